@@ -1,0 +1,1 @@
+//! Messages of MS-SMBD section 2.

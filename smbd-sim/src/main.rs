@@ -1,0 +1,2 @@
+//! The program `smbd-sim`.
+fn main() {}
