@@ -1,0 +1,144 @@
+//! Buffer Descriptor V1 (2.2.3.1): a registered buffer, as the upper layer tells its peer.
+
+use core::fmt;
+
+use super::WireError;
+use super::layout::layout;
+use super::words::{Word, long, split_long, words, words_mut};
+
+layout! { "Buffer Descriptor V1", "2.2.3.1":
+    OFFSET = "Offset" at 0..8;
+    TOKEN = "Token" at 8..12;
+    LENGTH = "Length" at 12..16;
+}
+
+/// A steering tag (remote key) as a plain number. Its byte order on the wire is little-endian whatever
+/// order a provider hands it out in; converting is the backend's business.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u32);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({self})")
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:08x}", self.0)
+    }
+}
+
+/// One contiguous piece of a registered buffer (`SMB_DIRECT_BUFFER_DESCRIPTOR_1`, 2.2.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferDescriptorV1 {
+    /// Where the piece begins, in the provider's numbering of bytes.
+    pub offset: u64,
+    /// The registration it belongs to.
+    pub token: Token,
+    /// Its size in bytes.
+    pub length: u32,
+}
+
+impl BufferDescriptorV1 {
+    /// Size of a descriptor in bytes.
+    pub const LEN: usize = 16;
+
+    /// Reads one descriptor at the beginning of `bytes`; what follows it is ignored.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] if there are fewer than [`Self::LEN`] bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        match words(bytes) {
+            Some(words) => Ok(Self::from_words(words)),
+            None => Err(LAYOUT.truncated(0, bytes.len())),
+        }
+    }
+
+    /// Writes the descriptor to the beginning of `out` and returns its size.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`].
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        let got = out.len();
+        let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(Self::LEN, got)) };
+        *words = self.to_words();
+        Ok(Self::LEN)
+    }
+
+    #[inline]
+    const fn from_words(&[offset_low, offset_high, token, length]: &[Word; 4]) -> Self {
+        Self {
+            offset: long(offset_low, offset_high),
+            token: Token(u32::from_le_bytes(token)),
+            length: u32::from_le_bytes(length),
+        }
+    }
+
+    #[inline]
+    const fn to_words(self) -> [Word; 4] {
+        let [offset_low, offset_high] = split_long(self.offset);
+        [offset_low, offset_high, self.token.0.to_le_bytes(), self.length.to_le_bytes()]
+    }
+}
+
+/// Writes descriptors one after the other to the beginning of `out` and returns their size in bytes.
+///
+/// # Errors
+/// [`WireError::NoRoom`] if they do not fit; nothing is written then.
+pub fn encode_all(descriptors: &[BufferDescriptorV1], out: &mut [u8]) -> Result<usize, WireError> {
+    let needed = descriptors.len().saturating_mul(BufferDescriptorV1::LEN);
+    if out.len() < needed {
+        return Err(LAYOUT.no_room(needed, out.len()));
+    }
+    let (elements, _) = out.as_chunks_mut::<4>().0.as_chunks_mut::<4>();
+    for (element, descriptor) in elements.iter_mut().zip(descriptors) {
+        *element = descriptor.to_words();
+    }
+    Ok(needed)
+}
+
+/// An array of descriptors in place, as an upper-layer request carries it: of any length, nothing is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferDescriptors<'a> {
+    elements: &'a [[Word; 4]],
+}
+
+impl<'a> BufferDescriptors<'a> {
+    /// The array that fills `bytes`. No bytes make an empty array.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] if the last descriptor is not complete.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
+        let (words, odd_bytes) = bytes.as_chunks::<4>();
+        let (elements, odd_words) = words.as_chunks::<4>();
+        if odd_bytes.is_empty() && odd_words.is_empty() {
+            Ok(Self { elements })
+        } else {
+            Err(LAYOUT.truncated(elements.as_flattened().as_flattened().len(), bytes.len()))
+        }
+    }
+
+    /// Number of descriptors.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether there is no descriptor.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// The descriptor at `index`.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<BufferDescriptorV1> {
+        self.elements.get(index).map(BufferDescriptorV1::from_words)
+    }
+
+    /// The descriptors in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = BufferDescriptorV1> + DoubleEndedIterator + 'a {
+        self.elements.iter().map(BufferDescriptorV1::from_words)
+    }
+}
