@@ -99,21 +99,19 @@ impl DataTransfer {
     #[inline]
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let (got, needed) = (out.len(), self.encoded_len());
-        let header = [
+        // The padding first, so that nothing is written if there is no room for it.
+        if needed == HEADER_LEN_PADDED {
+            let Some(words) = words_mut::<6>(out) else { return Err(LAYOUT.no_room(needed, got)) };
+            words[5] = [0; 4];
+        }
+        let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(needed, got)) };
+        *words = [
             pair(self.credits_requested, self.credits_granted),
             pair(self.flags.0, 0),
             self.remaining_data_length.to_le_bytes(),
             self.data_offset.to_le_bytes(),
             self.data_length.to_le_bytes(),
         ];
-        if needed == HEADER_LEN_PADDED {
-            let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(needed, got)) };
-            let [a, b, c, d, e] = header;
-            *words = [a, b, c, d, e, [0; 4]];
-        } else {
-            let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(needed, got)) };
-            *words = header;
-        }
         Ok(needed)
     }
 }

@@ -17,6 +17,9 @@ layout! { "IRD/ORD Negotiate Header", "6.1":
     ORD = "ORD" at 4..8;
 }
 
+/// The largest depth told to a peer: a larger one could be taken for a small one in the other byte order.
+pub const MAX_DEPTH: u32 = 0xFFFF;
+
 /// Read depths of one peer: a header, or what a provider is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IrdOrd {
@@ -64,8 +67,8 @@ impl IrdOrd {
 
     /// Reads the header at the beginning of `bytes`; what follows it is ignored.
     ///
-    /// The header is taken as little-endian if in network order a value is above 65535 and in little-endian
-    /// order none is: no provider has such a depth.
+    /// The header is taken as little-endian if in network order a value is above [`MAX_DEPTH`] and in
+    /// little-endian order none is: no provider has such a depth.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if there are fewer than [`Self::LEN`] bytes, [`WireError::Zero`] if a depth
@@ -74,26 +77,36 @@ impl IrdOrd {
         let Some(&[ird, ord]) = words(bytes) else { return Err(LAYOUT.truncated(0, bytes.len())) };
         let network = Self { ird: u32::from_be_bytes(ird), ord: u32::from_be_bytes(ord) };
         let legacy = Self { ird: u32::from_le_bytes(ird), ord: u32::from_le_bytes(ord) };
-        match LAYOUT.fields().zip([network.ird, network.ord]).find(|&(_, depth)| depth == 0) {
-            Some((field, _)) => Err(WireError::Zero { field }),
-            None if !network.is_plausible() && legacy.is_plausible() => Ok((legacy, ByteOrder::LegacyLittle)),
-            None => Ok((network, ByteOrder::Big)),
+        network.check_not_zero()?;
+        if !network.is_plausible() && legacy.is_plausible() {
+            Ok((legacy, ByteOrder::LegacyLittle))
+        } else {
+            Ok((network, ByteOrder::Big))
         }
     }
 
     /// Writes the header in network order to the beginning of `out` and returns its size.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`].
+    /// [`WireError::Zero`] if a depth is zero (6.1), [`WireError::NoRoom`] if `out` is shorter than
+    /// [`Self::LEN`]. Nothing is written then.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        self.check_not_zero()?;
         let got = out.len();
         let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(Self::LEN, got)) };
         *words = [self.ird.to_be_bytes(), self.ord.to_be_bytes()];
         Ok(Self::LEN)
     }
 
+    fn check_not_zero(&self) -> Result<(), WireError> {
+        match LAYOUT.fields().zip([self.ird, self.ord]).find(|&(_, depth)| depth == 0) {
+            Some((field, _)) => Err(WireError::Zero { field }),
+            None => Ok(()),
+        }
+    }
+
     const fn is_plausible(self) -> bool {
-        self.ird <= 0xFFFF && self.ord <= 0xFFFF
+        self.ird <= MAX_DEPTH && self.ord <= MAX_DEPTH
     }
 
     const fn exchanged(self) -> Self {
@@ -102,19 +115,20 @@ impl IrdOrd {
 }
 
 /// The header of a connection request from a provider with the depths `local`. Zero is not allowed on the
-/// wire (6.1), so a side that issues or serves no reads says 1.
+/// wire (6.1), so a side that issues or serves no reads says 1; none says more than [`MAX_DEPTH`].
 #[must_use]
 pub fn offer(local: IrdOrd) -> IrdOrd {
-    IrdOrd { ird: local.ird.max(1), ord: local.ord.max(1) }
+    IrdOrd { ird: local.ird.clamp(1, MAX_DEPTH), ord: local.ord.clamp(1, MAX_DEPTH) }
 }
 
 /// What to set the local provider to, `peer` being the depths of the other side: neither side issues more
-/// reads than the other serves (6.2).
+/// reads than the other serves (6.2), and neither more than [`MAX_DEPTH`].
 ///
 /// # Errors
 /// [`NoReadDepth`] if a depth comes out as zero.
 pub fn settle(local: IrdOrd, peer: IrdOrd) -> Result<IrdOrd, NoReadDepth> {
-    let settled = IrdOrd { ird: local.ird.min(peer.ord), ord: local.ord.min(peer.ird) };
+    let settled =
+        IrdOrd { ird: local.ird.min(peer.ord).min(MAX_DEPTH), ord: local.ord.min(peer.ird).min(MAX_DEPTH) };
     if settled.ird == 0 || settled.ord == 0 { Err(NoReadDepth { local, peer }) } else { Ok(settled) }
 }
 

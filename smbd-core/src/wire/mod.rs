@@ -21,9 +21,6 @@ pub mod negotiate_response;
 pub mod status;
 mod words;
 
-#[cfg(test)]
-mod tests;
-
 pub use data_transfer::{DATA_OFFSET, DataTransfer, DataTransferView, Flags, HEADER_LEN_PADDED};
 pub use descriptor::{BufferDescriptorV1, BufferDescriptors, Token, encode_all};
 pub use error::WireError;
