@@ -78,7 +78,8 @@ impl IrdOrd {
         let network = Self { ird: u32::from_be_bytes(ird), ord: u32::from_be_bytes(ord) };
         let legacy = Self { ird: u32::from_le_bytes(ird), ord: u32::from_le_bytes(ord) };
         network.check_not_zero()?;
-        if !network.is_plausible() && legacy.is_plausible() {
+        // A depth that is not zero is plausible in one order at most.
+        if legacy.is_plausible() {
             Ok((legacy, ByteOrder::LegacyLittle))
         } else {
             Ok((network, ByteOrder::Big))

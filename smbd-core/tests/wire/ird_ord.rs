@@ -6,7 +6,12 @@ use smbd_core::wire::ird_ord::{ByteOrder, IrdOrd, MAX_DEPTH, View, adopt, answer
 
 /// Depths of at least `min`, often small and often about as large as they may become.
 fn depths(min: u32, max: u32) -> impl Strategy<Value = IrdOrd> {
-    let depth = prop_oneof![min..=min + 4, (MAX_DEPTH - 4)..=max.min(MAX_DEPTH + 4), min..=max];
+    let depth = prop_oneof![
+        min..=min + 4,
+        Just(max.min(0x0001_0000)),
+        (MAX_DEPTH - 4)..=max.min(MAX_DEPTH + 4),
+        min..=max
+    ];
     (depth.clone(), depth).prop_map(|(ird, ord)| IrdOrd { ird, ord })
 }
 
@@ -67,6 +72,16 @@ fn the_two_readings_of_the_answer_are_each_other_exchanged() {
     let request = IrdOrd { ird: 4, ord: 32 };
     assert_eq!(answer(acceptor, request, View::Sender), Ok(IrdOrd { ird: 16, ord: 4 }));
     assert_eq!(answer(acceptor, request, View::Requester), Ok(IrdOrd { ird: 4, ord: 16 }));
+}
+
+#[test]
+fn no_depth_is_told_that_could_be_read_in_the_other_byte_order() {
+    let huge = IrdOrd { ird: 0x0001_0000, ord: 0x0001_0000 };
+    let largest = IrdOrd { ird: 0xFFFF, ord: 0xFFFF };
+    assert_eq!(offer(huge), largest);
+    // Only a peer that is no iWARP provider at all says this.
+    let request = IrdOrd { ird: 0x0100_0001, ord: 0x0100_0001 };
+    assert_eq!(answer(huge, request, View::Sender), Ok(largest));
 }
 
 #[test]
