@@ -1,0 +1,180 @@
+//! What a connection asks its backend to do.
+
+use core::fmt;
+
+use crate::{BufferDescriptorV1, Event, Instant, MsgId, OpId, RdmaId, RecvId, RegId, SendId, Token};
+
+/// One step for the backend. Executed in the order polled.
+#[derive(Debug)]
+#[must_use = "an action that is not executed is lost, and its id never completes"]
+pub enum Action {
+    /// Start the transport connection (3.1.4.1). Answer: `Connected` or `ConnectFailed`.
+    Connect,
+    /// Accept the transport connection (3.1.7.2). Answer: `Connected` or `ConnectFailed`.
+    Accept,
+    /// End the transport connection, also if it never came up or is lost already, and complete everything that is
+    /// posted (flushed). Polled at most once. Answer: `Disconnected`, unless that or `ConnectFailed` was reported.
+    Disconnect,
+    /// Post a receive.
+    PostRecv {
+        /// Its name.
+        id: RecvId,
+        /// Bytes the buffer must have: 512 for the negotiation, then MaxReceiveSize.
+        len: u32,
+    },
+    /// Post a send: `head`, then `body` if there is one, as one message.
+    PostSend {
+        /// Its name.
+        id: SendId,
+        /// The header, with its padding where a body follows.
+        head: Head,
+        /// Which bytes of which upper-layer message follow the header.
+        body: Option<Body>,
+        /// The peer's token to invalidate with this message (2.2.3.1 Token), only if the limits allow it.
+        invalidate: Option<Token>,
+        /// Ask the device for a completion. Without it the backend still reports one, derived from a later one.
+        signal: bool,
+        /// Ask the device to raise a solicited event at the peer.
+        solicit: bool,
+    },
+    /// Post one RDMA request: one work request with one local element. A completion is always asked for.
+    PostRdma {
+        /// Its name.
+        id: RdmaId,
+        /// The operation it is a slice of: names the local buffer.
+        op: OpId,
+        /// Read or write, seen from here.
+        verb: RdmaVerb,
+        /// Where in the operation's local buffer the slice begins, in bytes.
+        local_offset: u32,
+        /// The peer's memory, already cut to the slice; its length is the slice's length.
+        remote: BufferDescriptorV1,
+    },
+    /// Enable remote access to the buffer of a registration (3.1.4.3): exactly these rights, on this connection only.
+    Register {
+        /// Its name.
+        id: RegId,
+        /// Exactly the rights to give.
+        access: Access,
+        /// Most segments that may be reported.
+        segments_max: u16,
+    },
+    /// End remote access to a registration (3.1.4.4). Tokens that
+    /// [`Connection::live_segments`](crate::Connection::live_segments) no longer lists were invalidated by the peer and
+    /// must not be invalidated again.
+    Deregister {
+        /// Its name.
+        id: RegId,
+    },
+    /// Tell the upper layer.
+    Notify(Event),
+    /// Nothing to do: come back with an input, or with [`Input::Timeout`](crate::Input::Timeout) at the deadline.
+    /// The only way out of the drain loop.
+    Wait(Option<Instant>),
+}
+
+/// Direction of an RDMA operation, seen from the side that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RdmaVerb {
+    /// RDMA Read: from the peer's memory into the local buffer (3.1.4.6).
+    Read,
+    /// RDMA Write: from the local buffer into the peer's memory (3.1.4.5).
+    Write,
+}
+
+/// Rights given to the peer with a registration (3.1.4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// The peer may read.
+    Read,
+    /// The peer may write.
+    Write,
+    /// The peer may do both. SMB2 never needs it.
+    ReadWrite,
+}
+
+impl Access {
+    /// Whether the peer may read.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::ReadWrite)
+    }
+
+    /// Whether the peer may write.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::ReadWrite)
+    }
+}
+
+/// A range of an upper-layer message that travels in one send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// The message.
+    pub msg: MsgId,
+    /// Where the range begins, in bytes.
+    pub offset: u32,
+    /// Its length in bytes, at least 1.
+    pub len: u32,
+}
+
+/// The first bytes of a message, at most 32: all that the core ever sees of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    bytes: [u8; Self::MAX],
+    len: u8,
+}
+
+impl Head {
+    /// Longest head: the Negotiate Response (2.2.2).
+    pub const MAX: usize = 32;
+    pub(crate) const MAX_LEN: u32 = 32;
+
+    /// The first 32 bytes of `message`, or all of it if it is shorter.
+    #[must_use]
+    pub fn of(message: &[u8]) -> Self {
+        if let Some(first) = message.first_chunk::<{ Self::MAX }>() {
+            return Self { bytes: *first, len: 32 };
+        }
+        let mut head = Self { bytes: [0; Self::MAX], len: 0 };
+        for (to, from) in head.bytes.iter_mut().zip(message) {
+            *to = *from;
+            head.len = head.len.saturating_add(1);
+        }
+        head
+    }
+
+    /// A head of `len` bytes written by `encode`, which gets all 32.
+    pub(crate) fn written<E>(encode: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Self {
+        let mut bytes = [0; Self::MAX];
+        let len = encode(&mut bytes).map_or(0, |len| u8::try_from(len).unwrap_or(0));
+        Self { bytes, len }
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// Number of bytes, at most 32.
+    #[must_use]
+    pub const fn len(&self) -> u32 {
+        self.len as u32
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.as_bytes() {
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! The border of the core: what goes in ([`Input`]), what comes out ([`Action`], [`Event`]).
+
+mod action;
+mod event;
+mod input;
+
+pub use action::{Access, Action, Body, Head, RdmaVerb};
+pub use event::{Event, Fragment, Negotiated};
+pub use input::{Input, Limits};

@@ -1,0 +1,61 @@
+use super::Config;
+use super::params::NEGOTIATE_RECEIVE_SIZE;
+use crate::Head;
+
+/// What a configuration needs from a backend, and what the core takes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Budget {
+    /// Receives posted or lent at the same time: `receive_credit_max`, one in reserve (CR-5), `lend_max`.
+    /// [`RecvId::slot`](crate::RecvId::slot) is below this.
+    pub recv_slots: u32,
+    /// Bytes of one receive buffer: MaxReceiveSize, but at least the 512 of the negotiation.
+    pub recv_buffer_len: u32,
+    /// Bytes of all receive buffers.
+    pub recv_bytes: u64,
+    /// Sends posted at the same time. [`SendId::slot`](crate::SendId::slot) is below this.
+    pub send_slots: u32,
+    /// Bytes for the headers of those sends.
+    pub send_head_bytes: u64,
+    /// RDMA requests posted at the same time. [`RdmaId::slot`](crate::RdmaId::slot) is below this.
+    pub rdma_slots: u32,
+    /// RDMA operations at the same time. [`OpId::slot`](crate::OpId::slot) is below this.
+    pub rdma_ops: u32,
+    /// Registrations at the same time. [`RegId::slot`](crate::RegId::slot) is below this.
+    pub registrations: u32,
+    /// Work requests of the receive queue.
+    pub recv_queue: u32,
+    /// Work requests of the send queue: sends, RDMA requests, window binds and invalidations.
+    pub send_queue: u32,
+    /// Completion queue entries: all posted work can be flushed at once, signalled or not.
+    pub cq_entries: u32,
+    /// Most that the connection itself takes in memory, in bytes.
+    pub core_bytes: u64,
+}
+
+impl Config {
+    /// What a backend has to provide for a connection of this configuration.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        let [recv, one, lend] = [self.receive_credit_max, 1, self.lend_max].map(u32::from);
+        let [send, rdma, registration] =
+            [self.send_slots, self.rdma_slots, self.registration_slots].map(u32::from);
+        let recv_slots = recv.saturating_add(one).saturating_add(lend);
+        let recv_queue = recv.saturating_add(one);
+        let send_queue = send.saturating_add(rdma).saturating_add(registration);
+        let recv_buffer_len = self.max_receive_size.max(NEGOTIATE_RECEIVE_SIZE);
+        Budget {
+            recv_slots,
+            recv_buffer_len,
+            recv_bytes: u64::from(recv_slots).saturating_mul(u64::from(recv_buffer_len)),
+            send_slots: send,
+            send_head_bytes: u64::from(send).saturating_mul(u64::from(Head::MAX_LEN)),
+            rdma_slots: rdma,
+            rdma_ops: u32::from(self.rdma_ops),
+            registrations: u32::from(self.registrations),
+            recv_queue,
+            send_queue,
+            cq_entries: recv_queue.saturating_add(send_queue),
+            core_bytes: self.core_bytes(),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Parameters of known implementations, each with where its numbers come from.
+
+use core::time::Duration;
+
+use super::{Keepalive, Params};
+
+const MIB: u32 = 1 << 20;
+const SPECIFIED_KEEPALIVE: Keepalive =
+    Keepalive { interval: Duration::from_secs(120), answer_timeout: Duration::from_secs(5) };
+
+impl Params {
+    /// Windows Server 2012 R2 and later: notes <1>, <2>, <3>, <6>, <7> of section 7. Its send credit timer of 5 s is
+    /// asserted by Microsoft's own tests of the server.
+    #[must_use]
+    pub const fn windows() -> Self {
+        Self {
+            receive_credit_max: 255,
+            send_credit_target: 255,
+            max_send_size: 1364,
+            large_sends: false,
+            max_receive_size: 8192,
+            max_fragmented_recv_size: MIB,
+            max_read_write_size: 8 * MIB,
+            keepalive: Some(SPECIFIED_KEEPALIVE),
+            active_negotiation_timeout: Duration::from_secs(120),
+            passive_negotiation_timeout: Duration::from_secs(5),
+            send_credit_timeout: Some(Duration::from_secs(5)),
+            lend_max: 32,
+            message_slots: 256,
+            send_slots: 255,
+            rdma_ops: 64,
+            rdma_slots: 64,
+            read_depth: 16,
+            registrations: 64,
+            segments_max: 256,
+            registration_slots: 64,
+            strict: false,
+            solicit: false,
+            refuse_version_range: false,
+            refuse_preferred_send_size_above: None,
+        }
+    }
+
+    /// cifs.ko of Linux 6.12: 1364-byte messages both ways, and as reassembled size what half of its 255 receives
+    /// hold. Answers keepalives late, so none are asked of it: see `linux_server` for the other side.
+    #[must_use]
+    pub const fn linux_client() -> Self {
+        Self {
+            max_receive_size: 1364,
+            max_fragmented_recv_size: LINUX_FRAGMENTED,
+            passive_negotiation_timeout: Duration::from_secs(120),
+            send_credit_timeout: Some(Duration::from_secs(125)),
+            ..Self::windows()
+        }
+    }
+
+    /// ksmbd of Linux 6.12: the client's sizes, no idle timer, an acceptor's negotiation timer of 120 s instead of 5.
+    #[must_use]
+    pub const fn linux_server() -> Self {
+        Self { keepalive: None, send_credit_timeout: None, ..Self::linux_client() }
+    }
+
+    /// The values of the specification's examples (section 4): 10 credits, 1 KiB messages, 128 KiB reassembled.
+    #[must_use]
+    pub const fn example() -> Self {
+        Self {
+            receive_credit_max: 10,
+            send_credit_target: 10,
+            max_send_size: 1024,
+            max_receive_size: 1024,
+            max_fragmented_recv_size: 128 * 1024,
+            max_read_write_size: MIB,
+            send_credit_timeout: Some(Duration::from_secs(125)),
+            lend_max: 2,
+            message_slots: 16,
+            send_slots: 16,
+            rdma_ops: 4,
+            rdma_slots: 4,
+            read_depth: 4,
+            registrations: 4,
+            segments_max: 8,
+            registration_slots: 8,
+            ..Self::windows()
+        }
+    }
+}
+
+/// 255 receives of 1364 bytes, halved.
+const LINUX_FRAGMENTED: u32 = 1364 * 255 / 2;

@@ -1,0 +1,125 @@
+//! Credit arithmetic (3.1.5.9, with the algorithm that CR-1 to CR-15 of ARCHITECTURE.md argue for).
+
+use crate::error::Violation;
+
+/// Least number of receives kept for an established peer, whatever it asks for (CR-5).
+const WINDOW_MIN: u16 = 3;
+/// More credits than any receive queue holds (CR-11).
+const SEND_CREDITS_MAX: u32 = 65_535;
+
+/// The ledger of both directions. Receives are *posted*; those the peer was told of are *outstanding*, the others
+/// *ungranted*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Credits {
+    posted: u32,
+    ungranted: u32,
+    send: u32,
+    target: u16,
+    max: u16,
+    negotiating: bool,
+}
+
+impl Credits {
+    pub(crate) const fn new(max: u16) -> Self {
+        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, negotiating: true }
+    }
+
+    /// Receives posted for data and not yet used.
+    #[must_use]
+    pub const fn posted(&self) -> u32 {
+        self.posted
+    }
+
+    /// Those of them that the peer does not know of yet.
+    #[must_use]
+    pub const fn ungranted(&self) -> u32 {
+        self.ungranted
+    }
+
+    /// Those of them that the peer may use (Connection.ReceiveCredits).
+    #[must_use]
+    pub const fn outstanding(&self) -> u32 {
+        self.posted.saturating_sub(self.ungranted)
+    }
+
+    /// Connection.SendCredits: messages this side may send.
+    #[must_use]
+    pub const fn send(&self) -> u32 {
+        self.send
+    }
+
+    /// Connection.ReceiveCreditTarget: what the peer last asked for.
+    #[must_use]
+    pub const fn target(&self) -> u16 {
+        self.target
+    }
+
+    /// How many receives are kept posted: what the peer asks for, within the own limits (CR-5).
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        let wanted = self.target.min(self.max);
+        u32::from(if self.negotiating { wanted } else { wanted.max(WINDOW_MIN) })
+    }
+
+    /// The peer's CreditsRequested from the negotiation, and its first grant.
+    pub(crate) fn start(&mut self, target: u16, granted: u16) {
+        self.target = target;
+        self.send = u32::from(granted);
+    }
+
+    /// From here on the window has its floor; before, it is exactly what was asked for (NE-9).
+    pub(crate) const fn establish(&mut self) {
+        self.negotiating = false;
+    }
+
+    pub(crate) fn wants_receive(&self) -> bool {
+        self.posted < self.window()
+    }
+
+    /// 3.1.5.1: the last credit is spent only on a message that grants. `true`: a receive must be posted first.
+    pub(crate) const fn needs_reserve(&self) -> bool {
+        self.send == 1 && self.ungranted == 0
+    }
+
+    /// Whether that receive may be posted: one beyond the window is kept for it (CR-5).
+    pub(crate) fn allows_reserve(&self) -> bool {
+        self.posted <= self.window()
+    }
+
+    pub(crate) const fn on_posted(&mut self) {
+        self.posted = self.posted.saturating_add(1);
+        self.ungranted = self.ungranted.saturating_add(1);
+    }
+
+    /// Whether a message with nothing but a grant is due. A rule on what is posted, not on the window: with slots
+    /// held by slow upper layers, two peers would otherwise answer each other's grants for ever.
+    pub(crate) const fn owes_grant(&self) -> bool {
+        self.posted >= 2 && self.ungranted > self.outstanding()
+    }
+
+    /// CreditsGranted of the message leaving now: all there is (CR-1).
+    pub(crate) fn grant(&mut self) -> u16 {
+        let granted = u16::try_from(self.ungranted).unwrap_or(u16::MAX);
+        self.ungranted = self.ungranted.saturating_sub(u32::from(granted));
+        granted
+    }
+
+    pub(crate) const fn spend(&mut self) {
+        self.send = self.send.saturating_sub(1);
+    }
+
+    /// Books a Data Transfer message of the peer: one receive used, a new target, new credits (3.1.5.8).
+    pub(crate) fn on_message(&mut self, requested: u16, granted: u16) -> Result<(), Violation> {
+        if self.outstanding() == 0 {
+            return Err(Violation::NoCredit);
+        }
+        let send = self.send.saturating_add(u32::from(granted));
+        if send > SEND_CREDITS_MAX {
+            return Err(Violation::CreditOverflow { credits: self.send, granted });
+        }
+        self.posted = self.posted.saturating_sub(1);
+        self.target = requested;
+        self.send = send;
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! Idle timer and probes (3.1.2.2, 3.1.6.2).
+
+use core::time::Duration;
+
+use crate::error::ProbeError;
+use crate::{Instant, Keepalive};
+
+/// Connection.KeepaliveRequested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Requested {
+    None,
+    Pending,
+    Sent,
+}
+
+/// The idle timer. Only it asks the peer for an answer; an answer never does (KA-1).
+#[derive(Clone, Debug)]
+pub(crate) struct IdleTimer {
+    times: Option<Keepalive>,
+    requested: Requested,
+    deadline: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    NotYet,
+    /// A flagged message is due.
+    Ask,
+    /// The peer did not answer.
+    GiveUp,
+}
+
+impl IdleTimer {
+    pub(crate) const fn new(times: Option<Keepalive>) -> Self {
+        Self { times, requested: Requested::None, deadline: None }
+    }
+
+    /// A valid message came, or the connection was established: all is well for another interval (3.1.5.5).
+    pub(crate) fn restart(&mut self, now: Instant) {
+        if let Some(times) = self.times {
+            self.requested = Requested::None;
+            self.deadline = Some(now.saturating_add(times.interval));
+        }
+    }
+
+    pub(crate) const fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// KA-2: the answer timeout runs from here on, whether the question can be sent or not.
+    pub(crate) fn on_timeout(&mut self, now: Instant) -> Expiry {
+        let (Some(times), Some(deadline)) = (self.times, self.deadline) else { return Expiry::NotYet };
+        if now < deadline {
+            return Expiry::NotYet;
+        }
+        if self.requested != Requested::None {
+            return Expiry::GiveUp;
+        }
+        self.requested = Requested::Pending;
+        self.deadline = Some(now.saturating_add(times.answer_timeout));
+        Expiry::Ask
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.requested == Requested::Pending
+    }
+
+    /// A flagged message leaves.
+    pub(crate) fn on_flag_sent(&mut self) {
+        if self.requested == Requested::Pending {
+            self.requested = Requested::Sent;
+        }
+    }
+
+    pub(crate) fn fingerprint(&self, mut time: impl FnMut(Instant) -> u64) -> (u8, Option<u64>) {
+        (self.requested as u8, self.deadline.map(&mut time))
+    }
+}
+
+/// A question of the upper layer's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    Idle,
+    Pending { deadline: Instant },
+    Sent { at: Instant, deadline: Instant },
+    Done(Result<Duration, ProbeError>),
+}
+
+impl Probe {
+    pub(crate) const fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Pending { deadline } | Self::Sent { deadline, .. } => Some(*deadline),
+            Self::Idle | Self::Done(_) => None,
+        }
+    }
+
+    pub(crate) const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending { .. })
+    }
+
+    /// A flagged message leaves.
+    pub(crate) const fn on_flag_sent(&mut self, at: Instant) {
+        if let Self::Pending { deadline } = *self {
+            *self = Self::Sent { at, deadline };
+        }
+    }
+
+    /// Any message is an answer. True if the probe is over.
+    #[must_use]
+    pub(crate) const fn on_receipt(&mut self, now: Instant) -> bool {
+        let Self::Sent { at, .. } = *self else { return false };
+        *self = Self::Done(Ok(now.saturating_since(at)));
+        true
+    }
+
+    /// True if the probe is over.
+    #[must_use]
+    pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
+        let over = self.deadline().is_some_and(|deadline| deadline <= now);
+        if over {
+            *self = Self::Done(Err(ProbeError::Unanswered));
+        }
+        over
+    }
+}

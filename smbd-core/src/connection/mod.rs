@@ -1,0 +1,312 @@
+//! The protocol, both roles: a state machine that is told what happened and asked what to do.
+//!
+//! This file is the façade. Each subject has a module of its own beside it.
+
+mod closing;
+mod commands;
+mod completions;
+mod credits;
+mod established;
+mod fingerprint;
+mod footprint;
+mod keepalive;
+mod negotiate;
+mod pending;
+mod phase;
+mod rdma;
+mod receive;
+mod registration;
+mod send;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+pub use commands::Close;
+pub use credits::Credits;
+pub use phase::PhaseName;
+pub use registration::Segment;
+
+use crate::stats::Stats;
+use crate::{
+    Action, BufferDescriptorV1, Config, Event, Input, Instant, Limits, Misuse, Negotiated, RegId, Role, WrId,
+};
+use keepalive::{IdleTimer, Probe};
+use pending::{Pending, PendingEvents};
+use phase::{Cause, Closing, Outcome, Phase, Step};
+use rdma::Rdma;
+use receive::Receiver;
+use registration::Registrations;
+use send::Sender;
+
+/// One SMB Direct connection.
+///
+/// Methods are of four kinds. **What happened**: [`handle`](Self::handle), called by the backend. **Commands** of the
+/// upper layer: `send`, `rdma`, `register`, `deregister`, `release`, `probe`, `close`. **What to do next**:
+/// [`poll_action`](Self::poll_action), called until it says [`Action::Wait`]. All others are getters.
+///
+/// All memory is allocated by [`new`](Self::new). No payload is ever seen, let alone copied. The crate's documentation
+/// has the laws that hold after every call.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    role: Role,
+    config: Config,
+    /// The latest time heard of.
+    now: Instant,
+    phase: Phase,
+    transport: Transport,
+    /// What the transport settled on; until then what the configuration reserves.
+    limits: Limits,
+    negotiated: Option<Negotiated>,
+    credits: Credits,
+    receiver: Receiver,
+    sender: Sender,
+    /// A message is owed to a peer that asked for one (CR-13).
+    answer_owed: bool,
+    idle: IdleTimer,
+    probe: Probe,
+    stall: Option<Instant>,
+    rdma: Rdma,
+    registrations: Registrations,
+    events: PendingEvents,
+    stats: Stats,
+}
+
+/// What the backend was asked, and what it said, about the transport connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Transport {
+    /// An action left the core.
+    touched: bool,
+    connected: bool,
+    disconnect_polled: bool,
+    /// `Disconnected` or `ConnectFailed` came.
+    ended: bool,
+}
+
+/// Work that has left the core and has not come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Outstanding {
+    /// Posted receives, that of the negotiation included.
+    pub recvs: u16,
+    /// Posted sends.
+    pub sends: u16,
+    /// Posted RDMA requests.
+    pub rdma: u16,
+    /// Registrations the device is working on.
+    pub registrations: u16,
+    /// Fragments the upper layer has, or will get with its next events.
+    pub lent: u16,
+}
+
+impl Connection {
+    /// A connection that is about to connect (3.1.4.1), or one whose arrival a listener has decided to accept
+    /// (3.1.7.2). The negotiation timer starts now.
+    #[must_use]
+    pub fn new(role: Role, config: &Config, now: Instant) -> Self {
+        let timeout = match role {
+            Role::Initiator => config.active_negotiation_timeout,
+            Role::Acceptor => config.passive_negotiation_timeout,
+        };
+        let limits = Limits {
+            read_depth: config.read_depth,
+            send_queue: u16::try_from(config.budget().send_queue).unwrap_or(u16::MAX),
+            rdma_len_max: u32::MAX,
+            registration_requests: 0,
+            send_with_invalidate: false,
+        };
+        Self {
+            role,
+            now,
+            phase: Phase::Connecting { deadline: now.saturating_add(timeout), step: Step::PostReceive },
+            transport: Transport::default(),
+            limits,
+            negotiated: None,
+            credits: Credits::new(config.receive_credit_max),
+            receiver: Receiver::new(config),
+            sender: Sender::new(config),
+            answer_owed: false,
+            idle: IdleTimer::new(config.keepalive),
+            probe: Probe::Idle,
+            stall: None,
+            rdma: Rdma::new(config),
+            registrations: Registrations::new(config),
+            events: PendingEvents::new(pending::capacity(config), Pending::Probed),
+            stats: Stats::default(),
+            config: config.clone(),
+        }
+    }
+
+    /// Takes in what happened. Time never runs backwards: an earlier `now` counts as the latest one.
+    ///
+    /// A fault of the peer is no error here: it ends the connection with a reason.
+    ///
+    /// # Errors
+    /// The caller reported what cannot be; nothing has changed.
+    pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
+        self.now = self.now.max(now);
+        match input {
+            Input::Received { id, head, len, invalidated } => self.on_received(id, &head, len, invalidated),
+            Input::Sent { id } => self.on_sent(id),
+            Input::RdmaDone { id } => self.on_rdma(id, Ok(())),
+            Input::Failed { id, error } => self.on_failed(id, error),
+            Input::Timeout => {
+                self.on_timeout();
+                Ok(())
+            }
+            Input::Registered { id, segments, settled } => self.on_registered(id, segments, settled),
+            Input::Bound { id } => self.registrations.on_bound(id),
+            Input::Deregistered { id } => self.on_deregistered(id),
+            Input::Connected { limits } => self.on_connected(limits),
+            Input::ConnectFailed { reason } => self.on_connect_failed(reason),
+            Input::Disconnected => self.on_disconnected(),
+        }
+    }
+
+    /// What to do next. Call until it says [`Action::Wait`]; carry out each action before the next call, or post
+    /// consecutive ones together.
+    pub fn poll_action(&mut self) -> Action {
+        let action = match &self.phase {
+            Phase::Established(_) => self.poll_established(),
+            Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Refusing { .. } => {
+                self.poll_negotiation()
+            }
+            Phase::Closing(_) => self.poll_closing(),
+            Phase::Drained => None,
+        };
+        match action {
+            Some(action) => {
+                self.transport.touched |= !matches!(action, Action::Notify(_));
+                action
+            }
+            None => Action::Wait(self.deadline()),
+        }
+    }
+
+    /// Which side this is.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Where in its life the connection is.
+    #[must_use]
+    pub const fn phase(&self) -> PhaseName {
+        self.phase.name()
+    }
+
+    /// The configuration it was made with.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What the negotiation settled on, from then on (3.1.4.7).
+    #[must_use]
+    pub const fn negotiated(&self) -> Option<Negotiated> {
+        self.negotiated
+    }
+
+    /// What the transport settled on; before `Connected`, what the configuration reserves.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The credit ledger.
+    #[must_use]
+    pub const fn credits(&self) -> Credits {
+        self.credits
+    }
+
+    /// Counters.
+    #[must_use]
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Work that has not come back. All zero when `Drained` is polled.
+    #[must_use]
+    pub fn outstanding(&self) -> Outstanding {
+        Outstanding {
+            recvs: self.receiver.posted,
+            sends: self.sender.in_flight.used(),
+            rdma: self.rdma.in_flight(),
+            registrations: self.registrations.in_flight(),
+            lent: self.receiver.lent(),
+        }
+    }
+
+    /// Segments of a registration in force, in buffer order; empty if it is not.
+    #[must_use]
+    pub fn segments(&self, id: RegId) -> &[Segment] {
+        self.registrations.segments(id)
+    }
+
+    /// Descriptors of a registration in force whose tokens the peer has not invalidated: what to tell it before its
+    /// first use, and what is still to be invalidated here after.
+    pub fn live_segments(&self, id: RegId) -> impl Iterator<Item = BufferDescriptorV1> {
+        self.segments(id).iter().filter_map(Segment::descriptor)
+    }
+
+    /// Places of the send queue in use.
+    fn queue_used(&self) -> u32 {
+        u32::from(self.sender.in_flight.used())
+            .saturating_add(u32::from(self.rdma.in_flight()))
+            .saturating_add(self.registrations.requests())
+    }
+
+    /// Places of the send queue left.
+    fn queue_room(&self) -> u32 {
+        u32::from(self.limits.send_queue).saturating_sub(self.queue_used())
+    }
+
+    /// Whether the upper layer was told, or is about to be told, of this connection.
+    const fn is_announced(&self) -> bool {
+        matches!(&self.phase, Phase::Established(established) if established.announce_by.is_none())
+    }
+
+    /// The one way into `Closing`. What the upper layer has not seen fails to connect; what it has seen closes (LC-1).
+    fn end(&mut self, cause: Cause) {
+        if matches!(self.phase, Phase::Closing(_) | Phase::Drained) {
+            return;
+        }
+        let outcome = if self.is_announced() {
+            Outcome::Closed(cause.close_reason())
+        } else {
+            Outcome::ConnectFailed(cause.connect_error())
+        };
+        self.phase = Phase::Closing(Closing { outcome, told: false });
+    }
+
+    fn push_event(&mut self, event: Pending) {
+        let pushed = self.events.push(event);
+        debug_assert!(pushed, "more events than work outstanding");
+    }
+
+    fn wrong_phase(&self, input: &'static str) -> Misuse {
+        Misuse::WrongPhase { input, phase: self.phase().as_str() }
+    }
+
+    fn unknown(id: impl Into<WrId>) -> Misuse {
+        Misuse::UnknownWork(id.into())
+    }
+
+    /// Feeds `into` with all that can influence what the connection will do: two connections with the same
+    /// fingerprint behave the same from `now` on. Ids count by order of use, times by distance from `now`; statistics
+    /// do not count.
+    pub fn fingerprint<H: core::hash::Hasher>(&self, now: Instant, into: &mut H) {
+        self.hash_state(now, into);
+    }
+}
+
+impl Outcome {
+    const fn event(self) -> Event {
+        match self {
+            Self::ConnectFailed(error) => Event::ConnectFailed(error),
+            Self::Closed(reason) => Event::Closed(reason),
+        }
+    }
+
+    const fn is_connect_failure(self) -> bool {
+        matches!(self, Self::ConnectFailed(_))
+    }
+}

@@ -1,0 +1,146 @@
+use crate::error::{CloseReason, ConnectError, ConnectReason, Violation, WorkError};
+use crate::wire::NtStatus;
+use crate::{Instant, WrId};
+
+/// Where a connection is in its life; data of a phase live in it.
+#[derive(Clone, Debug)]
+pub(crate) enum Phase {
+    /// From creation until the transport connection is up.
+    Connecting { deadline: Instant, step: Step },
+    /// The transport connection is up, the negotiation message of the peer is not in yet.
+    Negotiating { deadline: Instant, request: Request },
+    /// The acceptor says no: the answer must be gone before the connection is ended (3.1.5.3, NE-2).
+    Refusing { deadline: Instant, posted: bool, status: NtStatus, violation: Violation },
+    /// Negotiation succeeded.
+    Established(Established),
+    /// Over: commands are being answered, work is being waited for.
+    Closing(Closing),
+    /// Over and empty.
+    Drained,
+}
+
+/// What is handed out first (NE-14: the receive before anything can arrive for it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    PostReceive,
+    Start,
+    Await,
+}
+
+/// The initiator's Negotiate Request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Request {
+    Due,
+    Posted,
+    /// The acceptor has none to send.
+    Theirs,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Established {
+    /// The acceptor's Negotiate Response is not out yet.
+    pub(crate) respond: bool,
+    /// The upper layer was not told yet, for want of `Connected`; the negotiation timer still runs.
+    pub(crate) announce_by: Option<Instant>,
+    /// Closing in good order until then: what was commanded is finished, nothing new is taken.
+    pub(crate) flush: Option<Instant>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Closing {
+    pub(crate) outcome: Outcome,
+    pub(crate) told: bool,
+}
+
+/// What the upper layer is told at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    ConnectFailed(ConnectError),
+    Closed(CloseReason),
+}
+
+/// Why a connection ends, before it is known what the upper layer has seen of it (LC-1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cause {
+    Local,
+    Connect(ConnectReason),
+    Lost,
+    NegotiationTimeout,
+    KeepaliveTimeout,
+    CreditStall,
+    Rejected(NtStatus),
+    Refused { status: NtStatus, violation: Violation },
+    Violation(Violation),
+    Transport { id: WrId, error: WorkError },
+}
+
+impl Cause {
+    /// For a connection the upper layer has never seen.
+    pub(crate) const fn connect_error(self) -> ConnectError {
+        match self {
+            Self::Local => ConnectError::Local,
+            Self::Connect(reason) => ConnectError::Connect(reason),
+            Self::Lost => ConnectError::Lost,
+            Self::NegotiationTimeout | Self::KeepaliveTimeout | Self::CreditStall => ConnectError::Timeout,
+            Self::Rejected(status) => ConnectError::Rejected { status },
+            Self::Refused { status, violation } => ConnectError::Refused { status, violation },
+            Self::Violation(violation) => ConnectError::Violation(violation),
+            Self::Transport { id, error } => ConnectError::Transport { id, error },
+        }
+    }
+
+    /// For a connection the upper layer uses. The causes of a failed negotiation cannot come any more.
+    pub(crate) const fn close_reason(self) -> CloseReason {
+        match self {
+            Self::Local => CloseReason::Local,
+            Self::Connect(_) | Self::Lost | Self::NegotiationTimeout | Self::Rejected(_) => CloseReason::Lost,
+            Self::KeepaliveTimeout => CloseReason::KeepaliveTimeout,
+            Self::CreditStall => CloseReason::CreditStall,
+            Self::Refused { violation, .. } | Self::Violation(violation) => CloseReason::Violation(violation),
+            Self::Transport { id, error } => CloseReason::Transport { id, error },
+        }
+    }
+}
+
+/// The phase of a connection, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PhaseName {
+    /// The transport connection is not up yet.
+    Connecting,
+    /// Waiting for the peer's negotiation message.
+    Negotiating,
+    /// The acceptor is sending a failure response.
+    Refusing,
+    /// Data can flow.
+    Established,
+    /// The connection is over, work is still outstanding.
+    Closing,
+    /// Nothing is outstanding any more.
+    Drained,
+}
+
+impl PhaseName {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connecting => "Connecting",
+            Self::Negotiating => "Negotiating",
+            Self::Refusing => "Refusing",
+            Self::Established => "Established",
+            Self::Closing => "Closing",
+            Self::Drained => "Drained",
+        }
+    }
+}
+
+impl Phase {
+    pub(crate) const fn name(&self) -> PhaseName {
+        match self {
+            Self::Connecting { .. } => PhaseName::Connecting,
+            Self::Negotiating { .. } => PhaseName::Negotiating,
+            Self::Refusing { .. } => PhaseName::Refusing,
+            Self::Established(_) => PhaseName::Established,
+            Self::Closing(_) => PhaseName::Closing,
+            Self::Drained => PhaseName::Drained,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! RDMA operations: many requests for one command (3.1.4.5, 3.1.4.6).
+
+use alloc::sync::Arc;
+use core::hash::{Hash, Hasher};
+
+use super::fingerprint::hash_unordered;
+use crate::error::{OpError, RdmaError, WorkError};
+use crate::id::Slot;
+use crate::slice::Cursor;
+use crate::table::{Ring, Slots};
+use crate::{BufferDescriptorV1, Config, OpId, RdmaId, RdmaVerb};
+
+/// A command of the upper layer.
+#[derive(Clone, Debug)]
+struct Op {
+    remote: Arc<[BufferDescriptorV1]>,
+    cursor: Cursor,
+    len: u32,
+    posted: u32,
+    in_flight: u16,
+    verb: RdmaVerb,
+    state: OpState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum OpState {
+    Running,
+    /// The result waits to be polled.
+    Done(Result<(), WorkError>),
+    /// The upper layer knows; requests may still be in flight.
+    Told,
+}
+
+/// A request with the device.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    op: u16,
+    verb: RdmaVerb,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rdma {
+    ops: Slots<Op>,
+    requests: Slots<Request>,
+    /// Operations with something left to post.
+    reads: Ring<u16>,
+    writes: Ring<u16>,
+    reads_in_flight: u16,
+    /// Writes commanded, and writes all of whose requests are posted; both wrap.
+    writes_commanded: u32,
+    writes_posted: u32,
+    /// Reads and writes take turns, so that neither starves.
+    turn: RdmaVerb,
+    refused: bool,
+}
+
+/// One request to post.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slice {
+    pub(crate) id: RdmaId,
+    pub(crate) op: OpId,
+    pub(crate) verb: RdmaVerb,
+    pub(crate) local_offset: u32,
+    pub(crate) remote: BufferDescriptorV1,
+}
+
+impl Rdma {
+    pub(crate) const OP_BYTES: u64 = Slots::<Op>::SLOT_BYTES + 2 * size_of::<u16>() as u64;
+    pub(crate) const REQUEST_BYTES: u64 = Slots::<Request>::SLOT_BYTES;
+
+    pub(crate) fn new(config: &Config) -> Self {
+        let ops = usize::from(config.rdma_ops);
+        Self {
+            ops: Slots::new(config.rdma_ops),
+            requests: Slots::new(config.rdma_slots),
+            reads: Ring::new(ops, 0),
+            writes: Ring::new(ops, 0),
+            reads_in_flight: 0,
+            writes_commanded: 0,
+            writes_posted: 0,
+            turn: RdmaVerb::Read,
+            refused: false,
+        }
+    }
+
+    pub(crate) const fn writes_commanded(&self) -> u32 {
+        self.writes_commanded
+    }
+
+    pub(crate) const fn writes_posted(&self) -> u32 {
+        self.writes_posted
+    }
+
+    pub(crate) const fn in_flight(&self) -> u16 {
+        self.requests.used()
+    }
+
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.ops.is_full()
+    }
+
+    pub(crate) const fn on_refused(&mut self) {
+        self.refused = true;
+    }
+
+    /// True once when there is room again after a refusal.
+    pub(crate) const fn take_writable(&mut self) -> bool {
+        self.refused && !self.is_full() && core::mem::replace(&mut self.refused, false)
+    }
+
+    /// `Ok(None)` if there is no room. The operation may be complete at once: `is_done`.
+    pub(crate) fn command(
+        &mut self,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<Option<OpId>, RdmaError> {
+        let cursor = Cursor::new(&remote, offset, len)?;
+        let state = if len == 0 { OpState::Done(Ok(())) } else { OpState::Running };
+        let op = Op { remote, cursor, len, posted: 0, in_flight: 0, verb, state };
+        let Some(slot) = self.ops.acquire(op) else { return Ok(None) };
+        if len > 0 {
+            let queue = match verb {
+                RdmaVerb::Read => &mut self.reads,
+                RdmaVerb::Write => {
+                    self.writes_commanded = self.writes_commanded.wrapping_add(1);
+                    &mut self.writes
+                }
+            };
+            // As many places as operations.
+            let queued = queue.push(slot.index);
+            debug_assert!(queued, "an operation without a place in its queue");
+        }
+        Ok(Some(OpId(slot)))
+    }
+
+    /// The next request, if one may be posted now.
+    pub(crate) fn post(&mut self, read_depth: u16, len_max: u32) -> Option<Slice> {
+        if self.requests.is_full() {
+            return None;
+        }
+        let reads = !self.reads.is_empty() && self.reads_in_flight < read_depth;
+        let writes = !self.writes.is_empty();
+        let verb = match (reads, writes) {
+            (false, false) => return None,
+            (true, false) => RdmaVerb::Read,
+            (false, true) => RdmaVerb::Write,
+            (true, true) => self.turn,
+        };
+        let queue = match verb {
+            RdmaVerb::Read => &mut self.reads,
+            RdmaVerb::Write => &mut self.writes,
+        };
+        let slot = self.ops.name(*queue.front()?)?;
+        let op = self.ops.get_mut(slot)?;
+        let left = op.len.saturating_sub(op.posted);
+        let remote = op.cursor.next(&op.remote, left.min(len_max))?;
+        let request = self.requests.acquire(Request { op: slot.index, verb })?;
+        let local_offset = op.posted;
+        op.posted = op.posted.saturating_add(remote.length);
+        op.in_flight = op.in_flight.saturating_add(1);
+        if op.posted == op.len {
+            queue.pop();
+            if verb == RdmaVerb::Write {
+                self.writes_posted = self.writes_posted.wrapping_add(1);
+            }
+        }
+        self.turn = match verb {
+            RdmaVerb::Read => {
+                self.reads_in_flight = self.reads_in_flight.saturating_add(1);
+                RdmaVerb::Write
+            }
+            RdmaVerb::Write => RdmaVerb::Read,
+        };
+        Some(Slice { id: RdmaId(request), op: OpId(slot), verb, local_offset, remote })
+    }
+
+    pub(crate) fn is_outstanding(&self, id: RdmaId) -> bool {
+        self.requests.get(id.0).is_some()
+    }
+
+    /// Books the end of a request. Returns the operation if that ends it: its result is to be told.
+    pub(crate) fn complete(&mut self, id: RdmaId, result: Result<(), WorkError>) -> Option<u16> {
+        let request = self.requests.release(id.0)?;
+        if request.verb == RdmaVerb::Read {
+            self.reads_in_flight = self.reads_in_flight.saturating_sub(1);
+        }
+        let slot = self.ops.name(request.op)?;
+        let op = self.ops.get_mut(slot)?;
+        op.in_flight = op.in_flight.saturating_sub(1);
+        let ended = match op.state {
+            OpState::Running if result.is_err() || (op.in_flight == 0 && op.posted == op.len) => {
+                op.state = OpState::Done(result);
+                true
+            }
+            OpState::Running | OpState::Done(_) => false,
+            OpState::Told => {
+                self.free_if_over(slot);
+                false
+            }
+        };
+        ended.then_some(request.op)
+    }
+
+    /// The upper layer is told the result of the operation at `index`.
+    pub(crate) fn tell(&mut self, index: u16) -> Option<(OpId, Result<(), OpError>)> {
+        let slot = self.ops.name(index)?;
+        let op = self.ops.get_mut(slot)?;
+        let OpState::Done(result) = op.state else { return None };
+        op.state = OpState::Told;
+        self.free_if_over(slot);
+        Some((OpId(slot), result.map_err(OpError::from)))
+    }
+
+    /// The connection is over: an operation that still runs and is to be told so. Nothing of it is posted any more.
+    pub(crate) fn abort_one(&mut self) -> Option<OpId> {
+        let (slot, op) = self.ops.iter_mut().find(|(_, op)| op.state == OpState::Running)?;
+        op.state = OpState::Told;
+        op.posted = op.len;
+        self.free_if_over(slot);
+        Some(OpId(slot))
+    }
+
+    fn free_if_over(&mut self, slot: Slot) {
+        if self.ops.get(slot).is_some_and(|op| op.in_flight == 0 && op.state == OpState::Told) {
+            self.ops.release(slot);
+        }
+    }
+
+    pub(crate) fn fingerprint(&self, into: &mut impl Hasher) {
+        let view =
+            |op: &Op| (op.remote.clone(), op.cursor, op.len, op.posted, op.in_flight, op.verb, op.state);
+        for queue in [&self.reads, &self.writes] {
+            queue.len().hash(into);
+            for index in queue.iter() {
+                self.ops.name(*index).and_then(|slot| self.ops.get(slot)).map(view).hash(into);
+            }
+        }
+        hash_unordered(self.ops.iter().map(|(_, op)| view(op)), into);
+        (self.reads_in_flight, self.turn, self.refused).hash(into);
+    }
+}

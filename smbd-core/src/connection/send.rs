@@ -1,0 +1,217 @@
+//! Sending: the queue of upper-layer messages and their cutting into fragments (3.1.5.1, 3.1.5.4).
+
+use core::hash::{Hash, Hasher};
+
+use super::fingerprint::hash_unordered;
+use crate::id::Slot;
+use crate::table::{Ring, Slots};
+use crate::wire::DATA_OFFSET;
+use crate::{Body, Config, MsgId, SendId, Token};
+
+/// Every so many sends one asks for a completion.
+const SIGNAL_EVERY: u8 = 32;
+
+/// An upper-layer message that has not left completely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Message {
+    len: u32,
+    invalidate: Option<Token>,
+    /// RDMA Writes commanded before it: it leaves when that many are posted.
+    after_writes: u32,
+}
+
+/// A send with the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InFlight {
+    /// Position in the order of posting.
+    number: u32,
+    pub(crate) carries: Carries,
+}
+
+/// What a send in flight carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    /// A negotiation message, or one without data.
+    Control,
+    /// The acceptor's failure response: the connection ends when it is gone.
+    Refusal,
+    /// A fragment that is not the last.
+    Fragment,
+    /// The last fragment of a message: its completion is the message's.
+    Last(MsgId),
+}
+
+/// The next piece of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) body: Body,
+    /// RemainingDataLength.
+    pub(crate) remaining: u32,
+    /// TX-6: on the last segment, so that the peer loses the registration together with the complete message.
+    pub(crate) invalidate: Option<Token>,
+    /// Belongs to a message of more than one fragment.
+    pub(crate) fragmented: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(crate) in_flight: Slots<InFlight>,
+    /// Number of the next send.
+    next_send: u32,
+    queue: Ring<Message>,
+    /// Bytes of the first message that have left; above 0 a sequence is open and nothing may come between (TX-4).
+    sent_of_first: u32,
+    /// Number of the first message.
+    first: MsgId,
+    /// Most payload in one message: Connection.MaxSendSize - 24.
+    payload_max: u32,
+    since_signal: u8,
+    /// A `send` was refused for want of room.
+    refused: bool,
+}
+
+impl Sender {
+    pub(crate) const SLOT_BYTES: u64 = Slots::<InFlight>::SLOT_BYTES;
+    pub(crate) const MESSAGE_BYTES: u64 = size_of::<Message>() as u64;
+
+    pub(crate) fn new(config: &Config) -> Self {
+        let filler = Message { len: 0, invalidate: None, after_writes: 0 };
+        Self {
+            in_flight: Slots::new(config.send_slots),
+            next_send: 0,
+            queue: Ring::new(usize::from(config.message_slots), filler),
+            sent_of_first: 0,
+            first: MsgId(0),
+            payload_max: 0,
+            since_signal: 0,
+            refused: false,
+        }
+    }
+
+    pub(crate) const fn set_max_send_size(&mut self, max_send_size: u32) {
+        self.payload_max = max_send_size.saturating_sub(DATA_OFFSET);
+    }
+
+    /// `None` if the queue is full.
+    pub(crate) fn enqueue(
+        &mut self,
+        len: u32,
+        invalidate: Option<Token>,
+        after_writes: u32,
+    ) -> Option<MsgId> {
+        let queued = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
+        if self.queue.push(Message { len, invalidate, after_writes }) {
+            return Some(MsgId(self.first.0.wrapping_add(queued)));
+        }
+        self.refused = true;
+        None
+    }
+
+    /// True once when there is room again after a refusal.
+    pub(crate) fn take_writable(&mut self) -> bool {
+        self.refused && !self.queue.is_full() && core::mem::take(&mut self.refused)
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) const fn is_sequence_open(&self) -> bool {
+        self.sent_of_first > 0
+    }
+
+    /// Whether the first message waits for nothing but credits and a place in the send queue.
+    pub(crate) fn is_ready(&self, writes_posted: u32) -> bool {
+        self.queue.front().is_some_and(|message| {
+            // Both counters wrap; the difference is small.
+            writes_posted.wrapping_sub(message.after_writes) < u32::MAX / 2
+        })
+    }
+
+    /// Cuts the next fragment off the first message.
+    pub(crate) fn cut(&mut self) -> Option<Piece> {
+        let message = self.queue.front()?;
+        let offset = self.sent_of_first;
+        let left = message.len.saturating_sub(offset);
+        let len = left.min(self.payload_max);
+        let remaining = left.saturating_sub(len);
+        let body = Body { msg: self.first, offset, len };
+        let fragmented = len != message.len;
+        let piece = if remaining == 0 {
+            let invalidate = message.invalidate;
+            self.sent_of_first = 0;
+            self.pop();
+            Piece { body, remaining, invalidate, fragmented }
+        } else {
+            self.sent_of_first = offset.saturating_add(len);
+            Piece { body, remaining, invalidate: None, fragmented }
+        };
+        Some(piece)
+    }
+
+    fn pop(&mut self) -> Option<MsgId> {
+        self.queue.pop()?;
+        let id = self.first;
+        self.first = MsgId(id.0.wrapping_add(1));
+        Some(id)
+    }
+
+    /// Whether the send about to leave asks for a completion.
+    pub(crate) const fn signal(&mut self, last_for_now: bool, queue_short: bool) -> bool {
+        self.since_signal = self.since_signal.saturating_add(1);
+        let signal = last_for_now || queue_short || self.since_signal >= SIGNAL_EVERY;
+        if signal {
+            self.since_signal = 0;
+        }
+        signal
+    }
+
+    /// Takes the oldest message without a result out of the books, when the connection is over.
+    pub(crate) fn abort_one(&mut self) -> Option<MsgId> {
+        // Those in flight were sent before those in the queue; numbers wrap, distances from the queue's do not.
+        let first = self.first;
+        let oldest = self
+            .in_flight
+            .iter_mut()
+            .filter_map(
+                |(_, send)| if let Carries::Last(msg) = send.carries { Some((msg, send)) } else { None },
+            )
+            .max_by_key(|(msg, _)| first.0.wrapping_sub(msg.0));
+        match oldest {
+            Some((msg, send)) => {
+                send.carries = Carries::Control;
+                Some(msg)
+            }
+            None => self.pop(),
+        }
+    }
+
+    /// Takes a place among the sends in flight; `None` if there is none.
+    pub(crate) fn post(&mut self, carries: Carries) -> Option<SendId> {
+        let slot = self.in_flight.acquire(InFlight { number: self.next_send, carries })?;
+        self.next_send = self.next_send.wrapping_add(1);
+        Some(SendId(slot))
+    }
+
+    pub(crate) fn complete(&mut self, slot: Slot) -> Option<Carries> {
+        self.in_flight.release(slot).map(|send| send.carries)
+    }
+
+    /// Numbers of messages and sends are names; only distances matter.
+    pub(crate) fn fingerprint(&self, writes_posted: u32, into: &mut impl Hasher) {
+        for message in self.queue.iter() {
+            (message.len, message.invalidate, message.after_writes.wrapping_sub(writes_posted)).hash(into);
+        }
+        (self.queue.len(), self.sent_of_first, self.since_signal, self.refused, self.payload_max).hash(into);
+        let sends = self.in_flight.iter().map(|(_, send)| {
+            let kind = match send.carries {
+                Carries::Control => None,
+                Carries::Refusal => Some(0),
+                Carries::Fragment => Some(1),
+                Carries::Last(_) => Some(2),
+            };
+            (kind, self.next_send.wrapping_sub(send.number))
+        });
+        hash_unordered(sends, into);
+    }
+}

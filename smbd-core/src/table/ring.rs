@@ -1,0 +1,66 @@
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// A queue of fixed capacity.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<T> {
+    places: Box<[T]>,
+    head: usize,
+    len: usize,
+}
+
+impl<T: Copy> Ring<T> {
+    /// `filler` stands in places not in use.
+    pub(crate) fn new(capacity: usize, filler: T) -> Self {
+        Self { places: vec![filler; capacity].into_boxed_slice(), head: 0, len: 0 }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.len == self.places.len()
+    }
+
+    /// Appends `value`; false if there is no room.
+    #[must_use]
+    pub(crate) fn push(&mut self, value: T) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        let index = self.wrap(self.head.wrapping_add(self.len));
+        let Some(place) = self.places.get_mut(index) else { return false };
+        *place = value;
+        self.len = self.len.wrapping_add(1);
+        true
+    }
+
+    pub(crate) fn front(&self) -> Option<&T> {
+        if self.is_empty() { None } else { self.places.get(self.head) }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let value = *self.front()?;
+        self.head = self.wrap(self.head.wrapping_add(1));
+        self.len = self.len.wrapping_sub(1);
+        Some(value)
+    }
+
+    /// From front to back.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        let upto = self.head.wrapping_add(self.len).min(self.places.len());
+        let wrapped = self.len.wrapping_sub(upto.wrapping_sub(self.head));
+        let first = self.places.get(self.head..upto).unwrap_or_default();
+        first.iter().chain(self.places.get(..wrapped).unwrap_or_default())
+    }
+
+    /// `index` is below twice the capacity.
+    const fn wrap(&self, index: usize) -> usize {
+        if index >= self.places.len() { index.wrapping_sub(self.places.len()) } else { index }
+    }
+}

@@ -1,0 +1,46 @@
+//! Time as data: the core has no clock, its caller says what time it is.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+/// A point on the caller's monotonic clock, in nanoseconds since an origin the caller chose.
+///
+/// There is no `now()`: only a backend reads a clock. `Option<Instant>` is eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(NonZeroU64);
+
+impl Instant {
+    /// The origin of the caller's clock.
+    pub const ORIGIN: Self = Self(NonZeroU64::MIN);
+
+    /// The instant `nanos` nanoseconds after the origin (the last representable one if that is too far).
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(nanos))
+    }
+
+    /// Nanoseconds since the origin.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0.get().saturating_sub(1)
+    }
+
+    /// `self + after`, or the last representable instant: a timer that far away never expires.
+    #[must_use]
+    pub fn saturating_add(self, after: Duration) -> Self {
+        let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// Time from `earlier` to `self`, zero if `earlier` is later.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
+    }
+}
+
+impl core::fmt::Debug for Instant {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:?}", Duration::from_nanos(self.as_nanos()))
+    }
+}
