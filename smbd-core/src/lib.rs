@@ -26,6 +26,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod backend;
 mod border;
 mod config;
 mod connection;

@@ -1,0 +1,181 @@
+//! The contract between a [`Connection`] and what carries it: a queue pair of a real device, a simulated one, or
+//! anything else that can send messages into posted buffers and reach remote memory.
+//!
+//! A [`Backend`] is one end of one transport connection. It takes [`Step`]s and gives [`Input`]s; [`drive`] is the loop
+//! between the two, and the `kit` (feature `kit`) checks a backend line by line against what is written here.
+//!
+//! # What a backend does
+//!
+//! **Order.** Steps are carried out in the order given. Consecutive posts to the same queue may be chained and handed to
+//! the device together; a chain is handed over before a step of any other kind, and at the latest when
+//! [`ring`](Backend::ring) is called, which happens before every wait. A receive is thus always posted before the send
+//! that grants it.
+//!
+//! **One end for each id.** Every id in a step ends in exactly one input: `Received`, `Sent`, `RdmaDone`,
+//! `Registered` (followed by `Bound` if it was not settled), `Deregistered` or `Failed`. Sends, RDMA requests, window
+//! binds and invalidations share the send queue, whose completions come in posting order. A send posted without
+//! `signal` gets no completion of its own from a device: the backend derives its `Sent` from the next completion
+//! behind it. [`PostedQueues`] does this.
+//!
+//! **A refused post** is `Failed` with [`WorkError::Refused`]. What was chained behind it, and every id given later, is
+//! not posted and reported `Failed` with [`WorkError::Flushed`]; what was posted before it completes as usual. The
+//! connection answers with [`Step::Disconnect`]. A failed *registration* that put nothing on the send queue is no
+//! refused post: it is `Failed`, nothing of it is enabled, and all goes on.
+//!
+//! **Connecting.** `Connect` and `Accept` are answered once, by `Connected` with truthful [`Limits`] or by
+//! `ConnectFailed`. Receives are posted before either; a message may be reported before `Connected`.
+//!
+//! **The end.** `Disconnected` is reported once, unless `ConnectFailed` was. `Disconnect` is given at most once, also
+//! when the transport connection is gone already or never came up. After it everything still posted is completed or
+//! flushed, without the peer's help, and `Disconnected` is reported if neither it nor `ConnectFailed` was. Some devices
+//! flush nothing before the own disconnect, even if the peer has gone.
+//!
+//! # Whose memory it is
+//!
+//! Receive buffers are the backend's: [`Budget::recv_slots`](crate::Budget) of
+//! [`Budget::recv_buffer_len`](crate::Budget) bytes, buffer [`RecvId::slot`] for the receive `RecvId`. From `Received`
+//! until the same slot is posted again its bytes can be read with [`ReceiveMemory::received`], also after
+//! `Disconnected`. A message longer than the receive posted for it ends the connection; no byte beyond the posted
+//! length is written.
+//!
+//! Memory of the upper layer comes with the step: bytes to copy before `execute` returns, or a handle
+//! ([`Backend::Buffer`]) of which the backend keeps a clone as long as the device may touch the memory: for a send or
+//! an RDMA request until its completion, for a registration until `Deregistered` or the end of the connection.
+//!
+//! Remote access follows a registration exactly: its rights, its ranges, its connection, from `Registered` to
+//! `Deregistered` or to the peer's invalidation or to the end of the connection. Any other access ends the offending
+//! connection and changes no byte.
+//!
+//! After [`Event::Drained`](crate::Event::Drained) no step follows; only then may the backend be dropped. Dropping it
+//! earlier must still be memory-safe.
+//!
+//! # What it does not do
+//!
+//! No protocol: it does not look into messages, count credits, or cut operations into requests. No allocation for each
+//! message: everything is sized from [`Budget`](crate::Budget).
+
+mod drive;
+mod posted;
+mod step;
+
+use core::fmt;
+
+use thiserror::Error;
+
+pub use drive::{DriveError, Upper, drive};
+pub use posted::{PostedQueue, PostedQueues, Push, Queue, Request};
+pub use step::{Local, LocalMemory, NoMemory, Payload, Step};
+
+#[cfg(doc)]
+use crate::{Connection, Limits, error::WorkError};
+use crate::{Input, Instant, RecvId};
+
+/// Where received messages are.
+pub trait ReceiveMemory {
+    /// The message in the buffer of `id`: as many bytes as its `Received` reported, valid from then on until the same
+    /// slot is posted again. Empty for a receive that holds no message.
+    fn received(&self, id: RecvId) -> &[u8];
+}
+
+/// One end of one transport connection. The module says what is expected of it.
+pub trait Backend: ReceiveMemory {
+    /// A handle to memory of the upper layer which the device can reach. Clones name the same memory; it is freed with
+    /// the last of them.
+    type Buffer: Clone + fmt::Debug;
+
+    /// The time on the clock of everything this backend reports. Never goes back.
+    fn now(&self) -> Instant;
+
+    /// Carries out one step, or chains it. Whatever comes of it is an input, also a refusal.
+    fn execute(&mut self, step: Step<'_, Self::Buffer>);
+
+    /// Hands over what is chained. Called before every wait; without a chain it does nothing.
+    fn ring(&mut self);
+
+    /// The next thing that happened; `None` if there is nothing at the moment. Never blocks.
+    ///
+    /// [`Input::Timeout`] is not the backend's to give: the driver compares the clock with the deadline.
+    fn next_input(&mut self) -> Option<Input<'_>>;
+}
+
+/// A backend whose buffers can be made, written and read by the host. The kit and generic examples need it; a backend
+/// for other memory does not.
+pub trait HostMemory: Backend {
+    /// A buffer of `len` bytes, all zero.
+    ///
+    /// # Errors
+    /// If there is no such memory.
+    fn allocate(&mut self, len: u32) -> Result<Self::Buffer, OutOfMemory>;
+
+    /// Copies `bytes` into `buffer` from `offset` on. Nothing may be using that range.
+    ///
+    /// # Errors
+    /// If the range is not inside the buffer; nothing is copied then.
+    fn fill(&mut self, buffer: &Self::Buffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange>;
+
+    /// Copies bytes of `buffer` from `offset` on to `out`. Nothing may be writing that range.
+    ///
+    /// # Errors
+    /// If the range is not inside the buffer; nothing is copied then.
+    fn read(&self, buffer: &Self::Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange>;
+}
+
+/// There is no memory for a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no memory for a buffer of {len} bytes")]
+pub struct OutOfMemory {
+    /// Its length in bytes.
+    pub len: u32,
+}
+
+/// A range is not inside a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{len} bytes from {offset} on are not inside a buffer of {size} bytes")]
+pub struct OutOfRange {
+    /// Where the range begins, in bytes.
+    pub offset: u32,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Size of the buffer in bytes.
+    pub size: u32,
+}
+
+impl<B: ReceiveMemory + ?Sized> ReceiveMemory for &mut B {
+    fn received(&self, id: RecvId) -> &[u8] {
+        (**self).received(id)
+    }
+}
+
+impl<B: Backend + ?Sized> Backend for &mut B {
+    type Buffer = B::Buffer;
+
+    fn now(&self) -> Instant {
+        (**self).now()
+    }
+
+    fn execute(&mut self, step: Step<'_, Self::Buffer>) {
+        (**self).execute(step);
+    }
+
+    fn ring(&mut self) {
+        (**self).ring();
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        (**self).next_input()
+    }
+}
+
+impl<B: HostMemory + ?Sized> HostMemory for &mut B {
+    fn allocate(&mut self, len: u32) -> Result<Self::Buffer, OutOfMemory> {
+        (**self).allocate(len)
+    }
+
+    fn fill(&mut self, buffer: &Self::Buffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        (**self).fill(buffer, offset, bytes)
+    }
+
+    fn read(&self, buffer: &Self::Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        (**self).read(buffer, offset, out)
+    }
+}

@@ -1,0 +1,78 @@
+//! What is posted: the books that turn completions of a device into one input for each id.
+
+mod pair;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+pub use pair::PostedQueues;
+pub use queue::PostedQueue;
+
+use crate::{RdmaId, RecvId, RegId, SendId, WrId};
+
+/// One work request. All but sends are always signalled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A receive.
+    Recv(RecvId),
+    /// A send.
+    Send {
+        /// Its name.
+        id: SendId,
+        /// Whether the device reports its completion.
+        signal: bool,
+    },
+    /// An RDMA Read or Write.
+    Rdma(RdmaId),
+    /// Binding one window of a registration.
+    Bind(RegId),
+    /// Invalidating one window of a registration.
+    Invalidate(RegId),
+}
+
+/// The queues of a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Receives.
+    Recv,
+    /// Everything else.
+    Send,
+}
+
+impl Request {
+    /// The id it belongs to: what to put in `wr_id`, as [`WrId::to_raw`].
+    #[must_use]
+    pub const fn id(self) -> WrId {
+        match self {
+            Self::Recv(id) => WrId::Recv(id),
+            Self::Send { id, .. } => WrId::Send(id),
+            Self::Rdma(id) => WrId::Rdma(id),
+            Self::Bind(id) | Self::Invalidate(id) => WrId::Reg(id),
+        }
+    }
+
+    /// The queue it goes to.
+    #[must_use]
+    pub const fn queue(self) -> Queue {
+        match self {
+            Self::Recv(_) => Queue::Recv,
+            Self::Send { .. } | Self::Rdma(_) | Self::Bind(_) | Self::Invalidate(_) => Queue::Send,
+        }
+    }
+
+    const fn is_unsignalled(self) -> bool {
+        matches!(self, Self::Send { signal: false, .. })
+    }
+}
+
+/// What to do with a request that was pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a request must be chained if and only if the books say so"]
+pub enum Push {
+    /// Append it to the chain.
+    Chain,
+    /// Nothing was noted: hand over the chain of this queue first, report that with `rung`, and push again.
+    RingFirst(Queue),
+    /// Do not post it: a post was refused, the queue is full, or everything was flushed. Its failure is noted.
+    Skip,
+}

@@ -1,0 +1,183 @@
+//! What a backend is given: an action of the connection, together with the memory it is about.
+
+use core::fmt;
+
+use thiserror::Error;
+
+use crate::{
+    Access, Action, Body, BufferDescriptorV1, Connection, Head, OpId, RdmaId, RdmaVerb, RecvId, RegId,
+    Segment, SendId, Token, WrId,
+};
+
+/// One thing for a backend to do: an [`Action`] that concerns it, with the memory that belongs to it. `M` is the
+/// backend's [`Buffer`](super::Backend::Buffer).
+#[derive(Debug)]
+pub enum Step<'a, M> {
+    /// As [`Action::Connect`].
+    Connect,
+    /// As [`Action::Accept`].
+    Accept,
+    /// As [`Action::Disconnect`].
+    Disconnect,
+    /// As [`Action::PostRecv`].
+    PostRecv {
+        /// Its name; `id.slot()` says which buffer.
+        id: RecvId,
+        /// Bytes of the buffer to post.
+        len: u32,
+    },
+    /// As [`Action::PostSend`].
+    PostSend {
+        /// Its name.
+        id: SendId,
+        /// The first bytes of the message.
+        head: &'a Head,
+        /// The bytes behind the head.
+        body: Option<Payload<'a, M>>,
+        /// The peer's token to invalidate.
+        invalidate: Option<Token>,
+        /// Whether to ask the device for a completion.
+        signal: bool,
+        /// Whether to ask for a solicited event at the peer.
+        solicit: bool,
+    },
+    /// As [`Action::PostRdma`].
+    PostRdma {
+        /// Its name.
+        id: RdmaId,
+        /// Read or write, seen from here.
+        verb: RdmaVerb,
+        /// The local bytes.
+        local: Local<'a, M>,
+        /// The remote bytes, as many.
+        remote: BufferDescriptorV1,
+    },
+    /// As [`Action::Register`].
+    Register {
+        /// Its name.
+        id: RegId,
+        /// The buffer, all of it.
+        buffer: &'a M,
+        /// Exactly the rights to give.
+        access: Access,
+        /// Most segments that may be reported.
+        segments_max: u16,
+    },
+    /// As [`Action::Deregister`].
+    Deregister {
+        /// Its name.
+        id: RegId,
+        /// What `Registered` reported. A token that is not live was invalidated by the peer and must not be
+        /// invalidated again.
+        segments: &'a [Segment],
+    },
+}
+
+/// The bytes behind the head of a message.
+#[derive(Debug)]
+pub enum Payload<'a, M> {
+    /// Bytes to copy before `execute` returns.
+    Copy(&'a [u8]),
+    /// Bytes the device reads in place until the send is complete.
+    InPlace(Local<'a, M>),
+}
+
+impl<M> Payload<'_, M> {
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Copy(bytes) => bytes.len(),
+            Self::InPlace(local) => usize::try_from(local.len).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A range of a buffer. A backend refuses a range that is not inside it.
+#[derive(Debug)]
+pub struct Local<'a, M> {
+    /// The buffer.
+    pub buffer: &'a M,
+    /// Where the range begins, in bytes.
+    pub offset: u32,
+    /// Its length in bytes.
+    pub len: u32,
+}
+
+/// Which memory belongs to the names that commands returned. `None` for a name that has none; that is a fault of the
+/// upper layer and ends the drive.
+pub trait LocalMemory<M> {
+    /// The bytes of an outgoing message: exactly `body.len` of them.
+    fn body(&self, body: Body) -> Option<Payload<'_, M>>;
+
+    /// The local buffer of an RDMA operation: the address of its byte 0 and room for all of it.
+    fn operation(&self, op: OpId) -> Option<&M> {
+        let _ = op;
+        None
+    }
+
+    /// The buffer of a registration.
+    fn registration(&self, id: RegId) -> Option<&M> {
+        let _ = id;
+        None
+    }
+}
+
+/// The upper layer has not said which memory belongs to a piece of work.
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
+#[error("no memory is known for {0}")]
+pub struct NoMemory(pub WrId);
+
+impl fmt::Debug for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NoMemory({})", self.0)
+    }
+}
+
+impl<'a, M> Step<'a, M> {
+    /// What `action` asks of a backend; `None` for `Notify` and `Wait`, which do not concern it.
+    ///
+    /// # Errors
+    /// If `memory` has nothing for it, or a body of another length.
+    pub fn of(
+        action: &'a Action,
+        connection: &'a Connection,
+        memory: &'a impl LocalMemory<M>,
+    ) -> Result<Option<Self>, NoMemory> {
+        Ok(Some(match *action {
+            Action::Connect => Self::Connect,
+            Action::Accept => Self::Accept,
+            Action::Disconnect => Self::Disconnect,
+            Action::PostRecv { id, len } => Self::PostRecv { id, len },
+            Action::PostSend { id, ref head, body, invalidate, signal, solicit } => {
+                let body = match body {
+                    Some(body) => Some(payload(body, memory).ok_or(NoMemory(id.into()))?),
+                    None => None,
+                };
+                Self::PostSend { id, head, body, invalidate, signal, solicit }
+            }
+            Action::PostRdma { id, op, verb, local_offset, remote } => {
+                let buffer = memory.operation(op).ok_or(NoMemory(id.into()))?;
+                let local = Local { buffer, offset: local_offset, len: remote.length };
+                Self::PostRdma { id, verb, local, remote }
+            }
+            Action::Register { id, access, segments_max } => {
+                let buffer = memory.registration(id).ok_or(NoMemory(id.into()))?;
+                Self::Register { id, buffer, access, segments_max }
+            }
+            Action::Deregister { id } => Self::Deregister { id, segments: connection.segments(id) },
+            Action::Notify(_) | Action::Wait(_) => return Ok(None),
+        }))
+    }
+}
+
+fn payload<M>(body: Body, memory: &impl LocalMemory<M>) -> Option<Payload<'_, M>> {
+    let payload = memory.body(body)?;
+    (u32::try_from(payload.len()) == Ok(body.len)).then_some(payload)
+}
