@@ -1,1 +1,3 @@
 //! Deterministic simulator for `smbd-core`.
+pub mod capture;
+pub mod decode;

@@ -1,2 +1,25 @@
 //! The program `smbd-sim`.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod cli;
+
+#[derive(Debug, Parser)]
+#[command(name = "smbd-sim", version, about)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Decode(cli::decode::DecodeArgs),
+}
+
+fn main() -> ExitCode {
+    match Args::parse().command {
+        Command::Decode(args) => cli::decode::run(&args),
+    }
+}

@@ -1,0 +1,3 @@
+//! Writes captures.
+
+pub mod format;

@@ -1,0 +1,3 @@
+//! Subcommands of `smbd-sim`.
+
+pub mod decode;

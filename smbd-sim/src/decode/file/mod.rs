@@ -1,0 +1,164 @@
+//! Capture files: pcap and pcapng, both byte orders, any time resolution, read record by record.
+
+mod pcap;
+mod pcapng;
+mod source;
+
+use std::io::Read;
+
+use source::Source;
+
+/// Largest block or record taken; larger length fields are taken for damage.
+pub const RECORD_MAX: u32 = 16 * 1024 * 1024;
+
+/// What keeps a file from being read on.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The first bytes are of no known format.
+    #[error("not a capture file: the first bytes are {magic:02x?}, neither pcap nor pcapng")]
+    Foreign {
+        /// The first bytes, at most four.
+        magic: Vec<u8>,
+    },
+    /// The file ends inside a record.
+    #[error(
+        "record {record} at offset {offset} is cut: {what} needs {needed} bytes, the file has {got} left"
+    )]
+    Truncated {
+        /// Number of the record or block, from 1; 0 is the file header.
+        record: u64,
+        /// File offset of what is short.
+        offset: u64,
+        /// Which part of the record.
+        what: &'static str,
+        /// Bytes it needs.
+        needed: u64,
+        /// Bytes left in the file.
+        got: u64,
+    },
+    /// A field has a value that no writer gives it.
+    #[error("record {record} at offset {offset} is broken: {field} is {got}, {expected}")]
+    Broken {
+        /// Number of the record or block, from 1; 0 is the file header.
+        record: u64,
+        /// File offset of the record.
+        offset: u64,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        got: u64,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// Reading failed below the file format.
+    #[error("reading failed at offset {offset}: {error}")]
+    Io {
+        /// Bytes read before.
+        offset: u64,
+        /// The cause.
+        error: std::io::Error,
+    },
+}
+
+/// How the first header of a frame is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkType {
+    /// Ethernet (1).
+    Ethernet,
+    /// IPv4 or IPv6 without a link header (101, 12, 14, 228, 229).
+    RawIp,
+    /// Linux cooked capture (113).
+    LinuxSll,
+    /// Linux cooked capture version 2 (276).
+    LinuxSll2,
+    /// Anything else.
+    Other(u32),
+}
+
+impl LinkType {
+    fn from_number(number: u32) -> Self {
+        match number {
+            1 => Self::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Self::RawIp,
+            113 => Self::LinuxSll,
+            276 => Self::LinuxSll2,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// One frame of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Number in the file from 1, as Wireshark counts.
+    pub number: u64,
+    /// Time since 1970 in nanoseconds.
+    pub time_ns: u64,
+    /// How to read it.
+    pub link: LinkType,
+    /// Bytes on the wire; more than `data` holds when the capture cut the frame.
+    pub original_len: u32,
+    /// The bytes captured.
+    pub data: Vec<u8>,
+}
+
+/// A capture file being read.
+#[derive(Debug)]
+pub struct FrameReader<R> {
+    source: Source<R>,
+    format: Format,
+    number: u64,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(pcap::Header),
+    PcapNg(pcapng::Section),
+}
+
+/// Time in nanoseconds of `ticks` units of `1 / per_second` s.
+fn nanoseconds(ticks: u64, per_second: u64) -> u64 {
+    let time = u128::from(ticks) * 1_000_000_000 / u128::from(per_second.max(1));
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
+
+impl<R: Read> FrameReader<R> {
+    /// Reads the file header.
+    ///
+    /// # Errors
+    /// [`FileError`] when it is foreign, cut or cannot be read.
+    pub fn new(input: R) -> Result<Self, FileError> {
+        let mut source = Source::new(input);
+        let magic = source.up_to(4)?;
+        let Ok(first) = <[u8; 4]>::try_from(magic.as_slice()) else {
+            return Err(FileError::Foreign { magic });
+        };
+        let format = if first == pcapng::SECTION_HEADER {
+            Format::PcapNg(pcapng::Section::read_first(&mut source)?)
+        } else if let Some(kind) = pcap::Kind::from_magic(first) {
+            Format::Pcap(pcap::Header::read(&mut source, kind)?)
+        } else {
+            return Err(FileError::Foreign { magic });
+        };
+        Ok(Self { source, format, number: 0 })
+    }
+
+    /// The next frame, `None` at the end of the file.
+    ///
+    /// # Errors
+    /// [`FileError`]; nothing can be read after it.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, FileError> {
+        let next = match &mut self.format {
+            Format::Pcap(header) => header.next_frame(&mut self.source)?,
+            Format::PcapNg(section) => section.next_frame(&mut self.source)?,
+        };
+        Ok(next.map(|mut frame| {
+            self.number += 1;
+            frame.number = self.number;
+            frame
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

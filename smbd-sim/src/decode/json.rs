@@ -1,0 +1,226 @@
+//! A report as JSON lines. Field names are stable: new ones may join, none changes its meaning.
+//!
+//! Each line is an object with `type`: `connection`, `message`, `rdma`, `cm`, `mpa`, `terminate`, `lost`, last
+//! `summary`, and, when the file could not be read to its end, `problem`.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+
+use super::report::{
+    Body, Connection, Endpoint, Fragment, Identified, Item, ItemKind, Message, RdmaOperation, Report,
+};
+use super::summary::{Counters, Summary, Totals};
+
+/// Writes all lines.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let connections = report.connections.iter().map(connection);
+    let items = report.items.iter().map(item);
+    for value in connections.chain(items) {
+        writeln!(out, "{value}")?;
+    }
+    writeln!(out, "{}", summary(&report.summary))?;
+    if let Some(problem) = &report.problem {
+        writeln!(out, "{}", json!({ "type": "problem", "text": problem.to_string() }))?;
+    }
+    Ok(())
+}
+
+fn end(end: &Endpoint) -> Value {
+    json!({ "address": end.address.to_string(), "port": end.port, "qpn": end.qpn })
+}
+
+fn connection(connection: &Connection) -> Value {
+    json!({
+        "type": "connection",
+        "connection": connection.number,
+        "transport": connection.transport.name(),
+        "initiator": end(&connection.initiator),
+        "acceptor": end(&connection.acceptor),
+        "roles": connection.roles.name(),
+        "from_start": connection.from_start,
+        "smb_direct": connection.smb_direct,
+    })
+}
+
+/// The object of one item.
+#[must_use]
+pub fn item(item: &Item) -> Value {
+    let mut object = Map::new();
+    let kind = match &item.kind {
+        ItemKind::Message(_) => "message",
+        ItemKind::Rdma(_) => "rdma",
+        ItemKind::Cm(_) => "cm",
+        ItemKind::Mpa(_) => "mpa",
+        ItemKind::Terminate { .. } => "terminate",
+        ItemKind::Lost { .. } => "lost",
+    };
+    object.insert("type".into(), kind.into());
+    object.insert("number".into(), item.number.into());
+    object.insert("connection".into(), item.connection.into());
+    object.insert("direction".into(), item.direction.name().into());
+    object.insert("frame".into(), item.frames.first.into());
+    object.insert("last_frame".into(), item.frames.last.into());
+    object.insert("packets".into(), item.frames.packets.into());
+    object.insert("time_ns".into(), item.frames.last_ns.into());
+    let own = match &item.kind {
+        ItemKind::Message(message) => self::message(message),
+        ItemKind::Rdma(operation) => rdma(operation),
+        ItemKind::Cm(event) => json!({
+            "name": event.name,
+            "qpn": event.qpn,
+            "port": event.port,
+            "reason": event.reason,
+            "responder_resources": event.read_depths.map(|(answers, _)| answers),
+            "initiator_depth": event.read_depths.map(|(_, issues)| issues),
+            "private_data_length": event.private_len,
+            "private_data": hex(&event.private_data),
+        }),
+        ItemKind::Mpa(event) => json!({
+            "reply": event.reply,
+            "rejected": event.rejected,
+            "revision": event.revision,
+            "crc": event.crc,
+            "markers": event.markers,
+            "private_data_length": event.private_data.len(),
+            "private_data": hex(&event.private_data),
+        }),
+        ItemKind::Terminate { control } => json!({ "control": control }),
+        ItemKind::Lost { count, unit } => json!({ "count": count, "unit": unit }),
+    };
+    if let Value::Object(own) = own {
+        object.extend(own);
+    }
+    Value::Object(object)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn fragment(fragment: Fragment) -> Value {
+    json!({
+        "index": (fragment.index > 0).then_some(fragment.index),
+        "offset": fragment.offset,
+        "total": fragment.total,
+        "last": fragment.last,
+    })
+}
+
+fn message(message: &Message) -> Value {
+    json!({
+        "message": message.body.name(),
+        "fields": fields(&message.body),
+        "identified": match message.identified {
+            Identified::ByPlace => "by_place",
+            Identified::ByShape => "by_shape",
+        },
+        "ordinal": message.ordinal,
+        "length": message.len,
+        "digest": format!("{:016x}", message.digest),
+        "invalidate": message.invalidate.map(|token| token.0),
+        "solicited": message.solicited,
+        "fragment": message.fragment.map(fragment),
+        "upper": message.upper,
+        "remarks": message.remarks,
+    })
+}
+
+fn fields(body: &Body) -> Value {
+    match body {
+        Body::NegotiateRequest(m) => json!({
+            "min_version": m.min_version,
+            "max_version": m.max_version,
+            "credits_requested": m.credits_requested,
+            "preferred_send_size": m.preferred_send_size,
+            "max_receive_size": m.max_receive_size,
+            "max_fragmented_size": m.max_fragmented_size,
+        }),
+        Body::NegotiateResponse(m) => json!({
+            "min_version": m.min_version,
+            "max_version": m.max_version,
+            "negotiated_version": m.negotiated_version,
+            "credits_requested": m.credits_requested,
+            "credits_granted": m.credits_granted,
+            "status": m.status.0,
+            "max_read_write_size": m.max_read_write_size,
+            "preferred_send_size": m.preferred_send_size,
+            "max_receive_size": m.max_receive_size,
+            "max_fragmented_size": m.max_fragmented_size,
+        }),
+        Body::DataTransfer(m) => json!({
+            "credits_requested": m.credits_requested,
+            "credits_granted": m.credits_granted,
+            "flags": m.flags.0,
+            "remaining_data_length": m.remaining_data_length,
+            "data_offset": m.data_offset,
+            "data_length": m.data_length,
+        }),
+        Body::Malformed(error) => json!({ "error": error.to_string() }),
+    }
+}
+
+fn rdma(operation: &RdmaOperation) -> Value {
+    json!({
+        "operation": operation.kind.name(),
+        "token": operation.token.map(|token| token.0),
+        "address": operation.address,
+        "length": operation.length,
+        "bytes": operation.bytes,
+        "complete": operation.complete,
+    })
+}
+
+fn totals(totals: &Totals) -> Value {
+    json!({
+        "messages": totals.messages(),
+        "negotiate_requests": totals.negotiate_requests,
+        "negotiate_responses": totals.negotiate_responses,
+        "data_transfers": totals.data_transfers,
+        "malformed": totals.malformed,
+        "message_bytes": totals.message_bytes,
+        "payload_bytes": totals.payload_bytes,
+        "credits_granted": totals.credits_granted,
+        "read_requests": totals.read_requests,
+        "read_responses": totals.read_responses,
+        "read_bytes": totals.read_bytes,
+        "writes": totals.writes,
+        "write_bytes": totals.write_bytes,
+    })
+}
+
+fn summary(summary: &Summary) -> Value {
+    let Counters {
+        frames,
+        retransmissions,
+        acknowledgements,
+        negative_acknowledgements,
+        receiver_not_ready,
+        bad_checksums,
+        not_understood,
+        cut_frames,
+        broken_frames,
+        foreign_messages,
+        foreign_frames,
+    } = summary.counters;
+    json!({
+        "type": "summary",
+        "messages": summary.messages(),
+        "to_acceptor": totals(&summary.to_acceptor),
+        "to_initiator": totals(&summary.to_initiator),
+        "frames": frames,
+        "retransmissions": retransmissions,
+        "acknowledgements": acknowledgements,
+        "negative_acknowledgements": negative_acknowledgements,
+        "receiver_not_ready": receiver_not_ready,
+        "bad_checksums": bad_checksums,
+        "not_understood": not_understood,
+        "cut_frames": cut_frames,
+        "broken_frames": broken_frames,
+        "foreign_messages": foreign_messages,
+        "foreign_frames": foreign_frames,
+    })
+}
