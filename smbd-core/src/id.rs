@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// Place in a fixed table, with the generation that tells this use of it from earlier ones.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Slot {
     pub(crate) generation: u32,
     pub(crate) index: u16,
