@@ -16,12 +16,14 @@ pub struct Credits {
     send: u32,
     target: u16,
     max: u16,
-    negotiating: bool,
+    /// Least window: 0 while negotiating, when it is exactly what was asked for (NE-9).
+    floor: u16,
+    window: u16,
 }
 
 impl Credits {
     pub(crate) const fn new(max: u16) -> Self {
-        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, negotiating: true }
+        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, floor: 0, window: 0 }
     }
 
     /// Receives posted for data and not yet used.
@@ -56,23 +58,28 @@ impl Credits {
 
     /// How many receives are kept posted: what the peer asks for, within the own limits (CR-5).
     #[must_use]
-    pub fn window(&self) -> u32 {
-        let wanted = self.target.min(self.max);
-        u32::from(if self.negotiating { wanted } else { wanted.max(WINDOW_MIN) })
+    pub const fn window(&self) -> u32 {
+        self.window as u32
+    }
+
+    fn aim(&mut self, target: u16) {
+        self.target = target;
+        self.window = target.min(self.max).max(self.floor);
     }
 
     /// The peer's CreditsRequested from the negotiation, and its first grant.
     pub(crate) fn start(&mut self, target: u16, granted: u16) {
-        self.target = target;
         self.send = u32::from(granted);
+        self.aim(target);
     }
 
-    /// From here on the window has its floor; before, it is exactly what was asked for (NE-9).
-    pub(crate) const fn establish(&mut self) {
-        self.negotiating = false;
+    /// From here on the window has its floor.
+    pub(crate) fn establish(&mut self) {
+        self.floor = WINDOW_MIN;
+        self.aim(self.target);
     }
 
-    pub(crate) fn wants_receive(&self) -> bool {
+    pub(crate) const fn wants_receive(&self) -> bool {
         self.posted < self.window()
     }
 
@@ -82,7 +89,7 @@ impl Credits {
     }
 
     /// Whether that receive may be posted: one beyond the window is kept for it (CR-5).
-    pub(crate) fn allows_reserve(&self) -> bool {
+    pub(crate) const fn allows_reserve(&self) -> bool {
         self.posted <= self.window()
     }
 
@@ -118,8 +125,8 @@ impl Credits {
             return Err(Violation::CreditOverflow { credits: self.send, granted });
         }
         self.posted = self.posted.saturating_sub(1);
-        self.target = requested;
         self.send = send;
+        self.aim(requested);
         Ok(())
     }
 }

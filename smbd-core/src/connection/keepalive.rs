@@ -9,8 +9,8 @@ use crate::{Instant, Keepalive};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Requested {
     None,
-    Pending,
-    Sent,
+    Pending { deadline: Instant },
+    Sent { deadline: Instant },
 }
 
 /// The idle timer. Only it asks the peer for an answer; an answer never does (KA-1).
@@ -18,7 +18,8 @@ enum Requested {
 pub(crate) struct IdleTimer {
     times: Option<Keepalive>,
     requested: Requested,
-    deadline: Option<Instant>,
+    /// When the last sign of life came; the deadline is worked out when somebody asks.
+    alive: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,49 +32,54 @@ pub(crate) enum Expiry {
 }
 
 impl IdleTimer {
-    pub(crate) const fn new(times: Option<Keepalive>) -> Self {
-        Self { times, requested: Requested::None, deadline: None }
+    pub(crate) const fn new(times: Option<Keepalive>, now: Instant) -> Self {
+        Self { times, requested: Requested::None, alive: now }
     }
 
     /// A valid message came, or the connection was established: all is well for another interval (3.1.5.5).
-    pub(crate) fn restart(&mut self, now: Instant) {
-        if let Some(times) = self.times {
-            self.requested = Requested::None;
-            self.deadline = Some(now.saturating_add(times.interval));
-        }
+    pub(crate) const fn restart(&mut self, now: Instant) {
+        self.requested = Requested::None;
+        self.alive = now;
     }
 
-    pub(crate) const fn deadline(&self) -> Option<Instant> {
-        self.deadline
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self.requested {
+            Requested::None => self.times.map(|times| self.alive.saturating_add(times.interval)),
+            Requested::Pending { deadline } | Requested::Sent { deadline } => Some(deadline),
+        }
     }
 
     /// KA-2: the answer timeout runs from here on, whether the question can be sent or not.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> Expiry {
-        let (Some(times), Some(deadline)) = (self.times, self.deadline) else { return Expiry::NotYet };
+        let (Some(times), Some(deadline)) = (self.times, self.deadline()) else { return Expiry::NotYet };
         if now < deadline {
             return Expiry::NotYet;
         }
         if self.requested != Requested::None {
             return Expiry::GiveUp;
         }
-        self.requested = Requested::Pending;
-        self.deadline = Some(now.saturating_add(times.answer_timeout));
+        self.requested = Requested::Pending { deadline: now.saturating_add(times.answer_timeout) };
         Expiry::Ask
     }
 
-    pub(crate) fn is_pending(&self) -> bool {
-        self.requested == Requested::Pending
+    pub(crate) const fn is_pending(&self) -> bool {
+        matches!(self.requested, Requested::Pending { .. })
     }
 
     /// A flagged message leaves.
-    pub(crate) fn on_flag_sent(&mut self) {
-        if self.requested == Requested::Pending {
-            self.requested = Requested::Sent;
+    pub(crate) const fn on_flag_sent(&mut self) {
+        if let Requested::Pending { deadline } = self.requested {
+            self.requested = Requested::Sent { deadline };
         }
     }
 
-    pub(crate) fn fingerprint(&self, mut time: impl FnMut(Instant) -> u64) -> (u8, Option<u64>) {
-        (self.requested as u8, self.deadline.map(&mut time))
+    pub(crate) fn fingerprint(&self, left: impl Fn(Instant) -> u64) -> (u8, Option<u64>) {
+        let requested = match self.requested {
+            Requested::None => 0,
+            Requested::Pending { .. } => 1,
+            Requested::Sent { .. } => 2,
+        };
+        (requested, self.deadline().map(left))
     }
 }
 

@@ -124,7 +124,7 @@ impl Connection {
             receiver: Receiver::new(config),
             sender: Sender::new(config),
             answer_owed: false,
-            idle: IdleTimer::new(config.keepalive),
+            idle: IdleTimer::new(config.keepalive, now),
             probe: Probe::Idle,
             stall: None,
             rdma: Rdma::new(config),
