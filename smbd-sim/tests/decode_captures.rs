@@ -1,40 +1,13 @@
 //! The captures of the Linux client and server, read whole.
 
-use std::fs::File;
-use std::path::PathBuf;
+mod common;
 
-use smbd_sim::decode::{
-    self, Body, Direction, Identified, Item, ItemKind, Message, RdmaKind, RdmaOperation, Report, Roles,
-};
-
-fn capture(name: &str) -> Report {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/captures").join(name);
-    decode::read(File::open(path).unwrap())
-}
-
-fn messages(report: &Report) -> Vec<(&Item, &Message)> {
-    let items = report.items.iter();
-    items
-        .filter_map(|item| {
-            let ItemKind::Message(message) = &item.kind else { return None };
-            Some((item, message))
-        })
-        .collect()
-}
-
-fn operations(report: &Report) -> Vec<(Direction, &RdmaOperation)> {
-    let items = report.items.iter();
-    items
-        .filter_map(|item| {
-            let ItemKind::Rdma(operation) = &item.kind else { return None };
-            Some((item.direction, operation))
-        })
-        .collect()
-}
+use common::{CAPTURES, messages, operations, read};
+use smbd_sim::decode::{Body, Direction, Identified, RdmaKind, Roles};
 
 #[test]
 fn every_message_of_both_kernels_over_roce_is_found() {
-    let report = capture("linux-6.12-roce-default.pcap");
+    let report = read("linux-6.12-roce-default.pcap");
     assert!(report.problem.is_none());
     let [client, server] = [&report.summary.to_acceptor, &report.summary.to_initiator];
     assert_eq!((client.negotiate_requests, client.negotiate_responses, client.data_transfers), (1, 0, 78));
@@ -52,7 +25,7 @@ fn every_message_of_both_kernels_over_roce_is_found() {
 
 #[test]
 fn rdma_operations_over_roce_are_one_line_each_with_all_their_bytes() {
-    let report = capture("linux-6.12-roce-default.pcap");
+    let report = read("linux-6.12-roce-default.pcap");
     let operations = operations(&report);
     let of = |kind| operations.iter().filter(move |(_, operation)| operation.kind == kind);
     assert_eq!(of(RdmaKind::Write).map(|(_, o)| o.bytes).collect::<Vec<_>>(), [131_072, 131_072, 37_856]);
@@ -67,7 +40,7 @@ fn rdma_operations_over_roce_are_one_line_each_with_all_their_bytes() {
 
 #[test]
 fn every_message_of_both_kernels_over_iwarp_is_found_and_retransmissions_count_once() {
-    let report = capture("linux-6.12-iwarp-default.pcap");
+    let report = read("linux-6.12-iwarp-default.pcap");
     assert!(report.problem.is_none());
     let [client, server] = [&report.summary.to_acceptor, &report.summary.to_initiator];
     assert_eq!((client.messages(), server.messages()), (72, 52));
@@ -81,8 +54,8 @@ fn every_message_of_both_kernels_over_iwarp_is_found_and_retransmissions_count_o
 
 #[test]
 fn fragments_of_a_message_add_up_to_its_length() {
-    for name in ["linux-6.12-roce-default.pcap", "linux-6.12-iwarp-default.pcap"] {
-        let report = capture(name);
+    for name in CAPTURES {
+        let report = read(name);
         let mut sequences = 0;
         for direction in [Direction::ToAcceptor, Direction::ToInitiator] {
             let mut expected = (1, 0);
@@ -111,7 +84,7 @@ fn fragments_of_a_message_add_up_to_its_length() {
 
 #[test]
 fn the_first_commands_are_named() {
-    let report = capture("linux-6.12-iwarp-default.pcap");
+    let report = read("linux-6.12-iwarp-default.pcap");
     let names: Vec<_> = messages(&report).iter().filter_map(|(_, m)| m.upper.clone()).take(4).collect();
     let expected =
         ["NEGOTIATE request", "NEGOTIATE response", "SESSION_SETUP request", "SESSION_SETUP response"];

@@ -15,8 +15,8 @@ mod bytes;
 pub mod cm;
 pub mod icrc;
 pub mod mpa;
-// pub mod net;
-// pub mod pcapng;
+pub mod net;
+pub mod pcapng;
 pub mod rdmap;
 
 pub(crate) use bytes::{be16, be24, be32, be64, put};
