@@ -84,6 +84,8 @@ pub mod backend;
 mod border;
 mod config;
 mod connection;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
 pub mod error;
 mod id;
 mod slice;
@@ -95,6 +97,8 @@ pub mod wire;
 pub use border::{Access, Action, Body, Event, Fragment, Head, Input, Limits, Negotiated, RdmaVerb};
 pub use config::{Budget, Config, ConfigError, Keepalive, Params, Role};
 pub use connection::{Close, Connection, Credits, Outstanding, PhaseName, Segment};
+#[cfg(feature = "endpoint")]
+pub use endpoint::Endpoint;
 pub use error::Misuse;
 pub use id::{MsgId, OpId, RdmaId, RecvId, RegId, SendId, WrId};
 pub use stats::{Stats, Tolerances, Traffic};

@@ -2,14 +2,62 @@
 
 use thiserror::Error;
 
-use super::{Backend, LocalMemory, NoMemory, Step};
+use super::{Backend, LocalMemory, NoMemory, ReceiveMemory, ShortReceive, Step};
 use crate::{Action, Connection, Event, Input, Instant, Misuse};
 
+/// What can be driven: a [`Connection`], or something built on one that has other events.
+pub trait Machine {
+    /// What it tells its upper layer.
+    type Event;
+
+    /// Takes in what happened, as [`Connection::handle`].
+    ///
+    /// # Errors
+    /// The backend reported what cannot be.
+    fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse>;
+
+    /// What to do next, as [`Connection::poll_action`]; `memory` holds the messages received.
+    ///
+    /// # Errors
+    /// Bytes that were reported as received are not in `memory`.
+    fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<Self::Event>, ShortReceive>;
+
+    /// What `action` asks of a backend, as [`Step::of`]; `memory` is that of the upper layer.
+    ///
+    /// # Errors
+    /// The memory of something is not known.
+    fn step<'a, M>(
+        &'a self,
+        action: &'a Action<Self::Event>,
+        memory: &'a impl LocalMemory<M>,
+    ) -> Result<Option<Step<'a, M>>, NoMemory>;
+}
+
+impl Machine for Connection {
+    type Event = Event;
+
+    fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
+        self.handle(now, input)
+    }
+
+    fn poll_action(&mut self, _memory: &impl ReceiveMemory) -> Result<Action, ShortReceive> {
+        Ok(self.poll_action())
+    }
+
+    fn step<'a, M>(
+        &'a self,
+        action: &'a Action,
+        memory: &'a impl LocalMemory<M>,
+    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        Step::of(action, self, memory)
+    }
+}
+
 /// The upper layer of a driven connection: knows its memory, hears its events.
-pub trait Upper<B: Backend>: LocalMemory<B::Buffer> {
-    /// Something the upper layer has to know. It may give commands at once; those of `send`, `rdma` and `register`
-    /// return names whose memory it must know when this returns. Received bytes are in `backend`.
-    fn event(&mut self, connection: &mut Connection, backend: &mut B, event: Event);
+pub trait Upper<B: Backend, C: Machine = Connection>: LocalMemory<B::Buffer> {
+    /// Something the upper layer has to know. It may give commands at once; the memory behind the names they return
+    /// must be known when this returns. Received bytes are in `backend`.
+    fn event(&mut self, connection: &mut C, backend: &mut B, event: C::Event);
 }
 
 /// Why a drive stopped: a fault on this side of the border, never the peer's.
@@ -19,6 +67,9 @@ pub enum DriveError {
     /// The backend reported what cannot be. See the kit.
     #[error("backend broke its contract: {0}")]
     Backend(#[from] Misuse),
+    /// The backend does not have what it reported as received.
+    #[error("backend broke its contract: {0}")]
+    Receive(#[from] ShortReceive),
     /// The upper layer has no memory for what it commanded.
     #[error("upper layer: {0}")]
     Upper(#[from] NoMemory),
@@ -29,8 +80,8 @@ pub enum DriveError {
 ///
 /// # Errors
 /// If backend or upper layer broke the contract. The connection should be dropped then.
-pub fn drive<B: Backend, U: Upper<B>>(
-    connection: &mut Connection,
+pub fn drive<B: Backend, C: Machine, U: Upper<B, C>>(
+    connection: &mut C,
     backend: &mut B,
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
@@ -53,13 +104,13 @@ pub fn drive<B: Backend, U: Upper<B>>(
 }
 
 /// Executes what the connection has to say now; returns the deadline it ends with.
-fn drain<B: Backend, U: Upper<B>>(
-    connection: &mut Connection,
+fn drain<B: Backend, C: Machine, U: Upper<B, C>>(
+    connection: &mut C,
     backend: &mut B,
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
     loop {
-        match connection.poll_action() {
+        match connection.poll_action(backend)? {
             Action::Notify(event) => upper.event(connection, backend, event),
             Action::Wait(deadline) => return Ok(deadline),
             action @ (Action::Connect
@@ -70,7 +121,7 @@ fn drain<B: Backend, U: Upper<B>>(
             | Action::PostRdma { .. }
             | Action::Register { .. }
             | Action::Deregister { .. }) => {
-                if let Some(step) = Step::of(&action, connection, upper)? {
+                if let Some(step) = connection.step(&action, upper)? {
                     backend.execute(step);
                 }
             }

@@ -46,8 +46,9 @@
 //! `Deregistered` or to the peer's invalidation or to the end of the connection. Any other access ends the offending
 //! connection and changes no byte.
 //!
-//! After [`Event::Drained`](crate::Event::Drained) no step follows; only then may the backend be dropped. Dropping it
-//! earlier must still be memory-safe.
+//! When a connection ends early, results of commands come before their work is back: their memory may still be in
+//! use by the device until [`Event::Drained`](crate::Event::Drained). After that no step follows; only then may the
+//! backend be dropped. Dropping it earlier must still be memory-safe.
 //!
 //! # What it does not do
 //!
@@ -62,19 +63,30 @@ use core::fmt;
 
 use thiserror::Error;
 
-pub use drive::{DriveError, Upper, drive};
+pub use drive::{DriveError, Machine, Upper, drive};
 pub use posted::{PostedQueue, PostedQueues, Push, Queue, Request};
 pub use step::{Local, LocalMemory, NoMemory, Payload, Step};
 
 #[cfg(doc)]
 use crate::{Connection, Limits, error::WorkError};
-use crate::{Input, Instant, RecvId};
+use crate::{Fragment, Input, Instant, RecvId};
 
 /// Where received messages are.
 pub trait ReceiveMemory {
     /// The message in the buffer of `id`: as many bytes as its `Received` reported, valid from then on until the same
     /// slot is posted again. Empty for a receive that holds no message.
     fn received(&self, id: RecvId) -> &[u8];
+
+    /// The bytes of a fragment.
+    ///
+    /// # Errors
+    /// They are not there.
+    fn fragment(&self, fragment: &Fragment) -> Result<&[u8], ShortReceive> {
+        let (message, range) = (self.received(fragment.recv()), fragment.range());
+        let short =
+            ShortReceive { recv: fragment.recv(), start: range.start, end: range.end, got: message.len() };
+        message.get(range).ok_or(short)
+    }
 }
 
 /// One end of one transport connection. The module says what is expected of it.
@@ -118,6 +130,20 @@ pub trait HostMemory: Backend {
     /// # Errors
     /// If the range is not inside the buffer; nothing is copied then.
     fn read(&self, buffer: &Self::Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange>;
+}
+
+/// A received message is not where the backend should have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{recv:?} was reported with bytes {start} to {end}, its buffer has {got}")]
+pub struct ShortReceive {
+    /// The receive.
+    pub recv: RecvId,
+    /// First byte needed.
+    pub start: usize,
+    /// End of the bytes needed.
+    pub end: usize,
+    /// How many bytes [`ReceiveMemory::received`] gave.
+    pub got: usize,
 }
 
 /// There is no memory for a buffer.

@@ -113,8 +113,11 @@ pub struct Local<'a, M> {
 /// Which memory belongs to the names that commands returned. `None` for a name that has none; that is a fault of the
 /// upper layer and ends the drive.
 pub trait LocalMemory<M> {
-    /// The bytes of an outgoing message: exactly `body.len` of them.
-    fn body(&self, body: Body) -> Option<Payload<'_, M>>;
+    /// The bytes of an outgoing message: exactly `body.len` of them. An `Endpoint` knows them itself.
+    fn body(&self, body: Body) -> Option<Payload<'_, M>> {
+        let _ = body;
+        None
+    }
 
     /// The local buffer of an RDMA operation: the address of its byte 0 and room for all of it.
     fn operation(&self, op: OpId) -> Option<&M> {
@@ -145,8 +148,8 @@ impl<'a, M> Step<'a, M> {
     ///
     /// # Errors
     /// If `memory` has nothing for it, or a body of another length.
-    pub fn of(
-        action: &'a Action,
+    pub fn of<E>(
+        action: &'a Action<E>,
         connection: &'a Connection,
         memory: &'a impl LocalMemory<M>,
     ) -> Result<Option<Self>, NoMemory> {

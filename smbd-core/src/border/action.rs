@@ -4,10 +4,10 @@ use core::fmt;
 
 use crate::{BufferDescriptorV1, Event, Instant, MsgId, OpId, RdmaId, RecvId, RegId, SendId, Token};
 
-/// One step for the backend. Executed in the order polled.
+/// One step for the backend, or an event `E` for the upper layer. Executed in the order polled.
 #[derive(Debug)]
 #[must_use = "an action that is not executed is lost, and its id never completes"]
-pub enum Action {
+pub enum Action<E = Event> {
     /// Start the transport connection (3.1.4.1). Answer: `Connected` or `ConnectFailed`.
     Connect,
     /// Accept the transport connection (3.1.7.2). Answer: `Connected` or `ConnectFailed`.
@@ -67,10 +67,33 @@ pub enum Action {
         id: RegId,
     },
     /// Tell the upper layer.
-    Notify(Event),
+    Notify(E),
     /// Nothing to do: come back with an input, or with [`Input::Timeout`](crate::Input::Timeout) at the deadline.
     /// The only way out of the drain loop.
     Wait(Option<Instant>),
+}
+
+#[cfg(feature = "endpoint")]
+impl<E> Action<E> {
+    /// The event apart from everything else.
+    pub(crate) fn split<F>(self) -> Result<Action<F>, E> {
+        Ok(match self {
+            Self::Connect => Action::Connect,
+            Self::Accept => Action::Accept,
+            Self::Disconnect => Action::Disconnect,
+            Self::PostRecv { id, len } => Action::PostRecv { id, len },
+            Self::PostSend { id, head, body, invalidate, signal, solicit } => {
+                Action::PostSend { id, head, body, invalidate, signal, solicit }
+            }
+            Self::PostRdma { id, op, verb, local_offset, remote } => {
+                Action::PostRdma { id, op, verb, local_offset, remote }
+            }
+            Self::Register { id, access, segments_max } => Action::Register { id, access, segments_max },
+            Self::Deregister { id } => Action::Deregister { id },
+            Self::Wait(deadline) => Action::Wait(deadline),
+            Self::Notify(event) => return Err(event),
+        })
+    }
 }
 
 /// Direction of an RDMA operation, seen from the side that asks for it.

@@ -1,0 +1,100 @@
+//! Commands: `send` and `release` have a part here, the others are the connection's.
+
+use alloc::sync::Arc;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use super::Endpoint;
+use crate::error::{CommandError, RdmaError, RegisterError, SendError};
+use crate::{
+    Access, BufferDescriptorV1, Close, Fragment, Instant, Misuse, MsgId, OpId, RdmaVerb, RegId, Token,
+};
+
+/// A message was not taken: why, and its bytes back.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{error}")]
+pub struct NotSent {
+    /// Why.
+    #[source]
+    pub error: SendError,
+    /// The bytes of the message.
+    pub payload: Bytes,
+}
+
+impl Endpoint {
+    /// As [`Connection::send`](crate::Connection::send). The bytes come back with
+    /// [`EndpointEvent::Sent`](super::EndpointEvent::Sent).
+    ///
+    /// # Errors
+    /// As [`Connection::send`](crate::Connection::send), with the bytes.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, NotSent> {
+        let len = u64::try_from(payload.len()).unwrap_or(u64::MAX);
+        match self.connection.send(now, len, invalidate) {
+            Ok(msg) => {
+                self.outgoing.put(msg, payload);
+                Ok(msg)
+            }
+            Err(error) => Err(NotSent { error, payload }),
+        }
+    }
+
+    /// Gives a lent message back.
+    ///
+    /// # Errors
+    /// As [`Connection::release`](crate::Connection::release).
+    pub fn release(&mut self, fragment: Fragment) -> Result<(), Misuse> {
+        self.connection.release(fragment)?;
+        self.lent = self.lent.saturating_sub(1);
+        Ok(())
+    }
+
+    /// As [`Connection::rdma`](crate::Connection::rdma).
+    ///
+    /// # Errors
+    /// As [`Connection::rdma`](crate::Connection::rdma).
+    pub fn rdma(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, RdmaError> {
+        self.connection.rdma(now, verb, len, remote, offset)
+    }
+
+    /// As [`Connection::register`](crate::Connection::register).
+    ///
+    /// # Errors
+    /// As [`Connection::register`](crate::Connection::register).
+    pub fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
+        self.connection.register(access, segments_max)
+    }
+
+    /// As [`Connection::deregister`](crate::Connection::deregister).
+    ///
+    /// # Errors
+    /// As [`Connection::deregister`](crate::Connection::deregister).
+    pub fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
+        self.connection.deregister(id)
+    }
+
+    /// As [`Connection::probe`](crate::Connection::probe).
+    ///
+    /// # Errors
+    /// As [`Connection::probe`](crate::Connection::probe).
+    pub fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
+        self.connection.probe(now)
+    }
+
+    /// As [`Connection::close`](crate::Connection::close).
+    pub fn close(&mut self, now: Instant, how: Close) {
+        self.connection.close(now, how);
+    }
+}

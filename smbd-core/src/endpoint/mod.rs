@@ -1,0 +1,209 @@
+//! Whole messages instead of fragments: the optional layer that owns payload.
+//!
+//! [`Endpoint`] wraps a [`Connection`]. It keeps the [`Bytes`] of outgoing messages until they are sent and puts
+//! incoming ones together. A message that came in one piece is handed up where it lies ([`Message::Lent`], no copy) as
+//! long as fewer than [`Params::lend_max`](crate::Params::lend_max) are; anything else is copied once
+//! ([`Message::Owned`]) and its receive buffers are free again at once. A lent fragment is given back by value with
+//! [`Endpoint::release`]; there is no `Drop` that does it.
+//!
+//! The copy goes to one buffer that is used again. It grows with what has arrived, never with what was only announced,
+//! to MaxFragmentedRecvSize at most; growing copies what is there, so the first long messages of a connection are
+//! copied more than once ([`EndpointStats::bytes_moved`]).
+
+mod commands;
+mod event;
+mod outgoing;
+mod reassembly;
+
+use bytes::Bytes;
+
+pub use commands::NotSent;
+pub use event::{EndpointEvent, EndpointStats, Message};
+
+use crate::backend::{LocalMemory, Machine, NoMemory, Payload, ReceiveMemory, ShortReceive, Step};
+use crate::{Action, Body, Config, Connection, Event, Fragment, Input, Instant, Misuse, MsgId, Role};
+use outgoing::Outgoing;
+use reassembly::Reassembly;
+
+/// A connection that sends and receives whole messages as [`Bytes`].
+///
+/// Used like a [`Connection`]: [`handle`](Self::handle), commands, [`poll_action`](Self::poll_action). Getters are at
+/// [`connection`](Self::connection).
+#[derive(Debug)]
+pub struct Endpoint {
+    connection: Connection,
+    outgoing: Outgoing,
+    reassembly: Reassembly,
+    /// Fragments that the upper layer has.
+    lent: u16,
+    stats: EndpointStats,
+    /// A fragment was not where it should be: the sequence of messages has a hole, and nothing can mend it.
+    hole: Option<ShortReceive>,
+}
+
+impl Endpoint {
+    /// As [`Connection::new`].
+    #[must_use]
+    pub fn new(role: Role, config: &Config, now: Instant) -> Self {
+        Self {
+            connection: Connection::new(role, config, now),
+            outgoing: Outgoing::new(config),
+            reassembly: Reassembly::default(),
+            lent: 0,
+            stats: EndpointStats::default(),
+            hole: None,
+        }
+    }
+
+    /// The connection inside.
+    #[must_use]
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Counters of what is done here. Those of the protocol are the connection's.
+    #[must_use]
+    pub const fn stats(&self) -> &EndpointStats {
+        &self.stats
+    }
+
+    /// Fragments that the upper layer has and must release.
+    #[must_use]
+    pub const fn lent(&self) -> u16 {
+        self.lent
+    }
+
+    /// Bytes that the reassembly buffer takes at the moment; at most MaxFragmentedRecvSize.
+    #[must_use]
+    pub fn reassembly_capacity(&self) -> usize {
+        self.reassembly.capacity()
+    }
+
+    /// The bytes of an outgoing message, until its `Sent`.
+    #[must_use]
+    pub fn payload(&self, msg: MsgId) -> Option<&Bytes> {
+        self.outgoing.get(msg)
+    }
+
+    /// The bytes that a send carries.
+    #[must_use]
+    pub fn body(&self, body: Body) -> Option<&[u8]> {
+        let start = usize::try_from(body.offset).ok()?;
+        let end = start.checked_add(usize::try_from(body.len).ok()?)?;
+        self.outgoing.get(body.msg)?.get(start..end)
+    }
+
+    /// As [`Connection::handle`].
+    ///
+    /// # Errors
+    /// As [`Connection::handle`].
+    pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
+        self.connection.handle(now, input)
+    }
+
+    /// As [`Connection::poll_action`], with whole messages. `memory` holds the messages received.
+    ///
+    /// # Errors
+    /// A fragment is not in `memory`. The endpoint stays like that: whatever followed would be garbled.
+    pub fn poll_action(
+        &mut self,
+        memory: &(impl ReceiveMemory + ?Sized),
+    ) -> Result<Action<EndpointEvent>, ShortReceive> {
+        if let Some(hole) = self.hole {
+            return Err(hole);
+        }
+        loop {
+            match self.connection.poll_action().split() {
+                Ok(action) => return Ok(action),
+                Err(event) => {
+                    if let Some(event) = self.translate(event, memory)? {
+                        return Ok(Action::Notify(event));
+                    }
+                }
+            }
+        }
+    }
+
+    /// `None` for a fragment in the middle of a message.
+    fn translate(
+        &mut self,
+        event: Event,
+        memory: &(impl ReceiveMemory + ?Sized),
+    ) -> Result<Option<EndpointEvent>, ShortReceive> {
+        Ok(Some(match event {
+            Event::Data(fragment) => {
+                return Ok(self.take(fragment, memory)?.map(EndpointEvent::Message));
+            }
+            Event::Sent { msg, result } => {
+                let payload = self.outgoing.take(msg).unwrap_or_default();
+                EndpointEvent::Sent { msg, payload, result }
+            }
+            Event::Established(negotiated) => EndpointEvent::Established(negotiated),
+            Event::ConnectFailed(error) => EndpointEvent::ConnectFailed(error),
+            Event::Invalidated { id, token } => EndpointEvent::Invalidated { id, token },
+            Event::RdmaDone { op, result } => EndpointEvent::RdmaDone { op, result },
+            Event::Registered { id, result } => EndpointEvent::Registered { id, result },
+            Event::Deregistered { id, result } => EndpointEvent::Deregistered { id, result },
+            Event::Probed(result) => EndpointEvent::Probed(result),
+            Event::Writable => EndpointEvent::Writable,
+            Event::Closed(reason) => {
+                // The rest of an unfinished message will not come.
+                self.reassembly = Reassembly::default();
+                EndpointEvent::Closed(reason)
+            }
+            Event::Drained => EndpointEvent::Drained,
+        }))
+    }
+
+    fn take(
+        &mut self,
+        fragment: Fragment,
+        memory: &(impl ReceiveMemory + ?Sized),
+    ) -> Result<Option<Message>, ShortReceive> {
+        let single = fragment.is_first() && fragment.is_last();
+        let bytes = memory.fragment(&fragment).inspect_err(|hole| self.hole = Some(*hole))?;
+        if single && self.lent < self.connection.config().lend_max {
+            self.lent = self.lent.saturating_add(1);
+            self.stats.messages_lent = self.stats.messages_lent.saturating_add(1);
+            return Ok(Some(Message::Lent(fragment)));
+        }
+        let total = bytes.len().saturating_add(usize::try_from(fragment.remaining()).unwrap_or(usize::MAX));
+        let moved = self.reassembly.append(fragment.is_first(), bytes, total);
+        self.stats.bytes_copied = self.stats.bytes_copied.saturating_add(u64::from(fragment.len()));
+        self.stats.bytes_moved =
+            self.stats.bytes_moved.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX));
+        let last = fragment.is_last();
+        let released = self.connection.release(fragment);
+        debug_assert_eq!(released, Ok(()), "a fragment that was just polled");
+        if !last {
+            return Ok(None);
+        }
+        self.stats.messages_copied = self.stats.messages_copied.saturating_add(1);
+        Ok(Some(Message::Owned(self.reassembly.finish())))
+    }
+}
+
+impl Machine for Endpoint {
+    type Event = EndpointEvent;
+
+    fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
+        self.handle(now, input)
+    }
+
+    fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<EndpointEvent>, ShortReceive> {
+        self.poll_action(memory)
+    }
+
+    fn step<'a, M>(
+        &'a self,
+        action: &'a Action<EndpointEvent>,
+        memory: &'a impl LocalMemory<M>,
+    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        if let Action::PostSend { id, ref head, body: Some(body), invalidate, signal, solicit } = *action {
+            let bytes = self.body(body).ok_or(NoMemory(id.into()))?;
+            let body = Some(Payload::Copy(bytes));
+            return Ok(Some(Step::PostSend { id, head, body, invalidate, signal, solicit }));
+        }
+        Step::of(action, &self.connection, memory)
+    }
+}

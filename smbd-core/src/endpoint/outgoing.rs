@@ -1,0 +1,48 @@
+use alloc::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::{Config, MsgId};
+
+/// The bytes of messages that are not sent yet. Messages are numbered in order and end nearly in order.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// Number of the front message.
+    first: u32,
+    messages: VecDeque<Option<Bytes>>,
+}
+
+impl Outgoing {
+    pub(super) fn new(config: &Config) -> Self {
+        // Those waiting, and those of which all is posted.
+        let room = usize::from(config.message_slots).saturating_add(usize::from(config.send_slots));
+        Self { first: 0, messages: VecDeque::with_capacity(room) }
+    }
+
+    /// `msg` follows the last message that was put.
+    pub(super) fn put(&mut self, msg: MsgId, payload: Bytes) {
+        if self.messages.is_empty() {
+            self.first = msg.sequence();
+        }
+        debug_assert_eq!(self.index(msg), Some(self.messages.len()), "messages are numbered in order");
+        self.messages.push_back(Some(payload));
+    }
+
+    pub(super) fn get(&self, msg: MsgId) -> Option<&Bytes> {
+        self.messages.get(self.index(msg)?)?.as_ref()
+    }
+
+    pub(super) fn take(&mut self, msg: MsgId) -> Option<Bytes> {
+        let index = self.index(msg)?;
+        let payload = self.messages.get_mut(index)?.take();
+        while let Some(None) = self.messages.front() {
+            self.messages.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        payload
+    }
+
+    fn index(&self, msg: MsgId) -> Option<usize> {
+        usize::try_from(msg.sequence().wrapping_sub(self.first)).ok()
+    }
+}

@@ -1,0 +1,195 @@
+use bytes::Bytes;
+use proptest::prelude::*;
+use smbd_core::Params;
+use smbd_core::backend::{ReceiveMemory, ShortReceive};
+use smbd_core::endpoint::{EndpointEvent, Message};
+
+use crate::peer::{Played, params, pattern};
+
+fn messages(played: &mut Played) -> Vec<Message> {
+    let events = std::mem::take(&mut played.events);
+    events
+        .into_iter()
+        .map(|event| match event {
+            EndpointEvent::Message(message) => message,
+            other => panic!("{other:?} is no message"),
+        })
+        .collect()
+}
+
+fn owned(played: &mut Played) -> Bytes {
+    match messages(played).pop() {
+        Some(Message::Owned(bytes)) => bytes,
+        other => panic!("{other:?} was not copied"),
+    }
+}
+
+fn no_lending() -> Params {
+    Params { lend_max: 0, ..params() }
+}
+
+proptest! {
+    #[test]
+    fn messages_arrive_whole_whatever_their_fragments(
+        sent in prop::collection::vec((1..6000_usize, prop::collection::vec(1..=1000_usize, 1..5)), 1..12),
+        lend_max in 0..4_u16,
+        keep in prop::collection::vec(any::<bool>(), 12),
+    ) {
+        let mut played = Played::established(Params { lend_max, ..params() }, 10);
+        let mut kept = Vec::new();
+        for ((seed, (len, fragments)), keep) in sent.iter().enumerate().zip(keep) {
+            let message = pattern(*len, seed);
+            played.message(&message, fragments);
+            let got = messages(&mut played);
+            prop_assert_eq!(got.len(), 1);
+            for message in got {
+                kept.push((seed, message));
+            }
+            prop_assert!(played.endpoint.lent() <= lend_max);
+            // What is kept stays as it was, whatever comes later.
+            for (seed, message) in &kept {
+                prop_assert_eq!(message.bytes(&played.slab).unwrap(), pattern(sent[*seed].0, *seed));
+            }
+            if !keep {
+                for (_, message) in kept.drain(..) {
+                    if let Message::Lent(fragment) = message {
+                        played.endpoint.release(fragment).unwrap();
+                    }
+                }
+                prop_assert_eq!(played.endpoint.lent(), 0);
+                played.drain();
+            }
+        }
+        // Each byte is copied once or never.
+        let total: u64 = sent.iter().map(|(len, _)| u64::try_from(*len).unwrap()).sum();
+        prop_assert!(played.endpoint.stats().bytes_copied <= total);
+    }
+}
+
+#[test]
+fn a_message_in_one_piece_is_lent_where_it_lies() {
+    let mut played = Played::established(params(), 10);
+    played.message(&pattern(900, 1), &[1000]);
+    let Some(Message::Lent(fragment)) = messages(&mut played).pop() else { panic!("not lent") };
+    assert_eq!(played.slab.fragment(&fragment).unwrap(), pattern(900, 1));
+    assert_eq!(played.slab.received(fragment.recv()).len(), 924);
+    assert_eq!((played.endpoint.stats().messages_lent, played.endpoint.stats().bytes_copied), (1, 0));
+    played.endpoint.release(fragment).unwrap();
+    assert_eq!(played.endpoint.lent(), 0);
+}
+
+#[test]
+fn beyond_lend_max_messages_are_copied_and_their_slots_posted_again() {
+    let mut played = Played::established(Params { lend_max: 2, ..params() }, 10);
+    let mut lent = Vec::new();
+    for round in 0..20 {
+        played.message(&pattern(500, round), &[1000]);
+        match messages(&mut played).pop() {
+            Some(Message::Lent(fragment)) => lent.push(fragment),
+            Some(Message::Owned(bytes)) => assert_eq!(bytes, pattern(500, round)),
+            None => panic!("no message"),
+        }
+    }
+    assert_eq!(lent.len(), 2);
+    assert_eq!(played.endpoint.connection().credits().posted(), 10);
+    let stats = played.endpoint.stats();
+    assert_eq!((stats.messages_lent, stats.messages_copied, stats.bytes_copied), (2, 18, 18 * 500));
+    // Given back, the next one is lent again.
+    played.endpoint.release(lent.pop().unwrap()).unwrap();
+    played.message(&pattern(500, 0), &[1000]);
+    assert!(matches!(messages(&mut played)[..], [Message::Lent(_)]));
+}
+
+#[test]
+fn slots_of_copied_fragments_are_free_before_the_message_is_complete() {
+    let mut played = Played::established(no_lending(), 10);
+    // Far more fragments than receives.
+    played.message(&pattern(100_000, 3), &[1000]);
+    assert_eq!(owned(&mut played), pattern(100_000, 3));
+    assert_eq!(played.endpoint.connection().outstanding().lent, 0);
+}
+
+#[test]
+fn the_buffer_grows_with_what_arrives_not_with_what_is_announced() {
+    let mut played = Played::established(no_lending(), 10);
+    let total = 131_072;
+    let mut arrived = 0;
+    while arrived < total {
+        let len = 1000.min(total - arrived);
+        arrived += len;
+        played.data(&pattern(len, 0), total - arrived, 0);
+        played.complete_grants();
+        if arrived < total {
+            let capacity = played.endpoint.reassembly_capacity();
+            assert!(capacity <= (2 * arrived).min(total), "{capacity} bytes for {arrived} that arrived");
+        }
+    }
+    assert_eq!(owned(&mut played).len(), total);
+}
+
+#[test]
+fn growing_copies_again_only_until_messages_of_that_length_have_been_seen() {
+    let mut played = Played::established(no_lending(), 10);
+    played.message(&pattern(100_000, 1), &[1000]);
+    let grown = played.endpoint.stats().bytes_moved;
+    assert!(grown < 2 * 100_000, "{grown}");
+    // Dropped before the next one comes, as a server that handles one request at a time does.
+    drop(messages(&mut played));
+    for round in 0..10 {
+        played.message(&pattern(100_000, round), &[1000]);
+        assert_eq!(owned(&mut played), pattern(100_000, round));
+    }
+    assert_eq!(played.endpoint.stats().bytes_moved, grown);
+    assert_eq!(played.endpoint.stats().bytes_copied, 11 * 100_000);
+}
+
+#[test]
+fn one_buffer_is_used_again_and_again() {
+    let mut played = Played::established(no_lending(), 10);
+    played.message(&pattern(3000, 1), &[1000]);
+    let first = owned(&mut played);
+    let address = first.as_ptr();
+    drop(first);
+    played.message(&pattern(3000, 2), &[1000]);
+    assert_eq!(owned(&mut played).as_ptr(), address);
+}
+
+#[test]
+fn the_buffer_stays_within_max_fragmented_recv_size_whatever_is_kept() {
+    let mut played = Played::established(no_lending(), 10);
+    let mut kept = Vec::new();
+    for round in 0..24 {
+        played.message(&pattern(1 + 9000 * (round % 7), round), &[999, 3, 512]);
+        let message = owned(&mut played);
+        if round % 3 == 0 {
+            kept.push((round, message));
+        }
+        assert!(played.endpoint.reassembly_capacity() <= 131_072);
+    }
+    for (round, message) in kept {
+        assert_eq!(message, pattern(1 + 9000 * (round % 7), round));
+    }
+}
+
+struct Nothing;
+
+impl ReceiveMemory for Nothing {
+    fn received(&self, _: smbd_core::RecvId) -> &[u8] {
+        &[0; 30]
+    }
+}
+
+#[test]
+fn a_fragment_that_is_not_there_is_an_error_that_stays() {
+    let mut played = Played::established(params(), 10);
+    let id = played.posted.pop_front().unwrap();
+    let mut message = vec![10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0];
+    message.resize(124, 0);
+    let head = smbd_core::Head::of(&message);
+    let input = smbd_core::Input::Received { id, head, len: 124, invalidated: None };
+    played.endpoint.handle(played.now, input).unwrap();
+    let short = ShortReceive { recv: id, start: 24, end: 124, got: 30 };
+    assert_eq!(played.endpoint.poll_action(&Nothing).unwrap_err(), short);
+    assert_eq!(played.endpoint.poll_action(&played.slab).unwrap_err(), short);
+    assert!(short.to_string().ends_with("bytes 24 to 124, its buffer has 30"), "{short}");
+}

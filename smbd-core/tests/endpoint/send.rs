@@ -1,0 +1,120 @@
+use bytes::Bytes;
+use proptest::prelude::*;
+use smbd_core::endpoint::EndpointEvent;
+use smbd_core::error::{Aborted, CommandError, SendError, WorkError};
+use smbd_core::{Action, Close, Input, MsgId, Params};
+
+use crate::peer::{Played, params, pattern};
+
+fn given_back(played: &mut Played) -> Vec<(MsgId, Bytes, Result<(), Aborted>)> {
+    let events = std::mem::take(&mut played.events);
+    events
+        .into_iter()
+        .filter_map(|event| match event {
+            EndpointEvent::Sent { msg, payload, result } => Some((msg, payload, result)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn bodies_put_together_are_the_message() {
+    let mut played = Played::established(params(), 10);
+    let message = pattern(5000, 1);
+    let msg = played.endpoint.send(played.now, message.clone(), None).unwrap();
+    played.drain();
+    let bodies: Vec<u8> = played.sends.iter().flat_map(|(_, bytes)| bytes.iter().skip(24).copied()).collect();
+    assert_eq!(bodies, message);
+    assert_eq!(played.endpoint.payload(msg), Some(&message));
+    while let Some((id, _)) = played.sends.pop_front() {
+        assert_eq!(given_back(&mut played), []);
+        played.endpoint.handle(played.now, Input::Sent { id }).unwrap();
+        played.drain();
+    }
+    assert_eq!(given_back(&mut played), [(msg, message.clone(), Ok(()))]);
+    assert_eq!(played.endpoint.payload(msg), None);
+}
+
+#[test]
+fn the_payload_given_back_is_the_one_that_was_sent_not_a_copy() {
+    let mut played = Played::established(params(), 10);
+    let message = pattern(100, 1);
+    let address = message.as_ptr();
+    played.endpoint.send(played.now, message, None).unwrap();
+    played.drain();
+    let (id, _) = played.sends.pop_front().unwrap();
+    played.endpoint.handle(played.now, Input::Sent { id }).unwrap();
+    played.drain();
+    assert_eq!(given_back(&mut played)[0].1.as_ptr(), address);
+}
+
+#[test]
+fn a_message_that_is_not_taken_comes_back_with_the_error() {
+    let mut played = Played::established(Params { message_slots: 1, ..params() }, 1);
+    let refused = played.endpoint.send(played.now, Bytes::new(), None).unwrap_err();
+    assert_eq!(refused.error, SendError::Empty);
+    played.endpoint.send(played.now, pattern(50, 1), None).unwrap();
+    let refused = played.endpoint.send(played.now, pattern(60, 2), None).unwrap_err();
+    assert_eq!(refused.payload, pattern(60, 2));
+    assert!(matches!(refused.error, SendError::Command(CommandError::NoRoom { .. })), "{refused}");
+}
+
+proptest! {
+    #[test]
+    fn an_end_at_any_time_gives_every_payload_back_exactly_once(
+        lengths in prop::collection::vec(1..4000_usize, 1..10),
+        credits in 1..12_u16,
+        completed in 0..12_usize,
+        abort in any::<bool>(),
+    ) {
+        let mut played = Played::established(params(), credits);
+        let mut sent = Vec::new();
+        for (seed, len) in lengths.iter().enumerate() {
+            let message = pattern(*len, seed);
+            sent.push((played.endpoint.send(played.now, message.clone(), None).unwrap(), message));
+            played.drain();
+        }
+        for _ in 0..completed {
+            if let Some((id, _)) = played.sends.pop_front() {
+                played.endpoint.handle(played.now, Input::Sent { id }).unwrap();
+                played.drain();
+            }
+        }
+        let mut back = given_back(&mut played);
+        if abort {
+            played.endpoint.close(played.now, Close::Abort);
+        } else {
+            played.endpoint.handle(played.now, Input::Disconnected).unwrap();
+        }
+        finish(&mut played);
+        back.extend(given_back(&mut played));
+        let mut payloads: Vec<_> = back.into_iter().map(|(msg, payload, _)| (msg, payload)).collect();
+        payloads.sort_by_key(|(msg, _)| msg.sequence());
+        prop_assert_eq!(payloads, sent);
+    }
+}
+
+/// Carries out the end: everything posted is flushed.
+fn finish(played: &mut Played) {
+    let mut drained = false;
+    while !drained {
+        match played.endpoint.poll_action(&played.slab).unwrap() {
+            Action::Disconnect => {
+                let flushed = |id| Input::Failed { id, error: WorkError::Flushed };
+                for (id, _) in std::mem::take(&mut played.sends) {
+                    played.endpoint.handle(played.now, flushed(id.into())).unwrap();
+                }
+                for id in std::mem::take(&mut played.posted) {
+                    played.endpoint.handle(played.now, flushed(id.into())).unwrap();
+                }
+                // Refused where it was reported before; nothing changes then.
+                let _ = played.endpoint.handle(played.now, Input::Disconnected);
+            }
+            Action::Notify(event) => {
+                drained = matches!(event, EndpointEvent::Drained);
+                played.events.push(event);
+            }
+            other => panic!("{other:?} at the end"),
+        }
+    }
+}
