@@ -8,8 +8,10 @@ use crate::{Action, Event, Fragment, RecvId};
 impl Connection {
     /// The next event of those that have happened.
     pub(super) fn poll_event(&mut self) -> Option<Event> {
-        if let Some(pending) = self.events.pop() {
-            return self.event(pending);
+        while let Some(pending) = self.events.pop() {
+            if let Some(event) = self.event(pending) {
+                return Some(event);
+            }
         }
         // Both flags are cleared; one event is enough.
         let writable = self.sender.take_writable() | self.rdma.take_writable();
@@ -73,9 +75,10 @@ impl Connection {
         // What the upper layer never saw of a connection stays unseen (LC-1).
         while let Some(pending) = self.events.pop() {
             if !outcome.is_connect_failure() {
-                return self.event(pending);
-            }
-            if let Pending::Data { index, .. } = pending
+                if let Some(event) = self.event(pending) {
+                    return Some(event);
+                }
+            } else if let Pending::Data { index, .. } = pending
                 && let Some(slot) = self.receiver.slots.name(index)
             {
                 self.receiver.slots.release(slot);

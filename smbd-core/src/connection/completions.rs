@@ -21,6 +21,9 @@ impl Connection {
         if head.len() != len.min(Head::MAX_LEN) {
             return Err(Misuse::HeadLength { head: head.len(), len });
         }
+        if !self.transport.started {
+            return Err(self.wrong_phase("Received"));
+        }
         match (&self.phase, self.role) {
             (Phase::Established(_), _) => self.on_data(id, head, len, invalidated),
             (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Acceptor) => {
@@ -121,7 +124,7 @@ impl Connection {
     }
 
     pub(super) fn on_connected(&mut self, limits: Limits) -> Result<(), Misuse> {
-        if !self.transport.touched || self.transport.connected || self.transport.ended {
+        if !self.transport.started || self.transport.connected || self.transport.ended {
             return Err(self.wrong_phase("Connected"));
         }
         self.take_limits(limits)?;

@@ -23,6 +23,7 @@ impl Connection {
             Phase::Closing(Closing { outcome, told }) => (outcome, told).hash(into),
             Phase::Drained => {}
         }
+        self.config.hash(into);
         (self.role, self.transport, self.limits, self.negotiated, self.credits, self.answer_owed).hash(into);
         (self.receiver.posted, self.receiver.lent(), self.receiver.sequence).hash(into);
         self.sender.fingerprint(self.rdma.writes_posted(), into);

@@ -76,6 +76,8 @@ pub struct Connection {
 struct Transport {
     /// An action left the core.
     touched: bool,
+    /// `Connect` or `Accept` was among them.
+    started: bool,
     connected: bool,
     disconnect_polled: bool,
     /// `Disconnected` or `ConnectFailed` came.

@@ -23,6 +23,7 @@ impl Connection {
                 }
                 Step::Start => {
                     *step = Step::Await;
+                    self.transport.started = true;
                     Some(match self.role {
                         Role::Initiator => Action::Connect,
                         Role::Acceptor => Action::Accept,
