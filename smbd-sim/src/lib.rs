@@ -1,3 +1,22 @@
 //! Deterministic simulator for `smbd-core`.
+//!
+//! A [`world::World`] is two hosts and the wire between them, in virtual time, ruled by one seed. Each host has a
+//! connection, an upper layer, memory with permissions and lifetimes ([`memory`]) and an RDMA device ([`nic`]) that
+//! is as strict as the strictest real one: what breaks a rule of verbs is recorded as a [`Breach`], also where real
+//! hardware would let it pass.
+
+mod breach;
 pub mod capture;
 pub mod decode;
+pub mod fault;
+pub mod host;
+pub mod memory;
+pub mod nic;
+mod rng;
+mod side;
+pub mod trace;
+pub mod world;
+
+pub use breach::{Breach, Breaches};
+pub use rng::Rng;
+pub use side::Side;

@@ -1,0 +1,166 @@
+use smbd_core::{Misuse, Token, WrId};
+use thiserror::Error;
+
+/// A rule of the device, of memory or of the border between core and backend that was broken.
+///
+/// Real hardware lets some of them pass, crashes on others, and is only undefined on the rest: a correct endpoint
+/// causes none, whatever its peer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Breach {
+    /// More work requests than the send queue holds.
+    #[error("{work} posted to a send queue of {depth} that is full")]
+    SendQueueOverflow {
+        /// The work request too many.
+        work: WrId,
+        /// Depth of the queue.
+        depth: u32,
+    },
+    /// More receives than the receive queue holds.
+    #[error("{work} posted to a receive queue of {depth} that is full")]
+    ReceiveQueueOverflow {
+        /// The work request too many.
+        work: WrId,
+        /// Depth of the queue.
+        depth: u32,
+    },
+    /// More completions than a completion queue holds.
+    #[error("completion queue of {depth} entries overrun")]
+    CompletionQueueOverrun {
+        /// Its entries.
+        depth: u32,
+    },
+    /// A send or RDMA request before the queue pair could send.
+    #[error("{0} posted before the queue pair can send")]
+    PostBeforeReady(WrId),
+    /// A receive longer than its buffer.
+    #[error("{work} asks for {len} bytes in a receive buffer of {max}")]
+    ReceiveBuffer {
+        /// The receive.
+        work: WrId,
+        /// Bytes asked for.
+        len: u32,
+        /// Bytes of a receive buffer.
+        max: u32,
+    },
+    /// More RDMA Reads at once than the connection allows.
+    #[error("{work} is one RDMA Read more than the read depth of {depth}")]
+    ReadDepth {
+        /// The request too many.
+        work: WrId,
+        /// The depth.
+        depth: u16,
+    },
+    /// An RDMA request longer than the device carries.
+    #[error("{work} carries {len} bytes, at most {max} are possible")]
+    RdmaLength {
+        /// The request.
+        work: WrId,
+        /// Its length in bytes.
+        len: u32,
+        /// Longest possible one.
+        max: u32,
+    },
+    /// Send-with-invalidate on a device without it.
+    #[error("{0} invalidates a token, which this device cannot")]
+    NoInvalidate(WrId),
+    /// A token of a window that is no longer bound was invalidated: real drivers have crashed here.
+    #[error("{0} was invalidated a second time")]
+    DoubleInvalidation(Token),
+    /// A token that is no window of this connection was invalidated.
+    #[error("{0} was invalidated, which is no memory window of this connection")]
+    InvalidatedNoWindow(Token),
+    /// The peer was not allowed what it tried: no such token, dead, of another connection, out of bounds, no right.
+    #[error("remote access by {token} at 0x{offset:x}, {len} bytes: {fault}")]
+    Access {
+        /// The token used.
+        token: Token,
+        /// Where.
+        offset: u64,
+        /// How many bytes.
+        len: u32,
+        /// What is wrong with it.
+        fault: crate::memory::AccessFault,
+    },
+    /// Local memory named by a work request that does not cover it.
+    #[error("{work} reaches beyond its local buffer")]
+    LocalRange {
+        /// The request.
+        work: WrId,
+    },
+    /// Memory written, or freed, while the device may still use it.
+    #[error("buffer {buffer} was {what} while the device may still use it")]
+    InUse {
+        /// Index of the buffer.
+        buffer: u32,
+        /// What was done to it.
+        what: &'static str,
+    },
+    /// Memory used after it was freed.
+    #[error("buffer {buffer} was used after it was freed")]
+    UseAfterFree {
+        /// Index of the buffer.
+        buffer: u32,
+    },
+    /// The message had no receive waiting for it.
+    #[error("a message arrived with no receive posted")]
+    ReceiverNotReady,
+    /// The message was longer than the receive it met.
+    #[error("a message of {len} bytes met a receive of {max}")]
+    ReceiveTooSmall {
+        /// Length of the message.
+        len: u32,
+        /// Length of the receive.
+        max: u32,
+    },
+    /// The connection called an input of the backend senseless.
+    #[error("refused by the connection: {0}")]
+    Misuse(Misuse),
+    /// An action that may be polled only once was polled again, or at the wrong time.
+    #[error("{0} polled again or out of place")]
+    Action(&'static str),
+    /// The connection polled on without ever waiting.
+    #[error("more than {0} actions without a wait")]
+    Endless(u32),
+    /// An action names a message, an operation or a registration without memory.
+    #[error("{0} has no memory")]
+    NoMemory(WrId),
+}
+
+/// The first breaches of a run, and how many there were.
+#[derive(Clone, Debug, Default)]
+pub struct Breaches {
+    first: Vec<Breach>,
+    count: u64,
+}
+
+impl Breaches {
+    /// How many are kept.
+    pub const KEPT: usize = 64;
+
+    /// Records one.
+    pub fn record(&mut self, breach: Breach) {
+        self.count += 1;
+        if self.first.len() < Self::KEPT {
+            self.first.push(breach);
+        }
+    }
+
+    /// The first [`Self::KEPT`], in order.
+    #[must_use]
+    pub fn first(&self) -> &[Breach] {
+        &self.first
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there was none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}

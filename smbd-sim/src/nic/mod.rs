@@ -1,0 +1,225 @@
+//! An RDMA device with one queue pair, as strict as the strictest real one.
+//!
+//! The device knows no time and no wire: posting yields a [`Packet`], receiving one yields a [`Response`], and
+//! whoever moves them decides when. Work executes in posting order and completes in posting order; what a real
+//! device leaves undefined is recorded as a [`Breach`](crate::Breach).
+
+mod config;
+mod packet;
+mod post;
+mod requester;
+mod responder;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use smbd_core::error::WorkError;
+use smbd_core::{Head, RecvId, Token, WrId};
+
+pub use config::{NicConfig, Personality};
+pub use packet::{Packet, Payload, Reply, Response};
+pub use post::{Operation, Refused, SendWork};
+
+use crate::memory::{Buffer, Buffers, DomainId, Tokens};
+use crate::{Breach, Breaches};
+
+/// State of the queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QpState {
+    /// Takes receives only.
+    Idle,
+    /// Connected, as far as this side is concerned.
+    Ready,
+    /// Everything posted is flushed.
+    Error,
+}
+
+/// Completion of a receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecvDone {
+    /// The receive.
+    pub id: RecvId,
+    /// The message, or why there is none.
+    pub result: Result<Arrived, WorkError>,
+}
+
+/// A message in a receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its first bytes.
+    pub head: Head,
+    /// Its length in bytes.
+    pub len: u32,
+    /// The token it invalidated here.
+    pub invalidated: Option<Token>,
+}
+
+/// Completion of a send, an RDMA request, or one work request of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendDone {
+    /// The work.
+    pub id: WrId,
+    /// How it ended.
+    pub result: Result<(), WorkError>,
+}
+
+/// A device with one queue pair.
+#[derive(Debug)]
+pub struct Nic {
+    /// What it is capable of.
+    pub config: NicConfig,
+    /// The host's memory.
+    pub buffers: Buffers,
+    /// The tokens that open it.
+    pub tokens: Tokens,
+    /// What this host did wrong.
+    pub breaches: Breaches,
+    domain: DomainId,
+    state: QpState,
+    read_depth: u16,
+    /// A negative acknowledgement was sent: what the peer still has under way is dropped.
+    deaf: bool,
+    sq: requester::SendQueue,
+    rq: VecDeque<post::RecvWork>,
+    recv_cq: VecDeque<RecvDone>,
+    /// Receives posted and not yet reported by `poll_recv`.
+    recvs: u32,
+    slab: Vec<u8>,
+    pool: Vec<Vec<u8>>,
+}
+
+impl Nic {
+    /// A device with nothing posted, whose tokens are in force for the peer of connection `domain`.
+    #[must_use]
+    pub fn new(config: NicConfig, domain: DomainId) -> Self {
+        let slab = if config.content { config.recv_slots as usize * config.recv_buffer_len as usize } else { 0 };
+        Self {
+            buffers: Buffers::new(config.content),
+            tokens: Tokens::new(config.first_token),
+            breaches: Breaches::default(),
+            domain,
+            state: QpState::Idle,
+            read_depth: config.read_depth,
+            deaf: false,
+            sq: requester::SendQueue::new(&config),
+            rq: VecDeque::with_capacity(config.recv_queue as usize),
+            recv_cq: VecDeque::with_capacity(config.recv_cq as usize),
+            recvs: 0,
+            slab: vec![0; slab],
+            pool: Vec::new(),
+            config,
+        }
+    }
+
+    /// State of the queue pair.
+    #[must_use]
+    pub const fn state(&self) -> QpState {
+        self.state
+    }
+
+    /// The protection domain of its connection.
+    #[must_use]
+    pub const fn domain(&self) -> DomainId {
+        self.domain
+    }
+
+    /// The connection is up as far as this side is concerned; `read_depth` was settled with the peer.
+    pub const fn establish(&mut self, read_depth: u16) {
+        if matches!(self.state, QpState::Idle) {
+            self.state = QpState::Ready;
+            self.read_depth = read_depth;
+        }
+    }
+
+    /// Takes the queue pair down: everything posted completes as flushed.
+    pub fn flush(&mut self) {
+        if self.state == QpState::Error {
+            return;
+        }
+        self.state = QpState::Error;
+        self.sq.flush();
+        while let Some(work) = self.rq.pop_front() {
+            self.complete_recv(RecvDone { id: work.id, result: Err(WorkError::Flushed) });
+        }
+        self.check_send_cq();
+    }
+
+    fn complete_recv(&mut self, done: RecvDone) {
+        let depth = self.config.recv_cq;
+        if self.recv_cq.len() >= depth as usize {
+            self.breaches.record(Breach::CompletionQueueOverrun { depth });
+        }
+        self.recv_cq.push_back(done);
+    }
+
+    fn check_send_cq(&mut self) {
+        let depth = self.config.send_cq;
+        if self.sq.completions() > depth as usize {
+            self.breaches.record(Breach::CompletionQueueOverrun { depth });
+        }
+    }
+
+    /// Next completion of the receive queue.
+    pub fn poll_recv(&mut self) -> Option<RecvDone> {
+        let done = self.recv_cq.pop_front()?;
+        self.recvs -= 1;
+        Some(done)
+    }
+
+    /// Completions of the receive queue that were not polled.
+    #[must_use]
+    pub fn recv_completions(&self) -> usize {
+        self.recv_cq.len()
+    }
+
+    /// Completions of the send queue that were not polled (derived ones not counted).
+    #[must_use]
+    pub fn send_completions(&self) -> usize {
+        self.sq.completions()
+    }
+
+    /// Receives in the queue.
+    #[must_use]
+    pub fn recvs_posted(&self) -> usize {
+        self.rq.len()
+    }
+
+    /// Work requests that occupy the send queue.
+    #[must_use]
+    pub fn sends_posted(&self) -> usize {
+        self.sq.len()
+    }
+
+    /// Whether nothing is posted and nothing waits to be polled.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.recvs == 0 && self.sq.len() == 0
+    }
+
+    /// The bytes of the message in a receive buffer, header included; none without content.
+    #[must_use]
+    pub fn received(&self, id: RecvId) -> &[u8] {
+        let len = self.config.recv_buffer_len as usize;
+        let start = usize::from(id.slot()) * len;
+        self.slab.get(start..start + len).unwrap_or(&[])
+    }
+
+    fn take_pooled(&mut self, range: crate::memory::Range) -> Vec<u8> {
+        let mut bytes = self.pool.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(self.buffers.range(range));
+        bytes
+    }
+
+    fn give_pooled(&mut self, bytes: Vec<u8>) {
+        if bytes.capacity() > 0 {
+            self.pool.push(bytes);
+        }
+    }
+
+    /// A buffer that the device used is no longer needed by it.
+    pub(crate) fn unhold(&mut self, buffer: Buffer, write: bool) {
+        self.buffers.unhold(buffer, if write { crate::memory::Hold::Write } else { crate::memory::Hold::Read });
+    }
+}

@@ -1,0 +1,236 @@
+use smbd_core::error::WorkError;
+use smbd_core::{BufferDescriptorV1, Head, RdmaVerb, RecvId, Token, WrId};
+
+use super::requester::{Completes, Entry};
+use super::{Nic, Packet, Payload, Personality, QpState, RecvDone};
+use crate::Breach;
+use crate::memory::{AccessFault, Hold, Kind, Range};
+
+/// A receive in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecvWork {
+    pub(super) id: RecvId,
+    pub(super) len: u32,
+}
+
+/// A work request for the send queue.
+#[derive(Clone, Copy, Debug)]
+pub struct SendWork {
+    /// Its name.
+    pub id: WrId,
+    /// What to do.
+    pub operation: Operation,
+    /// Whether a completion is asked for.
+    pub signal: bool,
+}
+
+/// What a work request of the send queue does.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation {
+    /// Send a message.
+    Send {
+        /// Its first bytes.
+        head: Head,
+        /// The rest.
+        body: Option<Range>,
+        /// The peer's token to invalidate.
+        invalidate: Option<Token>,
+    },
+    /// RDMA Read or Write.
+    Rdma {
+        /// Which.
+        verb: RdmaVerb,
+        /// Local memory, as long as `remote`.
+        local: Range,
+        /// The peer's memory.
+        remote: BufferDescriptorV1,
+    },
+    /// Bind a memory window: its token was enabled when this is posted, and works from now on.
+    Bind,
+    /// Invalidate a memory window.
+    Invalidate(Token),
+}
+
+/// A work request was not taken: an error number of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused(pub i32);
+
+/// No room.
+const ENOMEM: Refused = Refused(12);
+/// Makes no sense.
+const EINVAL: Refused = Refused(22);
+
+impl Nic {
+    /// Posts a receive of `len` bytes.
+    ///
+    /// # Errors
+    /// If the queue is full or the buffer too small (both breaches).
+    pub fn post_recv(&mut self, id: RecvId, len: u32) -> Result<(), Refused> {
+        let (depth, max) = (self.config.recv_queue, self.config.recv_buffer_len);
+        if self.recvs >= depth {
+            self.breaches.record(Breach::ReceiveQueueOverflow { work: id.into(), depth });
+            return Err(ENOMEM);
+        }
+        if len > max || u32::from(id.slot()) >= self.config.recv_slots {
+            self.breaches.record(Breach::ReceiveBuffer { work: id.into(), len, max });
+            return Err(EINVAL);
+        }
+        self.recvs += 1;
+        if self.state == QpState::Error {
+            self.complete_recv(RecvDone { id, result: Err(WorkError::Flushed) });
+        } else {
+            self.rq.push_back(RecvWork { id, len });
+        }
+        Ok(())
+    }
+
+    /// Posts to the send queue. The packet, if there is one, is on its way from now on.
+    ///
+    /// # Errors
+    /// If the queue is full or the queue pair cannot send yet (both breaches).
+    pub fn post_send(&mut self, work: SendWork) -> Result<Option<Packet>, Refused> {
+        let depth = self.config.send_queue;
+        if self.sq.len() >= depth as usize {
+            self.breaches.record(Breach::SendQueueOverflow { work: work.id, depth });
+            return Err(ENOMEM);
+        }
+        match self.state {
+            QpState::Idle => {
+                self.breaches.record(Breach::PostBeforeReady(work.id));
+                return Err(EINVAL);
+            }
+            QpState::Error => {
+                self.sq.push_flushed(Entry::new(&work, Completes::Now));
+                self.check_send_cq();
+                return Ok(None);
+            }
+            QpState::Ready => {}
+        }
+        let packet = match work.operation {
+            Operation::Send { head, body, invalidate } => Some(self.start_send(&work, head, body, invalidate)),
+            Operation::Rdma { verb, local, remote } => self.start_rdma(&work, verb, local, remote),
+            Operation::Bind => {
+                self.sq.push(Entry::new(&work, Completes::Now));
+                None
+            }
+            Operation::Invalidate(token) => {
+                self.start_invalidate(&work, token);
+                None
+            }
+        };
+        self.sq.retire();
+        self.check_send_cq();
+        Ok(packet)
+    }
+
+    fn lend(&mut self, range: Range) -> Payload {
+        match self.config.personality {
+            Personality::Roce => Payload::Lent(range),
+            Personality::Iwarp => Payload::Copied(self.take_pooled(range)),
+        }
+    }
+
+    /// How sends and writes complete: with the peer's acknowledgement, or when handed over.
+    const fn one_way(&self) -> Completes {
+        match self.config.personality {
+            Personality::Roce => Completes::Acked,
+            Personality::Iwarp => Completes::Now,
+        }
+    }
+
+    fn start_send(&mut self, work: &SendWork, head: Head, body: Option<Range>, invalidate: Option<Token>) -> Packet {
+        if invalidate.is_some() && !self.config.send_with_invalidate {
+            self.breaches.record(Breach::NoInvalidate(work.id));
+        }
+        let mut entry = Entry::new(work, self.one_way());
+        let mut payload = Payload::Nothing;
+        let mut body_len = 0;
+        if let Some(range) = body {
+            self.buffers.hold(range.buffer, Hold::Read);
+            entry.held = Some((range.buffer, false));
+            payload = self.lend(range);
+            body_len = range.len;
+        }
+        let seq = self.sq.push(entry);
+        Packet::Send { seq, head, body_len, body: payload, invalidate }
+    }
+
+    fn start_rdma(
+        &mut self,
+        work: &SendWork,
+        verb: RdmaVerb,
+        local: Range,
+        remote: BufferDescriptorV1,
+    ) -> Option<Packet> {
+        let max = self.config.rdma_len_max;
+        let whole = self.buffers.whole(local.buffer);
+        if local.len != remote.length || whole.and_then(|w| w.part(local.offset, local.len)).is_none() {
+            self.breaches.record(Breach::LocalRange { work: work.id });
+            self.break_with(work, WorkError::LocalProtection);
+            return None;
+        }
+        if local.len > max {
+            self.breaches.record(Breach::RdmaLength { work: work.id, len: local.len, max });
+            self.break_with(work, WorkError::LocalLength);
+            return None;
+        }
+        match verb {
+            RdmaVerb::Write => {
+                self.buffers.hold(local.buffer, Hold::Read);
+                let payload = self.lend(local);
+                let entry = Entry { held: Some((local.buffer, false)), ..Entry::new(work, self.one_way()) };
+                let seq = self.sq.push(entry);
+                Some(Packet::Write { seq, remote, payload })
+            }
+            RdmaVerb::Read => {
+                let depth = self.read_depth;
+                if self.sq.reads() >= depth {
+                    self.breaches.record(Breach::ReadDepth { work: work.id, depth });
+                    self.break_with(work, WorkError::RemoteInvalidRequest);
+                    return None;
+                }
+                self.buffers.hold(local.buffer, Hold::Write);
+                let sink = self.open_sink(local);
+                let entry = Entry {
+                    held: Some((local.buffer, true)),
+                    sink: Some((local, sink.map(|s| s.token))),
+                    ..Entry::new(work, Completes::Answered)
+                };
+                let seq = self.sq.push(entry);
+                Some(Packet::Read { seq, remote, sink })
+            }
+        }
+    }
+
+    /// On iWARP the answer to an RDMA Read is a write by the peer, so its target needs a token.
+    fn open_sink(&mut self, local: Range) -> Option<BufferDescriptorV1> {
+        match self.config.personality {
+            Personality::Roce => None,
+            Personality::Iwarp => {
+                let (kind, access) = (Kind::Region, smbd_core::Access::Write);
+                self.tokens.enable(&self.buffers, self.domain, kind, access, local)
+            }
+        }
+    }
+
+    fn start_invalidate(&mut self, work: &SendWork, token: Token) {
+        match self.tokens.invalidate(self.domain, token) {
+            Ok(buffer) => {
+                self.sq.push(Entry { held: Some((buffer, true)), ..Entry::new(work, Completes::Now) });
+            }
+            Err(fault) => {
+                self.breaches.record(match fault {
+                    AccessFault::Dead => Breach::DoubleInvalidation(token),
+                    _ => Breach::InvalidatedNoWindow(token),
+                });
+                self.break_with(work, WorkError::LocalOperation);
+            }
+        }
+    }
+
+    /// The work request fails at once, and the queue pair with it.
+    fn break_with(&mut self, work: &SendWork, error: WorkError) {
+        let seq = self.sq.push(Entry::new(work, Completes::Answered));
+        self.fail(seq, error);
+    }
+}
