@@ -1,6 +1,8 @@
 use smbd_core::{Misuse, Token, WrId};
 use thiserror::Error;
 
+use crate::memory::AccessFault;
+
 /// A rule of the device, of memory or of the border between core and backend that was broken.
 ///
 /// Real hardware lets some of them pass, crashes on others, and is only undefined on the rest: a correct endpoint
@@ -80,7 +82,7 @@ pub enum Breach {
         /// How many bytes.
         len: u32,
         /// What is wrong with it.
-        fault: crate::memory::AccessFault,
+        fault: AccessFault,
     },
     /// Local memory named by a work request that does not cover it.
     #[error("{work} reaches beyond its local buffer")]
@@ -125,6 +127,16 @@ pub enum Breach {
     /// An action names a message, an operation or a registration without memory.
     #[error("{0} has no memory")]
     NoMemory(WrId),
+}
+
+impl Breach {
+    pub(crate) fn of_invalidation(token: Token, fault: AccessFault) -> Self {
+        if fault == AccessFault::Dead {
+            Self::DoubleInvalidation(token)
+        } else {
+            Self::InvalidatedNoWindow(token)
+        }
+    }
 }
 
 /// The first breaches of a run, and how many there were.

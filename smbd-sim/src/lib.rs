@@ -8,15 +8,18 @@
 mod breach;
 pub mod capture;
 pub mod decode;
+mod error;
 pub mod fault;
 pub mod host;
 pub mod memory;
 pub mod nic;
+pub mod probe;
 mod rng;
 mod side;
 pub mod trace;
 pub mod world;
 
 pub use breach::{Breach, Breaches};
+pub use error::CommandRefused;
 pub use rng::Rng;
 pub use side::Side;

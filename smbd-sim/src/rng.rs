@@ -16,18 +16,18 @@ impl Rng {
     /// An independent generator: drawing from one does not move the other.
     #[must_use]
     pub fn split(&mut self) -> Self {
-        Self::new(self.next())
+        Self::new(self.bits())
     }
 
     /// 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The high half of a 128-bit product: unbiased enough for choices, and no division.
-        let product = u128::from(self.next()) * u128::from(bound);
+        let product = u128::from(self.bits()) * u128::from(bound);
         u64::try_from(product >> 64).unwrap_or(0)
     }
 
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_numbers_for_ever() {
         // xoshiro256++ seeded by splitmix64 from 0: first output of the reference implementation.
-        assert_eq!(Rng::new(0).next(), 0x53175d61490b23df);
+        assert_eq!(Rng::new(0).bits(), 0x53175d61490b23df);
     }
 
     #[test]

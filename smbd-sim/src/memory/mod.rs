@@ -5,9 +5,9 @@
 //! no token ever comes twice on a host unless [`Tokens::reuse`] asks for it.
 
 mod buffers;
-mod tokens;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub(crate) use buffers::Hold;
 pub use buffers::{Buffer, Buffers, Range};

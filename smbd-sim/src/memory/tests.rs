@@ -9,7 +9,7 @@ const OTHERS: DomainId = DomainId(2);
 fn registered(kind: Kind, access: Access) -> (Buffers, Tokens, Buffer, BufferDescriptorV1) {
     let mut buffers = Buffers::new(true);
     let mut tokens = Tokens::new(Token(0x1A00_BC56));
-    let buffer = buffers.alloc_at(0x0ABC_DE01_2, 1000).expect("the address is free");
+    let buffer = buffers.alloc_at(0xABCD_E012, 1000).expect("the address is free");
     let range = Range { buffer, offset: 0, len: 1000 };
     let descriptor = tokens.enable(&buffers, OURS, kind, access, range).expect("the buffer is live");
     (buffers, tokens, buffer, descriptor)
@@ -18,7 +18,7 @@ fn registered(kind: Kind, access: Access) -> (Buffers, Tokens, Buffer, BufferDes
 #[test]
 fn the_first_tokens_are_those_of_the_examples() {
     let (buffers, mut tokens, buffer, first) = registered(Kind::Window, Access::Read);
-    assert_eq!((first.offset, first.token, first.length), (0xABC_DE012, Token(0x1A00_BC56), 1000));
+    assert_eq!((first.offset, first.token, first.length), (0xABCD_E012, Token(0x1A00_BC56), 1000));
     tokens.invalidate(OURS, first.token).expect("it is in force");
     let range = Range { buffer, offset: 0, len: 1000 };
     let again = tokens.enable(&buffers, OURS, Kind::Window, Access::Write, range).expect("live");
@@ -87,7 +87,7 @@ fn memory_in_use_may_be_neither_written_nor_freed_and_freed_memory_not_used() {
     let mut buffers = Buffers::new(true);
     let buffer = buffers.alloc_with(b"abc");
     let index = buffer.index();
-    buffers.hold(buffer, buffers::Hold::Read);
+    buffers.hold(buffer, Hold::Read);
     assert_eq!(buffers.bytes_mut(buffer), b"abc");
     buffers.free(buffer);
     assert_eq!(buffers.bytes_mut(buffer), b"");

@@ -93,7 +93,8 @@ impl Nic {
     /// A device with nothing posted, whose tokens are in force for the peer of connection `domain`.
     #[must_use]
     pub fn new(config: NicConfig, domain: DomainId) -> Self {
-        let slab = if config.content { config.recv_slots as usize * config.recv_buffer_len as usize } else { 0 };
+        let slab =
+            if config.content { config.recv_slots as usize * config.recv_buffer_len as usize } else { 0 };
         Self {
             buffers: Buffers::new(config.content),
             tokens: Tokens::new(config.first_token),
@@ -179,6 +180,13 @@ impl Nic {
         self.sq.completions()
     }
 
+    /// Whether there is something to poll.
+    #[must_use]
+    pub fn has_completions(&self) -> bool {
+        let down = self.state == QpState::Error && self.sq.len() > 0;
+        !self.recv_cq.is_empty() || self.sq.completions() > 0 || down
+    }
+
     /// Receives in the queue.
     #[must_use]
     pub fn recvs_posted(&self) -> usize {
@@ -220,6 +228,7 @@ impl Nic {
 
     /// A buffer that the device used is no longer needed by it.
     pub(crate) fn unhold(&mut self, buffer: Buffer, write: bool) {
-        self.buffers.unhold(buffer, if write { crate::memory::Hold::Write } else { crate::memory::Hold::Read });
+        self.buffers
+            .unhold(buffer, if write { crate::memory::Hold::Write } else { crate::memory::Hold::Read });
     }
 }

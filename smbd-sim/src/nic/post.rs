@@ -4,7 +4,7 @@ use smbd_core::{BufferDescriptorV1, Head, RdmaVerb, RecvId, Token, WrId};
 use super::requester::{Completes, Entry};
 use super::{Nic, Packet, Payload, Personality, QpState, RecvDone};
 use crate::Breach;
-use crate::memory::{AccessFault, Hold, Kind, Range};
+use crate::memory::{Hold, Kind, Range};
 
 /// A receive in the queue.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,9 @@ impl Nic {
             QpState::Ready => {}
         }
         let packet = match work.operation {
-            Operation::Send { head, body, invalidate } => Some(self.start_send(&work, head, body, invalidate)),
+            Operation::Send { head, body, invalidate } => {
+                Some(self.start_send(&work, head, body, invalidate))
+            }
             Operation::Rdma { verb, local, remote } => self.start_rdma(&work, verb, local, remote),
             Operation::Bind => {
                 self.sq.push(Entry::new(&work, Completes::Now));
@@ -138,7 +140,13 @@ impl Nic {
         }
     }
 
-    fn start_send(&mut self, work: &SendWork, head: Head, body: Option<Range>, invalidate: Option<Token>) -> Packet {
+    fn start_send(
+        &mut self,
+        work: &SendWork,
+        head: Head,
+        body: Option<Range>,
+        invalidate: Option<Token>,
+    ) -> Packet {
         if invalidate.is_some() && !self.config.send_with_invalidate {
             self.breaches.record(Breach::NoInvalidate(work.id));
         }
@@ -219,10 +227,7 @@ impl Nic {
                 self.sq.push(Entry { held: Some((buffer, true)), ..Entry::new(work, Completes::Now) });
             }
             Err(fault) => {
-                self.breaches.record(match fault {
-                    AccessFault::Dead => Breach::DoubleInvalidation(token),
-                    _ => Breach::InvalidatedNoWindow(token),
-                });
+                self.breaches.record(Breach::of_invalidation(token, fault));
                 self.break_with(work, WorkError::LocalOperation);
             }
         }

@@ -139,8 +139,13 @@ impl SendQueue {
         }
     }
 
-    fn poll(&mut self) -> Option<(Entry, Result<(), WorkError>)> {
-        let completion = *self.cq.front()?;
+    fn poll(&mut self, down: bool) -> Option<(Entry, Result<(), WorkError>)> {
+        let Some(completion) = self.cq.front().copied() else {
+            // A queue pair that is down completes no more: what is left asked for no completion and was carried out.
+            let entry = if down { self.entries.pop_front() } else { None };
+            self.first += u64::from(entry.is_some());
+            return entry.map(|entry| (entry, Ok(())));
+        };
         let entry = self.entries.pop_front()?;
         let seq = self.first;
         self.first += 1;
@@ -158,7 +163,7 @@ impl SendQueue {
 impl Nic {
     /// Next completed work of the send queue, in posting order, with what was posted without a signal.
     pub fn poll_send(&mut self) -> Option<SendDone> {
-        let (entry, result) = self.sq.poll()?;
+        let (entry, result) = self.sq.poll(self.state == QpState::Error)?;
         if let Some((buffer, write)) = entry.held {
             self.unhold(buffer, write);
         }
@@ -222,7 +227,8 @@ impl Nic {
 
     /// No answer came in time.
     pub fn give_up(&mut self, seq: u64) {
-        if self.state == QpState::Ready && self.sq.pending <= seq {
+        let waiting = self.sq.pending < self.sq.end() && self.sq.pending <= seq;
+        if self.state == QpState::Ready && waiting {
             // The oldest request without an answer is the one whose retries run out.
             let oldest = self.sq.pending;
             self.fail(oldest, WorkError::RetryExceeded);

@@ -82,10 +82,7 @@ impl Nic {
         if let Some(token) = invalidate
             && let Err(fault) = self.invalidated_by_peer(token)
         {
-            requester.breaches.record(match fault {
-                AccessFault::Dead => Breach::DoubleInvalidation(token),
-                _ => Breach::InvalidatedNoWindow(token),
-            });
+            requester.breaches.record(Breach::of_invalidation(token, fault));
             self.complete_recv(RecvDone { id: work.id, result: Err(WorkError::RemoteInvalidRequest) });
             return match self.config.personality {
                 // As seen on real devices: the requester believes that all is well.

@@ -1,1 +1,180 @@
-//! placeholder
+//! Two hosts, the wire between them, and virtual time.
+//!
+//! One seed decides everything. What happens at the same time happens in a fixed order: connection management and
+//! other happenings in the order they were arranged, packets, replies, completions being looked at, timers, wake-ups.
+
+mod fabric;
+mod step;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::time::Duration;
+
+use smbd_core::{Connection, Instant};
+
+pub use fabric::Times;
+pub(crate) use fabric::{Fabric, Happening};
+pub use step::Step;
+pub use wire::Latency;
+
+use crate::fault::{Disruption, Faults, NoFaults};
+use crate::host::{Context, Host, HostConfig, Polling, Upper};
+use crate::nic::Personality;
+use crate::probe::Probe;
+use crate::{Breach, Rng, Side};
+
+/// What rules a run besides its hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorldConfig {
+    /// Decides everything that is left to chance.
+    pub seed: u64,
+    /// Which kind of network it is.
+    pub personality: Personality,
+    /// How long things take.
+    pub times: Times,
+    /// How completions are handed over.
+    pub polling: Polling,
+}
+
+impl WorldConfig {
+    /// Two microseconds of latency, nothing left to chance.
+    #[must_use]
+    pub fn new(seed: u64, personality: Personality) -> Self {
+        Self { seed, personality, times: Times::default(), polling: Polling::default() }
+    }
+}
+
+/// Two hosts and the wire between them.
+#[derive(Debug)]
+pub struct World<U, F = NoFaults, P = ()> {
+    hosts: [Host<U>; 2],
+    fabric: Fabric<F, P>,
+    steps: u64,
+}
+
+impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
+    /// Two hosts, initiator first, that have not begun to talk. The first [`step`](Self::step) starts the initiator.
+    #[must_use]
+    pub fn new(config: &WorldConfig, hosts: [HostConfig<U>; 2], faults: F, probe: P) -> Self {
+        let [initiator, acceptor] = hosts;
+        let rng = Rng::new(config.seed);
+        Self {
+            hosts: [
+                Host::new(Side::Initiator, initiator, config.polling),
+                Host::new(Side::Acceptor, acceptor, config.polling),
+            ],
+            fabric: Fabric::new(config.personality, config.times, rng, faults, probe),
+            steps: 0,
+        }
+    }
+
+    /// Virtual time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.fabric.now
+    }
+
+    /// Steps taken.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// A host.
+    #[must_use]
+    pub const fn host(&self, side: Side) -> &Host<U> {
+        &self.hosts[side.index()]
+    }
+
+    /// A host, to change: its memory, its tokens, its upper layer.
+    pub const fn host_mut(&mut self, side: Side) -> &mut Host<U> {
+        &mut self.hosts[side.index()]
+    }
+
+    /// A host's connection, once there is one.
+    #[must_use]
+    pub const fn connection(&self, side: Side) -> Option<&Connection> {
+        self.host(side).connection()
+    }
+
+    /// What watches the run.
+    #[must_use]
+    pub const fn probe(&self) -> &P {
+        &self.fabric.probe
+    }
+
+    /// What watches the run, to take out what it has seen.
+    pub const fn probe_mut(&mut self) -> &mut P {
+        &mut self.fabric.probe
+    }
+
+    /// What decides about faults.
+    pub const fn faults_mut(&mut self) -> &mut F {
+        &mut self.fabric.faults
+    }
+
+    /// The source of chance.
+    pub const fn rng_mut(&mut self) -> &mut Rng {
+        &mut self.fabric.rng
+    }
+
+    /// All breaches, with the host that did it.
+    pub fn breaches(&self) -> impl Iterator<Item = (Side, Breach)> + '_ {
+        self.hosts.iter().flat_map(|host| host.breaches().map(|breach| (host.side, breach)))
+    }
+
+    /// Whether both connections said `Drained`; one that never began counts as drained.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.steps > 0 && self.hosts.iter().all(|h| h.is_drained() || h.connection().is_none())
+    }
+
+    /// Packets and replies under way.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.fabric.wires.iter().map(|wire| wire.packets.len() + wire.replies.len()).sum()
+    }
+
+    /// Gives a host commands from outside, and has its connection carry them out.
+    pub fn command<R>(&mut self, side: Side, give: impl FnOnce(&mut U, &mut Context<'_>) -> R) -> R {
+        let host = &mut self.hosts[side.index()];
+        let result = host.with_upper(&mut self.fabric, give);
+        host.drain(&mut self.fabric);
+        result
+    }
+
+    /// Disturbs the run now.
+    pub fn disrupt(&mut self, disruption: Disruption) {
+        match disruption {
+            Disruption::CutSilently => self.cut(),
+            Disruption::CutLoudly => {
+                self.cut();
+                for side in Side::BOTH {
+                    self.peer_gone(side, true);
+                }
+            }
+            Disruption::BreakQueuePair(side) => self.hosts[side.index()].break_queue_pair(&mut self.fabric),
+        }
+    }
+
+    /// Steps until `done` says so or nothing is left to happen before `until`. `true` if `done` said so.
+    pub fn run_until(&mut self, until: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
+        loop {
+            if done(self) {
+                return true;
+            }
+            if self.next_time().is_none_or(|at| at > until) {
+                self.fabric.now = self.fabric.now.max(until);
+                return false;
+            }
+            self.step();
+        }
+    }
+
+    /// Steps for so long, in virtual time, or until both sides are drained.
+    pub fn run_for(&mut self, time: Duration) {
+        let until = self.now().saturating_add(time);
+        self.run_until(until, Self::is_drained);
+    }
+}

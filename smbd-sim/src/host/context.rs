@@ -1,0 +1,203 @@
+use std::sync::Arc;
+
+use smbd_core::{
+    Access, BufferDescriptorV1, Close, Connection, Fragment, Instant, MsgId, OpId, RdmaVerb, RegId, Token,
+};
+
+use super::local::LocalMemory;
+use crate::error::CommandRefused;
+use crate::memory::{Buffers, Range};
+use crate::nic::Nic;
+use crate::probe::{At, Command, Probe};
+use crate::{Breach, Rng, Side};
+
+/// What an upper layer can do while it is called.
+pub struct Context<'a> {
+    pub(super) at: At,
+    pub(super) connection: Option<&'a mut Connection>,
+    pub(super) nic: &'a mut Nic,
+    pub(super) local: &'a mut LocalMemory,
+    pub(super) rng: &'a mut Rng,
+    pub(super) probe: &'a mut dyn Probe,
+    pub(super) alarm: &'a mut Option<Instant>,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl Context<'_> {
+    /// Virtual time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.at.now
+    }
+
+    /// Which host this is.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        self.at.side
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn connection(&self) -> Option<&Connection> {
+        self.connection.as_deref()
+    }
+
+    /// The host's memory.
+    pub const fn memory(&mut self) -> &mut Buffers {
+        &mut self.nic.buffers
+    }
+
+    /// The source of chance.
+    pub const fn rng(&mut self) -> &mut Rng {
+        self.rng
+    }
+
+    /// Has [`Upper::wake`](super::Upper::wake) called at a time; a second call replaces the first.
+    pub const fn wake_at(&mut self, at: Instant) {
+        *self.alarm = Some(at);
+    }
+
+    /// Sends a message from memory that stays untouched until its `Sent` event.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn send(&mut self, range: Range, invalidate: Option<Token>) -> Result<MsgId, CommandRefused> {
+        self.send_from(range, invalidate, false)
+    }
+
+    /// Sends a message from a buffer made for it.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn send_bytes(&mut self, bytes: &[u8], invalidate: Option<Token>) -> Result<MsgId, CommandRefused> {
+        let buffer = self.nic.buffers.alloc_with(bytes);
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let result = self.send_from(Range { buffer, offset: 0, len }, invalidate, true);
+        if result.is_err() {
+            self.nic.buffers.free(buffer);
+        }
+        result
+    }
+
+    fn send_from(
+        &mut self,
+        range: Range,
+        invalidate: Option<Token>,
+        owned: bool,
+    ) -> Result<MsgId, CommandRefused> {
+        let now = self.at.now;
+        let result = self
+            .check(range)
+            .and_then(|connection| Ok(connection.send(now, u64::from(range.len), invalidate)?));
+        if let Ok(msg) = result {
+            self.local.put_message(msg, range, owned);
+        }
+        self.probe.command(self.at, &Command::Send { range, invalidate, result });
+        result
+    }
+
+    fn check(&mut self, range: Range) -> Result<&mut Connection, CommandRefused> {
+        let whole = self.nic.buffers.whole(range.buffer).ok_or(CommandRefused::NoBuffer)?;
+        whole.part(range.offset, range.len).ok_or(CommandRefused::NoBuffer)?;
+        self.connection.as_deref_mut().ok_or(CommandRefused::NoConnection)
+    }
+
+    /// Moves bytes between a local buffer and the peer's.
+    ///
+    /// # Errors
+    /// As [`Connection::rdma`].
+    pub fn rdma(
+        &mut self,
+        verb: RdmaVerb,
+        local: Range,
+        remote: &Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, CommandRefused> {
+        let now = self.at.now;
+        let result = self
+            .check(local)
+            .and_then(|connection| Ok(connection.rdma(now, verb, local.len, Arc::clone(remote), offset)?));
+        if let Ok(op) = result {
+            self.local.put_op(op, local);
+        }
+        self.probe.command(self.at, &Command::Rdma { verb, local, remote, offset, result });
+        result
+    }
+
+    /// Opens a buffer to the peer.
+    ///
+    /// # Errors
+    /// As [`Connection::register`].
+    pub fn register(
+        &mut self,
+        access: Access,
+        range: Range,
+        segments_max: u16,
+    ) -> Result<RegId, CommandRefused> {
+        let result = self.check(range).and_then(|connection| Ok(connection.register(access, segments_max)?));
+        if let Ok(id) = result {
+            self.local.put_registration(id, range);
+        }
+        self.probe.command(self.at, &Command::Register { access, range, result });
+        result
+    }
+
+    /// Closes a buffer to the peer.
+    ///
+    /// # Errors
+    /// As [`Connection::deregister`].
+    pub fn deregister(&mut self, id: RegId) -> Result<(), CommandRefused> {
+        let result = self.connected().and_then(|connection| Ok(connection.deregister(id)?));
+        self.probe.command(self.at, &Command::Deregister { id, result });
+        result
+    }
+
+    fn connected(&mut self) -> Result<&mut Connection, CommandRefused> {
+        self.connection.as_deref_mut().ok_or(CommandRefused::NoConnection)
+    }
+
+    /// The bytes of a fragment; none without content.
+    #[must_use]
+    pub fn fragment(&self, fragment: &Fragment) -> &[u8] {
+        self.nic.received(fragment.recv()).get(fragment.range()).unwrap_or(&[])
+    }
+
+    /// Gives a fragment back. What the connection thinks of it is recorded if it refuses.
+    pub fn release(&mut self, fragment: Fragment) {
+        self.probe.command(self.at, &Command::Release { fragment: &fragment });
+        let Some(connection) = self.connection.as_deref_mut() else { return };
+        if let Err(misuse) = connection.release(fragment) {
+            self.nic.breaches.record(Breach::Misuse(misuse));
+        }
+    }
+
+    /// Asks the peer for a sign of life.
+    ///
+    /// # Errors
+    /// As [`Connection::probe`].
+    pub fn probe(&mut self) -> Result<(), CommandRefused> {
+        let now = self.at.now;
+        let result = self.connected().and_then(|connection| Ok(connection.probe(now)?));
+        self.probe.command(self.at, &Command::Probe { result });
+        result
+    }
+
+    /// Ends the connection.
+    pub fn close(&mut self, how: Close) {
+        self.probe.command(self.at, &Command::Close(how));
+        if let Some(connection) = self.connection.as_deref_mut() {
+            connection.close(self.at.now, how);
+        }
+    }
+
+    /// Descriptors of a registration in force, in buffer order.
+    #[must_use]
+    pub fn descriptors(&self, id: RegId) -> Vec<BufferDescriptorV1> {
+        self.connection.as_deref().map_or_else(Vec::new, |c| c.live_segments(id).collect())
+    }
+}

@@ -1,0 +1,228 @@
+//! Watching a run from inside: inputs, actions, commands, and frames on the wire.
+
+use smbd_core::{
+    Access, Action, BufferDescriptorV1, Close, Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaVerb,
+    RegId, Token,
+};
+
+use crate::Side;
+use crate::error::CommandRefused;
+use crate::memory::Range;
+use crate::nic::Personality;
+
+/// Where and when something was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Virtual time.
+    pub now: Instant,
+    /// The host.
+    pub side: Side,
+}
+
+/// Watches a run from inside. Every method may be left out; `()` watches nothing and costs nothing.
+pub trait Probe {
+    /// A connection took an input.
+    fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
+        let _ = (at, input, result);
+    }
+
+    /// A connection yielded an action (`Wait` too), before it is carried out.
+    fn action(&mut self, at: At, action: &Action) {
+        let _ = (at, action);
+    }
+
+    /// An upper layer gave a command.
+    fn command(&mut self, at: At, command: &Command<'_>) {
+        let _ = (at, command);
+    }
+
+    /// Whether [`frame`](Self::frame) is to be called.
+    fn wants_frames(&self) -> bool {
+        false
+    }
+
+    /// A frame left a host.
+    fn frame(&mut self, at: At, frame: &Frame<'_>) {
+        let _ = (at, frame);
+    }
+}
+
+impl Probe for () {}
+
+impl<P: Probe + ?Sized> Probe for Box<P> {
+    fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
+        (**self).input(at, input, result);
+    }
+
+    fn action(&mut self, at: At, action: &Action) {
+        (**self).action(at, action);
+    }
+
+    fn command(&mut self, at: At, command: &Command<'_>) {
+        (**self).command(at, command);
+    }
+
+    fn wants_frames(&self) -> bool {
+        (**self).wants_frames()
+    }
+
+    fn frame(&mut self, at: At, frame: &Frame<'_>) {
+        (**self).frame(at, frame);
+    }
+}
+
+impl<A: Probe, B: Probe> Probe for (A, B) {
+    fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
+        self.0.input(at, input, result);
+        self.1.input(at, input, result);
+    }
+
+    fn action(&mut self, at: At, action: &Action) {
+        self.0.action(at, action);
+        self.1.action(at, action);
+    }
+
+    fn command(&mut self, at: At, command: &Command<'_>) {
+        self.0.command(at, command);
+        self.1.command(at, command);
+    }
+
+    fn wants_frames(&self) -> bool {
+        self.0.wants_frames() || self.1.wants_frames()
+    }
+
+    fn frame(&mut self, at: At, frame: &Frame<'_>) {
+        self.0.frame(at, frame);
+        self.1.frame(at, frame);
+    }
+}
+
+/// A command of an upper layer, with what came of it.
+#[derive(Debug)]
+pub enum Command<'a> {
+    /// `send`.
+    Send {
+        /// The message.
+        range: Range,
+        /// The token to invalidate with it.
+        invalidate: Option<Token>,
+        /// What came of it.
+        result: Result<MsgId, CommandRefused>,
+    },
+    /// `rdma`.
+    Rdma {
+        /// Read or write.
+        verb: RdmaVerb,
+        /// The local buffer.
+        local: Range,
+        /// The peer's buffer.
+        remote: &'a [BufferDescriptorV1],
+        /// Where in it.
+        offset: u64,
+        /// What came of it.
+        result: Result<OpId, CommandRefused>,
+    },
+    /// `register`.
+    Register {
+        /// Rights.
+        access: Access,
+        /// The buffer.
+        range: Range,
+        /// What came of it.
+        result: Result<RegId, CommandRefused>,
+    },
+    /// `deregister`.
+    Deregister {
+        /// The registration.
+        id: RegId,
+        /// What came of it.
+        result: Result<(), CommandRefused>,
+    },
+    /// `release`.
+    Release {
+        /// The fragment, as it was.
+        fragment: &'a Fragment,
+    },
+    /// `probe`.
+    Probe {
+        /// What came of it.
+        result: Result<(), CommandRefused>,
+    },
+    /// `close`.
+    Close(Close),
+}
+
+/// What leaves a device for the wire.
+#[derive(Debug)]
+pub enum Frame<'a> {
+    /// Asks for a connection.
+    Connect {
+        /// Which kind of network.
+        personality: Personality,
+        /// RDMA Reads offered.
+        read_depth: u16,
+    },
+    /// Takes it.
+    Accept {
+        /// RDMA Reads settled on.
+        read_depth: u16,
+    },
+    /// Does not take it.
+    Reject,
+    /// Ends the connection.
+    Disconnect,
+    /// A message.
+    Send {
+        /// Number of the work request.
+        seq: u64,
+        /// Its first bytes.
+        head: &'a Head,
+        /// The rest; empty without content.
+        body: &'a [u8],
+        /// Length of the rest in bytes.
+        body_len: u32,
+        /// A token to invalidate.
+        invalidate: Option<Token>,
+        /// Asks for a solicited event.
+        solicit: bool,
+    },
+    /// An RDMA Write.
+    Write {
+        /// Number of the work request.
+        seq: u64,
+        /// Where to.
+        remote: BufferDescriptorV1,
+        /// The bytes; empty without content.
+        payload: &'a [u8],
+    },
+    /// An RDMA Read request.
+    Read {
+        /// Number of the work request.
+        seq: u64,
+        /// Where from.
+        remote: BufferDescriptorV1,
+        /// Where to, on iWARP.
+        sink: Option<BufferDescriptorV1>,
+    },
+    /// The data of an RDMA Read.
+    ReadData {
+        /// Number of the work request that asked.
+        seq: u64,
+        /// The bytes; empty without content.
+        payload: &'a [u8],
+    },
+    /// All work requests numbered below `upto` are acknowledged.
+    Ack {
+        /// First number not acknowledged.
+        upto: u64,
+    },
+    /// A work request is refused.
+    Nak {
+        /// Its number.
+        seq: u64,
+        /// How it completes.
+        error: smbd_core::error::WorkError,
+    },
+    /// The stream is ended.
+    Terminate,
+}

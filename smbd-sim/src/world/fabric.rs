@@ -1,0 +1,229 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use smbd_core::error::ConnectReason;
+use smbd_core::{Instant, WrId};
+
+use super::wire::{Latency, Wire};
+use crate::fault::Faults;
+use crate::host::Local;
+use crate::nic::{Nic, Packet, Payload, Personality, Reply};
+use crate::probe::{At, Frame, Probe};
+use crate::{Rng, Side};
+
+/// What will happen at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    /// The initiator's request reaches the acceptor.
+    ConnectRequest,
+    /// The acceptor's consent reaches the initiator.
+    Accepted,
+    /// The peer's end of the connection reaches this side.
+    PeerGone(Side),
+    /// Something local comes to a host's notice.
+    Local(Side, Local),
+    /// Nobody answered a work request.
+    GiveUp(Side, u64),
+    /// A byte stream got no acknowledgement.
+    StreamLost(Side),
+}
+
+/// Times of the network and its devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Of the wire.
+    pub latency: Latency,
+    /// After which a request without an answer fails.
+    pub retry: Duration,
+    /// After which a disconnect without an answer counts as done.
+    pub disconnect: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            latency: Latency::of(Duration::from_micros(2)),
+            retry: Duration::from_secs(2),
+            disconnect: Duration::from_secs(3),
+        }
+    }
+}
+
+/// All that hosts share: time, the wire, chance, and who watches.
+#[derive(Debug)]
+pub(crate) struct Fabric<F, P> {
+    pub(crate) now: Instant,
+    pub(crate) rng: Rng,
+    pub(crate) faults: F,
+    pub(crate) probe: P,
+    pub(crate) times: Times,
+    pub(crate) personality: Personality,
+    /// Nothing arrives any more.
+    pub(crate) cut: bool,
+    /// By the side that receives.
+    pub(super) wires: [Wire; 2],
+    agenda: BTreeMap<(Instant, u64), Happening>,
+    next: Option<Instant>,
+    seq: u64,
+}
+
+impl<F: Faults, P: Probe> Fabric<F, P> {
+    pub(crate) fn new(personality: Personality, times: Times, rng: Rng, faults: F, probe: P) -> Self {
+        Self {
+            now: Instant::ORIGIN,
+            rng,
+            faults,
+            probe,
+            times,
+            personality,
+            cut: false,
+            wires: [Wire::new(), Wire::new()],
+            agenda: BTreeMap::new(),
+            next: None,
+            seq: 0,
+        }
+    }
+
+    pub(crate) const fn at(&self, side: Side) -> At {
+        At { now: self.now, side }
+    }
+
+    pub(crate) fn schedule(&mut self, at: Instant, happening: Happening) {
+        self.seq += 1;
+        self.agenda.insert((at, self.seq), happening);
+        self.next = self.agenda.keys().next().map(|key| key.0);
+    }
+
+    pub(crate) fn schedule_in(&mut self, after: Duration, happening: Happening) {
+        self.schedule(self.now.saturating_add(after), happening);
+    }
+
+    /// When the next happening is due.
+    pub(super) const fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    pub(super) fn take_next(&mut self) -> Option<Happening> {
+        let (_, happening) = self.agenda.pop_first()?;
+        self.next = self.agenda.keys().next().map(|key| key.0);
+        Some(happening)
+    }
+
+    pub(crate) fn refuse_post(&mut self, side: Side, work: WrId) -> Option<i32> {
+        self.faults.refuse_post(self.now, side, work, &mut self.rng)
+    }
+
+    /// A packet leaves `from`.
+    pub(crate) fn transmit(&mut self, from: Side, packet: Packet, nic: &mut Nic, solicit: bool) {
+        if self.probe.wants_frames() {
+            self.show(from, &packet, nic, solicit);
+        }
+        if self.cut {
+            let happening = match self.personality {
+                Personality::Roce => Happening::GiveUp(from, packet.seq()),
+                Personality::Iwarp => Happening::StreamLost(from),
+            };
+            nic.take_back(packet);
+            return self.schedule_in(self.times.retry, happening);
+        }
+        let wire = &mut self.wires[from.peer().index()];
+        let at = wire.arrival(self.now, self.times.latency, &mut self.rng);
+        wire.send(at, packet);
+    }
+
+    fn show(&mut self, from: Side, packet: &Packet, nic: &Nic, solicit: bool) {
+        let bytes = |payload| match payload {
+            &Payload::Nothing => &[],
+            Payload::Lent(range) => nic.buffers.range(*range),
+            Payload::Copied(bytes) => bytes,
+        };
+        let frame = match packet {
+            Packet::Send { seq, head, body_len, body, invalidate } => Frame::Send {
+                seq: *seq,
+                head,
+                body: bytes(body),
+                body_len: *body_len,
+                invalidate: *invalidate,
+                solicit,
+            },
+            Packet::Write { seq, remote, payload } => {
+                Frame::Write { seq: *seq, remote: *remote, payload: bytes(payload) }
+            }
+            Packet::Read { seq, remote, sink } => Frame::Read { seq: *seq, remote: *remote, sink: *sink },
+        };
+        self.probe.frame(At { now: self.now, side: from }, &frame);
+    }
+
+    /// A reply leaves `from`.
+    pub(super) fn answer(&mut self, from: Side, reply: Reply) {
+        if self.probe.wants_frames() {
+            let frame = match &reply {
+                Reply::Ack { upto } => Frame::Ack { upto: *upto },
+                Reply::Nak { seq, error } => Frame::Nak { seq: *seq, error: *error },
+                Reply::ReadData { seq, bytes } => Frame::ReadData { seq: *seq, payload: bytes },
+                Reply::Terminate { .. } => Frame::Terminate,
+            };
+            self.probe.frame(At { now: self.now, side: from }, &frame);
+        }
+        if self.cut {
+            return;
+        }
+        let wire = &mut self.wires[from.peer().index()];
+        let at = wire.arrival(self.now, self.times.latency, &mut self.rng);
+        wire.reply(at, reply);
+    }
+
+    /// When a word of connection management sent now by `from` arrives, behind all that was sent before.
+    fn management(&mut self, from: Side) -> Instant {
+        let arrival = self.wires[from.peer().index()].arrival(self.now, self.times.latency, &mut self.rng);
+        arrival.saturating_add(Duration::from_nanos(1))
+    }
+
+    pub(crate) fn frame(&mut self, from: Side, frame: &Frame<'_>) {
+        if self.probe.wants_frames() {
+            self.probe.frame(At { now: self.now, side: from }, frame);
+        }
+    }
+
+    /// The initiator asks for a connection.
+    pub(crate) fn connect(&mut self, read_depth: u16) {
+        let side = Side::Initiator;
+        self.frame(side, &Frame::Connect { personality: self.personality, read_depth });
+        let fate = self.faults.connect(&mut self.rng);
+        let fate = if self.cut { Err((ConnectReason::TimedOut, self.times.disconnect)) } else { fate };
+        match fate {
+            Ok(()) => {
+                let at = self.management(side);
+                self.schedule(at, Happening::ConnectRequest);
+            }
+            Err((reason, after)) => {
+                self.schedule_in(after, Happening::Local(side, Local::ConnectFailed(reason)));
+            }
+        }
+    }
+
+    /// The acceptor takes the connection.
+    pub(crate) fn accept(&mut self, read_depth: u16) {
+        let side = Side::Acceptor;
+        self.frame(side, &Frame::Accept { read_depth });
+        if self.cut {
+            return self.schedule_in(self.times.disconnect, Happening::Local(side, Local::NeverUp));
+        }
+        let at = self.management(side);
+        self.schedule(at, Happening::Accepted);
+    }
+
+    /// `side` ends the connection: what its peer learns, and when it is done itself.
+    pub(crate) fn disconnect(&mut self, side: Side, was_accepted: bool, answer: bool) {
+        self.frame(side, &if was_accepted { Frame::Disconnect } else { Frame::Reject });
+        let mut done = self.times.disconnect;
+        if !self.cut {
+            let at = self.management(side);
+            self.schedule(at, Happening::PeerGone(side.peer()));
+            done = self.times.latency.most * 2;
+        }
+        if answer {
+            self.schedule_in(done, Happening::Local(side, Local::Disconnected));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+use std::time::Duration;
+
+use smbd_core::Instant;
+
+use super::{Fabric, Happening, World};
+use crate::Side;
+use crate::fault::Faults;
+use crate::host::{Host, Local, Upper};
+use crate::nic::{Personality, QpState, Response};
+use crate::probe::Probe;
+
+/// What a step was about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The initiator began.
+    Start,
+    /// Connection management, or a fault that was arranged.
+    Happening,
+    /// Packets arrived at a host.
+    Packets(Side),
+    /// Replies arrived at a host.
+    Replies(Side),
+    /// A host looked at its completions.
+    Poll(Side),
+    /// The time came that a connection waited for.
+    Timeout(Side),
+    /// The time came that an upper layer waited for.
+    Wake(Side),
+}
+
+impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
+    /// When the next step happens; `None` if nothing is left to happen.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Instant> {
+        self.next().map(|(at, _)| at)
+    }
+
+    fn next(&self) -> Option<(Instant, Step)> {
+        if self.steps == 0 {
+            return Some((self.fabric.now, Step::Start));
+        }
+        let mut best: Option<(Instant, Step)> = None;
+        // In the order of precedence: only what is strictly earlier replaces what is there.
+        let mut offer = |at: Option<Instant>, step| {
+            if let Some(at) = at
+                && best.is_none_or(|(earliest, _)| at < earliest)
+            {
+                best = Some((at, step));
+            }
+        };
+        let [to_initiator, to_acceptor] = &self.fabric.wires;
+        let [initiator, acceptor] = &self.hosts;
+        offer(self.fabric.next(), Step::Happening);
+        offer(to_initiator.packets.front().map(|p| p.0), Step::Packets(Side::Initiator));
+        offer(to_acceptor.packets.front().map(|p| p.0), Step::Packets(Side::Acceptor));
+        offer(to_initiator.replies.front().map(|r| r.0), Step::Replies(Side::Initiator));
+        offer(to_acceptor.replies.front().map(|r| r.0), Step::Replies(Side::Acceptor));
+        offer(initiator.due, Step::Poll(Side::Initiator));
+        offer(acceptor.due, Step::Poll(Side::Acceptor));
+        offer(initiator.deadline, Step::Timeout(Side::Initiator));
+        offer(acceptor.deadline, Step::Timeout(Side::Acceptor));
+        offer(initiator.alarm, Step::Wake(Side::Initiator));
+        offer(acceptor.alarm, Step::Wake(Side::Acceptor));
+        best
+    }
+
+    /// Does the next thing, and says what it was; `None` if nothing is left to happen.
+    pub fn step(&mut self) -> Option<Step> {
+        let disruption = self.fabric.faults.before_step(self.fabric.now, self.steps, &mut self.fabric.rng);
+        if let Some(disruption) = disruption {
+            self.disrupt(disruption);
+        }
+        let (at, step) = self.next()?;
+        self.steps += 1;
+        self.fabric.now = self.fabric.now.max(at);
+        let fabric = &mut self.fabric;
+        let [initiator, acceptor] = &mut self.hosts;
+        let (here, there) = match step {
+            Step::Start => {
+                initiator.start(fabric);
+                return Some(step);
+            }
+            Step::Happening => {
+                if let Some(happening) = fabric.take_next() {
+                    self.happen(happening);
+                }
+                return Some(step);
+            }
+            Step::Packets(side)
+            | Step::Replies(side)
+            | Step::Poll(side)
+            | Step::Timeout(side)
+            | Step::Wake(side) => match side {
+                Side::Initiator => (initiator, acceptor),
+                Side::Acceptor => (acceptor, initiator),
+            },
+        };
+        match step {
+            Step::Packets(_) => deliver(here, there, fabric),
+            Step::Replies(_) => answer(here, there, fabric),
+            Step::Poll(_) => here.poll(fabric),
+            Step::Timeout(_) => here.timeout(fabric),
+            Step::Wake(_) => here.wake(fabric),
+            // Dealt with above.
+            Step::Start | Step::Happening => {}
+        }
+        Some(step)
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        let fabric = &mut self.fabric;
+        let [initiator, acceptor] = &mut self.hosts;
+        match happening {
+            Happening::ConnectRequest => {
+                acceptor.settle_read_depth(initiator.nic.config.read_depth);
+                acceptor.start(fabric);
+            }
+            Happening::Accepted => {
+                if initiator.link().ended || initiator.link().disconnected {
+                    return;
+                }
+                initiator.settle_read_depth(acceptor.read_depth());
+                initiator.nic.establish(initiator.read_depth());
+                initiator.notice(Local::Connected, fabric);
+                match fabric.faults.established_late(&mut fabric.rng) {
+                    None => {
+                        // The acceptor learns of it before the first message can be there.
+                        let after = fabric.times.latency.least.saturating_sub(Duration::from_nanos(1));
+                        fabric.schedule_in(after, Happening::Local(Side::Acceptor, Local::Connected));
+                    }
+                    Some(late) => {
+                        let after = fabric.times.latency.most.saturating_add(late);
+                        fabric.schedule_in(after, Happening::Local(Side::Acceptor, Local::Connected));
+                    }
+                }
+            }
+            Happening::PeerGone(side) => self.peer_gone(side, false),
+            Happening::Local(side, local) => self.hosts[side.index()].notice(local, fabric),
+            Happening::GiveUp(side, seq) => {
+                let host = &mut self.hosts[side.index()];
+                host.nic.give_up(seq);
+                host.look(fabric);
+            }
+            Happening::StreamLost(side) => self.peer_gone(side, false),
+        }
+    }
+
+    /// The connection is over for `side`, by its peer or, if `device`, by the device itself.
+    pub(super) fn peer_gone(&mut self, side: Side, device: bool) {
+        let host = &mut self.hosts[side.index()];
+        let link = host.link();
+        if !link.started || link.ended {
+            return;
+        }
+        if device || self.fabric.personality == Personality::Iwarp {
+            host.nic.flush();
+        }
+        let local = if link.up {
+            Local::Disconnected
+        } else if side == Side::Initiator {
+            Local::ConnectFailed(smbd_core::error::ConnectReason::Refused)
+        } else {
+            Local::NeverUp
+        };
+        host.notice(local, &mut self.fabric);
+    }
+
+    /// From now on nothing arrives; who waits for an answer gives up in time.
+    pub(super) fn cut(&mut self) {
+        if std::mem::replace(&mut self.fabric.cut, true) {
+            return;
+        }
+        for side in Side::BOTH {
+            let wire = &mut self.fabric.wires[side.index()];
+            let lost: Vec<_> = wire.packets.drain(..).collect();
+            wire.replies.clear();
+            let from = side.peer();
+            for (_, packet) in lost {
+                self.hosts[from.index()].nic.take_back(packet);
+            }
+            let host = &self.hosts[side.index()];
+            if host.link().started && host.nic.state() == QpState::Ready && host.nic.sends_posted() > 0 {
+                let happening = match self.fabric.personality {
+                    Personality::Roce => Happening::GiveUp(side, u64::MAX),
+                    Personality::Iwarp => Happening::StreamLost(side),
+                };
+                self.fabric.schedule_in(self.fabric.times.retry, happening);
+            }
+        }
+    }
+}
+
+/// All packets that arrive at `here` now.
+fn deliver<U: Upper, F: Faults, P: Probe>(
+    here: &mut Host<U>,
+    there: &mut Host<U>,
+    fabric: &mut Fabric<F, P>,
+) {
+    let now = fabric.now;
+    while let Some((at, _)) = fabric.wires[here.side.index()].packets.front()
+        && *at <= now
+        && let Some((_, packet)) = fabric.wires[here.side.index()].packets.pop_front()
+    {
+        let seq = packet.seq();
+        match here.nic.receive(packet, &mut there.nic) {
+            Response::Reply(reply) => fabric.answer(here.side, reply),
+            Response::Quiet => {}
+            Response::Lost => fabric.schedule_in(fabric.times.retry, Happening::GiveUp(there.side, seq)),
+            Response::Terminated(reply) => {
+                fabric.answer(here.side, reply);
+                here.notice(Local::Disconnected, fabric);
+            }
+        }
+    }
+    if here.nic.has_completions() {
+        here.look(fabric);
+    }
+}
+
+/// All replies that arrive at `here` now.
+fn answer<U: Upper, F: Faults, P: Probe>(here: &mut Host<U>, there: &mut Host<U>, fabric: &mut Fabric<F, P>) {
+    let now = fabric.now;
+    while let Some((at, _)) = fabric.wires[here.side.index()].replies.front()
+        && *at <= now
+        && let Some((_, reply)) = fabric.wires[here.side.index()].replies.pop_front()
+    {
+        if here.nic.reply(reply, &mut there.nic) {
+            here.notice(Local::Disconnected, fabric);
+        }
+    }
+    if here.nic.has_completions() {
+        here.look(fabric);
+    }
+}

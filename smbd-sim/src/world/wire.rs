@@ -1,0 +1,69 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use smbd_core::Instant;
+
+use crate::Rng;
+use crate::nic::{Packet, Reply};
+
+/// How long things take on the wire. Order is kept in each direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// Least time in one direction.
+    pub least: Duration,
+    /// Greatest time; the seed draws between the two.
+    pub most: Duration,
+}
+
+impl Latency {
+    /// Always the same.
+    #[must_use]
+    pub const fn of(time: Duration) -> Self {
+        Self { least: time, most: time }
+    }
+
+    pub(super) fn draw(self, rng: &mut Rng) -> Duration {
+        if self.least >= self.most {
+            return self.least;
+        }
+        let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(rng.between(nanos(self.least), nanos(self.most)))
+    }
+}
+
+/// One direction of a link: first in, first out.
+#[derive(Debug)]
+pub(super) struct Wire {
+    pub(super) packets: VecDeque<(Instant, Packet)>,
+    pub(super) replies: VecDeque<(Instant, Reply)>,
+    /// When the last thing sent arrives: nothing sent later comes earlier.
+    last: Instant,
+}
+
+impl Wire {
+    pub(super) const fn new() -> Self {
+        Self { packets: VecDeque::new(), replies: VecDeque::new(), last: Instant::ORIGIN }
+    }
+
+    /// When something sent now arrives.
+    pub(super) fn arrival(&mut self, now: Instant, latency: Latency, rng: &mut Rng) -> Instant {
+        self.last = self.last.max(now.saturating_add(latency.draw(rng)));
+        self.last
+    }
+
+    pub(super) fn send(&mut self, at: Instant, packet: Packet) {
+        self.packets.push_back((at, packet));
+    }
+
+    pub(super) fn reply(&mut self, at: Instant, reply: Reply) {
+        // Acknowledgements that arrive together are one.
+        if let Reply::Ack { upto } = reply
+            && let Some((last_at, Reply::Ack { upto: last })) = self.replies.back_mut()
+            && *last_at == at
+        {
+            *last = upto;
+        } else {
+            self.replies.push_back((at, reply));
+        }
+    }
+}
