@@ -16,6 +16,8 @@ pub enum Disruption {
     CutLoudly,
     /// The queue pair of one side breaks: its work is flushed, its peer is not told.
     BreakQueuePair(Side),
+    /// Both hosts stand still for so long, and find everything that was due overdue.
+    ClockJump(Duration),
 }
 
 /// Decides, whenever something could go wrong, whether it does. Every method may be left out.
@@ -57,6 +59,18 @@ pub trait Faults {
         Duration::ZERO
     }
 
+    /// Memory is deregistered: why it does not succeed. Access stays as it was.
+    fn fail_deregistration(&mut self, now: Instant, side: Side, rng: &mut Rng) -> Option<WorkError> {
+        let _ = (now, side, rng);
+        None
+    }
+
+    /// A connection waits for a time: how much later it is told.
+    fn timer_late(&mut self, now: Instant, side: Side, rng: &mut Rng) -> Duration {
+        let _ = (now, side, rng);
+        Duration::ZERO
+    }
+
     /// Before step number `step` of the run.
     fn before_step(&mut self, now: Instant, step: u64, rng: &mut Rng) -> Option<Disruption> {
         let _ = (now, step, rng);
@@ -93,6 +107,14 @@ impl<F: Faults + ?Sized> Faults for Box<F> {
 
     fn registration_late(&mut self, now: Instant, side: Side, rng: &mut Rng) -> Duration {
         (**self).registration_late(now, side, rng)
+    }
+
+    fn fail_deregistration(&mut self, now: Instant, side: Side, rng: &mut Rng) -> Option<WorkError> {
+        (**self).fail_deregistration(now, side, rng)
+    }
+
+    fn timer_late(&mut self, now: Instant, side: Side, rng: &mut Rng) -> Duration {
+        (**self).timer_late(now, side, rng)
     }
 
     fn before_step(&mut self, now: Instant, step: u64, rng: &mut Rng) -> Option<Disruption> {

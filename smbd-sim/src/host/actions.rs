@@ -22,7 +22,7 @@ impl<U: Upper> Host<U> {
             let action = connection.poll_action();
             fabric.probe.action(fabric.at(self.side), &action);
             if let Action::Wait(deadline) = action {
-                self.deadline = deadline;
+                self.deadline = deadline.map(|at| at.saturating_add(fabric.timer_late(self.side)));
                 if self.nic.has_completions() {
                     self.look(fabric);
                 }

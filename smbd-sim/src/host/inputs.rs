@@ -1,7 +1,7 @@
 //! What happened below, handed to the connection.
 
 use smbd_core::error::WorkError;
-use smbd_core::{Connection, Input, Role, WrId};
+use smbd_core::{Connection, Input, Misuse, Role, WrId};
 
 use super::local::Stage;
 use super::{Host, Local, Upper};
@@ -144,6 +144,16 @@ impl<U: Upper> Host<U> {
         if let Err(misuse) = result {
             self.nic.breaches.record(Breach::Misuse(misuse));
         }
+    }
+
+    pub(crate) fn forge<F: Faults, P: Probe>(
+        &mut self,
+        input: Input<'_>,
+        fabric: &mut Fabric<F, P>,
+    ) -> Option<Result<(), Misuse>> {
+        let result = self.connection.as_mut()?.handle(fabric.now, input);
+        fabric.probe.input(fabric.at(self.side), &input, result);
+        Some(result)
     }
 
     pub(super) fn failed<F: Faults, P: Probe>(

@@ -108,6 +108,18 @@ impl<U: Upper> Host<U> {
         }
     }
 
+    /// Ready for another connection on the same device, memory and upper layer: with a protection domain of its own.
+    pub(crate) fn renew(&mut self) {
+        self.nic.renew();
+        self.connection = None;
+        self.local = LocalMemory::default();
+        self.inbox.clear();
+        self.link = Link::default();
+        self.read_depth = self.nic.config.read_depth;
+        (self.refusing, self.drained) = (false, false);
+        (self.deadline, self.alarm, self.due) = (None, None, None);
+    }
+
     /// Its connection, once there is one.
     #[must_use]
     pub const fn connection(&self) -> Option<&Connection> {

@@ -123,6 +123,9 @@ impl<U: Upper> Host<U> {
     }
 
     pub(super) fn deregister<F: Faults, P: Probe>(&mut self, id: RegId, fabric: &mut Fabric<F, P>) {
+        if let Some(error) = fabric.faults.fail_deregistration(fabric.now, self.side, &mut fabric.rng) {
+            return self.later(Local::RegistrationFailed(id, error), fabric);
+        }
         let live: Vec<BufferDescriptorV1> =
             self.connection.as_ref().map_or_else(Vec::new, |c| c.live_segments(id).collect());
         if !self.nic.config.windows || self.nic.state() != QpState::Ready {

@@ -113,6 +113,18 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         self.faults.refuse_post(self.now, side, work, &mut self.rng)
     }
 
+    pub(crate) fn timer_late(&mut self, side: Side) -> Duration {
+        self.faults.timer_late(self.now, side, &mut self.rng)
+    }
+
+    /// Nothing is under way any more, and nothing is arranged.
+    pub(super) fn clear(&mut self) {
+        self.cut = false;
+        self.wires = [Wire::new(), Wire::new()];
+        self.agenda.clear();
+        self.next = None;
+    }
+
     /// A packet leaves `from`.
     pub(crate) fn transmit(&mut self, from: Side, packet: Packet, nic: &mut Nic, solicit: bool) {
         if self.probe.wants_frames() {

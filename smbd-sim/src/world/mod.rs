@@ -11,7 +11,7 @@ mod wire;
 
 use std::time::Duration;
 
-use smbd_core::{Connection, Instant};
+use smbd_core::{Connection, Input, Instant, Misuse};
 
 pub use fabric::Times;
 pub(crate) use fabric::{Fabric, Happening};
@@ -144,6 +144,31 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         result
     }
 
+    /// Another connection between the same hosts, which begins now. What was under way is lost: both connections
+    /// should be drained.
+    pub fn reconnect(&mut self) {
+        for to in Side::BOTH {
+            while let Some((_, packet)) = self.fabric.wires[to.index()].packets.pop_front() {
+                self.hosts[to.peer().index()].nic.take_back(packet);
+            }
+        }
+        self.fabric.clear();
+        for host in &mut self.hosts {
+            host.renew();
+        }
+        let [initiator, _] = &mut self.hosts;
+        initiator.start(&mut self.fabric);
+    }
+
+    /// Tells a connection something that did not happen, as a broken backend might; shown to the probe like any other
+    /// input, but no breach. `None` if there is no connection.
+    pub fn forge(&mut self, side: Side, input: Input<'_>) -> Option<Result<(), Misuse>> {
+        let host = &mut self.hosts[side.index()];
+        let result = host.forge(input, &mut self.fabric);
+        host.drain(&mut self.fabric);
+        result
+    }
+
     /// Disturbs the run now.
     pub fn disrupt(&mut self, disruption: Disruption) {
         match disruption {
@@ -154,6 +179,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                     self.peer_gone(side, true);
                 }
             }
+            Disruption::ClockJump(time) => self.fabric.now = self.fabric.now.saturating_add(time),
             Disruption::BreakQueuePair(side) => self.hosts[side.index()].break_queue_pair(&mut self.fabric),
         }
     }

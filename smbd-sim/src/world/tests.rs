@@ -36,3 +36,26 @@ fn two_hosts_negotiate() {
         assert_eq!(world.breaches().collect::<Vec<_>>(), []);
     }
 }
+
+#[test]
+fn a_lost_connection_is_followed_by_another_one_on_the_same_hosts() {
+    for personality in ALL {
+        let world_config = WorldConfig::new(1, personality);
+        let hosts = [host(personality, Listener), host(personality, Listener)];
+        let mut world = World::new(&world_config, hosts, NoFaults, Trace::kept());
+        world.run_for(Duration::from_millis(1));
+        world.disrupt(Disruption::CutLoudly);
+        world.run_for(Duration::from_secs(10));
+        assert!(world.is_drained());
+        world.reconnect();
+        world.run_for(Duration::from_millis(1));
+        world
+            .command(Side::Acceptor, |_, context| context.send_bytes(&[7; 3000], None))
+            .expect("established again");
+        world.command(Side::Acceptor, |_, context| context.close(Close::Abort));
+        world.run_for(Duration::from_secs(10));
+
+        assert!(world.is_drained());
+        assert_eq!(world.breaches().collect::<Vec<_>>(), []);
+    }
+}
