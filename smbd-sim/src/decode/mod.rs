@@ -12,7 +12,7 @@
 //!
 //! | layer | module |
 //! |---|---|
-//! | file to frames | [`file`] |
+//! | file to frames | [`mod@file`] |
 //! | frame to UDP datagram or TCP segment | `link` |
 //! | RoCEv2 packets to sends and RDMA operations | `roce` |
 //! | TCP segments to sends and RDMA operations | `iwarp` |

@@ -20,10 +20,8 @@ pub enum FileError {
         /// The first bytes, at most four.
         magic: Vec<u8>,
     },
-    /// The file ends inside a record.
-    #[error(
-        "record {record} at offset {offset} is cut: {what} needs {needed} bytes, the file has {got} left"
-    )]
+    /// The file ends inside a record, or a block inside a field.
+    #[error("record {record} at offset {offset} is cut: {what} needs {needed} bytes, {got} are there")]
     Truncated {
         /// Number of the record or block, from 1; 0 is the file header.
         record: u64,
@@ -33,7 +31,7 @@ pub enum FileError {
         what: &'static str,
         /// Bytes it needs.
         needed: u64,
-        /// Bytes left in the file.
+        /// Bytes left in the file or block.
         got: u64,
     },
     /// A field has a value that no writer gives it.

@@ -132,9 +132,8 @@ impl Roce {
     fn read_response(&mut self, index: usize, packet: Packet, collector: &mut Collector) {
         let flow = self.senders[index].flow;
         let requester = self.of_connection.get(&flow.connection).and_then(|s| s[flow.side.other().index()]);
-        let mtu = self.mtu.get(&flow.connection).copied();
         // Responses without a visible requester are kept with their own sender.
-        self.senders[requester.unwrap_or(index)].reads.response(flow, packet, mtu, collector);
+        self.senders[requester.unwrap_or(index)].reads.response(flow, packet, collector);
     }
 
     /// The sender of a packet; an unknown one is paired with the other direction where that is clear.

@@ -1,6 +1,6 @@
 //! RDMA Read responses, which use the packet numbers of the request they answer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::Packet;
 use crate::capture::format::bth::{Aeth, Reth, opcode};
@@ -10,17 +10,33 @@ use smbd_core::wire::Token;
 
 /// Requests that are remembered; a queue pair has at most 255 outstanding.
 const REMEMBERED_MAX: usize = 512;
+/// Packets of a response that may come late.
+const SKIPPED_MAX: usize = 4096;
 
 #[derive(Debug)]
 struct Read {
     psn: u32,
     /// Packet numbers it may take.
     packets: u64,
-    /// Response packets seen in order.
-    seen: u64,
+    /// Position behind the last response packet seen.
+    next: u64,
+    /// Positions before that which have not been seen.
+    skipped: BTreeSet<u64>,
     reth: Reth,
     item: Option<usize>,
-    done: bool,
+}
+
+impl Read {
+    /// Notes a response packet; `false` when it was there before.
+    fn see(&mut self, position: u64) -> bool {
+        if position < self.next {
+            return self.skipped.remove(&position);
+        }
+        let room = SKIPPED_MAX.saturating_sub(self.skipped.len());
+        self.skipped.extend((self.next..position).take(room));
+        self.next = position + 1;
+        true
+    }
 }
 
 /// Reads of one requester.
@@ -36,17 +52,18 @@ impl Reads {
         if self.recent.len() >= REMEMBERED_MAX {
             self.recent.pop_front();
         }
-        self.recent.push_back(Read { psn, packets, seen: 0, reth: *reth, item: None, done: false });
+        self.recent.push_back(Read {
+            psn,
+            packets,
+            next: 0,
+            skipped: BTreeSet::new(),
+            reth: *reth,
+            item: None,
+        });
     }
 
     /// Takes a response packet of `flow`.
-    pub(super) fn response(
-        &mut self,
-        flow: Flow,
-        mut packet: Packet,
-        mtu: Option<u32>,
-        collector: &mut Collector,
-    ) {
+    pub(super) fn response(&mut self, flow: Flow, mut packet: Packet, collector: &mut Collector) {
         let middle = packet.bth.opcode == opcode::READ_RESPONSE_MIDDLE;
         let last = matches!(packet.bth.opcode, opcode::READ_RESPONSE_LAST | opcode::READ_RESPONSE_ONLY);
         if !middle {
@@ -58,11 +75,10 @@ impl Reads {
         let known = self.recent.iter_mut().rev().find(|read| position(read) < read.packets);
         let Some(read) = known else { return self.orphan(flow, &packet, last, len, collector) };
         let position = position(read);
-        if read.done || position < read.seen {
+        if !read.see(position) {
             collector.counters.retransmissions += 1;
             return;
         }
-        read.seen = position + 1;
         let reth = read.reth;
         let item = *read.item.get_or_insert_with(|| {
             let operation = RdmaOperation {
@@ -77,7 +93,6 @@ impl Reads {
             frames.packets = 0;
             collector.rdma(flow, frames, operation)
         });
-        read.done = last || mtu.is_some() && read.seen == read.packets;
         if let Some((frames, operation)) = collector.rdma_mut(item) {
             packet.mark.extend(frames);
             operation.bytes += len;
