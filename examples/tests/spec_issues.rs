@@ -1,0 +1,121 @@
+//! `docs/spec-issues.md` and the code that cites it must not drift apart: ids, files and tests named in one are there in
+//! the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Chapters of the register and how many entries each has.
+const CHAPTERS: [(&str, u32); 10] = [
+    ("CR", 16),
+    ("KA", 7),
+    ("RA", 9),
+    ("VA", 8),
+    ("NE", 16),
+    ("TX", 9),
+    ("MR", 7),
+    ("IR", 5),
+    ("LC", 4),
+    ("DOC", 5),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+/// Text of each entry, by its id.
+fn register() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(root().join("docs/spec-issues.md")).unwrap();
+    let mut entries = BTreeMap::new();
+    for entry in text.split("\n### ").skip(1) {
+        let (id, rest) = entry.split_once(": ").unwrap();
+        let rest = rest.split("\n## ").next().unwrap();
+        assert!(entries.insert(id.to_owned(), rest.to_owned()).is_none(), "{id} is there twice");
+    }
+    entries
+}
+
+/// All Rust sources of the workspace, with their paths from the root.
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = ["smbd-core", "smbd-sim", "smbd-verbs", "fuzz", "conformance", "examples"]
+        .into_iter()
+        .map(|member| root().join(member))
+        .filter(|path| path.is_dir())
+        .collect();
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root()).unwrap().to_path_buf(), text));
+            }
+        }
+    }
+    found
+}
+
+/// Ids like `CR-5` in a text.
+fn ids(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let is_id = |word: &&str| {
+        word.split_once('-').is_some_and(|(chapter, number)| {
+            CHAPTERS.iter().any(|(name, _)| *name == chapter) && number.parse::<u32>().is_ok()
+        })
+    };
+    words.filter(is_id).map(str::to_owned).collect()
+}
+
+/// What an entry names in backticks, behind `Where`.
+fn named(entry: &str) -> impl Iterator<Item = &str> {
+    entry.split_once("- Where: ").map_or("", |(_, place)| place).split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn the_register_has_every_entry_once_and_each_says_everything() {
+    let register = register();
+    let expected: BTreeSet<String> =
+        CHAPTERS.iter().flat_map(|(name, count)| (1..=*count).map(move |n| format!("{name}-{n}"))).collect();
+    assert_eq!(register.keys().cloned().collect::<BTreeSet<_>>(), expected);
+    for (id, entry) in &register {
+        for part in ["\n- Sections: ", "\n- Text: ", "\n- smbd: ", "\n- Where: "] {
+            assert_eq!(entry.matches(part).count(), 1, "{id} has no{part}");
+        }
+        let weight = entry.lines().find(|line| line.starts_with("- Sections: ")).unwrap();
+        assert!(
+            ["; danger", "; peers", "; wording"].iter().any(|known| weight.ends_with(known)),
+            "{id} has no weight"
+        );
+    }
+}
+
+#[test]
+fn every_id_cited_anywhere_is_in_the_register() {
+    let register = register();
+    let text = fs::read_to_string(root().join("docs/spec-issues.md")).unwrap();
+    let documents = ["README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md"]
+        .map(|name| (PathBuf::from(name), fs::read_to_string(root().join(name)).unwrap_or_default()));
+    let register_itself = (PathBuf::from("docs/spec-issues.md"), text);
+    for (path, text) in sources().into_iter().chain(documents).chain([register_itself]) {
+        for id in ids(&text) {
+            assert!(register.contains_key(&id), "{} cites {id}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_file_and_test_the_register_names_exists() {
+    let sources = sources();
+    for (id, entry) in register() {
+        for name in named(&entry) {
+            let exists = if name.ends_with(".rs") {
+                sources.iter().any(|(path, _)| path == &Path::new("smbd-core/src").join(name))
+            } else {
+                sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")))
+            };
+            assert!(exists, "{id} names {name}");
+        }
+    }
+}
