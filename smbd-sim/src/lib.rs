@@ -9,6 +9,7 @@ mod breach;
 pub mod capture;
 pub mod decode;
 mod error;
+pub mod examples;
 pub mod fault;
 pub mod host;
 pub mod memory;

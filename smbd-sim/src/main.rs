@@ -16,10 +16,12 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Decode(cli::decode::DecodeArgs),
+    Examples(cli::examples::ExamplesArgs),
 }
 
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Decode(args) => cli::decode::run(&args),
+        Command::Examples(args) => cli::examples::run(&args),
     }
 }

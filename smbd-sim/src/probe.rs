@@ -224,5 +224,8 @@ pub enum Frame<'a> {
         error: smbd_core::error::WorkError,
     },
     /// The stream is ended.
-    Terminate,
+    Terminate {
+        /// What it was that broke a rule.
+        error: smbd_core::error::WorkError,
+    },
 }

@@ -1,3 +1,4 @@
 //! Subcommands of `smbd-sim`.
 
 pub mod decode;
+pub mod examples;

@@ -84,8 +84,10 @@ pub enum Reply {
     },
     /// The stream was ended by the responder (iWARP).
     Terminate {
-        /// The read that failed, if it was one.
-        read: Option<(u64, WorkError)>,
+        /// What it was that broke a rule.
+        error: WorkError,
+        /// The RDMA Read that did, if it was one.
+        read: Option<u64>,
     },
 }
 

@@ -196,9 +196,9 @@ impl Nic {
                 }
                 responder.give_pooled(bytes);
             }
-            Reply::Terminate { read } => {
+            Reply::Terminate { error, read } => {
                 if self.state == QpState::Ready {
-                    if let Some((seq, error)) = read {
+                    if let Some(seq) = read {
                         self.sq.fail(seq, error);
                     }
                     self.flush();

@@ -173,8 +173,8 @@ impl Nic {
             Personality::Roce => self.refuse(seq, WorkError::RemoteAccess, true),
             Personality::Iwarp => {
                 self.flush();
-                let read = read.then_some((seq, WorkError::RemoteAccess));
-                Response::Terminated(Reply::Terminate { read })
+                let error = WorkError::RemoteAccess;
+                Response::Terminated(Reply::Terminate { error, read: read.then_some(seq) })
             }
         }
     }
@@ -191,7 +191,7 @@ impl Nic {
             }
             Personality::Iwarp => {
                 self.flush();
-                Response::Terminated(Reply::Terminate { read: None })
+                Response::Terminated(Reply::Terminate { error, read: None })
             }
         }
     }

@@ -7,6 +7,7 @@
 //! Commands of the upper layer stand among the actions, marked `>`. The text is the same, byte for byte, for the same
 //! seed on every machine; [`Trace::digest`] sums it up without keeping it.
 
+mod pcap;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -17,6 +18,7 @@ use smbd_core::{Action, Input, Misuse};
 
 use crate::Side;
 use crate::probe::{At, Command, Probe};
+pub use pcap::Pcap;
 use text::Words;
 
 /// Writes down what passes the border of both connections.

@@ -173,7 +173,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
                 Reply::Ack { upto } => Frame::Ack { upto: *upto },
                 Reply::Nak { seq, error } => Frame::Nak { seq: *seq, error: *error },
                 Reply::ReadData { seq, bytes } => Frame::ReadData { seq: *seq, payload: bytes },
-                Reply::Terminate { .. } => Frame::Terminate,
+                Reply::Terminate { error, .. } => Frame::Terminate { error: *error },
             };
             self.probe.frame(At { now: self.now, side: from }, &frame);
         }

@@ -109,6 +109,12 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         &mut self.fabric.probe
     }
 
+    /// Ends the world, and gives back what watched it.
+    #[must_use]
+    pub fn into_probe(self) -> P {
+        self.fabric.probe
+    }
+
     /// What decides about faults.
     pub const fn faults_mut(&mut self) -> &mut F {
         &mut self.fabric.faults
