@@ -105,3 +105,44 @@ fn what_cannot_be_shown_is_an_error() {
     let error = writer.read_response(0, Side::Acceptor, b"unasked").unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
 }
+
+#[test]
+fn another_protocol_on_rdma_is_counted_and_not_shown() {
+    let mut writer = RoceWriter::roce(Vec::new(), Link { port: 4420, ..Link::roce() }).unwrap();
+    let remote = Remote { token: Token(1), address: 0 };
+    writer.connect(0, &[]).unwrap();
+    writer.accept(1, &[]).unwrap();
+    writer.send(2, Side::Initiator, &[0x41; 64], SendOptions::default()).unwrap();
+    writer.write(3, Side::Acceptor, remote, &[0; 4096]).unwrap();
+    let report = decode::read(writer.finish().unwrap().as_slice());
+    assert!(!report.connections[0].smb_direct);
+    assert!(report.items.iter().all(|item| matches!(item.kind, ItemKind::Cm(_))));
+    let counters = &report.summary.counters;
+    assert_eq!((counters.foreign_messages, counters.foreign_operations), (1, 1));
+}
+
+#[test]
+fn a_flood_of_queue_pairs_and_tcp_connections_is_bounded_in_memory_and_time() {
+    use super::format::net::{TcpHeader, roce_frame, tcp_frame};
+    use crate::decode::file::{Frame, LinkType};
+    let Link { initiator, acceptor, .. } = Link::roce();
+    let mut decoder = decode::Decoder::new(decode::Options::default());
+    let mut number = 0;
+    let mut take = |data: Vec<u8>| {
+        number += 1;
+        let original_len = data.len() as u32;
+        decoder.frame(&Frame { number, time_ns: number, link: LinkType::Ethernet, original_len, data });
+    };
+    for index in 0..70_000_u32 {
+        // An acknowledgement to a queue pair that was never seen.
+        let [_, high, middle, low] = index.to_be_bytes();
+        let transport = [0x11, 0, 0xff, 0xff, 0, high, middle, low, 0, 0, 0, 0, 0x1f, 0, 0, 0];
+        take(roce_frame(&initiator, &acceptor, 0xc000, &transport).unwrap());
+        let [source, dest] = [(index >> 8) as u16, (index & 0xff) as u16];
+        let header = TcpHeader { source, dest, sequence: index, acknowledgement: 0, flags: 2 };
+        take(tcp_frame(&initiator, &acceptor, &header, &[]).unwrap());
+    }
+    let report = decoder.finish(None);
+    assert!(report.connections.len() <= 65_536);
+    assert_eq!(report.summary.counters.not_understood, 70_000 - 65_536);
+}

@@ -159,6 +159,14 @@ impl Collector {
 
     pub(super) fn finish(self, problem: Option<FileError>) -> Report {
         let mut items = self.items;
+        let before = items.len();
+        // Of other protocols only the connection itself is of interest.
+        items.retain(|item| {
+            let foreign = self.connections[item.connection - 1].session.is_foreign();
+            !(foreign && matches!(item.kind, ItemKind::Rdma(_)))
+        });
+        let mut counters = self.counters;
+        counters.foreign_operations += (before - items.len()) as u64;
         let mut connections = Vec::with_capacity(self.connections.len());
         let mut reversed = Vec::with_capacity(self.connections.len());
         for (index, state) in self.connections.into_iter().enumerate() {
@@ -185,7 +193,7 @@ impl Collector {
                 item.direction = item.direction.reversed();
             }
         }
-        let summary = Summary::of(&items, self.counters);
+        let summary = Summary::of(&items, counters);
         Report { connections, items, summary, problem }
     }
 }

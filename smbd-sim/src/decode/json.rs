@@ -204,6 +204,7 @@ fn summary(summary: &Summary) -> Value {
         cut_frames,
         broken_frames,
         foreign_messages,
+        foreign_operations,
         foreign_frames,
     } = summary.counters;
     json!({
@@ -221,6 +222,7 @@ fn summary(summary: &Summary) -> Value {
         "cut_frames": cut_frames,
         "broken_frames": broken_frames,
         "foreign_messages": foreign_messages,
+        "foreign_operations": foreign_operations,
         "foreign_frames": foreign_frames,
     })
 }

@@ -96,6 +96,11 @@ impl Session {
         self.protocol == Protocol::SmbDirect && self.senders.iter().any(|sender| sender.messages > 0)
     }
 
+    /// The first message was of another protocol.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.protocol == Protocol::Foreign
+    }
+
     pub(super) fn hint(&self) -> Option<Side> {
         self.hint
     }

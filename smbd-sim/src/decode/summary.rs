@@ -95,6 +95,8 @@ pub struct Counters {
     pub broken_frames: u64,
     /// Messages on RDMA connections of other protocols than SMB Direct.
     pub foreign_messages: u64,
+    /// RDMA operations on such connections.
+    pub foreign_operations: u64,
     /// Frames of other protocols than RoCEv2 and iWARP.
     pub foreign_frames: u64,
 }

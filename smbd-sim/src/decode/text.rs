@@ -280,6 +280,7 @@ fn summary(f: &mut Formatter<'_>, summary: &Summary) -> fmt::Result {
         cut_frames,
         broken_frames,
         foreign_messages,
+        foreign_operations,
         foreign_frames,
     } = &summary.counters;
     writeln!(
@@ -294,7 +295,8 @@ fn summary(f: &mut Formatter<'_>, summary: &Summary) -> fmt::Result {
     writeln!(
         f,
         "frames: {bad_checksums} with a wrong CRC, {cut_frames} cut by the capture, {broken_frames} broken, \
-         {foreign_frames} of other protocols; {foreign_messages} messages of other protocols"
+         {foreign_frames} of other protocols; {foreign_messages} messages and \
+         {foreign_operations} RDMA operations of other protocols"
     )
 }
 

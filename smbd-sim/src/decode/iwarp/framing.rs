@@ -36,6 +36,8 @@ pub(super) enum Found {
     Frame(MpaFrame, Frames),
     /// A payload of MPA.
     Fpdu { ulpdu: Vec<u8>, frames: Frames, bad_crc: bool },
+    /// An FPDU without payload.
+    Empty,
     /// Bytes that are no FPDU where one should be.
     Garbage,
 }
@@ -98,6 +100,14 @@ impl Framing {
             return Found::Nothing;
         };
         let total = fpdu_len(len);
+        if len == 0 {
+            // A ready-to-receive indication (RFC 6581 6): an FPDU with nothing in it.
+            if ready.len() < total {
+                return Found::Nothing;
+            }
+            stream.consume(total);
+            return Found::Empty;
+        }
         if let Some(ulpdu) = ready.get(FPDU_LEN_FIELD..(FPDU_LEN_FIELD + len).min(ready.len()))
             && ulpdu.len() >= Segment::UNTAGGED_LEN.min(len)
             && !Segment::is_plausible(ulpdu)

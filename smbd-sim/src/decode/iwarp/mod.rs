@@ -16,7 +16,7 @@ use framing::{Found, Framing};
 use operations::Operations;
 use stream::{Offered, Stream};
 
-/// TCP connections that are looked at at a time; beyond, the longest known foreign one is forgotten.
+/// TCP connections that are looked at at a time; when there are more, those that are not iWARP are forgotten.
 const CONNECTIONS_MAX: usize = 65_536;
 
 /// One direction.
@@ -37,15 +37,11 @@ struct Tcb {
     markers: bool,
 }
 
-impl Tcb {
-    fn is_foreign(&self) -> bool {
-        self.halves.iter().all(|half| matches!(half.framing, Framing::Foreign))
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Iwarp {
     tcbs: BTreeMap<(SocketAddr, SocketAddr), Tcb>,
+    /// Segments since connections were last forgotten.
+    since_sweep: usize,
 }
 
 impl Iwarp {
@@ -53,18 +49,13 @@ impl Iwarp {
         let from_lower = segment.source <= segment.dest;
         let key = if from_lower { (segment.source, segment.dest) } else { (segment.dest, segment.source) };
         let side = usize::from(!from_lower);
+        self.since_sweep += 1;
         if segment.syn {
             self.synchronize(key, side, segment, collector);
         }
-        if self.tcbs.len() >= CONNECTIONS_MAX && !self.tcbs.contains_key(&key) {
-            let foreign = self.tcbs.iter().find(|(_, tcb)| tcb.is_foreign()).map(|(key, _)| *key);
-            match foreign {
-                Some(oldest) => _ = self.tcbs.remove(&oldest),
-                None => {
-                    collector.counters.foreign_frames += 1;
-                    return;
-                }
-            }
+        if !self.tcbs.contains_key(&key) && !self.has_room() {
+            collector.counters.foreign_frames += 1;
+            return;
         }
         let tcb = self.tcbs.entry(key).or_default();
         let half = &mut tcb.halves[side];
@@ -86,6 +77,15 @@ impl Iwarp {
         }
     }
 
+    /// Whether a further connection may be looked at. Forgetting costs a pass over all, so it is done rarely.
+    fn has_room(&mut self) -> bool {
+        if self.tcbs.len() >= CONNECTIONS_MAX && self.since_sweep >= CONNECTIONS_MAX {
+            self.since_sweep = 0;
+            self.tcbs.retain(|_, tcb| tcb.lower.is_some());
+        }
+        self.tcbs.len() < CONNECTIONS_MAX
+    }
+
     /// A new connection: what was known of this pair of ports is over.
     fn synchronize(
         &mut self,
@@ -102,7 +102,7 @@ impl Iwarp {
                 *tcb = Tcb::default();
             }
             tcb.halves[side] = Half::starting_at(first);
-        } else if self.tcbs.len() < CONNECTIONS_MAX {
+        } else if self.has_room() {
             let mut tcb = Tcb::default();
             tcb.halves[side] = Half::starting_at(first);
             self.tcbs.insert(key, tcb);
@@ -162,6 +162,7 @@ impl Tcb {
             let half = &mut self.halves[side];
             match half.framing.next(&mut half.stream, self.crc) {
                 Found::Nothing => return,
+                Found::Empty => {}
                 Found::Frame(frame, frames) => {
                     self.crc |= frame.crc;
                     self.markers |= frame.markers;

@@ -31,8 +31,9 @@ pub(super) struct Stream {
     next: Option<u64>,
     held: BTreeMap<u64, Held>,
     held_bytes: usize,
-    /// In order and not consumed.
+    /// In order; the first `consumed` bytes are done with, and removed when more arrive.
     ready: Vec<u8>,
+    consumed: usize,
     /// End position, in the stream, of what each frame brought to `ready`.
     marks: VecDeque<(u64, Mark)>,
 }
@@ -68,6 +69,8 @@ impl Stream {
 
     /// Moves what is in order to `ready`.
     fn join(&mut self) {
+        self.ready.drain(..self.consumed);
+        self.consumed = 0;
         while let (Some(next), Some(entry)) = (self.next, self.held.first_entry()) {
             if *entry.key() > next {
                 break;
@@ -91,6 +94,7 @@ impl Stream {
             return None;
         }
         self.ready.clear();
+        self.consumed = 0;
         self.marks.clear();
         self.next = Some(start);
         self.join();
@@ -98,13 +102,13 @@ impl Stream {
     }
 
     pub(super) fn ready(&self) -> &[u8] {
-        &self.ready
+        self.ready.get(self.consumed..).unwrap_or_default()
     }
 
     /// Offsets in `ready` at which a segment begins.
     pub(super) fn boundaries(&self) -> impl Iterator<Item = usize> {
         let begin = self.begin();
-        let len = self.ready.len();
+        let len = self.ready().len();
         self.marks
             .iter()
             .filter_map(move |(end, _)| usize::try_from(end.checked_sub(begin)?).ok())
@@ -112,12 +116,12 @@ impl Stream {
     }
 
     fn begin(&self) -> u64 {
-        self.next.unwrap_or(0).saturating_sub(self.ready.len() as u64)
+        self.next.unwrap_or(0).saturating_sub(self.ready().len() as u64)
     }
 
     /// Removes `len` bytes and tells which frames they came in.
     pub(super) fn consume(&mut self, len: usize) -> Frames {
-        let len = len.min(self.ready.len());
+        let len = len.min(self.ready().len());
         let end = self.begin() + len as u64;
         let none = Mark { frame: 0, time_ns: 0 };
         let first = self.marks.front().map_or(none, |(_, mark)| *mark);
@@ -134,7 +138,7 @@ impl Stream {
         while self.marks.front().is_some_and(|(mark_end, _)| *mark_end <= end) {
             self.marks.pop_front();
         }
-        self.ready.drain(..len);
+        self.consumed += len;
         frames
     }
 }

@@ -5,7 +5,7 @@ mod order;
 mod reads;
 mod requests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use super::collect::{Collector, Flow, Mark};
@@ -21,6 +21,10 @@ use reads::Reads;
 const RELIABLE_CONNECTED_MAX: u8 = 0x1f;
 /// Packet numbers around the last one within which an acknowledgement belongs to a sender.
 const PAIRING_WINDOW: i64 = 16384;
+/// Senders between two hosts that wait for the other direction to be seen; older ones stay alone.
+const UNPAIRED_MAX: usize = 64;
+/// Senders that are followed; packets of further ones are not understood.
+const SENDERS_MAX: usize = 65_536;
 
 /// A packet without its padding and ICRC.
 #[derive(Debug)]
@@ -81,6 +85,8 @@ pub(super) struct Roce {
     senders: Vec<Sender>,
     /// Senders of each connection by side.
     of_connection: BTreeMap<usize, [Option<usize>; 2]>,
+    /// Senders from one host to another of which the other direction has not been seen.
+    unpaired: BTreeMap<(IpAddr, IpAddr), VecDeque<usize>>,
     /// Path MTU of a connection, from its set-up or from its first full packet.
     mtu: BTreeMap<usize, u32>,
     connecting: connect::Connecting,
@@ -113,7 +119,11 @@ impl Roce {
     }
 
     fn reliable(&mut self, ends: (IpAddr, IpAddr), packet: Packet, collector: &mut Collector) {
-        let index = self.sender_of((ends.0, ends.1, packet.bth.dest_qpn), &packet.bth, collector);
+        let key = (ends.0, ends.1, packet.bth.dest_qpn);
+        let Some(index) = self.sender_of(key, &packet.bth, collector) else {
+            collector.counters.not_understood += 1;
+            return;
+        };
         match packet.bth.opcode {
             opcode::READ_RESPONSE_FIRST..=opcode::READ_RESPONSE_ONLY => {
                 self.read_response(index, packet, collector);
@@ -137,39 +147,44 @@ impl Roce {
     }
 
     /// The sender of a packet; an unknown one is paired with the other direction where that is clear.
-    fn sender_of(&mut self, key: Key, bth: &Bth, collector: &mut Collector) -> usize {
+    /// `None` when there are too many.
+    fn sender_of(&mut self, key: Key, bth: &Bth, collector: &mut Collector) -> Option<usize> {
         if let Some(index) = self.by_key.get(&key) {
-            return *index;
+            return Some(*index);
         }
-        let flow = match self.unpaired(key, bth, collector) {
+        if self.senders.len() >= SENDERS_MAX {
+            return None;
+        }
+        let flow = match self.take_unpaired(key, bth) {
             Some(flow) => flow,
             None => {
                 let end = |address, qpn| Endpoint { address, port: None, qpn };
                 let ends = [end(key.0, None), end(key.1, Some(key.2))];
                 let connection = collector.open(Transport::RoceV2, ends);
+                let waiting = self.unpaired.entry((key.0, key.1)).or_default();
+                if waiting.len() >= UNPAIRED_MAX {
+                    waiting.pop_front();
+                }
+                waiting.push_back(self.senders.len());
                 Flow { connection, side: Side::A }
             }
         };
         collector.connections[flow.connection].ends[flow.side.other().index()].qpn = Some(key.2);
-        self.add_sender(key, flow, None)
+        Some(self.add_sender(key, flow, None))
     }
 
-    /// The direction of a connection that has only been seen the other way and fits `key`.
-    fn unpaired(&self, key: Key, bth: &Bth, collector: &Collector) -> Option<Flow> {
+    /// The direction of a connection that has only been seen the other way and fits `key`, if there is just one.
+    fn take_unpaired(&mut self, key: Key, bth: &Bth) -> Option<Flow> {
         let is_response = (opcode::READ_RESPONSE_FIRST..=opcode::ACKNOWLEDGE).contains(&bth.opcode);
-        let mut candidates = self.senders.iter().filter(|sender| {
-            let state = &collector.connections[sender.flow.connection];
-            let [from, to] =
-                [sender.flow.side, sender.flow.side.other()].map(|side| state.ends[side.index()].address);
-            let alone =
-                self.of_connection.get(&sender.flow.connection).is_some_and(|pair| pair.contains(&None));
-            let near = sender.order.distance(bth.psn).is_none_or(|distance| distance.abs() < PAIRING_WINDOW);
-            alone && (from, to) == (key.1, key.0) && (near || !is_response)
-        });
-        match (candidates.next(), candidates.next()) {
-            (Some(only), None) => Some(only.flow.reversed()),
-            _ => None,
-        }
+        let waiting = self.unpaired.get_mut(&(key.1, key.0))?;
+        let fits = |sender: &Sender| {
+            let distance = sender.order.distance(bth.psn);
+            !is_response || distance.is_none_or(|distance| distance.abs() < PAIRING_WINDOW)
+        };
+        let mut candidates = (0..waiting.len()).filter(|at| fits(&self.senders[waiting[*at]]));
+        let (Some(only), None) = (candidates.next(), candidates.next()) else { return None };
+        let sender = waiting.remove(only)?;
+        Some(self.senders[sender].flow.reversed())
     }
 
     fn add_sender(&mut self, key: Key, flow: Flow, first_psn: Option<u32>) -> usize {

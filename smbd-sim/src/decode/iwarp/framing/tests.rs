@@ -15,6 +15,7 @@ fn all(framing: &mut Framing, stream: &mut Stream, crc: bool) -> Vec<String> {
     loop {
         match framing.next(stream, crc) {
             Found::Nothing => return found,
+            Found::Empty => {}
             Found::Frame(frame, _) => found.push(if frame.reply { "reply".into() } else { "request".into() }),
             Found::Fpdu { ulpdu, bad_crc, .. } => {
                 let payload = String::from_utf8_lossy(&ulpdu[Segment::UNTAGGED_LEN..]).into_owned();
@@ -50,6 +51,14 @@ fn from_the_start_frames_and_fpdus_follow_each_other_however_they_are_cut() {
         }
         assert_eq!(found, ["request", "one", "two!", ""], "{piece} bytes at a time");
     }
+}
+
+#[test]
+fn an_empty_fpdu_is_only_a_ready_to_receive_indication() {
+    let (mut framing, mut stream) = (Framing::Start, Stream::starting_at(0));
+    let bytes = [request(), encode_fpdu(&[], true), fpdu(b"one", true)].concat();
+    stream.offer(MARK, 0, &bytes);
+    assert_eq!(all(&mut framing, &mut stream, true), ["request", "one"]);
 }
 
 #[test]
@@ -96,4 +105,13 @@ fn a_wrong_crc_is_told_and_a_wrong_header_resynchronises() {
     assert_eq!(all(&mut framing, &mut stream, true), ["request", "bad (bad)", "garbage"]);
     stream.offer(MARK, start.len() as u32, &fpdu(b"again", true));
     assert_eq!(all(&mut framing, &mut stream, true), ["again"]);
+}
+
+#[test]
+fn a_long_run_of_zeros_costs_neither_stack_nor_much_time() {
+    let (mut framing, mut stream) = (Framing::Start, Stream::starting_at(0));
+    stream.offer(MARK, 0, &request());
+    let zeros = vec![0; 4 * 1024 * 1024];
+    stream.offer(MARK, request().len() as u32, &zeros);
+    assert_eq!(all(&mut framing, &mut stream, false), ["request"]);
 }
