@@ -2,8 +2,13 @@
 
 mod common;
 
+use std::net::Ipv6Addr;
+
 use common::{CAPTURES, Scratch, messages, operations, read, replay, tshark};
-use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
+use smbd_core::wire::Token;
+use smbd_sim::capture::{
+    self, Fault, Frames, Host, Iwarp, IwarpWriter, Link, PcapNg, Remote, Roce, RoceWriter, SendOptions, Side,
+};
 use smbd_sim::decode::{self, Report, Transport};
 
 /// Each capture written again over each transport.
@@ -65,5 +70,56 @@ fn tshark_decodes_the_writers_output_down_to_smb2_with_nothing_malformed() {
         assert_eq!(count("smb_direct").unwrap(), messages(&original).len(), "{name}");
         let upper = messages(&original).iter().filter(|(_, message)| message.upper.is_some()).count();
         assert_eq!(count("smb2").unwrap(), upper, "{name}");
+    }
+}
+
+/// What the real captures do not have: IPv6, solicited events, refusals, the faults, several packets on a small path.
+fn rare<T: Clone + capture::Transport>(transport: T) -> Vec<u8> {
+    let mut file = PcapNg::new(Vec::new()).unwrap();
+    let mut put = |frames: Frames| {
+        assert!(!frames.is_empty());
+        frames.iter().for_each(|frame| file.frame(1, frame).unwrap());
+    };
+    for fault in [Fault::NoReceive, Fault::TooLong, Fault::Access] {
+        let mut connection = transport.clone();
+        let options = SendOptions { invalidate: Some(Token(5)), solicited: true };
+        let remote = Remote { token: Token(6), address: 0xffff_0000_0000_1000 };
+        put(connection.connect(b"private"));
+        put(connection.accept(b"data"));
+        put(connection.send(Side::Initiator, &[1; 21], options));
+        put(connection.write(Side::Acceptor, remote, &[2; 9001]));
+        put(connection.read_request(Side::Acceptor, remote, 4097));
+        put(connection.read_response(Side::Initiator, &[3; 4097]));
+        put(connection.fault(Side::Acceptor, fault));
+        put(connection.disconnect(Side::Acceptor));
+    }
+    let mut refused = transport.clone();
+    put(refused.connect(&[]));
+    put(refused.reject(b"no"));
+    file.finish().unwrap()
+}
+
+#[test]
+fn tshark_finds_nothing_malformed_in_rare_events_either() {
+    let ipv6 = |link: Link| {
+        let host =
+            |host: Host, last| Host { address: Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last).into(), ..host };
+        Link { initiator: host(link.initiator, 1), acceptor: host(link.acceptor, 2), ..link }
+    };
+    let files = [
+        rare(Roce::new(Link::roce())),
+        rare(Roce::new(ipv6(Link::roce()))),
+        rare(Iwarp::new(Link::iwarp())),
+        rare(Iwarp::new(ipv6(Link::iwarp()))),
+    ];
+    for (index, bytes) in files.iter().enumerate() {
+        let file = Scratch::new(&format!("rare-{index}.pcapng"), bytes);
+        let bad = "_ws.malformed || ip.checksum.status == 0 || udp.checksum.status == 0 || tcp.checksum.status == 0";
+        let checks = ["ip.check_checksum:TRUE", "udp.check_checksum:TRUE", "tcp.check_checksum:TRUE"];
+        let arguments = checks.iter().flat_map(|check| ["-o", *check]).chain(["-Y", bad]);
+        let Some(output) = tshark(&file.0, arguments) else { return };
+        assert_eq!(output, "");
+        let report = decode::read(bytes.as_slice());
+        assert_eq!(report.summary.counters.bad_checksums, 0);
     }
 }
