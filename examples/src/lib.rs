@@ -1,1 +1,1 @@
-//! Examples live in `examples/examples/`.
+//! Ways to embed `smbd-core`. The programs are in `examples/examples/`: `minimal` first.
