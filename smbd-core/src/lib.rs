@@ -63,7 +63,8 @@
     clippy::todo,
     clippy::unimplemented,
     clippy::unreachable,
-    clippy::unwrap_used
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm
 )]
 #![cfg_attr(
     test,
@@ -73,6 +74,7 @@
         clippy::indexing_slicing,
         clippy::panic,
         clippy::unwrap_used,
+        clippy::wildcard_enum_match_arm,
         reason = "a test that panics has failed"
     )
 )]

@@ -42,7 +42,8 @@ pub struct Stats {
     pub sent: Traffic,
     /// From the peer.
     pub received: Traffic,
-    /// Times a queued message began to wait for a send credit.
+    /// Times a queued message began to wait for a send credit; also that of an acceptor that speaks before the
+    /// initiator has granted it the first one.
     pub credit_stalls: u64,
     /// What was tolerated.
     pub tolerances: Tolerances,

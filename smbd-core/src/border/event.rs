@@ -24,28 +24,28 @@ pub enum Event {
         /// The token.
         token: Token,
     },
-    /// Result of `send`: the message's buffer is free again.
+    /// Result of `send`. After `Ok` the message's buffer is free; after an error the device may have it until `Drained`.
     Sent {
         /// The message.
         msg: MsgId,
         /// `Ok` when all its fragments were sent; not a promise that the peer has them.
         result: Result<(), Aborted>,
     },
-    /// Result of `rdma`.
+    /// Result of `rdma`. After `Ok` the local buffer is free; after an error the device may have it until `Drained`.
     RdmaDone {
         /// The operation.
         op: OpId,
         /// `Ok` when all bytes are where they should be (RDMA Read) or left here (RDMA Write).
         result: Result<(), OpError>,
     },
-    /// Result of `register`: [`Connection::segments`](crate::Connection::segments) has what to tell the peer.
+    /// Result of `register`. If it was aborted, the device may have the memory until `Drained`. [`Connection::segments`](crate::Connection::segments) has what to tell the peer.
     Registered {
         /// The registration; gone if the result is an error.
         id: RegId,
         /// Whether it is in force.
         result: Result<(), RegistrationError>,
     },
-    /// Result of `deregister`.
+    /// Result of `deregister`. Only after `Ok`, or after `Drained`, may the memory be used for something else.
     Deregistered {
         /// The registration; still in force if the result is a failure of the provider.
         id: RegId,

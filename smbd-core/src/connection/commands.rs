@@ -139,9 +139,7 @@ impl Connection {
     pub fn close(&mut self, now: Instant, how: Close) {
         self.now = self.now.max(now);
         match (&mut self.phase, how) {
-            (Phase::Established(established), Close::Flush { until })
-                if established.announce_by.is_none() =>
-            {
+            (Phase::Established(established), Close::Flush { until }) if established.is_announced() => {
                 established.flush = Some(established.flush.map_or(until, |earlier| earlier.min(until)));
             }
             _ => self.end(Cause::Local),
@@ -151,7 +149,7 @@ impl Connection {
     const fn accepts_commands(&self) -> Result<(), CommandError> {
         match &self.phase {
             Phase::Established(established) if established.flush.is_some() => Err(CommandError::Closing),
-            Phase::Established(established) if established.announce_by.is_none() => Ok(()),
+            Phase::Established(established) if established.is_announced() => Ok(()),
             Phase::Closing(_) | Phase::Drained => Err(CommandError::Closing),
             Phase::Established(_)
             | Phase::Connecting { .. }

@@ -119,7 +119,7 @@ impl Connection {
                 }
             }
         }
-        self.end(Cause::Transport { id, error });
+        self.end(Cause::of_failure(id, error));
         Ok(())
     }
 

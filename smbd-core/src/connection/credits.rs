@@ -1,4 +1,4 @@
-//! Credit arithmetic (3.1.5.9, with the algorithm that CR-1 to CR-15 of ARCHITECTURE.md argue for).
+//! Credit arithmetic (3.1.5.9, with the algorithm that CR-1 to CR-16 of docs/spec-issues.md argue for).
 
 use crate::error::Violation;
 

@@ -26,6 +26,7 @@ pub use credits::Credits;
 pub use phase::PhaseName;
 pub use registration::Segment;
 
+use crate::error::{CloseReason, ConnectError};
 use crate::stats::Stats;
 use crate::{
     Action, BufferDescriptorV1, Config, Event, Input, Instant, Limits, Misuse, Negotiated, RegId, Role, WrId,
@@ -237,6 +238,14 @@ impl Connection {
         }
     }
 
+    /// Bytes still missing of the upper-layer message that is being received; 0 between messages.
+    ///
+    /// There is no time limit on a sequence of fragments (RA-9): an upper layer that wants one watches this.
+    #[must_use]
+    pub const fn incomplete(&self) -> u32 {
+        self.receiver.expected()
+    }
+
     /// Segments of a registration in force, in buffer order; empty if it is not.
     #[must_use]
     pub fn segments(&self, id: RegId) -> &[Segment] {
@@ -263,13 +272,18 @@ impl Connection {
 
     /// Whether the upper layer was told, or is about to be told, of this connection.
     const fn is_announced(&self) -> bool {
-        matches!(&self.phase, Phase::Established(established) if established.announce_by.is_none())
+        matches!(&self.phase, Phase::Established(established) if established.is_announced())
     }
 
     /// The one way into `Closing`. What the upper layer has not seen fails to connect; what it has seen closes (LC-1).
     fn end(&mut self, cause: Cause) {
-        if matches!(self.phase, Phase::Closing(_) | Phase::Drained) {
-            return;
+        match &mut self.phase {
+            Phase::Closing(closing) if !closing.told => return closing.outcome.refine(cause),
+            Phase::Closing(_) | Phase::Drained => return,
+            Phase::Connecting { .. }
+            | Phase::Negotiating { .. }
+            | Phase::Refusing { .. }
+            | Phase::Established(_) => {}
         }
         let outcome = if self.is_announced() {
             Outcome::Closed(cause.close_reason())
@@ -305,6 +319,16 @@ impl Outcome {
         match self {
             Self::ConnectFailed(error) => Event::ConnectFailed(error),
             Self::Closed(reason) => Event::Closed(reason),
+        }
+    }
+
+    /// Receive and send queue have no common order: a flush may be reported before the failure that caused it.
+    fn refine(&mut self, cause: Cause) {
+        let Cause::Transport { .. } = cause else { return };
+        match self {
+            Self::ConnectFailed(error @ ConnectError::Lost) => *error = cause.connect_error(),
+            Self::Closed(reason @ CloseReason::Lost) => *reason = cause.close_reason(),
+            Self::ConnectFailed(_) | Self::Closed(_) => {}
         }
     }
 

@@ -46,6 +46,13 @@ pub(crate) struct Established {
     pub(crate) flush: Option<Instant>,
 }
 
+impl Established {
+    /// Whether the upper layer may know of the connection: after the response was handed out (NE-7).
+    pub(crate) const fn is_announced(&self) -> bool {
+        self.announce_by.is_none() && !self.respond
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Closing {
     pub(crate) outcome: Outcome,
@@ -75,6 +82,11 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
+    /// A flush is a consequence, never a cause.
+    pub(crate) fn of_failure(id: WrId, error: WorkError) -> Self {
+        if error == WorkError::Flushed { Self::Lost } else { Self::Transport { id, error } }
+    }
+
     /// For a connection the upper layer has never seen.
     pub(crate) const fn connect_error(self) -> ConnectError {
         match self {

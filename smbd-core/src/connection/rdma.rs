@@ -214,7 +214,7 @@ impl Rdma {
         let OpState::Done(result) = op.state else { return None };
         op.state = OpState::Told;
         self.free_if_over(slot);
-        Some((OpId(slot), result.map_err(OpError::from)))
+        Some((OpId(slot), result.map_err(OpError::ended_by)))
     }
 
     /// The connection is over: an operation that still runs and is to be told so. Nothing of it is posted any more.

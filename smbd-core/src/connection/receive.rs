@@ -168,7 +168,8 @@ impl Receiver {
         Ok(())
     }
 
-    const fn expected(&self) -> u32 {
+    /// Bytes missing in the open sequence.
+    pub(crate) const fn expected(&self) -> u32 {
         match self.sequence {
             Sequence::Idle => 0,
             Sequence::Collecting { expected, .. } => expected,

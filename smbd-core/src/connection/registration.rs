@@ -326,7 +326,7 @@ impl Registrations {
             result = end;
             self.free(slot);
         }
-        Some((RegId(slot), result.map_err(RegistrationError::from)))
+        Some((RegId(slot), result.map_err(RegistrationError::ended_by)))
     }
 
     /// Marks `token` as invalidated by the peer; `None` if it is not in force.

@@ -175,6 +175,13 @@ pub enum OpError {
     Aborted(#[from] Aborted),
 }
 
+impl OpError {
+    /// A flush only says that the connection ended.
+    pub(crate) fn ended_by(error: WorkError) -> Self {
+        if error == WorkError::Flushed { Aborted.into() } else { error.into() }
+    }
+}
+
 /// Why an accepted registration or deregistration did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
@@ -185,6 +192,13 @@ pub enum RegistrationError {
     /// The connection ended first, and with it all remote access.
     #[error(transparent)]
     Aborted(#[from] Aborted),
+}
+
+impl RegistrationError {
+    /// A flush only says that the connection ended.
+    pub(crate) fn ended_by(error: WorkError) -> Self {
+        if error == WorkError::Flushed { Aborted.into() } else { error.into() }
+    }
 }
 
 /// Why a probe has no round-trip time.

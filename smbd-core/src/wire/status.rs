@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// An NTSTATUS. Any value may arrive; these constants are the ones the protocol itself sends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct NtStatus(pub u32);
 
 /// The negotiation succeeded.
@@ -29,6 +29,12 @@ impl NtStatus {
             INSUFFICIENT_RESOURCES => Some("STATUS_INSUFFICIENT_RESOURCES"),
             _ => None,
         }
+    }
+}
+
+impl fmt::Debug for NtStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
