@@ -56,6 +56,8 @@
 //! message: everything is sized from [`Budget`](crate::Budget).
 
 mod drive;
+#[cfg(feature = "kit")]
+pub mod kit;
 mod posted;
 mod step;
 

@@ -24,6 +24,13 @@ pub struct Segment {
 impl Segment {
     const UNUSED: Self = Self { offset: 0, token: Token(0), live_length: None };
 
+    /// As a connection has it after `Registered`, or, not live, after the peer's invalidation.
+    #[cfg(feature = "kit")]
+    pub(crate) fn of(descriptor: BufferDescriptorV1, live: bool) -> Self {
+        let BufferDescriptorV1 { offset, token, length } = descriptor;
+        Self { offset, token, live_length: NonZeroU32::new(length).filter(|_| live) }
+    }
+
     /// The Steering Tag.
     #[must_use]
     pub const fn token(&self) -> Token {

@@ -1,0 +1,136 @@
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::Line;
+use crate::WrId;
+use crate::backend::kit::bench::{Bench, Message, ensure, needs};
+use crate::backend::kit::seen::Seen;
+use crate::backend::kit::{End, Finding, Lab};
+use crate::{Access, RdmaVerb};
+
+pub(super) fn lines<L: Lab>() -> [Line<L>; 5] {
+    [
+        Line {
+            id: "completion.unsignalled",
+            about: "sends without signal complete with the next one that has it, all in posting order",
+            law: "law 1, contract: one end for each id",
+            run: unsignalled,
+        },
+        Line {
+            id: "completion.mixed",
+            about: "sends and RDMA requests complete in posting order",
+            law: "contract: one end for each id",
+            run: mixed,
+        },
+        Line {
+            id: "completion.own-disconnect",
+            about: "everything posted ends once when this end disconnects",
+            law: "laws 1 and 2",
+            run: |lab| outstanding(lab, false),
+        },
+        Line {
+            id: "completion.peer-disconnect",
+            about: "the peer's disconnect is reported; then everything posted ends once",
+            law: "laws 1 and 2, 3.1.7.1",
+            run: |lab| outstanding(lab, true),
+        },
+        Line {
+            id: "completion.posted-after-the-end",
+            about: "what is posted after the own disconnect ends as a failure, once",
+            law: "law 1",
+            run: after_the_end,
+        },
+    ]
+}
+
+fn unsignalled<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    for _ in 0..8 {
+        bench.post_recv(End::ACCEPTOR, 64);
+    }
+    bench.ring(End::ACCEPTOR);
+    let sends: Vec<_> = (1..=8)
+        .map(|n| bench.send(End::INITIATOR, Message { signal: n == 8, ..Message::head(&[n]) }))
+        .map(WrId::from)
+        .collect();
+    bench.ring(End::INITIATOR);
+    in_order(&mut bench, &sends)
+}
+
+fn mixed<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    needs(lab.capabilities().rdma, "no RDMA")?;
+    let mut bench = Bench::connected(lab)?;
+    for _ in 0..4 {
+        bench.post_recv(End::ACCEPTOR, 64);
+    }
+    let far = bench.allocate(End::ACCEPTOR, &[1; 32])?;
+    let (_, segments) = bench.register(End::ACCEPTOR, &far, Access::ReadWrite)?;
+    let near = bench.allocate(End::INITIATOR, &[2; 32])?;
+    let Some(segment) = segments.first().copied() else { return Ok(()) };
+    let unsignalled = |n| Message { signal: false, ..Message::head(n) };
+    let work: [WrId; 5] = [
+        bench.send(End::INITIATOR, unsignalled(&[0])).into(),
+        bench.rdma(End::INITIATOR, RdmaVerb::Write, &near, 0, segment).into(),
+        bench.send(End::INITIATOR, unsignalled(&[1])).into(),
+        bench.rdma(End::INITIATOR, RdmaVerb::Read, &near, 0, segment).into(),
+        bench.send(End::INITIATOR, Message::head(&[2])).into(),
+    ];
+    bench.ring(End::INITIATOR);
+    in_order(&mut bench, &work)
+}
+
+/// All of `work` succeeds, each once, in order.
+fn in_order<F: crate::backend::kit::Fixture>(bench: &mut Bench<F>, work: &[WrId]) -> Result<(), Finding> {
+    for id in work {
+        bench.wait_for(End::INITIATOR, *id)?;
+    }
+    bench.quiet();
+    let seen: Vec<_> = bench
+        .seen(End::INITIATOR)
+        .iter()
+        .filter(|seen| matches!(seen, Seen::Sent(_) | Seen::RdmaDone(_) | Seen::Failed(..)))
+        .collect();
+    let order: Vec<_> = seen.iter().filter_map(|seen| seen.work()).collect();
+    ensure(order == work, || format!("posted {work:?}, ended {seen:?}"))?;
+    let failed = bench.count(End::INITIATOR, |seen| matches!(seen, Seen::Failed(..)));
+    ensure(failed == 0, || format!("failed: {seen:?}"))
+}
+
+fn outstanding<L: Lab>(lab: &mut L, by_peer: bool) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    for _ in 0..4 {
+        bench.post_recv(End::INITIATOR, 64);
+    }
+    // One of them arrives; the others have no receive or no completion of their own.
+    for n in 0..4 {
+        bench.send(End::INITIATOR, Message { signal: n == 1, ..Message::head(&[n]) });
+        if n == 0 && by_peer {
+            bench.ring(End::INITIATOR);
+            bench.wait(End::ACCEPTOR, "a message", |seen| matches!(seen, Seen::Received { .. }))?;
+        }
+    }
+    if by_peer {
+        bench.disconnect(End::ACCEPTOR)?;
+        bench.wait(End::INITIATOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+    }
+    bench.disconnect(End::INITIATOR)
+}
+
+fn after_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    bench.disconnect(End::INITIATOR)?;
+    let work: [WrId; 2] = [
+        bench.post_recv(End::INITIATOR, 64).into(),
+        bench.send(End::INITIATOR, Message { signal: false, ..Message::head(b"late") }).into(),
+    ];
+    bench.ring(End::INITIATOR);
+    for id in work {
+        bench.wait_for(End::INITIATOR, id)?;
+        bench.ended_once(End::INITIATOR, id)?;
+        let ends = bench.ends(End::INITIATOR, id);
+        ensure(ends.iter().all(|end| matches!(end, Seen::Failed(..))), || {
+            format!("{id} did not fail: {ends:?}")
+        })?;
+    }
+    Ok(())
+}

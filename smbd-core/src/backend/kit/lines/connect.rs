@@ -1,0 +1,138 @@
+use alloc::format;
+
+use super::Line;
+use crate::backend::Step;
+use crate::backend::kit::bench::{Bench, Message, ensure, needs};
+use crate::backend::kit::seen::Seen;
+use crate::backend::kit::{End, Finding, Lab, Situation};
+use crate::error::ConnectReason;
+
+pub(super) fn lines<L: Lab>() -> [Line<L>; 8] {
+    [
+        Line {
+            id: "connect.answered-once",
+            about: "Connect and Accept are each answered once, by Connected",
+            law: "contract: connecting",
+            run: answered_once,
+        },
+        Line {
+            id: "connect.receive-before-connected",
+            about: "a message before Connected is reported, not lost",
+            law: "rdma_cm: data may come before ESTABLISHED",
+            run: receive_before_connected,
+        },
+        Line {
+            id: "connect.refused",
+            about: "refused: one ConnectFailed, no Disconnected, all receives flushed",
+            law: "contract: connecting, the end",
+            run: |lab| {
+                let can = lab.capabilities().refused;
+                fails(lab, can, Situation::Refused, ConnectReason::Refused)
+            },
+        },
+        Line {
+            id: "connect.unreachable",
+            about: "unreachable: one ConnectFailed, no Disconnected, all receives flushed",
+            law: "contract: connecting, the end",
+            run: |lab| {
+                let can = lab.capabilities().unreachable;
+                fails(lab, can, Situation::Unreachable, ConnectReason::Unreachable)
+            },
+        },
+        Line {
+            id: "connect.timed-out",
+            about: "no answer: one ConnectFailed, no Disconnected, all receives flushed",
+            law: "contract: connecting, the end",
+            run: |lab| {
+                let can = lab.capabilities().silent;
+                fails(lab, can, Situation::Silent, ConnectReason::TimedOut)
+            },
+        },
+        Line {
+            id: "connect.given-up",
+            about: "Disconnect before any answer: one end, all receives flushed",
+            law: "contract: the end",
+            run: given_up,
+        },
+        Line {
+            id: "end.both-at-once",
+            about: "both ends disconnect at once: each hears of the end once",
+            law: "contract: the end",
+            run: both_at_once,
+        },
+        Line {
+            id: "time.never-goes-back",
+            about: "the clock never goes back",
+            law: "contract: Backend::now",
+            run: time,
+        },
+    ]
+}
+
+fn answered_once<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    bench.quiet();
+    for end in [End::INITIATOR, End::ACCEPTOR] {
+        let answers = bench.count(end, |seen| matches!(seen, Seen::Connected(_) | Seen::ConnectFailed(_)));
+        ensure(answers == 1, || format!("{answers} answers at {end:?}: {:?}", bench.seen(end)))?;
+        let lost = bench.count(end, Seen::is_end);
+        ensure(lost == 0, || format!("an idle connection ended: {:?}", bench.seen(end)))?;
+    }
+    Ok(())
+}
+
+fn receive_before_connected<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    needs(lab.capabilities().late_connected, "Connected cannot be made late")?;
+    let mut bench = Bench::new(lab, Situation::LateConnected)?;
+    for end in [End::ACCEPTOR, End::INITIATOR] {
+        bench.post_recv(end, 512);
+        bench.begin(end);
+    }
+    bench.wait(End::INITIATOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
+    bench.send(End::INITIATOR, Message::head(b"early"));
+    bench.ring(End::INITIATOR);
+    bench.wait(End::ACCEPTOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
+    let early = |seen: &Seen| matches!(seen, Seen::Received { bytes, .. } if bytes == b"early");
+    bench.wait(End::ACCEPTOR, "the early message", early)
+}
+
+fn fails<L: Lab>(lab: &mut L, can: bool, situation: Situation, why: ConnectReason) -> Result<(), Finding> {
+    needs(can, "this failure cannot be brought about")?;
+    let mut bench = Bench::new(lab, situation)?;
+    bench.post_recv(End::INITIATOR, 512);
+    bench.begin(End::INITIATOR);
+    bench.wait(End::INITIATOR, "ConnectFailed", |seen| matches!(seen, Seen::ConnectFailed(_)))?;
+    let reasoned = bench.count(End::INITIATOR, |seen| *seen == Seen::ConnectFailed(why));
+    ensure(reasoned == 1, || format!("not {why:?}: {:?}", bench.seen(End::INITIATOR)))?;
+    bench.disconnect(End::INITIATOR)
+}
+
+fn given_up<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::new(lab, Situation::Connects)?;
+    bench.post_recv(End::INITIATOR, 512);
+    bench.post_recv(End::INITIATOR, 512);
+    bench.begin(End::INITIATOR);
+    bench.disconnect(End::INITIATOR)
+}
+
+fn both_at_once<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    bench.execute(End::ACCEPTOR, Step::Disconnect);
+    bench.disconnect(End::INITIATOR)?;
+    bench.wait(End::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+    bench.quiet();
+    let ends = bench.count(End::ACCEPTOR, |seen| *seen == Seen::Disconnected);
+    ensure(ends == 1, || format!("the acceptor heard of the end {ends} times"))
+}
+
+fn time<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    let mut last = bench.now(End::INITIATOR);
+    for _ in 0..10 {
+        bench.quiet();
+        let now = bench.now(End::INITIATOR);
+        ensure(now >= last, || format!("{now:?} after {last:?}"))?;
+        last = now;
+    }
+    Ok(())
+}

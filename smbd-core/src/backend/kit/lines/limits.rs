@@ -1,0 +1,130 @@
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::Line;
+use crate::backend::kit::bench::{Bench, Message, broken, ensure, needs};
+use crate::backend::kit::seen::Seen;
+use crate::backend::kit::{End, Finding, Lab};
+use crate::error::WorkError;
+use crate::{Access, BufferDescriptorV1, RdmaVerb, WrId};
+
+pub(super) fn lines<L: Lab>() -> [Line<L>; 5] {
+    [
+        Line {
+            id: "limits.sane",
+            about: "limits leave room for a connection: two sends, RDMA requests of a byte",
+            law: "Limits",
+            run: sane,
+        },
+        Line {
+            id: "limits.send-queue",
+            about: "as many requests as reported can be posted at once",
+            law: "Limits, law 1",
+            run: send_queue,
+        },
+        Line {
+            id: "limits.send-queue-overflow",
+            about: "a request beyond the send queue is refused, not lost",
+            law: "contract: a refused post",
+            run: overflow,
+        },
+        Line {
+            id: "limits.read-depth",
+            about: "as many RDMA Reads as reported can be outstanding",
+            law: "Limits, 6.2",
+            run: |lab| reads(lab, 0),
+        },
+        Line {
+            id: "limits.read-depth-overflow",
+            about: "RDMA Reads beyond the depth end, each once",
+            law: "law 1",
+            run: |lab| reads(lab, 1),
+        },
+    ]
+}
+
+fn sane<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let bench = Bench::connected(lab)?;
+    for end in [End::INITIATOR, End::ACCEPTOR] {
+        let limits = bench.limits(end)?;
+        let sane = limits.send_queue >= 2 && limits.rdma_len_max >= 1;
+        ensure(sane, || format!("{limits:?} at {end:?}"))?;
+    }
+    Ok(())
+}
+
+/// Posts `count` sends in one go and returns their ids.
+fn burst<L: Lab>(bench: &mut Bench<L::Fixture>, count: u32) -> Vec<WrId> {
+    let ids = (1..=count)
+        .map(|n| bench.send(End::INITIATOR, Message { signal: n == count, ..Message::head(b"burst") }).into())
+        .collect();
+    bench.ring(End::INITIATOR);
+    ids
+}
+
+fn queue_depth<F: crate::backend::kit::Fixture>(bench: &Bench<F>) -> Result<u32, Finding> {
+    Ok(u32::from(bench.limits(End::INITIATOR)?.send_queue).min(bench.budget.send_queue))
+}
+
+fn send_queue<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    let reported = u32::from(bench.limits(End::INITIATOR)?.send_queue);
+    // More than was reserved is legal to report, but the receives of the other end bound what can be tried.
+    let depth = reported.min(bench.budget.recv_queue);
+    for _ in 1..depth {
+        bench.post_recv(End::ACCEPTOR, 64);
+    }
+    bench.ring(End::ACCEPTOR);
+    for id in burst::<L>(&mut bench, depth) {
+        bench.wait_for(End::INITIATOR, id)?;
+        let ends = bench.ends(End::INITIATOR, id);
+        ensure(ends.iter().all(|end| matches!(end, Seen::Sent(_))), || {
+            format!("with {depth} of {reported} requests posted: {ends:?}")
+        })?;
+    }
+    Ok(())
+}
+
+fn overflow<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    let depth = queue_depth(&bench)?;
+    for _ in 0..depth {
+        bench.post_recv(End::ACCEPTOR, 64);
+    }
+    bench.ring(End::ACCEPTOR);
+    let ids = burst::<L>(&mut bench, depth.saturating_add(1));
+    let Some(last) = ids.last() else { return Ok(()) };
+    bench.wait_for(End::INITIATOR, *last)?;
+    let ends = bench.ends(End::INITIATOR, *last);
+    let refused = matches!(ends[..], [Seen::Failed(_, WorkError::Refused { .. })]);
+    ensure(refused, || format!("request {} of a queue of {depth}: {ends:?}", ids.len()))?;
+    bench.disconnect(End::INITIATOR)
+}
+
+fn reads<L: Lab>(lab: &mut L, beyond: u16) -> Result<(), Finding> {
+    needs(lab.capabilities().rdma, "no RDMA")?;
+    let mut bench = Bench::connected(lab)?;
+    let depth = bench.limits(End::INITIATOR)?.read_depth;
+    if depth == 0 {
+        return Err(Finding::NotApplicable("no RDMA Read"));
+    }
+    let far = bench.allocate(End::ACCEPTOR, &[5; 64])?;
+    let (_, segments) = bench.register(End::ACCEPTOR, &far, Access::Read)?;
+    let Some(segment) = segments.first().copied() else { return broken("no segment") };
+    let near = bench.allocate(End::INITIATOR, &[0; 256])?;
+    let slots = bench.budget.rdma_slots;
+    let count = u32::from(depth).saturating_add(beyond.into()).min(slots);
+    let remote = BufferDescriptorV1 { length: segment.length.min(8), ..segment };
+    let ids: Vec<_> = (0..count)
+        .map(|n| bench.rdma(End::INITIATOR, RdmaVerb::Read, &near, n.saturating_mul(8), remote))
+        .collect();
+    bench.ring(End::INITIATOR);
+    for id in &ids {
+        bench.wait_for(End::INITIATOR, *id)?;
+        let ends = bench.ends(End::INITIATOR, *id);
+        ensure(beyond > 0 || ends == [Seen::RdmaDone(*id)], || {
+            format!("{count} reads, depth {depth}: {ends:?}")
+        })?;
+    }
+    bench.disconnect(End::INITIATOR)
+}

@@ -1,0 +1,156 @@
+//! The reference with one thing wrong at a time.
+#![expect(clippy::wildcard_enum_match_arm, reason = "a fault is about few of many variants")]
+
+mod end;
+mod filter;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use smbd_core::backend::kit::reference::{Reference, ReferenceBuffer, ReferenceFixture};
+use smbd_core::backend::kit::{self, Capabilities, End, Fixture, Lab, Situation};
+use smbd_core::{BufferDescriptorV1, Config, Input, RecvId, RegId, SendId};
+
+use end::{Held, WrongEnd};
+
+/// What is wrong, and the line that says so.
+macro_rules! faults {
+    ($($fault:ident => $line:literal),* $(,)?) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault { $($fault),* }
+
+        const FAULTS: &[(Fault, &str)] = &[$((Fault::$fault, $line)),*];
+    };
+}
+
+faults! {
+    ConnectedTwice => "connect.answered-once",
+    EarlyMessageLost => "connect.receive-before-connected",
+    RefusalWithoutReason => "connect.refused",
+    DisconnectedAfterConnectFailed => "connect.unreachable",
+    ReceivesLostWithConnectFailed => "connect.timed-out",
+    GivingUpIgnored => "connect.given-up",
+    DisconnectedTwice => "end.both-at-once",
+    ClockGoesBack => "time.never-goes-back",
+    MessagesSwapped => "order.messages",
+    WritesLast => "order.write-before-send",
+    ReceivesOneDoorbellLate => "order.receive-before-grant",
+    UnsignalledForgotten => "completion.unsignalled",
+    RdmaFirst => "completion.mixed",
+    FlushedSendsForgotten => "completion.own-disconnect",
+    PeerDisconnectIgnored => "completion.peer-disconnect",
+    LatePostsForgotten => "completion.posted-after-the-end",
+    FlushedCalledRefused => "refusal.of-a-send",
+    RefusedReceivesForgotten => "refusal.of-a-receive",
+    LengthOfTheBuffer => "receive.length",
+    InPlaceForgotten => "receive.gather",
+    Truncates => "receive.too-long",
+    OneBufferForAll => "receive.own-buffer",
+    BuffersFreedAtDisconnect => "receive.after-the-end",
+    QueueOfOne => "limits.sane",
+    QueueOverstated => "limits.send-queue",
+    OverflowLost => "limits.send-queue-overflow",
+    SecondReadFails => "limits.read-depth",
+    ThirdReadLost => "limits.read-depth-overflow",
+    WritesOneByteOff => "rdma.write",
+    ReadsOneByteOff => "rdma.read",
+    SegmentsUnderstated => "rdma.bounds",
+    EveryRightGiven => "rdma.rights",
+    TokensNeverDie => "rdma.dead-token",
+    OneDomain => "rdma.foreign-token",
+    MemoryNotKept => "rdma.handles",
+    InvalidationHidden => "invalidation.reported",
+    InvalidatesTwice => "invalidation.deregistered",
+}
+
+/// The reference with a fault.
+pub struct Wrong(Fault);
+
+pub struct WrongFixture {
+    inner: ReferenceFixture,
+    fault: Fault,
+    states: [State; 4],
+}
+
+/// What a faulty end remembers.
+#[derive(Default)]
+pub struct State {
+    out: VecDeque<Out>,
+    segments: Vec<BufferDescriptorV1>,
+    kept: Option<Input<'static>>,
+    late_receives: Vec<(RecvId, u32)>,
+    held: Vec<Held>,
+    unsignalled: Vec<SendId>,
+    rooms: Vec<(RecvId, u32)>,
+    last: Option<RecvId>,
+    connected: bool,
+    failed: bool,
+    disconnecting: bool,
+    disconnected: bool,
+    reads: u32,
+}
+
+pub enum Out {
+    Plain(Input<'static>),
+    /// With the segments of the state.
+    Registered(RegId, bool),
+}
+
+impl Lab for Wrong {
+    type Fixture = WrongFixture;
+
+    fn capabilities(&self) -> Capabilities {
+        Reference::default().capabilities()
+    }
+
+    fn fixture(&mut self, situation: Situation, config: &Config) -> Result<WrongFixture, String> {
+        let mut reference = Reference {
+            separate_domains: self.0 != Fault::OneDomain,
+            keeps_memory: self.0 != Fault::MemoryNotKept,
+            ..Reference::default()
+        };
+        let inner = reference.fixture(situation, config)?;
+        Ok(WrongFixture { inner, fault: self.0, states: Default::default() })
+    }
+}
+
+impl Fixture for WrongFixture {
+    type Buffer = ReferenceBuffer;
+    type Backend<'a> = WrongEnd<'a>;
+
+    fn end(&mut self, end: End) -> WrongEnd<'_> {
+        let index = [End::INITIATOR, End::ACCEPTOR, End::SECOND_INITIATOR, End::SECOND_ACCEPTOR]
+            .iter()
+            .position(|other| *other == end)
+            .unwrap();
+        WrongEnd { inner: self.inner.end(end), fault: self.fault, state: &mut self.states[index] }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.inner.pass(time);
+    }
+
+    fn refuse_after(&mut self, end: End, accepted: usize) {
+        self.inner.refuse_after(end, accepted);
+    }
+}
+
+#[test]
+fn every_line_finds_the_backend_that_breaks_it() {
+    let mut table = String::new();
+    for (fault, line) in FAULTS {
+        let report = kit::run(&mut Wrong(*fault));
+        let broken: Vec<_> = report.broken().map(|outcome| outcome.id).collect();
+        assert!(broken.contains(line), "{fault:?} passes {line}:\n{report}");
+        let others: Vec<_> = broken.into_iter().filter(|other| other != line).collect();
+        table += &format!("{fault:?}: {line}, also [{}]\n", others.join(" "));
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn every_line_has_its_wrong_backend() {
+    let lines: Vec<_> = kit::lines::<Reference>().iter().map(|line| line.id).collect();
+    let covered: Vec<_> = FAULTS.iter().map(|(_, line)| *line).collect();
+    assert_eq!(lines, covered);
+}

@@ -1,0 +1,123 @@
+use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::{Head, Input, WrId};
+
+use super::end::WrongEnd;
+use super::{Fault, Out};
+
+/// The same input, owned; not for `Registered`.
+pub fn owned(input: &Input<'_>) -> Input<'static> {
+    match *input {
+        Input::Connected { limits } => Input::Connected { limits },
+        Input::ConnectFailed { reason } => Input::ConnectFailed { reason },
+        Input::Disconnected => Input::Disconnected,
+        Input::Timeout => Input::Timeout,
+        Input::Received { id, head, len, invalidated } => Input::Received { id, head, len, invalidated },
+        Input::Sent { id } => Input::Sent { id },
+        Input::RdmaDone { id } => Input::RdmaDone { id },
+        Input::Registered { .. } => panic!("handled apart"),
+        Input::Bound { id } => Input::Bound { id },
+        Input::Deregistered { id } => Input::Deregistered { id },
+        Input::Failed { id, error } => Input::Failed { id, error },
+    }
+}
+
+impl WrongEnd<'_> {
+    /// Puts what becomes of an input in the output.
+    pub fn filter(&mut self, out: Out) {
+        let Out::Plain(input) = out else {
+            if self.fault == Fault::SegmentsUnderstated {
+                self.state.segments.iter_mut().for_each(|segment| segment.length -= 1);
+            }
+            return self.state.out.push_back(out);
+        };
+        match input {
+            Input::Connected { .. } => self.state.connected = true,
+            Input::ConnectFailed { .. } => self.state.failed = true,
+            Input::Disconnected => self.state.disconnected = true,
+            Input::Received { id, .. } => self.state.last = Some(id),
+            _ => {}
+        }
+        for input in self.spoiled(input) {
+            self.state.out.push_back(Out::Plain(input));
+        }
+    }
+
+    fn spoiled(&mut self, input: Input<'static>) -> Vec<Input<'static>> {
+        let state = &mut *self.state;
+        match (self.fault, input) {
+            (Fault::ConnectedTwice, Input::Connected { .. }) => vec![input, input],
+            (Fault::DisconnectedTwice, Input::Disconnected) => vec![input, input],
+            (Fault::EarlyMessageLost, Input::Received { .. }) if !state.connected => vec![],
+            (Fault::RefusalWithoutReason, Input::ConnectFailed { reason: ConnectReason::Refused }) => {
+                vec![Input::ConnectFailed { reason: ConnectReason::Other(111) }]
+            }
+            (Fault::ReceivesLostWithConnectFailed, Input::Failed { id: WrId::Recv(_), .. })
+                if state.failed =>
+            {
+                vec![]
+            }
+            (Fault::MessagesSwapped, Input::Received { .. }) => match state.kept.take() {
+                Some(first) => vec![input, first],
+                None => {
+                    state.kept = Some(input);
+                    vec![]
+                }
+            },
+            (Fault::UnsignalledForgotten, Input::Sent { id }) if state.unsignalled.contains(&id) => vec![],
+            (Fault::RdmaFirst, Input::Sent { .. }) if state.kept.is_none() => {
+                state.kept = Some(input);
+                vec![]
+            }
+            (Fault::RdmaFirst, Input::RdmaDone { .. }) => {
+                [Some(input), state.kept.take()].into_iter().flatten().collect()
+            }
+            (
+                Fault::FlushedSendsForgotten,
+                Input::Failed { id: WrId::Send(_), error: WorkError::Flushed },
+            ) => {
+                vec![]
+            }
+            (Fault::PeerDisconnectIgnored, Input::Disconnected) if !state.disconnecting => {
+                state.kept = Some(input);
+                vec![]
+            }
+            (Fault::FlushedCalledRefused, Input::Failed { id, error: WorkError::Flushed }) => {
+                vec![Input::Failed { id, error: WorkError::Refused { errno: 22 } }]
+            }
+            (
+                Fault::RefusedReceivesForgotten,
+                Input::Failed { id: WrId::Recv(_), error: WorkError::Refused { .. } },
+            ) => vec![],
+            (Fault::LengthOfTheBuffer, Input::Received { id, head, invalidated, len }) => {
+                let room = state.rooms.iter().rev().find(|(other, _)| *other == id);
+                vec![Input::Received { id, head, len: room.map_or(len, |(_, room)| *room), invalidated }]
+            }
+            (Fault::Truncates, Input::Failed { id: WrId::Recv(id), error: WorkError::LocalLength }) => {
+                vec![Input::Received { id, head: Head::of(&[0; 32]), len: 64, invalidated: None }]
+            }
+            (Fault::QueueOfOne, Input::Connected { mut limits }) => {
+                limits.send_queue = 1;
+                vec![Input::Connected { limits }]
+            }
+            (Fault::QueueOverstated, Input::Connected { mut limits }) => {
+                limits.send_queue += 1;
+                vec![Input::Connected { limits }]
+            }
+            (Fault::OverflowLost, Input::Failed { error: WorkError::Refused { errno: 12 }, .. }) => vec![],
+            (Fault::SecondReadFails | Fault::ThirdReadLost, Input::RdmaDone { id }) => {
+                state.reads += 1;
+                match (self.fault, state.reads) {
+                    (Fault::SecondReadFails, 2) => {
+                        vec![Input::Failed { id: id.into(), error: WorkError::RemoteInvalidRequest }]
+                    }
+                    (Fault::ThirdReadLost, 3) => vec![],
+                    _ => vec![input],
+                }
+            }
+            (Fault::InvalidationHidden, Input::Received { id, head, len, .. }) => {
+                vec![Input::Received { id, head, len, invalidated: None }]
+            }
+            _ => vec![input],
+        }
+    }
+}
