@@ -1,7 +1,7 @@
 //! The contract between a [`Connection`] and what carries it: a queue pair of a real device, a simulated one, or
 //! anything else that can send messages into posted buffers and reach remote memory.
 //!
-//! A [`Backend`] is one end of one transport connection. It takes [`Step`]s and gives [`Input`]s; [`drive`] is the loop
+//! A [`Backend`] is one end of one transport connection. It takes [`Step`]s and gives [`Input`]s; [`drive()`] is the loop
 //! between the two, and the `kit` (feature `kit`) checks a backend line by line against what is written here.
 //!
 //! # What a backend does

@@ -11,7 +11,7 @@
 //! assert!(report.passed(), "{report}");
 //! ```
 //!
-//! [`reference`] is a small correct backend in memory: a model for others, and what the kit itself is tested with.
+//! [`mod@reference`] is a small correct backend in memory: a model for others, and what the kit itself is tested with.
 
 mod bench;
 mod lines;
