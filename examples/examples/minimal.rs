@@ -30,7 +30,6 @@ struct End {
 }
 
 impl End {
-    /// The loop of every embedding.
     fn run(mut self) -> Result<(), Failure> {
         loop {
             match self.connection.poll_action() {
