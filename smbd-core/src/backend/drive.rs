@@ -75,8 +75,12 @@ pub enum DriveError {
     Upper(#[from] NoMemory),
 }
 
-/// Carries inputs of `backend` to `connection` and its actions back, until neither has anything left. Returns when
-/// to come back at the latest; earlier, as soon as the backend has something or a command was given.
+/// Rounds after which [`drive`] returns although there is more to do.
+const ROUNDS_MAX: u32 = 64;
+
+/// Carries inputs of `backend` to `connection` and its actions back, until neither has anything left, or for a bounded
+/// time if there is always something: other connections of the thread want their turn. Returns when to come back at the
+/// latest (at once, if there is more to do); earlier, as soon as the backend has something or a command was given.
 ///
 /// # Errors
 /// If backend or upper layer broke the contract. The connection should be dropped then.
@@ -85,7 +89,7 @@ pub fn drive<B: Backend, C: Machine, U: Upper<B, C>>(
     backend: &mut B,
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
-    loop {
+    for _ in 0..ROUNDS_MAX {
         let deadline = drain(connection, backend, upper)?;
         backend.ring();
         let now = backend.now();
@@ -94,13 +98,14 @@ pub fn drive<B: Backend, C: Machine, U: Upper<B, C>>(
             connection.handle(now, input)?;
             quiet = false;
         }
-        if quiet {
-            match deadline {
-                Some(at) if at <= now => connection.handle(now, Input::Timeout)?,
-                _ => return Ok(deadline),
-            }
+        // Also when there was something: a busy connection has timers, too.
+        if deadline.is_some_and(|at| at <= now) {
+            connection.handle(now, Input::Timeout)?;
+        } else if quiet {
+            return Ok(deadline);
         }
     }
+    Ok(Some(backend.now()))
 }
 
 /// Executes what the connection has to say now; returns the deadline it ends with.

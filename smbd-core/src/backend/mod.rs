@@ -9,7 +9,11 @@
 //! **Order.** Steps are carried out in the order given. Consecutive posts to the same queue may be chained and handed to
 //! the device together; a chain is handed over before a step of any other kind, and at the latest when
 //! [`ring`](Backend::ring) is called, which happens before every wait. A receive is thus always posted before the send
-//! that grants it.
+//! that grants it. One exception: an initiator gets its first `PostRecv` before `Connect`, and may have no queue yet; it
+//! keeps that receive and posts it before the transport connection can carry a message.
+//!
+//! **No waiting.** `execute` never waits for the peer or the network, `Connect` and `Disconnect` included: one thread may
+//! serve many connections, and the timers of all of them. Where a provider's call blocks, it belongs on another thread.
 //!
 //! **One end for each id.** Every id in a step ends in exactly one input: `Received`, `Sent`, `RdmaDone`,
 //! `Registered` (followed by `Bound` if it was not settled), `Deregistered` or `Failed`. Sends, RDMA requests, window
@@ -23,12 +27,22 @@
 //! refused post: it is `Failed`, nothing of it is enabled, and all goes on.
 //!
 //! **Connecting.** `Connect` and `Accept` are answered once, by `Connected` with truthful [`Limits`] or by
-//! `ConnectFailed`. Receives are posted before either; a message may be reported before `Connected`.
+//! `ConnectFailed`. Receives are posted before either; a message may be reported before `Connected`, and is if
+//! completions are polled first. Truthful means what the queue pair was given: a read depth above that of the peer stops
+//! some devices for good, with no error. Timeouts of the transport's own are longer than the negotiation timers, which
+//! decide.
 //!
-//! **The end.** `Disconnected` is reported once, unless `ConnectFailed` was. `Disconnect` is given at most once, also
-//! when the transport connection is gone already or never came up. After it everything still posted is completed or
-//! flushed, without the peer's help, and `Disconnected` is reported if neither it nor `ConnectFailed` was. Some devices
-//! flush nothing before the own disconnect, even if the peer has gone.
+//! **The end.** Exactly one of `Disconnected` and `ConnectFailed` ends a transport connection, and nothing about it
+//! follows: a late answer to `Connect`, or news after the end, is dropped. `Disconnect` is given at most once, also when
+//! the transport connection is gone already or never came up. After it everything still posted is completed or flushed,
+//! without the peer's help, and `Disconnected` is reported if neither it nor `ConnectFailed` was. Some devices flush
+//! nothing before the own disconnect, even if the peer has gone; some never return unsignalled work that went well, not
+//! even then, and their queue pair has to be destroyed before it may be reported.
+//!
+//! **Causes first.** Before `Disconnected` every completion that the device holds at that moment is reported: a
+//! refusal, or the failure that broke the connection, would else be lost behind the end. A receive that completed before
+//! a deregistration is reported before its `Deregistered`: the message may have invalidated the token. Flushes may come
+//! in any order with the failure that caused them; the connection tells them apart.
 //!
 //! # Whose memory it is
 //!

@@ -16,8 +16,12 @@ pub struct Budget {
     pub send_slots: u32,
     /// Bytes for the headers of those sends.
     pub send_head_bytes: u64,
+    /// Bytes of one whole message to send, for a backend that copies payload: MaxSendSize, but at least a head.
+    pub send_buffer_len: u32,
     /// RDMA requests posted at the same time. [`RdmaId::slot`](crate::RdmaId::slot) is below this.
     pub rdma_slots: u32,
+    /// RDMA Reads to ask the transport for, both ways; what comes of it is in the [`Limits`](crate::Limits).
+    pub read_depth: u16,
     /// RDMA operations at the same time. [`OpId::slot`](crate::OpId::slot) is below this.
     pub rdma_ops: u32,
     /// Registrations at the same time. [`RegId::slot`](crate::RegId::slot) is below this.
@@ -49,7 +53,9 @@ impl Config {
             recv_bytes: u64::from(recv_slots).saturating_mul(u64::from(recv_buffer_len)),
             send_slots: send,
             send_head_bytes: u64::from(send).saturating_mul(u64::from(Head::MAX_LEN)),
+            send_buffer_len: self.max_send_size.max(Head::MAX_LEN),
             rdma_slots: rdma,
+            read_depth: self.read_depth,
             rdma_ops: u32::from(self.rdma_ops),
             registrations: u32::from(self.registrations),
             recv_queue,

@@ -5,6 +5,9 @@
 //! that only makes sense in little-endian order is read that way, because old Linux clients send it.
 //! And 6.2 fills the answer in from the requester's point of view although 6.1 defines the fields as the
 //! sender's own: [`View`] selects. Both differ on the wire only if the peers' depths do.
+//!
+//! Only for iWARP: InfiniBand and RoCE pad private data with zeros, which read like depths of zero here. And a peer on
+//! iWARP may well send none; then the provider's own values stand.
 
 use thiserror::Error;
 
