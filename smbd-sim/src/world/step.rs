@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use smbd_core::Instant;
+use smbd_core::error::ConnectReason;
 
 use super::{Fabric, Happening, World};
 use crate::Side;
@@ -111,6 +112,16 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         let fabric = &mut self.fabric;
         let [initiator, acceptor] = &mut self.hosts;
         match happening {
+            Happening::ConnectRequest if fabric.cut => {
+                let failed = Local::ConnectFailed(ConnectReason::TimedOut);
+                fabric.schedule_in(fabric.times.disconnect, Happening::Local(Side::Initiator, failed));
+            }
+            Happening::Accepted if fabric.cut => {
+                let failed = Local::ConnectFailed(ConnectReason::TimedOut);
+                fabric.schedule_in(fabric.times.disconnect, Happening::Local(Side::Initiator, failed));
+                fabric.schedule_in(fabric.times.disconnect, Happening::Local(Side::Acceptor, Local::NeverUp));
+            }
+            Happening::PeerGone(_) if fabric.cut => {}
             Happening::ConnectRequest => {
                 acceptor.settle_read_depth(initiator.nic.config.read_depth);
                 acceptor.start(fabric);
@@ -158,7 +169,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         let local = if link.up {
             Local::Disconnected
         } else if side == Side::Initiator {
-            Local::ConnectFailed(smbd_core::error::ConnectReason::Refused)
+            Local::ConnectFailed(ConnectReason::Refused)
         } else {
             Local::NeverUp
         };
@@ -171,15 +182,19 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             return;
         }
         for side in Side::BOTH {
-            let wire = &mut self.fabric.wires[side.index()];
+            let wire = &mut self.fabric.wires[side.peer().index()];
             let lost: Vec<_> = wire.packets.drain(..).collect();
-            wire.replies.clear();
-            let from = side.peer();
+            let replies = !std::mem::take(&mut wire.replies).is_empty();
+            let host = &mut self.hosts[side.index()];
+            // A reliable connection waits for its acknowledgements, a byte stream for those of whatever it sent.
+            let waiting = match self.fabric.personality {
+                Personality::Roce => host.nic.sends_posted() > 0,
+                Personality::Iwarp => host.nic.sends_posted() > 0 || !lost.is_empty() || replies,
+            };
             for (_, packet) in lost {
-                self.hosts[from.index()].nic.take_back(packet);
+                host.nic.take_back(packet);
             }
-            let host = &self.hosts[side.index()];
-            if host.link().started && host.nic.state() == QpState::Ready && host.nic.sends_posted() > 0 {
+            if host.link().started && host.nic.state() == QpState::Ready && waiting {
                 let happening = match self.fabric.personality {
                     Personality::Roce => Happening::GiveUp(side, u64::MAX),
                     Personality::Iwarp => Happening::StreamLost(side),
