@@ -28,11 +28,11 @@ impl Connection {
             (Phase::Established(_), _) => self.on_data(id, head, len, invalidated),
             (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Acceptor) => {
                 self.receiver.retire(id.0);
-                self.on_request(head);
+                self.on_request(head, len);
             }
             (Phase::Negotiating { request: Request::Posted, .. }, Role::Initiator) => {
                 self.receiver.retire(id.0);
-                self.on_response(head);
+                self.on_response(head, len);
             }
             (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Initiator) => {
                 self.receiver.retire(id.0);
@@ -160,7 +160,7 @@ impl Connection {
     }
 
     pub(super) fn on_connect_failed(&mut self, reason: ConnectReason) -> Result<(), Misuse> {
-        if !self.transport.touched || self.transport.connected || self.transport.ended {
+        if !self.transport.started || self.transport.connected || self.transport.ended {
             return Err(self.wrong_phase("ConnectFailed"));
         }
         self.transport.ended = true;
@@ -169,7 +169,8 @@ impl Connection {
     }
 
     pub(super) fn on_disconnected(&mut self) -> Result<(), Misuse> {
-        if !self.transport.touched || self.transport.ended {
+        let asked = self.transport.started || self.transport.disconnect_polled;
+        if !asked || self.transport.ended {
             return Err(self.wrong_phase("Disconnected"));
         }
         self.transport.ended = true;

@@ -87,7 +87,10 @@ impl Connection {
     }
 
     /// The acceptor's first message (3.1.5.6).
-    pub(super) fn on_request(&mut self, head: &Head) {
+    pub(super) fn on_request(&mut self, head: &Head, len: u32) {
+        if let Err(violation) = check_long(len) {
+            return self.end(Cause::Violation(violation));
+        }
         let Ok(request) = NegotiateRequest::parse(head.as_bytes()) else {
             return self.end(Cause::Violation(short(NegotiateRequest::LEN, head, ACCEPTOR)));
         };
@@ -151,7 +154,10 @@ impl Connection {
     }
 
     /// The initiator's first message (3.1.5.7).
-    pub(super) fn on_response(&mut self, head: &Head) {
+    pub(super) fn on_response(&mut self, head: &Head, len: u32) {
+        if let Err(violation) = check_long(len) {
+            return self.end(Cause::Violation(violation));
+        }
         let Ok(response) = NegotiateResponse::parse(head.as_bytes()) else {
             return self.end(Cause::Violation(short(NegotiateResponse::LEN, head, INITIATOR)));
         };
@@ -226,6 +232,12 @@ fn check_request(request: &NegotiateRequest) -> Result<(), Violation> {
 
 const fn check_credits(requested: u16, section: &'static str) -> Result<(), Violation> {
     if requested == 0 { Err(Violation::CreditsRequestedZero { section }) } else { Ok(()) }
+}
+
+/// VA-5: a message may not be longer than the receive posted for it, whatever the device lets through.
+const fn check_long(got: u32) -> Result<(), Violation> {
+    let max = NEGOTIATE_RECEIVE_SIZE;
+    if got > max { Err(Violation::LongMessage { max, got }) } else { Ok(()) }
 }
 
 const fn check_sizes(receive: u32, fragmented: u32, section: &'static str) -> Result<(), Violation> {
