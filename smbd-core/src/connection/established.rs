@@ -199,6 +199,10 @@ impl Connection {
         if let Err(violation) = self.credits.on_message(header.credits_requested, header.credits_granted) {
             return self.reject(id, violation);
         }
+        if header.credits_granted > 0 {
+            // The wait for a credit is over, whoever polls when.
+            self.stall = None;
+        }
         if let Some(token) = invalidated
             && let Err(violation) = self.on_invalidated(token)
         {

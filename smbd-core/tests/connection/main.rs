@@ -1,8 +1,15 @@
 //! `Connection` from outside: every rule with the peer that keeps it and the peer that breaks it.
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test picks what it looks for")]
+
 #[path = "../pair/mod.rs"]
 mod pair;
 
+mod credits;
 mod examples;
 mod negotiate;
 mod peers;
+mod random;
+mod receive;
+mod send;
+mod timers;

@@ -178,14 +178,18 @@ fn a_negotiation_message_longer_than_its_receive_ends_the_connection() {
 #[test]
 fn a_version_range_that_includes_1_0_is_taken_and_any_other_refused() {
     for (min, max) in [(0x0100, 0x0100), (0, 0x0100), (0x0100, 0xFFFF), (0, 0xFFFF), (0x00FF, 0x0101)] {
-        accept(Params::example(), &NegotiateRequest { min_version: min, max_version: max, ..REQUEST }).unwrap();
+        accept(Params::example(), &NegotiateRequest { min_version: min, max_version: max, ..REQUEST })
+            .unwrap();
     }
     // NE-11: an empty range includes nothing.
-    for (min, max) in [(0x0101, 0xFFFF), (0, 0x00FF), (0, 0), (0x0101, 0x0100), (0x0100, 0x00FF), (0x0200, 0x0001)]
+    for (min, max) in
+        [(0x0101, 0xFFFF), (0, 0x00FF), (0, 0), (0x0101, 0x0100), (0x0100, 0x00FF), (0x0200, 0x0001)]
     {
         let message = NegotiateRequest { min_version: min, max_version: max, ..REQUEST };
-        let refused =
-            ConnectError::Refused { status: status::NOT_SUPPORTED, violation: Violation::Version { min, max } };
+        let refused = ConnectError::Refused {
+            status: status::NOT_SUPPORTED,
+            violation: Violation::Version { min, max },
+        };
         assert_eq!(accept(Params::example(), &message).err(), Some(refused));
     }
 }
@@ -359,11 +363,13 @@ fn the_preferred_send_size_has_a_floor_of_128_on_both_sides() {
 #[test]
 fn each_side_sends_no_more_than_it_and_its_peer_want() {
     for (peer, expected) in [(128, 128), (1023, 1023), (1024, 1024), (1025, 1024), (u32::MAX, 1024)] {
-        let side = accept(Params::example(), &NegotiateRequest { max_receive_size: peer, ..REQUEST }).unwrap();
+        let side =
+            accept(Params::example(), &NegotiateRequest { max_receive_size: peer, ..REQUEST }).unwrap();
         assert_eq!(side.connection.negotiated().unwrap().max_send_size, expected);
         let answer = NegotiateResponse::parse(side.sent[0].head.as_bytes()).unwrap();
         assert_eq!(answer.preferred_send_size, expected);
-        let side = initiate(Params::example(), &NegotiateResponse { max_receive_size: peer, ..RESPONSE }).unwrap();
+        let side =
+            initiate(Params::example(), &NegotiateResponse { max_receive_size: peer, ..RESPONSE }).unwrap();
         assert_eq!(side.connection.negotiated().unwrap().max_send_size, expected);
     }
 }
@@ -417,7 +423,10 @@ fn a_refusal_that_never_completes_is_ended_by_the_negotiation_timer() {
     assert_eq!(side.connection.phase(), PhaseName::Refusing);
     side.pass(Duration::from_millis(1));
     let violation = Violation::Version { min: 0x0100, max: 0 };
-    assert_eq!(connect_error(&side), Some(ConnectError::Refused { status: status::NOT_SUPPORTED, violation }));
+    assert_eq!(
+        connect_error(&side),
+        Some(ConnectError::Refused { status: status::NOT_SUPPORTED, violation })
+    );
     assert_eq!(side.connection.phase(), PhaseName::Drained);
 }
 
@@ -437,7 +446,8 @@ fn profiles_refuse_as_their_models_do() {
     let fussy = || Params { refuse_version_range: true, ..Params::windows() };
     accept(fussy(), &REQUEST).unwrap();
     for (min, max) in [(0, 0x0100), (0x0100, 0x0101)] {
-        let error = accept(fussy(), &NegotiateRequest { min_version: min, max_version: max, ..REQUEST }).err();
+        let error =
+            accept(fussy(), &NegotiateRequest { min_version: min, max_version: max, ..REQUEST }).err();
         let violation = Violation::Version { min, max };
         assert_eq!(error, Some(ConnectError::Refused { status: status::NOT_SUPPORTED, violation }));
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use smbd_core::wire::DataTransfer;
 use smbd_core::{Action, Event, Input, Instant, Limits, MsgId, Params, Role};
 
-pub use side::{Device, Message, Polled, Side, flushed};
+pub use side::{Polled, Side, descriptors, flushed};
 pub use wire::{DATA, REQUEST, RESPONSE, data, request, response};
 
 pub const LIMITS: Limits = Limits {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use smbd_core::error::WorkError;
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse};
 use smbd_core::{
-    Access, Action, BufferDescriptorV1, Config, Connection, Event, Fragment, Head, Input, Instant, Limits, MsgId,
-    OpId, Params, PhaseName, RdmaId, RdmaVerb, RecvId, RegId, Role, SendId, Token, WrId,
+    Access, Action, BufferDescriptorV1, Config, Connection, Event, Fragment, Head, Input, Instant, Limits,
+    MsgId, OpId, Params, PhaseName, RdmaId, RdmaVerb, RecvId, RegId, Role, SendId, Token, WrId,
 };
 
 use super::watch::Watch;
@@ -168,7 +168,7 @@ impl Side {
     pub fn receive_long(&mut self, bytes: &[u8], len: u32, invalidated: Option<Token>) {
         let (id, _) = self.posted.pop_front().expect("receiver not ready");
         let mut bytes = bytes.to_vec();
-        bytes.resize(bytes.len().max(usize::try_from(len).unwrap().min(Head::MAX)), 0);
+        bytes.resize(usize::try_from(len).unwrap().min(bytes.len().max(Head::MAX)), 0);
         self.watch.on_received(&bytes);
         self.handle(Input::Received { id, head: Head::of(&bytes), len, invalidated });
     }
@@ -235,13 +235,8 @@ impl Side {
             Action::PostRecv { id, len } => self.posted.push_back((*id, *len)),
             Action::PostSend { id, head, body, invalidate, signal, solicit } => {
                 let len = head.len() + body.map_or(0, |body| body.len);
-                let message = Message {
-                    head: *head,
-                    len,
-                    invalidate: *invalidate,
-                    signal: *signal,
-                    solicit: *solicit,
-                };
+                let message =
+                    Message { head: *head, len, invalidate: *invalidate, signal: *signal, solicit: *solicit };
                 self.watch.on_sent(head.as_bytes(), len, self.posted.len());
                 self.sends.push_back(*id);
                 self.wire.push_back(message);

@@ -77,7 +77,10 @@ impl Watch {
         assert!(self.credits() > 0, "law 4: sent without a credit");
         self.used += 1;
         if self.credits() == 0 {
-            assert!(header.credits_granted > 0, "law 4: the last credit was spent on a message that grants nothing");
+            assert!(
+                header.credits_granted > 0,
+                "law 4: the last credit was spent on a message that grants nothing"
+            );
         }
         self.given += i64::from(header.credits_granted);
         self.check_grants(posted);
@@ -103,7 +106,11 @@ impl Watch {
         assert_eq!((header.data_offset, len, bytes.len()), (24, 24 + header.data_length, 24));
         assert_eq!(bytes[20..24], [0; 4], "Padding");
         if self.open > 0 {
-            assert_eq!(header.data_length + header.remaining_data_length, self.open, "another message in between");
+            assert_eq!(
+                header.data_length + header.remaining_data_length,
+                self.open,
+                "another message in between"
+            );
         }
         self.open = header.remaining_data_length;
     }
