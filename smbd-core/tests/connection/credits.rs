@@ -1,8 +1,8 @@
 //! 3.1.5.9 with CR-1 to CR-16: what is posted, what is granted, what is sent.
 
-use smbd_core::error::{CloseReason, Violation};
+use smbd_core::error::{CloseReason, Violation, WorkError};
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse};
-use smbd_core::{Action, Event, Params, PhaseName};
+use smbd_core::{Action, Event, Input, Params, PhaseName};
 
 use crate::pair::{ACCEPTOR, DATA, INITIATOR, Pair, Polled, REQUEST, RESPONSE, Side, data, shape};
 
@@ -322,9 +322,10 @@ fn a_failed_send_ends_the_connection_so_that_no_credit_is_ever_put_back() {
     side.send(8);
     side.drain();
     let id = side.sends.pop_front().unwrap();
-    side.connection.handle(side.now, crate::pair::flushed(id.into())).unwrap();
+    let error = WorkError::RetryExceeded;
+    side.handle(Input::Failed { id: id.into(), error });
     side.drain();
-    assert_eq!(side.end(), format!("Closed(Transport {{ id: {id:?}, error: Flushed }})"));
+    assert_eq!(side.end(), format!("Closed(Transport {{ id: {id:?}, error: RetryExceeded }})"));
 }
 
 #[test]

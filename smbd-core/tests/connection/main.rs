@@ -5,11 +5,14 @@
 #[path = "../pair/mod.rs"]
 mod pair;
 
+mod closing_cause;
 mod credits;
 mod examples;
 mod negotiate;
 mod peers;
 mod random;
+mod rdma;
 mod receive;
+mod registration;
 mod send;
 mod timers;

@@ -1,82 +1,20 @@
 //! Registered buffers: from the command to the end of all remote access (3.1.4.3, 3.1.4.4, MR-5).
 
+mod state;
+
 use alloc::boxed::Box;
 use alloc::vec;
 use core::hash::{Hash, Hasher};
 use core::num::NonZeroU32;
-use core::ops::Range;
 
 use super::fingerprint::hash_unordered;
 use crate::error::{Misuse, RegistrationError, WorkError};
 use crate::id::Slot;
 use crate::table::{Ring, Slots};
 use crate::{Access, BufferDescriptorV1, Config, RegId, Token};
+use state::{Registration, State, Work};
 
-/// A registered piece of memory: what the peer may address until the token is invalidated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Segment {
-    offset: u64,
-    token: Token,
-    /// `None` once the peer has invalidated the token.
-    live_length: Option<NonZeroU32>,
-}
-
-impl Segment {
-    const UNUSED: Self = Self { offset: 0, token: Token(0), live_length: None };
-
-    /// As a connection has it after `Registered`, or, not live, after the peer's invalidation.
-    #[cfg(feature = "kit")]
-    pub(crate) fn of(descriptor: BufferDescriptorV1, live: bool) -> Self {
-        let BufferDescriptorV1 { offset, token, length } = descriptor;
-        Self { offset, token, live_length: NonZeroU32::new(length).filter(|_| live) }
-    }
-
-    /// The Steering Tag.
-    #[must_use]
-    pub const fn token(&self) -> Token {
-        self.token
-    }
-
-    /// What to tell the peer (2.2.3.1); `None` once it has invalidated the token.
-    #[must_use]
-    pub fn descriptor(&self) -> Option<BufferDescriptorV1> {
-        let length = self.live_length?.get();
-        Some(BufferDescriptorV1 { offset: self.offset, token: self.token, length })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum State {
-    /// `register` was called, nothing has left the core.
-    Requested,
-    Registering,
-    /// In force. `bound: false`: work requests of it are still on the send queue.
-    Active {
-        bound: bool,
-    },
-    /// `deregister` was called, nothing has left the core; nothing does before the binds are complete.
-    Unwanted {
-        bound: bool,
-    },
-    Deregistering,
-    /// The end waits to be told: of a failed registration or of a deregistration.
-    Ended(Result<(), WorkError>),
-    /// The connection is over and the upper layer knows; the device still works on it.
-    Abandoned,
-}
-
-#[derive(Clone, Debug)]
-struct Registration {
-    state: State,
-    access: Access,
-    /// Its segments: from `start` on, `reserved` of them until registered, then as many as there are.
-    start: u16,
-    count: u16,
-    /// Places on the send queue it has now.
-    requests: u32,
-    /// Why the last deregistration failed, until told.
-    failure: Option<WorkError>,
-}
+pub use state::Segment;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Registrations {
@@ -205,14 +143,10 @@ impl Registrations {
         }
     }
 
-    fn awaits(&self, id: RegId, wanted: impl FnOnce(State) -> bool) -> bool {
-        self.slots.get(id.0).is_some_and(|registration| wanted(registration.state))
-    }
-
     /// Checks what a backend reports as registered.
     pub(crate) fn check_registered(&self, id: RegId, segments: &[BufferDescriptorV1]) -> Result<(), Misuse> {
-        let registering = self.awaits(id, |state| matches!(state, State::Registering | State::Abandoned));
-        let Some(registration) = self.slots.get(id.0).filter(|_| registering) else {
+        let Some(registration) = self.slots.get(id.0).filter(|r| r.state.work() == Some(Work::Registering))
+        else {
             return Err(Misuse::UnknownWork(id.into()));
         };
         if segments.is_empty() || segments.len() > usize::from(registration.count) {
@@ -242,7 +176,8 @@ impl Registrations {
         if settled {
             self.requests = self.requests.saturating_sub(core::mem::take(&mut registration.requests));
         }
-        if registration.state == State::Abandoned {
+        if let State::Abandoned(work) = &mut registration.state {
+            *work = Work::Binding;
             if settled {
                 self.free(id.0);
             }
@@ -264,7 +199,7 @@ impl Registrations {
         let registration = self
             .slots
             .get_mut(id.0)
-            .filter(|r| r.binds_are_out() || r.state == State::Abandoned)
+            .filter(|r| r.state.work() == Some(Work::Binding))
             .ok_or(Misuse::UnknownWork(id.into()))?;
         self.requests = self.requests.saturating_sub(core::mem::take(&mut registration.requests));
         match &mut registration.state {
@@ -273,7 +208,7 @@ impl Registrations {
             | State::Registering
             | State::Deregistering
             | State::Ended(_)
-            | State::Abandoned => self.free(id.0),
+            | State::Abandoned(_) => self.free(id.0),
         }
         Ok(())
     }
@@ -282,10 +217,10 @@ impl Registrations {
         let registration = self
             .slots
             .get_mut(id.0)
-            .filter(|r| matches!(r.state, State::Deregistering | State::Abandoned))
+            .filter(|r| r.state.work() == Some(Work::Deregistering))
             .ok_or(Misuse::UnknownWork(id.into()))?;
         self.requests = self.requests.saturating_sub(core::mem::take(&mut registration.requests));
-        if registration.state == State::Abandoned {
+        if let State::Abandoned(_) = registration.state {
             self.free(id.0);
             return Ok(Completion::Nothing);
         }
@@ -307,11 +242,16 @@ impl Registrations {
                 registration.failure = Some(error);
                 Completion::Deregistered(id.slot())
             }
-            State::Active { bound: false } | State::Unwanted { bound: false } => {
+            State::Active { bound: false } => {
                 registration.state = State::Active { bound: true };
                 Completion::Fatal
             }
-            State::Abandoned => Completion::Nothing,
+            // The command that made it unwanted still has to be answered.
+            State::Unwanted { bound: false } => {
+                registration.state = State::Unwanted { bound: true };
+                Completion::Fatal
+            }
+            State::Abandoned(_) => Completion::Nothing,
             State::Requested
             | State::Active { bound: true }
             | State::Unwanted { bound: true }
@@ -371,17 +311,16 @@ impl Registrations {
         };
         let (slot, registration) = self.slots.iter_mut().find(|(_, r)| pending(r.state))?;
         let registering = matches!(registration.state, State::Requested | State::Registering);
-        if registration.is_with_device() {
-            registration.state = State::Abandoned;
-        } else {
-            self.free(slot);
+        match registration.state.work() {
+            Some(work) => registration.state = State::Abandoned(work),
+            None => self.free(slot),
         }
         Some((RegId(slot), registering))
     }
 
     /// Registrations the device is working on.
     pub(crate) fn in_flight(&self) -> u16 {
-        let working = self.slots.iter().filter(|(_, registration)| registration.is_with_device());
+        let working = self.slots.iter().filter(|(_, registration)| registration.state.work().is_some());
         u16::try_from(working.count()).unwrap_or(u16::MAX)
     }
 
@@ -420,27 +359,5 @@ impl Registrations {
             slot.and_then(|slot| Some(view(slot, self.slots.get(slot)?))).hash(into);
         }
         hash_unordered(self.slots.iter().map(|(slot, r)| view(slot, r)), into);
-    }
-}
-
-impl Registration {
-    /// Whether the peer may use its segments.
-    const fn is_in_force(&self) -> bool {
-        matches!(self.state, State::Active { .. } | State::Unwanted { .. } | State::Deregistering)
-    }
-
-    /// Whether its binds are on the send queue although it is in force.
-    const fn binds_are_out(&self) -> bool {
-        matches!(self.state, State::Active { bound: false } | State::Unwanted { bound: false })
-    }
-
-    /// Whether a completion is to come for it.
-    const fn is_with_device(&self) -> bool {
-        self.binds_are_out()
-            || matches!(self.state, State::Registering | State::Deregistering | State::Abandoned)
-    }
-
-    fn range(&self) -> Range<usize> {
-        usize::from(self.start)..usize::from(self.start).saturating_add(usize::from(self.count))
     }
 }
