@@ -173,15 +173,16 @@ impl<F: Fixture> Bench<F> {
         Ok((id, segments))
     }
 
-    /// Deregisters and waits for it; `live` says which tokens the peer has not invalidated.
+    /// Deregisters and waits for it; `dead` was invalidated by the peer.
     pub(super) fn deregister(
         &mut self,
         end: End,
         id: RegId,
         segments: &[BufferDescriptorV1],
-        live: bool,
+        dead: Option<Token>,
     ) -> Result<(), Finding> {
-        let segments: Vec<_> = segments.iter().map(|descriptor| Segment::of(*descriptor, live)).collect();
+        let segment = |known: &BufferDescriptorV1| Segment::of(*known, Some(known.token) != dead);
+        let segments: Vec<_> = segments.iter().map(segment).collect();
         self.execute(end, Step::Deregister { id, segments: &segments });
         self.ring(end);
         self.wait(end, "Deregistered", |seen| *seen == Seen::Deregistered(id))

@@ -1,5 +1,6 @@
 use alloc::format;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use super::Line;
 use crate::backend::kit::bench::{Bench, Message, broken, ensure, needs};
@@ -74,6 +75,8 @@ struct Far<F: Fixture> {
     bench: Bench<F>,
     buffer: F::Buffer,
     id: RegId,
+    segments: Vec<BufferDescriptorV1>,
+    /// The first of them.
     segment: BufferDescriptorV1,
     near: F::Buffer,
 }
@@ -86,7 +89,7 @@ impl<F: Fixture> Far<F> {
         let (id, segments) = bench.register(End::ACCEPTOR, &buffer, access)?;
         let near = bench.allocate(End::INITIATOR, &[2; LEN])?;
         let Some(segment) = segments.first().copied() else { return broken("no segment") };
-        Ok(Self { bench, buffer, id, segment, near })
+        Ok(Self { bench, buffer, id, segments, segment, near })
     }
 
     /// An access that must fail: the connection ends, and nothing has changed on either side.
@@ -152,8 +155,8 @@ fn rights<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 fn dead_token<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     for verb in [RdmaVerb::Read, RdmaVerb::Write] {
         let mut far = Far::new(lab, Access::ReadWrite)?;
-        let (id, segment) = (far.id, far.segment);
-        far.bench.deregister(End::ACCEPTOR, id, &[segment], true)?;
+        let segment = far.segment;
+        far.bench.deregister(End::ACCEPTOR, far.id, &far.segments, None)?;
         far.refused(verb, segment, &format!("{verb:?} after Deregistered"))?;
     }
     Ok(())
@@ -170,7 +173,7 @@ fn foreign_token<L: Lab>(lab: &mut L) -> Result<(), Finding> {
         let (id, segments) = bench.register(End::SECOND_ACCEPTOR, &buffer, Access::ReadWrite)?;
         let Some(segment) = segments.first().copied() else { return broken("no segment") };
         let near = bench.allocate(End::INITIATOR, &[2; LEN])?;
-        let far = Far { bench, buffer, id, segment, near };
+        let far = Far { bench, buffer, id, segments, segment, near };
         far.refused(verb, segment, &format!("{verb:?} on another connection"))?;
     }
     Ok(())
@@ -198,7 +201,7 @@ fn invalidation<L: Lab>(lab: &mut L, access_after: bool) -> Result<(), Finding> 
     if !far.bench.limits(End::INITIATOR)?.send_with_invalidate {
         return Err(Finding::NotApplicable("sends cannot invalidate, and the limits say so"));
     }
-    let (id, segment) = (far.id, far.segment);
+    let segment = far.segment;
     let message = Message { invalidate: Some(segment.token), ..Message::head(b"invalidate") };
     far.bench.send(End::INITIATOR, message);
     far.bench.ring(End::INITIATOR);
@@ -214,7 +217,7 @@ fn invalidation<L: Lab>(lab: &mut L, access_after: bool) -> Result<(), Finding> 
     if access_after {
         return far.refused(RdmaVerb::Write, segment, "a write after the invalidation");
     }
-    far.bench.deregister(End::ACCEPTOR, id, &[segment], false)?;
+    far.bench.deregister(End::ACCEPTOR, far.id, &far.segments, token)?;
     far.bench.quiet();
     let ended = far.bench.count(End::ACCEPTOR, Seen::is_end);
     ensure(ended == 0, || format!("deregistering ended the connection: {:?}", far.bench.seen(End::ACCEPTOR)))
