@@ -77,6 +77,8 @@ pub enum DriveError {
 
 /// Rounds after which [`drive`] returns although there is more to do.
 const ROUNDS_MAX: u32 = 64;
+/// Inputs of one round.
+const INPUTS_MAX: usize = 64;
 
 /// Carries inputs of `backend` to `connection` and its actions back, until neither has anything left, or for a bounded
 /// time if there is always something: other connections of the thread want their turn. Returns when to come back at the
@@ -93,11 +95,7 @@ pub fn drive<B: Backend, C: Machine, U: Upper<B, C>>(
         let deadline = drain(connection, backend, upper)?;
         backend.ring();
         let now = backend.now();
-        let mut quiet = true;
-        while let Some(input) = backend.next_input() {
-            connection.handle(now, input)?;
-            quiet = false;
-        }
+        let quiet = take_inputs(connection, backend, now)? == 0;
         // Also when there was something: a busy connection has timers, too.
         if deadline.is_some_and(|at| at <= now) {
             connection.handle(now, Input::Timeout)?;
@@ -106,6 +104,19 @@ pub fn drive<B: Backend, C: Machine, U: Upper<B, C>>(
         }
     }
     Ok(Some(backend.now()))
+}
+
+/// Hands over what the backend has to say, up to a limit; returns how many inputs it was.
+fn take_inputs<B: Backend, C: Machine>(
+    connection: &mut C,
+    backend: &mut B,
+    now: Instant,
+) -> Result<usize, Misuse> {
+    for taken in 0..INPUTS_MAX {
+        let Some(input) = backend.next_input() else { return Ok(taken) };
+        connection.handle(now, input)?;
+    }
+    Ok(INPUTS_MAX)
 }
 
 /// Executes what the connection has to say now; returns the deadline it ends with.

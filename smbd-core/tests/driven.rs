@@ -1,0 +1,300 @@
+//! Two endpoints driven over the reference backend: the loop that examples and programs use.
+#![cfg(all(feature = "kit", feature = "endpoint"))]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::backend::kit::reference::{Reference, ReferenceBuffer, ReferenceEnd, ReferenceFixture};
+use smbd_core::backend::kit::{End, Fixture, Lab, Situation};
+use smbd_core::backend::{
+    Backend, DriveError, HostMemory, LocalMemory, NoMemory, Payload, ReceiveMemory, Step, Upper, drive,
+};
+use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::error::{CloseReason, ConnectError, ConnectReason};
+use smbd_core::{
+    Access, Body, BufferDescriptorV1, Close, Config, Connection, Endpoint, Event, Input, Instant, OpId,
+    Params, RdmaVerb, RecvId, RegId, Role,
+};
+
+const ENDS: [End; 2] = [End::INITIATOR, End::ACCEPTOR];
+
+/// Remembers what it hears, and answers each message with its bytes turned round.
+#[derive(Default)]
+struct Echo {
+    answers: bool,
+    log: Vec<String>,
+    messages: Vec<Vec<u8>>,
+    operations: BTreeMap<OpId, ReferenceBuffer>,
+    registrations: BTreeMap<RegId, ReferenceBuffer>,
+    segments: Vec<BufferDescriptorV1>,
+}
+
+impl LocalMemory<ReferenceBuffer> for Echo {
+    fn operation(&self, op: OpId) -> Option<&ReferenceBuffer> {
+        self.operations.get(&op)
+    }
+
+    fn registration(&self, id: RegId) -> Option<&ReferenceBuffer> {
+        self.registrations.get(&id)
+    }
+}
+
+impl<'a> Upper<ReferenceEnd<'a>, Endpoint> for Echo {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut ReferenceEnd<'a>, event: EndpointEvent) {
+        self.log.push(match event {
+            EndpointEvent::Message(message) => {
+                let bytes = message.bytes(backend).unwrap().to_vec();
+                let how = if matches!(message, Message::Lent(_)) { "lent" } else { "owned" };
+                if let Message::Lent(fragment) = message {
+                    endpoint.release(fragment).unwrap();
+                }
+                let told = format!("{} bytes, {how}", bytes.len());
+                if self.answers {
+                    let answer: Bytes = bytes.iter().rev().copied().collect();
+                    endpoint.send(backend.now(), answer, None).unwrap();
+                }
+                self.messages.push(bytes);
+                told
+            }
+            EndpointEvent::Established(_) => "established".into(),
+            EndpointEvent::Sent { payload, result, .. } => {
+                format!("sent {} bytes: {result:?}", payload.len())
+            }
+            EndpointEvent::RdmaDone { result, .. } => format!("RDMA: {result:?}"),
+            EndpointEvent::Registered { id, result } => {
+                self.segments = endpoint.connection().live_segments(id).collect();
+                format!("registered: {result:?}")
+            }
+            EndpointEvent::Closed(reason) => format!("closed: {reason}"),
+            EndpointEvent::ConnectFailed(error) => format!("connect failed: {error}"),
+            EndpointEvent::Drained => "drained".into(),
+            other @ (EndpointEvent::Invalidated { .. }
+            | EndpointEvent::Deregistered { .. }
+            | EndpointEvent::Probed(_)
+            | EndpointEvent::Writable) => format!("{other:?}"),
+        });
+    }
+}
+
+struct Pair {
+    fixture: ReferenceFixture,
+    endpoints: [Endpoint; 2],
+    uppers: [Echo; 2],
+    deadlines: [Option<Instant>; 2],
+}
+
+impl Pair {
+    fn new(situation: Situation) -> Self {
+        let config = Config::try_from(Params::example()).unwrap();
+        let fixture = Reference::default().fixture(situation, &config).unwrap();
+        let endpoints =
+            [Role::Initiator, Role::Acceptor].map(|role| Endpoint::new(role, &config, Instant::ORIGIN));
+        let uppers = [Echo::default(), Echo { answers: true, ..Echo::default() }];
+        Self { fixture, endpoints, uppers, deadlines: [None; 2] }
+    }
+
+    fn turn(&mut self, index: usize) {
+        let mut backend = self.fixture.end(ENDS[index]);
+        let (endpoint, upper) = (&mut self.endpoints[index], &mut self.uppers[index]);
+        self.deadlines[index] = drive(endpoint, &mut backend, upper).unwrap();
+    }
+
+    fn run(&mut self, turns: u32) {
+        for _ in 0..turns {
+            (0..2).for_each(|index| self.turn(index));
+            self.fixture.pass(Duration::from_millis(1));
+        }
+    }
+
+    fn now(&mut self) -> Instant {
+        self.fixture.end(End::INITIATOR).now()
+    }
+}
+
+fn pattern(len: usize) -> Bytes {
+    (0..len).map(|n| u8::try_from(n % 251).unwrap()).collect()
+}
+
+#[test]
+fn messages_go_there_and_back_and_the_end_is_orderly() {
+    let mut pair = Pair::new(Situation::Connects);
+    pair.run(20);
+    for len in [1, 1000, 50_000] {
+        let now = pair.now();
+        pair.endpoints[0].send(now, pattern(len), None).unwrap();
+        pair.run(400);
+    }
+    let now = pair.now();
+    pair.endpoints[0].close(now, Close::Flush { until: now.saturating_add(Duration::from_secs(1)) });
+    pair.run(20);
+    for (len, echo) in [1, 1000, 50_000].into_iter().zip(&pair.uppers[0].messages) {
+        assert!(echo.iter().rev().eq(&pattern(len)), "{len} bytes");
+    }
+    let logs = pair.uppers.map(|upper| upper.log.join("\n"));
+    insta::assert_snapshot!(logs.join("\n--\n"), @r"
+    established
+    sent 1 bytes: Ok(())
+    1 bytes, lent
+    sent 1000 bytes: Ok(())
+    1000 bytes, lent
+    sent 50000 bytes: Ok(())
+    50000 bytes, owned
+    closed: closed by this side
+    drained
+    --
+    established
+    1 bytes, lent
+    sent 1 bytes: Ok(())
+    1000 bytes, lent
+    sent 1000 bytes: Ok(())
+    50000 bytes, owned
+    sent 50000 bytes: Ok(())
+    closed: connection lost (3.1.7.1)
+    drained
+    ");
+}
+
+#[test]
+fn rdma_moves_bytes_between_the_buffers_the_upper_layers_named() {
+    let mut pair = Pair::new(Situation::Connects);
+    pair.run(20);
+    let bytes = pattern(5000);
+    let far = pair.fixture.end(End::ACCEPTOR).allocate(5000).unwrap();
+    let id = pair.endpoints[1].register(Access::ReadWrite, 1).unwrap();
+    pair.uppers[1].registrations.insert(id, far.clone());
+    pair.run(20);
+    let remote: Arc<[BufferDescriptorV1]> = pair.uppers[1].segments.clone().into();
+    let mut near = Vec::new();
+    for verb in [RdmaVerb::Write, RdmaVerb::Read] {
+        let mut backend = pair.fixture.end(End::INITIATOR);
+        let buffer = backend.allocate(5000).unwrap();
+        if verb == RdmaVerb::Write {
+            backend.fill(&buffer, 0, &bytes).unwrap();
+        }
+        let now = pair.now();
+        let op = pair.endpoints[0].rdma(now, verb, 5000, remote.clone(), 0).unwrap();
+        pair.uppers[0].operations.insert(op, buffer.clone());
+        near.push(buffer);
+        pair.run(20);
+    }
+    for buffer in [&far, &near[1]] {
+        let mut now = vec![0; 5000];
+        pair.fixture.end(End::INITIATOR).read(buffer, 0, &mut now).unwrap();
+        assert_eq!(now, bytes);
+    }
+    assert_eq!(pair.uppers[0].log, ["established", "RDMA: Ok(())", "RDMA: Ok(())"]);
+}
+
+#[test]
+fn a_silent_peer_is_given_up_at_the_deadline_the_loop_returned() {
+    let mut pair = Pair::new(Situation::Connects);
+    pair.run(20);
+    // From now on the acceptor is not driven: it answers no keepalive.
+    for _ in 0..4 {
+        pair.turn(0);
+        let (now, at) = (pair.now(), pair.deadlines[0]);
+        let Some(at) = at else { break };
+        pair.fixture.pass(at.saturating_since(now));
+    }
+    pair.turn(0);
+    assert_eq!(pair.uppers[0].log[1], format!("closed: {}", CloseReason::KeepaliveTimeout));
+    pair.run(5);
+    assert_eq!(pair.uppers[0].log.last().unwrap(), "drained");
+}
+
+#[test]
+fn a_refused_connection_drains() {
+    let mut pair = Pair::new(Situation::Refused);
+    pair.run(5);
+    let failed = ConnectError::Connect(ConnectReason::Refused);
+    assert_eq!(pair.uppers[0].log, [format!("connect failed: {failed}"), "drained".into()]);
+}
+
+/// Commands what it has no memory for.
+struct Careless(Vec<Event>);
+
+impl LocalMemory<ReferenceBuffer> for Careless {
+    fn body(&self, body: Body) -> Option<Payload<'_, ReferenceBuffer>> {
+        // One byte too few.
+        static BYTES: [u8; 9] = [0; 9];
+        assert_eq!(body.len, 10);
+        Some(Payload::Copy(&BYTES))
+    }
+}
+
+impl<'a> Upper<ReferenceEnd<'a>> for Careless {
+    fn event(&mut self, connection: &mut Connection, _: &mut ReferenceEnd<'a>, event: Event) {
+        if matches!(event, Event::Established(_)) && connection.role() == Role::Initiator {
+            connection.send(Instant::ORIGIN, 10, None).unwrap();
+        }
+        if let Event::Data(fragment) = event {
+            connection.release(fragment).unwrap();
+        } else {
+            self.0.push(event);
+        }
+    }
+}
+
+#[test]
+fn an_upper_layer_without_the_bytes_it_promised_stops_the_loop() {
+    let config = Config::try_from(Params::example()).unwrap();
+    let mut fixture = Reference::default().fixture(Situation::Connects, &config).unwrap();
+    let mut connections =
+        [Role::Initiator, Role::Acceptor].map(|role| Connection::new(role, &config, Instant::ORIGIN));
+    let mut upper = Careless(Vec::new());
+    for _ in 0..20 {
+        for (end, connection) in ENDS.iter().zip(&mut connections) {
+            if let Err(error) = drive(connection, &mut fixture.end(*end), &mut upper) {
+                assert!(matches!(error, DriveError::Upper(NoMemory(_))), "{error}");
+                return;
+            }
+        }
+        fixture.pass(Duration::from_millis(1));
+    }
+    panic!("the loop did not notice: {:?}", upper.0);
+}
+
+/// Always has something to say.
+struct Chatty;
+
+impl ReceiveMemory for Chatty {
+    fn received(&self, _: RecvId) -> &[u8] {
+        &[]
+    }
+}
+
+impl Backend for Chatty {
+    type Buffer = ();
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(7)
+    }
+
+    fn execute(&mut self, _: Step<'_, ()>) {}
+
+    fn ring(&mut self) {}
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        Some(Input::Timeout)
+    }
+}
+
+struct Deaf;
+
+impl LocalMemory<()> for Deaf {}
+
+impl Upper<Chatty> for Deaf {
+    fn event(&mut self, _: &mut Connection, _: &mut Chatty, event: Event) {
+        panic!("{event:?}");
+    }
+}
+
+#[test]
+fn a_backend_that_never_falls_silent_lets_others_have_their_turn() {
+    let config = Config::try_from(Params::example()).unwrap();
+    let mut connection = Connection::new(Role::Initiator, &config, Instant::ORIGIN);
+    let again = drive(&mut connection, &mut Chatty, &mut Deaf).unwrap();
+    assert_eq!(again, Some(Instant::from_nanos(7)));
+}
