@@ -1,0 +1,113 @@
+//! Messages on a byte stream: each with its length before it, in four bytes.
+
+use std::collections::VecDeque;
+use std::io;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use smbd_core::{Head, SendId};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+const LENGTH: usize = size_of::<u32>();
+
+/// The receiving direction.
+#[derive(Debug)]
+pub(super) struct Incoming<R> {
+    stream: R,
+    bytes: BytesMut,
+    longest: usize,
+}
+
+impl<R: AsyncRead + Unpin> Incoming<R> {
+    /// Messages of more than `longest` bytes are refused.
+    pub(super) fn new(stream: R, longest: usize) -> Self {
+        Self { stream, bytes: BytesMut::new(), longest }
+    }
+
+    /// Takes in what is there, at least one byte. Dropping the future loses nothing.
+    pub(super) async fn fill(&mut self) -> io::Result<()> {
+        self.bytes.reserve(LENGTH + self.longest);
+        match self.stream.read_buf(&mut self.bytes).await? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next message that has arrived in full.
+    pub(super) fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let Some((length, rest)) = self.bytes.split_first_chunk::<LENGTH>() else { return Ok(None) };
+        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(io::Error::other)?;
+        if length > self.longest {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        if rest.len() < length {
+            return Ok(None);
+        }
+        self.bytes.advance(LENGTH);
+        // No copy: the message keeps its part of the buffer alive.
+        Ok(Some(self.bytes.split_to(length).freeze()))
+    }
+
+    /// Reads to the end and forgets it: a socket closed with something unread resets the peer's.
+    pub(super) async fn discard(&mut self) {
+        loop {
+            self.bytes.clear();
+            if self.fill().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The sending direction.
+#[derive(Debug)]
+pub(super) struct Outgoing<W> {
+    stream: W,
+    bytes: BytesMut,
+    /// Sends that are not written in full, with the position behind them.
+    sends: VecDeque<(SendId, u64)>,
+    /// Positions, counted from the beginning of the stream.
+    queued: u64,
+    written: u64,
+}
+
+impl<W: AsyncWrite + Unpin> Outgoing<W> {
+    pub(super) fn new(stream: W) -> Self {
+        Self { stream, bytes: BytesMut::new(), sends: VecDeque::new(), queued: 0, written: 0 }
+    }
+
+    /// Queues a message. The connection has no more sends in flight than it has slots, so this is bounded.
+    pub(super) fn push(&mut self, id: SendId, head: &Head, body: &[u8]) {
+        let before = self.bytes.len();
+        let length = head.as_bytes().len() + body.len();
+        self.bytes.put_u32_le(u32::try_from(length).unwrap_or(u32::MAX));
+        self.bytes.put_slice(head.as_bytes());
+        self.bytes.put_slice(body);
+        self.queued += (self.bytes.len() - before) as u64;
+        self.sends.push_back((id, self.queued));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Writes some of it. Dropping the future writes nothing.
+    pub(super) async fn write(&mut self) -> io::Result<()> {
+        self.written += self.stream.write_buf(&mut self.bytes).await? as u64;
+        Ok(())
+    }
+
+    /// The next send that is written in full.
+    pub(super) fn next_sent(&mut self) -> Option<SendId> {
+        let (id, _) = self.sends.front().copied().filter(|(_, end)| *end <= self.written)?;
+        self.sends.pop_front();
+        Some(id)
+    }
+
+    /// Ends the stream; what was not written is dropped, and its sends are returned.
+    pub(super) async fn end(&mut self) -> VecDeque<(SendId, u64)> {
+        self.bytes.clear();
+        // An error says that it has ended already.
+        let _ = self.stream.shutdown().await;
+        std::mem::take(&mut self.sends)
+    }
+}
