@@ -42,7 +42,8 @@
 //! **Causes first.** Before `Disconnected` every completion that the device holds at that moment is reported: a
 //! refusal, or the failure that broke the connection, would else be lost behind the end. A receive that completed before
 //! a deregistration is reported before its `Deregistered`: the message may have invalidated the token. Flushes may come
-//! in any order with the failure that caused them; the connection tells them apart.
+//! in any order with the failure that caused them; the connection tells them apart. [`LinkReports`] keeps these rules about
+//! the end and the answers.
 //!
 //! # Whose memory it is
 //!
@@ -72,6 +73,7 @@
 mod drive;
 #[cfg(feature = "kit")]
 pub mod kit;
+mod link;
 mod posted;
 mod step;
 
@@ -80,6 +82,7 @@ use core::fmt;
 use thiserror::Error;
 
 pub use drive::{DriveError, Machine, Upper, drive};
+pub use link::LinkReports;
 pub use posted::{PostedQueue, PostedQueues, Push, Queue, Request};
 pub use step::{Local, LocalMemory, NoMemory, Payload, Step};
 

@@ -9,6 +9,9 @@
 //! The copy goes to one buffer that is used again. It grows with what has arrived, never with what was only announced,
 //! to MaxFragmentedRecvSize at most; growing copies what is there, so the first long messages of a connection are
 //! copied more than once ([`EndpointStats::bytes_moved`]).
+//!
+//! Messages are handed up as they come. An upper layer that cannot keep up bounds what it holds with its own protocol
+//! (SMB2 has its credits) or keeps lent messages; not polling would also stop the answers to keepalives.
 
 mod commands;
 mod event;

@@ -149,7 +149,7 @@ impl SimEnd<'_> {
                 end.lengths.insert(done.id.slot(), usize::try_from(arrived.len).unwrap());
                 if std::mem::take(&mut end.late) {
                     let limits = end.nic.config.limits(end.nic.config.read_depth);
-                    end.out.push_back(Out::Input(Input::Connected { limits }));
+                    end.news.connected(limits);
                 }
                 Input::Received {
                     id: done.id,
@@ -263,6 +263,13 @@ impl Backend for SimEnd<'_> {
     fn ring(&mut self) {}
 
     fn next_input(&mut self) -> Option<Input<'_>> {
+        // Receives first: what a message brought comes before what follows from it.
+        if let Some(done) = self.state().nic.poll_recv() {
+            return Some(self.received_input(done));
+        }
+        if let Some(connected) = self.state().news.poll_connected() {
+            return Some(connected);
+        }
         if let Some(out) = self.state().out.pop_front() {
             return Some(match out {
                 Out::Input(input) => input,
@@ -273,15 +280,12 @@ impl Backend for SimEnd<'_> {
                 }
             });
         }
-        if let Some(done) = self.state().nic.poll_recv() {
-            return Some(self.received_input(done));
-        }
         while let Some(done) = self.state().nic.poll_send() {
             if let Some(input) = self.sent_input(done) {
                 return Some(input);
             }
         }
-        None
+        self.state().news.poll_end()
     }
 }
 

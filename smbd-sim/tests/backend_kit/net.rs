@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
+use smbd_core::backend::LinkReports;
 use smbd_core::backend::kit::Situation;
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{BufferDescriptorV1, Input, Instant, RegId, WrId};
@@ -25,13 +26,14 @@ pub enum Link {
     Idle,
     Waiting(Instant),
     Up,
-    /// Over, and reported.
+    /// Over, as far as this end is concerned.
     Down,
 }
 
 pub struct EndState {
     pub nic: Nic,
     pub link: Link,
+    pub news: LinkReports,
     pub out: VecDeque<Out>,
     /// Segments of the registration that was reported last.
     pub reported: Vec<BufferDescriptorV1>,
@@ -71,6 +73,7 @@ impl Net {
         let end = |index: usize| EndState {
             nic: Nic::new(config.clone(), domain(index)),
             link: Link::Idle,
+            news: LinkReports::default(),
             out: VecDeque::new(),
             reported: Vec::new(),
             refuse_after: None,
@@ -135,13 +138,13 @@ impl Net {
         };
         if let Some(reason) = reason {
             here.link = Link::Down;
-            here.out.push_back(Out::Input(Input::ConnectFailed { reason }));
+            here.news.connect_failed(reason);
         } else if situation != Situation::Silent && matches!(there.link, Link::Waiting(_) | Link::Up) {
             here.link = Link::Up;
             let limits = here.nic.config.limits(there.nic.config.read_depth);
             here.nic.establish(limits.read_depth);
             if !here.late {
-                here.out.push_back(Out::Input(Input::Connected { limits }));
+                here.news.connected(limits);
             }
         }
     }
@@ -173,12 +176,9 @@ impl Net {
 }
 
 impl EndState {
-    /// The connection is over: reported once.
     pub fn lose(&mut self) {
-        if self.link != Link::Down {
-            self.link = Link::Down;
-            self.out.push_back(Out::Input(Input::Disconnected));
-        }
+        self.link = Link::Down;
+        self.news.disconnected();
     }
 
     pub fn fail(&mut self, id: impl Into<WrId>, error: WorkError) {

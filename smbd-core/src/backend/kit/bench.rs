@@ -25,6 +25,8 @@ pub(super) struct Bench<F: Fixture> {
     pub(super) budget: Budget,
     patience: Duration,
     logs: [Log; 4],
+    /// An end that nobody looks at for a while.
+    unheeded: Option<End>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -68,7 +70,7 @@ impl<F: Fixture> Bench<F> {
         let fixture =
             fixture.map_err(|why| Finding::Broken(format!("no fixture for {situation:?}: {why}")))?;
         let logs = core::array::from_fn(|_| Log::default());
-        Ok(Self { fixture, budget: config.budget(), patience, logs })
+        Ok(Self { fixture, budget: config.budget(), patience, logs, unheeded: None })
     }
 
     /// A bench whose first connection is up, with one receive posted at each end.
@@ -104,6 +106,11 @@ impl<F: Fixture> Bench<F> {
 
     pub(super) fn refuse_after(&mut self, end: End, accepted: usize) {
         self.fixture.refuse_after(end, accepted);
+    }
+
+    /// Leaves what happens at `end` unseen until further notice.
+    pub(super) const fn ignore(&mut self, end: Option<End>) {
+        self.unheeded = end;
     }
 
     pub(super) fn execute(&mut self, end: End, step: Step<'_, F::Buffer>) {
@@ -181,11 +188,21 @@ impl<F: Fixture> Bench<F> {
         segments: &[BufferDescriptorV1],
         dead: Option<Token>,
     ) -> Result<(), Finding> {
+        self.begin_deregistering(end, id, segments, dead);
+        self.wait(end, "Deregistered", |seen| *seen == Seen::Deregistered(id))
+    }
+
+    pub(super) fn begin_deregistering(
+        &mut self,
+        end: End,
+        id: RegId,
+        segments: &[BufferDescriptorV1],
+        dead: Option<Token>,
+    ) {
         let segment = |known: &BufferDescriptorV1| Segment::of(*known, Some(known.token) != dead);
         let segments: Vec<_> = segments.iter().map(segment).collect();
         self.execute(end, Step::Deregister { id, segments: &segments });
         self.ring(end);
-        self.wait(end, "Deregistered", |seen| *seen == Seen::Deregistered(id))
     }
 
     pub(super) fn allocate(&mut self, end: End, bytes: &[u8]) -> Result<F::Buffer, Finding> {
@@ -231,6 +248,11 @@ impl<F: Fixture> Bench<F> {
         let connected = |seen: &Seen| if let Seen::Connected(limits) = seen { Some(*limits) } else { None };
         let limits = self.seen(end).iter().find_map(connected);
         limits.ok_or_else(|| Finding::Broken("no Connected".into()))
+    }
+
+    /// Place of the first such input in the order seen.
+    pub(super) fn place(&self, end: End, what: impl Fn(&Seen) -> bool) -> Option<usize> {
+        self.seen(end).iter().position(what)
     }
 
     /// Lets things happen until `end` has seen `what`.
@@ -290,6 +312,8 @@ impl<F: Fixture> Bench<F> {
         self.quiet();
         let ends = self.count(end, over);
         ensure(ends == 1, || format!("the end was reported {ends} times at {end:?}"))?;
+        let late = self.place(end, |seen| matches!(seen, Seen::Connected(_))) > self.place(end, over);
+        ensure(!late, || format!("Connected after the end: {:?}", self.seen(end)))?;
         posted.iter().try_for_each(|work| self.ended_once(end, *work))
     }
 
@@ -301,10 +325,10 @@ impl<F: Fixture> Bench<F> {
 
     /// Takes in what every end has to say.
     fn look(&mut self) {
-        let Self { fixture, logs, .. } = self;
+        let Self { fixture, logs, unheeded, .. } = self;
         for (end, log) in End::ALL.iter().zip(logs) {
             // An end that nothing was posted to may not exist.
-            if log.posted.is_empty() {
+            if log.posted.is_empty() || *unheeded == Some(*end) {
                 continue;
             }
             let mut backend = fixture.end(*end);

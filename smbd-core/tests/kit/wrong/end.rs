@@ -130,7 +130,12 @@ impl Backend for WrongEnd<'_> {
             self.inner.ring();
         }
         while self.state.out.is_empty() {
-            let out = match self.inner.next_input()? {
+            let Some(input) = self.inner.next_input() else {
+                // Nothing came that could go first.
+                let holds = matches!(self.fault, Fault::EndBeforeCauses | Fault::DeregisteredBeforeMessages);
+                return if holds { self.state.kept.take() } else { None };
+            };
+            let out = match input {
                 Input::Registered { id, segments, settled } => {
                     self.state.segments.clear();
                     self.state.segments.extend_from_slice(segments);

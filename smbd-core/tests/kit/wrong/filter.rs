@@ -1,5 +1,5 @@
 use smbd_core::error::{ConnectReason, WorkError};
-use smbd_core::{Head, Input, WrId};
+use smbd_core::{Head, Input, Limits, WrId};
 
 use super::end::WrongEnd;
 use super::{Fault, Out};
@@ -63,6 +63,26 @@ impl WrongEnd<'_> {
                     vec![]
                 }
             },
+            (Fault::LateAnswerReported, Input::Disconnected) if !state.connected => {
+                let limits = Limits {
+                    read_depth: 1,
+                    send_queue: 8,
+                    rdma_len_max: 8,
+                    registration_requests: 0,
+                    send_with_invalidate: false,
+                };
+                vec![input, Input::Connected { limits }]
+            }
+            (Fault::EndBeforeCauses | Fault::DeregisteredBeforeMessages, Input::Received { .. })
+                if state.kept.is_none() =>
+            {
+                state.kept = Some(input);
+                vec![]
+            }
+            (Fault::EndBeforeCauses, Input::Disconnected)
+            | (Fault::DeregisteredBeforeMessages, Input::Deregistered { .. }) => {
+                [Some(input), state.kept.take()].into_iter().flatten().collect()
+            }
             (Fault::UnsignalledForgotten, Input::Sent { id }) if state.unsignalled.contains(&id) => vec![],
             (Fault::RdmaFirst, Input::Sent { .. }) if state.kept.is_none() => {
                 state.kept = Some(input);

@@ -5,10 +5,10 @@ use super::Line;
 use crate::WrId;
 use crate::backend::kit::bench::{Bench, Message, ensure, needs};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Lab};
+use crate::backend::kit::{End, Finding, Fixture, Lab};
 use crate::{Access, RdmaVerb};
 
-pub(super) fn lines<L: Lab>() -> [Line<L>; 5] {
+pub(super) fn lines<L: Lab>() -> [Line<L>; 7] {
     [
         Line {
             id: "completion.unsignalled",
@@ -33,6 +33,18 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 5] {
             about: "the peer's disconnect is reported; then everything posted ends once",
             law: "laws 1 and 2, 3.1.7.1",
             run: |lab| outstanding(lab, true),
+        },
+        Line {
+            id: "completion.before-the-end",
+            about: "a message that came before the peer's disconnect is reported before Disconnected",
+            law: "contract: causes first",
+            run: before_the_end,
+        },
+        Line {
+            id: "completion.before-deregistered",
+            about: "a message that came before a deregistration is reported before Deregistered",
+            law: "contract: causes first, law 9",
+            run: before_deregistered,
         },
         Line {
             id: "completion.posted-after-the-end",
@@ -80,7 +92,7 @@ fn mixed<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 }
 
 /// All of `work` succeeds, each once, in order.
-fn in_order<F: crate::backend::kit::Fixture>(bench: &mut Bench<F>, work: &[WrId]) -> Result<(), Finding> {
+fn in_order<F: Fixture>(bench: &mut Bench<F>, work: &[WrId]) -> Result<(), Finding> {
     for id in work {
         bench.wait_for(End::INITIATOR, *id)?;
     }
@@ -133,4 +145,44 @@ fn after_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
         })?;
     }
     Ok(())
+}
+
+/// Sends a message to an acceptor that does not look.
+fn send_unseen<F: Fixture>(bench: &mut Bench<F>) -> Result<(), Finding> {
+    bench.ignore(Some(End::ACCEPTOR));
+    let sent = bench.send(End::INITIATOR, Message::head(b"unseen"));
+    bench.ring(End::INITIATOR);
+    bench.wait_for(End::INITIATOR, sent)?;
+    bench.quiet();
+    Ok(())
+}
+
+fn before_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::connected(lab)?;
+    send_unseen(&mut bench)?;
+    bench.disconnect(End::INITIATOR)?;
+    bench.ignore(None);
+    bench.wait(End::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+    bench.quiet();
+    message_first(&bench, |seen| *seen == Seen::Disconnected)
+}
+
+fn before_deregistered<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    needs(lab.capabilities().rdma, "no RDMA")?;
+    let mut bench = Bench::connected(lab)?;
+    let buffer = bench.allocate(End::ACCEPTOR, &[0; 32])?;
+    let (id, segments) = bench.register(End::ACCEPTOR, &buffer, Access::Read)?;
+    send_unseen(&mut bench)?;
+    bench.begin_deregistering(End::ACCEPTOR, id, &segments, None);
+    bench.quiet();
+    bench.ignore(None);
+    bench.wait(End::ACCEPTOR, "Deregistered", |seen| *seen == Seen::Deregistered(id))?;
+    bench.quiet();
+    message_first(&bench, |seen| *seen == Seen::Deregistered(id))
+}
+
+fn message_first<F: Fixture>(bench: &Bench<F>, then: impl Fn(&Seen) -> bool) -> Result<(), Finding> {
+    let message = bench.place(End::ACCEPTOR, |seen| seen.message().is_some());
+    let in_order = message.is_some() && message < bench.place(End::ACCEPTOR, then);
+    ensure(in_order, || format!("not first: {:?}", bench.seen(End::ACCEPTOR)))
 }

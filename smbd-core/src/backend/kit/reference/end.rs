@@ -177,7 +177,10 @@ impl Backend for ReferenceEnd<'_> {
                 state.reported.push(segment);
                 Some(Input::Registered { id, segments: &state.reported, settled })
             }
-            None => state.books.poll(),
+            None => {
+                let connected = state.news.poll_connected();
+                connected.or_else(|| state.books.poll()).or_else(|| state.news.poll_end())
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use core::cell::Cell;
 use core::time::Duration;
 
 use super::{Reference, ReferenceBuffer, range};
-use crate::backend::PostedQueues;
 use crate::backend::kit::Situation;
+use crate::backend::{LinkReports, PostedQueues};
 use crate::error::{ConnectReason, WorkError};
 use crate::{
     Access, Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RdmaId, RdmaVerb, RecvId, RegId,
@@ -36,13 +36,14 @@ pub(super) enum Link {
     Idle,
     Waiting(Instant),
     Up,
-    /// Over, and this end has been told.
+    /// Over, as far as this end is concerned.
     Down,
 }
 
 #[derive(Debug)]
 pub(super) struct EndState {
     pub(super) link: Link,
+    pub(super) news: LinkReports,
     pub(super) books: PostedQueues,
     /// Chained, in the order of the books.
     pub(super) chain: Vec<Work>,
@@ -127,6 +128,7 @@ impl Net {
         let slots = usize::try_from(budget.recv_slots).unwrap_or(0);
         let end = |index: usize| EndState {
             link: Link::Idle,
+            news: LinkReports::default(),
             books: PostedQueues::new(budget),
             chain: Vec::new(),
             receives: VecDeque::new(),
@@ -166,11 +168,11 @@ impl Net {
         };
         if let Some(reason) = failure {
             end.link = Link::Down;
-            end.reports.push_back(Report::Input(Input::ConnectFailed { reason }));
+            end.news.connect_failed(reason);
         } else if matches!(there, Some(Link::Waiting(_) | Link::Up)) && self.situation != Situation::Silent {
             end.link = Link::Up;
             if !end.late {
-                end.reports.push_back(Report::Input(Input::Connected { limits: self.limits }));
+                end.news.connected(self.limits);
             }
         } else if there == Some(Link::Down) {
             end.lose();
@@ -271,12 +273,9 @@ impl Net {
 }
 
 impl EndState {
-    /// The connection is gone: reported once.
     fn lose(&mut self) {
-        if !matches!(self.link, Link::Down) {
-            self.link = Link::Down;
-            self.reports.push_back(Report::Input(Input::Disconnected));
-        }
+        self.link = Link::Down;
+        self.news.disconnected();
     }
 
     fn break_down(&mut self) {
@@ -327,7 +326,7 @@ fn send(
     let _ = there.books.received(id);
     there.reports.push_back(Report::Input(Input::Received { id, head, len, invalidated: invalidate }));
     if core::mem::take(&mut there.late) {
-        there.reports.push_back(Report::Input(Input::Connected { limits }));
+        there.news.connected(limits);
     }
     Ok(())
 }

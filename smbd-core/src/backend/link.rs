@@ -1,0 +1,75 @@
+use crate::error::ConnectReason;
+use crate::{Input, Limits};
+
+/// What a transport connection says about itself, reported as the contract has it: one answer, one end, the end after
+/// everything the device has completed, and nothing after the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkReports {
+    connected: Option<Limits>,
+    was_connected: bool,
+    end: Option<End>,
+    is_over: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum End {
+    ConnectFailed(ConnectReason),
+    Disconnected,
+}
+
+impl LinkReports {
+    /// The connection is up. Dropped if this is known, or too late.
+    pub const fn connected(&mut self, limits: Limits) {
+        if !self.was_connected && !self.is_over {
+            self.connected = Some(limits);
+            self.was_connected = true;
+        }
+    }
+
+    /// The connection did not come up. Dropped if the end is known; if it had come up, it is lost.
+    pub const fn connect_failed(&mut self, reason: ConnectReason) {
+        if self.was_connected {
+            self.end(End::Disconnected);
+        } else {
+            self.end(End::ConnectFailed(reason));
+        }
+    }
+
+    /// The connection is gone: lost, ended by the peer, or by [`Step::Disconnect`](super::Step::Disconnect). Dropped if
+    /// the end is known.
+    pub const fn disconnected(&mut self) {
+        self.end(End::Disconnected);
+    }
+
+    /// Whether the end is known, reported or not.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// `Connected`, if it was not reported yet.
+    pub fn poll_connected(&mut self) -> Option<Input<'static>> {
+        self.connected.take().map(|limits| Input::Connected { limits })
+    }
+
+    /// What was not reported yet, the end last. To be asked only when the device has no completion left to report.
+    pub fn poll_end(&mut self) -> Option<Input<'static>> {
+        if let Some(connected) = self.poll_connected() {
+            return Some(connected);
+        }
+        Some(match self.end.take()? {
+            End::ConnectFailed(reason) => Input::ConnectFailed { reason },
+            End::Disconnected => Input::Disconnected,
+        })
+    }
+
+    const fn end(&mut self, end: End) {
+        if !self.is_over {
+            self.end = Some(end);
+            self.is_over = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

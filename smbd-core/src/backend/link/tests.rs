@@ -1,0 +1,60 @@
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::LinkReports;
+use crate::error::ConnectReason;
+use crate::{Input, Limits};
+
+const LIMITS: Limits = Limits {
+    read_depth: 1,
+    send_queue: 8,
+    rdma_len_max: 1,
+    registration_requests: 0,
+    send_with_invalidate: false,
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Connected,
+    Failed,
+    Disconnected,
+    PollConnected,
+    PollEnd,
+}
+
+proptest! {
+    #[test]
+    fn one_answer_one_end_and_nothing_after_it(
+        ops in prop::collection::vec(
+            prop::sample::select(&[Op::Connected, Op::Failed, Op::Disconnected, Op::PollConnected, Op::PollEnd][..]),
+            0..12,
+        ),
+    ) {
+        let mut link = LinkReports::default();
+        let mut told = Vec::new();
+        for op in &ops {
+            match op {
+                Op::Connected => link.connected(LIMITS),
+                Op::Failed => link.connect_failed(ConnectReason::Refused),
+                Op::Disconnected => link.disconnected(),
+                Op::PollConnected => told.extend(link.poll_connected()),
+                Op::PollEnd => told.extend(link.poll_end()),
+            }
+        }
+        let over = ops.iter().any(|op| matches!(op, Op::Failed | Op::Disconnected));
+        prop_assert_eq!(link.is_over(), over);
+        told.extend(core::iter::from_fn(|| link.poll_end()));
+        prop_assert_eq!(told.iter().filter(|input| is_end(input)).count(), usize::from(over), "{:?}", told);
+        prop_assert!(told.iter().filter(|input| matches!(input, Input::Connected { .. })).count() <= 1, "{:?}", told);
+        let failed = told.iter().any(|input| matches!(input, Input::ConnectFailed { .. }));
+        prop_assert!(!failed || told.len() == 1, "{:?}", told);
+        if let Some(end) = told.iter().position(is_end) {
+            prop_assert_eq!(end + 1, told.len());
+        }
+    }
+}
+
+fn is_end(input: &Input<'_>) -> bool {
+    matches!(input, Input::ConnectFailed { .. } | Input::Disconnected)
+}
