@@ -119,3 +119,18 @@ fn every_file_and_test_the_register_names_exists() {
         }
     }
 }
+
+#[test]
+fn every_test_the_threat_model_names_exists() {
+    let sources = sources();
+    let text = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let is_sentence = |name: &&str| {
+        name.matches('_').count() >= 3 && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+    };
+    let names: Vec<_> = text.split('`').skip(1).step_by(2).filter(is_sentence).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        let exists = sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
+        assert!(exists, "SECURITY.md names {name}");
+    }
+}
