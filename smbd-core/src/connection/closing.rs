@@ -6,19 +6,7 @@ use crate::error::{Aborted, OpError, ProbeError, RegistrationError};
 use crate::{Action, Event, Fragment, RecvId};
 
 impl Connection {
-    /// The next event of those that have happened.
-    pub(super) fn poll_event(&mut self) -> Option<Event> {
-        while let Some(pending) = self.events.pop() {
-            if let Some(event) = self.event(pending) {
-                return Some(event);
-            }
-        }
-        // Both flags are cleared; one event is enough.
-        let writable = self.sender.take_writable() | self.rdma.take_writable();
-        writable.then_some(Event::Writable)
-    }
-
-    fn event(&mut self, pending: Pending) -> Option<Event> {
+    pub(super) fn event(&mut self, pending: Pending) -> Option<Event> {
         Some(match pending {
             Pending::Established => Event::Established(self.negotiated?),
             Pending::Data { index, units, len, remaining, first } => {

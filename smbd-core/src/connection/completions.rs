@@ -8,6 +8,7 @@ use crate::error::{ConnectReason, Misuse, Violation, WorkError};
 use crate::{BufferDescriptorV1, Head, Limits, RdmaId, RecvId, RegId, Role, SendId, Token, WrId};
 
 impl Connection {
+    #[inline]
     pub(super) fn on_received(
         &mut self,
         id: RecvId,
@@ -24,26 +25,35 @@ impl Connection {
         if !self.transport.started {
             return Err(self.wrong_phase("Received"));
         }
-        match (&self.phase, self.role) {
-            (Phase::Established(_), _) => self.on_data(id, head, len, invalidated),
-            (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Acceptor) => {
-                self.receiver.retire(id.0);
-                self.on_request(head, len);
-            }
-            (Phase::Negotiating { request: Request::Posted, .. }, Role::Initiator) => {
-                self.receiver.retire(id.0);
-                self.on_response(head, len);
-            }
-            (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Initiator) => {
-                self.receiver.retire(id.0);
-                self.end(Cause::Violation(Violation::BeforeRequest));
-            }
-            // LC-2: whatever still arrives has no meaning.
-            (Phase::Refusing { .. } | Phase::Closing(_) | Phase::Drained, _) => self.receiver.retire(id.0),
+        if matches!(self.phase, Phase::Established(_)) {
+            self.on_data(id, head, len, invalidated);
+        } else {
+            self.on_other_message(id, head, len);
         }
         Ok(())
     }
 
+    /// What comes before data, and after.
+    #[cold]
+    #[inline(never)]
+    fn on_other_message(&mut self, id: RecvId, head: &Head, len: u32) {
+        self.receiver.retire(id.0);
+        match (&self.phase, self.role) {
+            (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Acceptor) => {
+                self.on_request(head, len)
+            }
+            (Phase::Negotiating { request: Request::Posted, .. }, Role::Initiator) => {
+                self.on_response(head, len)
+            }
+            (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Initiator) => {
+                self.end(Cause::Violation(Violation::BeforeRequest));
+            }
+            // LC-2: whatever still arrives has no meaning.
+            (Phase::Refusing { .. } | Phase::Established(_) | Phase::Closing(_) | Phase::Drained, _) => {}
+        }
+    }
+
+    #[inline]
     pub(super) fn on_sent(&mut self, id: SendId) -> Result<(), Misuse> {
         match self.sender.complete(id.0).ok_or(Self::unknown(id))? {
             Carries::Last(msg) => self.push_event(Pending::Sent { msg, ok: true }),
@@ -54,12 +64,14 @@ impl Connection {
         Ok(())
     }
 
+    #[cold]
     fn end_refusal(&mut self) {
         if let Phase::Refusing { status, violation, .. } = self.phase {
             self.end(Cause::Refused { status, violation });
         }
     }
 
+    #[inline(never)]
     pub(super) fn on_rdma(&mut self, id: RdmaId, result: Result<(), WorkError>) -> Result<(), Misuse> {
         if !self.rdma.is_outstanding(id) {
             return Err(Self::unknown(id));
@@ -70,6 +82,7 @@ impl Connection {
         Ok(())
     }
 
+    #[inline(never)]
     pub(super) fn on_registered(
         &mut self,
         id: RegId,
@@ -82,6 +95,7 @@ impl Connection {
         Ok(())
     }
 
+    #[inline(never)]
     pub(super) fn on_deregistered(&mut self, id: RegId) -> Result<(), Misuse> {
         let completion = self.registrations.on_deregistered(id)?;
         self.on_registration(completion);
@@ -97,6 +111,7 @@ impl Connection {
     }
 
     /// LC-3: a refused post and an error completion both end the connection. A failed registration does not.
+    #[inline(never)]
     pub(super) fn on_failed(&mut self, id: WrId, error: WorkError) -> Result<(), Misuse> {
         match id {
             WrId::Recv(recv) => {
@@ -123,6 +138,7 @@ impl Connection {
         Ok(())
     }
 
+    #[inline(never)]
     pub(super) fn on_connected(&mut self, limits: Limits) -> Result<(), Misuse> {
         if !self.transport.started || self.transport.connected || self.transport.ended {
             return Err(self.wrong_phase("Connected"));
@@ -159,6 +175,7 @@ impl Connection {
         Ok(())
     }
 
+    #[inline(never)]
     pub(super) fn on_connect_failed(&mut self, reason: ConnectReason) -> Result<(), Misuse> {
         if !self.transport.started || self.transport.connected || self.transport.ended {
             return Err(self.wrong_phase("ConnectFailed"));
@@ -168,6 +185,7 @@ impl Connection {
         Ok(())
     }
 
+    #[inline(never)]
     pub(super) fn on_disconnected(&mut self) -> Result<(), Misuse> {
         let asked = self.transport.started || self.transport.disconnect_polled;
         if !asked || self.transport.ended {

@@ -4,16 +4,15 @@ use crate::error::Violation;
 
 /// Least number of receives kept for an established peer, whatever it asks for (CR-5).
 const WINDOW_MIN: u16 = 3;
-/// More credits than any receive queue holds (CR-11).
-const SEND_CREDITS_MAX: u32 = 65_535;
 
-/// The ledger of both directions. Receives are *posted*; those the peer was told of are *outstanding*, the others
+/// The ledger of both directions; no count exceeds 65,535. Receives are *posted*; those the peer was told of are *outstanding*, the others
 /// *ungranted*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Credits {
-    posted: u32,
-    ungranted: u32,
-    send: u32,
+    /// At most the window and one in reserve; the ungranted are among them.
+    posted: u16,
+    ungranted: u16,
+    send: u16,
     target: u16,
     max: u16,
     /// Least window: 0 while negotiating, when it is exactly what was asked for (NE-9).
@@ -29,25 +28,25 @@ impl Credits {
     /// Receives posted for data and not yet used.
     #[must_use]
     pub const fn posted(&self) -> u32 {
-        self.posted
+        self.posted as u32
     }
 
     /// Those of them that the peer does not know of yet.
     #[must_use]
     pub const fn ungranted(&self) -> u32 {
-        self.ungranted
+        self.ungranted as u32
     }
 
     /// Those of them that the peer may use (Connection.ReceiveCredits).
     #[must_use]
     pub const fn outstanding(&self) -> u32 {
-        self.posted.saturating_sub(self.ungranted)
+        self.posted.wrapping_sub(self.ungranted) as u32
     }
 
     /// Connection.SendCredits: messages this side may send.
     #[must_use]
     pub const fn send(&self) -> u32 {
-        self.send
+        self.send as u32
     }
 
     /// Connection.ReceiveCreditTarget: what the peer last asked for.
@@ -69,7 +68,7 @@ impl Credits {
 
     /// The peer's CreditsRequested from the negotiation, and its first grant.
     pub(crate) fn start(&mut self, target: u16, granted: u16) {
-        self.send = u32::from(granted);
+        self.send = granted;
         self.aim(target);
     }
 
@@ -80,7 +79,7 @@ impl Credits {
     }
 
     pub(crate) const fn wants_receive(&self) -> bool {
-        self.posted < self.window()
+        self.posted < self.window
     }
 
     /// 3.1.5.1: the last credit is spent only on a message that grants. `true`: a receive must be posted first.
@@ -90,43 +89,44 @@ impl Credits {
 
     /// Whether that receive may be posted: one beyond the window is kept for it (CR-5).
     pub(crate) const fn allows_reserve(&self) -> bool {
-        self.posted <= self.window()
+        self.posted <= self.window
     }
 
     pub(crate) const fn on_posted(&mut self) {
-        self.posted = self.posted.saturating_add(1);
-        self.ungranted = self.ungranted.saturating_add(1);
+        self.posted = self.posted.wrapping_add(1);
+        self.ungranted = self.ungranted.wrapping_add(1);
     }
 
     /// Whether a message with nothing but a grant is due. A rule on what is posted, not on the window: with slots
     /// held by slow upper layers, two peers would otherwise answer each other's grants for ever.
     pub(crate) const fn owes_grant(&self) -> bool {
-        self.posted >= 2 && self.ungranted > self.outstanding()
+        self.posted >= 2 && self.ungranted() > self.outstanding()
     }
 
     /// CreditsGranted of the message leaving now: all there is (CR-1).
-    pub(crate) fn grant(&mut self) -> u16 {
-        let granted = u16::try_from(self.ungranted).unwrap_or(u16::MAX);
-        self.ungranted = self.ungranted.saturating_sub(u32::from(granted));
-        granted
+    pub(crate) const fn grant(&mut self) -> u16 {
+        core::mem::replace(&mut self.ungranted, 0)
     }
 
+    /// For a message that leaves; there is a credit.
     pub(crate) const fn spend(&mut self) {
-        self.send = self.send.saturating_sub(1);
+        self.send = self.send.wrapping_sub(1);
     }
 
     /// Books a Data Transfer message of the peer: one receive used, a new target, new credits (3.1.5.8).
     pub(crate) fn on_message(&mut self, requested: u16, granted: u16) -> Result<(), Violation> {
-        if self.outstanding() == 0 {
+        if self.posted == self.ungranted {
             return Err(Violation::NoCredit);
         }
-        let send = self.send.saturating_add(u32::from(granted));
-        if send > SEND_CREDITS_MAX {
-            return Err(Violation::CreditOverflow { credits: self.send, granted });
-        }
-        self.posted = self.posted.saturating_sub(1);
+        // More credits than any receive queue holds (CR-11).
+        let Some(send) = self.send.checked_add(granted) else {
+            return Err(Violation::CreditOverflow { credits: self.send(), granted });
+        };
+        self.posted = self.posted.wrapping_sub(1);
         self.send = send;
-        self.aim(requested);
+        if requested != self.target {
+            self.aim(requested);
+        }
         Ok(())
     }
 }

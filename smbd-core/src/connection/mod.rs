@@ -2,17 +2,19 @@
 //!
 //! This file is the façade. Each subject has a module of its own beside it.
 
+mod arrival;
 mod closing;
 mod commands;
 mod completions;
 mod credits;
-mod established;
 mod fingerprint;
 mod footprint;
 mod keepalive;
 mod negotiate;
+mod next;
 mod pending;
 mod phase;
+mod post;
 mod rdma;
 mod receive;
 mod registration;
@@ -32,6 +34,7 @@ use crate::{
     Action, BufferDescriptorV1, Config, Event, Input, Instant, Limits, Misuse, Negotiated, RegId, Role, WrId,
 };
 use keepalive::{IdleTimer, Probe};
+use next::Next;
 use pending::{Pending, PendingEvents};
 use phase::{Cause, Closing, Outcome, Phase, Step};
 use rdma::Rdma;
@@ -147,7 +150,9 @@ impl Connection {
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         match input {
-            Input::Received { id, head, len, invalidated } => self.on_received(id, &head, len, invalidated),
+            Input::Received { id, ref head, len, invalidated } => {
+                self.on_received(id, head, len, invalidated)
+            }
             Input::Sent { id } => self.on_sent(id),
             Input::RdmaDone { id } => self.on_rdma(id, Ok(())),
             Input::Failed { id, error } => self.on_failed(id, error),
@@ -167,21 +172,42 @@ impl Connection {
     /// What to do next. Call until it says [`Action::Wait`]; carry out each action before the next call, or post
     /// consecutive ones together.
     pub fn poll_action(&mut self) -> Action {
+        match &self.phase {
+            Phase::Established(established) => match self.next(established) {
+                Next::Response => self.post_response(),
+                Next::Event => self.notify(),
+                Next::Receive => self.post_receive(),
+                Next::Fragment => self.post_fragment(),
+                Next::Empty => self.post_empty(),
+                Next::Request => self.post_request(),
+                Next::Wait => self.wait(),
+            },
+            Phase::Connecting { .. }
+            | Phase::Negotiating { .. }
+            | Phase::Refusing { .. }
+            | Phase::Closing(_)
+            | Phase::Drained => self.poll_around(),
+        }
+    }
+
+    /// Before and after the time of data.
+    #[cold]
+    fn poll_around(&mut self) -> Action {
         let action = match &self.phase {
-            Phase::Established(_) => self.poll_established(),
             Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Refusing { .. } => {
                 self.poll_negotiation()
             }
             Phase::Closing(_) => self.poll_closing(),
-            Phase::Drained => None,
+            Phase::Established(_) | Phase::Drained => None,
         };
-        match action {
-            Some(action) => {
-                self.transport.touched |= !matches!(action, Action::Notify(_));
-                action
-            }
-            None => Action::Wait(self.deadline()),
-        }
+        let Some(action) = action else { return self.wait() };
+        self.transport.touched |= !matches!(action, Action::Notify(_));
+        action
+    }
+
+    #[inline(never)]
+    fn wait(&mut self) -> Action {
+        Action::Wait(self.deadline())
     }
 
     /// Which side this is.

@@ -107,9 +107,14 @@ impl Rdma {
         self.refused = true;
     }
 
-    /// True once when there is room again after a refusal.
+    /// Whether there is room again after a refusal.
+    pub(crate) const fn is_writable(&self) -> bool {
+        self.refused && !self.is_full()
+    }
+
+    /// True once when there is.
     pub(crate) const fn take_writable(&mut self) -> bool {
-        self.refused && !self.is_full() && core::mem::replace(&mut self.refused, false)
+        self.is_writable() && core::mem::replace(&mut self.refused, false)
     }
 
     /// `Ok(None)` if there is no room. The operation may be complete at once: `is_done`.

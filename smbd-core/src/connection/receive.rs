@@ -19,7 +19,7 @@ pub(crate) enum RecvState {
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     pub(crate) slots: Slots<RecvState>,
-    /// How many slots are with the device.
+    /// How many slots are with the device; all slots together are fewer than 65,536.
     pub(crate) posted: u16,
     pub(crate) sequence: Sequence,
     /// Connection.MaxReceiveSize.
@@ -56,7 +56,7 @@ impl Receiver {
     /// Takes a free slot for a receive; `None` if the upper layer has them all.
     pub(crate) fn post(&mut self) -> Option<RecvId> {
         let slot = self.slots.acquire(RecvState::Posted)?;
-        self.posted = self.posted.saturating_add(1);
+        self.posted = self.posted.wrapping_add(1);
         Some(RecvId(slot))
     }
 
@@ -66,13 +66,13 @@ impl Receiver {
 
     /// The device gave the slot back with nothing in it that anybody needs.
     pub(crate) fn retire(&mut self, slot: Slot) {
-        self.posted = self.posted.saturating_sub(1);
+        self.posted = self.posted.wrapping_sub(1);
         self.slots.release(slot);
     }
 
     /// The device gave the slot back with a fragment in it.
     pub(crate) fn lend(&mut self, slot: Slot) {
-        self.posted = self.posted.saturating_sub(1);
+        self.posted = self.posted.wrapping_sub(1);
         if let Some(state) = self.slots.get_mut(slot) {
             *state = RecvState::Lent;
         }
@@ -82,8 +82,38 @@ impl Receiver {
         self.slots.used().saturating_sub(self.posted)
     }
 
+    /// Whether `inspect` would have nothing to say: the way of all messages that matter for speed.
+    #[inline]
+    pub(crate) fn is_usual(&self, header: &DataTransfer, got: u32) -> bool {
+        let DataTransfer { data_offset: offset, data_length: len, remaining_data_length: remaining, .. } =
+            *header;
+        let total = sum(len, remaining);
+        let fits = match self.sequence {
+            Sequence::Idle => total <= u64::from(self.max_fragmented_recv_size),
+            Sequence::Collecting { expected, .. } => total == u64::from(expected),
+        };
+        let is_usual_shape = if len > 0 {
+            offset == DATA_OFFSET && u64::from(got) == sum(offset, len) && got <= self.max_receive_size
+        } else {
+            offset == 0 && got == HEADER_LEN && remaining == 0
+        };
+        fits && is_usual_shape && header.flags.unknown() == 0 && header.credits_requested != 0
+    }
+
+    /// All checks on a message of `got` bytes, slowly: what is wrong with it, or what has to be tolerated.
+    #[cold]
+    pub(crate) fn inspect(
+        &self,
+        header: DataTransfer,
+        got: u32,
+        tolerances: &mut Tolerances,
+    ) -> Result<(), Violation> {
+        self.check(&header, got)?;
+        self.tolerate(&header, got, tolerances)
+    }
+
     /// The checks of 3.1.5.8 on a message of `got` bytes, and those of spec-issues VA and RA.
-    pub(crate) fn check(&self, header: &DataTransfer, got: u32) -> Result<(), Violation> {
+    fn check(&self, header: &DataTransfer, got: u32) -> Result<(), Violation> {
         let DataTransfer { data_offset: offset, data_length: len, remaining_data_length: remaining, .. } =
             *header;
         if got > self.max_receive_size {
@@ -99,7 +129,7 @@ impl Receiver {
         if len > 0 && offset < DATA_OFFSET {
             return Err(Violation::DataInsideHeader { offset, len });
         }
-        // VA-1, VA-2: sums in 64 bits.
+        // VA-1, VA-2.
         if sum(offset, len) > u64::from(got) {
             return Err(Violation::DataBeyondMessage { offset, len, got });
         }
@@ -118,19 +148,8 @@ impl Receiver {
         }
     }
 
-    /// Whether there is nothing to tolerate in a message: the way of all messages that matter for speed.
-    pub(crate) fn is_usual(&self, header: &DataTransfer, got: u32) -> bool {
-        let DataTransfer { data_offset: offset, data_length: len, .. } = *header;
-        header.flags.unknown() == 0
-            && if len > 0 {
-                offset == DATA_OFFSET && got == offset.wrapping_add(len)
-            } else {
-                offset == 0 && got == HEADER_LEN && self.sequence == Sequence::Idle
-            }
-    }
-
     /// Counts what is tolerated; in strict mode it is not.
-    pub(crate) fn tolerate(
+    fn tolerate(
         &self,
         header: &DataTransfer,
         got: u32,
@@ -196,6 +215,7 @@ impl Receiver {
 #[expect(clippy::cast_possible_truncation, reason = "20")]
 const HEADER_LEN: u32 = DataTransfer::LEN as u32;
 
+/// In 64 bits there is no overflow.
 fn sum(a: u32, b: u32) -> u64 {
-    u64::from(a).saturating_add(u64::from(b))
+    u64::from(a).wrapping_add(u64::from(b))
 }

@@ -107,9 +107,14 @@ impl Sender {
         None
     }
 
-    /// True once when there is room again after a refusal.
+    /// Whether there is room again after a refusal.
+    pub(crate) const fn is_writable(&self) -> bool {
+        self.refused && !self.queue.is_full()
+    }
+
+    /// True once when there is.
     pub(crate) fn take_writable(&mut self) -> bool {
-        self.refused && !self.queue.is_full() && core::mem::take(&mut self.refused)
+        self.is_writable() && core::mem::take(&mut self.refused)
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

@@ -46,6 +46,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     pub(super) fn on_timeout(&mut self) {
         let now = self.now;
         let passed = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);

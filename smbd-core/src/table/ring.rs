@@ -33,7 +33,8 @@ impl<T: Copy> Ring<T> {
         if self.is_full() {
             return false;
         }
-        let index = self.wrap(self.head.wrapping_add(self.len));
+        let end = self.head.wrapping_add(self.len);
+        let index = if end < self.places.len() { end } else { end.wrapping_sub(self.places.len()) };
         let Some(place) = self.places.get_mut(index) else { return false };
         *place = value;
         self.len = self.len.wrapping_add(1);
@@ -46,7 +47,8 @@ impl<T: Copy> Ring<T> {
 
     pub(crate) fn pop(&mut self) -> Option<T> {
         let value = *self.front()?;
-        self.head = self.wrap(self.head.wrapping_add(1));
+        let next = self.head.wrapping_add(1);
+        self.head = if next == self.places.len() { 0 } else { next };
         self.len = self.len.wrapping_sub(1);
         Some(value)
     }
@@ -57,10 +59,5 @@ impl<T: Copy> Ring<T> {
         let wrapped = self.len.wrapping_sub(upto.wrapping_sub(self.head));
         let first = self.places.get(self.head..upto).unwrap_or_default();
         first.iter().chain(self.places.get(..wrapped).unwrap_or_default())
-    }
-
-    /// `index` is below twice the capacity.
-    const fn wrap(&self, index: usize) -> usize {
-        if index >= self.places.len() { index.wrapping_sub(self.places.len()) } else { index }
     }
 }

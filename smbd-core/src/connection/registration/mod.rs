@@ -195,6 +195,7 @@ impl Registrations {
         Completion::Registered(id.slot())
     }
 
+    #[inline(never)]
     pub(crate) fn on_bound(&mut self, id: RegId) -> Result<(), Misuse> {
         let registration = self
             .slots

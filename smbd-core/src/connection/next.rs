@@ -1,0 +1,76 @@
+//! What an established connection does next: a decision that changes nothing. `post` carries it out.
+
+use super::Connection;
+use super::phase::Established;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The acceptor's Negotiate Response.
+    Response,
+    Event,
+    Receive,
+    /// A message with data.
+    Fragment,
+    /// A message without.
+    Empty,
+    /// What has no turn before sends: RDMA requests and registrations, or the end of a closing connection.
+    Request,
+    Wait,
+}
+
+impl Connection {
+    /// The order is part of the contract: the acceptor's response, events, receives, sends, RDMA, registrations.
+    #[inline]
+    pub(super) fn next(&self, established: &Established) -> Next {
+        let is_announced = established.is_announced();
+        if is_announced && self.has_event() {
+            return Next::Event;
+        }
+        // Law 5: receives before the send that grants them.
+        if self.credits.wants_receive() && !self.receiver.slots.is_full() {
+            return Next::Receive;
+        }
+        if established.respond {
+            return Next::Response;
+        }
+        if let Some(next) = self.next_send() {
+            return next;
+        }
+        if is_announced { Next::Request } else { Next::Wait }
+    }
+
+    #[inline]
+    fn has_event(&self) -> bool {
+        !self.events.is_empty() || self.sender.is_writable() || self.rdma.is_writable()
+    }
+
+    /// A message, if one is due and may leave.
+    #[inline]
+    fn next_send(&self) -> Option<Next> {
+        if self.credits.send() == 0 || self.queue_room() == 0 || self.sender.in_flight.is_full() {
+            return None;
+        }
+        let message_ready = self.sender.is_ready(self.rdma.writes_posted());
+        // RA-4: an empty message never interrupts a sequence. It may overtake a message that waits for RDMA Writes.
+        if !message_ready && (self.sender.is_sequence_open() || !self.wants_empty()) {
+            return None;
+        }
+        if self.credits.needs_reserve() {
+            // None free: the upper layer has them; releasing one brings us back here (CR-9).
+            let allowed = self.credits.allows_reserve() && !self.receiver.slots.is_full();
+            return allowed.then_some(Next::Receive);
+        }
+        Some(if message_ready { Next::Fragment } else { Next::Empty })
+    }
+
+    /// Whether a message is due although the upper layer has none.
+    fn wants_empty(&self) -> bool {
+        self.answer_owed || self.wants_answer() || self.credits.owes_grant()
+    }
+
+    /// Whether the peer is to be asked for a message.
+    pub(super) const fn wants_answer(&self) -> bool {
+        self.idle.is_pending() || self.probe.is_pending()
+    }
+}

@@ -1,0 +1,163 @@
+//! What leaves an established connection (3.1.5.1, 3.1.5.4, 3.1.5.9), once `next` has decided that it does.
+//!
+//! Actions are built where they are returned: each function ends in one.
+
+use super::phase::{Cause, Phase};
+use super::rdma::Slice;
+use super::registration::Command;
+use super::send::{Carries, Piece};
+use super::{Connection, Pending};
+use crate::wire::{DATA_OFFSET, DataTransfer, Flags};
+use crate::{Action, Body, Event, Fragment, Head, RdmaVerb, RecvId, Token};
+
+impl Connection {
+    /// The receives came first: the response grants them.
+    #[cold]
+    pub(super) fn post_response(&mut self) -> Action {
+        let message = self.negotiate_response();
+        self.credits.establish();
+        if let Phase::Established(established) = &mut self.phase {
+            established.respond = false;
+        }
+        match self.post_head(Head::written(|to| message.encode(to)), Carries::Control, true) {
+            Some(action) => action,
+            None => self.wait(),
+        }
+    }
+
+    /// The next event of those that have happened.
+    #[inline(never)]
+    pub(super) fn notify(&mut self) -> Action {
+        while let Some(pending) = self.events.pop() {
+            // Written out: the event of all data is built where it is returned.
+            if let Pending::Data { index, units, len, remaining, first } = pending {
+                let Some(slot) = self.receiver.slots.name(index) else { continue };
+                let offset = u32::from(units).wrapping_mul(8);
+                let fragment = Fragment { recv: RecvId(slot), offset, len, remaining, first };
+                return Action::Notify(Event::Data(fragment));
+            }
+            if let Some(event) = self.event(pending) {
+                return Action::Notify(event);
+            }
+        }
+        // Both flags are cleared; one event is enough.
+        let writable = self.sender.take_writable() | self.rdma.take_writable();
+        if writable { Action::Notify(Event::Writable) } else { self.poll_action() }
+    }
+
+    #[inline(never)]
+    pub(super) fn post_receive(&mut self) -> Action {
+        let Some(id) = self.receiver.post() else { return self.wait() };
+        self.credits.on_posted();
+        Action::PostRecv { id, len: self.receiver.max_receive_size }
+    }
+
+    #[inline(never)]
+    pub(super) fn post_fragment(&mut self) -> Action {
+        let Some(Piece { body, remaining, invalidate, fragmented }) = self.sender.cut() else {
+            return self.wait();
+        };
+        let carries = if remaining == 0 { Carries::Last(body.msg) } else { Carries::Fragment };
+        let Some(id) = self.sender.post(carries) else { return self.wait() };
+        let head = self.data_header(remaining, Some(body));
+        let sent = &mut self.stats.sent;
+        sent.bytes = sent.bytes.wrapping_add(u64::from(body.len));
+        sent.fragments = sent.fragments.wrapping_add(u64::from(fragmented));
+        let invalidate = invalidate.and_then(|token| self.allowed_invalidation(token));
+        let solicit = self.config.solicit && remaining == 0;
+        let signal = self.wants_signal(remaining > 0);
+        Action::PostSend { id, head, body: Some(body), invalidate, signal, solicit }
+    }
+
+    #[inline(never)]
+    pub(super) fn post_empty(&mut self) -> Action {
+        let Some(id) = self.sender.post(Carries::Control) else { return self.wait() };
+        let head = self.data_header(0, None);
+        self.stats.sent.empties = self.stats.sent.empties.wrapping_add(1);
+        let signal = self.wants_signal(false);
+        Action::PostSend { id, head, body: None, invalidate: None, signal, solicit: false }
+    }
+
+    /// 3.1.5.1: the header of the message leaving now, with all that can be granted now.
+    fn data_header(&mut self, remaining_data_length: u32, body: Option<Body>) -> Head {
+        let credits_granted = self.credits.grant();
+        self.credits.spend();
+        self.answer_owed = false;
+        let sent = &mut self.stats.sent;
+        sent.messages = sent.messages.wrapping_add(1);
+        sent.credits = sent.credits.wrapping_add(u64::from(credits_granted));
+        let mut flags = Flags::NONE;
+        if self.wants_answer() {
+            flags = Flags::RESPONSE_REQUESTED;
+            self.stats.sent.keepalives = self.stats.sent.keepalives.wrapping_add(1);
+            self.idle.on_flag_sent();
+            self.probe.on_flag_sent(self.now);
+        }
+        let (data_offset, data_length) = body.map_or((0, 0), |body| (DATA_OFFSET, body.len));
+        let message = DataTransfer {
+            credits_requested: self.config.send_credit_target,
+            credits_granted,
+            flags,
+            remaining_data_length,
+            data_offset,
+            data_length,
+        };
+        Head::written(|to| message.encode(to))
+    }
+
+    fn allowed_invalidation(&mut self, token: Token) -> Option<Token> {
+        let allowed = self.limits.send_with_invalidate;
+        let count =
+            if allowed { &mut self.stats.sent.invalidations } else { &mut self.stats.invalidations_dropped };
+        *count = count.wrapping_add(1);
+        allowed.then_some(token)
+    }
+
+    /// A completion is asked for with the last send for now, and before the queue runs short of places.
+    fn wants_signal(&mut self, is_sequence_open: bool) -> bool {
+        // The last credit may have to wait for a receive (CR-4).
+        let more =
+            self.credits.send() > 1 && (is_sequence_open || self.sender.is_ready(self.rdma.writes_posted()));
+        let short = self.queue_room().saturating_mul(4) < u32::from(self.limits.send_queue);
+        let table_full = self.sender.in_flight.is_full();
+        self.sender.signal(!more, short || table_full)
+    }
+
+    /// RDMA before registrations. One place of the send queue is left for a send.
+    #[inline(never)]
+    pub(super) fn post_request(&mut self) -> Action {
+        let room = self.queue_room().saturating_sub(1);
+        if room > 0
+            && let Some(slice) = self.rdma.post(self.limits.read_depth, self.limits.rdma_len_max)
+        {
+            return self.post_rdma(slice);
+        }
+        if let Some(command) = self.registrations.next(self.limits.registration_requests, room) {
+            return match command {
+                Command::Register { id, access, segments_max } => {
+                    Action::Register { id, access, segments_max }
+                }
+                Command::Deregister { id } => Action::Deregister { id },
+            };
+        }
+        // Nothing can leave: has all been finished that a closing connection waits for?
+        if matches!(&self.phase, Phase::Established(established) if established.flush.is_some())
+            && self.is_flushed()
+        {
+            self.end(Cause::Local);
+            return self.poll_action();
+        }
+        self.wait()
+    }
+
+    fn post_rdma(&mut self, slice: Slice) -> Action {
+        let count = match slice.verb {
+            RdmaVerb::Read => &mut self.stats.rdma_reads,
+            RdmaVerb::Write => &mut self.stats.rdma_writes,
+        };
+        *count = count.wrapping_add(1);
+        self.stats.rdma_bytes = self.stats.rdma_bytes.wrapping_add(u64::from(slice.remote.length));
+        let Slice { id, op, verb, local_offset, remote } = slice;
+        Action::PostRdma { id, op, verb, local_offset, remote }
+    }
+}
