@@ -99,7 +99,7 @@ pub(crate) const MAX_RECEIVE_SIZE_MIN: u32 = 128;
 pub(crate) const MAX_FRAGMENTED_SIZE_MIN: u32 = 131_072;
 /// Size of the receive for a negotiation message (3.1.4.1, 3.1.7.2).
 pub(crate) const NEGOTIATE_RECEIVE_SIZE: u32 = 512;
-/// Offsets of data are kept in units of 8 bytes in 16 bits.
+/// 65,535 times 8.
 const MAX_RECEIVE_SIZE_MAX: u32 = 524_280;
 const WINDOWS_SEND_SIZE_MAX: u32 = 8_136;
 /// Slot indices are 16 bits and receives need `receive_credit_max + 1 + lend_max` of them.

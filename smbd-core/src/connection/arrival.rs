@@ -4,63 +4,77 @@ use super::negotiate::short;
 use super::phase::Cause;
 use super::{Connection, Pending};
 use crate::error::Violation;
-use crate::wire::{DataTransfer, Flags};
+use crate::wire::{DataTransfer, DataTransferView, Flags};
 use crate::{Head, RecvId, Token};
 
 impl Connection {
     /// 3.1.5.8, in the order of CR-8: everything is checked before anything is done about it (KA-6).
     #[inline]
     pub(super) fn on_data(&mut self, id: RecvId, head: &Head, len: u32, invalidated: Option<Token>) {
-        let Ok(header) = DataTransfer::parse(head.as_bytes()) else {
+        self.receiver.lend(id.0);
+        let Ok(header) = DataTransferView::new(head.as_bytes()) else {
             return self.reject(id, short(DataTransfer::LEN, head, "3.1.5.8"));
         };
-        if !self.receiver.is_usual(&header, len)
-            && let Err(violation) = self.receiver.inspect(header, len, &mut self.stats.tolerances)
-        {
-            return self.reject(id, violation);
+        if invalidated.is_some() || self.probe.is_sent() || !self.receiver.is_usual(header, len) {
+            return self.on_unusual(id, header, len, invalidated);
         }
-        if let Err(violation) = self.credits.on_message(header.credits_requested, header.credits_granted) {
-            return self.reject(id, violation);
+        match self.credits.on_message(header.credits_requested(), header.credits_granted()) {
+            Ok(()) => self.accept(id, header),
+            Err(violation) => self.reject(id, violation),
         }
-        if header.credits_granted > 0 {
-            // The wait for a credit is over, whoever polls when.
-            self.stall = None;
-        }
-        if let Some(token) = invalidated
-            && let Err(violation) = self.on_invalidated(token)
-        {
-            return self.reject(id, violation);
-        }
-        self.on_life(&header);
-        let DataTransfer { data_offset, data_length, remaining_data_length: remaining, .. } = header;
-        let first = self.receiver.advance(data_length, remaining);
-        if data_length == 0 {
-            self.stats.received.empties = self.stats.received.empties.wrapping_add(1);
-            return self.receiver.retire(id.0);
-        }
-        let received = &mut self.stats.received;
-        received.bytes = received.bytes.wrapping_add(u64::from(data_length));
-        received.fragments = received.fragments.wrapping_add(u64::from(!first || remaining > 0));
-        self.receiver.lend(id.0);
-        // DataOffset is a multiple of 8 and MaxReceiveSize at most 8 * 65,535.
-        let units = u16::try_from(data_offset / 8).unwrap_or(u16::MAX);
-        self.push_event(Pending::Data { index: id.slot(), units, len: data_length, remaining, first });
     }
 
-    /// What any valid message does: it is a sign of life, and may ask for one.
-    #[inline]
-    fn on_life(&mut self, header: &DataTransfer) {
-        self.idle.restart(self.now);
+    /// The same for a message with anything rare about it.
+    #[cold]
+    #[inline(never)]
+    fn on_unusual(&mut self, id: RecvId, header: DataTransferView<'_>, len: u32, invalidated: Option<Token>) {
+        if let Err(violation) = self.check_unusual(header, len, invalidated) {
+            return self.reject(id, violation);
+        }
         if self.probe.on_receipt(self.now) {
             self.push_event(Pending::Probed);
         }
+        self.accept(id, header);
+    }
+
+    fn check_unusual(
+        &mut self,
+        header: DataTransferView<'_>,
+        len: u32,
+        invalidated: Option<Token>,
+    ) -> Result<(), Violation> {
+        self.receiver.inspect(header, len, &mut self.stats.tolerances)?;
+        self.credits.on_message(header.credits_requested(), header.credits_granted())?;
+        invalidated.map_or(Ok(()), |token| self.on_invalidated(token))
+    }
+
+    /// What a valid message does: it is a sign of life, may ask for one, and may have data.
+    #[inline(always)]
+    fn accept(&mut self, id: RecvId, header: DataTransferView<'_>) {
+        self.idle.restart(self.now);
+        if header.credits_granted() > 0 {
+            // The wait for a credit is over, whoever polls when.
+            self.stall = None;
+        }
         let received = &mut self.stats.received;
         received.messages = received.messages.wrapping_add(1);
-        received.credits = received.credits.wrapping_add(u64::from(header.credits_granted));
-        if header.flags.contains(Flags::RESPONSE_REQUESTED) {
+        received.credits = received.credits.wrapping_add(u64::from(header.credits_granted()));
+        if header.flags().contains(Flags::RESPONSE_REQUESTED) {
             received.keepalives = received.keepalives.wrapping_add(1);
             self.answer_owed = true;
         }
+        let (len, remaining) = (header.data_length(), header.remaining_data_length());
+        if len == 0 {
+            received.empties = received.empties.wrapping_add(1);
+            self.receiver.advance_empty(remaining);
+            self.receiver.slots.release(id.0);
+            return;
+        }
+        let first = self.receiver.advance(remaining);
+        received.bytes = received.bytes.wrapping_add(u64::from(len));
+        received.fragments = received.fragments.wrapping_add(u64::from(!first || remaining > 0));
+        let offset = header.data_offset();
+        self.push_event(Pending::Data { index: id.slot(), offset, len, remaining, first });
     }
 
     #[cold]
@@ -74,7 +88,7 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn reject(&mut self, id: RecvId, violation: Violation) {
-        self.receiver.retire(id.0);
+        self.receiver.slots.release(id.0);
         self.end(Cause::Violation(violation));
     }
 }

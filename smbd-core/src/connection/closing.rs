@@ -9,9 +9,8 @@ impl Connection {
     pub(super) fn event(&mut self, pending: Pending) -> Option<Event> {
         Some(match pending {
             Pending::Established => Event::Established(self.negotiated?),
-            Pending::Data { index, units, len, remaining, first } => {
+            Pending::Data { index, offset, len, remaining, first } => {
                 let recv = RecvId(self.receiver.slots.name(index)?);
-                let offset = u32::from(units).saturating_mul(8);
                 Event::Data(Fragment { recv, offset, len, remaining, first })
             }
             Pending::Invalidated { index, token } => {

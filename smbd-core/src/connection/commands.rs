@@ -115,6 +115,8 @@ impl Connection {
         if self.receiver.is_posted(fragment.recv) {
             return Err(Misuse::ForeignFragment);
         }
+        // A receive may come before the next send now.
+        self.sender.end_run();
         self.receiver.slots.release(fragment.recv.0).map(drop).ok_or(Misuse::ForeignFragment)
     }
 
@@ -129,6 +131,8 @@ impl Connection {
             return Err(CommandError::NoRoom { what: "probes" });
         }
         self.now = self.now.max(now);
+        // The next message asks.
+        self.sender.end_run();
         let timeout = self.config.keepalive.map_or(PROBE_TIMEOUT, |keepalive| keepalive.answer_timeout);
         self.probe = Probe::Pending { deadline: self.now.saturating_add(timeout) };
         Ok(())

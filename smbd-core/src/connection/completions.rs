@@ -22,21 +22,20 @@ impl Connection {
         if head.len() != len.min(Head::MAX_LEN) {
             return Err(Misuse::HeadLength { head: head.len(), len });
         }
-        if !self.transport.started {
-            return Err(self.wrong_phase("Received"));
+        if !matches!(self.phase, Phase::Established(_)) {
+            return self.on_other_message(id, head, len);
         }
-        if matches!(self.phase, Phase::Established(_)) {
-            self.on_data(id, head, len, invalidated);
-        } else {
-            self.on_other_message(id, head, len);
-        }
+        self.on_data(id, head, len, invalidated);
         Ok(())
     }
 
     /// What comes before data, and after.
     #[cold]
     #[inline(never)]
-    fn on_other_message(&mut self, id: RecvId, head: &Head, len: u32) {
+    fn on_other_message(&mut self, id: RecvId, head: &Head, len: u32) -> Result<(), Misuse> {
+        if !self.transport.started {
+            return Err(self.wrong_phase("Received"));
+        }
         self.receiver.retire(id.0);
         match (&self.phase, self.role) {
             (Phase::Connecting { .. } | Phase::Negotiating { .. }, Role::Acceptor) => {
@@ -51,6 +50,7 @@ impl Connection {
             // LC-2: whatever still arrives has no meaning.
             (Phase::Refusing { .. } | Phase::Established(_) | Phase::Closing(_) | Phase::Drained, _) => {}
         }
+        Ok(())
     }
 
     #[inline]

@@ -114,6 +114,7 @@ impl Credits {
     }
 
     /// Books a Data Transfer message of the peer: one receive used, a new target, new credits (3.1.5.8).
+    #[inline]
     pub(crate) fn on_message(&mut self, requested: u16, granted: u16) -> Result<(), Violation> {
         if self.posted == self.ungranted {
             return Err(Violation::NoCredit);

@@ -104,6 +104,10 @@ impl Probe {
         matches!(self, Self::Pending { .. })
     }
 
+    pub(crate) const fn is_sent(&self) -> bool {
+        matches!(self, Self::Sent { .. })
+    }
+
     /// A flagged message leaves.
     pub(crate) const fn on_flag_sent(&mut self, at: Instant) {
         if let Self::Pending { deadline } = *self {

@@ -149,6 +149,7 @@ impl Connection {
     /// The caller reported what cannot be; nothing has changed.
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.now = self.now.max(now);
+        self.sender.end_run();
         match input {
             Input::Received { id, ref head, len, invalidated } => {
                 self.on_received(id, head, len, invalidated)
@@ -172,6 +173,9 @@ impl Connection {
     /// What to do next. Call until it says [`Action::Wait`]; carry out each action before the next call, or post
     /// consecutive ones together.
     pub fn poll_action(&mut self) -> Action {
+        if self.sender.is_in_run() {
+            return self.post_in_run();
+        }
         match &self.phase {
             Phase::Established(established) => match self.next(established) {
                 Next::Response => self.post_response(),
@@ -316,6 +320,7 @@ impl Connection {
         } else {
             Outcome::ConnectFailed(cause.connect_error())
         };
+        self.sender.end_run();
         self.phase = Phase::Closing(Closing { outcome, told: false });
     }
 

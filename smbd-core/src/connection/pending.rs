@@ -6,31 +6,12 @@ use crate::{Config, Token};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Pending {
     Established,
-    /// `units` is DataOffset / 8.
-    Data {
-        index: u16,
-        units: u16,
-        len: u32,
-        remaining: u32,
-        first: bool,
-    },
-    Invalidated {
-        index: u16,
-        token: Token,
-    },
-    Sent {
-        msg: MsgId,
-        ok: bool,
-    },
-    OpDone {
-        index: u16,
-    },
-    Registered {
-        index: u16,
-    },
-    Deregistered {
-        index: u16,
-    },
+    Data { index: u16, offset: u32, len: u32, remaining: u32, first: bool },
+    Invalidated { index: u16, token: Token },
+    Sent { msg: MsgId, ok: bool },
+    OpDone { index: u16 },
+    Registered { index: u16 },
+    Deregistered { index: u16 },
     Probed,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Actions are built where they are returned: each function ends in one.
 
+use super::next::Next;
 use super::phase::{Cause, Phase};
 use super::rdma::Slice;
 use super::registration::Command;
@@ -26,16 +27,22 @@ impl Connection {
     }
 
     /// The next event of those that have happened.
-    #[inline(never)]
+    #[inline]
     pub(super) fn notify(&mut self) -> Action {
+        // The event of all data is built where it is returned.
+        if let Some(&Pending::Data { index, offset, len, remaining, first }) = self.events.front()
+            && let Some(slot) = self.receiver.slots.name(index)
+        {
+            self.events.pop();
+            let fragment = Fragment { recv: RecvId(slot), offset, len, remaining, first };
+            return Action::Notify(Event::Data(fragment));
+        }
+        self.notify_other()
+    }
+
+    #[inline(never)]
+    fn notify_other(&mut self) -> Action {
         while let Some(pending) = self.events.pop() {
-            // Written out: the event of all data is built where it is returned.
-            if let Pending::Data { index, units, len, remaining, first } = pending {
-                let Some(slot) = self.receiver.slots.name(index) else { continue };
-                let offset = u32::from(units).wrapping_mul(8);
-                let fragment = Fragment { recv: RecvId(slot), offset, len, remaining, first };
-                return Action::Notify(Event::Data(fragment));
-            }
             if let Some(event) = self.event(pending) {
                 return Action::Notify(event);
             }
@@ -66,7 +73,42 @@ impl Connection {
         let invalidate = invalidate.and_then(|token| self.allowed_invalidation(token));
         let solicit = self.config.solicit && remaining == 0;
         let signal = self.wants_signal(remaining > 0);
+        if remaining > 0 {
+            self.plan_run();
+        }
         Action::PostSend { id, head, body: Some(body), invalidate, signal, solicit }
+    }
+
+    /// How many fragments may follow for which all decisions would be the same: enough credits not to touch the last
+    /// (CR-4), enough places not to be short of them. Whatever happens in between ends the run.
+    #[inline(never)]
+    fn plan_run(&mut self) {
+        let by_credits = self.credits.send().saturating_sub(2);
+        let by_places = self.queue_room().saturating_sub(u32::from(self.limits.send_queue.div_ceil(4)));
+        self.sender.plan_run(by_credits.min(by_places));
+    }
+
+    /// A fragment that differs from the one before only in where it is: it grants, asks and ends nothing.
+    #[inline]
+    pub(super) fn post_in_run(&mut self) -> Action {
+        debug_assert!(
+            matches!(&self.phase, Phase::Established(established) if self.next(established) == Next::Fragment)
+                && !self.wants_answer()
+                && !self.answer_owed
+                && self.credits.ungranted() == 0,
+            "something happened that did not end the run"
+        );
+        let Some((id, body, remaining)) = self.sender.post_in_run() else {
+            self.sender.end_run();
+            return self.wait();
+        };
+        self.credits.spend();
+        let sent = &mut self.stats.sent;
+        sent.messages = sent.messages.wrapping_add(1);
+        sent.bytes = sent.bytes.wrapping_add(u64::from(body.len));
+        sent.fragments = sent.fragments.wrapping_add(1);
+        let head = self.head(0, Flags::NONE, remaining, Some(body));
+        Action::PostSend { id, head, body: Some(body), invalidate: None, signal: false, solicit: false }
     }
 
     #[inline(never)]
@@ -93,6 +135,17 @@ impl Connection {
             self.idle.on_flag_sent();
             self.probe.on_flag_sent(self.now);
         }
+        self.head(credits_granted, flags, remaining_data_length, body)
+    }
+
+    #[inline]
+    fn head(
+        &self,
+        credits_granted: u16,
+        flags: Flags,
+        remaining_data_length: u32,
+        body: Option<Body>,
+    ) -> Head {
         let (data_offset, data_length) = body.map_or((0, 0), |body| (DATA_OFFSET, body.len));
         let message = DataTransfer {
             credits_requested: self.config.send_credit_target,

@@ -4,7 +4,7 @@ use crate::error::Violation;
 use crate::id::Slot;
 use crate::stats::Tolerances;
 use crate::table::Slots;
-use crate::wire::{DATA_OFFSET, DataTransfer};
+use crate::wire::{DATA_OFFSET, DataTransfer, DataTransferView};
 use crate::{Config, RecvId};
 
 /// What a receive buffer is doing.
@@ -70,11 +70,12 @@ impl Receiver {
         self.slots.release(slot);
     }
 
-    /// The device gave the slot back with a fragment in it.
+    /// The device gave the slot back. If there is no fragment in it, it is to be released.
+    #[inline]
     pub(crate) fn lend(&mut self, slot: Slot) {
-        self.posted = self.posted.wrapping_sub(1);
         if let Some(state) = self.slots.get_mut(slot) {
             *state = RecvState::Lent;
+            self.posted = self.posted.wrapping_sub(1);
         }
     }
 
@@ -84,30 +85,35 @@ impl Receiver {
 
     /// Whether `inspect` would have nothing to say: the way of all messages that matter for speed.
     #[inline]
-    pub(crate) fn is_usual(&self, header: &DataTransfer, got: u32) -> bool {
-        let DataTransfer { data_offset: offset, data_length: len, remaining_data_length: remaining, .. } =
-            *header;
+    pub(crate) fn is_usual(&self, header: DataTransferView<'_>, got: u32) -> bool {
+        let (len, remaining) = (header.data_length(), header.remaining_data_length());
+        if header.credits_requested() == 0 || header.flags().unknown() != 0 {
+            return false;
+        }
+        if len == 0 {
+            let is_bare = header.data_offset() == 0 && got == HEADER_LEN;
+            return is_bare && remaining == 0 && self.sequence == Sequence::Idle;
+        }
+        if header.data_offset() != DATA_OFFSET || u64::from(got) != sum(DATA_OFFSET, len) {
+            return false;
+        }
         let total = sum(len, remaining);
-        let fits = match self.sequence {
-            Sequence::Idle => total <= u64::from(self.max_fragmented_recv_size),
-            Sequence::Collecting { expected, .. } => total == u64::from(expected),
-        };
-        let is_usual_shape = if len > 0 {
-            offset == DATA_OFFSET && u64::from(got) == sum(offset, len) && got <= self.max_receive_size
-        } else {
-            offset == 0 && got == HEADER_LEN && remaining == 0
-        };
-        fits && is_usual_shape && header.flags.unknown() == 0 && header.credits_requested != 0
+        got <= self.max_receive_size
+            && match self.sequence {
+                Sequence::Collecting { expected, .. } => total == u64::from(expected),
+                Sequence::Idle => total <= u64::from(self.max_fragmented_recv_size),
+            }
     }
 
     /// All checks on a message of `got` bytes, slowly: what is wrong with it, or what has to be tolerated.
     #[cold]
     pub(crate) fn inspect(
         &self,
-        header: DataTransfer,
+        header: DataTransferView<'_>,
         got: u32,
         tolerances: &mut Tolerances,
     ) -> Result<(), Violation> {
+        let header = header.into();
         self.check(&header, got)?;
         self.tolerate(&header, got, tolerances)
     }
@@ -195,16 +201,22 @@ impl Receiver {
         }
     }
 
-    /// Moves the sequence on by a checked message. Tells whether its data are the first of an upper-layer message.
-    pub(crate) const fn advance(&mut self, len: u32, remaining: u32) -> bool {
+    /// Moves the sequence on by a checked message with data. Tells whether these are the first of an upper-layer
+    /// message.
+    pub(crate) const fn advance(&mut self, remaining: u32) -> bool {
         let begun = matches!(self.sequence, Sequence::Collecting { begun: true, .. });
-        if len | remaining != 0 {
-            self.sequence = match remaining {
-                0 => Sequence::Idle,
-                expected => Sequence::Collecting { expected, begun: begun || len > 0 },
-            };
-        }
+        self.sequence = match remaining {
+            0 => Sequence::Idle,
+            expected => Sequence::Collecting { expected, begun: true },
+        };
         !begun
+    }
+
+    /// The same by a message without data: one that announces some opens a sequence, any other is no part of one.
+    pub(crate) const fn advance_empty(&mut self, remaining: u32) {
+        if remaining != 0 && matches!(self.sequence, Sequence::Idle) {
+            self.sequence = Sequence::Collecting { expected: remaining, begun: false };
+        }
     }
 
     pub(crate) const fn is_strict(&self) -> bool {

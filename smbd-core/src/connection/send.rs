@@ -66,6 +66,8 @@ pub(crate) struct Sender {
     /// Most payload in one message: Connection.MaxSendSize - 24.
     payload_max: u32,
     since_signal: u8,
+    /// Fragments that may leave one like the other before anything has to be decided again.
+    run: u16,
     /// A `send` was refused for want of room.
     refused: bool,
 }
@@ -84,6 +86,7 @@ impl Sender {
             first: MsgId(0),
             payload_max: 0,
             since_signal: 0,
+            run: 0,
             refused: false,
         }
     }
@@ -137,9 +140,10 @@ impl Sender {
     pub(crate) fn cut(&mut self) -> Option<Piece> {
         let message = self.queue.front()?;
         let offset = self.sent_of_first;
-        let left = message.len.saturating_sub(offset);
+        // What has left is a part of it.
+        let left = message.len.wrapping_sub(offset);
         let len = left.min(self.payload_max);
-        let remaining = left.saturating_sub(len);
+        let remaining = left.wrapping_sub(len);
         let body = Body { msg: self.first, offset, len };
         let fragmented = len != message.len;
         let piece = if remaining == 0 {
@@ -148,10 +152,42 @@ impl Sender {
             self.pop();
             Piece { body, remaining, invalidate, fragmented }
         } else {
-            self.sent_of_first = offset.saturating_add(len);
+            self.sent_of_first = offset.wrapping_add(len);
             Piece { body, remaining, invalidate: None, fragmented }
         };
         Some(piece)
+    }
+
+    /// Plans a run: fragments in the middle of the first message, none of which asks for a completion or takes the
+    /// last place. At most `max`.
+    pub(crate) fn plan_run(&mut self, max: u32) {
+        let left = self.queue.front().map_or(0, |message| message.len.saturating_sub(self.sent_of_first));
+        let followed_by_another = left.saturating_sub(1).checked_div(self.payload_max).unwrap_or(0);
+        let unsignalled = SIGNAL_EVERY.saturating_sub(1).saturating_sub(self.since_signal);
+        let places = self.in_flight.free().saturating_sub(1).min(unsignalled.into());
+        self.run = u16::try_from(max.min(followed_by_another)).unwrap_or(u16::MAX).min(places);
+    }
+
+    /// Something happened.
+    pub(crate) const fn end_run(&mut self) {
+        self.run = 0;
+    }
+
+    pub(crate) const fn is_in_run(&self) -> bool {
+        self.run > 0
+    }
+
+    /// Cuts and posts the next fragment of the run.
+    #[inline]
+    pub(crate) fn post_in_run(&mut self) -> Option<(SendId, Body, u32)> {
+        let (offset, len) = (self.sent_of_first, self.payload_max);
+        let end = offset.wrapping_add(len);
+        let remaining = self.queue.front()?.len.wrapping_sub(end);
+        let id = self.post(Carries::Fragment)?;
+        self.sent_of_first = end;
+        self.run = self.run.wrapping_sub(1);
+        self.since_signal = self.since_signal.wrapping_add(1);
+        Some((id, Body { msg: self.first, offset, len }, remaining))
     }
 
     fn pop(&mut self) -> Option<MsgId> {
@@ -163,7 +199,7 @@ impl Sender {
 
     /// Whether the send about to leave asks for a completion.
     pub(crate) const fn signal(&mut self, last_for_now: bool, queue_short: bool) -> bool {
-        self.since_signal = self.since_signal.saturating_add(1);
+        self.since_signal = self.since_signal.wrapping_add(1);
         let signal = last_for_now || queue_short || self.since_signal >= SIGNAL_EVERY;
         if signal {
             self.since_signal = 0;

@@ -38,6 +38,10 @@ impl<T> Slots<T> {
         self.used
     }
 
+    pub(crate) fn free(&self) -> u16 {
+        u16::try_from(self.entries.len()).unwrap_or(u16::MAX).wrapping_sub(self.used)
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.used == 0
     }
