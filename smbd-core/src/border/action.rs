@@ -180,6 +180,11 @@ impl Head {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
+    /// The bytes, and zeros behind them.
+    pub(crate) const fn as_array(&self) -> &[u8; Self::MAX] {
+        &self.bytes
+    }
+
     /// Number of bytes, at most 32.
     #[must_use]
     pub const fn len(&self) -> u32 {

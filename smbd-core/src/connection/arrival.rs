@@ -1,34 +1,40 @@
 //! What a Data Transfer message of the peer does (3.1.5.8).
 
 use super::negotiate::short;
-use super::phase::Cause;
+use super::phase::{Cause, Phase};
 use super::{Connection, Pending};
 use crate::error::Violation;
 use crate::wire::{DataTransfer, DataTransferView, Flags};
 use crate::{Head, RecvId, Token};
 
 impl Connection {
+    /// The header of a message that breaks no rule and has nothing unusual about it: whatever else comes is looked at
+    /// by `on_data`.
+    #[inline(always)]
+    pub(super) fn plain_data<'a>(
+        &self,
+        id: RecvId,
+        head: &'a Head,
+        len: u32,
+    ) -> Option<DataTransferView<'a>> {
+        // A message that is too short has not the length of any usual one either.
+        let header = DataTransferView::get(head.as_array())?;
+        let is_plain = matches!(self.phase, Phase::Established(_))
+            && self.receiver.is_posted(id)
+            && head.len() == len.min(Head::MAX_LEN)
+            && self.receiver.is_usual(header, len)
+            && self.credits.allow(header.credits_granted())
+            && !self.probe.is_sent();
+        is_plain.then_some(header)
+    }
+
     /// 3.1.5.8, in the order of CR-8: everything is checked before anything is done about it (KA-6).
-    #[inline]
     pub(super) fn on_data(&mut self, id: RecvId, head: &Head, len: u32, invalidated: Option<Token>) {
         self.receiver.lend(id.0);
         let Ok(header) = DataTransferView::new(head.as_bytes()) else {
             return self.reject(id, short(DataTransfer::LEN, head, "3.1.5.8"));
         };
-        if invalidated.is_some() || self.probe.is_sent() || !self.receiver.is_usual(header, len) {
-            return self.on_unusual(id, header, len, invalidated);
-        }
-        match self.credits.on_message(header.credits_requested(), header.credits_granted()) {
-            Ok(()) => self.accept(id, header),
-            Err(violation) => self.reject(id, violation),
-        }
-    }
-
-    /// The same for a message with anything rare about it.
-    #[cold]
-    #[inline(never)]
-    fn on_unusual(&mut self, id: RecvId, header: DataTransferView<'_>, len: u32, invalidated: Option<Token>) {
-        if let Err(violation) = self.check_unusual(header, len, invalidated) {
+        if let Err(violation) = self.check_data(header, len, invalidated) {
             return self.reject(id, violation);
         }
         if self.probe.on_receipt(self.now) {
@@ -37,20 +43,21 @@ impl Connection {
         self.accept(id, header);
     }
 
-    fn check_unusual(
+    fn check_data(
         &mut self,
         header: DataTransferView<'_>,
         len: u32,
         invalidated: Option<Token>,
     ) -> Result<(), Violation> {
-        self.receiver.inspect(header, len, &mut self.stats.tolerances)?;
-        self.credits.on_message(header.credits_requested(), header.credits_granted())?;
+        self.receiver.check(&header.into(), len, &mut self.stats.tolerances)?;
+        self.credits.check(header.credits_granted())?;
         invalidated.map_or(Ok(()), |token| self.on_invalidated(token))
     }
 
     /// What a valid message does: it is a sign of life, may ask for one, and may have data.
-    #[inline(always)]
-    fn accept(&mut self, id: RecvId, header: DataTransferView<'_>) {
+    #[inline(never)]
+    pub(super) fn accept(&mut self, id: RecvId, header: DataTransferView<'_>) {
+        self.credits.on_message(header.credits_requested(), header.credits_granted());
         self.idle.restart(self.now);
         if header.credits_granted() > 0 {
             // The wait for a credit is over, whoever polls when.
@@ -65,16 +72,20 @@ impl Connection {
         }
         let (len, remaining) = (header.data_length(), header.remaining_data_length());
         if len == 0 {
-            received.empties = received.empties.wrapping_add(1);
-            self.receiver.advance_empty(remaining);
-            self.receiver.slots.release(id.0);
-            return;
+            return self.accept_empty(id, remaining);
         }
         let first = self.receiver.advance(remaining);
         received.bytes = received.bytes.wrapping_add(u64::from(len));
         received.fragments = received.fragments.wrapping_add(u64::from(!first || remaining > 0));
         let offset = header.data_offset();
         self.push_event(Pending::Data { index: id.slot(), offset, len, remaining, first });
+    }
+
+    #[inline(never)]
+    fn accept_empty(&mut self, id: RecvId, remaining: u32) {
+        self.stats.received.empties = self.stats.received.empties.wrapping_add(1);
+        self.receiver.advance_empty(remaining);
+        self.receiver.slots.release(id.0);
     }
 
     #[cold]

@@ -8,7 +8,7 @@ use crate::error::{ConnectReason, Misuse, Violation, WorkError};
 use crate::{BufferDescriptorV1, Head, Limits, RdmaId, RecvId, RegId, Role, SendId, Token, WrId};
 
 impl Connection {
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_received(
         &mut self,
         id: RecvId,

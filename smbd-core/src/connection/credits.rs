@@ -113,21 +113,30 @@ impl Credits {
         self.send = self.send.wrapping_sub(1);
     }
 
-    /// Books a Data Transfer message of the peer: one receive used, a new target, new credits (3.1.5.8).
-    #[inline]
-    pub(crate) fn on_message(&mut self, requested: u16, granted: u16) -> Result<(), Violation> {
+    /// Whether `check` has nothing to say.
+    pub(crate) const fn allow(&self, granted: u16) -> bool {
+        self.posted != self.ungranted && self.send.checked_add(granted).is_some()
+    }
+
+    /// Checks the credits of a Data Transfer message of the peer (3.1.5.8).
+    pub(crate) const fn check(&self, granted: u16) -> Result<(), Violation> {
         if self.posted == self.ungranted {
             return Err(Violation::NoCredit);
         }
         // More credits than any receive queue holds (CR-11).
-        let Some(send) = self.send.checked_add(granted) else {
+        if self.send.checked_add(granted).is_none() {
             return Err(Violation::CreditOverflow { credits: self.send(), granted });
-        };
+        }
+        Ok(())
+    }
+
+    /// Books a checked message: one receive used, a new target, new credits (3.1.5.8).
+    #[inline]
+    pub(crate) fn on_message(&mut self, requested: u16, granted: u16) {
         self.posted = self.posted.wrapping_sub(1);
-        self.send = send;
+        self.send = self.send.wrapping_add(granted);
         if requested != self.target {
             self.aim(requested);
         }
-        Ok(())
     }
 }

@@ -150,6 +150,19 @@ impl Connection {
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.sender.end_run();
+        // The way of all data: nothing else may happen, and little is done.
+        if let Input::Received { id, ref head, len, invalidated: None } = input
+            && let Some(header) = self.plain_data(id, head, len)
+        {
+            self.receiver.lend(id.0);
+            self.accept(id, header);
+            return Ok(());
+        }
+        self.on_input(input)
+    }
+
+    #[inline(never)]
+    fn on_input(&mut self, input: Input<'_>) -> Result<(), Misuse> {
         match input {
             Input::Received { id, ref head, len, invalidated } => {
                 self.on_received(id, head, len, invalidated)

@@ -83,7 +83,7 @@ impl Receiver {
         self.slots.used().saturating_sub(self.posted)
     }
 
-    /// Whether `inspect` would have nothing to say: the way of all messages that matter for speed.
+    /// Whether `check` has nothing to say to a message: the way of all that matter for speed.
     #[inline]
     pub(crate) fn is_usual(&self, header: DataTransferView<'_>, got: u32) -> bool {
         let (len, remaining) = (header.data_length(), header.remaining_data_length());
@@ -105,21 +105,19 @@ impl Receiver {
             }
     }
 
-    /// All checks on a message of `got` bytes, slowly: what is wrong with it, or what has to be tolerated.
-    #[cold]
-    pub(crate) fn inspect(
+    /// All checks on a message of `got` bytes: what is wrong with it, or what has to be tolerated.
+    pub(crate) fn check(
         &self,
-        header: DataTransferView<'_>,
+        header: &DataTransfer,
         got: u32,
         tolerances: &mut Tolerances,
     ) -> Result<(), Violation> {
-        let header = header.into();
-        self.check(&header, got)?;
-        self.tolerate(&header, got, tolerances)
+        self.check_rules(header, got)?;
+        self.tolerate(header, got, tolerances)
     }
 
     /// The checks of 3.1.5.8 on a message of `got` bytes, and those of spec-issues VA and RA.
-    fn check(&self, header: &DataTransfer, got: u32) -> Result<(), Violation> {
+    fn check_rules(&self, header: &DataTransfer, got: u32) -> Result<(), Violation> {
         let DataTransfer { data_offset: offset, data_length: len, remaining_data_length: remaining, .. } =
             *header;
         if got > self.max_receive_size {

@@ -143,10 +143,16 @@ impl<'a> DataTransferView<'a> {
     /// [`WireError::Truncated`] if there are fewer than [`DataTransfer::LEN`] bytes.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
-        match words(bytes) {
-            Some(words) => Ok(Self { words }),
+        match Self::get(bytes) {
+            Some(view) => Ok(view),
             None => Err(LAYOUT.truncated(0, bytes.len())),
         }
+    }
+
+    /// The same without a reason.
+    #[inline]
+    pub(crate) fn get(bytes: &'a [u8]) -> Option<Self> {
+        words(bytes).map(|words| Self { words })
     }
 
     /// `CreditsRequested`.
