@@ -40,7 +40,11 @@ impl Connection {
         if self.probe.on_receipt(self.now) {
             self.push_event(Pending::Probed);
         }
-        self.accept(id, header);
+        if header.flags().contains(Flags::RESPONSE_REQUESTED) {
+            self.stats.received.keepalives = self.stats.received.keepalives.wrapping_add(1);
+            self.answer_owed = true;
+        }
+        if header.data_length() > 0 { self.accept(id, header) } else { self.accept_empty(id, header) }
     }
 
     fn check_data(
@@ -54,9 +58,29 @@ impl Connection {
         invalidated.map_or(Ok(()), |token| self.on_invalidated(token))
     }
 
-    /// What a valid message does: it is a sign of life, may ask for one, and may have data.
+    /// A valid message with data. Not inlined: for itself it needs no saved registers.
     #[inline(never)]
     pub(super) fn accept(&mut self, id: RecvId, header: DataTransferView<'_>) {
+        self.accept_any(header);
+        let (len, remaining) = (header.data_length(), header.remaining_data_length());
+        let first = self.receiver.advance(remaining);
+        let received = &mut self.stats.received;
+        received.bytes = received.bytes.wrapping_add(u64::from(len));
+        received.fragments = received.fragments.wrapping_add(u64::from(!first || remaining > 0));
+        let offset = header.data_offset();
+        self.push_event(Pending::Data { index: id.slot(), offset, len, remaining, first });
+    }
+
+    fn accept_empty(&mut self, id: RecvId, header: DataTransferView<'_>) {
+        self.accept_any(header);
+        self.stats.received.empties = self.stats.received.empties.wrapping_add(1);
+        self.receiver.advance_empty(header.remaining_data_length());
+        self.receiver.slots.release(id.0);
+    }
+
+    /// What any valid message does: it is a sign of life, and moves credits.
+    #[inline]
+    fn accept_any(&mut self, header: DataTransferView<'_>) {
         self.credits.on_message(header.credits_requested(), header.credits_granted());
         self.idle.restart(self.now);
         if header.credits_granted() > 0 {
@@ -66,26 +90,6 @@ impl Connection {
         let received = &mut self.stats.received;
         received.messages = received.messages.wrapping_add(1);
         received.credits = received.credits.wrapping_add(u64::from(header.credits_granted()));
-        if header.flags().contains(Flags::RESPONSE_REQUESTED) {
-            received.keepalives = received.keepalives.wrapping_add(1);
-            self.answer_owed = true;
-        }
-        let (len, remaining) = (header.data_length(), header.remaining_data_length());
-        if len == 0 {
-            return self.accept_empty(id, remaining);
-        }
-        let first = self.receiver.advance(remaining);
-        received.bytes = received.bytes.wrapping_add(u64::from(len));
-        received.fragments = received.fragments.wrapping_add(u64::from(!first || remaining > 0));
-        let offset = header.data_offset();
-        self.push_event(Pending::Data { index: id.slot(), offset, len, remaining, first });
-    }
-
-    #[inline(never)]
-    fn accept_empty(&mut self, id: RecvId, remaining: u32) {
-        self.stats.received.empties = self.stats.received.empties.wrapping_add(1);
-        self.receiver.advance_empty(remaining);
-        self.receiver.slots.release(id.0);
     }
 
     #[cold]

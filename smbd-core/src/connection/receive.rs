@@ -4,7 +4,7 @@ use crate::error::Violation;
 use crate::id::Slot;
 use crate::stats::Tolerances;
 use crate::table::Slots;
-use crate::wire::{DATA_OFFSET, DataTransfer, DataTransferView};
+use crate::wire::{DATA_OFFSET, DataTransfer, DataTransferView, Flags};
 use crate::{Config, RecvId};
 
 /// What a receive buffer is doing.
@@ -83,22 +83,17 @@ impl Receiver {
         self.slots.used().saturating_sub(self.posted)
     }
 
-    /// Whether `check` has nothing to say to a message: the way of all that matter for speed.
+    /// Whether this is an unflagged message with data to which `check` has nothing to say: those that matter for speed.
     #[inline]
     pub(crate) fn is_usual(&self, header: DataTransferView<'_>, got: u32) -> bool {
         let (len, remaining) = (header.data_length(), header.remaining_data_length());
-        if header.credits_requested() == 0 || header.flags().unknown() != 0 {
-            return false;
-        }
-        if len == 0 {
-            let is_bare = header.data_offset() == 0 && got == HEADER_LEN;
-            return is_bare && remaining == 0 && self.sequence == Sequence::Idle;
-        }
-        if header.data_offset() != DATA_OFFSET || u64::from(got) != sum(DATA_OFFSET, len) {
-            return false;
-        }
         let total = sum(len, remaining);
-        got <= self.max_receive_size
+        header.flags() == Flags::NONE
+            && header.credits_requested() != 0
+            && header.data_offset() == DATA_OFFSET
+            && len > 0
+            && u64::from(got) == sum(DATA_OFFSET, len)
+            && got <= self.max_receive_size
             && match self.sequence {
                 Sequence::Collecting { expected, .. } => total == u64::from(expected),
                 Sequence::Idle => total <= u64::from(self.max_fragmented_recv_size),

@@ -34,7 +34,7 @@ impl<T: Copy> Ring<T> {
             return false;
         }
         let end = self.head.wrapping_add(self.len);
-        let index = if end < self.places.len() { end } else { end.wrapping_sub(self.places.len()) };
+        let index = end.checked_sub(self.places.len()).unwrap_or(end);
         let Some(place) = self.places.get_mut(index) else { return false };
         *place = value;
         self.len = self.len.wrapping_add(1);
