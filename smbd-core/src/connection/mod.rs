@@ -196,7 +196,9 @@ impl Connection {
                 Next::Receive => self.post_receive(),
                 Next::Fragment => self.post_fragment(),
                 Next::Empty => self.post_empty(),
-                Next::Request => self.post_request(),
+                Next::Rdma(verb) => self.post_rdma(verb),
+                Next::Registration => self.post_registration(),
+                Next::Finish => self.finish(),
                 Next::Wait => self.wait(),
             },
             Phase::Connecting { .. }
@@ -303,9 +305,10 @@ impl Connection {
 
     /// Places of the send queue in use.
     fn queue_used(&self) -> u32 {
+        // Nothing is posted without a place: no sum is above the send queue's 16 bits.
         u32::from(self.sender.in_flight.used())
-            .saturating_add(u32::from(self.rdma.in_flight()))
-            .saturating_add(self.registrations.requests())
+            .wrapping_add(u32::from(self.rdma.in_flight()))
+            .wrapping_add(self.registrations.requests())
     }
 
     /// Places of the send queue left.

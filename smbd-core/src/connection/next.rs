@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::phase::Established;
+use crate::RdmaVerb;
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +15,11 @@ pub(super) enum Next {
     Fragment,
     /// A message without.
     Empty,
-    /// What has no turn before sends: RDMA requests and registrations, or the end of a closing connection.
-    Request,
+    Rdma(RdmaVerb),
+    /// A registration or deregistration, if its work requests fit.
+    Registration,
+    /// The connection is closing in good order; it ends if all has been finished that it waits for.
+    Finish,
     Wait,
 }
 
@@ -37,7 +41,19 @@ impl Connection {
         if let Some(next) = self.next_send() {
             return next;
         }
-        if is_announced { Next::Request } else { Next::Wait }
+        if !is_announced {
+            return Next::Wait;
+        }
+        // One place of the send queue is left for a send.
+        if let Some(verb) = self.rdma.next(self.limits.read_depth)
+            && self.queue_room() >= 2
+        {
+            return Next::Rdma(verb);
+        }
+        if self.registrations.has_command() {
+            return Next::Registration;
+        }
+        if established.flush.is_some() { Next::Finish } else { Next::Wait }
     }
 
     #[inline]

@@ -176,24 +176,34 @@ impl Connection {
         self.sender.signal(!more, short || table_full)
     }
 
-    /// RDMA before registrations. One place of the send queue is left for a send.
     #[inline(never)]
-    pub(super) fn post_request(&mut self) -> Action {
+    pub(super) fn post_rdma(&mut self, verb: RdmaVerb) -> Action {
+        let Some(slice) = self.rdma.post(verb, self.limits.rdma_len_max) else { return self.wait() };
+        let count = match verb {
+            RdmaVerb::Read => &mut self.stats.rdma_reads,
+            RdmaVerb::Write => &mut self.stats.rdma_writes,
+        };
+        *count = count.wrapping_add(1);
+        let Slice { id, op, local_offset, remote } = slice;
+        self.stats.rdma_bytes = self.stats.rdma_bytes.wrapping_add(u64::from(remote.length));
+        Action::PostRdma { id, op, verb, local_offset, remote }
+    }
+
+    #[inline(never)]
+    pub(super) fn post_registration(&mut self) -> Action {
         let room = self.queue_room().saturating_sub(1);
-        if room > 0
-            && let Some(slice) = self.rdma.post(self.limits.read_depth, self.limits.rdma_len_max)
-        {
-            return self.post_rdma(slice);
+        match self.registrations.next(self.limits.registration_requests, room) {
+            Some(Command::Register { id, access, segments_max }) => {
+                Action::Register { id, access, segments_max }
+            }
+            Some(Command::Deregister { id }) => Action::Deregister { id },
+            None => self.finish(),
         }
-        if let Some(command) = self.registrations.next(self.limits.registration_requests, room) {
-            return match command {
-                Command::Register { id, access, segments_max } => {
-                    Action::Register { id, access, segments_max }
-                }
-                Command::Deregister { id } => Action::Deregister { id },
-            };
-        }
-        // Nothing can leave: has all been finished that a closing connection waits for?
+    }
+
+    /// Nothing can leave: has all been finished that a closing connection waits for?
+    #[cold]
+    pub(super) fn finish(&mut self) -> Action {
         if matches!(&self.phase, Phase::Established(established) if established.flush.is_some())
             && self.is_flushed()
         {
@@ -201,16 +211,5 @@ impl Connection {
             return self.poll_action();
         }
         self.wait()
-    }
-
-    fn post_rdma(&mut self, slice: Slice) -> Action {
-        let count = match slice.verb {
-            RdmaVerb::Read => &mut self.stats.rdma_reads,
-            RdmaVerb::Write => &mut self.stats.rdma_writes,
-        };
-        *count = count.wrapping_add(1);
-        self.stats.rdma_bytes = self.stats.rdma_bytes.wrapping_add(u64::from(slice.remote.length));
-        let Slice { id, op, verb, local_offset, remote } = slice;
-        Action::PostRdma { id, op, verb, local_offset, remote }
     }
 }

@@ -59,7 +59,6 @@ pub(crate) struct Rdma {
 pub(crate) struct Slice {
     pub(crate) id: RdmaId,
     pub(crate) op: OpId,
-    pub(crate) verb: RdmaVerb,
     pub(crate) local_offset: u32,
     pub(crate) remote: BufferDescriptorV1,
 }
@@ -144,19 +143,24 @@ impl Rdma {
         Ok(Some(OpId(slot)))
     }
 
-    /// The next request, if one may be posted now.
-    pub(crate) fn post(&mut self, read_depth: u16, len_max: u32) -> Option<Slice> {
-        if self.requests.is_full() {
+    /// What the next request would do, if one may be posted now.
+    #[inline]
+    pub(crate) fn next(&self, read_depth: u16) -> Option<RdmaVerb> {
+        let (reads, writes) = (!self.reads.is_empty(), !self.writes.is_empty());
+        if !(reads || writes) || self.requests.is_full() {
             return None;
         }
-        let reads = !self.reads.is_empty() && self.reads_in_flight < read_depth;
-        let writes = !self.writes.is_empty();
-        let verb = match (reads, writes) {
-            (false, false) => return None,
-            (true, false) => RdmaVerb::Read,
-            (false, true) => RdmaVerb::Write,
-            (true, true) => self.turn,
-        };
+        match (reads && self.reads_in_flight < read_depth, writes) {
+            (false, false) => None,
+            (true, false) => Some(RdmaVerb::Read),
+            (false, true) => Some(RdmaVerb::Write),
+            (true, true) => Some(self.turn),
+        }
+    }
+
+    /// Takes the next request of that kind.
+    #[inline]
+    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32) -> Option<Slice> {
         let queue = match verb {
             RdmaVerb::Read => &mut self.reads,
             RdmaVerb::Write => &mut self.writes,
@@ -182,7 +186,7 @@ impl Rdma {
             }
             RdmaVerb::Write => RdmaVerb::Read,
         };
-        Some(Slice { id: RdmaId(request), op: OpId(slot), verb, local_offset, remote })
+        Some(Slice { id: RdmaId(request), op: OpId(slot), local_offset, remote })
     }
 
     pub(crate) fn is_outstanding(&self, id: RdmaId) -> bool {

@@ -8,18 +8,16 @@ use crate::Instant;
 impl Connection {
     /// The earliest deadline of all. Called when nothing can leave, so a message that could not is waiting for credits.
     pub(super) fn deadline(&mut self) -> Option<Instant> {
-        let flush = match &self.phase {
-            Phase::Established(established) => established.flush,
+        let (announce_by, flush) = match &self.phase {
+            Phase::Established(established) => (established.announce_by, established.flush),
             Phase::Closing(_) | Phase::Drained => return None,
             Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Refusing { .. } => {
                 return self.negotiation_deadline();
             }
         };
         self.watch_stall();
-        [self.negotiation_deadline(), flush, self.idle.deadline(), self.probe.deadline(), self.stall]
-            .into_iter()
-            .flatten()
-            .min()
+        let rare = earliest(earliest(announce_by, flush), earliest(self.probe.deadline(), self.stall));
+        earliest(self.idle.deadline(), rare)
     }
 
     /// 3.1.2.1: runs until the upper layer can be told of the connection.
@@ -70,5 +68,12 @@ impl Connection {
         if self.probe.on_timeout(now) {
             self.push_event(Pending::Probed);
         }
+    }
+}
+
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
     }
 }

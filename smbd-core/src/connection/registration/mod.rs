@@ -100,6 +100,10 @@ impl Registrations {
         debug_assert!(queued, "a registration without a place in the command queue");
     }
 
+    pub(crate) const fn has_command(&self) -> bool {
+        !self.commands.is_empty()
+    }
+
     /// The next command whose work requests fit into `room` places of the send queue.
     pub(crate) fn next(&mut self, requests_per_segment: u16, room: u32) -> Option<Command> {
         let slot = self.slots.name(*self.commands.front()?)?;
