@@ -5,6 +5,7 @@
 //! is as strict as the strictest real one: what breaks a rule of verbs is recorded as a [`Breach`], also where real
 //! hardware would let it pass.
 
+pub mod backend;
 mod breach;
 pub mod capture;
 pub mod decode;

@@ -1,7 +1,7 @@
 //! What the connection says, carried out.
 
 use smbd_core::error::{RegistrationError, WorkError};
-use smbd_core::{Action, Event, WrId};
+use smbd_core::{Action, Event, RecvId, WrId};
 
 use super::{Context, Host, Upper};
 use crate::fault::Faults;
@@ -16,7 +16,6 @@ const ACTIONS_MAX: u32 = 10_000_000;
 impl<U: Upper> Host<U> {
     /// Does what the connection says until it waits.
     pub(crate) fn drain<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
-        self.refusing = false;
         for _ in 0..ACTIONS_MAX {
             let Some(connection) = self.connection.as_mut() else { return };
             let action = connection.poll_action();
@@ -51,15 +50,7 @@ impl<U: Upper> Host<U> {
                 let operation = Operation::Send { head, body: range, invalidate };
                 self.post(SendWork { id: id.into(), operation, signal }, solicit, fabric);
             }
-            Action::PostRecv { id, len } => {
-                if let Err(error) = self.may_post(id.into(), fabric) {
-                    return self.failed(id, error, fabric);
-                }
-                if let Err(refused) = self.nic.post_recv(id, len) {
-                    self.refusing = true;
-                    self.failed(id, WorkError::Refused { errno: refused.0 }, fabric);
-                }
-            }
+            Action::PostRecv { id, len } => self.post_recv(id, len, fabric),
             Action::PostRdma { id, op, verb, local_offset, remote } => {
                 let whole = self.local.op(op);
                 let Some(local) = whole.and_then(|range| range.part(local_offset, remote.length)) else {
@@ -73,10 +64,24 @@ impl<U: Upper> Host<U> {
             Action::Accept => self.accept(fabric),
             Action::Disconnect => self.disconnect(fabric),
             Action::Register { id, access, segments_max } => self.register(id, access, segments_max, fabric),
-            Action::Deregister { id } => self.deregister(id, fabric),
+            Action::Deregister { id } => {
+                let live: Vec<_> =
+                    self.connection.as_ref().map_or_else(Vec::new, |c| c.live_segments(id).collect());
+                self.deregister(id, &live, fabric);
+            }
             Action::Notify(event) => self.notify(event, fabric),
             // Ends the drain loop.
             Action::Wait(_) => {}
+        }
+    }
+
+    pub(super) fn post_recv<F: Faults, P: Probe>(&mut self, id: RecvId, len: u32, fabric: &mut Fabric<F, P>) {
+        if let Err(error) = self.may_post(id.into(), fabric) {
+            return self.failed(id, error, fabric);
+        }
+        if let Err(refused) = self.nic.post_recv(id, len) {
+            self.refusing = true;
+            self.failed(id, WorkError::Refused { errno: refused.0 }, fabric);
         }
     }
 
@@ -127,22 +132,28 @@ impl<U: Upper> Host<U> {
         false
     }
 
-    fn connect<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+    pub(super) fn connect<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         if self.side != Side::Initiator || std::mem::replace(&mut self.link.started, true) {
             return self.nic.breaches.record(Breach::Action("Connect"));
         }
         fabric.connect(self.nic.config.read_depth);
     }
 
-    fn accept<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+    pub(super) fn accept<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         if self.side != Side::Acceptor || std::mem::replace(&mut self.link.started, true) {
             return self.nic.breaches.record(Breach::Action("Accept"));
         }
+        if self.bare.as_ref().is_none_or(|bare| bare.requested) {
+            self.accept_request(fabric);
+        }
+    }
+
+    pub(super) fn accept_request<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         self.nic.establish(self.read_depth);
         fabric.accept(self.read_depth);
     }
 
-    fn disconnect<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+    pub(super) fn disconnect<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         self.refusing = false;
         if std::mem::replace(&mut self.link.disconnected, true) {
             return self.nic.breaches.record(Breach::Action("Disconnect"));

@@ -14,7 +14,9 @@ use crate::world::Fabric;
 impl<U: Upper> Host<U> {
     /// The connection begins: now, for the initiator; when the request is in, for the acceptor.
     pub(crate) fn start<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
-        if self.connection.is_none() {
+        if self.bare.is_some() {
+            self.requested(fabric);
+        } else if self.connection.is_none() {
             self.connection = Some(Connection::new(Role::from(self.side), &self.config, fabric.now));
             self.drain(fabric);
         }
@@ -61,7 +63,7 @@ impl<U: Upper> Host<U> {
     }
 
     /// One input from one of the three sources. In order: good news, receives, sends, bad news.
-    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+    pub(super) fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
         let mut sources = [Source::GoodNews, Source::Receives, Source::Sends, Source::BadNews];
         if self.polling.shuffled {
             let first = usize::try_from(fabric.rng.below(4)).unwrap_or(0);
@@ -86,7 +88,7 @@ impl<U: Upper> Host<U> {
             Ok(m) => Input::Received { id: done.id, head: m.head, len: m.len, invalidated: m.invalidated },
             Err(error) => Input::Failed { id: done.id.into(), error },
         };
-        self.input(input, fabric);
+        self.report(input, fabric);
         true
     }
 
@@ -102,7 +104,7 @@ impl<U: Upper> Host<U> {
             // The send queue completes no receives.
             (WrId::Recv(_), Ok(())) => return true,
         };
-        self.input(input, fabric);
+        self.report(input, fabric);
         true
     }
 
@@ -112,10 +114,19 @@ impl<U: Upper> Host<U> {
             Local::Connected => Input::Connected { limits: self.nic.config.limits(self.read_depth) },
             Local::ConnectFailed(reason) => Input::ConnectFailed { reason },
             Local::NeverUp => Input::ConnectFailed { reason: smbd_core::error::ConnectReason::Unreachable },
-            Local::Disconnected => Input::Disconnected,
-            Local::Deregistered(id) => Input::Deregistered { id },
+            Local::Disconnected => {
+                self.complete_all(fabric);
+                Input::Disconnected
+            }
+            Local::Deregistered(id) => {
+                self.receive_all(fabric);
+                Input::Deregistered { id }
+            }
             Local::RegistrationFailed(id, error) => Input::Failed { id: id.into(), error },
             Local::Registered(id) => {
+                if self.bare_registered(id) {
+                    return true;
+                }
                 let Some(registration) = self.local.registration(id) else { return true };
                 let segments = std::mem::take(&mut registration.segments);
                 let settled = registration.stage == Stage::Idle;
@@ -126,7 +137,7 @@ impl<U: Upper> Host<U> {
                 return true;
             }
         };
-        self.input(input, fabric);
+        self.report(input, fabric);
         true
     }
 
@@ -137,7 +148,29 @@ impl<U: Upper> Host<U> {
         self.drain(fabric);
     }
 
-    pub(super) fn input<F: Faults, P: Probe>(&mut self, input: Input<'_>, fabric: &mut Fabric<F, P>) {
+    /// Causes first: what the device holds when the connection ends is reported before its end.
+    fn complete_all<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+        self.receive_all(fabric);
+        while let Some(done) = self.nic.poll_send() {
+            self.on_send(done, fabric);
+        }
+    }
+
+    /// Causes first: a message that came before a deregistration may say that its token is invalid.
+    pub(super) fn receive_all<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+        while let Some(done) = self.nic.poll_recv() {
+            self.on_recv(done, fabric);
+        }
+    }
+
+    pub(super) fn report<F: Faults, P: Probe>(&mut self, input: Input<'static>, fabric: &mut Fabric<F, P>) {
+        match &mut self.bare {
+            Some(bare) => bare.push(input),
+            None => self.input(input, fabric),
+        }
+    }
+
+    fn input<F: Faults, P: Probe>(&mut self, input: Input<'_>, fabric: &mut Fabric<F, P>) {
         let Some(connection) = self.connection.as_mut() else { return };
         let result = connection.handle(fabric.now, input);
         fabric.probe.input(fabric.at(self.side), &input, result);
@@ -162,7 +195,7 @@ impl<U: Upper> Host<U> {
         error: WorkError,
         fabric: &mut Fabric<F, P>,
     ) {
-        self.input(Input::Failed { id: id.into(), error }, fabric);
+        self.report(Input::Failed { id: id.into(), error }, fabric);
     }
 }
 

@@ -1,6 +1,7 @@
 //! One host: connection, device, memory and upper layer, and the driver between them.
 
 mod actions;
+mod bare;
 mod context;
 mod inputs;
 mod local;
@@ -11,6 +12,7 @@ use std::collections::VecDeque;
 
 use smbd_core::{Config, Connection, Instant, WrId};
 
+pub(crate) use bare::BareStep;
 pub use context::Context;
 pub(crate) use local::Local;
 pub use upper::{Listener, Upper};
@@ -72,6 +74,7 @@ pub struct Host<U> {
     connection: Option<Connection>,
     local: LocalMemory,
     inbox: VecDeque<Local>,
+    bare: Option<bare::Bare>,
     polling: Polling,
     link: Link,
     read_depth: u16,
@@ -98,6 +101,7 @@ impl<U: Upper> Host<U> {
             connection: None,
             local: LocalMemory::default(),
             inbox: VecDeque::new(),
+            bare: None,
             polling,
             link: Link::default(),
             refusing: false,

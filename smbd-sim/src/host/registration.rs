@@ -113,21 +113,28 @@ impl<U: Upper> Host<U> {
         let error = registration.error.take();
         let input = match (stage, error) {
             (_, Some(error)) => Input::Failed { id: WrId::Reg(id), error },
-            (Stage::Invalidating, None) => Input::Deregistered { id },
+            (Stage::Invalidating, None) => {
+                self.receive_all(fabric);
+                Input::Deregistered { id }
+            }
             (Stage::Binding | Stage::Idle, None) => Input::Bound { id },
         };
         if error.is_some() && stage == Stage::Binding {
             self.close_tokens(id);
         }
-        self.input(input, fabric);
+        self.report(input, fabric);
     }
 
-    pub(super) fn deregister<F: Faults, P: Probe>(&mut self, id: RegId, fabric: &mut Fabric<F, P>) {
+    /// `live` are its tokens which the peer has not invalidated.
+    pub(super) fn deregister<F: Faults, P: Probe>(
+        &mut self,
+        id: RegId,
+        live: &[BufferDescriptorV1],
+        fabric: &mut Fabric<F, P>,
+    ) {
         if let Some(error) = fabric.faults.fail_deregistration(fabric.now, self.side, &mut fabric.rng) {
             return self.later(Local::RegistrationFailed(id, error), fabric);
         }
-        let live: Vec<BufferDescriptorV1> =
-            self.connection.as_ref().map_or_else(Vec::new, |c| c.live_segments(id).collect());
         if !self.nic.config.windows || self.nic.state() != QpState::Ready {
             self.close_tokens(id);
             return self.later(Local::Deregistered(id), fabric);

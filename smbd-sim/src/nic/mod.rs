@@ -86,6 +86,8 @@ pub struct Nic {
     /// Receives posted and not yet reported by `poll_recv`.
     recvs: u32,
     slab: Vec<u8>,
+    /// Of the messages in it.
+    lengths: Vec<u32>,
     pool: Vec<Vec<u8>>,
 }
 
@@ -108,6 +110,7 @@ impl Nic {
             recv_cq: VecDeque::with_capacity(config.recv_cq as usize),
             recvs: 0,
             slab: vec![0; slab],
+            lengths: vec![0; config.recv_slots as usize],
             pool: Vec::new(),
             config,
         }
@@ -178,6 +181,9 @@ impl Nic {
     pub fn poll_recv(&mut self) -> Option<RecvDone> {
         let done = self.recv_cq.pop_front()?;
         self.recvs -= 1;
+        if let Some(len) = self.lengths.get_mut(usize::from(done.id.slot())) {
+            *len = done.result.map_or(0, |message| message.len);
+        }
         Some(done)
     }
 
@@ -224,6 +230,13 @@ impl Nic {
         let len = self.config.recv_buffer_len as usize;
         let start = usize::from(id.slot()) * len;
         self.slab.get(start..start + len).unwrap_or(&[])
+    }
+
+    /// As [`received`](Self::received), cut to the length of the message; empty while the slot is posted.
+    #[must_use]
+    pub fn message(&self, id: RecvId) -> &[u8] {
+        let len = self.lengths.get(usize::from(id.slot())).copied().unwrap_or(0);
+        self.received(id).get(..len as usize).unwrap_or(&[])
     }
 
     fn take_pooled(&mut self, range: crate::memory::Range) -> Vec<u8> {

@@ -76,6 +76,9 @@ impl Nic {
             return Err(EINVAL);
         }
         self.recvs += 1;
+        if let Some(len) = self.lengths.get_mut(usize::from(id.slot())) {
+            *len = 0;
+        }
         if self.state == QpState::Error {
             self.complete_recv(RecvDone { id, result: Err(WorkError::Flushed) });
         } else {

@@ -11,7 +11,8 @@ mod wire;
 
 use std::time::Duration;
 
-use smbd_core::{Connection, Input, Instant, Misuse};
+use smbd_core::error::WorkError;
+use smbd_core::{Connection, Input, Instant, Misuse, WrId};
 
 pub use fabric::Times;
 pub(crate) use fabric::{Fabric, Happening};
@@ -19,7 +20,7 @@ pub use step::Step;
 pub use wire::Latency;
 
 use crate::fault::{Disruption, Faults, NoFaults};
-use crate::host::{Context, Host, HostConfig, Polling, Upper};
+use crate::host::{BareStep, Context, Host, HostConfig, Polling, Upper};
 use crate::nic::Personality;
 use crate::probe::Probe;
 use crate::{Breach, Rng, Side};
@@ -173,6 +174,25 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         let result = host.forge(input, &mut self.fabric);
         host.drain(&mut self.fabric);
         result
+    }
+
+    /// Neither host gets a connection: their devices are driven from outside.
+    pub(crate) fn make_bare(&mut self) {
+        self.hosts.iter_mut().for_each(Host::make_bare);
+        // There is nothing to start.
+        self.steps = 1;
+    }
+
+    pub(crate) fn execute_bare(&mut self, side: Side, step: BareStep<'_>) {
+        self.hosts[side.index()].execute_bare(step, &mut self.fabric);
+    }
+
+    pub(crate) fn refuse_bare(&mut self, side: Side, id: WrId, error: WorkError) {
+        self.hosts[side.index()].refuse(id, error, &mut self.fabric);
+    }
+
+    pub(crate) fn next_input(&mut self, side: Side) -> Option<Input<'_>> {
+        self.hosts[side.index()].next_input(&mut self.fabric)
     }
 
     /// Disturbs the run now.

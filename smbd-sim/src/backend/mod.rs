@@ -1,0 +1,144 @@
+//! The simulated device as a [`Backend`]: for the kit, and for whoever drives a connection of their own.
+
+mod end;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use smbd_core::error::ConnectReason;
+use smbd_core::{Config, Instant, Token, WrId};
+
+pub use end::{SimBuffer, SimEnd};
+
+use crate::fault::Faults;
+use crate::host::{HostConfig, Listener};
+use crate::memory::Buffer;
+use crate::nic::NicConfig;
+use crate::world::{World, WorldConfig};
+use crate::{Breach, Rng, Side};
+
+/// What becomes of the attempt to connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    /// It succeeds.
+    #[default]
+    Connects,
+    /// It succeeds, and the acceptor hears of it so much later than it could.
+    HeardLate(Duration),
+    /// It fails after a time.
+    Fails(ConnectReason, Duration),
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug)]
+struct Plan {
+    fate: Fate,
+    /// Work requests each side's device still takes.
+    left: [Option<usize>; 2],
+}
+
+/// Invalid argument.
+const EINVAL: i32 = 22;
+
+impl Faults for Plan {
+    fn connect(&mut self, _: &mut Rng) -> Result<(), (ConnectReason, Duration)> {
+        match self.fate {
+            Fate::Fails(reason, after) => Err((reason, after)),
+            Fate::Connects | Fate::HeardLate(_) => Ok(()),
+        }
+    }
+
+    fn established_late(&mut self, _: &mut Rng) -> Option<Duration> {
+        match self.fate {
+            Fate::HeardLate(late) => Some(late),
+            Fate::Connects | Fate::Fails(..) => None,
+        }
+    }
+
+    fn refuse_post(&mut self, _: Instant, side: Side, _: WrId, _: &mut Rng) -> Option<i32> {
+        let left = self.left[side.index()].as_mut()?;
+        match left.checked_sub(1) {
+            Some(fewer) => {
+                *left = fewer;
+                None
+            }
+            None => Some(EINVAL),
+        }
+    }
+}
+
+/// Buffers of one side whose last handle is gone.
+type Dropped = Rc<RefCell<Vec<Buffer>>>;
+
+/// The two devices of a connection.
+#[derive(Debug)]
+struct Link {
+    world: World<Listener, Plan>,
+    dropped: [Dropped; 2],
+}
+
+/// Two hosts with simulated devices, some connections between them, and the virtual time they share.
+#[derive(Debug)]
+pub struct SimNet {
+    links: Vec<Link>,
+}
+
+/// How far apart the first tokens of two connections are.
+const TOKENS_APART: u32 = 0x0100_0000;
+
+impl SimNet {
+    /// Devices for so many connections of this configuration. Tokens of one mean nothing on another.
+    #[must_use]
+    pub fn new(rules: &WorldConfig, config: &Config, nic: &NicConfig, fate: Fate, connections: u32) -> Self {
+        let link = |connection: u32| {
+            let first = nic.first_token.0.wrapping_add(connection.wrapping_mul(TOKENS_APART));
+            let nic = NicConfig { first_token: Token(first), ..nic.clone() };
+            let host = || HostConfig { config: config.clone(), nic: nic.clone(), upper: Listener };
+            let mut world = World::new(rules, [host(), host()], Plan { fate, left: [None; 2] }, ());
+            world.make_bare();
+            Link { world, dropped: [Rc::default(), Rc::default()] }
+        };
+        Self { links: (0..connections).map(link).collect() }
+    }
+
+    /// One device; `None` if there is no such connection.
+    pub fn end(&mut self, connection: usize, side: Side) -> Option<SimEnd<'_>> {
+        self.links.get_mut(connection)?.sweep(side);
+        Some(SimEnd::new(self, connection, side))
+    }
+
+    /// Lets virtual time pass.
+    pub fn pass(&mut self, time: Duration) {
+        for link in &mut self.links {
+            let until = link.world.now().saturating_add(time);
+            link.world.run_until(until, |_| false);
+        }
+    }
+
+    /// The device takes so many more work requests and refuses all later ones.
+    pub fn refuse_after(&mut self, connection: usize, side: Side, accepted: usize) {
+        if let Some(link) = self.links.get_mut(connection) {
+            link.world.faults_mut().left[side.index()] = Some(accepted);
+        }
+    }
+
+    /// What whoever drives the devices did wrong.
+    pub fn breaches(&self) -> impl Iterator<Item = (Side, Breach)> + '_ {
+        self.links.iter().flat_map(|link| link.world.breaches())
+    }
+}
+
+impl Link {
+    /// Frees memory nobody has a handle to and no device uses.
+    fn sweep(&mut self, side: Side) {
+        let buffers = &mut self.world.host_mut(side).nic.buffers;
+        self.dropped[side.index()].borrow_mut().retain(|buffer| {
+            let used = buffers.in_use(*buffer);
+            if !used {
+                buffers.free(*buffer);
+            }
+            used
+        });
+    }
+}
