@@ -3,8 +3,6 @@
 mod budget;
 mod params;
 mod profiles;
-#[cfg(test)]
-mod tests;
 
 use core::ops::Deref;
 

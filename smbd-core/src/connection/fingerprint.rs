@@ -16,7 +16,9 @@ impl Connection {
         match &self.phase {
             Phase::Connecting { deadline, step } => (left(*deadline), step).hash(into),
             Phase::Negotiating { deadline, request } => (left(*deadline), request).hash(into),
-            Phase::Refusing { deadline, posted, status, .. } => (left(*deadline), posted, status).hash(into),
+            Phase::Refusing { deadline, posted, status, violation } => {
+                (left(*deadline), posted, status, violation).hash(into);
+            }
             Phase::Established(Established { respond, announce_by, flush }) => {
                 (respond, announce_by.map(left), flush.map(left)).hash(into);
             }

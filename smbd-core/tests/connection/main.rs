@@ -5,9 +5,13 @@
 #[path = "../pair/mod.rs"]
 mod pair;
 
+mod closing;
 mod closing_cause;
 mod credits;
 mod examples;
+mod fingerprint;
+mod ledger;
+mod limits;
 mod negotiate;
 mod peers;
 mod random;

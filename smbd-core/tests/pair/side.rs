@@ -145,6 +145,14 @@ impl Side {
         self.check();
     }
 
+    /// Inputs without a look at the books in between.
+    pub fn handle_all(&mut self, inputs: &[Input<'_>]) {
+        for input in inputs {
+            self.connection.handle(self.now, *input).unwrap();
+        }
+        self.check();
+    }
+
     pub fn pass(&mut self, time: Duration) {
         self.now = self.now.saturating_add(time);
         self.handle(Input::Timeout);
