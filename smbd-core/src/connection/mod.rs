@@ -19,8 +19,6 @@ mod rdma;
 mod receive;
 mod registration;
 mod send;
-#[cfg(test)]
-mod tests;
 mod timers;
 
 pub use commands::Close;

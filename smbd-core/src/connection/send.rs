@@ -256,3 +256,6 @@ impl Sender {
         hash_unordered(sends, into);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
 use smbd_core::error::{ConnectError, Violation};
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse, NtStatus, status};
 use smbd_core::{Action, Event, Input, Params, PhaseName, Role};
@@ -605,4 +606,30 @@ fn a_failed_negotiation_polls_disconnect_and_then_nothing() {
     let actions = side.drain();
     assert_eq!(shape(&actions), "nDnw");
     assert!(matches!(actions[2], Action::Notify(Event::Drained)));
+}
+
+proptest! {
+    #[test]
+    fn settled_sizes_are_within_what_both_sides_want(
+        preferred: u32,
+        receive in 128_u32..,
+        fragmented in 131_072_u32..,
+        own_send in 128..=8136_u32,
+        own_receive in 128..=524_280_u32,
+    ) {
+        let params = Params { max_send_size: own_send, max_receive_size: own_receive, ..Params::example() };
+        let message = NegotiateRequest {
+            preferred_send_size: preferred,
+            max_receive_size: receive,
+            max_fragmented_size: fragmented,
+            ..REQUEST
+        };
+        let side = accept(params, &message).unwrap();
+        let settled = side.connection.negotiated().unwrap();
+        prop_assert!((128..=own_receive).contains(&settled.max_receive_size));
+        prop_assert!(settled.max_receive_size <= preferred.max(128));
+        prop_assert!((128..=own_send.min(receive)).contains(&settled.max_send_size));
+        prop_assert_eq!(settled.max_fragmented_send_size, fragmented);
+        prop_assert!(side.posted.iter().all(|(_, len)| *len == settled.max_receive_size));
+    }
 }

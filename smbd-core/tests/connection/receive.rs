@@ -5,11 +5,16 @@ use smbd_core::error::Violation;
 use smbd_core::wire::{DataTransfer, Flags};
 use smbd_core::{Event, Params, PhaseName, Stats, Token};
 
-use crate::pair::{DATA, REQUEST, Side, data};
+use crate::pair::{DATA, REQUEST, RESPONSE, Side, data};
 
 /// Acceptor with 1024-byte messages, 131072 bytes reassembled, 10 credits out.
 fn side() -> Side {
     Side::accepted(Params { keepalive: None, ..Params::example() }, &REQUEST)
+}
+
+/// The same as initiator.
+fn initiating() -> Side {
+    Side::initiated(Params { keepalive: None, ..Params::example() }, &RESPONSE)
 }
 
 fn strict() -> Side {
@@ -390,9 +395,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
     #[test]
     fn exactly_the_messages_of_a_plain_reference_are_taken(
+        initiator: bool,
         messages in proptest::collection::vec((any_header(), any::<u8>()), 1..60)
     ) {
-        let mut side = side();
+        let mut side = if initiator { initiating() } else { side() };
         let mut reference = Reference { expected: None, peer_holds: 10, credits: 0 };
         let mut bytes_taken = 0;
         for (header, how) in messages {
