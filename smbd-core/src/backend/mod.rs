@@ -132,7 +132,8 @@ pub trait Backend: ReceiveMemory {
 /// A backend whose buffers can be made, written and read by the host. The kit and generic examples need it; a backend
 /// for other memory does not.
 pub trait HostMemory: Backend {
-    /// A buffer of `len` bytes, all zero.
+    /// A buffer of `len` bytes, all zero. Possible at any time: a backend that has no device yet makes the memory known
+    /// to it later.
     ///
     /// # Errors
     /// If there is no such memory.

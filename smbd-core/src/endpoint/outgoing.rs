@@ -46,3 +46,6 @@ impl Outgoing {
         usize::try_from(msg.sequence().wrapping_sub(self.first)).ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ impl Reassembly {
 
     /// Room for as much of a new message as messages had before: what is announced counts for nothing.
     fn begin(&mut self, fragment: usize, total: usize) -> usize {
-        self.buffer.clear();
+        debug_assert!(self.buffer.is_empty(), "a message begins when the one before it is complete");
         let wanted = total.min(self.longest).max(fragment);
         // Nothing is there, so reclaiming copies nothing; it works as soon as all messages before were dropped.
         if !self.buffer.try_reclaim(wanted) {

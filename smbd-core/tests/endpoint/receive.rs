@@ -1,8 +1,8 @@
 use bytes::Bytes;
 use proptest::prelude::*;
-use smbd_core::Params;
 use smbd_core::backend::{ReceiveMemory, ShortReceive};
 use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::{Action, Input, Params};
 
 use crate::peer::{Played, params, pattern};
 
@@ -139,8 +139,24 @@ fn growing_copies_again_only_until_messages_of_that_length_have_been_seen() {
         played.message(&pattern(100_000, round), &[1000]);
         assert_eq!(owned(&mut played), pattern(100_000, round));
     }
+    // These leave a rest of the buffer that is too short for the next one.
+    for round in 0..10 {
+        played.message(&pattern(60_000, round), &[1000]);
+        assert_eq!(owned(&mut played), pattern(60_000, round));
+    }
     assert_eq!(played.endpoint.stats().bytes_moved, grown);
-    assert_eq!(played.endpoint.stats().bytes_copied, 11 * 100_000);
+    assert_eq!(played.endpoint.stats().bytes_copied, 11 * 100_000 + 10 * 60_000);
+}
+
+#[test]
+fn a_message_cut_short_by_the_end_leaves_nothing_behind() {
+    let mut played = Played::established(no_lending(), 10);
+    played.data(&pattern(1000, 0), 500, 0);
+    assert!(played.endpoint.reassembly_capacity() >= 1000);
+    played.endpoint.handle(played.now, Input::Disconnected).unwrap();
+    let event = played.endpoint.poll_action(&played.slab).unwrap();
+    assert!(matches!(event, Action::Notify(EndpointEvent::Closed(_))), "{event:?}");
+    assert_eq!(played.endpoint.reassembly_capacity(), 0);
 }
 
 #[test]
@@ -186,7 +202,7 @@ fn a_fragment_that_is_not_there_is_an_error_that_stays() {
     let mut message = vec![10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0];
     message.resize(124, 0);
     let head = smbd_core::Head::of(&message);
-    let input = smbd_core::Input::Received { id, head, len: 124, invalidated: None };
+    let input = Input::Received { id, head, len: 124, invalidated: None };
     played.endpoint.handle(played.now, input).unwrap();
     let short = ShortReceive { recv: id, start: 24, end: 124, got: 30 };
     assert_eq!(played.endpoint.poll_action(&Nothing).unwrap_err(), short);

@@ -3,8 +3,9 @@
 
 mod wrong;
 
-use smbd_core::backend::kit::reference::Reference;
-use smbd_core::backend::kit::{self, Finding};
+use smbd_core::Config;
+use smbd_core::backend::kit::reference::{Reference, ReferenceFixture};
+use smbd_core::backend::kit::{self, Capabilities, Finding, Lab, Situation};
 
 #[test]
 fn the_reference_with_windows_passes_every_line() {
@@ -26,4 +27,61 @@ fn a_backend_that_cannot_invalidate_and_says_so_passes() {
     let skipped: Vec<_> = report.not_applicable().map(|outcome| outcome.id).collect();
     assert_eq!(skipped, ["invalidation.reported", "invalidation.deregistered"]);
     assert!(matches!(report.outcomes.last().unwrap().result, Err(Finding::NotApplicable(_))));
+}
+
+/// Can bring about nothing but a connection.
+struct Plain(Reference);
+
+impl Lab for Plain {
+    type Fixture = ReferenceFixture;
+
+    fn capabilities(&self) -> Capabilities {
+        let patience = self.0.capabilities().patience;
+        Capabilities {
+            refusal: false,
+            two_connections: false,
+            late_connected: false,
+            refused: false,
+            unreachable: false,
+            silent: false,
+            rdma: false,
+            patience,
+        }
+    }
+
+    fn fixture(&mut self, situation: Situation, config: &Config) -> Result<ReferenceFixture, String> {
+        match situation {
+            Situation::Connects => self.0.fixture(situation, config),
+            other => Err(format!("asked for {other:?}")),
+        }
+    }
+}
+
+#[test]
+fn a_fixture_is_asked_only_for_what_it_can_do() {
+    let report = kit::run(&mut Plain(Reference::default()));
+    assert!(report.passed(), "{report}");
+    assert_eq!(report.to_string().lines().last().unwrap(), "kit: 19 passed, 0 failed, 20 not applicable");
+}
+
+/// Cannot even make a fixture.
+struct Broken;
+
+impl Lab for Broken {
+    type Fixture = ReferenceFixture;
+
+    fn capabilities(&self) -> Capabilities {
+        Reference::default().capabilities()
+    }
+
+    fn fixture(&mut self, _: Situation, _: &Config) -> Result<ReferenceFixture, String> {
+        Err("no device".into())
+    }
+}
+
+#[test]
+fn a_lab_without_fixtures_fails_every_line_and_says_why() {
+    let report = kit::run(&mut Broken);
+    assert_eq!(report.broken().count(), report.outcomes.len());
+    assert!(report.to_string().contains("no fixture for Refused: no device"), "{report}");
 }

@@ -17,8 +17,8 @@ use crate::{
 
 /// Time that passes between two looks.
 const TURN: Duration = Duration::from_millis(1);
-/// Turns in which something that must not happen would have happened.
-const QUIET_TURNS: u32 = 20;
+/// Least time in which something that must not happen would have happened; a twentieth of the patience, if longer.
+const QUIET: Duration = Duration::from_millis(20);
 
 pub(super) struct Bench<F: Fixture> {
     fixture: F,
@@ -293,9 +293,12 @@ impl<F: Fixture> Bench<F> {
 
     /// Lets enough time pass for anything that is under way.
     pub(super) fn quiet(&mut self) {
-        for _ in 0..QUIET_TURNS {
+        let time = QUIET.max(self.patience.checked_div(20).unwrap_or_default());
+        let mut waited = Duration::ZERO;
+        while waited < time {
             self.fixture.pass(TURN);
             self.look();
+            waited = waited.saturating_add(TURN);
         }
     }
 

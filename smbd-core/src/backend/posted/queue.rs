@@ -97,8 +97,8 @@ impl PostedQueue {
         self.chained = 0;
     }
 
-    /// The chain was handed over; the device took the first `accepted` requests and refused the next with `errno`
-    /// (`bad_wr` of a verbs post points at it).
+    /// The chain was handed over; the device took the first `accepted` requests and refused the next with `errno`.
+    /// `bad_wr` of a verbs post points at that one, and with some providers is the only sign of a refusal.
     pub fn rung_until(&mut self, accepted: usize, errno: i32) {
         if accepted >= self.chained {
             return self.rung();
@@ -145,8 +145,9 @@ impl PostedQueue {
     }
 
     /// The device has carried out or flushed everything and has reported all it reports: signalled requests, and
-    /// flushed ones. Unsignalled sends that remain at the front went well. For a device with completions, after that of a
-    /// marker behind everything else (`wr_id` 0, which is no [`WrId`]). Nothing is posted from now on.
+    /// flushed ones. Unsignalled sends that remain at the front went well. A device with completions has got there when
+    /// that of a marker behind everything else is back (`wr_id` 0, which is no [`WrId`]) or, if it takes no marker,
+    /// when the queue pair is destroyed and the completion queue is empty. Nothing is posted from now on.
     pub fn drained(&mut self) {
         self.end(false);
     }
