@@ -59,7 +59,7 @@ mod program {
                 EndpointEvent::Message(message) => {
                     let bytes = message.bytes(backend)?.to_vec();
                     if let Message::Lent(fragment) = message {
-                        endpoint.release(fragment)?;
+                        endpoint.release(now, fragment)?;
                     }
                     println!("{role:?}: a message of {} bytes", bytes.len());
                     if role == Role::Acceptor {
