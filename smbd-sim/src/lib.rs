@@ -15,10 +15,13 @@ pub mod fault;
 pub mod host;
 pub mod memory;
 pub mod nic;
+pub mod oracle;
 pub mod probe;
 mod rng;
 mod side;
+pub mod swarm;
 pub mod trace;
+pub mod upper;
 pub mod world;
 
 pub use breach::{Breach, Breaches};

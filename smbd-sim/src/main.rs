@@ -17,11 +17,13 @@ struct Args {
 enum Command {
     Decode(cli::decode::DecodeArgs),
     Examples(cli::examples::ExamplesArgs),
+    Run(cli::run::RunArgs),
 }
 
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Decode(args) => cli::decode::run(&args),
         Command::Examples(args) => cli::examples::run(&args),
+        Command::Run(args) => cli::run::run(&args),
     }
 }

@@ -128,6 +128,8 @@ pub enum Command<'a> {
         access: Access,
         /// The buffer.
         range: Range,
+        /// Most segments.
+        segments_max: u16,
         /// What came of it.
         result: Result<RegId, CommandRefused>,
     },

@@ -143,7 +143,7 @@ impl Context<'_> {
         if let Ok(id) = result {
             self.local.put_registration(id, range);
         }
-        self.probe.command(self.at, &Command::Register { access, range, result });
+        self.probe.command(self.at, &Command::Register { access, range, segments_max, result });
         result
     }
 
@@ -171,7 +171,7 @@ impl Context<'_> {
     pub fn release(&mut self, fragment: Fragment) {
         self.probe.command(self.at, &Command::Release { fragment: &fragment });
         let Some(connection) = self.connection.as_deref_mut() else { return };
-        if let Err(misuse) = connection.release(self.at.now, fragment) {
+        if let Err(misuse) = connection.release(fragment) {
             self.nic.breaches.record(Breach::Misuse(misuse));
         }
     }
@@ -189,8 +189,8 @@ impl Context<'_> {
 
     /// Ends the connection.
     pub fn close(&mut self, how: Close) {
-        self.probe.command(self.at, &Command::Close(how));
         if let Some(connection) = self.connection.as_deref_mut() {
+            self.probe.command(self.at, &Command::Close(how));
             connection.close(self.at.now, how);
         }
     }

@@ -62,31 +62,16 @@ impl<U: Upper> Host<U> {
         }
     }
 
-    /// One input. In order: good news, receives, sends, bad news.
-    #[inline]
+    /// One input from one of the three sources. In order: good news, receives, sends, bad news.
     pub(super) fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+        let mut sources = [Source::GoodNews, Source::Receives, Source::Sends, Source::BadNews];
         if self.polling.shuffled {
-            return self.poll_any(fabric);
+            let first = usize::try_from(fabric.rng.below(4)).unwrap_or(0);
+            sources.rotate_left(first);
         }
-        if self.inbox.front().is_some_and(|local| local.is_good()) {
-            return self.poll_inbox(fabric);
-        }
-        if let Some(done) = self.nic.poll_recv() {
-            return self.on_recv(done, fabric);
-        }
-        if let Some(done) = self.nic.poll_send() {
-            return self.on_send(done, fabric);
-        }
-        self.poll_inbox(fabric)
-    }
-
-    /// One input from one of the three sources, whichever chance looks at first.
-    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
-        let mut sources = [Source::Inbox, Source::Receives, Source::Sends];
-        let first = usize::try_from(fabric.rng.below(3)).unwrap_or(0);
-        sources.rotate_left(first);
         sources.into_iter().any(|source| match source {
-            Source::Inbox => self.poll_inbox(fabric),
+            Source::GoodNews => self.inbox.front().is_some_and(|l| l.is_good()) && self.poll_inbox(fabric),
+            Source::BadNews => self.poll_inbox(fabric),
             Source::Receives => match self.nic.poll_recv() {
                 Some(done) => self.on_recv(done, fabric),
                 None => false,
@@ -139,6 +124,11 @@ impl<U: Upper> Host<U> {
             }
             Local::RegistrationFailed(id, error) => Input::Failed { id: id.into(), error },
             Local::Registered(id) => {
+                let Some(registration) = self.local.registration(id).filter(|r| r.stage != Stage::Failed)
+                else {
+                    return true;
+                };
+                registration.told = true;
                 if self.bare_registered(id) {
                     return true;
                 }
@@ -216,9 +206,10 @@ impl<U: Upper> Host<U> {
 
 #[derive(Clone, Copy)]
 enum Source {
-    Inbox,
+    GoodNews,
     Receives,
     Sends,
+    BadNews,
 }
 
 impl Local {

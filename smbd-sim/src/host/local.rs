@@ -31,10 +31,15 @@ pub(super) enum Stage {
     Idle,
     Binding,
     Invalidating,
+    /// Its binds failed before it was told of.
+    Failed,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Registration {
+    pub(super) id: RegId,
+    /// The connection was told that it is in force.
+    pub(super) told: bool,
     pub(super) range: Range,
     pub(super) segments: Vec<BufferDescriptorV1>,
     pub(super) stage: Stage,
@@ -87,12 +92,20 @@ impl LocalMemory {
     }
 
     pub(super) fn put_registration(&mut self, id: RegId, range: Range) {
-        let (segments, stage, requests, error) = (Vec::new(), Stage::Idle, 0, None);
-        put(&mut self.registrations, id.slot(), Registration { range, segments, stage, requests, error });
+        let registration = Registration {
+            id,
+            told: false,
+            range,
+            segments: Vec::new(),
+            stage: Stage::Idle,
+            requests: 0,
+            error: None,
+        };
+        put(&mut self.registrations, id.slot(), registration);
     }
 
     pub(super) fn registration(&mut self, id: RegId) -> Option<&mut Registration> {
-        self.registrations.get_mut(usize::from(id.slot()))?.as_mut()
+        self.registrations.get_mut(usize::from(id.slot()))?.as_mut().filter(|r| r.id == id)
     }
 
     pub(super) fn range_of(&self, id: RegId) -> Option<Range> {

@@ -124,6 +124,12 @@ impl<U: Upper> Host<U> {
         (self.deadline, self.alarm, self.due) = (None, None, None);
     }
 
+    /// When its connection wants to be told the time.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Its connection, once there is one.
     #[must_use]
     pub const fn connection(&self) -> Option<&Connection> {

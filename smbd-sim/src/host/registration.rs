@@ -25,6 +25,11 @@ impl<U: Upper> Host<U> {
         let answer = match self.try_register(id, access, segments_max, fabric) {
             Ok(()) => Local::Registered(id),
             Err(error) => {
+                if let Some(registration) = self.local.registration(id).filter(|r| r.requests > 0) {
+                    // Told when those that were posted are complete.
+                    registration.error = Some(error);
+                    return;
+                }
                 self.close_tokens(id);
                 Local::RegistrationFailed(id, error)
             }
@@ -112,12 +117,19 @@ impl<U: Upper> Host<U> {
         let stage = std::mem::replace(&mut registration.stage, Stage::Idle);
         let error = registration.error.take();
         let input = match (stage, error) {
-            (_, Some(error)) => Input::Failed { id: WrId::Reg(id), error },
+            (_, Some(error)) => {
+                if stage == Stage::Binding && !registration.told {
+                    registration.stage = Stage::Failed;
+                }
+                Input::Failed { id: WrId::Reg(id), error }
+            }
             (Stage::Invalidating, None) => {
                 self.receive_all(fabric);
                 Input::Deregistered { id }
             }
-            (Stage::Binding | Stage::Idle, None) => Input::Bound { id },
+            // Complete before the connection heard of it: then it will hear of both at once.
+            (Stage::Binding | Stage::Idle | Stage::Failed, None) if !registration.told => return,
+            (Stage::Binding | Stage::Idle | Stage::Failed, None) => Input::Bound { id },
         };
         if error.is_some() && stage == Stage::Binding {
             self.close_tokens(id);
@@ -135,6 +147,11 @@ impl<U: Upper> Host<U> {
         if let Some(error) = fabric.faults.fail_deregistration(fabric.now, self.side, &mut fabric.rng) {
             return self.later(Local::RegistrationFailed(id, error), fabric);
         }
+        let mut live = live.to_vec();
+        if let Some(registration) = self.local.registration(id) {
+            // An earlier attempt may have invalidated some of them.
+            live.retain(|segment| registration.segments.contains(segment));
+        }
         if !self.nic.config.windows || self.nic.state() != QpState::Ready {
             self.close_tokens(id);
             return self.later(Local::Deregistered(id), fabric);
@@ -147,6 +164,9 @@ impl<U: Upper> Host<U> {
                 break;
             }
             posted += 1;
+            if let Some(registration) = self.local.registration(id) {
+                registration.segments.retain(|s| s != segment);
+            }
         }
         if let Some(registration) = self.local.registration(id)
             && posted > 0

@@ -123,10 +123,8 @@ impl Nic {
                 None
             }
         };
-        if self.config.personality == Personality::Iwarp || packet.is_none() {
-            self.sq.retire();
-            self.check_send_cq();
-        }
+        self.sq.retire();
+        self.check_send_cq();
         Ok(packet)
     }
 

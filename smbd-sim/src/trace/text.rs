@@ -164,7 +164,7 @@ impl Words {
                 let _ = write!(line, "> rdma {name} {} B at {offset} of {count} descriptors", local.len);
                 outcome(line, result.as_ref().map(|id| format!("{id:?}")));
             }
-            Command::Register { access, range, result } => {
+            Command::Register { access, range, result, .. } => {
                 let _ = write!(line, "> register {} {} B", access_name(*access), range.len);
                 outcome(line, result.as_ref().map(|id| format!("{id:?}")));
             }

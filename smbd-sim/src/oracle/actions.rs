@@ -1,0 +1,163 @@
+//! Actions, checked and booked.
+
+use smbd_core::{Action, Instant, RecvId, Role};
+
+use super::books::{Books, Slot};
+use super::law::{Law, Verdicts};
+use super::sending::Leaving;
+
+const NEGOTIATION_RECEIVE: u32 = 512;
+
+impl Books {
+    pub(super) fn on_action(&mut self, now: Instant, action: &Action, v: &mut Verdicts) {
+        self.began = self.began.or(Some(now));
+        self.count_action(action, v);
+        self.link.touched |= !matches!(action, Action::Wait(_) | Action::Notify(_));
+        if !matches!(action, Action::Wait(_) | Action::Notify(_) | Action::Disconnect) {
+            v.check(Law::Actions, !self.link.disconnect && !self.told.end, || {
+                format!("{action:?} after the end")
+            });
+        }
+        match action {
+            Action::PostRecv { id, len } => self.on_post_recv(*id, *len, v),
+            Action::Connect | Action::Accept => {
+                let role = if matches!(action, Action::Connect) { Role::Initiator } else { Role::Acceptor };
+                let right = self.role == role && !self.link.started && self.recvs.used() == 1;
+                v.check(Law::Actions, right, || format!("{action:?} out of place"));
+                self.link.started = true;
+            }
+            Action::Disconnect => {
+                v.check(Law::Actions, !self.link.disconnect && self.told.end, || {
+                    "Disconnect twice, or before the end was told".to_owned()
+                });
+                self.link.disconnect = true;
+            }
+            Action::PostSend { id, head, body, invalidate, solicit, signal: _ } => {
+                let leaving = Leaving { head, body: *body, invalidate: *invalidate, solicit: *solicit };
+                self.on_send(*id, &leaving, v);
+            }
+            Action::PostRdma { id, op, verb, local_offset, remote } => {
+                let limits = (self.limits.read_depth, self.limits.rdma_len_max);
+                self.ops.on_post(*op, *verb, *local_offset, *remote, limits, v);
+                if let Err(wrong) = self.rdma.open(id.slot(), *id, *op) {
+                    v.fail(Law::Ledger, format!("{id:?} handed out: {wrong}"));
+                }
+                // One place is left for a send.
+                let (used, queue) = (self.queue_used(), u32::from(self.limits.send_queue));
+                v.check(Law::Memory, used < queue, || {
+                    format!("{used} places of a send queue of {queue} in use")
+                });
+            }
+            Action::Register { id, access, segments_max } => {
+                let before = self.queue_used();
+                self.registrations.on_action(*id, Some((*access, *segments_max)), v);
+                self.check_queue(before, v);
+            }
+            Action::Deregister { id } => {
+                let before = self.queue_used();
+                self.registrations.on_action(*id, None, v);
+                self.check_queue(before, v);
+            }
+            Action::Notify(event) => self.on_event(now, event, v),
+            Action::Wait(deadline) => self.on_wait(now, *deadline, v),
+        }
+    }
+
+    /// Whatever a registration puts on the send queue leaves one place for a send.
+    fn check_queue(&self, before: u32, v: &mut Verdicts) {
+        let (used, queue) = (self.queue_used(), u32::from(self.limits.send_queue));
+        v.check(Law::Memory, used == before || used < queue, || {
+            format!("{used} places of a send queue of {queue} in use")
+        });
+    }
+
+    fn on_post_recv(&mut self, id: RecvId, len: u32, v: &mut Verdicts) {
+        let data = self.link.started;
+        let wanted = if data { self.receiving.max_receive_size } else { NEGOTIATION_RECEIVE };
+        v.check(Law::Actions, len == wanted && (!data || self.negotiated.is_some()), || {
+            format!("{id:?} of {len} bytes posted, should be {wanted}")
+        });
+        if data {
+            self.credit.on_post(v);
+        }
+        if let Err(wrong) = self.recvs.open(id.slot(), id, Slot::Posted { data }) {
+            v.fail(Law::Ledger, format!("{id:?} handed out: {wrong}"));
+        }
+    }
+
+    fn on_wait(&mut self, now: Instant, deadline: Option<Instant>, v: &mut Verdicts) {
+        let timeout = std::mem::take(&mut self.timeout);
+        self.waiting = true;
+        self.actions = 0;
+        v.check(Law::Timers, !timeout || deadline.is_none_or(|at| at > now), || {
+            format!("the deadline {deadline:?} has passed, and nothing came of it")
+        });
+        if self.told.drained {
+            return v.check(Law::Drained, deadline.is_none(), || "a timer after Drained".to_owned());
+        }
+        if self.told.end {
+            let due = self.is_empty() && (self.link.over || !self.link.touched);
+            return v.check(Law::Drained, !due, || "nothing is outstanding, and no Drained".to_owned());
+        }
+        v.check(Law::Reasons, self.cause.is_none(), || format!("{:?}, and the end was not told", self.cause));
+        self.check_deadline(now, deadline, v);
+        if self.is_flowing() && self.greeted {
+            self.check_progress(v);
+        }
+    }
+
+    fn check_deadline(&self, now: Instant, deadline: Option<Instant>, v: &mut Verdicts) {
+        let mut latest: Option<Instant> = None;
+        let mut bound = |at: Option<Instant>| {
+            if let Some(at) = at {
+                latest = Some(latest.map_or(at, |l| l.min(at)));
+            }
+        };
+        if self.told.established {
+            bound(self.keepalive.deadline());
+            bound(self.flush);
+            let stalled = self.credit.left() == 0 && self.sending.is_ready(self.ops.writes_posted);
+            if stalled && let Some(timeout) = self.config.send_credit_timeout {
+                bound(Some(now.saturating_add(timeout)));
+            }
+        } else if let Some(began) = self.began {
+            let timeout = match self.role {
+                Role::Initiator => self.config.active_negotiation_timeout,
+                Role::Acceptor => self.config.passive_negotiation_timeout,
+            };
+            bound(Some(began.saturating_add(timeout)));
+        }
+        let Some(latest) = latest else { return };
+        v.check(Law::Timers, deadline.is_some_and(|at| at <= latest), || {
+            format!("waits until {deadline:?}, must come back at {latest:?}")
+        });
+    }
+
+    /// What can leave has left.
+    fn check_progress(&self, v: &mut Verdicts) {
+        let wants_receive = self.credit.wants_receive() && self.recvs.free() > 0;
+        v.check(Law::Progress, !wants_receive, || "a receive could be posted".to_owned());
+        let queue = u32::from(self.limits.send_queue);
+        let used = self.queue_used();
+        let room = used < queue && self.sends.used() < u32::from(self.config.send_slots);
+        let credit = self.credit.left() > 0 && (!self.credit.waits_for_reserve() || self.recvs.free() > 0);
+        if room && credit {
+            let ready = self.sending.is_ready(self.ops.writes_posted);
+            v.check(Law::Progress, !ready, || "a message could leave".to_owned());
+            let owed = self.answer_owed || self.keepalive.wants_flag() || self.credit.may_only_grant();
+            v.check(Law::Progress, !owed || self.sending.is_open(), || {
+                "an answer or a grant could leave".to_owned()
+            });
+        }
+        if self.told.established && used + 1 < queue && self.rdma.free() > 0 {
+            let wants = self.ops.wants_to_post(self.limits.read_depth);
+            v.check(Law::Progress, !wants, || "an RDMA request could leave".to_owned());
+        }
+        v.check(Law::Progress, self.writable() == [false; 2], || "there is room, and no Writable".to_owned());
+        if self.told.established && self.flush.is_some() {
+            v.check(Law::Progress, !self.is_flushed(), || {
+                "all is flushed, and the end was not told".to_owned()
+            });
+        }
+    }
+}

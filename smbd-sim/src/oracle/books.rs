@@ -1,0 +1,314 @@
+//! The books kept on one side of a connection: what went in, what came out, and what has to follow.
+
+use smbd_core::wire::{DataTransfer, Flags};
+use smbd_core::{Action, Config, Input, Instant, Limits, Negotiated, RecvId, Role, SendId};
+
+use super::credit::Credit;
+use super::ids::Ids;
+use super::keepalive::Keepalive;
+use super::law::{Law, Verdicts};
+use super::negotiation::{self, Verdict};
+use super::operations::Operations;
+use super::receiving::Receiving;
+use super::registrations::Registrations;
+use super::rule::Rules;
+use super::sending::{Carries, Leaving, Sending};
+
+/// Why a connection is over, as far as it can be seen from outside.
+#[derive(Clone, Debug)]
+pub(super) enum Cause {
+    Closed,
+    Lost,
+    ConnectFailed,
+    Broken(Rules),
+    Negotiation(Verdict),
+    Work,
+}
+
+/// Use of a receive slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    Posted {
+        data: bool,
+    },
+    /// Holds a fragment that the upper layer has or will get.
+    Lent,
+}
+
+/// What happened with the transport connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Link {
+    /// Any action but an event.
+    pub(super) touched: bool,
+    pub(super) started: bool,
+    pub(super) connected: bool,
+    pub(super) disconnect: bool,
+    pub(super) over: bool,
+}
+
+/// What the upper layer was told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub(super) established: bool,
+    pub(super) end: bool,
+    pub(super) drained: bool,
+}
+
+/// One side.
+#[derive(Clone, Debug)]
+pub(super) struct Books {
+    pub(super) role: Role,
+    pub(super) config: Config,
+    pub(super) limits: Limits,
+    pub(super) recvs: Ids<Slot>,
+    pub(super) sends: Ids<Carries>,
+    pub(super) rdma: Ids<smbd_core::OpId>,
+    pub(super) credit: Credit,
+    pub(super) sending: Sending,
+    pub(super) receiving: Receiving,
+    pub(super) ops: Operations,
+    pub(super) registrations: Registrations,
+    pub(super) keepalive: Keepalive,
+    pub(super) negotiated: Option<Negotiated>,
+    /// The status with which the acceptor refuses.
+    pub(super) refusing: Option<smbd_core::wire::NtStatus>,
+    pub(super) link: Link,
+    pub(super) told: Told,
+    pub(super) cause: Option<Cause>,
+    pub(super) flush: Option<Instant>,
+    /// The acceptor's response, or the initiator's request, is out.
+    pub(super) greeted: bool,
+    pub(super) answer_owed: bool,
+    /// A `send`, an `rdma` was refused for want of room.
+    pub(super) refused: [bool; 2],
+    /// When time was last told, a message had waited for credits.
+    pub(super) stalled: bool,
+    /// Actions since the last input or command, and how many there may be.
+    pub(super) actions: u32,
+    pub(super) actions_max: u32,
+    /// The last action was `Wait`, and nothing has happened since.
+    pub(super) waiting: bool,
+    /// The last input was `Timeout`.
+    pub(super) timeout: bool,
+    pub(super) began: Option<Instant>,
+    /// The latest time the connection was told.
+    pub(super) heard: Instant,
+    /// Names that came back, for forgeries.
+    pub(super) spent: [Option<smbd_core::WrId>; 4],
+}
+
+impl Books {
+    pub(super) fn new(role: Role, config: &Config) -> Self {
+        let budget = config.budget();
+        let limits = Limits {
+            read_depth: config.read_depth,
+            send_queue: u16::try_from(budget.send_queue).unwrap_or(u16::MAX),
+            rdma_len_max: u32::MAX,
+            registration_requests: 0,
+            send_with_invalidate: false,
+        };
+        let actions_max = 64
+            + 4 * (budget.recv_slots + budget.send_queue + budget.rdma_ops + budget.registrations)
+            + u32::from(config.segments_max)
+            + u32::from(config.message_slots);
+        Self {
+            role,
+            limits,
+            recvs: Ids::new(budget.recv_slots),
+            sends: Ids::new(budget.send_slots),
+            rdma: Ids::new(budget.rdma_slots),
+            credit: Credit::new(config.receive_credit_max),
+            sending: Sending::new(config),
+            receiving: Receiving::new(config),
+            ops: Operations::new(budget.rdma_ops),
+            registrations: Registrations::new(budget.registrations, config.segments_max),
+            keepalive: Keepalive::new(config),
+            negotiated: None,
+            refusing: None,
+            link: Link::default(),
+            told: Told::default(),
+            cause: None,
+            flush: None,
+            greeted: false,
+            answer_owed: false,
+            refused: [false; 2],
+            stalled: false,
+            actions: 0,
+            actions_max,
+            waiting: false,
+            timeout: false,
+            began: None,
+            heard: Instant::ORIGIN,
+            spent: [None; 4],
+            config: config.clone(),
+        }
+    }
+
+    /// Data flow, as far as this can be seen from outside.
+    pub(super) const fn is_flowing(&self) -> bool {
+        self.negotiated.is_some() && self.cause.is_none() && !self.told.end
+    }
+
+    /// Work that has not come back.
+    pub(super) fn is_empty(&self) -> bool {
+        self.recvs.used() == 0
+            && self.sends.used() == 0
+            && self.rdma.used() == 0
+            && self.registrations.with_device() == 0
+    }
+
+    pub(super) fn queue_used(&self) -> u32 {
+        self.sends.used() + self.rdma.used() + self.registrations.requests()
+    }
+
+    pub(super) fn end(&mut self, cause: Cause) {
+        if self.cause.is_none() && !self.told.end {
+            self.cause = Some(cause);
+        }
+    }
+
+    /// A message arrived in a receive that was posted.
+    pub(super) fn on_received(&mut self, now: Instant, input: &Input<'_>, data: bool, v: &mut Verdicts) {
+        let Input::Received { id, head, len, invalidated } = *input else { return };
+        if self.cause.is_some() || self.told.end || self.refusing.is_some() {
+            return;
+        }
+        if self.negotiated.is_some() {
+            return self.on_data(now, id, head.as_bytes(), len, invalidated, v);
+        }
+        if data || (self.role == Role::Initiator && !self.greeted) {
+            return self.end(Cause::Broken(Rules::one(super::Rule::BeforeRequest)));
+        }
+        let verdict = match self.role {
+            Role::Acceptor => negotiation::judge_request(&self.config, head.as_bytes()),
+            Role::Initiator => negotiation::judge_response(&self.config, head.as_bytes()),
+        };
+        match verdict {
+            Verdict::Settled { negotiated, target, granted } => {
+                self.negotiated = Some(negotiated);
+                self.sending.max_send_size = negotiated.max_send_size;
+                self.receiving.max_receive_size = negotiated.max_receive_size;
+                self.credit.negotiated(target, granted, self.role == Role::Initiator);
+                self.keepalive.alive(now);
+            }
+            Verdict::Refused(status) => self.refusing = Some(status),
+            verdict @ (Verdict::Broken(_) | Verdict::Rejected(_)) => self.end(Cause::Negotiation(verdict)),
+        }
+    }
+
+    fn on_data(
+        &mut self,
+        now: Instant,
+        id: RecvId,
+        head: &[u8],
+        len: u32,
+        invalidated: Option<smbd_core::Token>,
+        v: &mut Verdicts,
+    ) {
+        let Ok(header) = DataTransfer::parse(head) else {
+            return self.end(Cause::Broken(Rules::one(super::Rule::ShortMessage)));
+        };
+        let mut rules = self.receiving.judge(&header, len).and(self.credit.judge(header.credits_granted));
+        if rules.is_empty()
+            && let Some(token) = invalidated
+        {
+            let live = self.registrations.on_invalidated(token);
+            rules.add_if(!live, super::Rule::ForeignInvalidation);
+        }
+        if !rules.is_empty() {
+            return self.end(Cause::Broken(rules));
+        }
+        self.credit.on_message(header.credits_requested, header.credits_granted, v);
+        self.keepalive.alive(now);
+        self.answer_owed |= header.flags.contains(Flags::RESPONSE_REQUESTED);
+        if self.receiving.on_message(id, &header) {
+            // Its slot is in use until the upper layer gives it back.
+            let lent = self.recvs.reopen(id.slot(), Slot::Lent);
+            v.check(Law::Memory, lent, || format!("{id:?} in use twice"));
+        }
+    }
+
+    /// A data message or a negotiation message leaves.
+    pub(super) fn on_send(&mut self, id: SendId, send: &Leaving<'_>, v: &mut Verdicts) {
+        let negotiating = !self.greeted;
+        v.check(Law::Actions, self.role == Role::Acceptor || self.link.connected, || {
+            format!("{id:?} posted before the connection is up")
+        });
+        let carries = if negotiating {
+            self.greeted = true;
+            let (settled, bytes) = (self.negotiated.as_ref(), send.head.as_bytes());
+            let granted = negotiation::check_sent(self.role, &self.config, settled, self.refusing, bytes, v);
+            if self.role == Role::Acceptor && self.refusing.is_none() {
+                self.credit.on_response(granted, v);
+            }
+            Carries::Control
+        } else {
+            self.on_send_data(send, v)
+        };
+        if let Err(wrong) = self.sends.open(id.slot(), id, carries) {
+            v.fail(Law::Ledger, format!("{id:?} handed out: {wrong}"));
+        }
+        let (used, queue) = (self.queue_used(), u32::from(self.limits.send_queue));
+        v.check(Law::Memory, used <= queue, || format!("{used} places of a send queue of {queue} in use"));
+    }
+
+    fn on_send_data(&mut self, send: &Leaving<'_>, v: &mut Verdicts) -> Carries {
+        let Ok(header) = DataTransfer::parse(send.head.as_bytes()) else {
+            v.fail(Law::Wire, format!("a message of {} bytes", send.head.len()));
+            return Carries::Control;
+        };
+        v.check(Law::Actions, self.negotiated.is_some(), || {
+            "data sent before the negotiation ended".to_owned()
+        });
+        let flag = header.flags.contains(Flags::RESPONSE_REQUESTED);
+        let wanted = self.keepalive.wants_flag();
+        v.check(Law::Keepalive, flag == wanted, || format!("flag is {flag}, should be {wanted}"));
+        if send.body.is_none() {
+            let reason = self.answer_owed || wanted || self.credit.may_only_grant();
+            v.check(Law::Quiet, reason, || "an empty message without a reason".to_owned());
+        }
+        if flag {
+            self.keepalive.on_flag_sent(self.heard);
+        }
+        self.answer_owed = false;
+        self.credit.on_send(header.credits_granted, v);
+        let invalidates = self.limits.send_with_invalidate;
+        self.sending.on_post(&header, send, invalidates, self.ops.writes_posted, v)
+    }
+
+    /// Whether the connection may take commands.
+    pub(super) const fn takes_commands(&self) -> bool {
+        self.told.established && self.flush.is_none() && self.is_flowing()
+    }
+
+    pub(super) fn is_flushed(&self) -> bool {
+        self.sending.is_empty() && self.sends.used() == 0 && self.ops.is_idle()
+    }
+
+    /// Which refused commands there is room for again.
+    pub(super) fn writable(&self) -> [bool; 2] {
+        [self.refused[0] && !self.sending.is_full(), self.refused[1] && !self.ops.is_full()]
+    }
+
+    pub(super) fn count_action(&mut self, action: &Action, v: &mut Verdicts) {
+        let waits = matches!(action, Action::Wait(_));
+        v.check(Law::Bounded, waits || !self.waiting, || {
+            format!("{action:?} after a wait, and nothing happened")
+        });
+        self.actions += 1;
+        let max = self.actions_max;
+        v.check(Law::Bounded, self.actions <= max, || format!("{max} actions without a wait"));
+        v.check(Law::Drained, waits || !self.told.drained, || format!("{action:?} after Drained"));
+    }
+
+    pub(super) fn something_happened(&mut self) {
+        self.waiting = false;
+    }
+
+    pub(super) fn untold(&self) -> usize {
+        self.sending.untold() as usize
+            + self.ops.untold() as usize
+            + self.registrations.untold()
+            + usize::from(self.keepalive.probing())
+    }
+}

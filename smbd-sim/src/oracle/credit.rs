@@ -1,0 +1,145 @@
+//! The credit ledger, worked out from the bytes on the wire.
+
+use super::law::{Law, Verdicts};
+use super::rule::{Rule, Rules};
+
+const WINDOW_MIN: u64 = 3;
+const CREDITS_MAX: u64 = 65_535;
+
+/// Counts of one side since its connection began; nothing is ever subtracted from them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Credit {
+    max: u64,
+    target: u64,
+    /// The negotiation is over: the window has its floor.
+    floor: bool,
+    /// Receives posted for data.
+    posted: u64,
+    /// Receives that came back.
+    returned: u64,
+    /// Messages of the peer.
+    consumed: u64,
+    /// Credits given to the peer.
+    granted: u64,
+    /// Credits had from the peer.
+    received: u64,
+    /// Data messages sent.
+    sent: u64,
+}
+
+impl Credit {
+    pub(super) fn new(max: u16) -> Self {
+        Self { max: u64::from(max), ..Self::default() }
+    }
+
+    const fn in_queue(&self) -> u64 {
+        self.posted - self.returned
+    }
+
+    const fn with_peer(&self) -> u64 {
+        self.granted.saturating_sub(self.consumed)
+    }
+
+    const fn ungranted(&self) -> u64 {
+        // Before anything fails, all that is posted and was never granted.
+        self.posted.saturating_sub(self.granted)
+    }
+
+    /// Messages that may be sent.
+    pub(super) const fn left(&self) -> u64 {
+        self.received.saturating_sub(self.sent)
+    }
+
+    pub(super) const fn window(&self) -> u64 {
+        let window = if self.target < self.max { self.target } else { self.max };
+        if self.floor && window < WINDOW_MIN { WINDOW_MIN } else { window }
+    }
+
+    /// Whether another receive is wanted.
+    pub(super) const fn wants_receive(&self) -> bool {
+        self.in_queue() < self.window()
+    }
+
+    /// Whether the last credit has to wait for a receive to grant.
+    pub(super) const fn waits_for_reserve(&self) -> bool {
+        self.left() == 1 && self.ungranted() == 0
+    }
+
+    /// Whether a message with nothing but a grant may go out.
+    pub(super) const fn may_only_grant(&self) -> bool {
+        self.in_queue() >= 2 && self.ungranted() > self.with_peer()
+    }
+
+    pub(super) fn negotiated(&mut self, target: u16, granted: u16, floor: bool) {
+        self.target = u64::from(target);
+        self.received = u64::from(granted);
+        self.floor = floor;
+    }
+
+    pub(super) fn on_post(&mut self, v: &mut Verdicts) {
+        let (in_queue, window) = (self.in_queue(), self.window());
+        let reserve = self.waits_for_reserve() && in_queue == window;
+        v.check(Law::Window, in_queue < window || reserve, || {
+            format!("a receive posted beyond the window of {window}, {in_queue} are posted")
+        });
+        self.posted += 1;
+    }
+
+    pub(super) const fn on_receive_failed(&mut self) {
+        self.returned += 1;
+    }
+
+    /// The acceptor's response leaves.
+    pub(super) fn on_response(&mut self, granted: u16, v: &mut Verdicts) {
+        let granted = u64::from(granted);
+        v.check(Law::Negotiation, (1..=self.target).contains(&granted), || {
+            format!("response grants {granted}, asked for were {}", self.target)
+        });
+        self.grant(granted, v);
+        self.floor = true;
+    }
+
+    /// A data message leaves.
+    pub(super) fn on_send(&mut self, granted: u16, v: &mut Verdicts) {
+        let (left, granted) = (self.left(), u64::from(granted));
+        v.check(Law::Credits, left > 0, || "a message without a credit".to_owned());
+        v.check(Law::Credits, left != 1 || granted > 0, || {
+            "the last credit spent on a message that grants nothing".to_owned()
+        });
+        self.sent += 1;
+        self.grant(granted, v);
+    }
+
+    fn grant(&mut self, granted: u64, v: &mut Verdicts) {
+        let all = self.ungranted();
+        v.check(Law::Window, granted >= all.min(CREDITS_MAX), || {
+            format!("{granted} granted, {all} could be")
+        });
+        self.granted += granted;
+        v.check(Law::Order, self.granted <= self.posted, || {
+            format!("{} receives granted in all, {} posted", self.granted, self.posted)
+        });
+        v.check(Law::Covered, self.with_peer() <= self.in_queue(), || {
+            format!("{} granted and not used, {} posted", self.with_peer(), self.in_queue())
+        });
+    }
+
+    /// Which rules a message of the peer breaks.
+    pub(super) const fn judge(&self, granted: u16) -> Rules {
+        let mut rules = Rules::none();
+        rules.add_if(self.with_peer() == 0, Rule::NoCredit);
+        rules.add_if(self.left() + granted as u64 > CREDITS_MAX, Rule::CreditOverflow);
+        rules
+    }
+
+    /// A valid message of the peer came.
+    pub(super) fn on_message(&mut self, requested: u16, granted: u16, v: &mut Verdicts) {
+        self.returned += 1;
+        self.consumed += 1;
+        self.received += u64::from(granted);
+        self.target = u64::from(requested);
+        v.check(Law::Covered, self.with_peer() <= self.in_queue(), || {
+            format!("{} granted and not used, {} posted", self.with_peer(), self.in_queue())
+        });
+    }
+}

@@ -1,0 +1,149 @@
+use crate::probe::At;
+
+macro_rules! laws {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// What is checked of a run, from outside: the ten laws of `smbd-core` and what they rest on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Law {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Law {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name in reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+laws! {
+    /// Law 1: every id handed out ends in exactly one completion or failure; made-up ones change nothing.
+    Ledger = "ledger",
+    /// Law 2: `Drained` comes once, last, with nothing outstanding, and comes as soon as it can.
+    Drained = "drained",
+    /// Law 3: what the peer may use never exceeds what is posted.
+    Covered = "covered grants",
+    /// Law 4: nothing is sent without a credit, and the last one is spent only on a message that grants.
+    Credits = "credits",
+    /// Law 5: a receive is posted before the send that grants it, and each is granted once.
+    Order = "receive before grant",
+    /// Law 6: between two inputs a bounded number of actions, then `Wait` for ever.
+    Bounded = "bounded work",
+    /// Law 7: nothing outstanding exceeds what the budget reserves.
+    Memory = "bounded memory",
+    /// Law 8: an empty message has a reason, and idle peers are silent until the keepalive.
+    Quiet = "quiet",
+    /// Law 9: a token is invalidated once, and only while it is in force.
+    Tokens = "tokens",
+    /// Law 10: every command ends in exactly one result, before `Closed`.
+    Results = "results",
+    /// Events come in the order of a life, received data in the order of arrival.
+    Events = "events",
+    /// Actions come in the order of a life: one `Connect`, one `Disconnect`, nothing between that and `Drained`.
+    Actions = "actions",
+    /// A connection ends for the reason that was there, and for none that was not.
+    Reasons = "reasons",
+    /// Commands are taken and refused as documented.
+    Commands = "commands",
+    /// Both sides work out the same from the negotiation (3.1.5.6, 3.1.5.7).
+    Negotiation = "negotiation",
+    /// Fields of every message (2.2), sizes within what the peer announced.
+    Wire = "wire format",
+    /// Fragments are cut as 3.1.5.4 has it, unbroken, with exact remainders.
+    Fragments = "fragments",
+    /// Receives posted follow the peer's target (3.1.5.9, CR-5), and every message grants all there is (CR-1).
+    Window = "window",
+    /// Slices of RDMA operations cover the range once, within limits; a message waits for the writes before it.
+    Rdma = "rdma",
+    /// The flag is set by the idle timer or a probe, and by nothing else (KA-1); probes report true times.
+    Keepalive = "keepalive",
+    /// A deadline lies ahead, and no later than the earliest timer.
+    Timers = "timers",
+    /// What can be done is done before the connection waits.
+    Progress = "progress",
+    /// What arrives is, byte for byte, what was sent, once and in order.
+    Delivery = "delivery",
+    /// RDMA moved the right bytes.
+    Content = "rdma content",
+    /// The device found nothing broken.
+    Device = "device",
+    /// After the faults are over, everything is done in bounded time.
+    Liveness = "liveness",
+    /// In the end no buffer, token or slot is left behind.
+    Leaks = "leaks",
+}
+
+/// How many there are.
+pub(crate) const LAWS: usize = Law::ALL.len();
+
+/// A law that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub law: Law,
+    /// Where and when.
+    pub at: At,
+    /// What was seen.
+    pub what: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let nanos = self.at.now.as_nanos();
+        let (law, side) = (self.law.name(), self.at.side.short());
+        write!(f, "{law}: {side} at {}.{:03} us: {}", nanos / 1000, nanos % 1000, self.what)
+    }
+}
+
+/// How often each law was looked at, and the first that was broken.
+#[derive(Clone, Debug)]
+pub struct Verdicts {
+    at: At,
+    counts: [u64; LAWS],
+    failure: Option<Failure>,
+}
+
+impl Verdicts {
+    pub(crate) const fn new(at: At) -> Self {
+        Self { at, counts: [0; LAWS], failure: None }
+    }
+
+    pub(crate) const fn at(&mut self, at: At) {
+        self.at = at;
+    }
+
+    /// Looks at a law once.
+    #[inline]
+    pub(crate) fn check(&mut self, law: Law, holds: bool, what: impl FnOnce() -> String) {
+        self.counts[law as usize] += 1;
+        if !holds {
+            self.fail(law, what());
+        }
+    }
+
+    #[cold]
+    pub(crate) fn fail(&mut self, law: Law, what: String) {
+        if self.failure.is_none() {
+            self.failure = Some(Failure { law, at: self.at, what });
+        }
+    }
+
+    /// The first failure.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// How often a law was looked at.
+    #[must_use]
+    pub const fn count(&self, law: Law) -> u64 {
+        self.counts[law as usize]
+    }
+}

@@ -1,0 +1,121 @@
+//! The laws, checked from outside.
+//!
+//! [`Oracles`] watches what passes the border of both connections and keeps its own books: which names are out, what
+//! the bytes on the wire grant and spend, which results are owed. It shares no code with the connection it judges; what
+//! it knows of the rules is written here a second time.
+
+mod actions;
+mod books;
+mod credit;
+mod events;
+mod ids;
+mod inputs;
+mod keepalive;
+mod law;
+mod negotiation;
+mod operations;
+mod receiving;
+mod registrations;
+mod rule;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+use smbd_core::{Action, Config, Input, Instant, Misuse, WrId};
+
+pub use law::{Failure, Law, Verdicts};
+pub use rule::Rule;
+
+use crate::probe::{At, Command, Probe};
+use crate::{CommandRefused, Side};
+use books::Books;
+
+/// Watches both sides of one connection after the other.
+#[derive(Clone, Debug)]
+pub struct Oracles {
+    sides: [Books; 2],
+    configs: [Config; 2],
+    verdicts: Verdicts,
+}
+
+impl Oracles {
+    /// For a connection that has not begun, initiator first.
+    #[must_use]
+    pub fn new(configs: [Config; 2]) -> Self {
+        let at = At { now: Instant::ORIGIN, side: Side::Initiator };
+        Self { sides: books_of(&configs), verdicts: Verdicts::new(at), configs }
+    }
+
+    /// The next connection of the same hosts begins.
+    pub fn renew(&mut self) {
+        self.sides = books_of(&self.configs);
+    }
+
+    /// What was found.
+    #[must_use]
+    pub const fn verdicts(&self) -> &Verdicts {
+        &self.verdicts
+    }
+
+    pub(crate) const fn verdicts_mut(&mut self) -> &mut Verdicts {
+        &mut self.verdicts
+    }
+
+    /// Names that have come back on a side: a receive, a send, an RDMA request, a registration.
+    #[must_use]
+    pub fn spent(&self, side: Side) -> [Option<WrId>; 4] {
+        self.sides[side.index()].spent
+    }
+
+    /// Send credits a side has left, by the bytes on the wire.
+    #[must_use]
+    pub fn credits_left(&self, side: Side) -> u64 {
+        self.sides[side.index()].credit.left()
+    }
+}
+
+fn books_of(configs: &[Config; 2]) -> [Books; 2] {
+    Side::BOTH.map(|side| Books::new(side.into(), &configs[side.index()]))
+}
+
+impl Probe for Oracles {
+    fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
+        self.verdicts.at(at);
+        self.sides[at.side.index()].on_input(at.now, input, result, &mut self.verdicts);
+    }
+
+    fn action(&mut self, at: At, action: &Action) {
+        self.verdicts.at(at);
+        self.sides[at.side.index()].on_action(at.now, action, &mut self.verdicts);
+    }
+
+    fn command(&mut self, at: At, command: &Command<'_>) {
+        self.verdicts.at(at);
+        self.sides[at.side.index()].on_command(at.now, command, &mut self.verdicts);
+    }
+}
+
+/// Whether a refusal was for want of room.
+fn is_no_room(error: &CommandRefused) -> bool {
+    use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
+    matches!(
+        error,
+        CommandRefused::Send(SendError::Command(CommandError::NoRoom { .. }))
+            | CommandRefused::Rdma(RdmaError::Command(CommandError::NoRoom { .. }))
+            | CommandRefused::Register(RegisterError::Command(CommandError::NoRoom { .. }))
+            | CommandRefused::Command(CommandError::NoRoom { .. })
+    )
+}
+
+/// Whether a refusal says that it is too early or too late for any command.
+fn is_wrong_time(error: &CommandRefused) -> bool {
+    use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
+    let (CommandRefused::Send(SendError::Command(command))
+    | CommandRefused::Rdma(RdmaError::Command(command))
+    | CommandRefused::Register(RegisterError::Command(command))
+    | CommandRefused::Command(command)) = error
+    else {
+        return false;
+    };
+    matches!(command, CommandError::NotEstablished | CommandError::Closing)
+}

@@ -1,0 +1,197 @@
+//! RDMA operations: slices, their limits, results.
+
+use std::sync::Arc;
+
+use smbd_core::{BufferDescriptorV1, OpId, RdmaVerb};
+
+use super::law::{Law, Verdicts};
+
+#[derive(Clone, Debug)]
+struct Op {
+    id: OpId,
+    verb: RdmaVerb,
+    len: u32,
+    remote: Arc<[BufferDescriptorV1]>,
+    element: usize,
+    within: u32,
+    posted: u32,
+    in_flight: u32,
+    failed: bool,
+    told: bool,
+}
+
+/// The operations of one side.
+#[derive(Clone, Debug)]
+pub(super) struct Operations {
+    ops: Vec<Option<Op>>,
+    used: u32,
+    untold: u32,
+    pub(super) reads_in_flight: u32,
+    pub(super) writes_commanded: u64,
+    /// Writes of which everything is posted. They are posted in order.
+    pub(super) writes_posted: u64,
+}
+
+impl Operations {
+    pub(super) fn new(slots: u32) -> Self {
+        let ops = (0..slots).map(|_| None).collect();
+        Self { ops, used: 0, untold: 0, reads_in_flight: 0, writes_commanded: 0, writes_posted: 0 }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.used as usize >= self.ops.len()
+    }
+
+    /// Operations without a result.
+    pub(super) const fn untold(&self) -> u32 {
+        self.untold
+    }
+
+    /// Nothing runs.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.used == 0
+    }
+
+    pub(super) fn on_command(
+        &mut self,
+        id: OpId,
+        verb: RdmaVerb,
+        len: u32,
+        remote: &[BufferDescriptorV1],
+        offset: u64,
+        v: &mut Verdicts,
+    ) {
+        let mut op = Op {
+            id,
+            verb,
+            len,
+            remote: remote.into(),
+            element: 0,
+            within: 0,
+            posted: 0,
+            in_flight: 0,
+            failed: false,
+            told: false,
+        };
+        let total: u64 = remote.iter().map(|d| u64::from(d.length)).sum();
+        let fits = offset.checked_add(u64::from(len)).is_some_and(|end| end <= total);
+        v.check(Law::Commands, fits, || format!("{id:?} taken: {len} bytes at {offset} of {total}"));
+        let mut skip = offset;
+        while let Some(d) = remote.get(op.element)
+            && skip >= u64::from(d.length)
+        {
+            skip -= u64::from(d.length);
+            op.element += 1;
+        }
+        op.within = u32::try_from(skip).unwrap_or(u32::MAX);
+        if len > 0 && verb == RdmaVerb::Write {
+            self.writes_commanded += 1;
+        }
+        match self.ops.get_mut(usize::from(id.slot())) {
+            Some(place @ None) => {
+                *place = Some(op);
+                self.used += 1;
+                self.untold += 1;
+            }
+            Some(Some(_)) | None => v.fail(Law::Memory, format!("{id:?} given out without room")),
+        }
+    }
+
+    fn op(&mut self, id: OpId) -> Option<&mut Op> {
+        self.ops.get_mut(usize::from(id.slot()))?.as_mut().filter(|op| op.id == id)
+    }
+
+    /// A slice leaves.
+    pub(super) fn on_post(
+        &mut self,
+        id: OpId,
+        verb: RdmaVerb,
+        local_offset: u32,
+        remote: BufferDescriptorV1,
+        (read_depth, len_max): (u16, u32),
+        v: &mut Verdicts,
+    ) {
+        let Some(op) = self.op(id) else {
+            return v.fail(Law::Rdma, format!("a slice of {id:?}, which is over or never was"));
+        };
+        let expected = op.next();
+        let exact = expected.is_some_and(|(offset, token, left)| {
+            remote.offset == offset && remote.token == token && (1..=left).contains(&remote.length)
+        });
+        let right =
+            exact && op.verb == verb && op.posted == local_offset && remote.length <= len_max && !op.told;
+        v.check(Law::Rdma, right, || {
+            format!("{id:?} {verb:?} {remote:?} at {local_offset}, expected {expected:?}, at most {len_max}")
+        });
+        op.posted = op.posted.saturating_add(remote.length);
+        op.within = op.within.saturating_add(remote.length);
+        op.in_flight += 1;
+        let (complete, verb) = (op.posted == op.len, op.verb);
+        match verb {
+            RdmaVerb::Write => self.writes_posted += u64::from(complete),
+            RdmaVerb::Read => {
+                self.reads_in_flight += 1;
+                v.check(Law::Rdma, self.reads_in_flight <= u32::from(read_depth), || {
+                    format!("{} reads outstanding, {read_depth} allowed", self.reads_in_flight)
+                });
+            }
+        }
+    }
+
+    /// A slice comes back.
+    pub(super) fn on_complete(&mut self, id: OpId, ok: bool) {
+        let Some(op) = self.op(id) else { return };
+        op.in_flight -= 1;
+        op.failed |= !ok;
+        if op.verb == RdmaVerb::Read {
+            self.reads_in_flight -= 1;
+        }
+        self.free_if_over(id);
+    }
+
+    /// The result of an operation.
+    pub(super) fn on_result(&mut self, id: OpId, ok: bool, ending: bool, v: &mut Verdicts) {
+        let Some(op) = self.op(id) else {
+            return v.fail(Law::Results, format!("a result for {id:?}, which has one or never was"));
+        };
+        let finished = op.posted == op.len && op.in_flight == 0 && !op.failed;
+        let told = std::mem::replace(&mut op.told, true);
+        v.check(Law::Results, !told, || format!("a second result for {id:?}"));
+        v.check(Law::Results, if ok { finished } else { ending }, || {
+            format!("{id:?} told ok={ok}, finished={finished}")
+        });
+        self.untold = self.untold.saturating_sub(u32::from(!told));
+        self.free_if_over(id);
+    }
+
+    fn free_if_over(&mut self, id: OpId) {
+        if self.op(id).is_some_and(|op| op.told && op.in_flight == 0) {
+            self.ops[usize::from(id.slot())] = None;
+            self.used -= 1;
+        }
+    }
+
+    /// Whether a slice could leave but for places on the queues.
+    pub(super) fn wants_to_post(&self, read_depth: u16) -> bool {
+        self.used > 0
+            && self.ops.iter().flatten().any(|op| {
+                let blocked = op.verb == RdmaVerb::Read && self.reads_in_flight >= u32::from(read_depth);
+                op.posted < op.len && !op.told && !op.failed && !blocked
+            })
+    }
+}
+
+impl Op {
+    /// Where the next byte belongs, and how many may follow it in the same descriptor and operation.
+    fn next(&mut self) -> Option<(u64, smbd_core::Token, u32)> {
+        loop {
+            let d = self.remote.get(self.element)?;
+            if self.within < d.length {
+                let left = (d.length - self.within).min(self.len - self.posted);
+                return Some((d.offset.wrapping_add(u64::from(self.within)), d.token, left));
+            }
+            self.element += 1;
+            self.within = 0;
+        }
+    }
+}

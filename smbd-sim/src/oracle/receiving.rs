@@ -1,0 +1,108 @@
+//! What a data message of the peer means, and the fragments that come of it.
+
+use std::collections::VecDeque;
+
+use smbd_core::wire::{DATA_OFFSET, DataTransfer};
+use smbd_core::{Config, Fragment, RecvId};
+
+use super::law::{Law, Verdicts};
+use super::rule::{Rule, Rules};
+
+/// A fragment the upper layer is to get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    recv: RecvId,
+    offset: u32,
+    len: u32,
+    remaining: u32,
+    first: bool,
+}
+
+/// The receiving side of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Receiving {
+    strict: bool,
+    pub(super) max_receive_size: u32,
+    max_fragmented: u32,
+    /// Bytes missing of the message under way.
+    missing: Option<u32>,
+    /// A fragment with data of it has come.
+    begun: bool,
+    due: VecDeque<Due>,
+}
+
+impl Receiving {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            strict: config.strict,
+            max_receive_size: config.max_receive_size,
+            max_fragmented: config.max_fragmented_recv_size,
+            missing: None,
+            begun: false,
+            due: VecDeque::new(),
+        }
+    }
+
+    /// All rules of 3.1.5.8 that a message of `got` bytes breaks.
+    pub(super) fn judge(&self, header: &DataTransfer, got: u32) -> Rules {
+        let (offset, len, remaining) = (header.data_offset, header.data_length, header.remaining_data_length);
+        let empty = len == 0 && remaining == 0;
+        let end = u64::from(offset) + u64::from(len);
+        let mut rules = Rules::none();
+        rules.add_if(got > self.max_receive_size, Rule::LongMessage);
+        rules.add_if(header.credits_requested == 0, Rule::CreditsRequestedZero);
+        rules.add_if(offset % 8 != 0, Rule::DataMisaligned);
+        rules.add_if(len > 0 && offset < DATA_OFFSET, Rule::DataInsideHeader);
+        rules.add_if(end > u64::from(got), Rule::DataBeyondMessage);
+        let announced = u64::from(len) + u64::from(remaining);
+        rules.add_if(announced > u64::from(self.max_fragmented), Rule::MessageTooLong);
+        let continues = self.missing.is_none_or(|missing| announced == u64::from(missing));
+        rules.add_if(!empty && !continues, Rule::FragmentMismatch);
+        if self.strict {
+            let usual = if len > 0 { DATA_OFFSET } else { 0 };
+            let used = if len > 0 { end } else { 20 };
+            rules.add_if(offset != usual, Rule::UnusualDataOffset);
+            rules.add_if(u64::from(got) > used, Rule::TrailingBytes);
+            rules.add_if(empty && self.missing.is_some(), Rule::EmptyInsideSequence);
+        }
+        rules
+    }
+
+    /// A valid message came. Whether its receive is lent to the upper layer.
+    pub(super) fn on_message(&mut self, recv: RecvId, header: &DataTransfer) -> bool {
+        let (len, remaining) = (header.data_length, header.remaining_data_length);
+        if len == 0 && remaining == 0 {
+            return false;
+        }
+        let first = !self.begun;
+        self.missing = (remaining > 0).then_some(remaining);
+        self.begun = remaining > 0 && (self.begun || len > 0);
+        if len > 0 {
+            self.due.push_back(Due { recv, offset: header.data_offset, len, remaining, first });
+        }
+        len > 0
+    }
+
+    /// A fragment is handed up.
+    pub(super) fn on_event(&mut self, fragment: &Fragment, v: &mut Verdicts) {
+        let got = Due {
+            recv: fragment.recv(),
+            offset: u32::try_from(fragment.range().start).unwrap_or(u32::MAX),
+            len: fragment.len(),
+            remaining: fragment.remaining(),
+            first: fragment.is_first(),
+        };
+        let due = self.due.pop_front();
+        v.check(Law::Events, due == Some(got), || format!("{got:?} handed up, due was {due:?}"));
+    }
+
+    /// Fragments not handed up.
+    pub(super) fn due(&self) -> usize {
+        self.due.len()
+    }
+
+    /// Nobody will be told of what came: the receives that hold it.
+    pub(super) fn forget(&mut self) -> impl Iterator<Item = RecvId> {
+        std::mem::take(&mut self.due).into_iter().map(|due| due.recv)
+    }
+}

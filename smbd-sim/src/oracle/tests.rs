@@ -1,0 +1,37 @@
+use std::time::Duration;
+
+use smbd_core::{Close, Config, Params};
+
+use super::*;
+use crate::fault::NoFaults;
+use crate::host::{HostConfig, Listener};
+use crate::nic::{NicConfig, Personality};
+use crate::world::{World, WorldConfig};
+
+#[test]
+fn a_plain_exchange_breaks_no_law() {
+    for personality in [Personality::Roce, Personality::Iwarp] {
+        let config = Config::try_from(Params::example()).expect("the example is valid");
+        let host = || HostConfig {
+            nic: NicConfig::of(personality, &config.budget()),
+            config: config.clone(),
+            upper: Listener,
+        };
+        let oracles = Oracles::new([config.clone(), config.clone()]);
+        let mut world = World::new(&WorldConfig::new(1, personality), [host(), host()], NoFaults, oracles);
+        world.run_for(Duration::from_millis(1));
+        for side in Side::BOTH {
+            world.command(side, |_, context| context.send_bytes(&[7; 30_000], None)).expect("established");
+        }
+        world.run_for(Duration::from_secs(1000));
+        let until = world.now().saturating_add(Duration::from_secs(1));
+        world.command(Side::Initiator, |_, context| context.close(Close::Flush { until }));
+        world.run_for(Duration::from_secs(10));
+
+        assert!(world.is_drained());
+        assert_eq!(world.probe().verdicts().failure(), None);
+        for law in [Law::Ledger, Law::Covered, Law::Credits, Law::Fragments, Law::Keepalive, Law::Drained] {
+            assert!(world.probe().verdicts().count(law) > 0, "{law:?} was not looked at");
+        }
+    }
+}

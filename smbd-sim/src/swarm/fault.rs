@@ -1,0 +1,273 @@
+//! The faults of a run: what can go wrong, when it does, and how often it did.
+
+use std::time::Duration;
+
+use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::{Instant, WrId};
+
+use crate::fault::Faults;
+use crate::{Rng, Side};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// A way for things to go wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum FaultKind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl FaultKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name in reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The device does not take a receive.
+    RefusedReceive = "receive refused",
+    /// The device does not take a send.
+    RefusedSend = "send refused",
+    /// The device does not take an RDMA request.
+    RefusedRdma = "RDMA request refused",
+    /// The device does not take a work request of a registration.
+    RefusedBind = "bind refused",
+    /// A registration fails.
+    FailedRegistration = "registration failed",
+    /// A deregistration fails.
+    FailedDeregistration = "deregistration failed",
+    /// Registrations and deregistrations take their time.
+    SlowRegistration = "registration slow",
+    /// The peer says no.
+    ConnectRefused = "connect refused",
+    /// There is no way to the peer.
+    ConnectUnreachable = "connect unreachable",
+    /// The peer says nothing.
+    ConnectTimedOut = "connect timed out",
+    /// The acceptor learns that the connection is up after the first message.
+    ReceiveFirst = "receive before connected",
+    /// The queue pair of one side breaks: everything is flushed.
+    QueuePairBroken = "queue pair broken",
+    /// The link is gone, and both sides are told.
+    LinkLost = "link lost",
+    /// The link is gone, and nobody is told.
+    LinkSilent = "link silent",
+    /// A side closes the connection at once.
+    Abort = "abort",
+    /// A side closes the connection in good order, in the middle of everything.
+    EarlyFlush = "early flush",
+    /// A host does nothing for minutes.
+    HostHangs = "host hangs",
+    /// A host sees its completions late.
+    LateCompletions = "completions late",
+    /// A host sees its timers late.
+    LateTimers = "timers late",
+    /// Time jumps ahead.
+    ClockJump = "clock jump",
+    /// An upper layer gives nothing back for longer than the peer waits for credits.
+    Hoarding = "fragments hoarded",
+    /// An upper layer gives fragments back late.
+    SlowUpper = "slow upper layer",
+    /// An upper layer has a token invalidated that is none.
+    NonsenseInvalidation = "invalidation of no window",
+    /// A backend reports work as complete a second time, or that it never had.
+    Forgery = "forged completion",
+    /// The send queue is shorter than the configuration reserves.
+    ShortSendQueue = "send queue short",
+    /// Few RDMA Reads may be outstanding.
+    LowReadDepth = "read depth low",
+    /// Short RDMA requests only.
+    ShortRdma = "RDMA requests short",
+    /// Registrations come in many segments.
+    ManySegments = "many segments",
+    /// The peer breaks the protocol.
+    HostilePeer = "hostile peer",
+}
+
+/// How many there are.
+pub(crate) const KINDS: usize = FaultKind::ALL.len();
+
+/// A fault and when it happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arranged {
+    /// What.
+    pub kind: FaultKind,
+    /// To whom.
+    pub side: Side,
+    /// After how many steps of its round, or before which post of its kind.
+    pub at: u64,
+    /// How long it lasts, if it lasts.
+    pub time: Duration,
+}
+
+/// The faults of one round, as the world asks for them.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// Not happened yet.
+    waiting: Vec<Arranged>,
+    counts: Vec<u64>,
+    posts: [[u64; 4]; 2],
+    late: [Duration; 2],
+    hangs: [Option<Instant>; 2],
+    timers_late: [Duration; 2],
+}
+
+impl Schedule {
+    /// Nothing is arranged.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { counts: vec![0; KINDS], ..Self::default() }
+    }
+
+    /// Another round begins; what was arranged before and did not happen will not.
+    pub fn arrange(&mut self, faults: &[Arranged]) {
+        self.waiting = faults.to_vec();
+        self.posts = [[0; 4]; 2];
+        self.heal_times();
+    }
+
+    fn heal_times(&mut self) {
+        self.late = [Duration::ZERO; 2];
+        self.timers_late = [Duration::ZERO; 2];
+        self.hangs = [None; 2];
+    }
+
+    /// From now on nothing goes wrong.
+    pub fn heal(&mut self) {
+        self.waiting.clear();
+        self.heal_times();
+    }
+
+    /// It happened.
+    pub fn count(&mut self, kind: FaultKind) {
+        self.counts[kind as usize] += 1;
+    }
+
+    /// How often each kind happened.
+    #[must_use]
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// The next one that is due after so many steps and is not asked for by the world.
+    pub(super) fn due(&mut self, steps: u64) -> Option<Arranged> {
+        let at = self.waiting.iter().position(|f| f.at <= steps && !f.kind.is_asked_for())?;
+        Some(self.waiting.swap_remove(at))
+    }
+
+    pub(super) const fn completions_late(&mut self, side: Side, time: Duration) {
+        self.late[side.index()] = time;
+    }
+
+    pub(super) const fn timers_late(&mut self, side: Side, time: Duration) {
+        self.timers_late[side.index()] = time;
+    }
+
+    pub(super) const fn hang(&mut self, side: Side, until: Instant) {
+        self.hangs[side.index()] = Some(until);
+    }
+
+    /// Takes one of these kinds, if it is arranged for this side and this count.
+    fn take(&mut self, kind: FaultKind, side: Side, count: u64) -> Option<Arranged> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let at = self.waiting.iter().position(|f| f.kind == kind && f.side == side && f.at <= count)?;
+        self.counts[kind as usize] += 1;
+        Some(self.waiting.swap_remove(at))
+    }
+}
+
+impl FaultKind {
+    /// Whether the world asks for it, so that it happens at a certain piece of work instead of a certain step.
+    const fn is_asked_for(self) -> bool {
+        matches!(
+            self,
+            Self::RefusedReceive
+                | Self::RefusedSend
+                | Self::RefusedRdma
+                | Self::RefusedBind
+                | Self::FailedRegistration
+                | Self::FailedDeregistration
+                | Self::SlowRegistration
+                | Self::ConnectRefused
+                | Self::ConnectUnreachable
+                | Self::ConnectTimedOut
+                | Self::ReceiveFirst
+        )
+    }
+}
+
+/// No memory, as a device says.
+const ENOMEM: i32 = 12;
+
+impl Faults for Schedule {
+    fn connect(&mut self, _: &mut Rng) -> Result<(), (ConnectReason, Duration)> {
+        let reasons = [
+            (FaultKind::ConnectRefused, ConnectReason::Refused),
+            (FaultKind::ConnectUnreachable, ConnectReason::Unreachable),
+            (FaultKind::ConnectTimedOut, ConnectReason::TimedOut),
+        ];
+        for (kind, reason) in reasons {
+            if let Some(fault) = self.take(kind, Side::Initiator, u64::MAX) {
+                return Err((reason, fault.time));
+            }
+        }
+        Ok(())
+    }
+
+    fn established_late(&mut self, _: &mut Rng) -> Option<Duration> {
+        Some(self.take(FaultKind::ReceiveFirst, Side::Acceptor, u64::MAX)?.time)
+    }
+
+    fn refuse_post(&mut self, _: Instant, side: Side, work: WrId, _: &mut Rng) -> Option<i32> {
+        let (at, kind) = match work {
+            WrId::Recv(_) => (0, FaultKind::RefusedReceive),
+            WrId::Send(_) => (1, FaultKind::RefusedSend),
+            WrId::Rdma(_) => (2, FaultKind::RefusedRdma),
+            WrId::Reg(_) => (3, FaultKind::RefusedBind),
+        };
+        let count = &mut self.posts[side.index()][at];
+        *count += 1;
+        let count = *count;
+        self.take(kind, side, count).map(|_| ENOMEM)
+    }
+
+    fn completion_late(&mut self, now: Instant, side: Side, rng: &mut Rng) -> Duration {
+        if let Some(until) = self.hangs[side.index()].filter(|until| *until > now) {
+            return until.saturating_since(now);
+        }
+        let most = self.late[side.index()];
+        if most.is_zero() {
+            return most;
+        }
+        Duration::from_nanos(rng.below(u64::try_from(most.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    fn fail_registration(&mut self, _: Instant, side: Side, _: &mut Rng) -> Option<WorkError> {
+        self.take(FaultKind::FailedRegistration, side, u64::MAX).map(|_| WorkError::Refused { errno: ENOMEM })
+    }
+
+    fn fail_deregistration(&mut self, _: Instant, side: Side, _: &mut Rng) -> Option<WorkError> {
+        self.take(FaultKind::FailedDeregistration, side, u64::MAX).map(|_| WorkError::LocalOperation)
+    }
+
+    fn registration_late(&mut self, _: Instant, side: Side, _: &mut Rng) -> Duration {
+        self.take(FaultKind::SlowRegistration, side, u64::MAX).map_or(Duration::ZERO, |fault| fault.time)
+    }
+
+    fn timer_late(&mut self, now: Instant, side: Side, _: &mut Rng) -> Duration {
+        if let Some(until) = self.hangs[side.index()].filter(|until| *until > now) {
+            return until.saturating_since(now);
+        }
+        self.timers_late[side.index()]
+    }
+}

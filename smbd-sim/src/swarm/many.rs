@@ -1,0 +1,49 @@
+//! Many seeds on many threads, with the same result on any number of them.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::{Options, Plan, Report, Summary, run};
+
+/// Seeds taken by a thread at a time.
+const CHUNK: u64 = 32;
+
+/// Runs one seed.
+#[must_use]
+pub fn run_seed(seed: u64, options: &Options) -> Report {
+    run(&Plan::of(seed, options), None)
+}
+
+/// Runs all seeds; `done` hears how many more are done. Sums do not depend on who ran what, failures are in the order
+/// of their seeds: the number of threads cannot be seen in the result.
+pub fn run_seeds(seeds: Range<u64>, options: &Options, done: &(dyn Fn(u64) + Sync)) -> Summary {
+    let next = AtomicU64::new(seeds.start);
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let worker = || {
+        let mut summary = Summary::default();
+        loop {
+            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if start >= seeds.end {
+                return summary;
+            }
+            let end = seeds.end.min(start.saturating_add(CHUNK));
+            for seed in start..end {
+                summary.take(&run_seed(seed, options));
+            }
+            done(end - start);
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        let mut summary = Summary::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => summary.merge(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        summary
+    })
+}

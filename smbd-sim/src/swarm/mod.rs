@@ -1,0 +1,56 @@
+//! Swarm runs: one seed decides configurations, devices, network, workload and faults.
+
+mod census;
+mod fault;
+mod many;
+mod plan;
+mod run;
+mod summary;
+
+use crate::nic::Personality;
+
+pub use census::{Census, Counter};
+pub use fault::{Arranged, FaultKind, Schedule};
+pub use many::{run_seed, run_seeds};
+pub use plan::Plan;
+pub use run::{Report, Watch, run};
+pub use summary::{LEAST, Summary};
+
+/// Whose parameters both sides have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Drawn by the seed: mostly at random, now and then one of the others.
+    #[default]
+    Random,
+    /// Windows.
+    Windows,
+    /// The Linux client.
+    LinuxClient,
+    /// The Linux server.
+    LinuxServer,
+    /// The specification's example.
+    Example,
+}
+
+/// How much goes wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultLevel {
+    /// Nothing.
+    #[default]
+    None,
+    /// One thing.
+    Light,
+    /// Up to four things in each of up to three connections.
+    Heavy,
+}
+
+/// What is not left to the seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Parameters.
+    pub profile: Profile,
+    /// Kind of network.
+    pub personality: Option<Personality>,
+    /// Faults.
+    pub faults: FaultLevel,
+}

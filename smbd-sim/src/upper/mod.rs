@@ -1,0 +1,342 @@
+//! Upper layers for runs: a client and a server that do what SMB2 does to a connection.
+//!
+//! Requests and answers of all sizes; reads, which the server answers by RDMA Write into a buffer of the client, with
+//! the answer that invalidates its token right behind; writes, which it fetches by RDMA Read; notices without an
+//! answer; probes; fragments given back late. Every byte that arrives is compared with what was sent.
+
+mod client;
+mod office;
+mod server;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use smbd_core::error::{CommandError, SendError};
+use smbd_core::{Event, Fragment, Instant, Token};
+
+pub use client::{Client, Task, TaskKind};
+pub use office::{CONTENT_MAX, Carried, Kind, Letter, Office, Wrong, content};
+pub use server::Server;
+
+use crate::host::{Context, Upper};
+use crate::memory::{Buffer, Buffers};
+use crate::{CommandRefused, Side};
+
+/// How an upper layer behaves besides its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manners {
+    /// In 1 of so many cases a fragment is held back; 0 is never.
+    pub hold_one_in: u32,
+    /// Most fragments held back at once.
+    pub hold_max: u32,
+    /// For how long.
+    pub hold: Duration,
+    /// After how many messages the peer is asked for a sign of life; 0 is never.
+    pub probe_every: u32,
+    /// After how many messages a senseless command is tried; 0 is never.
+    pub senseless_every: u32,
+    /// Tokens of the peer may be invalidated: it registers with memory windows.
+    pub invalidates: bool,
+    /// Waits for the result of an RDMA Write before it answers.
+    pub patient: bool,
+    /// Notices to send.
+    pub notices: u32,
+    /// Time between two of them.
+    pub notice_pause: Duration,
+}
+
+/// A message that waits for room.
+#[derive(Clone, Debug)]
+struct Waiting {
+    letter: Letter,
+    invalidate: Option<Token>,
+}
+
+/// What client and server have in common.
+#[derive(Debug)]
+pub struct Common {
+    office: Rc<RefCell<Office>>,
+    side: Side,
+    manners: Manners,
+    established: bool,
+    waiting: VecDeque<Waiting>,
+    held: VecDeque<(Instant, Fragment)>,
+    /// Notices to send, by number.
+    notices: VecDeque<u32>,
+    notice_at: Option<Instant>,
+    retry_at: Option<Instant>,
+    /// Buffers the device may still use: freed when the connection is drained.
+    grave: Vec<Buffer>,
+    heard: u32,
+}
+
+impl Common {
+    fn new(side: Side, manners: Manners, office: Rc<RefCell<Office>>) -> Self {
+        Self {
+            office,
+            side,
+            manners,
+            established: false,
+            waiting: VecDeque::new(),
+            held: VecDeque::new(),
+            notices: (0..manners.notices).collect(),
+            notice_at: None,
+            retry_at: None,
+            grave: Vec::new(),
+            heard: 0,
+        }
+    }
+
+    /// Sends, now or when there is room.
+    fn send(&mut self, letter: Letter, invalidate: Option<Token>, context: &mut Context<'_>) {
+        self.waiting.push_back(Waiting { letter, invalidate });
+        self.send_waiting(context);
+    }
+
+    fn send_waiting(&mut self, context: &mut Context<'_>) {
+        while let Some(Waiting { letter, invalidate }) = self.waiting.front() {
+            let bytes = content(letter.key, 0, letter.len);
+            match context.send_bytes(bytes, *invalidate) {
+                Ok(_) => {
+                    self.office.borrow_mut().sent(self.side, letter.clone());
+                    self.waiting.pop_front();
+                }
+                Err(CommandRefused::Send(SendError::Command(CommandError::NoRoom { .. }))) => return,
+                // The connection is over, and with it everything that waits.
+                Err(_) => return self.waiting.clear(),
+            }
+        }
+    }
+
+    fn on_fragment(&mut self, fragment: Fragment, context: &mut Context<'_>) -> Option<Letter> {
+        let letter = self.office.borrow_mut().received(self.side, &fragment, context.fragment(&fragment));
+        let Manners { hold_one_in, hold_max, hold, .. } = self.manners;
+        if hold_one_in > 0
+            && self.held.len() < hold_max as usize
+            && context.rng().chance(1, u64::from(hold_one_in))
+        {
+            self.office.borrow_mut().carried.held += 1;
+            self.held.push_back((context.now().saturating_add(hold), fragment));
+            self.set_alarm(context);
+        } else {
+            context.release(fragment);
+        }
+        if letter.is_some() {
+            self.heard += 1;
+            self.now_and_then(context);
+        }
+        letter
+    }
+
+    fn now_and_then(&mut self, context: &mut Context<'_>) {
+        let due = |every: u32| every > 0 && self.heard.is_multiple_of(every);
+        let (probe, senseless) = (due(self.manners.probe_every), due(self.manners.senseless_every));
+        if probe {
+            // May be refused: there is one at a time.
+            let _busy = context.probe();
+        }
+        if senseless {
+            self.say_nonsense(context);
+        }
+    }
+
+    /// Commands that have to be refused and to change nothing.
+    fn say_nonsense(&self, context: &mut Context<'_>) {
+        let empty = context.send_bytes(&[], None);
+        let buffer = context.memory().alloc(64);
+        let range = crate::memory::Range { buffer, offset: 0, len: 64 };
+        let nowhere = context.rdma(smbd_core::RdmaVerb::Read, range, &[].into(), 0);
+        context.memory().free(buffer);
+        if empty.is_err() && nowhere.is_err() {
+            self.office.borrow_mut().carried.senseless += 2;
+        }
+    }
+
+    fn set_alarm(&self, context: &mut Context<'_>) {
+        let held = self.held.iter().map(|(at, _)| *at).min();
+        let notice = self.notice_at.filter(|_| self.established);
+        let retry = self.retry_at.filter(|_| self.established);
+        if let Some(at) = [held, notice, retry].into_iter().flatten().min() {
+            context.wake_at(at);
+        }
+    }
+
+    fn on_established(&mut self, context: &Context<'_>) {
+        self.established = true;
+        self.notice_at =
+            (!self.notices.is_empty()).then(|| context.now().saturating_add(self.manners.notice_pause));
+    }
+
+    /// `true` if it is time to try again what failed.
+    fn on_wake(&mut self, context: &mut Context<'_>) -> bool {
+        let now = context.now();
+        for _ in 0..self.held.len() {
+            match self.held.pop_front() {
+                Some((at, fragment)) if at <= now => context.release(fragment),
+                Some(later) => self.held.push_back(later),
+                None => {}
+            }
+        }
+        let mut retry = false;
+        if self.established {
+            if self.notice_at.is_some_and(|at| at <= now) {
+                self.send_notice(context);
+            }
+            retry = self.retry_at.is_some_and(|at| at <= now);
+            if retry {
+                self.retry_at = None;
+            }
+        }
+        retry
+    }
+
+    fn send_notice(&mut self, context: &mut Context<'_>) {
+        self.notice_at = None;
+        let Some(number) = self.notices.pop_front() else { return };
+        let rng = context.rng();
+        let len = u32::try_from(rng.between(1, 300)).unwrap_or(1);
+        let key = u16::try_from(rng.below(1 << 16)).unwrap_or(0);
+        self.send(Letter { kind: Kind::Notice { number }, len, key }, None, context);
+        if !self.notices.is_empty() {
+            self.notice_at = Some(context.now().saturating_add(self.manners.notice_pause));
+        }
+    }
+
+    fn key(context: &mut Context<'_>) -> u16 {
+        u16::try_from(context.rng().below(1 << 16)).unwrap_or(0)
+    }
+
+    /// Gives nothing back before `until`.
+    fn keep(&mut self, until: Instant) {
+        for (at, _) in &mut self.held {
+            *at = until;
+        }
+    }
+
+    /// Gives back everything held: for an end in good order.
+    fn release_all(&mut self, context: &mut Context<'_>) {
+        for (_, fragment) in self.held.drain(..) {
+            context.release(fragment);
+        }
+    }
+
+    fn renew(&mut self, lost: VecDeque<Letter>, buffers: &mut Buffers) {
+        self.established = false;
+        let waiting = std::mem::take(&mut self.waiting).into_iter().map(|w| w.letter);
+        for letter in lost.into_iter().chain(waiting) {
+            if let Kind::Notice { number } = letter.kind {
+                self.notices.push_back(number);
+            }
+        }
+        (self.notice_at, self.retry_at) = (None, None);
+        for buffer in self.grave.drain(..) {
+            buffers.free(buffer);
+        }
+    }
+}
+
+/// The upper layer of one side.
+#[derive(Debug)]
+pub enum Party {
+    /// The one that asks.
+    Client(Client),
+    /// The one that answers.
+    Server(Server),
+}
+
+impl Party {
+    /// The connection is drained; everything that was under way is to be done again. `lost`: letters of this side that
+    /// did not arrive.
+    pub fn renew(&mut self, lost: VecDeque<Letter>, buffers: &mut Buffers) {
+        match self {
+            Self::Client(client) => client.renew(lost, buffers),
+            Self::Server(server) => server.renew(lost, buffers),
+        }
+    }
+
+    /// Changes how it behaves.
+    pub fn behave(&mut self, change: impl FnOnce(Manners) -> Manners) {
+        let common = match self {
+            Self::Client(client) => &mut client.common,
+            Self::Server(server) => &mut server.common,
+        };
+        common.manners = change(common.manners);
+    }
+
+    const fn common(&self) -> &Common {
+        match self {
+            Self::Client(client) => &client.common,
+            Self::Server(server) => &server.common,
+        }
+    }
+
+    /// Gives back all fragments.
+    pub fn release_all(&mut self, context: &mut Context<'_>) {
+        match self {
+            Self::Client(client) => client.common.release_all(context),
+            Self::Server(server) => server.common.release_all(context),
+        }
+    }
+
+    /// Keeps all fragments it has.
+    pub fn keep(&mut self, until: Instant) {
+        match self {
+            Self::Client(client) => client.common.keep(until),
+            Self::Server(server) => server.common.keep(until),
+        }
+    }
+
+    /// Fragments held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.common().held.len()
+    }
+
+    /// Nothing is left to do, as far as this side knows.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        let common = self.common();
+        let rest = match self {
+            Self::Client(client) => client.is_done(),
+            Self::Server(server) => server.is_done(),
+        };
+        rest && common.notices.is_empty()
+            && common.waiting.is_empty()
+            && common.office.borrow().under_way(common.side) == 0
+    }
+
+    /// What is left to do.
+    #[must_use]
+    pub fn left(&self) -> String {
+        let common = self.common();
+        let rest = match self {
+            Self::Client(client) => client.left(),
+            Self::Server(server) => server.left(),
+        };
+        let under_way = common.office.borrow().under_way(common.side);
+        format!(
+            "{rest}, {} notices, {} messages wait for room, {under_way} are under way, {} fragments held",
+            common.notices.len(),
+            common.waiting.len(),
+            common.held.len()
+        )
+    }
+}
+
+impl Upper for Party {
+    fn event(&mut self, event: Event, context: &mut Context<'_>) {
+        match self {
+            Self::Client(client) => client.event(event, context),
+            Self::Server(server) => server.event(event, context),
+        }
+    }
+
+    fn wake(&mut self, context: &mut Context<'_>) {
+        match self {
+            Self::Client(client) => client.wake(context),
+            Self::Server(server) => server.wake(context),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use smbd_core::error::{CommandError, RdmaError};
+use smbd_core::{BufferDescriptorV1, Event, OpId, RdmaVerb, Token};
+
+use super::{Common, Kind, Letter, Manners, Office, Task, TaskKind};
+use crate::host::Context;
+use crate::memory::{Buffer, Buffers, Range};
+use crate::{CommandRefused, Side};
+
+/// RDMA to do for a task.
+#[derive(Clone, Debug)]
+struct Job {
+    task: u32,
+    remote: Arc<[BufferDescriptorV1]>,
+}
+
+/// RDMA under way for a task.
+#[derive(Clone, Debug)]
+struct Running {
+    op: OpId,
+    buffer: Buffer,
+    job: Job,
+    answered: bool,
+}
+
+/// The side that answers.
+#[derive(Debug)]
+pub struct Server {
+    pub(super) common: Common,
+    tasks: Vec<Task>,
+    /// Waits for room among the RDMA operations.
+    jobs: VecDeque<Job>,
+    running: Vec<Running>,
+    /// A token to invalidate that is none, with the next answer.
+    pub nonsense: Option<Token>,
+}
+
+impl Server {
+    /// A server for the client that has these tasks.
+    #[must_use]
+    pub fn new(tasks: Vec<Task>, manners: Manners, office: Rc<RefCell<Office>>) -> Self {
+        Self {
+            common: Common::new(Side::Acceptor, manners, office),
+            tasks,
+            jobs: VecDeque::new(),
+            running: Vec::new(),
+            nonsense: None,
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.jobs.is_empty() && self.running.is_empty()
+    }
+
+    pub(super) fn left(&self) -> String {
+        format!("{} RDMA operations run, {} wait", self.running.len(), self.jobs.len())
+    }
+
+    fn on_request(
+        &mut self,
+        task: u32,
+        remote: Option<Arc<[BufferDescriptorV1]>>,
+        context: &mut Context<'_>,
+    ) {
+        match remote {
+            None => self.answer(task, None, context),
+            Some(remote) => {
+                self.jobs.push_back(Job { task, remote });
+                self.work(context);
+            }
+        }
+    }
+
+    /// Begins what there is room for.
+    fn work(&mut self, context: &mut Context<'_>) {
+        while let Some(job) = self.jobs.front().cloned() {
+            let task = self.tasks[job.task as usize];
+            let (verb, buffer) = match task.kind {
+                TaskKind::Write => (RdmaVerb::Read, context.memory().alloc(task.moved)),
+                TaskKind::Read | TaskKind::Echo => {
+                    (RdmaVerb::Write, context.memory().alloc_with(super::content(task.key, 0, task.moved)))
+                }
+            };
+            let local = Range { buffer, offset: 0, len: task.moved };
+            match context.rdma(verb, local, &job.remote, u64::from(task.offset)) {
+                Ok(op) => {
+                    self.jobs.pop_front();
+                    let answered = verb == RdmaVerb::Write && !self.common.manners.patient;
+                    self.running.push(Running { op, buffer, job: job.clone(), answered });
+                    if answered {
+                        self.answer(job.task, Some(&job.remote), context);
+                    }
+                }
+                Err(error) => {
+                    context.memory().free(buffer);
+                    match error {
+                        CommandRefused::Rdma(RdmaError::Command(CommandError::NoRoom { .. })) => {}
+                        // The connection allows no reads: the answer comes without.
+                        CommandRefused::Rdma(RdmaError::NoReadDepth | RdmaError::TooLong { .. }) => {
+                            self.jobs.pop_front();
+                            self.answer(job.task, None, context);
+                            continue;
+                        }
+                        // The connection is over.
+                        _ => self.jobs.clear(),
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, task: u32, remote: Option<&Arc<[BufferDescriptorV1]>>, context: &mut Context<'_>) {
+        let key = Common::key(context);
+        let len = self.tasks[task as usize].response;
+        let of_remote = remote.and_then(|r| r.first()).map(|d| d.token);
+        let invalidate = self.nonsense.take().or(of_remote.filter(|_| self.common.manners.invalidates));
+        self.common.send(Letter { kind: Kind::Response { task }, len, key }, invalidate, context);
+    }
+
+    fn on_rdma(&mut self, op: OpId, ok: bool, context: &mut Context<'_>) {
+        let Some(at) = self.running.iter().position(|r| r.op == op) else { return };
+        let Running { buffer, job, answered, .. } = self.running.swap_remove(at);
+        if !ok {
+            return self.common.grave.push(buffer);
+        }
+        let task = self.tasks[job.task as usize];
+        {
+            let mut office = self.common.office.borrow_mut();
+            office.carried.operations += 1;
+            office.carried.operation_bytes += u64::from(task.moved);
+            if task.kind == TaskKind::Write {
+                office.moved(Side::Acceptor, "write", task.key, context.memory().bytes(buffer));
+            }
+        }
+        context.memory().free(buffer);
+        if !answered {
+            self.answer(job.task, Some(&job.remote), context);
+        }
+        self.work(context);
+    }
+
+    pub(super) fn event(&mut self, event: Event, context: &mut Context<'_>) {
+        match event {
+            Event::Established(_) => {
+                self.common.on_established(context);
+                self.common.set_alarm(context);
+            }
+            Event::Data(fragment) => {
+                if let Some(Letter { kind: Kind::Request { task, remote }, .. }) =
+                    self.common.on_fragment(fragment, context)
+                {
+                    self.on_request(task, remote, context);
+                }
+            }
+            Event::RdmaDone { op, result } => self.on_rdma(op, result.is_ok(), context),
+            Event::Writable => {
+                self.common.send_waiting(context);
+                self.work(context);
+            }
+            Event::Probed(result) => {
+                self.common.office.borrow_mut().carried.probes += u64::from(result.is_ok())
+            }
+            Event::Closed(_) | Event::ConnectFailed(_) => self.common.established = false,
+            Event::Invalidated { .. }
+            | Event::Sent { .. }
+            | Event::Registered { .. }
+            | Event::Deregistered { .. }
+            | Event::Drained => {}
+        }
+    }
+
+    pub(super) fn wake(&mut self, context: &mut Context<'_>) {
+        self.common.on_wake(context);
+        self.common.set_alarm(context);
+    }
+
+    pub(super) fn renew(&mut self, lost: VecDeque<Letter>, buffers: &mut Buffers) {
+        self.jobs.clear();
+        self.nonsense = None;
+        for running in self.running.drain(..) {
+            buffers.free(running.buffer);
+        }
+        self.common.renew(lost, buffers);
+    }
+}
