@@ -74,6 +74,8 @@ impl Connection {
             return Err(CommandError::NoRoom { what: "RDMA operations" }.into());
         };
         if len == 0 {
+            // Its result comes before the next send.
+            self.sender.end_run();
             self.push_event(super::Pending::OpDone { index: op.slot() });
         }
         Ok(op)

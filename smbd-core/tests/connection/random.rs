@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use smbd_core::{Close, Event, Params, PhaseName, RdmaVerb};
+use smbd_core::{Access, Action, Close, Event, Input, Instant, Params, PhaseName, RdmaVerb, RegId, WrId};
 
-use crate::pair::{ACCEPTOR, INITIATOR, Pair, Polled};
+use crate::pair::{ACCEPTOR, INITIATOR, Pair, Polled, Side};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -18,6 +18,9 @@ enum Step {
     Write(u32),
     Release,
     Hold(bool),
+    Probe,
+    Register,
+    Flush,
 }
 
 prop_compose! {
@@ -44,10 +47,12 @@ fn any_step() -> impl Strategy<Value = (bool, Step)> {
         4 => Just(Step::Arrive),
         3 => Just(Step::Complete),
         1 => Just(Step::Rdma),
-        2 => prop_oneof![1..300_u32, 1..20_000_u32].prop_map(Step::Send),
-        1 => (0..3000_u32).prop_map(Step::Write),
+        2 => prop_oneof![1..300_u32, 1..20_000_u32, Just(100_000)].prop_map(Step::Send),
+        1 => prop_oneof![Just(0), 0..3000_u32].prop_map(Step::Write),
         1 => Just(Step::Release),
         1 => any::<bool>().prop_map(Step::Hold),
+        1 => Just(Step::Probe),
+        1 => Just(Step::Register),
     ];
     (any::<bool>(), step)
 }
@@ -57,15 +62,31 @@ struct Run {
     /// Lengths accepted for sending, per side.
     lengths: [Vec<u32>; 2],
     writes: [usize; 2],
+    probes: [usize; 2],
+    registrations: [Vec<RegId>; 2],
+}
+
+/// Polls, and sees that what comes does not depend on what the connection remembers of the polls before.
+fn poll_like_a_stranger(side: &mut Side) {
+    let mut stranger = side.connection.clone();
+    // Any input makes it decide anew, also one that is refused.
+    let WrId::Send(id) = WrId::from_raw(0x0200_FFFF_FFFF_FFFF).unwrap() else { panic!() };
+    stranger.handle(side.now, Input::Sent { id }).unwrap_err();
+    let expected = stranger.poll_action();
+    let polled = side.poll();
+    let same = match &polled {
+        Polled::Action(action) => format!("{action:?}") == format!("{expected:?}"),
+        Polled::Data => matches!(expected, Action::Notify(Event::Data(_))),
+        Polled::Wait(deadline) => matches!(&expected, Action::Wait(other) if other == deadline),
+    };
+    assert!(same, "{polled:?} instead of {expected:?}");
 }
 
 impl Run {
     fn step(&mut self, index: usize, step: Step) {
         let side = &mut self.pair.sides[index];
         match step {
-            Step::Poll => {
-                let _: Polled = side.poll();
-            }
+            Step::Poll => poll_like_a_stranger(side),
             Step::Arrive => {
                 self.pair.deliver_only(index);
             }
@@ -82,9 +103,27 @@ impl Run {
             }
             Step::Write(len) => {
                 let remote = crate::pair::descriptors(&[(0x1000, len / 2), (0x9000, len - len / 2)]);
-                if side.connection.rdma(side.now, RdmaVerb::Write, len, remote, 0).is_ok() {
+                let verb = if len % 3 == 0 { RdmaVerb::Read } else { RdmaVerb::Write };
+                if side.connection.rdma(side.now, verb, len, remote, 0).is_ok() {
                     self.writes[index] += 1;
                 }
+            }
+            Step::Probe => {
+                if side.connection.probe(side.now).is_ok() {
+                    self.probes[index] += 1;
+                }
+            }
+            Step::Register => {
+                if let Ok(id) = side.connection.register(Access::Read, 1) {
+                    self.registrations[index].push(id);
+                } else if let Some(id) = self.registrations[index].pop() {
+                    // Perhaps it is not in force yet.
+                    let _ = side.connection.deregister(id);
+                }
+            }
+            Step::Flush => {
+                let until = Instant::from_nanos(u64::MAX);
+                side.connection.close(side.now, Close::Flush { until });
             }
             Step::Release => side.release_all(),
             Step::Hold(hold) => side.release = !hold,
@@ -128,11 +167,17 @@ impl Run {
 fn start(initiator: Params, acceptor: Params) -> Run {
     let mut pair = Pair::new(initiator, acceptor);
     pair.connect();
-    Run { pair, lengths: [Vec::new(), Vec::new()], writes: [0, 0] }
+    Run {
+        pair,
+        lengths: Default::default(),
+        writes: [0, 0],
+        probes: [0, 0],
+        registrations: Default::default(),
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
     #[test]
     fn everything_is_delivered_and_then_there_is_quiet(
         initiator in any_params(),
@@ -186,19 +231,27 @@ proptest! {
         acceptor in any_params(),
         steps in proptest::collection::vec(any_step(), 0..150),
         ending: bool,
+        flush: bool,
+        last in proptest::collection::vec(any_step(), 0..20),
     ) {
         let mut run = start(initiator, acceptor);
         for (second, step) in steps {
             run.step(usize::from(second), step);
+        }
+        if flush {
+            run.step(usize::from(!ending), Step::Flush);
+            for (second, step) in last {
+                run.step(usize::from(second), step);
+            }
         }
         let index = usize::from(ending);
         let now = run.pair.now;
         run.pair.sides[index].connection.close(now, Close::Abort);
         run.pair.drain(index);
         let other = &mut run.pair.sides[1 - index];
-        if other.connection.phase() != PhaseName::Drained {
+        if !other.disconnected && other.connection.phase() != PhaseName::Drained {
             other.disconnected = true;
-            other.handle(smbd_core::Input::Disconnected);
+            other.handle(Input::Disconnected);
         }
         run.pair.drain(1 - index);
         for (index, side) in run.pair.sides.iter_mut().enumerate() {
@@ -208,6 +261,7 @@ proptest! {
             let count = |wanted: fn(&Event) -> bool| side.events.iter().filter(|e| wanted(e)).count();
             prop_assert_eq!(count(|e| matches!(e, Event::Sent { .. })), run.lengths[index].len());
             prop_assert_eq!(count(|e| matches!(e, Event::RdmaDone { .. })), run.writes[index]);
+            prop_assert_eq!(count(|e| matches!(e, Event::Probed(_))), run.probes[index]);
             prop_assert_eq!(count(|e| matches!(e, Event::Closed(_) | Event::ConnectFailed(_))), 1);
             prop_assert_eq!(count(|e| matches!(e, Event::Drained)), 1);
             let last_two = &side.events[side.events.len() - 2..];

@@ -258,3 +258,24 @@ fn commands_before_established_are_refused() {
     assert_eq!(side.connection.send(side.now, 8, None), Err(SendError::Command(early)));
     assert_eq!(side.connection.probe(side.now), Err(early));
 }
+
+#[test]
+fn a_command_between_two_fragments_has_its_effect_at_once() {
+    let mut side = side(Params::windows(), 1000);
+    side.send(100_000);
+    for _ in 0..5 {
+        side.poll();
+    }
+    let op = side.rdma(smbd_core::RdmaVerb::Write, 0, &[(0, 8)], 0);
+    side.poll();
+    assert!(
+        matches!(side.events.last(), Some(Event::RdmaDone { op: done, .. }) if *done == op),
+        "done at once"
+    );
+    side.poll();
+    side.connection.probe(side.now).unwrap();
+    side.poll();
+    assert_eq!(side.last_header().flags, smbd_core::wire::Flags::RESPONSE_REQUESTED);
+    side.drain();
+    assert_eq!(fragments(&side).iter().map(|(len, _)| len).sum::<u32>(), 100_000);
+}
