@@ -2,7 +2,7 @@
 //!
 //! The device knows no time and no wire: posting yields a [`Packet`], receiving one yields a [`Response`], and
 //! whoever moves them decides when. Work executes in posting order and completes in posting order; what a real
-//! device leaves undefined is recorded as a [`Breach`](crate::Breach).
+//! device leaves undefined is recorded as a [`Breach`].
 
 mod config;
 mod packet;
