@@ -95,7 +95,7 @@ impl End {
                 let buffer = &self.received[usize::from(fragment.recv().slot())];
                 self.incoming.extend(&buffer[fragment.range()]);
                 let last = fragment.is_last();
-                self.connection.release(fragment)?;
+                self.connection.release(now(), fragment)?;
                 if last {
                     let message = std::mem::take(&mut self.incoming);
                     println!(

@@ -1,8 +1,8 @@
-//! Registered buffers and RDMA: a client opens a text to a server, which reads it, puts it into capitals, writes it back
-//! and says so, all without the client's processor.
+//! Registered buffers and RDMA: a client opens a text to a server, which reads it, puts it into capitals, writes it
+//! back and says so, all without the client's processor.
 //!
-//! The order is that of an SMB2 server. Descriptors travel in an ordinary message. The answer is queued right behind the
-//! RDMA Write: the connection keeps their order, so nobody waits for the write. With the answer the server invalidates
+//! The order is that of an SMB2 server. Descriptors travel in an ordinary message. The answer is queued right behind
+//! the RDMA Write: the connection keeps their order, so nobody waits for the write. With the answer the server invalidates
 //! the first token it was given; the client deregisters, which ends what is left. Both run in the simulator, whose
 //! device checks every access and whose clock is virtual.
 //!

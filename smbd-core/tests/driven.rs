@@ -48,7 +48,7 @@ impl<'a> Upper<ReferenceEnd<'a>, Endpoint> for Echo {
                 let bytes = message.bytes(backend).unwrap().to_vec();
                 let how = if matches!(message, Message::Lent(_)) { "lent" } else { "owned" };
                 if let Message::Lent(fragment) = message {
-                    endpoint.release(fragment).unwrap();
+                    endpoint.release(Instant::ORIGIN, fragment).unwrap();
                 }
                 let told = format!("{} bytes, {how}", bytes.len());
                 if self.answers {
@@ -230,7 +230,7 @@ impl<'a> Upper<ReferenceEnd<'a>> for Careless {
             connection.send(Instant::ORIGIN, 10, None).unwrap();
         }
         if let Event::Data(fragment) = event {
-            connection.release(fragment).unwrap();
+            connection.release(Instant::ORIGIN, fragment).unwrap();
         } else {
             self.0.push(event);
         }

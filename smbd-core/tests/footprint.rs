@@ -123,7 +123,7 @@ impl Bench {
         match event {
             Event::Data(fragment) => {
                 self.fragments += 1;
-                self.connection.release(fragment).unwrap();
+                self.connection.release(self.now, fragment).unwrap();
             }
             Event::Registered { id, .. } => self.registration = Some(id),
             Event::Drained => self.drained = true,

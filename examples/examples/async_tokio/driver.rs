@@ -145,7 +145,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
                     Message::Lent(fragment) => {
                         let whole = self.link.memory.0.get(usize::from(fragment.recv().slot()));
                         let bytes = whole.ok_or("a receive without a buffer")?.slice(fragment.range());
-                        self.endpoint.release(fragment)?;
+                        self.endpoint.release(self.now(), fragment)?;
                         bytes
                     }
                 });

@@ -26,7 +26,7 @@ pub fn poll(connection: &mut Connection) -> Action {
 
 #[inline(never)]
 pub fn release(connection: &mut Connection, fragment: Fragment) -> Result<(), Misuse> {
-    connection.release(fragment)
+    connection.release(super::pair::NOW, fragment)
 }
 
 #[inline(never)]

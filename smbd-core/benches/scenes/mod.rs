@@ -204,7 +204,7 @@ fn empty_grant(count: u32) -> Work {
             let connection = &mut pair.acceptor.connection;
             connection.handle(NOW, arrival).expect("a posted receive");
             let fragment = take_fragment(connection.poll_action());
-            connection.release(fragment).expect("own fragment");
+            connection.release(NOW, fragment).expect("own fragment");
         }
         post_receives(pair.acceptor)
     };

@@ -58,7 +58,7 @@ impl Side {
             bytes.resize(len.min(32) as usize, 0);
             self.sent.push_back(Message { id, head: Head::of(&bytes), len });
         } else if let Action::Notify(Event::Data(fragment)) = action {
-            self.connection.release(fragment).expect("own fragment");
+            self.connection.release(NOW, fragment).expect("own fragment");
         }
     }
 

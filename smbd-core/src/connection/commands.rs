@@ -109,17 +109,19 @@ impl Connection {
         if self.registrations.deregister(id) { Ok(()) } else { Err(RegisterError::NotRegistered) }
     }
 
-    /// Gives the receive buffer of a fragment back, in any phase.
+    /// Gives the receive buffer of a fragment back, in any phase. May let a message out that waited for a buffer.
     ///
     /// # Errors
     /// The fragment is not of this connection.
-    pub fn release(&mut self, fragment: Fragment) -> Result<(), Misuse> {
+    pub fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
         if self.receiver.is_posted(fragment.recv) {
             return Err(Misuse::ForeignFragment);
         }
+        self.receiver.slots.release(fragment.recv.0).ok_or(Misuse::ForeignFragment)?;
+        self.now = self.now.max(now);
         // A receive may come before the next send now.
         self.sender.end_run();
-        self.receiver.slots.release(fragment.recv.0).map(drop).ok_or(Misuse::ForeignFragment)
+        Ok(())
     }
 
     /// Asks the peer for a message, whatever it is, and reports how long it took. One at a time; an unanswered probe

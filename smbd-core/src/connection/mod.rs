@@ -227,6 +227,12 @@ impl Connection {
         Action::Wait(self.deadline())
     }
 
+    /// The latest time heard of.
+    #[cfg(feature = "endpoint")]
+    pub(crate) const fn latest(&self) -> Instant {
+        self.now
+    }
+
     /// Which side this is.
     #[must_use]
     pub const fn role(&self) -> Role {

@@ -48,8 +48,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Connection::release`](crate::Connection::release).
-    pub fn release(&mut self, fragment: Fragment) -> Result<(), Misuse> {
-        self.connection.release(fragment)?;
+    pub fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
+        self.connection.release(now, fragment)?;
         self.lent = self.lent.saturating_sub(1);
         Ok(())
     }

@@ -176,7 +176,7 @@ impl Endpoint {
         self.stats.bytes_moved =
             self.stats.bytes_moved.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX));
         let last = fragment.is_last();
-        let released = self.connection.release(fragment);
+        let released = self.connection.release(self.connection.latest(), fragment);
         debug_assert_eq!(released, Ok(()), "a fragment that was just polled");
         if !last {
             return Ok(None);

@@ -187,7 +187,7 @@ fn a_fragment_of_another_connection_or_another_time_is_refused() {
     let fragment = one.fragments.pop().unwrap();
     let before = fingerprint(&other);
     // There this slot is posted, or free, or was used before.
-    assert_eq!(other.connection.release(fragment), Err(Misuse::ForeignFragment));
+    assert_eq!(other.connection.release(other.now, fragment), Err(Misuse::ForeignFragment));
     assert_eq!(fingerprint(&other), before);
     other.check();
 }

@@ -375,3 +375,35 @@ fn a_message_that_waits_for_an_rdma_write_does_not_wait_for_credits() {
     side.complete_rdma();
     assert_eq!(side.deadline(), Some(side.now.saturating_add(ANSWER)), "now it does");
 }
+
+#[test]
+fn a_wait_that_begins_with_a_release_begins_then_and_not_at_the_last_input() {
+    let params = Params {
+        receive_credit_max: 4,
+        lend_max: 0,
+        keepalive: None,
+        send_credit_timeout: Some(ANSWER),
+        ..Params::example()
+    };
+    let mut side = Side::accepted(params, &REQUEST);
+    side.release = false;
+    // All five buffers are with the upper layer or the peer, and of two credits the first message takes one.
+    side.receive_data(DataTransfer { credits_granted: 2, ..DATA8 });
+    for _ in 0..3 {
+        side.settle();
+        side.receive_data(DATA8);
+    }
+    side.settle();
+    for _ in 0..3 {
+        side.send(8);
+    }
+    side.settle();
+    assert_eq!((side.data_headers().len(), side.connection.credits().send()), (1, 1));
+    assert_eq!(side.deadline(), None, "it is this side that holds the buffers");
+
+    side.now = side.now.saturating_add(10 * ANSWER);
+    side.release_all();
+    side.settle();
+    assert_eq!(side.data_headers().len(), 2);
+    assert_eq!(side.deadline(), Some(side.now.saturating_add(ANSWER)));
+}

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use smbd_core::backend::{ReceiveMemory, ShortReceive};
 use smbd_core::endpoint::{EndpointEvent, Message};
-use smbd_core::{Action, Input, Params};
+use smbd_core::{Action, Input, Instant, Params};
 
 use crate::peer::{Played, params, pattern};
 
@@ -53,7 +53,7 @@ proptest! {
             if !keep {
                 for (_, message) in kept.drain(..) {
                     if let Message::Lent(fragment) = message {
-                        played.endpoint.release(fragment).unwrap();
+                        played.endpoint.release(Instant::ORIGIN, fragment).unwrap();
                     }
                 }
                 prop_assert_eq!(played.endpoint.lent(), 0);
@@ -74,7 +74,7 @@ fn a_message_in_one_piece_is_lent_where_it_lies() {
     assert_eq!(played.slab.fragment(&fragment).unwrap(), pattern(900, 1));
     assert_eq!(played.slab.received(fragment.recv()).len(), 924);
     assert_eq!((played.endpoint.stats().messages_lent, played.endpoint.stats().bytes_copied), (1, 0));
-    played.endpoint.release(fragment).unwrap();
+    played.endpoint.release(Instant::ORIGIN, fragment).unwrap();
     assert_eq!(played.endpoint.lent(), 0);
 }
 
@@ -95,7 +95,7 @@ fn beyond_lend_max_messages_are_copied_and_their_slots_posted_again() {
     let stats = played.endpoint.stats();
     assert_eq!((stats.messages_lent, stats.messages_copied, stats.bytes_copied), (2, 18, 18 * 500));
     // Given back, the next one is lent again.
-    played.endpoint.release(lent.pop().unwrap()).unwrap();
+    played.endpoint.release(Instant::ORIGIN, lent.pop().unwrap()).unwrap();
     played.message(&pattern(500, 0), &[1000]);
     assert!(matches!(messages(&mut played)[..], [Message::Lent(_)]));
 }

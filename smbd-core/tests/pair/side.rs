@@ -275,7 +275,7 @@ impl Side {
             Action::Notify(Event::Data(fragment)) => {
                 self.data.push((fragment.is_first(), fragment.len(), fragment.remaining()));
                 if self.release {
-                    self.connection.release(fragment).unwrap();
+                    self.connection.release(self.now, fragment).unwrap();
                 } else {
                     self.fragments.push(fragment);
                 }
@@ -343,7 +343,7 @@ impl Side {
 
     pub fn release_all(&mut self) {
         for fragment in self.fragments.drain(..) {
-            self.connection.release(fragment).unwrap();
+            self.connection.release(self.now, fragment).unwrap();
         }
     }
 

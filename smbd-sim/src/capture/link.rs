@@ -5,36 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use smbd_core::wire::Token;
 
 use super::format::net::Host;
+pub use crate::Side;
 
 /// Frames of an event, in the order of the wire.
 pub type Frames = Vec<Vec<u8>>;
-
-/// An end of the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
-    /// The side that asks for the connection: the SMB client.
-    Initiator,
-    /// The side that answers.
-    Acceptor,
-}
-
-impl Side {
-    /// The other end.
-    #[must_use]
-    pub const fn peer(self) -> Self {
-        match self {
-            Self::Initiator => Self::Acceptor,
-            Self::Acceptor => Self::Initiator,
-        }
-    }
-
-    pub(super) const fn index(self) -> usize {
-        match self {
-            Self::Initiator => 0,
-            Self::Acceptor => 1,
-        }
-    }
-}
 
 /// The imagined link and connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

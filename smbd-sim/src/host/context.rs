@@ -171,7 +171,7 @@ impl Context<'_> {
     pub fn release(&mut self, fragment: Fragment) {
         self.probe.command(self.at, &Command::Release { fragment: &fragment });
         let Some(connection) = self.connection.as_deref_mut() else { return };
-        if let Err(misuse) = connection.release(fragment) {
+        if let Err(misuse) = connection.release(self.at.now, fragment) {
             self.nic.breaches.record(Breach::Misuse(misuse));
         }
     }

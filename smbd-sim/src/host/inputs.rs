@@ -62,16 +62,31 @@ impl<U: Upper> Host<U> {
         }
     }
 
-    /// One input from one of the three sources. In order: good news, receives, sends, bad news.
+    /// One input. In order: good news, receives, sends, bad news.
+    #[inline]
     pub(super) fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
-        let mut sources = [Source::GoodNews, Source::Receives, Source::Sends, Source::BadNews];
         if self.polling.shuffled {
-            let first = usize::try_from(fabric.rng.below(4)).unwrap_or(0);
-            sources.rotate_left(first);
+            return self.poll_any(fabric);
         }
+        if self.inbox.front().is_some_and(|local| local.is_good()) {
+            return self.poll_inbox(fabric);
+        }
+        if let Some(done) = self.nic.poll_recv() {
+            return self.on_recv(done, fabric);
+        }
+        if let Some(done) = self.nic.poll_send() {
+            return self.on_send(done, fabric);
+        }
+        self.poll_inbox(fabric)
+    }
+
+    /// One input from one of the three sources, whichever chance looks at first.
+    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+        let mut sources = [Source::Inbox, Source::Receives, Source::Sends];
+        let first = usize::try_from(fabric.rng.below(3)).unwrap_or(0);
+        sources.rotate_left(first);
         sources.into_iter().any(|source| match source {
-            Source::GoodNews => self.inbox.front().is_some_and(|l| l.is_good()) && self.poll_inbox(fabric),
-            Source::BadNews => self.poll_inbox(fabric),
+            Source::Inbox => self.poll_inbox(fabric),
             Source::Receives => match self.nic.poll_recv() {
                 Some(done) => self.on_recv(done, fabric),
                 None => false,
@@ -206,10 +221,9 @@ impl<U: Upper> Host<U> {
 
 #[derive(Clone, Copy)]
 enum Source {
-    GoodNews,
+    Inbox,
     Receives,
     Sends,
-    BadNews,
 }
 
 impl Local {

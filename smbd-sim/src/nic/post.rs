@@ -123,8 +123,10 @@ impl Nic {
                 None
             }
         };
-        self.sq.retire();
-        self.check_send_cq();
+        if self.config.personality == Personality::Iwarp || packet.is_none() {
+            self.sq.retire();
+            self.check_send_cq();
+        }
         Ok(packet)
     }
 

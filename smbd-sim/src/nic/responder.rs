@@ -6,10 +6,10 @@ use crate::Breach;
 use crate::memory::AccessFault;
 
 impl Nic {
-    /// A packet of the peer arrived. What the peer did wrong is recorded at the peer.
-    pub fn receive(&mut self, packet: Packet, requester: &mut Self) -> Response {
+    /// A packet of the peer arrived; then it goes [back](Self::take_back) to the device that sent it. What the peer did
+    /// wrong is recorded at the peer.
+    pub fn receive(&mut self, packet: &Packet, requester: &mut Self) -> Response {
         if self.state != QpState::Ready || self.deaf {
-            requester.take_back(packet);
             return match self.config.personality {
                 Personality::Roce if !self.deaf => Response::Lost,
                 Personality::Roce | Personality::Iwarp => Response::Quiet,
@@ -17,20 +17,14 @@ impl Nic {
         }
         match packet {
             Packet::Send { seq, head, body_len, body, invalidate } => {
-                let response = self.take_message(seq, head, body_len, &body, invalidate, requester);
-                requester.take_back_payload(body);
-                response
+                self.take_message(*seq, head, *body_len, body, *invalidate, requester)
             }
-            Packet::Write { seq, remote, payload } => {
-                let response = self.take_write(seq, remote, &payload, requester);
-                requester.take_back_payload(payload);
-                response
-            }
-            Packet::Read { seq, remote, .. } => self.take_read(seq, remote, requester),
+            Packet::Write { seq, remote, payload } => self.take_write(*seq, *remote, payload, requester),
+            Packet::Read { seq, remote, .. } => self.take_read(*seq, *remote, requester),
         }
     }
 
-    /// A packet did not arrive: its copied bytes go back to the pool of the device that sent it.
+    /// A packet this device sent is through, or lost: its copied bytes may be used again.
     pub fn take_back(&mut self, packet: Packet) {
         match packet {
             Packet::Send { body, .. } => self.take_back_payload(body),
@@ -63,7 +57,7 @@ impl Nic {
     fn take_message(
         &mut self,
         seq: u64,
-        head: Head,
+        head: &Head,
         body_len: u32,
         body: &Payload,
         invalidate: Option<Token>,
@@ -103,7 +97,7 @@ impl Nic {
         self.acked(seq)
     }
 
-    fn store(&mut self, slot: u16, head: Head, body: &[u8]) {
+    fn store(&mut self, slot: u16, head: &Head, body: &[u8]) {
         let start = usize::from(slot) * self.config.recv_buffer_len as usize;
         let head = head.as_bytes();
         let at = start + head.len();
@@ -115,9 +109,9 @@ impl Nic {
         }
     }
 
-    fn head_of(&self, slot: u16, head: Head, len: u32) -> Head {
+    fn head_of(&self, slot: u16, head: &Head, len: u32) -> Head {
         if head.len() == len || head.as_bytes().len() == Head::MAX {
-            return head;
+            return *head;
         }
         let shown = (len as usize).min(Head::MAX);
         let start = usize::from(slot) * self.config.recv_buffer_len as usize;

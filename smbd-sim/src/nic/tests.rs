@@ -78,7 +78,9 @@ impl Pair {
 
     /// Carries a packet over, and what comes back.
     fn carry(&mut self, packet: Packet) -> &'static str {
-        match self.b.receive(packet, &mut self.a) {
+        let response = self.b.receive(&packet, &mut self.a);
+        self.a.take_back(packet);
+        match response {
             Response::Reply(reply) => {
                 let name = match reply {
                     Reply::Ack { .. } => "ack",
@@ -336,7 +338,7 @@ fn work_completes_in_posting_order_behind_an_unanswered_read() {
         let local = pair.local(&[0; 4]);
         let read = pair.post(request(0, RdmaVerb::Read, local, opened)).expect("a packet");
         let after = pair.post(message(1, b"h", None)).expect("a packet");
-        let answer = pair.b.receive(read, &mut pair.a);
+        let answer = pair.b.receive(&read, &mut pair.a);
         pair.carry(after);
         assert_eq!(pair.sent(), [], "the read has no answer yet");
         let Response::Reply(reply) = answer else { panic!("a read is answered") };

@@ -2,8 +2,7 @@ use std::io;
 
 use smbd_core::error::WorkError;
 
-use crate::Side;
-use crate::capture::{self, Fault, Remote, SendOptions, Transport, Writer};
+use crate::capture::{Fault, Remote, SendOptions, Transport, Writer};
 use crate::probe::{At, Frame, Probe};
 
 /// Writes the frames of a run to a capture file. Needs a world that keeps content.
@@ -35,10 +34,7 @@ impl<W: io::Write, T: Transport> Pcap<W, T> {
 
     fn write(&mut self, at: At, frame: &Frame<'_>) -> io::Result<()> {
         let now = at.now.as_nanos();
-        let from = match at.side {
-            Side::Initiator => capture::Side::Initiator,
-            Side::Acceptor => capture::Side::Acceptor,
-        };
+        let from = at.side;
         let place = |d: &smbd_core::BufferDescriptorV1| Remote { token: d.token, address: d.offset };
         match frame {
             Frame::Connect { .. } => self.writer.connect(now, &[]),

@@ -212,12 +212,15 @@ fn deliver<U: Upper, F: Faults, P: Probe>(
     fabric: &mut Fabric<F, P>,
 ) {
     let now = fabric.now;
-    while let Some((at, _)) = fabric.wires[here.side.index()].packets.front()
+    while let Some((at, packet)) = fabric.wires[here.side.index()].packets.front()
         && *at <= now
-        && let Some((_, packet)) = fabric.wires[here.side.index()].packets.pop_front()
     {
         let seq = packet.seq();
-        match here.nic.receive(packet, &mut there.nic) {
+        let response = here.nic.receive(packet, &mut there.nic);
+        if let Some((_, packet)) = fabric.wires[here.side.index()].packets.pop_front() {
+            there.nic.take_back(packet);
+        }
+        match response {
             Response::Reply(reply) => fabric.answer(here.side, reply),
             Response::Quiet => {}
             Response::Lost => fabric.schedule_in(fabric.times.retry, Happening::GiveUp(there.side, seq)),

@@ -1,5 +1,5 @@
-//! `docs/spec-issues.md` and the code that cites it must not drift apart: ids, files and tests named in one are there in
-//! the other.
+//! `docs/spec-issues.md` and the code that cites it must not drift apart: ids, files and tests named in one are there
+//! in the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
