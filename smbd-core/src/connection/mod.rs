@@ -187,35 +187,44 @@ impl Connection {
         if self.sender.is_in_run() {
             return self.post_in_run();
         }
-        match &self.phase {
-            Phase::Established(established) => match self.next(established) {
-                Next::Response => self.post_response(),
-                Next::Event => self.notify(),
-                Next::Receive => self.post_receive(),
-                Next::Fragment => self.post_fragment(),
-                Next::Empty => self.post_empty(),
-                Next::Rdma(verb) => self.post_rdma(verb),
-                Next::Registration => self.post_registration(),
-                Next::Finish => self.finish(),
-                Next::Wait => self.wait(),
-            },
-            Phase::Connecting { .. }
-            | Phase::Negotiating { .. }
-            | Phase::Refusing { .. }
-            | Phase::Closing(_)
-            | Phase::Drained => self.poll_around(),
+        if let Phase::Established(established) = &self.phase
+            && established.is_announced()
+        {
+            let next = self.next(established);
+            return self.carry_out(next);
+        }
+        self.poll_around()
+    }
+
+    #[inline(always)]
+    fn carry_out(&mut self, next: Next) -> Action {
+        match next {
+            Next::Response => self.post_response(),
+            Next::Event => self.notify(),
+            Next::Receive => self.post_receive(),
+            Next::Fragment => self.post_fragment(),
+            Next::Empty => self.post_empty(),
+            Next::Rdma(verb) => self.post_rdma(verb),
+            Next::Registration => self.post_registration(),
+            Next::Finish => self.finish(),
+            Next::Wait => self.wait(),
         }
     }
 
-    /// Before and after the time of data.
+    /// Before the upper layer knows of the connection, and after it has closed.
     #[cold]
+    #[inline(never)]
     fn poll_around(&mut self) -> Action {
         let action = match &self.phase {
             Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Refusing { .. } => {
                 self.poll_negotiation()
             }
+            Phase::Established(established) => {
+                let next = self.next_unannounced(established);
+                return self.carry_out(next);
+            }
             Phase::Closing(_) => self.poll_closing(),
-            Phase::Established(_) | Phase::Drained => None,
+            Phase::Drained => None,
         };
         let Some(action) = action else { return self.wait() };
         self.transport.touched |= !matches!(action, Action::Notify(_));

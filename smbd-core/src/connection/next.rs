@@ -24,25 +24,18 @@ pub(super) enum Next {
 }
 
 impl Connection {
-    /// The order is part of the contract: the acceptor's response, events, receives, sends, RDMA, registrations.
+    /// The order is part of the contract: events, receives, sends, RDMA, registrations.
     #[inline]
     pub(super) fn next(&self, established: &Established) -> Next {
-        let is_announced = established.is_announced();
-        if is_announced && self.has_event() {
+        if self.has_event() {
             return Next::Event;
         }
         // Law 5: receives before the send that grants them.
-        if self.credits.wants_receive() && !self.receiver.slots.is_full() {
+        if self.wants_receive() {
             return Next::Receive;
-        }
-        if established.respond {
-            return Next::Response;
         }
         if let Some(next) = self.next_send() {
             return next;
-        }
-        if !is_announced {
-            return Next::Wait;
         }
         // One place of the send queue is left for a send.
         if let Some(verb) = self.rdma.next(self.limits.read_depth)
@@ -54,6 +47,23 @@ impl Connection {
             return Next::Registration;
         }
         if established.flush.is_some() { Next::Finish } else { Next::Wait }
+    }
+
+    /// The same while the upper layer does not know of the connection: nothing is told, and there are no commands. The
+    /// acceptor's response comes first, but for the receives it grants.
+    pub(super) fn next_unannounced(&self, established: &Established) -> Next {
+        if self.wants_receive() {
+            return Next::Receive;
+        }
+        if established.respond {
+            return Next::Response;
+        }
+        self.next_send().unwrap_or(Next::Wait)
+    }
+
+    #[inline]
+    fn wants_receive(&self) -> bool {
+        self.credits.wants_receive() && !self.receiver.slots.is_full()
     }
 
     #[inline]

@@ -29,13 +29,17 @@ impl Connection {
     /// The next event of those that have happened.
     #[inline]
     pub(super) fn notify(&mut self) -> Action {
-        // The event of all data is built where it is returned.
+        // The frequent ones are built where they are returned.
         if let Some(&Pending::Data { index, offset, len, remaining, first }) = self.events.front()
             && let Some(slot) = self.receiver.slots.name(index)
         {
             self.events.pop();
             let fragment = Fragment { recv: RecvId(slot), offset, len, remaining, first };
             return Action::Notify(Event::Data(fragment));
+        }
+        if let Some(&Pending::Sent { msg, ok: true }) = self.events.front() {
+            self.events.pop();
+            return Action::Notify(Event::Sent { msg, result: Ok(()) });
         }
         self.notify_other()
     }
@@ -171,7 +175,8 @@ impl Connection {
         // The last credit may have to wait for a receive (CR-4).
         let more =
             self.credits.send() > 1 && (is_sequence_open || self.sender.is_ready(self.rdma.writes_posted()));
-        let short = self.queue_room().saturating_mul(4) < u32::from(self.limits.send_queue);
+        // Both are of 16 bits.
+        let short = self.queue_room().wrapping_mul(4) < u32::from(self.limits.send_queue);
         let table_full = self.sender.in_flight.is_full();
         self.sender.signal(!more, short || table_full)
     }
