@@ -28,7 +28,10 @@ impl Instant {
     /// `self + after`, or the last representable instant: a timer that far away never expires.
     #[must_use]
     pub fn saturating_add(self, after: Duration) -> Self {
-        let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        self.saturating_add_nanos(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) const fn saturating_add_nanos(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(nanos))
     }
 

@@ -81,15 +81,16 @@ impl Connection {
     /// What any valid message does: it is a sign of life, and moves credits.
     #[inline]
     fn accept_any(&mut self, header: DataTransferView<'_>) {
-        self.credits.on_message(header.credits_requested(), header.credits_granted());
+        let granted = header.credits_granted();
+        let received = &mut self.stats.received;
+        received.messages = received.messages.wrapping_add(1);
         self.idle.restart(self.now);
-        if header.credits_granted() > 0 {
+        self.credits.on_message(header.credits_requested(), granted);
+        if granted > 0 {
+            received.credits = received.credits.wrapping_add(u64::from(granted));
             // The wait for a credit is over, whoever polls when.
             self.stall = None;
         }
-        let received = &mut self.stats.received;
-        received.messages = received.messages.wrapping_add(1);
-        received.credits = received.credits.wrapping_add(u64::from(header.credits_granted()));
     }
 
     #[cold]

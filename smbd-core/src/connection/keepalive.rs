@@ -13,10 +13,17 @@ enum Requested {
     Sent { deadline: Instant },
 }
 
+/// A [`Keepalive`] in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    interval: u64,
+    answer_timeout: u64,
+}
+
 /// The idle timer. Only it asks the peer for an answer; an answer never does (KA-1).
 #[derive(Clone, Debug)]
 pub(crate) struct IdleTimer {
-    times: Option<Keepalive>,
+    times: Option<Times>,
     requested: Requested,
     /// When the last sign of life came; the deadline is worked out when somebody asks.
     alive: Instant,
@@ -32,7 +39,12 @@ pub(crate) enum Expiry {
 }
 
 impl IdleTimer {
-    pub(crate) const fn new(times: Option<Keepalive>, now: Instant) -> Self {
+    pub(crate) fn new(keepalive: Option<Keepalive>, now: Instant) -> Self {
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let times = keepalive.map(|Keepalive { interval, answer_timeout }| Times {
+            interval: nanos(interval),
+            answer_timeout: nanos(answer_timeout),
+        });
         Self { times, requested: Requested::None, alive: now }
     }
 
@@ -44,7 +56,7 @@ impl IdleTimer {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self.requested {
-            Requested::None => self.times.map(|times| self.alive.saturating_add(times.interval)),
+            Requested::None => self.times.map(|times| self.alive.saturating_add_nanos(times.interval)),
             Requested::Pending { deadline } | Requested::Sent { deadline } => Some(deadline),
         }
     }
@@ -58,7 +70,7 @@ impl IdleTimer {
         if self.requested != Requested::None {
             return Expiry::GiveUp;
         }
-        self.requested = Requested::Pending { deadline: now.saturating_add(times.answer_timeout) };
+        self.requested = Requested::Pending { deadline: now.saturating_add_nanos(times.answer_timeout) };
         Expiry::Ask
     }
 

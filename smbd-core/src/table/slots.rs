@@ -7,9 +7,13 @@ use crate::id::Slot;
 #[derive(Clone, Debug)]
 pub(crate) struct Slots<T> {
     entries: Box<[Entry<T>]>,
-    free: Option<u16>,
+    /// The first free slot, or `NONE`.
+    free: u16,
     used: u16,
 }
+
+/// No slot: there are at most 65,535.
+const NONE: u16 = u16::MAX;
 
 #[derive(Clone, Debug)]
 struct Entry<T> {
@@ -19,7 +23,10 @@ struct Entry<T> {
 
 #[derive(Clone, Debug)]
 enum State<T> {
-    Free { next: Option<u16> },
+    /// `next` is the next free slot, or `NONE`.
+    Free {
+        next: u16,
+    },
     Used(T),
 }
 
@@ -29,9 +36,12 @@ impl<T> Slots<T> {
 
     pub(crate) fn new(count: u16) -> Self {
         let entries: Vec<_> = (1..=count)
-            .map(|next| Entry { generation: 0, state: State::Free { next: (next < count).then_some(next) } })
+            .map(|next| Entry {
+                generation: 0,
+                state: State::Free { next: if next < count { next } else { NONE } },
+            })
             .collect();
-        Self { entries: entries.into_boxed_slice(), free: (count > 0).then_some(0), used: 0 }
+        Self { entries: entries.into_boxed_slice(), free: if count > 0 { 0 } else { NONE }, used: 0 }
     }
 
     pub(crate) const fn used(&self) -> u16 {
@@ -47,11 +57,11 @@ impl<T> Slots<T> {
     }
 
     pub(crate) const fn is_full(&self) -> bool {
-        self.free.is_none()
+        self.free == NONE
     }
 
     pub(crate) fn acquire(&mut self, value: T) -> Option<Slot> {
-        let index = self.free?;
+        let index = self.free;
         let entry = self.entries.get_mut(usize::from(index))?;
         let State::Free { next } = entry.state else { return None };
         entry.state = State::Used(value);
@@ -89,7 +99,7 @@ impl<T> Slots<T> {
             return None;
         };
         entry.generation = entry.generation.wrapping_add(1);
-        self.free = Some(slot.index);
+        self.free = slot.index;
         self.used = self.used.wrapping_sub(1);
         Some(value)
     }
