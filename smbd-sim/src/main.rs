@@ -6,12 +6,25 @@ use clap::{Parser, Subcommand};
 
 mod cli;
 
+/// SMB Direct (MS-SMBD) without hardware: peers on simulated RDMA devices, and what captures of real ones say.
+///
+/// Without a command it runs `examples`.
 #[derive(Debug, Parser)]
-#[command(name = "smbd-sim", version, about)]
+#[command(name = "smbd-sim", version, after_help = AFTER_HELP)]
 struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
+
+const AFTER_HELP: &str = "\
+Examples:
+  smbd-sim                                     the specification's examples, message by message
+  smbd-sim examples --credits 4 --pcap .       the same with other values, and as a capture for Wireshark
+  smbd-sim run --seeds 0..1000 --faults heavy  a thousand random runs, every law checked after every step
+  smbd-sim run --seed 7 --trace -              one of them, step by step
+  smbd-sim decode capture.pcapng               what two peers said to each other
+
+Exit status: 0 all passed, 1 something did not, 2 the command line or a file is no good.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -22,8 +35,9 @@ enum Command {
 
 fn main() -> ExitCode {
     match Args::parse().command {
-        Command::Decode(args) => cli::decode::run(&args),
-        Command::Examples(args) => cli::examples::run(&args),
-        Command::Run(args) => cli::run::run(&args),
+        Some(Command::Decode(args)) => cli::decode::run(&args),
+        Some(Command::Examples(args)) => cli::examples::run(&args),
+        Some(Command::Run(args)) => cli::run::run(&args),
+        None => cli::examples::run(&cli::examples::ExamplesArgs::default()),
     }
 }

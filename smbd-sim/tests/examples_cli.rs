@@ -60,3 +60,10 @@ fn what_cannot_be_run_says_why() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("4..=255"));
 }
+
+#[test]
+fn an_empty_command_line_runs_the_examples() {
+    let alone = Command::new(env!("CARGO_BIN_EXE_smbd-sim")).output().unwrap();
+    assert!(alone.status.success());
+    assert_eq!(text(&alone), text(&examples(&[])));
+}

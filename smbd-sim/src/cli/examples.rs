@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use smbd_core::Token;
 use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
 use smbd_sim::examples::{Options, Report, run as run_examples};
@@ -42,6 +42,18 @@ pub struct ExamplesArgs {
     /// Also writes the run to DIR/examples.pcapng.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
+}
+
+impl Default for ExamplesArgs {
+    /// What an empty command line means.
+    fn default() -> Self {
+        #[derive(Parser)]
+        struct Alone {
+            #[command(flatten)]
+            args: ExamplesArgs,
+        }
+        Alone::parse_from(["smbd-sim"]).args
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
