@@ -17,6 +17,7 @@ pub mod memory;
 pub mod nic;
 pub mod oracle;
 pub mod probe;
+pub mod rawpeer;
 mod rng;
 mod side;
 pub mod swarm;

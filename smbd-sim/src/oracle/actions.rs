@@ -140,7 +140,8 @@ impl Books {
         let queue = u32::from(self.limits.send_queue);
         let used = self.queue_used();
         let room = used < queue && self.sends.used() < u32::from(self.config.send_slots);
-        let credit = self.credit.left() > 0 && (!self.credit.waits_for_reserve() || self.recvs.free() > 0);
+        let reserve = self.recvs.free() > 0 && self.credit.may_post_reserve();
+        let credit = self.credit.left() > 0 && (!self.credit.waits_for_reserve() || reserve);
         if room && credit {
             let ready = self.sending.is_ready(self.ops.writes_posted);
             v.check(Law::Progress, !ready, || "a message could leave".to_owned());

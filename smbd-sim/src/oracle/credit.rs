@@ -65,6 +65,12 @@ impl Credit {
         self.left() == 1 && self.ungranted() == 0
     }
 
+    /// Whether that receive may be posted: a target that fell may leave more than the window with the device, and then
+    /// the peer has credits enough to speak first.
+    pub(super) const fn may_post_reserve(&self) -> bool {
+        self.in_queue() <= self.window()
+    }
+
     /// Whether a message with nothing but a grant may go out.
     pub(super) const fn may_only_grant(&self) -> bool {
         self.in_queue() >= 2 && self.ungranted() > self.with_peer()

@@ -158,6 +158,7 @@ impl Books {
                 | Command::Rdma { result: Ok(_), .. }
                 | Command::Probe { result: Ok(()) }
                 | Command::Close(_)
+                | Command::Release { .. }
         ) {
             self.heard = now;
         }

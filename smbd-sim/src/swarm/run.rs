@@ -14,6 +14,7 @@ use crate::fault::Disruption;
 use crate::host::HostConfig;
 use crate::oracle::{Failure, Law, Oracles};
 use crate::probe::{At, Command, Frame, Probe};
+use crate::rawpeer::RawPeer;
 use crate::trace::Trace;
 use crate::upper::{Carried, Client, Manners, Office, Party, Server, Wrong};
 use crate::world::{World, WorldConfig};
@@ -112,9 +113,38 @@ pub(super) struct Run<'a> {
 /// Runs a plan to its end.
 #[must_use]
 pub fn run(plan: &Plan, trace: Option<Trace>) -> Report {
+    if let Some(side) = plan.hostile {
+        return hostile(plan, side.peer(), trace);
+    }
     let mut run = Run::new(plan, trace);
     let delivered = run.all();
     run.report(delivered)
+}
+
+/// A connection on `side` against a script.
+fn hostile(plan: &Plan, side: Side, trace: Option<Trace>) -> Report {
+    let watch = Watch { oracles: Oracles::new(plan.configs.clone()), counter: Counter::default(), trace };
+    let mut raw = RawPeer::new(plan.seed, side, &plan.configs[side.index()], watch);
+    raw.watch.oracles = Oracles::new([raw.config().clone(), raw.config().clone()]);
+    raw.play();
+    let mut faults = vec![0; super::fault::KINDS];
+    faults[FaultKind::HostilePeer as usize] = 1;
+    let watch = &raw.watch;
+    let verdicts = watch.oracles.verdicts();
+    Report {
+        seed: plan.seed,
+        failure: verdicts.failure().cloned(),
+        census: watch.counter.census(),
+        carried: Carried::default(),
+        faults,
+        laws: Law::ALL.iter().map(|law| verdicts.count(*law)).collect(),
+        delivered: false,
+        hostile: true,
+        connections: 1,
+        steps: watch.counter.total(),
+        digest: watch.trace.as_ref().map(Trace::digest),
+        trace: watch.trace.as_ref().map(|t| t.text().to_owned()),
+    }
 }
 
 impl<'a> Run<'a> {
