@@ -349,6 +349,27 @@ fn a_held_slot_lowers_nothing_up_to_lend_max() {
 }
 
 #[test]
+fn a_single_receive_is_not_granted_by_an_empty_message() {
+    // Else two sides whose upper layers hold all slots but one would grant each other that one for ever.
+    let params = Params { receive_credit_max: 4, lend_max: 0, ..quiet(Params::example()) };
+    let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
+    side.release = false;
+    for _ in 0..4 {
+        side.receive_data(DataTransfer { credits_granted: 10, ..DATA8 });
+        side.settle();
+    }
+    let credits = side.connection.credits();
+    assert_eq!((credits.posted(), credits.outstanding()), (1, 0), "four of five slots are held");
+    assert!(side.data_headers().is_empty());
+    side.send(8);
+    side.settle();
+    assert_eq!(side.last_header().credits_granted, 1, "it goes with the next message that leaves");
+    side.release_all();
+    side.settle();
+    assert_eq!(side.connection.credits().outstanding(), 4, "with more than one it is");
+}
+
+#[test]
 fn two_sides_with_the_smallest_windows_send_each_other_a_mebibyte() {
     let params = || Params {
         receive_credit_max: 4,
