@@ -222,6 +222,18 @@ fn a_probe_reports_the_time_from_leaving_to_the_next_message() {
 }
 
 #[test]
+fn a_probe_is_answered_by_any_message() {
+    for answer in [DATA, DATA8, ASKING, DataTransfer { remaining_data_length: 8, ..DATA8 }] {
+        let mut side = side(Params::windows(), 10);
+        side.connection.probe(side.now).unwrap();
+        side.settle();
+        side.receive_data(answer);
+        side.settle();
+        assert_eq!(probed(&side), [Ok(Duration::ZERO)], "{answer:?}");
+    }
+}
+
+#[test]
 fn an_unanswered_probe_is_reported_and_ends_nothing() {
     let mut side = side(Params::windows(), 10);
     side.connection.probe(side.now).unwrap();
@@ -346,6 +358,31 @@ fn a_credit_that_came_in_time_counts_even_if_nobody_polled() {
     side.settle();
     assert_eq!(side.end(), "");
     assert_eq!(side.data_headers().len(), 1);
+}
+
+#[test]
+fn a_message_that_waits_for_the_own_upper_layer_is_not_stalled_by_the_peer() {
+    // It may not spend the last credit, because no slot is free for the receive it would have to grant.
+    let stall = Some(ANSWER);
+    let params = Params {
+        receive_credit_max: 4,
+        lend_max: 0,
+        keepalive: None,
+        send_credit_timeout: stall,
+        ..Params::example()
+    };
+    let mut side =
+        Side::accepted(params, &smbd_core::wire::NegotiateRequest { credits_requested: 4, ..REQUEST });
+    side.release = false;
+    side.receive_data(DataTransfer { credits_granted: 2, ..DATA8 });
+    side.settle();
+    side.send(8);
+    side.settle();
+    side.send(8);
+    side.settle();
+    assert_eq!((side.data_headers().len(), side.connection.credits().send()), (1, 1));
+    side.pass(100 * ANSWER);
+    assert_eq!(side.connection.phase(), PhaseName::Established);
 }
 
 #[test]
