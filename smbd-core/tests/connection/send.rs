@@ -188,8 +188,8 @@ fn a_completion_is_asked_for_when_sends_run_out_of_places() {
     assert_eq!(signals, [false, false, false, true]);
 }
 
-#[test]
-fn a_completion_is_asked_for_when_under_a_quarter_of_the_queue_is_free() {
+/// A queue of 20 places and credits for far more.
+fn with_a_short_queue() -> Side {
     let mut side = Side::new(Role::Acceptor, Params { keepalive: None, ..Params::windows() });
     side.limits = smbd_core::Limits { send_queue: 20, ..LIMITS };
     side.drain();
@@ -197,13 +197,39 @@ fn a_completion_is_asked_for_when_under_a_quarter_of_the_queue_is_free() {
     side.receive(&crate::pair::request(&REQUEST));
     side.settle();
     side.receive_data(DataTransfer { credits_granted: 500, ..DATA });
-    side.send(100_000);
+    side
+}
+
+#[test]
+fn a_completion_is_asked_for_when_under_a_quarter_of_the_queue_is_free() {
+    let mut one_message = with_a_short_queue();
+    one_message.send(100_000);
+    let mut many = with_a_short_queue();
+    for _ in 0..100 {
+        many.send(8);
+    }
+    for mut side in [one_message, many] {
+        side.drain();
+        let signals: Vec<_> = side.sent[1..].iter().map(|message| message.signal).collect();
+        assert_eq!(signals.len(), 20, "as many as the queue has places");
+        // After the sixteenth, four places are free.
+        assert_eq!(signals.iter().position(|signal| *signal), Some(15));
+        assert!(signals[15..].iter().all(|signal| *signal));
+    }
+}
+
+#[test]
+fn a_completion_is_asked_for_when_the_next_fragment_has_to_wait_for_a_receive() {
+    // One credit is left, and no slot for the receive that the last one has to grant.
+    let params = Params { receive_credit_max: 4, lend_max: 0, keepalive: None, ..Params::example() };
+    let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
+    side.release = false;
+    side.receive_data(DataTransfer { credits_granted: 2, data_offset: 24, data_length: 8, ..DATA });
+    side.settle();
+    side.send(2500);
     side.drain();
-    let signals: Vec<_> = side.sent[1..].iter().map(|message| message.signal).collect();
-    assert_eq!(signals.len(), 20, "as many as the queue has places");
-    // After the sixteenth, four places are free.
-    assert_eq!(signals.iter().position(|signal| *signal), Some(15));
-    assert!(signals[15..].iter().all(|signal| *signal));
+    assert_eq!(fragments(&side), [(1000, 1500)]);
+    assert!(side.sent.last().unwrap().signal);
 }
 
 #[test]
