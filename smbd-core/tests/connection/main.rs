@@ -18,5 +18,6 @@ mod random;
 mod rdma;
 mod receive;
 mod registration;
+mod run;
 mod send;
 mod timers;
