@@ -342,6 +342,18 @@ fn a_flush_disconnects_after_the_last_completion_and_not_before() {
 }
 
 #[test]
+fn a_flush_waits_for_operations() {
+    let mut side = side(10);
+    side.rdma(RdmaVerb::Read, 8, &[(0, 8)], 0);
+    side.drain();
+    let until = side.now.saturating_add(Duration::from_secs(10));
+    side.connection.close(side.now, Close::Flush { until });
+    assert_eq!(shape(&side.drain()), "w");
+    side.complete_rdma();
+    assert_eq!(shape(&side.drain()), "nnDnw", "done, closed, disconnect, drained");
+}
+
+#[test]
 fn a_flush_with_nothing_to_do_closes_at_once() {
     let mut side = side(10);
     side.connection.close(side.now, Close::Flush { until: side.now.saturating_add(Duration::from_secs(10)) });

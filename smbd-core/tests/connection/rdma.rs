@@ -241,6 +241,20 @@ fn a_message_leaves_after_the_writes_commanded_before_it_and_not_after_reads() {
 }
 
 #[test]
+fn a_message_waits_for_each_of_several_writes() {
+    let mut side = side(Params { rdma_slots: 1, ..params() }, LIMITS);
+    for _ in 0..3 {
+        side.rdma(WRITE, 10, &[(0, 10)], 0);
+    }
+    side.send(8);
+    assert_eq!(shape(&side.drain()), "mw");
+    side.complete_rdma();
+    assert_eq!(shape(&side.drain()), "nmw");
+    side.complete_rdma();
+    assert_eq!(shape(&side.drain()), "nmsw");
+}
+
+#[test]
 fn answers_and_grants_overtake_a_message_that_waits_for_a_write() {
     let mut side = side(Params { rdma_slots: 1, ..params() }, LIMITS);
     side.rdma(WRITE, 20, &[(0, 10), (50, 10)], 0);
