@@ -57,6 +57,11 @@ fn a_message_needs_its_20_bytes() {
 fn a_message_may_be_as_long_as_max_receive_size_and_no_longer() {
     let full = DataTransfer { data_offset: 24, data_length: 1000, ..DATA };
     assert_eq!(end_after(side(), full, 1024), None);
+    for len in [1001, 1002, 1008, 2000] {
+        let over = DataTransfer { data_offset: 24, data_length: len, ..DATA };
+        let long = Violation::LongMessage { max: 1024, got: 24 + len };
+        assert_eq!(end_after(side(), over, 24 + len), Some(long));
+    }
     assert_eq!(end_after(side(), DATA8, 1025), Some(Violation::LongMessage { max: 1024, got: 1025 }));
     assert_eq!(end_after(side(), DATA8, u32::MAX), Some(Violation::LongMessage { max: 1024, got: u32::MAX }));
 }
