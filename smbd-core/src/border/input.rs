@@ -47,7 +47,7 @@ pub enum Input<'a> {
         /// The request.
         id: RdmaId,
     },
-    /// A registration is in force.
+    /// A registration is in force. Segments may share a token; one invalidation then ends all that do.
     Registered {
         /// The registration.
         id: RegId,

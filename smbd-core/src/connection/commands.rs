@@ -89,7 +89,7 @@ impl Connection {
     pub fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
         self.accepts_commands()?;
         // One place of the send queue is left for a send.
-        let queue = self.limits.send_queue.saturating_sub(1);
+        let queue = self.limits.send_queue.saturating_sub(1).min(self.config.registration_slots);
         let by_queue = queue.checked_div(self.limits.registration_requests).unwrap_or(u16::MAX);
         let max = self.registrations.segments_max().min(by_queue);
         if !(1..=max).contains(&segments_max) {

@@ -4,6 +4,7 @@ use core::hash::{Hash, Hasher};
 
 use super::Connection;
 use super::keepalive::Probe;
+use super::pending::Pending;
 use super::phase::{Closing, Established, Phase};
 use crate::Instant;
 
@@ -22,7 +23,7 @@ impl Connection {
             Phase::Established(Established { respond, announce_by, flush }) => {
                 (respond, announce_by.map(left), flush.map(left)).hash(into);
             }
-            Phase::Closing(Closing { outcome, told }) => (outcome, told).hash(into),
+            Phase::Closing(Closing { outcome, told }) => (outcome.anonymous(), told).hash(into),
             Phase::Drained => {}
         }
         self.config.hash(into);
@@ -47,6 +48,13 @@ impl Connection {
         self.events.len().hash(into);
         for event in self.events.iter() {
             event.anonymous().hash(into);
+            match event {
+                Pending::OpDone { index } => self.rdma.fingerprint_of(*index, into),
+                Pending::Invalidated { index, .. }
+                | Pending::Registered { index }
+                | Pending::Deregistered { index } => self.registrations.fingerprint_of(*index, into),
+                Pending::Established | Pending::Data { .. } | Pending::Sent { .. } | Pending::Probed => {}
+            }
         }
     }
 }

@@ -367,8 +367,8 @@ impl Connection {
     }
 
     /// Feeds `into` with all that can influence what the connection will do: two connections with the same
-    /// fingerprint behave the same from `now` on. Ids count by order of use, times by distance from `now`; statistics
-    /// do not count.
+    /// fingerprint behave the same from `now` on, which is the time last told to both. Ids count by order of use, times
+    /// by distance from `now`; statistics do not count.
     pub fn fingerprint<H: core::hash::Hasher>(&self, now: Instant, into: &mut H) {
         self.hash_state(now, into);
     }

@@ -34,6 +34,9 @@ impl Connection {
         if self.wants_receive() {
             return Next::Receive;
         }
+        if let Some(next) = self.next_in_short_queue() {
+            return next;
+        }
         if let Some(next) = self.next_send() {
             return next;
         }
@@ -69,6 +72,35 @@ impl Connection {
     #[inline]
     fn has_event(&self) -> bool {
         !self.events.is_empty() || self.sender.is_writable() || self.rdma.is_writable()
+    }
+
+    /// Whether there is nothing that a stream of messages could keep out of the send queue.
+    #[inline]
+    pub(super) const fn has_only_messages(&self) -> bool {
+        self.rdma.is_idle() && !self.registrations.has_command()
+    }
+
+    /// A queue shorter than what the configuration reserves is shared: a stream of messages would take every place that
+    /// falls free, and keep all else out for ever.
+    #[inline]
+    fn next_in_short_queue(&self) -> Option<Next> {
+        if self.has_only_messages() {
+            return None;
+        }
+        let room = self.queue_room();
+        // All places it needs and one for a send have to be free; nothing else takes one until they are.
+        if let Some(wanted) = self.registrations.places_wanted(self.limits.registration_requests)
+            && wanted > 0
+        {
+            return Some(if wanted < room { Next::Registration } else { Next::Wait });
+        }
+        // The last two places are for one RDMA request and one send.
+        let verb = self.rdma.next(self.limits.read_depth).filter(|_| self.rdma.in_flight() == 0)?;
+        match room {
+            0 | 1 => Some(Next::Wait),
+            2 => Some(Next::Rdma(verb)),
+            _ => None,
+        }
     }
 
     /// A message, if one is due and may leave.

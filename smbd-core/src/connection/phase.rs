@@ -66,6 +66,17 @@ pub(crate) enum Outcome {
     Closed(CloseReason),
 }
 
+impl Outcome {
+    /// The same without the name of the work that failed: for fingerprints.
+    pub(crate) const fn anonymous(self) -> (bool, Option<WorkError>, Option<Self>) {
+        match self {
+            Self::ConnectFailed(ConnectError::Transport { error, .. }) => (false, Some(error), None),
+            Self::Closed(CloseReason::Transport { error, .. }) => (true, Some(error), None),
+            Self::ConnectFailed(_) | Self::Closed(_) => (false, None, Some(self)),
+        }
+    }
+}
+
 /// Why a connection ends, before it is known what the upper layer has seen of it (LC-1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {

@@ -77,7 +77,7 @@ impl Connection {
         let invalidate = invalidate.and_then(|token| self.allowed_invalidation(token));
         let solicit = self.config.solicit && remaining == 0;
         let signal = self.wants_signal(remaining > 0);
-        if remaining > 0 {
+        if remaining > 0 && self.has_only_messages() {
             self.plan_run();
         }
         Action::PostSend { id, head, body: Some(body), invalidate, signal, solicit }

@@ -11,7 +11,7 @@ use crate::table::{Ring, Slots};
 use crate::{BufferDescriptorV1, Config, OpId, RdmaId, RdmaVerb};
 
 /// A command of the upper layer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Op {
     remote: Arc<[BufferDescriptorV1]>,
     cursor: Cursor,
@@ -242,15 +242,17 @@ impl Rdma {
     }
 
     pub(crate) fn fingerprint(&self, into: &mut impl Hasher) {
-        let view =
-            |op: &Op| (op.remote.clone(), op.cursor, op.len, op.posted, op.in_flight, op.verb, op.state);
         for queue in [&self.reads, &self.writes] {
             queue.len().hash(into);
             for index in queue.iter() {
-                self.ops.name(*index).and_then(|slot| self.ops.get(slot)).map(view).hash(into);
+                self.fingerprint_of(*index, into);
             }
         }
-        hash_unordered(self.ops.iter().map(|(_, op)| view(op)), into);
+        hash_unordered(self.ops.iter().map(|(_, op)| op), into);
         (self.reads_in_flight, self.turn, self.refused).hash(into);
+    }
+
+    pub(crate) fn fingerprint_of(&self, index: u16, into: &mut impl Hasher) {
+        self.ops.name(index).and_then(|slot| self.ops.get(slot)).hash(into);
     }
 }

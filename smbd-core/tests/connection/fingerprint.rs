@@ -347,3 +347,19 @@ fn why_a_peer_is_refused_matters() {
     };
     assert_ne!(refusal(0), refusal(1), "it is told");
 }
+
+#[test]
+fn the_name_of_the_work_that_failed_does_not_count() {
+    let failed = |place: usize| {
+        let mut side = Side::accepted(Params::example(), &REQUEST);
+        let (id, _) = side.posted[place];
+        side.posted.remove(place);
+        side.connection.handle(side.now, failure(id)).unwrap();
+        fingerprint(&side)
+    };
+    assert_eq!(failed(0), failed(3));
+}
+
+fn failure(id: smbd_core::RecvId) -> Input<'static> {
+    Input::Failed { id: id.into(), error: smbd_core::error::WorkError::LocalLength }
+}

@@ -77,3 +77,68 @@ fn limits_that_come_after_the_request_hold_from_then_on() {
     side.drain();
     assert_eq!(side.sends.len(), 2, "the response and one");
 }
+
+/// A side that is never out of messages and credits; one send completes at a time.
+fn streaming(limits: Limits) -> Side {
+    let params = Params {
+        keepalive: None,
+        send_credit_timeout: None,
+        registration_slots: 6,
+        segments_max: 8,
+        ..Params::example()
+    };
+    let mut side = Side::new(Role::Acceptor, params);
+    side.limits = limits;
+    side.device.registers = false;
+    side.drain();
+    side.connect();
+    side.receive(&request(&REQUEST));
+    side.settle();
+    side.receive_data(smbd_core::wire::DataTransfer { credits_granted: 60_000, ..DATA });
+    side.settle();
+    side
+}
+
+fn another_round(side: &mut Side) {
+    while side.connection.send(side.now, 100, None).is_ok() {}
+    side.drain();
+    side.complete_send();
+}
+
+#[test]
+fn a_stream_of_messages_keeps_no_rdma_request_out_of_a_short_queue() {
+    for send_queue in 2..6 {
+        let mut side = streaming(Limits { send_queue, ..LIMITS });
+        another_round(&mut side);
+        side.rdma(RdmaVerb::Read, 100, &[(0, 100)], 0);
+        let posted = (0..40).any(|_| {
+            another_round(&mut side);
+            side.connection.stats().rdma_reads == 1
+        });
+        assert!(posted, "starved in a queue of {send_queue}");
+    }
+}
+
+#[test]
+fn a_stream_of_messages_keeps_no_window_binds_out_of_a_short_queue() {
+    for send_queue in 5..9 {
+        let mut side = streaming(Limits { send_queue, registration_requests: 1, ..LIMITS });
+        another_round(&mut side);
+        side.connection.register(Access::Read, 4).unwrap();
+        let registering = (0..40).any(|_| {
+            another_round(&mut side);
+            side.connection.outstanding().registrations == 1
+        });
+        assert!(registering, "starved in a queue of {send_queue}");
+    }
+}
+
+#[test]
+fn registrations_take_no_more_places_than_the_configuration_reserves_for_them() {
+    let mut side = streaming(Limits { registration_requests: 2, ..LIMITS });
+    assert!(side.connection.register(Access::Read, 4).is_err(), "8 of 6 places");
+    side.connection.register(Access::Read, 2).unwrap();
+    side.connection.register(Access::Read, 2).unwrap();
+    side.drain();
+    assert_eq!(side.connection.outstanding().registrations, 1, "4 of 6 places are taken, 4 more do not fit");
+}

@@ -23,8 +23,9 @@ pub(crate) struct Registrations {
     segments_used: u16,
     /// Commands whose action has not been polled, in order.
     commands: Ring<u16>,
-    /// Places on the send queue that all of them have.
+    /// Places on the send queue that all of them have, and the most they may have.
     requests: u32,
+    requests_max: u32,
 }
 
 /// What to hand to the backend.
@@ -56,6 +57,7 @@ impl Registrations {
             // One command at a time for each registration.
             commands: Ring::new(usize::from(config.registrations), 0),
             requests: 0,
+            requests_max: u32::from(config.registration_slots),
         }
     }
 
@@ -104,20 +106,28 @@ impl Registrations {
         !self.commands.is_empty()
     }
 
+    /// The next command, and how many places of the send queue it takes. `None` also while it waits for its binds, or
+    /// for places of those that the configuration reserves for such work.
+    fn first(&self, requests_per_segment: u16) -> Option<(Slot, u32)> {
+        let slot = self.slots.name(*self.commands.front()?)?;
+        let segments = match self.slots.get(slot)? {
+            Registration { state: State::Unwanted { bound: false }, .. } => return None,
+            Registration { state: State::Requested, count, .. } => u32::from(*count),
+            _ => self.live(slot),
+        };
+        let requests = segments.saturating_mul(u32::from(requests_per_segment));
+        (self.requests.saturating_add(requests) <= self.requests_max).then_some((slot, requests))
+    }
+
+    /// Places of the send queue that the next command is waiting for.
+    pub(crate) fn places_wanted(&self, requests_per_segment: u16) -> Option<u32> {
+        self.first(requests_per_segment).map(|(_, requests)| requests)
+    }
+
     /// The next command whose work requests fit into `room` places of the send queue.
     pub(crate) fn next(&mut self, requests_per_segment: u16, room: u32) -> Option<Command> {
-        let slot = self.slots.name(*self.commands.front()?)?;
-        let live = self.live(slot);
+        let (slot, requests) = self.first(requests_per_segment).filter(|(_, requests)| *requests <= room)?;
         let registration = self.slots.get_mut(slot)?;
-        if registration.state == (State::Unwanted { bound: false }) {
-            return None;
-        }
-        let segments =
-            if registration.state == State::Requested { u32::from(registration.count) } else { live };
-        let requests = segments.saturating_mul(u32::from(requests_per_segment));
-        if requests > room {
-            return None;
-        }
         registration.requests = requests;
         self.requests = self.requests.saturating_add(requests);
         let id = RegId(slot);
@@ -355,14 +365,21 @@ impl Registrations {
     }
 
     pub(crate) fn fingerprint(&self, into: &mut impl Hasher) {
-        let view = |slot: Slot, r: &Registration| {
-            (r.state, r.access, r.count, r.requests, r.failure, self.segments(RegId(slot)))
-        };
         self.commands.len().hash(into);
         for index in self.commands.iter() {
-            let slot = self.slots.name(*index);
-            slot.and_then(|slot| Some(view(slot, self.slots.get(slot)?))).hash(into);
+            self.fingerprint_of(*index, into);
         }
-        hash_unordered(self.slots.iter().map(|(slot, r)| view(slot, r)), into);
+        hash_unordered(self.slots.iter().map(|(slot, registration)| self.view(slot, registration)), into);
+    }
+
+    pub(crate) fn fingerprint_of(&self, index: u16, into: &mut impl Hasher) {
+        let slot = self.slots.name(index);
+        slot.and_then(|slot| Some(self.view(slot, self.slots.get(slot)?))).hash(into);
+    }
+
+    /// What there is to a registration but its name and where its segments lie.
+    fn view(&self, slot: Slot, registration: &Registration) -> impl Hash {
+        let Registration { state, access, count, requests, failure, start: _ } = *registration;
+        (state, access, count, requests, failure, self.segments(RegId(slot)))
     }
 }
