@@ -73,9 +73,9 @@ impl Connection {
             self.rdma.on_refused();
             return Err(CommandError::NoRoom { what: "RDMA operations" }.into());
         };
+        // It shares the send queue from now on, or its result comes before the next send.
+        self.sender.end_run();
         if len == 0 {
-            // Its result comes before the next send.
-            self.sender.end_run();
             self.push_event(super::Pending::OpDone { index: op.slot() });
         }
         Ok(op)
@@ -96,6 +96,7 @@ impl Connection {
             return Err(RegisterError::Segments { segments: segments_max, max });
         }
         let full = CommandError::NoRoom { what: "registrations or segments" };
+        self.sender.end_run();
         self.registrations.register(access, segments_max).ok_or_else(|| full.into())
     }
 
@@ -106,6 +107,7 @@ impl Connection {
     /// Nothing has changed; see [`RegisterError`].
     pub fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
         self.accepts_commands()?;
+        self.sender.end_run();
         if self.registrations.deregister(id) { Ok(()) } else { Err(RegisterError::NotRegistered) }
     }
 

@@ -204,6 +204,7 @@ impl Connection {
             Next::Receive => self.post_receive(),
             Next::Fragment => self.post_fragment(),
             Next::Empty => self.post_empty(),
+            Next::Shared => self.post_shared(),
             Next::Rdma(verb) => self.post_rdma(verb),
             Next::Registration => self.post_registration(),
             Next::Finish => self.finish(),

@@ -15,6 +15,8 @@ pub(super) enum Next {
     Fragment,
     /// A message without.
     Empty,
+    /// Messages are not all there is: `next_shared` decides.
+    Shared,
     Rdma(RdmaVerb),
     /// A registration or deregistration, if its work requests fit.
     Registration,
@@ -34,6 +36,14 @@ impl Connection {
         if self.wants_receive() {
             return Next::Receive;
         }
+        if !self.has_only_messages() {
+            return Next::Shared;
+        }
+        self.next_send().unwrap_or(if established.flush.is_some() { Next::Finish } else { Next::Wait })
+    }
+
+    /// What gets the next place of a send queue that messages share with RDMA requests and window binds.
+    pub(super) fn next_shared(&self) -> Next {
         if let Some(next) = self.next_in_short_queue() {
             return next;
         }
@@ -46,10 +56,8 @@ impl Connection {
         {
             return Next::Rdma(verb);
         }
-        if self.registrations.has_command() {
-            return Next::Registration;
-        }
-        if established.flush.is_some() { Next::Finish } else { Next::Wait }
+        // If there is no command, or none that fits, that finds it out.
+        Next::Registration
     }
 
     /// The same while the upper layer does not know of the connection: nothing is told, and there are no commands. The
@@ -82,11 +90,7 @@ impl Connection {
 
     /// A queue shorter than what the configuration reserves is shared: a stream of messages would take every place that
     /// falls free, and keep all else out for ever.
-    #[inline]
     fn next_in_short_queue(&self) -> Option<Next> {
-        if self.has_only_messages() {
-            return None;
-        }
         let room = self.queue_room();
         // All places it needs and one for a send have to be free; nothing else takes one until they are.
         if let Some(wanted) = self.registrations.places_wanted(self.limits.registration_requests)

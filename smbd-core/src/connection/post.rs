@@ -182,6 +182,12 @@ impl Connection {
     }
 
     #[inline(never)]
+    pub(super) fn post_shared(&mut self) -> Action {
+        let next = self.next_shared();
+        self.carry_out(next)
+    }
+
+    #[inline(never)]
     pub(super) fn post_rdma(&mut self, verb: RdmaVerb) -> Action {
         let Some(slice) = self.rdma.post(verb, self.limits.rdma_len_max) else { return self.wait() };
         let count = match verb {
