@@ -22,7 +22,10 @@ impl Books {
             Action::PostRecv { id, len } => self.on_post_recv(*id, *len, v),
             Action::Connect | Action::Accept => {
                 let role = if matches!(action, Action::Connect) { Role::Initiator } else { Role::Acceptor };
-                let right = self.role == role && !self.link.started && self.recvs.used() == 1;
+                let right = self.role == role && !self.link.started;
+                v.check(Law::Order, self.recvs.used() == 1, || {
+                    format!("{action:?} with {} receives posted, one is needed", self.recvs.used())
+                });
                 v.check(Law::Actions, right, || format!("{action:?} out of place"));
                 self.link.started = true;
             }

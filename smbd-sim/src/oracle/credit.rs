@@ -122,11 +122,11 @@ impl Credit {
             format!("{granted} granted, {all} could be")
         });
         self.granted += granted;
-        v.check(Law::Order, self.granted <= self.posted, || {
-            format!("{} receives granted in all, {} posted", self.granted, self.posted)
-        });
         v.check(Law::Covered, self.with_peer() <= self.in_queue(), || {
             format!("{} granted and not used, {} posted", self.with_peer(), self.in_queue())
+        });
+        v.check(Law::Order, self.granted <= self.posted, || {
+            format!("{} receives granted in all, {} posted", self.granted, self.posted)
         });
     }
 

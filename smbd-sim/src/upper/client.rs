@@ -113,13 +113,11 @@ impl Client {
         while self.common.established && self.active < self.window {
             let Some(&number) = self.todo.front() else { return };
             let task = self.tasks[number as usize];
-            if !task.pause.is_zero() {
-                let now = context.now();
-                let until = *self.resting.get_or_insert(now.saturating_add(task.pause));
-                if now < until {
-                    self.retry_at(until, context);
-                    return;
-                }
+            let now = context.now();
+            let until = *self.resting.get_or_insert(now.saturating_add(task.pause));
+            if now < until {
+                self.retry_at(until, context);
+                return;
             }
             self.resting = None;
             if !self.begin(number, task, context) {
@@ -232,10 +230,11 @@ impl Client {
         self.active -= 1;
         if failed {
             context.memory().free(buffer);
-            self.retry_later(context);
         } else {
             self.common.grave.push(buffer);
         }
+        self.resting = Some(context.now().saturating_add(self.patience));
+        self.retry_later(context);
     }
 
     fn on_deregistered(&mut self, id: RegId, ok: bool, failed: bool, context: &mut Context<'_>) {
