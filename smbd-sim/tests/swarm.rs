@@ -30,8 +30,6 @@ fn no_failure(summary: &Summary) {
     assert!(summary.failures.is_empty(), "{} runs failed: {first:#?}", summary.failures.len());
 }
 
-/// Optimised builds only: ten thousand runs are too many for the others.
-#[cfg(not(debug_assertions))]
 #[test]
 fn ten_thousand_heavy_runs_pass_and_none_of_them_is_empty() {
     let summary = run_seeds(0..SEEDS, &HEAVY, &|_| ());

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, FaultLevel, Options, Plan, Profile};
 use smbd_sim::trace::Trace;
@@ -105,7 +106,7 @@ pub fn run(args: &RunArgs) -> ExitCode {
     let seeds = args.seed.map_or_else(|| args.seeds.clone().unwrap_or(0..1), |seed| seed..seed + 1);
     let summary = match args.seed {
         Some(seed) => one(seed, args, &options),
-        None => swarm::run_seeds(seeds, &options, &|_| ()),
+        None => many(seeds, &options),
     };
     print!("{summary}");
     let failed = summary.failures.len() as u64;
@@ -115,6 +116,16 @@ pub fn run(args: &RunArgs) -> ExitCode {
     }
     println!("runs: {} passed, {failed} failed", summary.runs - failed);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// With a bar on a terminal; hidden elsewhere.
+fn many(seeds: Range<u64>, options: &Options) -> swarm::Summary {
+    let bar = ProgressBar::new(seeds.end - seeds.start);
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {per_sec}, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let summary = swarm::run_seeds(seeds, options, &|done| bar.inc(done));
+    bar.finish_and_clear();
+    summary
 }
 
 fn one(seed: u64, args: &RunArgs, options: &Options) -> swarm::Summary {

@@ -130,7 +130,8 @@ impl Books {
 
     fn explains_failure(&self, now: Instant, error: &ConnectError) -> bool {
         match (&self.cause, error) {
-            (None, ConnectError::Timeout) => self.negotiation_is_over(now),
+            // A peer may fall silent before the transport says that the connection is up.
+            (None, ConnectError::Timeout) => self.negotiation_is_over(now) || self.keepalive.is_over(now),
             (None, ConnectError::Refused { status, .. }) => {
                 self.refusing == Some(*status) && self.negotiation_is_over(now)
             }
