@@ -11,7 +11,7 @@ use crate::world::Fabric;
 use crate::{Breach, Side};
 
 /// More actions than any connection has reason for between two inputs.
-const ACTIONS_MAX: u32 = 10_000_000;
+const ACTIONS_MAX: u32 = 500_000;
 
 impl<U: Upper> Host<U> {
     /// Does what the connection says until it waits.

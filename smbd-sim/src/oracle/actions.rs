@@ -145,7 +145,11 @@ impl Books {
         let room = used < queue && self.sends.used() < u32::from(self.config.send_slots);
         let reserve = self.recvs.free() > 0 && self.credit.may_post_reserve();
         let credit = self.credit.left() > 0 && (!self.credit.waits_for_reserve() || reserve);
-        if room && credit {
+        let wants_rdma = self.told.established && self.ops.wants_to_post(self.limits.read_depth);
+        let binds = self.registrations.wants_places();
+        // The last two places are for one RDMA request and one send.
+        let yields = wants_rdma && self.rdma.used() == 0 && used + 1 >= queue;
+        if room && credit && !binds && !yields {
             let ready = self.sending.is_ready(self.ops.writes_posted);
             v.check(Law::Progress, !ready, || "a message could leave".to_owned());
             let owed = self.answer_owed || self.keepalive.wants_flag() || self.credit.may_only_grant();
@@ -153,9 +157,8 @@ impl Books {
                 "an answer or a grant could leave".to_owned()
             });
         }
-        if self.told.established && used + 1 < queue && self.rdma.free() > 0 {
-            let wants = self.ops.wants_to_post(self.limits.read_depth);
-            v.check(Law::Progress, !wants, || "an RDMA request could leave".to_owned());
+        if used + 1 < queue && self.rdma.free() > 0 && !binds {
+            v.check(Law::Progress, !wants_rdma, || "an RDMA request could leave".to_owned());
         }
         v.check(Law::Progress, self.writable() == [false; 2], || "there is room, and no Writable".to_owned());
         if self.told.established && self.flush.is_some() {

@@ -99,6 +99,12 @@ impl Registrations {
         self.requests_per_segment = u32::from(requests);
     }
 
+    /// Whether one waits for places of the send queue: nothing else takes any until it has them.
+    pub(super) fn wants_places(&self) -> bool {
+        let waits = |r: &Registration| matches!(r.stage, Stage::Requested | Stage::Unwanted { bound: true });
+        self.requests_per_segment > 0 && self.all.iter().any(waits)
+    }
+
     pub(super) fn with_device(&self) -> usize {
         self.all.iter().filter(|r| r.is_with_device()).count()
     }

@@ -169,7 +169,7 @@ fn nic(
     rng: &mut Rng,
 ) -> NicConfig {
     let mut nic = NicConfig::of(personality, &config.budget());
-    nic.windows = rng.chance(1, 2);
+    nic.windows = rng.chance(1, 2) && config.registration_slots > 0;
     nic.send_with_invalidate = rng.chance(3, 4);
     nic.read_depth = config.read_depth;
     nic.first_token = Token(u32::try_from(rng.below(1 << 32)).unwrap_or(0));
@@ -226,7 +226,7 @@ fn tasks(configs: &[Config; 2], nic: &NicConfig, rng: &mut Rng) -> Vec<Task> {
     let message_max = message_max.min(crate::upper::CONTENT_MAX);
     // What one registration can have.
     let queue = nic.send_queue.min(client.budget().send_queue).saturating_sub(1);
-    let by_queue = if nic.windows { queue } else { u32::MAX };
+    let by_queue = if nic.windows { queue.min(u32::from(client.registration_slots)) } else { u32::MAX };
     let segments = u32::from(client.segments_max).min(by_queue).max(1);
     let moved_max = nic.segment_len_max.saturating_mul(segments).min(1 << 16);
     let count = rng.between(100, 130);
