@@ -26,6 +26,8 @@ const STEPS_MAX: u64 = 4_000_000;
 const RECONNECTS_MAX: u32 = 4;
 /// Virtual time after which a connection that is doomed must have found out.
 const DOOM: Duration = Duration::from_secs(1200);
+/// After so many steps connections that wait are polled again: law 6.
+const POLL_AGAIN: u64 = 16;
 /// In which a host notices and acknowledges all that is under way.
 const SETTLE: Duration = Duration::from_millis(40);
 
@@ -214,6 +216,12 @@ impl<'a> Run<'a> {
     fn step(&mut self) -> bool {
         if self.world.step().is_none() {
             return false;
+        }
+        if self.world.steps().is_multiple_of(POLL_AGAIN) {
+            // A connection that waits is asked once more.
+            for side in Side::BOTH {
+                self.world.command(side, |_, _| ());
+            }
         }
         self.look();
         !self.failed()
