@@ -1,7 +1,7 @@
 //! `smbd-sim examples`: the examples of section 4.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -119,7 +119,8 @@ fn try_run(args: &ExamplesArgs) -> Result<Report, Box<dyn std::error::Error>> {
     })
 }
 
-fn create(directory: &Path) -> io::Result<BufWriter<File>> {
-    std::fs::create_dir_all(directory)?;
-    Ok(BufWriter::new(File::create(directory.join("examples.pcapng"))?))
+fn create(directory: &Path) -> Result<BufWriter<File>, String> {
+    let path = directory.join("examples.pcapng");
+    let file = std::fs::create_dir_all(directory).and_then(|()| File::create(&path));
+    file.map(BufWriter::new).map_err(|error| format!("--pcap: {}: {error}", path.display()))
 }
