@@ -22,6 +22,7 @@ Examples:
   smbd-sim examples --credits 4 --pcap .       the same with other values, and as a capture for Wireshark
   smbd-sim run --seeds 0..1000 --faults heavy  a thousand random runs, every law checked after every step
   smbd-sim run --seed 7 --trace -              one of them, step by step
+  smbd-sim run --seed 7 --pcap run.pcapng      one of them, as a capture for Wireshark
   smbd-sim decode capture.pcapng               what two peers said to each other
 
 Exit status: 0 all passed, 1 something did not, 2 the command line or a file is no good.";

@@ -112,6 +112,10 @@ impl Iwarp {
 }
 
 impl Transport for Iwarp {
+    fn renew(&mut self) {
+        *self = Self::new(Link { instance: self.link.instance.wrapping_add(1), ..self.link });
+    }
+
     fn connect(&mut self, private_data: &[u8]) -> Frames {
         let handshake = [
             self.segment(Side::Initiator, TcpFlags::SYN, &[]),

@@ -94,6 +94,8 @@ pub enum Fault {
 /// Frames of one connection. All events are in the order in which they reach the wire.
 /// An empty result means that the event cannot be shown: hosts of different IP versions, or no such operation.
 pub trait Transport {
+    /// Another connection between the same hosts: the next [`instance`](Link::instance), nothing sent yet.
+    fn renew(&mut self);
     /// The initiator asks for the connection. Private data beyond what the transport carries is cut.
     fn connect(&mut self, private_data: &[u8]) -> Frames;
     /// The acceptor answers, the connection is there.

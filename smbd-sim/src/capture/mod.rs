@@ -1,8 +1,8 @@
 //! Writes captures: a run of the simulator as frames that Wireshark decodes down to SMB Direct and SMB2.
 //!
-//! [`RoceWriter`] and [`IwarpWriter`] write a pcapng file with one connection. The frames come from
+//! [`RoceWriter`] and [`IwarpWriter`] write a pcapng file with one connection at a time. The frames come from
 //! [`Roce`] and [`Iwarp`], which do no I/O: each holds the sequence numbers of one connection, and each event gives
-//! frames in the order of the wire. For several connections in one file use them with [`PcapNg`] directly.
+//! frames in the order of the wire. For connections side by side in one file use them with [`PcapNg`] directly.
 //!
 //! ```
 //! use smbd_sim::capture::{Link, RoceWriter, SendOptions, Side};

@@ -233,6 +233,10 @@ fn packet_count(len: usize, mtu: usize) -> usize {
 }
 
 impl Transport for Roce {
+    fn renew(&mut self) {
+        *self = Self::new(Link { instance: self.link.instance.wrapping_add(1), ..self.link });
+    }
+
     fn connect(&mut self, private_data: &[u8]) -> Frames {
         let request = Request {
             service_id: Request::service_of_port(self.link.port),

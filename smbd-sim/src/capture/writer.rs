@@ -1,4 +1,4 @@
-//! A pcapng file with one connection.
+//! A pcapng file with one connection, or with one after the other.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ pub type RoceWriter<W> = Writer<W, Roce>;
 /// Writes an iWARP connection.
 pub type IwarpWriter<W> = Writer<W, Iwarp>;
 
-/// Writes the frames of a connection with the time of each event, in nanoseconds.
+/// Writes the frames of connections with the time of each event, in nanoseconds.
 ///
 /// Every event is written when it reaches the wire; times must not go back.
 ///
@@ -58,6 +58,11 @@ impl<W: Write, T: Transport> Writer<W, T> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the event has no frames"));
         }
         frames.iter().try_for_each(|frame| self.file.frame(now, frame))
+    }
+
+    /// [`Transport::renew`]: what follows is another connection.
+    pub fn renew(&mut self) {
+        self.transport.renew();
     }
 
     /// [`Transport::connect`]

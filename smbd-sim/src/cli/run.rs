@@ -1,13 +1,17 @@
 //! `smbd-sim run`: swarm runs.
 
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, FaultLevel, Options, Plan, Profile};
-use smbd_sim::trace::Trace;
+use smbd_sim::trace::{Pcap, Trace};
 
 /// Runs connections under faults, in virtual time; a seed decides everything.
 #[derive(Debug, clap::Args)]
@@ -30,6 +34,9 @@ pub struct RunArgs {
     /// Writes the trace of the seed to a file (`-`: to standard output)
     #[arg(long, requires = "seed")]
     trace: Option<String>,
+    /// Writes the frames of the seed to a capture, every connection of the run
+    #[arg(long, value_name = "FILE", requires = "seed")]
+    pcap: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -100,12 +107,18 @@ impl RunArgs {
     }
 }
 
-/// Exit code 0, or 1 if a run failed.
+/// Exit code 0, 1 if a run failed, 2 if a file could not be written.
 pub fn run(args: &RunArgs) -> ExitCode {
     let options = args.options();
     let seeds = args.seed.map_or_else(|| args.seeds.clone().unwrap_or(0..1), |seed| seed..seed + 1);
     let summary = match args.seed {
-        Some(seed) => one(seed, args, &options),
+        Some(seed) => match one(seed, args, &options) {
+            Ok(summary) => summary,
+            Err(error) => {
+                eprintln!("smbd-sim run: {error}");
+                return ExitCode::from(2);
+            }
+        },
         None => many(seeds, &options),
     };
     print!("{summary}");
@@ -128,19 +141,47 @@ fn many(seeds: Range<u64>, options: &Options) -> swarm::Summary {
     summary
 }
 
-fn one(seed: u64, args: &RunArgs, options: &Options) -> swarm::Summary {
+fn one(seed: u64, args: &RunArgs, options: &Options) -> Result<swarm::Summary, String> {
     let plan = Plan::of(seed, options);
     println!("{plan:#?}");
     let trace = args.trace.as_ref().map(|_| Trace::kept());
-    let report = swarm::run(&plan, trace);
+    let report = match &args.pcap {
+        None => swarm::run(&plan, trace),
+        Some(path) => captured(&plan, trace, path).map_err(|error| format!("{}: {error}", path.display()))?,
+    };
     if let (Some(path), Some(text)) = (&args.trace, &report.trace) {
         if path == "-" {
             print!("{text}");
-        } else if let Err(error) = std::fs::write(path, text) {
-            eprintln!("smbd-sim: {path}: {error}");
+        } else {
+            std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))?;
         }
     }
     let mut summary = swarm::Summary::default();
     summary.take(&report);
-    summary
+    Ok(summary)
+}
+
+/// A run whose frames go to a capture.
+fn captured(plan: &Plan, trace: Option<Trace>, path: &Path) -> io::Result<swarm::Report> {
+    if plan.hostile.is_some() {
+        return Err(io::Error::other(format!(
+            "no capture: the peer of seed {} is a script, which speaks to the connection without a device",
+            plan.seed
+        )));
+    }
+    let file = BufWriter::new(File::create(path)?);
+    Ok(match plan.personality {
+        Personality::Roce => {
+            let pcap = Pcap::new(RoceWriter::roce(file, Link::roce())?);
+            let (report, pcap) = swarm::run_showing(plan, trace, pcap);
+            pcap.finish()?.flush()?;
+            report
+        }
+        Personality::Iwarp => {
+            let pcap = Pcap::new(IwarpWriter::iwarp(file, Link::iwarp())?);
+            let (report, pcap) = swarm::run_showing(plan, trace, pcap);
+            pcap.finish()?.flush()?;
+            report
+        }
+    })
 }

@@ -13,7 +13,7 @@ pub use census::{Census, Counter};
 pub use fault::{Arranged, FaultKind, Schedule};
 pub use many::{run_seed, run_seeds};
 pub use plan::Plan;
-pub use run::{Report, Watch, run};
+pub use run::{Report, Watch, run, run_showing};
 pub use summary::{LEAST, Summary};
 
 /// Whose parameters both sides have.

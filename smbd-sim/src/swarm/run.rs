@@ -33,16 +33,18 @@ const SETTLE: Duration = Duration::from_millis(40);
 
 /// What watches a run.
 #[derive(Debug)]
-pub struct Watch {
+pub struct Watch<F = ()> {
     /// The laws.
     pub oracles: Oracles,
     /// Counts.
     pub counter: Counter,
     /// The trace, if it is wanted.
     pub trace: Option<Trace>,
+    /// Who gets to see the frames.
+    pub frames: F,
 }
 
-impl Probe for Watch {
+impl<F: Probe> Probe for Watch<F> {
     fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), smbd_core::Misuse>) {
         if let Some(trace) = &mut self.trace {
             trace.input(at, input, result);
@@ -66,7 +68,13 @@ impl Probe for Watch {
         self.oracles.command(at, command);
     }
 
-    fn frame(&mut self, _: At, _: &Frame<'_>) {}
+    fn wants_frames(&self) -> bool {
+        self.frames.wants_frames()
+    }
+
+    fn frame(&mut self, at: At, frame: &Frame<'_>) {
+        self.frames.frame(at, frame);
+    }
 }
 
 /// What came of a run.
@@ -98,12 +106,12 @@ pub struct Report {
     pub trace: Option<String>,
 }
 
-pub(super) type RunWorld = World<Party, Schedule, Watch>;
+type RunWorld<F> = World<Party, Schedule, Watch<F>>;
 
 /// A run as it goes on.
-pub(super) struct Run<'a> {
+struct Run<'a, F> {
     plan: &'a Plan,
-    pub(super) world: RunWorld,
+    world: RunWorld<F>,
     office: Rc<RefCell<Office>>,
     connections: u32,
     /// Breaches that were looked at.
@@ -115,17 +123,25 @@ pub(super) struct Run<'a> {
 /// Runs a plan to its end.
 #[must_use]
 pub fn run(plan: &Plan, trace: Option<Trace>) -> Report {
+    run_showing(plan, trace, ()).0
+}
+
+/// Runs a plan to its end, with `frames` shown every frame; of a hostile run there are none
+/// ([`Plan::hostile`](super::Plan::hostile)).
+#[must_use]
+pub fn run_showing<F: Probe>(plan: &Plan, trace: Option<Trace>, frames: F) -> (Report, F) {
     if let Some(side) = plan.hostile {
-        return hostile(plan, side.peer(), trace);
+        return (hostile(plan, side.peer(), trace), frames);
     }
-    let mut run = Run::new(plan, trace);
+    let mut run = Run::new(plan, trace, frames);
     let delivered = run.all();
     run.report(delivered)
 }
 
 /// A connection on `side` against a script.
 fn hostile(plan: &Plan, side: Side, trace: Option<Trace>) -> Report {
-    let watch = Watch { oracles: Oracles::new(plan.configs.clone()), counter: Counter::default(), trace };
+    let oracles = Oracles::new(plan.configs.clone());
+    let watch = Watch { oracles, counter: Counter::default(), trace, frames: () };
     let mut raw = RawPeer::new(plan.seed, side, &plan.configs[side.index()], watch);
     raw.watch.oracles = Oracles::new([raw.config().clone(), raw.config().clone()]);
     raw.play();
@@ -149,8 +165,8 @@ fn hostile(plan: &Plan, side: Side, trace: Option<Trace>) -> Report {
     }
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(plan: &'a Plan, trace: Option<Trace>) -> Self {
+impl<'a, F: Probe> Run<'a, F> {
+    fn new(plan: &'a Plan, trace: Option<Trace>, frames: F) -> Self {
         let office = Rc::new(RefCell::new(Office::default()));
         let [client, server] = plan.manners;
         let parties = [
@@ -164,7 +180,7 @@ impl<'a> Run<'a> {
             upper,
         };
         let oracles = Oracles::new(plan.configs.clone());
-        let watch = Watch { oracles, counter: Counter::default(), trace };
+        let watch = Watch { oracles, counter: Counter::default(), trace, frames };
         let config = WorldConfig {
             seed: plan.seed,
             personality: plan.personality,
@@ -591,15 +607,15 @@ impl<'a> Run<'a> {
         !self.failed()
     }
 
-    pub(super) fn report(mut self, delivered: bool) -> Report {
+    fn report(mut self, delivered: bool) -> (Report, F) {
         let carried = self.office.borrow().carried;
         let (faults, steps) = (self.world.faults_mut().counts().to_vec(), self.world.probe().counter.total());
-        let watch = self.world.probe_mut();
+        let watch = self.world.into_probe();
         let verdicts = watch.oracles.verdicts();
         let mut laws: Vec<u64> = Law::ALL.iter().map(|law| verdicts.count(*law)).collect();
         laws[Law::Delivery as usize] += carried.compared[0];
         laws[Law::Content as usize] += carried.compared[1];
-        Report {
+        let report = Report {
             seed: self.plan.seed,
             failure: verdicts.failure().cloned(),
             census: watch.counter.census(),
@@ -612,6 +628,7 @@ impl<'a> Run<'a> {
             steps,
             digest: watch.trace.as_ref().map(Trace::digest),
             trace: watch.trace.as_ref().map(|t| t.text().to_owned()),
-        }
+        };
+        (report, watch.frames)
     }
 }

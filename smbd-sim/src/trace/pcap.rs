@@ -2,15 +2,19 @@ use std::io;
 
 use smbd_core::error::WorkError;
 
+use crate::Side;
 use crate::capture::{Fault, Remote, SendOptions, Transport, Writer};
 use crate::probe::{At, Frame, Probe};
 
-/// Writes the frames of a run to a capture file. Needs a world that keeps content.
+/// Writes the frames of a run to a capture file, one connection after the other. Needs a world that keeps content.
 #[derive(Debug)]
 pub struct Pcap<W, T> {
     writer: Writer<W, T>,
     message: Vec<u8>,
-    ended: bool,
+    /// A connection has been shown.
+    begun: bool,
+    /// The last one has not ended.
+    open: bool,
     error: Option<io::Error>,
 }
 
@@ -18,7 +22,7 @@ impl<W: io::Write, T: Transport> Pcap<W, T> {
     /// Writes with `writer`.
     #[must_use]
     pub const fn new(writer: Writer<W, T>) -> Self {
-        Self { writer, message: Vec::new(), ended: false, error: None }
+        Self { writer, message: Vec::new(), begun: false, open: false, error: None }
     }
 
     /// Ends the file.
@@ -37,12 +41,18 @@ impl<W: io::Write, T: Transport> Pcap<W, T> {
         let from = at.side;
         let place = |d: &smbd_core::BufferDescriptorV1| Remote { token: d.token, address: d.offset };
         match frame {
-            Frame::Connect { .. } => self.writer.connect(now, &[]),
+            Frame::Connect { .. } => {
+                if std::mem::replace(&mut self.begun, true) {
+                    self.writer.renew();
+                }
+                self.open = true;
+                self.writer.connect(now, &[])
+            }
             Frame::Accept { .. } => self.writer.accept(now, &[]),
-            Frame::Reject => self.writer.reject(now, &[]),
-            // Both sides say so; the capture shows the first with its answer.
-            Frame::Disconnect if std::mem::replace(&mut self.ended, true) => Ok(()),
-            Frame::Disconnect => self.writer.disconnect(now, from),
+            // Both sides say so, even of what never began; the capture shows the first with its answer.
+            Frame::Reject | Frame::Disconnect if !std::mem::replace(&mut self.open, false) => Ok(()),
+            Frame::Reject if from == Side::Acceptor => self.writer.reject(now, &[]),
+            Frame::Reject | Frame::Disconnect => self.writer.disconnect(now, from),
             Frame::Send { head, body, invalidate, solicit, .. } => {
                 self.message.clear();
                 self.message.extend_from_slice(head.as_bytes());
