@@ -4,8 +4,10 @@ mod census;
 mod fault;
 mod many;
 mod plan;
+mod report;
 mod run;
 mod summary;
+mod watch;
 
 use crate::nic::Personality;
 
@@ -13,8 +15,10 @@ pub use census::{Census, Counter};
 pub use fault::{Arranged, FaultKind, Schedule};
 pub use many::{run_seed, run_seeds};
 pub use plan::Plan;
-pub use run::{Report, Watch, run, run_showing};
+pub use report::Report;
+pub use run::{run, run_showing};
 pub use summary::{LEAST, Summary};
+pub use watch::Watch;
 
 /// Whose parameters both sides have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::Report;
 use super::census::Census;
 use super::fault::{FaultKind, KINDS};
-use super::run::Report;
 use crate::oracle::{Failure, Law, Rule};
 use crate::upper::Carried;
 

@@ -1,0 +1,37 @@
+//! A run against a script.
+
+use crate::Side;
+use crate::oracle::{Law, Oracles};
+use crate::rawpeer::RawPeer;
+use crate::swarm::census::Counter;
+use crate::swarm::fault::{self, FaultKind};
+use crate::swarm::{Plan, Report, Watch};
+use crate::trace::Trace;
+use crate::upper::Carried;
+
+/// A connection on `side` against a script.
+pub(super) fn run(plan: &Plan, side: Side, trace: Option<Trace>) -> Report {
+    let oracles = Oracles::new(plan.configs.clone());
+    let watch = Watch { oracles, counter: Counter::default(), trace, frames: () };
+    let mut raw = RawPeer::new(plan.seed, side, &plan.configs[side.index()], watch);
+    raw.watch.oracles = Oracles::new([raw.config().clone(), raw.config().clone()]);
+    raw.play();
+    let mut faults = vec![0; fault::KINDS];
+    faults[FaultKind::HostilePeer as usize] = 1;
+    let watch = &raw.watch;
+    let verdicts = watch.oracles.verdicts();
+    Report {
+        seed: plan.seed,
+        failure: verdicts.failure().cloned(),
+        census: watch.counter.census(),
+        carried: Carried::default(),
+        faults,
+        laws: Law::ALL.iter().map(|law| verdicts.count(*law)).collect(),
+        delivered: false,
+        hostile: true,
+        connections: 1,
+        steps: watch.counter.total(),
+        digest: watch.trace.as_ref().map(Trace::digest),
+        trace: watch.trace.as_ref().map(|t| t.text().to_owned()),
+    }
+}

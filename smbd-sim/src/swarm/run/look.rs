@@ -1,0 +1,74 @@
+//! A step, and what is looked at after it.
+
+use super::Run;
+use crate::oracle::Law;
+use crate::probe::{At, Probe};
+use crate::upper::Wrong;
+use crate::{Breach, Side};
+
+/// After so many steps connections that wait are polled again: law 6.
+const POLL_AGAIN: u64 = 16;
+
+impl<F: Probe> Run<'_, F> {
+    pub(super) fn check(&mut self, law: Law, holds: bool, side: Side, what: impl FnOnce() -> String) {
+        let at = At { now: self.world.now(), side };
+        let verdicts = self.world.probe_mut().oracles.verdicts_mut();
+        verdicts.at(at);
+        verdicts.check(law, holds, what);
+    }
+
+    /// One step and what is to be looked at after it. `false` if nothing is left to happen, or a law is broken.
+    pub(super) fn step(&mut self) -> bool {
+        if self.world.step().is_none() {
+            return false;
+        }
+        if self.world.steps().is_multiple_of(POLL_AGAIN) {
+            // A connection that waits is asked once more.
+            for side in Side::BOTH {
+                self.world.command(side, |_, _| ());
+            }
+        }
+        self.look();
+        !self.failed()
+    }
+
+    pub(super) fn look(&mut self) {
+        for side in Side::BOTH {
+            let nic = &self.world.host(side).nic;
+            let counts = [nic.breaches.count(), nic.buffers.breaches.count()];
+            let seen = std::mem::replace(&mut self.breaches[side.index()], counts);
+            if counts != seen {
+                self.on_breaches(side, seen);
+            }
+            self.check(Law::Device, true, side, String::new);
+        }
+        let wrong = self.office.borrow_mut().wrong.take();
+        if let Some((side, wrong)) = wrong {
+            let (law, what) = match wrong {
+                Wrong::Message(what) => (Law::Delivery, what),
+                Wrong::Rdma(what) => (Law::Content, what),
+            };
+            self.check(law, false, side, || what);
+        }
+    }
+
+    fn on_breaches(&mut self, side: Side, seen: [u64; 2]) {
+        let nic = &self.world.host(side).nic;
+        let lists = [nic.breaches.first(), nic.buffers.breaches.first()];
+        let new = lists.into_iter().zip(seen).flat_map(|(list, seen)| {
+            let seen = usize::try_from(seen).unwrap_or(usize::MAX);
+            list.get(seen..).unwrap_or(&[]).to_vec()
+        });
+        for breach in new.collect::<Vec<_>>() {
+            let nonsense = matches!(breach, Breach::InvalidatedNoWindow(_) | Breach::DoubleInvalidation(_))
+                && self.nonsense[side.index()];
+            let law = match breach {
+                Breach::DoubleInvalidation(_) => Law::Tokens,
+                Breach::Misuse(_) => Law::Ledger,
+                Breach::Endless(_) => Law::Bounded,
+                _ => Law::Device,
+            };
+            self.check(law, nonsense, side, || breach.to_string());
+        }
+    }
+}

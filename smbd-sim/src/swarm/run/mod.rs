@@ -1,0 +1,181 @@
+//! One run: rounds under faults, then everything heals and everything has to be done.
+
+mod healed;
+mod hostile;
+mod look;
+mod renewal;
+mod strike;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use smbd_core::PhaseName;
+
+use super::census::Counter;
+use super::fault::{Arranged, Schedule};
+use super::{Plan, Report, Watch};
+use crate::Side;
+use crate::host::HostConfig;
+use crate::oracle::{Law, Oracles};
+use crate::probe::Probe;
+use crate::trace::Trace;
+use crate::upper::{Client, Office, Party, Server};
+use crate::world::{World, WorldConfig};
+
+/// More steps than any run takes.
+const STEPS_MAX: u64 = 4_000_000;
+/// Virtual time after which a connection that is doomed must have found out.
+const DOOM: Duration = Duration::from_secs(1200);
+
+type RunWorld<F> = World<Party, Schedule, Watch<F>>;
+
+/// A run as it goes on.
+struct Run<'a, F> {
+    plan: &'a Plan,
+    world: RunWorld<F>,
+    office: Rc<RefCell<Office>>,
+    connections: u32,
+    /// Breaches that were looked at.
+    breaches: [[u64; 2]; 2],
+    /// The upper layer of this side had a token invalidated that is none.
+    nonsense: [bool; 2],
+}
+
+/// Runs a plan to its end.
+#[must_use]
+pub fn run(plan: &Plan, trace: Option<Trace>) -> Report {
+    run_showing(plan, trace, ()).0
+}
+
+/// Runs a plan to its end, with `frames` shown every frame; of a hostile run there are none
+/// ([`Plan::hostile`](super::Plan::hostile)).
+#[must_use]
+pub fn run_showing<F: Probe>(plan: &Plan, trace: Option<Trace>, frames: F) -> (Report, F) {
+    if let Some(side) = plan.hostile {
+        return (hostile::run(plan, side.peer(), trace), frames);
+    }
+    let mut run = Run::new(plan, trace, frames);
+    let delivered = run.all();
+    run.report(delivered)
+}
+
+impl<'a, F: Probe> Run<'a, F> {
+    fn new(plan: &'a Plan, trace: Option<Trace>, frames: F) -> Self {
+        let office = Rc::new(RefCell::new(Office::default()));
+        let [client, server] = plan.manners;
+        let parties = [
+            Party::Client(Client::new(plan.tasks.clone(), plan.window, client, Rc::clone(&office))),
+            Party::Server(Server::new(plan.tasks.clone(), server, Rc::clone(&office))),
+        ];
+        let [a, b] = parties;
+        let host = |at: usize, upper| HostConfig {
+            config: plan.configs[at].clone(),
+            nic: plan.nics[at].clone(),
+            upper,
+        };
+        let oracles = Oracles::new(plan.configs.clone());
+        let watch = Watch { oracles, counter: Counter::default(), trace, frames };
+        let config = WorldConfig {
+            seed: plan.seed,
+            personality: plan.personality,
+            times: plan.times,
+            polling: plan.polling,
+        };
+        let mut schedule = Schedule::new();
+        for kind in &plan.standing {
+            schedule.count(*kind);
+        }
+        let world = World::new(&config, [host(0, a), host(1, b)], schedule, watch);
+        Self { plan, world, office, connections: 1, breaches: [[0; 2]; 2], nonsense: [false; 2] }
+    }
+
+    fn failed(&self) -> bool {
+        self.world.probe().oracles.verdicts().failure().is_some()
+    }
+
+    /// Everything. `true` if all was delivered.
+    fn all(&mut self) -> bool {
+        for (number, faults) in self.plan.rounds.iter().enumerate() {
+            if number > 0 && !self.renew() {
+                return false;
+            }
+            self.round(faults);
+            if self.failed() || self.is_done() {
+                break;
+            }
+            // A connection that is alive is healed; the next round begins with a new one.
+            if number + 1 < self.plan.rounds.len() && !self.doom() {
+                return false;
+            }
+        }
+        !self.failed() && self.heal() && self.rest() && self.part()
+    }
+
+    fn is_done(&self) -> bool {
+        Side::BOTH.iter().all(|side| self.world.host(*side).upper.is_done())
+    }
+
+    /// Until the connection is over, the work is done, or nothing happens any more.
+    fn round(&mut self, faults: &[Arranged]) {
+        self.world.faults_mut().arrange(faults);
+        let begin = self.world.steps();
+        let until = self.world.now().saturating_add(DOOM);
+        while !self.is_done() && !self.world.is_drained() && self.world.now() < until {
+            let steps = self.world.steps() - begin;
+            while let Some(fault) = self.world.faults_mut().due(steps) {
+                self.strike(fault);
+            }
+            if steps > STEPS_MAX || !self.step() {
+                break;
+            }
+        }
+    }
+
+    fn steps_until(&mut self, until: smbd_core::Instant, done: impl Fn(&Self) -> bool) -> bool {
+        let begin = self.world.steps();
+        loop {
+            if done(self) {
+                return true;
+            }
+            let due = self.world.next_time().is_some_and(|at| at <= until);
+            if !due || self.world.steps() - begin > STEPS_MAX || !self.step() {
+                return false;
+            }
+        }
+    }
+
+    /// A connection that is there has come to its end.
+    fn is_over(&self) -> bool {
+        Side::BOTH.iter().any(|side| {
+            self.world
+                .connection(*side)
+                .is_some_and(|c| matches!(c.phase(), PhaseName::Closing | PhaseName::Drained))
+        })
+    }
+
+    fn report(mut self, delivered: bool) -> (Report, F) {
+        let carried = self.office.borrow().carried;
+        let (faults, steps) = (self.world.faults_mut().counts().to_vec(), self.world.probe().counter.total());
+        let watch = self.world.into_probe();
+        let verdicts = watch.oracles.verdicts();
+        let mut laws: Vec<u64> = Law::ALL.iter().map(|law| verdicts.count(*law)).collect();
+        laws[Law::Delivery as usize] += carried.compared[0];
+        laws[Law::Content as usize] += carried.compared[1];
+        let report = Report {
+            seed: self.plan.seed,
+            failure: verdicts.failure().cloned(),
+            census: watch.counter.census(),
+            carried,
+            faults,
+            laws,
+            delivered,
+            hostile: false,
+            connections: self.connections,
+            steps,
+            digest: watch.trace.as_ref().map(Trace::digest),
+            trace: watch.trace.as_ref().map(|t| t.text().to_owned()),
+        };
+        (report, watch.frames)
+    }
+}

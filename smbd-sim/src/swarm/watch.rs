@@ -1,0 +1,54 @@
+//! What watches a run.
+
+use smbd_core::Input;
+
+use super::census::Counter;
+use crate::oracle::Oracles;
+use crate::probe::{At, Command, Frame, Probe};
+use crate::trace::Trace;
+
+/// What watches a run.
+#[derive(Debug)]
+pub struct Watch<F = ()> {
+    /// The laws.
+    pub oracles: Oracles,
+    /// Counts.
+    pub counter: Counter,
+    /// The trace, if it is wanted.
+    pub trace: Option<Trace>,
+    /// Who gets to see the frames.
+    pub frames: F,
+}
+
+impl<F: Probe> Probe for Watch<F> {
+    fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), smbd_core::Misuse>) {
+        if let Some(trace) = &mut self.trace {
+            trace.input(at, input, result);
+        }
+        self.counter.input(at, input, result);
+        self.oracles.input(at, input, result);
+    }
+
+    fn action(&mut self, at: At, action: &smbd_core::Action) {
+        if let Some(trace) = &mut self.trace {
+            trace.action(at, action);
+        }
+        self.counter.action(at, action);
+        self.oracles.action(at, action);
+    }
+
+    fn command(&mut self, at: At, command: &Command<'_>) {
+        if let Some(trace) = &mut self.trace {
+            trace.command(at, command);
+        }
+        self.oracles.command(at, command);
+    }
+
+    fn wants_frames(&self) -> bool {
+        self.frames.wants_frames()
+    }
+
+    fn frame(&mut self, at: At, frame: &Frame<'_>) {
+        self.frames.frame(at, frame);
+    }
+}
