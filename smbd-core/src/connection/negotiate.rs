@@ -97,7 +97,9 @@ impl Connection {
         if let Err(refusal) = self.check_version(&request) {
             return self.refuse(refusal);
         }
-        if let Err(violation) = check_request(&request).and_then(|()| self.check_preferred(&request)) {
+        if let Err(violation) =
+            check_request(&request).and_then(|()| self.check_preferred(request.preferred_send_size))
+        {
             return self.end(Cause::Violation(violation));
         }
         // Note <5>: what Windows does instead of taking the smaller size.
@@ -137,8 +139,8 @@ impl Connection {
     }
 
     /// NE-3: a preference of 0 is no preference.
-    fn check_preferred(&mut self, request: &NegotiateRequest) -> Result<(), Violation> {
-        if request.preferred_send_size == 0 {
+    fn check_preferred(&mut self, preferred_send_size: u32) -> Result<(), Violation> {
+        if preferred_send_size == 0 {
             let count = &mut self.stats.tolerances.preferred_send_size_zero;
             *count = count.saturating_add(1);
             if self.receiver.is_strict() {
@@ -195,14 +197,7 @@ impl Connection {
         if got > max {
             return Err(Violation::PreferredSendSize { max, got, section: INITIATOR });
         }
-        if got == 0 {
-            let count = &mut self.stats.tolerances.preferred_send_size_zero;
-            *count = count.saturating_add(1);
-            if self.receiver.is_strict() {
-                return Err(Violation::PreferredSendSizeZero);
-            }
-        }
-        Ok(())
+        self.check_preferred(got)
     }
 
     /// NE-8: the phase changes before the response leaves, so that no data message can be taken for a request.
