@@ -445,3 +445,28 @@ proptest! {
         prop_assert!(ended || side.connection.phase() != PhaseName::Negotiating);
     }
 }
+
+proptest! {
+    /// Of payload the core is shown at most the bytes that share the first 32 with the header: it reads none of them.
+    #[test]
+    fn payload_and_padding_influence_nothing(bytes in any::<[u8; 12]>(), length in 1..900_u32, remaining in 0..5000_u32) {
+        let header = DataTransfer {
+            data_offset: 24,
+            data_length: length,
+            remaining_data_length: remaining,
+            ..DATA
+        };
+        let after = |tail: [u8; 12]| {
+            let mut side = Side::accepted(Params::example(), &REQUEST);
+            let mut message = vec![0; 24 + usize::try_from(length).unwrap()];
+            header.encode(&mut message).unwrap();
+            for (place, byte) in message[20..].iter_mut().zip(tail) {
+                *place = byte;
+            }
+            side.receive(&message);
+            let actions = format!("{:?}", side.drain());
+            (actions, *side.connection.stats(), side.data.clone())
+        };
+        prop_assert_eq!(after(bytes), after([0; 12]));
+    }
+}
