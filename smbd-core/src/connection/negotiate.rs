@@ -114,18 +114,15 @@ impl Connection {
             return self.refuse((INSUFFICIENT_RESOURCES, violation));
         }
         self.credits.start(request.credits_requested, 0);
-        let own = &self.config;
-        self.negotiated = Some(Negotiated {
-            protocol: PROTOCOL_VERSION,
-            max_send_size: own.max_send_size.min(request.max_receive_size),
-            max_receive_size: receive_size(own.max_receive_size, request.preferred_send_size),
-            max_fragmented_send_size: request.max_fragmented_size,
-            max_fragmented_recv_size: own.max_fragmented_recv_size,
-            max_read_write_size: own.max_read_write_size,
-            keepalive_interval: own.keepalive.map(|keepalive| keepalive.interval),
-        });
+        let peer = PeerSizes {
+            preferred_send_size: request.preferred_send_size,
+            max_receive_size: request.max_receive_size,
+            max_fragmented_size: request.max_fragmented_size,
+            // NE-6: a request says nothing about it.
+            max_read_write_size: u32::MAX,
+        };
         let deadline = self.negotiation_deadline();
-        self.establish(true, deadline);
+        self.establish(&peer, true, deadline);
     }
 
     /// Note <4>: some refuse every range but one; the text wants 1.0 to be in it (NE-11).
@@ -171,17 +168,13 @@ impl Connection {
             return self.end(Cause::Violation(violation));
         }
         self.credits.start(response.credits_requested, response.credits_granted);
-        let own = &self.config;
-        self.negotiated = Some(Negotiated {
-            protocol: PROTOCOL_VERSION,
-            max_send_size: own.max_send_size.min(response.max_receive_size),
-            max_receive_size: receive_size(own.max_receive_size, response.preferred_send_size),
-            max_fragmented_send_size: response.max_fragmented_size,
-            max_fragmented_recv_size: own.max_fragmented_recv_size,
-            max_read_write_size: own.max_read_write_size.min(response.max_read_write_size),
-            keepalive_interval: own.keepalive.map(|keepalive| keepalive.interval),
-        });
-        self.establish(false, None);
+        let peer = PeerSizes {
+            preferred_send_size: response.preferred_send_size,
+            max_receive_size: response.max_receive_size,
+            max_fragmented_size: response.max_fragmented_size,
+            max_read_write_size: response.max_read_write_size,
+        };
+        self.establish(&peer, false, None);
     }
 
     fn check_response(&mut self, response: &NegotiateResponse) -> Result<(), Violation> {
@@ -200,9 +193,24 @@ impl Connection {
         self.check_preferred(got)
     }
 
+    /// What both sides can do.
+    fn settle(&self, peer: &PeerSizes) -> Negotiated {
+        let own = &self.config;
+        Negotiated {
+            protocol: PROTOCOL_VERSION,
+            max_send_size: own.max_send_size.min(peer.max_receive_size),
+            max_receive_size: receive_size(own.max_receive_size, peer.preferred_send_size),
+            max_fragmented_send_size: peer.max_fragmented_size,
+            max_fragmented_recv_size: own.max_fragmented_recv_size,
+            max_read_write_size: own.max_read_write_size.min(peer.max_read_write_size),
+            keepalive_interval: own.keepalive.map(|keepalive| keepalive.interval),
+        }
+    }
+
     /// NE-8: the phase changes before the response leaves, so that no data message can be taken for a request.
-    fn establish(&mut self, respond: bool, deadline: Option<crate::Instant>) {
-        let Some(settled) = self.negotiated else { return };
+    fn establish(&mut self, peer: &PeerSizes, respond: bool, deadline: Option<crate::Instant>) {
+        let settled = self.settle(peer);
+        self.negotiated = Some(settled);
         self.receiver.max_receive_size = settled.max_receive_size;
         self.sender.set_max_send_size(settled.max_send_size);
         if !respond {
@@ -213,6 +221,14 @@ impl Connection {
         self.phase = Phase::Established(Established { respond, announce_by, flush: None });
         self.push_event(Pending::Established);
     }
+}
+
+/// The sizes in the peer's negotiation message.
+struct PeerSizes {
+    preferred_send_size: u32,
+    max_receive_size: u32,
+    max_fragmented_size: u32,
+    max_read_write_size: u32,
 }
 
 /// 3.1.5.6 and 3.1.5.7: the smaller of both, but at least 128.
