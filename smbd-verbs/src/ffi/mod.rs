@@ -1,0 +1,1 @@
+//! The only unsafe code: libibverbs and librdmacm behind a safe interface.
