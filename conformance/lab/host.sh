@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# What the commands of the lab share. Runs on this machine, never in a guest.
+
+lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/smbd-lab
+
+# Exit codes of `guest` and `pair` beside the script's own; `timeout` and `env` use the first and the last alike.
+status_usage=2
+status_time=124
+status_crash=125
+status_lab=126
+
+say() { echo "$(basename "$0"): $*" >&2; }
+die() { say "$1" && exit "${2:-$status_lab}"; }
+
+# What a kernel writes when it dies. A warning is not among it: the kernel goes on after one.
+crash_pattern='Kernel panic - not syncing|BUG: |kernel BUG at|Oops: |general protection fault|KASAN: '
+
+# need_number OPTION VALUE
+need_number() {
+  [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "$1 needs a positive number, not '${2:-}'; see --help" "$status_usage"
+}
+
+need_qemu() {
+  command -v qemu-system-x86_64 >/dev/null ||
+    die "qemu-system-x86_64 is missing: run $lab/setup (Debian package qemu-system-x86)"
+}
+
+# Prints the guest kernel: the one named by SMBD_LAB_KERNEL, else the one built here for this configuration.
+find_kernel() {
+  local kernel
+  if [ -n "${SMBD_LAB_KERNEL:-}" ]; then
+    [ -f "$SMBD_LAB_KERNEL" ] || die "SMBD_LAB_KERNEL=$SMBD_LAB_KERNEL: no such file; name a bzImage, or unset the
+variable and run $lab/setup, which builds one"
+    realpath "$SMBD_LAB_KERNEL" && return
+  fi
+  kernel=$("$lab/kernel/build" --where) || exit
+  [ -f "$kernel" ] || die "there is no guest kernel yet ($kernel): run $lab/setup, which builds one in some minutes,
+or set SMBD_LAB_KERNEL to a bzImage made with $lab/kernel/fragment.config"
+  echo "$kernel"
+}
+
+# find_accelerator KERNEL    prints kvm or tcg. That /dev/kvm opens does not say that a guest runs on it (nested
+# machines), so it is tried once for each boot of this machine: the kernel without a root has to reach its panic.
+find_accelerator() {
+  local verdict
+  if [ -n "${SMBD_LAB_ACCEL:-}" ]; then
+    case "$SMBD_LAB_ACCEL" in
+      kvm | tcg) echo "$SMBD_LAB_ACCEL" && return ;;
+      *) die "SMBD_LAB_ACCEL=$SMBD_LAB_ACCEL: it can be kvm or tcg" ;;
+    esac
+  fi
+  { [ -r /dev/kvm ] && [ -w /dev/kvm ]; } || { echo tcg && return; }
+  verdict=$cache/kvm-$(cat /proc/sys/kernel/random/boot_id)
+  if [ ! -s "$verdict" ]; then
+    mkdir -p "$cache" && rm -f "$cache"/kvm-*
+    if timeout -k 1 5 qemu-system-x86_64 -accel kvm -cpu max -M q35 -m 256 -nodefaults -display none -serial stdio \
+      -no-reboot -kernel "$1" -append 'console=ttyS0 panic=-1' </dev/null 2>/dev/null | grep -q 'Kernel panic'; then
+      echo kvm >"$verdict"
+    else
+      echo tcg >"$verdict"
+    fi
+  fi
+  cat "$verdict"
+}
+
+# new_folder    prints a new folder for the files of a run
+new_folder() { mktemp -d "${TMPDIR:-/tmp}/smbd-lab.XXXXXX"; }

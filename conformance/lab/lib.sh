@@ -1,0 +1,200 @@
+# shellcheck shell=bash
+# Functions for scripts that run in a guest: . "$LAB/lib.sh"
+# Each says on the standard error what went wrong and returns 1.
+
+complain() { echo "lab: $*" >&2 && return 1; }
+
+# --- waiting ----------------------------------------------------------------------------------------------------------
+
+# await SECONDS COMMAND [ARGUMENT ...]    until the command succeeds
+await() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$end" ] || complain "waited in vain for: $*" || return
+    sleep 0.1
+  done
+}
+
+# await_port PORT [SECONDS]    until something listens on a TCP port
+await_port() { await "${2:-10}" listens "$1"; }
+listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
+
+# await_host ADDRESS [SECONDS]    until an address answers
+await_host() { await "${2:-20}" ping -c1 -W1 "$1"; }
+
+# meet NAME [SECONDS]    in a pair: until the other side has come to the same point
+meet() {
+  local other=a
+  [ "$LAB_SIDE" = b ] || other=b
+  mkdir -p /out/met && touch "/out/met/$1.$LAB_SIDE"
+  await "${2:-60}" test -e "/out/met/$1.$other"
+}
+
+# --- RDMA devices -----------------------------------------------------------------------------------------------------
+# RDMA_KIND is siw (iWARP) or rxe (RoCEv2), RDMA_DEVICE the device, NETDEV the network interface below it, ADDRESS and
+# ADDRESS6 what it is reached at. ADDRESS6 is empty if the guest kernel has no IPv6.
+
+has_ipv6() { [ -d /proc/sys/net/ipv6 ]; }
+
+# rdma_loopback KIND [MTU]    a device that is reached from the same guest; MTU as for rdma_over
+rdma_loopback() {
+  ip link add lab0 type veth peer name lab1 && ip link set lab1 up || return
+  rdma_over lab0 "$1" 9 "${2:-}"
+}
+
+# rdma_link KIND [MTU]    in a pair: a device on the link; PEER and PEER6 are the other side's addresses
+rdma_link() {
+  local own=1 other=2
+  [ "$LAB_SIDE" = a ] || own=2 other=1
+  rdma_over eth0 "$1" "$own" "${2:-}" || return
+  PEER=10.9.0.$other PEER6=${ADDRESS6:+fd09::$other}
+  export PEER PEER6
+  await_host "$PEER"
+}
+
+# rdma_over NETDEV KIND HOST [MTU]    a device over an interface, at 10.9.0.HOST and fd09::HOST. MTU 1024, 2048 or 4096
+# is the path MTU with rxe; with siw the interface just gets as much room.
+rdma_over() {
+  NETDEV=$1 RDMA_KIND=$2 RDMA_DEVICE=${2}0 ADDRESS=10.9.0.$3 ADDRESS6=''
+  case "$RDMA_KIND" in
+    siw | rxe) ;;
+    *) complain "the kind of device is siw or rxe, not '$2'" || return ;;
+  esac
+  # rxe takes the greatest path MTU that leaves 80 bytes for its headers.
+  if [ -n "${4:-}" ]; then ip link set "$NETDEV" mtu $(($4 + 104)) || return; fi
+  ip address add "$ADDRESS/24" dev "$NETDEV" && ip link set "$NETDEV" up || return
+  if has_ipv6; then
+    ADDRESS6=fd09::$3
+    # Without duplicate address detection the address is usable at once.
+    ip address add "$ADDRESS6/64" dev "$NETDEV" nodad || return
+  fi
+  rdma link add "$RDMA_DEVICE" type "$RDMA_KIND" netdev "$NETDEV" || return
+  await 5 port_is_active "$RDMA_DEVICE" || return
+  export NETDEV RDMA_KIND RDMA_DEVICE ADDRESS ADDRESS6
+}
+port_is_active() { grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"; }
+
+# path_mtu    of the device, as it says itself
+path_mtu() { ibv_devinfo -d "$RDMA_DEVICE" | awk '/active_mtu/ { print $2 }'; }
+
+# rdma_counts    the objects that exist on the device, on one line: qp=0 cq=1 pd=1 cm_id=0 mr=0
+rdma_counts() {
+  rdma resource show "$RDMA_DEVICE" |
+    awk '{ for (i = 3; i < NF; i += 2) if ($i ~ /^(qp|cq|pd|cm_id|mr)$/) printf "%s=%s ", $i, $(i + 1); print "" }' | sed 's/ $//'
+}
+
+# fd_count PID    open file descriptors of a process
+fd_count() { find "/proc/$1/fd" -mindepth 1 -maxdepth 1 | wc -l; }
+
+# --- the kernel's server: ksmbd ---------------------------------------------------------------------------------------
+
+# ksmbd_port    where ksmbd listens for SMB Direct: it has a port of its own for iWARP
+ksmbd_port() { if [ "$RDMA_KIND" = siw ]; then echo 5445; else echo 445; fi; }
+
+# ksmbd_start ['NAME = VALUE' ...]    with these settings in [global]. The share `share` is $SHARE, user tester, password
+# test123; guests are let in.
+ksmbd_start() {
+  local tools=$LAB_CACHE/ksmbd-tools/usr setting
+  [ -x "$tools/libexec/ksmbd.tools" ] || complain "ksmbd-tools are not in $tools: run $LAB/setup" || return
+  export SHARE=/run/share KSMBD=/run/ksmbd-lab
+  mkdir -p "$SHARE" "$KSMBD" /run/lock && chmod 777 "$SHARE"
+  {
+    printf '[global]\n netbios name = LAB\n server multi channel support = yes\n map to guest = bad user\n'
+    printf ' bind interfaces only = yes\n interfaces = %s\n' "$NETDEV"
+    for setting; do printf ' %s\n' "$setting"; done
+    printf '[share]\n path = %s\n read only = no\n guest ok = yes\n' "$SHARE"
+  } >"$KSMBD/ksmbd.conf"
+  touch "$KSMBD/users"
+  # One program under several names; it goes by the name it is called with.
+  (exec -a ksmbd.adduser "$tools/libexec/ksmbd.tools" -a tester -p test123 -i "$KSMBD/users" -c "$KSMBD/ksmbd.conf") \
+    >"$KSMBD/adduser.log" 2>&1 || complain "ksmbd.adduser: $(cat "$KSMBD/adduser.log")" || return
+  (exec -a ksmbd.mountd "$tools/libexec/ksmbd.tools" -n -c "$KSMBD/ksmbd.conf" -u "$KSMBD/users") \
+    >"$OUT/ksmbd.log" 2>&1 &
+  KSMBD_PID=$!
+  await 10 grep -q running /sys/class/ksmbd-control/stats && await_port 445
+}
+
+# ksmbd_stop    shuts the server down, connections included
+ksmbd_stop() {
+  echo hard >/sys/class/ksmbd-control/kill_server
+  kill "$KSMBD_PID" 2>/dev/null
+  wait "$KSMBD_PID" 2>/dev/null
+  return 0
+}
+
+# --- the kernel's client: cifs ----------------------------------------------------------------------------------------
+
+# cifs_mount ADDRESS FOLDER [OPTIONS]    mounts //ADDRESS/share over SMB Direct; OPTIONS as of mount.cifs, for example
+# port=4455. The client tries 5445 and then 445 unless told.
+cifs_mount() {
+  mkdir -p "$2"
+  timeout 60 mount -t cifs "//$1/share" "$2" -o "username=tester,password=test123,vers=3.1.1,rdma${3:+,$3}" ||
+    complain "no mount of //$1/share: $(dmesg | grep -a CIFS | tail -n 3)"
+}
+
+# cifs_set NAME VALUE    a parameter of the client's SMB Direct, for example smbd_max_send_size; before mounting
+cifs_set() {
+  [ -w "/proc/fs/cifs/$1" ] || complain "the client has no parameter $1" || return
+  echo "$2" >"/proc/fs/cifs/$1"
+}
+
+# --- looking on -------------------------------------------------------------------------------------------------------
+
+# kernel_log    makes SMB Direct of both sides of the kernel talkative; it goes to dmesg.log
+kernel_log() {
+  local control=/sys/class/ksmbd-control/debug
+  echo 0xffffffff >/sys/module/cifs/parameters/smbd_logging_class
+  # Writing a name turns it over; the brackets mark what is on.
+  grep -q '\[rdma\]' "$control" 2>/dev/null || echo rdma >"$control"
+}
+
+# capture_start NAME [FILTER]    all packets of the interface below the device, into $OUT/NAME.pcap; only a link has
+# what rxe says: within one guest its packets reach no interface
+capture_start() {
+  CAPTURE_LOG=$OUT/$1.tcpdump.log
+  tcpdump -i "$NETDEV" -Z root -s 0 -B 32768 -w "$OUT/$1.pcap" "${@:2}" 2>"$CAPTURE_LOG" &
+  CAPTURE_PID=$!
+  await 10 grep -q listening "$CAPTURE_LOG"
+}
+
+# capture_stop    when all that was seen is in the file; fails if packets were lost
+capture_stop() {
+  await 10 capture_is_complete || return
+  kill -INT "$CAPTURE_PID" && wait "$CAPTURE_PID"
+  grep -q '^0 packets dropped by kernel' "$CAPTURE_LOG" || complain "the capture has gaps: $(tail -n 3 "$CAPTURE_LOG" | tr '\n' ' ')"
+}
+
+# The kernel hands packets over in blocks; until the last has come, fewer are "captured" than "received by filter".
+capture_is_complete() {
+  local before
+  before=$(wc -l <"$CAPTURE_LOG")
+  kill -USR1 "$CAPTURE_PID" && await 2 has_more_lines "$CAPTURE_LOG" "$before" || return
+  tail -n 1 "$CAPTURE_LOG" |
+    awk '{ for (i = 2; i <= NF; i++) { if ($(i + 1) ~ /^captured/) c = $(i - 1); if ($i ~ /^received/) r = $(i - 2) } } END { exit !(c == r) }'
+}
+has_more_lines() { [ "$(wc -l <"$1")" -gt "$2" ]; }
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+checks_passed=0 checks_failed=0
+
+# check NAME COMMAND [ARGUMENT ...]    one test: prints what came of it; the command's output only if it failed
+check() {
+  local name=$1 log=/run/check.log started=$SECONDS
+  shift
+  if "$@" >"$log" 2>&1; then
+    checks_passed=$((checks_passed + 1))
+    echo "test $name ... ok ($((SECONDS - started)) s)"
+  else
+    checks_failed=$((checks_failed + 1))
+    echo "test $name ... FAILED ($((SECONDS - started)) s)"
+    sed 's/^/    /' "$log"
+  fi
+}
+
+# checks_done    the last command of a script: the sum, and its status
+checks_done() {
+  echo "$checks_passed passed, $checks_failed failed"
+  [ "$checks_failed" = 0 ]
+}
