@@ -1,1 +1,47 @@
 //! The only unsafe code: libibverbs and librdmacm behind a safe interface.
+//!
+//! Whoever makes a thing of C owns it, and every owner keeps what its thing stands on, so the order in which callers
+//! drop things does not matter. Memory is given back only after the device was told to forget it.
+#![expect(unsafe_code, reason = "libibverbs and librdmacm are C; each block has its own reason")]
+
+mod addr;
+mod buffer;
+mod cm;
+mod cm_event;
+mod consts;
+mod device;
+mod error;
+mod extended;
+mod memory;
+mod queue_pair;
+mod sys;
+
+pub use buffer::Buffer;
+pub(crate) use cm::{CmId, ConnParams, EventChannel};
+pub(crate) use cm_event::{CmEvent, CmEventKind, PrivateData};
+pub(crate) use device::{AsyncEvent, Device};
+pub use device::{DeviceAttributes, LinkType};
+pub use error::CallError;
+pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights, Window};
+pub use queue_pair::QueueCounters;
+pub(crate) use queue_pair::{
+    Body, ChainError, Completion, Granted, Message, QueuePair, Refused, SendFlags, Sizes,
+};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks; a panic of another holder changes nothing here, because no lock is held over code that can leave a mess.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes reads of `descriptor` return `EAGAIN` where they would wait.
+fn set_nonblocking(descriptor: libc::c_int) -> Result<(), CallError> {
+    // SAFETY: both commands take and return numbers; a wrong descriptor is an error.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
+    if flags < 0 {
+        return Err(CallError::last("fcntl"));
+    }
+    // SAFETY: as above.
+    error::ok("fcntl", unsafe { libc::fcntl(descriptor, libc::F_SETFL, flags | libc::O_NONBLOCK) })
+}

@@ -1,0 +1,212 @@
+//! Memory that devices may be told about.
+
+use std::{
+    fmt,
+    ptr::{self, NonNull},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use smbd_core::backend::{OutOfMemory, OutOfRange};
+
+/// Length and alignment of a huge page on most machines; a wrong guess costs nothing but alignment.
+const HUGE_PAGE: usize = 2 << 20;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+/// Page-aligned memory, all zero at first, which devices can be told about. Clones name the same memory; it is freed
+/// with the last of them, and not before every device was told to forget it.
+///
+/// A device may write it at any time while it is registered for that, so there is no way to borrow the bytes: they are
+/// copied in and out. What a range holds that a device or a peer is writing just then is unspecified.
+#[derive(Clone)]
+pub struct Buffer {
+    memory: Arc<Memory>,
+}
+
+struct Memory {
+    start: NonNull<u8>,
+    len: u32,
+    id: u64,
+    /// Copies of this process exclude each other. What devices do is outside.
+    copies: RwLock<()>,
+}
+
+// SAFETY: the mapping belongs to this value alone, and no thread is special to it.
+unsafe impl Send for Memory {}
+// SAFETY: threads touch the bytes only under `copies`, or through the send and receive slabs, which have one owner.
+unsafe impl Sync for Memory {}
+
+impl Buffer {
+    /// `len` bytes (at least 1), all zero. From 2 MiB on the system is asked for huge pages.
+    ///
+    /// # Errors
+    /// If there is no such memory, or `len` is 0.
+    pub fn new(len: u32) -> Result<Self, OutOfMemory> {
+        let start = map(len as usize).ok_or(OutOfMemory { len })?;
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { memory: Arc::new(Memory { start, len, id, copies: RwLock::new(()) }) })
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "no buffer is empty")]
+    pub fn len(&self) -> u32 {
+        self.memory.len
+    }
+
+    /// A number that no other buffer of this process has or had.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.memory.id
+    }
+
+    /// How many clones there are, those inside registrations and work in progress included.
+    #[must_use]
+    pub fn handles(&self) -> usize {
+        Arc::strong_count(&self.memory)
+    }
+
+    /// Copies `bytes` in, from `offset` on.
+    ///
+    /// # Errors
+    /// If the range is not inside; nothing is copied then.
+    pub fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        let to = self.range(offset, bytes.len())?;
+        let _alone = self.memory.copies.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range is inside the mapping, and no other thread copies. Nobody has a reference to its bytes.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    /// Copies bytes from `offset` on to `out`.
+    ///
+    /// # Errors
+    /// If the range is not inside; nothing is copied then.
+    pub fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        let from = self.range(offset, out.len())?;
+        let _no_writer = self.memory.copies.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range is inside the mapping, and no other thread writes it. `out` is not part of it: nobody has a
+        // reference to its bytes.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), out.len()) };
+        Ok(())
+    }
+
+    /// Where it begins.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.memory.start
+    }
+
+    fn range(&self, offset: u32, len: usize) -> Result<NonNull<u8>, OutOfRange> {
+        let size = self.len();
+        let out_of_range = OutOfRange { offset, len: len as u64, size };
+        let end = u64::from(offset).checked_add(len as u64).ok_or(out_of_range)?;
+        if end > u64::from(size) {
+            return Err(out_of_range);
+        }
+        // SAFETY: the offset is at most the length of the mapping.
+        Ok(unsafe { self.memory.start.add(offset as usize) })
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({}, {} bytes)", self.memory.id, self.memory.len)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's, of this length, and nobody has it any more. Pages at its end that do not
+        // belong to a full page of `len` are unmapped with it.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len as usize) };
+    }
+}
+
+/// Fresh zeroed pages. Large ones begin where a huge page may begin.
+fn map(len: usize) -> Option<NonNull<u8>> {
+    if len < HUGE_PAGE {
+        return map_pages(len);
+    }
+    let start = map_pages(len.checked_add(HUGE_PAGE)?)?;
+    let before = start.align_offset(HUGE_PAGE);
+    let after = HUGE_PAGE - before;
+    // SAFETY: the mapping is `before + len + after` bytes long. `before` is a multiple of the page size, as both the
+    // start and the huge page are; the tail begins on the page after the last one in use.
+    unsafe {
+        let aligned = start.add(before);
+        if before > 0 {
+            libc::munmap(start.as_ptr().cast(), before);
+        }
+        let end = aligned.add(len);
+        let to_page = end.align_offset(page_size());
+        if after > to_page {
+            libc::munmap(end.add(to_page).as_ptr().cast(), after - to_page);
+        }
+        // A system without huge pages says so; the memory is good anyway.
+        libc::madvise(aligned.as_ptr().cast(), len, libc::MADV_HUGEPAGE);
+        Some(aligned)
+    }
+}
+
+fn map_pages(len: usize) -> Option<NonNull<u8>> {
+    // SAFETY: asks for new memory at a place of the system's choice.
+    let start = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            len,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}
+
+fn page_size() -> usize {
+    // SAFETY: takes and returns a number.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_zero_aligned_and_takes_bytes() {
+        for len in [1, 4096, 5000, 3 << 20] {
+            let buffer = Buffer::new(len).unwrap();
+            assert_eq!(buffer.start().addr().get() % 4096, 0);
+            let mut all = vec![1; len as usize];
+            buffer.read(0, &mut all).unwrap();
+            assert!(all.iter().all(|&byte| byte == 0));
+            buffer.fill(len - 1, &[7]).unwrap();
+            buffer.read(0, &mut all).unwrap();
+            assert_eq!(all[len as usize - 1], 7);
+        }
+    }
+
+    #[test]
+    fn ranges_outside_are_refused_with_their_values() {
+        let buffer = Buffer::new(8).unwrap();
+        assert_eq!(buffer.fill(8, &[]), Ok(()));
+        assert_eq!(buffer.fill(7, &[0; 2]), Err(OutOfRange { offset: 7, len: 2, size: 8 }));
+        assert_eq!(buffer.read(u32::MAX, &mut [0]), Err(OutOfRange { offset: u32::MAX, len: 1, size: 8 }));
+    }
+
+    #[test]
+    fn nothing_is_no_buffer() {
+        assert_eq!(Buffer::new(0).unwrap_err(), OutOfMemory { len: 0 });
+    }
+
+    #[test]
+    fn clones_are_counted_and_share_their_id() {
+        let (a, b) = (Buffer::new(1).unwrap(), Buffer::new(1).unwrap());
+        assert_ne!(a.id(), b.id());
+        let clone = a.clone();
+        assert_eq!((clone.id(), a.handles(), b.handles()), (a.id(), 2, 1));
+    }
+}

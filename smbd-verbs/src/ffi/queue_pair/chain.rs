@@ -1,0 +1,254 @@
+//! Work requests of the send queue, from the crate's words into those of verbs.
+
+use std::sync::Arc;
+
+use smbd_core::{BufferDescriptorV1, RdmaVerb};
+use thiserror::Error;
+
+use super::{
+    QueuePair,
+    sends::{Keeper, Sends},
+};
+use crate::ffi::{
+    MemoryRegion, Rights, Window,
+    sys::{ibv_mw_bind_info, ibv_send_flags as raw_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode as opcode},
+};
+
+/// A message: a header, and what follows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'a> {
+    /// Copied.
+    pub(crate) head: &'a [u8],
+    /// What follows it.
+    pub(crate) body: Body<'a>,
+}
+
+/// What follows the header of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body<'a> {
+    /// Nothing.
+    None,
+    /// Bytes to copy.
+    Copy(&'a [u8]),
+    /// Bytes that the device fetches.
+    InPlace {
+        /// Where they are.
+        region: &'a Arc<MemoryRegion>,
+        /// First of them.
+        offset: u32,
+        /// How many.
+        len: u32,
+    },
+}
+
+/// How a message is sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendFlags {
+    /// It gets a completion when it went well.
+    pub(crate) signal: bool,
+    /// It wakes a receiver that waits only for such messages.
+    pub(crate) solicit: bool,
+    /// It waits for RDMA Reads before it.
+    pub(crate) fence: bool,
+    /// It invalidates this key of the peer.
+    pub(crate) invalidate: Option<u32>,
+}
+
+/// A work request cannot be chained. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ChainError {
+    /// Memory outside of the registration.
+    #[error("{len} bytes from {offset} on are not inside a registration of {size} bytes")]
+    OutOfRange {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        len: u64,
+        /// Size of the registration.
+        size: u32,
+    },
+    /// No such slot.
+    #[error("slot {slot} of {slots}")]
+    NoSlot {
+        /// The slot.
+        slot: u16,
+        /// How many there are.
+        slots: u32,
+    },
+    /// The slot is with the device.
+    #[error("slot {slot} is still in use by the device")]
+    InFlight {
+        /// The slot.
+        slot: u16,
+    },
+    /// More than a slot holds.
+    #[error("{len} bytes for a slot of {slot_len}")]
+    TooLong {
+        /// How many bytes.
+        len: usize,
+        /// Length of a slot.
+        slot_len: u32,
+    },
+    /// All places of the queue are taken.
+    #[error("all places of the queue are taken")]
+    Full,
+    /// The window has a bind that was not handed over yet.
+    #[error("the window has a bind that was not handed over yet")]
+    BindChained,
+}
+
+/// Sets everything that a provider may look at in any request, so that nothing of an earlier use is left.
+#[inline]
+const fn reset(request: &mut ibv_send_wr, opcode: opcode::Type, flags: u32, elements: i32) {
+    request.opcode = opcode;
+    request.send_flags = flags;
+    request.num_sge = elements;
+    request.imm_data_invalidated_rkey_union.invalidated_rkey = 0;
+}
+
+const SIGNALED: u32 = raw_flags::IBV_SEND_SIGNALED.0;
+
+impl QueuePair {
+    /// Chains a message through `slot` of the send slab, which stays taken until the message is back.
+    #[inline]
+    pub(crate) fn chain_send(
+        &mut self,
+        wr_id: u64,
+        slot: u16,
+        message: Message<'_>,
+        flags: SendFlags,
+    ) -> Result<(), ChainError> {
+        let (copied, second, keeper) = match message.body {
+            Body::None => (&[][..], None, Keeper::Nothing),
+            Body::Copy(bytes) => (bytes, None, Keeper::Nothing),
+            Body::InPlace { region, offset, len } => {
+                let element = element(region, offset, len)?;
+                (&[][..], Some(element), Keeper::Region(Arc::clone(region)))
+            }
+        };
+        let first = self.sends.load(slot, message.head, copied)?;
+        let total = first.length as usize + second.map_or(0, |second: ibv_sge| second.length as usize);
+        let inline = second.is_none() && first.length <= self.granted.inline && first.length > 0;
+        let raw = raw_send_flags(flags, inline);
+        let elements = i32::from(first.length > 0) + i32::from(second.is_some());
+        let alone = total < self.post_alone_below as usize;
+        self.sends.chain(wr_id, Some(slot), keeper, alone, |request, places| {
+            reset(request, opcode::IBV_WR_SEND, raw, elements);
+            if let Some(key) = flags.invalidate {
+                request.opcode = opcode::IBV_WR_SEND_WITH_INV;
+                request.imm_data_invalidated_rkey_union.invalidated_rkey = key;
+                // The provider of siw takes the key from here.
+                request.wr.rdma.rkey = key;
+            }
+            match second {
+                Some(second) if first.length > 0 => *places = [first, second],
+                Some(second) => places[0] = second,
+                None => places[0] = first,
+            }
+        })
+    }
+
+    /// Chains an RDMA request for `remote` and the same length of `region` from `offset` on.
+    #[inline]
+    pub(crate) fn chain_rdma(
+        &mut self,
+        wr_id: u64,
+        verb: RdmaVerb,
+        region: &Arc<MemoryRegion>,
+        offset: u32,
+        remote: BufferDescriptorV1,
+    ) -> Result<(), ChainError> {
+        let local = element(region, offset, remote.length)?;
+        let opcode = match verb {
+            RdmaVerb::Read => opcode::IBV_WR_RDMA_READ,
+            RdmaVerb::Write => opcode::IBV_WR_RDMA_WRITE,
+        };
+        let keeper = Keeper::Region(Arc::clone(region));
+        self.sends.chain(wr_id, None, keeper, false, |request, places| {
+            reset(request, opcode, SIGNALED, 1);
+            request.wr.rdma.remote_addr = remote.offset;
+            request.wr.rdma.rkey = remote.token.0;
+            places[0] = local;
+        })
+    }
+
+    /// Chains a bind of `window` to `len` bytes of `region` from `offset` on; returns the key that peers then use.
+    pub(crate) fn chain_bind(
+        &mut self,
+        wr_id: u64,
+        window: &mut Window,
+        region: &Arc<MemoryRegion>,
+        offset: u64,
+        len: u64,
+        rights: Rights,
+    ) -> Result<u32, ChainError> {
+        let size = region.len();
+        let addr = region.range(offset, len).ok_or(ChainError::OutOfRange { offset, len, size })?;
+        if self.sends.is_full() {
+            return Err(ChainError::Full);
+        }
+        if !window.handle().begin_bind() {
+            return Err(ChainError::BindChained);
+        }
+        let key = window.next_key();
+        let handle = window.handle();
+        let (mw, mr) = (handle.as_ptr(), region.as_ptr());
+        let keeper = Keeper::Bind(Arc::clone(handle), Arc::clone(region), key);
+        let chained = self.sends.chain(wr_id, None, keeper, false, |request, _| {
+            reset(request, opcode::IBV_WR_BIND_MW, SIGNALED, 0);
+            request.bind_mw_tso_union.bind_mw.mw = mw;
+            request.bind_mw_tso_union.bind_mw.rkey = key;
+            request.bind_mw_tso_union.bind_mw.bind_info =
+                ibv_mw_bind_info { mr, addr, length: len, mw_access_flags: rights.remote_flags() };
+        });
+        match chained {
+            Ok(()) => window.set_bound(key, region),
+            Err(_) => window.handle().end_bind(None),
+        }
+        chained.map(|()| key)
+    }
+
+    /// Chains the end of a key of this side.
+    pub(crate) fn chain_invalidate(&mut self, wr_id: u64, key: u32) -> Result<(), ChainError> {
+        self.sends.chain(wr_id, None, Keeper::Nothing, false, |request, _| {
+            reset(request, opcode::IBV_WR_LOCAL_INV, SIGNALED, 0);
+            request.imm_data_invalidated_rkey_union.invalidated_rkey = key;
+        })
+    }
+
+    /// Chains an empty message of `wr_id` 0 that gets a completion: everything before it is back then. The peer would
+    /// see it, so it is for a queue pair that flushes.
+    pub(crate) fn chain_marker(&mut self) -> Result<(), ChainError> {
+        self.sends.chain(0, None, Keeper::Nothing, self.post_alone_below > 0, |request, _| {
+            reset(request, opcode::IBV_WR_SEND, SIGNALED, 0);
+        })
+    }
+}
+
+/// The element for `len` bytes of `region` from `offset` on.
+#[inline]
+fn element(region: &MemoryRegion, offset: u32, len: u32) -> Result<ibv_sge, ChainError> {
+    match region.range(u64::from(offset), u64::from(len)) {
+        Some(addr) => Ok(ibv_sge { addr, length: len, lkey: region.lkey() }),
+        None => {
+            let (offset, len, size) = (u64::from(offset), u64::from(len), region.len());
+            Err(ChainError::OutOfRange { offset, len, size })
+        }
+    }
+}
+
+#[inline]
+fn raw_send_flags(flags: SendFlags, inline: bool) -> u32 {
+    let raw = |on: bool, flag: raw_flags| if on { flag.0 } else { 0 };
+    raw(flags.signal, raw_flags::IBV_SEND_SIGNALED)
+        | raw(flags.solicit, raw_flags::IBV_SEND_SOLICITED)
+        | raw(flags.fence, raw_flags::IBV_SEND_FENCE)
+        | raw(inline, raw_flags::IBV_SEND_INLINE)
+}
+
+const _: fn() = || {
+    // The queue pair moves between threads with all that it keeps.
+    const fn send<T: Send>() {}
+    send::<Sends>();
+    send::<QueuePair>();
+};
