@@ -1,5 +1,48 @@
 //! SMB Direct on real RNICs: a backend of [`smbd_core`] over libibverbs and librdmacm.
+//!
+//! ```text
+//! blocking      calls that wait: for tools and tests
+//! Engine        many connections on one thread, one file descriptor for any event loop
+//! Listener      connection requests, limits, refusals
+//! End           one end of one connection: smbd_core::backend::Backend
+//! quirks, fit   what devices do otherwise, and configurations fitted to them
+//! ffi           the only unsafe code
+//! ```
+//!
+//! An [`End`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for all it
+//! waits for: call [`End::arm`], sleep on it until the deadline, drive again. [`Engine`] does this for many connections,
+//! [`blocking::Connection`] for one.
+//!
+//! # Building
+//!
+//! Needs libibverbs and librdmacm with headers, pkg-config, and libclang 15 or older for the bindings (Debian 12:
+//! `libibverbs-dev librdmacm-dev pkg-config libclang-14-dev`). With several libclangs, set `LIBCLANG_PATH`.
+//!
+//! # What a connection takes from the system
+//!
+//! Five file descriptors, one protection domain, one completion queue and one queue pair, one registration for all its
+//! receive buffers and one for its send buffers, and one for each buffer of the upper layer that the device was told of.
+//! Nothing is shared between connections, so nothing is left of one when its [`End`] is dropped.
 
+pub mod blocking;
+mod clock;
+mod depth;
+mod end;
+mod engine;
+mod error;
 mod ffi;
+mod fit;
+mod listener;
+pub mod quirks;
+mod status;
+mod trace;
+mod wait;
 
+pub use clock::Clock;
+pub use end::End;
+pub use engine::{Engine, Finished, Key};
+pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
+pub use listener::{
+    Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, RejectReason, port_of,
+};

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::{Backend, LocalMemory, NoMemory, ReceiveMemory, ShortReceive, Step};
-use crate::{Action, Connection, Event, Input, Instant, Misuse};
+use crate::{Action, Connection, Event, Input, Instant, Misuse, PhaseName};
 
 /// What can be driven: a [`Connection`], or something built on one that has other events.
 pub trait Machine {
@@ -21,6 +21,9 @@ pub trait Machine {
     /// # Errors
     /// Bytes that were reported as received are not in `memory`.
     fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<Self::Event>, ShortReceive>;
+
+    /// Whether all is over: nothing is posted, lent or expected any more.
+    fn is_drained(&self) -> bool;
 
     /// What `action` asks of a backend, as [`Step::of`]; `memory` is that of the upper layer.
     ///
@@ -42,6 +45,10 @@ impl Machine for Connection {
 
     fn poll_action(&mut self, _memory: &impl ReceiveMemory) -> Result<Action, ShortReceive> {
         Ok(self.poll_action())
+    }
+
+    fn is_drained(&self) -> bool {
+        self.phase() == PhaseName::Drained
     }
 
     fn step<'a, M>(

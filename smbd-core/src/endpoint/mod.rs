@@ -197,6 +197,10 @@ impl Machine for Endpoint {
         self.poll_action(memory)
     }
 
+    fn is_drained(&self) -> bool {
+        self.connection.is_drained()
+    }
+
     fn step<'a, M>(
         &'a self,
         action: &'a Action<EndpointEvent>,

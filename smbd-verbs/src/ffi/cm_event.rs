@@ -85,6 +85,12 @@ pub(crate) struct PrivateData {
     len: u8,
 }
 
+impl Default for PrivateData {
+    fn default() -> Self {
+        Self { bytes: [0; 256], len: 0 }
+    }
+}
+
 impl PrivateData {
     fn copy(bytes: &[u8]) -> Self {
         let mut copied = Self { bytes: [0; 256], len: u8::try_from(bytes.len()).unwrap_or(u8::MAX) };

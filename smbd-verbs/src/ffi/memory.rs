@@ -153,6 +153,11 @@ impl MemoryRegion {
         self.buffer.len()
     }
 
+    /// The buffer it is about.
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
     pub(super) const fn as_ptr(&self) -> *mut ibv_mr {
         self.region.as_ptr()
     }
@@ -263,6 +268,11 @@ impl Window {
     /// The key that the next bind gives.
     pub(crate) const fn next_key(&self) -> u32 {
         next_key(self.key)
+    }
+
+    /// Lets go of the region it was bound to: the binding was invalidated.
+    pub(crate) fn unbind(&mut self) {
+        self.bound = None;
     }
 
     pub(super) const fn handle(&self) -> &Arc<WindowHandle> {

@@ -19,7 +19,7 @@ mod sys;
 pub use buffer::Buffer;
 pub(crate) use cm::{CmId, ConnParams, EventChannel};
 pub(crate) use cm_event::{CmEvent, CmEventKind, PrivateData};
-pub(crate) use device::{AsyncEvent, Device};
+pub(crate) use device::Device;
 pub use device::{DeviceAttributes, LinkType};
 pub use error::CallError;
 pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights, Window};

@@ -76,6 +76,12 @@ impl PostedQueues {
         self.send.stop();
     }
 
+    /// As [`PostedQueue::is_awaited`], of either queue.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.recv.is_awaited() || self.send.is_awaited()
+    }
+
     /// Whether nothing more will be posted.
     #[must_use]
     pub const fn is_broken(&self) -> bool {

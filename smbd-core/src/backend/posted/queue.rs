@@ -85,6 +85,13 @@ impl PostedQueue {
         self.posted.saturating_sub(self.done).saturating_add(self.chained)
     }
 
+    /// Whether something is posted whose completion the device reports also if it goes well.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        let mut posted = self.entries.iter().take(self.posted).skip(self.done);
+        posted.any(|entry| !entry.request.is_unsignalled())
+    }
+
     /// Whether nothing more will be posted.
     #[must_use]
     pub const fn is_broken(&self) -> bool {

@@ -184,6 +184,18 @@ fn a_registration_that_does_not_fit_whole_fails_once() {
 }
 
 #[test]
+fn only_what_a_device_reports_in_any_case_is_awaited() {
+    let mut queue = posted(8, &[send(0, false), send(1, true), send(2, false)]);
+    assert!(queue.is_awaited());
+    assert_eq!(queue.complete(send(1, true).id(), Ok(())), Ok(()));
+    assert!(!queue.is_awaited(), "an unsignalled send may never come back");
+    assert!(queue.push(recv(0)));
+    assert!(!queue.is_awaited(), "a chained request is not posted");
+    queue.rung();
+    assert!(queue.is_awaited());
+}
+
+#[test]
 fn a_receive_that_took_a_message_is_the_backends_to_report() {
     let mut queue = posted(4, &[recv(0), recv(1)]);
     assert_eq!(queue.take(recv(0).id()), Ok(()));

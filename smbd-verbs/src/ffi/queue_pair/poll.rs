@@ -73,6 +73,11 @@ impl QueuePair {
         }
     }
 
+    /// Whether there is a completion to take.
+    pub(crate) fn has_completion(&mut self) -> Result<bool, CallError> {
+        Ok(self.polled.next < self.polled.end || self.refill()?)
+    }
+
     /// Asks the device; `false` if it has nothing.
     fn refill(&mut self) -> Result<bool, CallError> {
         (self.polled.next, self.polled.end) = (0, 0);

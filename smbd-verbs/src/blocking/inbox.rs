@@ -1,0 +1,107 @@
+//! What has happened on a connection and was not asked for yet.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::backend::{LocalMemory, Upper};
+use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::error::{CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
+use smbd_core::{Close, Endpoint, Negotiated, OpId, RegId, Token};
+
+use super::{Blocking, INBOX_MAX};
+
+/// The upper layer of a blocking connection. `M` is a buffer.
+#[derive(Debug)]
+pub(super) struct Inbox<M> {
+    pub(super) established: Option<Negotiated>,
+    pub(super) failed: Option<ConnectError>,
+    pub(super) closed: Option<CloseReason>,
+    pub(super) messages: VecDeque<Bytes>,
+    message_bytes: usize,
+    /// Messages that were sent, or given up, since the beginning.
+    pub(super) sent: u64,
+    pub(super) probed: Option<Result<Duration, ProbeError>>,
+    pub(super) invalidated: VecDeque<Token>,
+    pub(super) operations: BTreeMap<OpId, M>,
+    pub(super) finished: VecDeque<(OpId, Result<(), OpError>)>,
+    pub(super) registrations: BTreeMap<RegId, M>,
+    pub(super) registered: Option<(RegId, Result<(), RegistrationError>)>,
+    pub(super) deregistered: Option<(RegId, Result<(), RegistrationError>)>,
+}
+
+impl<M> Default for Inbox<M> {
+    fn default() -> Self {
+        Self {
+            established: None,
+            failed: None,
+            closed: None,
+            messages: VecDeque::new(),
+            message_bytes: 0,
+            sent: 0,
+            probed: None,
+            invalidated: VecDeque::new(),
+            operations: BTreeMap::new(),
+            finished: VecDeque::new(),
+            registrations: BTreeMap::new(),
+            registered: None,
+            deregistered: None,
+        }
+    }
+}
+
+impl<M> Inbox<M> {
+    pub(super) fn pop(&mut self) -> Option<Bytes> {
+        let message = self.messages.pop_front()?;
+        self.message_bytes = self.message_bytes.saturating_sub(message.len());
+        Some(message)
+    }
+}
+
+impl<M> LocalMemory<M> for Inbox<M> {
+    fn operation(&self, op: OpId) -> Option<&M> {
+        self.operations.get(&op)
+    }
+
+    fn registration(&self, id: RegId) -> Option<&M> {
+        self.registrations.get(&id)
+    }
+}
+
+impl<B: Blocking> Upper<B, Endpoint> for Inbox<B::Buffer> {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
+        match event {
+            EndpointEvent::Established(negotiated) => self.established = Some(negotiated),
+            EndpointEvent::ConnectFailed(error) => self.failed = Some(error),
+            EndpointEvent::Closed(reason) => self.closed = Some(reason),
+            EndpointEvent::Message(message) => {
+                let bytes = match message {
+                    Message::Owned(bytes) => bytes,
+                    Message::Lent(fragment) => {
+                        let bytes = backend.fragment(&fragment).map(Bytes::copy_from_slice);
+                        // Just lent, so it is known.
+                        let _ = endpoint.release(backend.now(), fragment);
+                        bytes.unwrap_or_default()
+                    }
+                };
+                self.message_bytes = self.message_bytes.saturating_add(bytes.len());
+                if self.message_bytes > INBOX_MAX {
+                    endpoint.close(backend.now(), Close::Abort);
+                } else {
+                    self.messages.push_back(bytes);
+                }
+            }
+            EndpointEvent::Sent { .. } => self.sent = self.sent.saturating_add(1),
+            EndpointEvent::Probed(result) => self.probed = Some(result),
+            EndpointEvent::Invalidated { token, .. } => self.invalidated.push_back(token),
+            EndpointEvent::RdmaDone { op, result } => {
+                // After a failure the device may still have the buffer; the backend keeps it as long.
+                self.operations.remove(&op);
+                self.finished.push_back((op, result));
+            }
+            EndpointEvent::Registered { id, result } => self.registered = Some((id, result)),
+            EndpointEvent::Deregistered { id, result } => self.deregistered = Some((id, result)),
+            EndpointEvent::Writable | EndpointEvent::Drained => {}
+        }
+    }
+}

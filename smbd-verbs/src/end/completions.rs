@@ -1,0 +1,92 @@
+//! Completions of the device as reports.
+
+use smbd_core::{Head, Input, RecvId, Token, WrId};
+
+use super::End;
+use super::ending::MARKER_ID;
+use super::reports::Report;
+use crate::ffi::Completion;
+use crate::{quirks, status};
+
+/// What a look at the completion queue gave.
+#[derive(Debug)]
+pub(super) enum Polled {
+    /// Something to say.
+    Report(Report),
+    /// The books know more than before.
+    Noted,
+    /// Nothing.
+    Nothing,
+}
+
+impl End {
+    pub(super) fn poll_device(&mut self) -> Polled {
+        let Some(open) = &mut self.open else { return Polled::Nothing };
+        match open.qp.poll() {
+            Ok(Some(completion)) => {
+                self.reports.polled();
+                self.completed(&completion)
+            }
+            Ok(None) => Polled::Nothing,
+            // A completion queue that cannot be read has nothing more to say about anything.
+            Err(error) => {
+                crate::trace::provider_failed(error);
+                self.link.reports.disconnected();
+                Polled::Nothing
+            }
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) -> Polled {
+        if completion.wr_id == MARKER_ID {
+            self.marker_is_back();
+            return Polled::Noted;
+        }
+        let error = status::work_error(completion.status);
+        let Some(id) = WrId::from_raw(completion.wr_id) else { return Polled::Noted };
+        if let Some(error) = error {
+            crate::trace::completion_failed(id, error, completion.vendor_error);
+        }
+        let noted = match (id, error) {
+            (WrId::Recv(recv), None) => match self.books.received(recv) {
+                Ok(()) => return Polled::Report(Report::Input(self.received_message(recv, completion))),
+                Err(unknown) => Err(unknown),
+            },
+            (id, error) => self.books.complete(id, error.map_or(Ok(()), Err)),
+        };
+        if let Err(unknown) = noted {
+            // A device that completes what was not posted: the books are right, so nothing follows.
+            crate::trace::unknown_completion(unknown);
+        }
+        Polled::Noted
+    }
+
+    fn received_message(&mut self, id: RecvId, completion: &Completion) -> Input<'static> {
+        self.received_early();
+        let Some(open) = &self.open else {
+            return Input::Received { id, head: Head::of(&[]), len: 0, invalidated: None };
+        };
+        let head = Head::of(open.qp.received(id.slot()));
+        if self.first_received.is_none() {
+            self.first_received = Some(head);
+        }
+        let told = completion.flags & open.quirks.invalidated_flags != 0;
+        // Where the flag is ambiguous, only a token of this end counts; a foreign one under the true flag is for the
+        // core to judge.
+        let certain = completion.flags & quirks::WITH_INV != 0;
+        let key = Token(completion.invalidated_key);
+        let invalidated = (told && (certain || open.registrations.has_window(key))).then_some(key);
+        Input::Received { id, head, len: completion.byte_len, invalidated }
+    }
+
+    /// What the books say, after what it means for windows.
+    pub(super) fn settle_books(&mut self, input: Input<'static>) -> Input<'static> {
+        match (&input, &mut self.open) {
+            (Input::Deregistered { id } | Input::Failed { id: WrId::Reg(id), .. }, Some(open)) => {
+                open.registrations.free(*id);
+            }
+            _ => {}
+        }
+        input
+    }
+}

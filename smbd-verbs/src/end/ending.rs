@@ -1,0 +1,136 @@
+//! The own disconnect: everything that is posted comes back, with or without the peer's help.
+//!
+//! A marker behind everything else tells that all before it is back. A provider that takes none any more, or never
+//! returns it, is left after a while: its queue pair is destroyed, what it still reported is read, and what is missing
+//! then will never come.
+
+use std::time::Duration;
+
+use super::End;
+use super::link::Phase;
+
+/// `wr_id` of the marker: no [`WrId`](smbd_core::WrId) is 0.
+pub(super) const MARKER_ID: u64 = 0;
+/// Time for an orderly end, before the queue pair is put into the error state.
+const GRACE: Duration = Duration::from_millis(200);
+/// Time for the flush, before the queue pair is destroyed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How far the own disconnect is.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The device is returning what is posted. With a marker, until that is back.
+    Flushing { marker: bool, stage: Stage },
+    /// The queue pair is destroyed; its last completions are being read.
+    Destroyed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Orderly,
+    InError,
+    GivenUp,
+    /// The timer fired in the orderly stage: the queue pair has to be put into the error state.
+    Overdue,
+}
+
+impl Ending {
+    pub(super) const fn time_is_up(&mut self) {
+        if let Self::Flushing { stage, .. } = self {
+            *stage = match stage {
+                Stage::Orderly => Stage::Overdue,
+                Stage::InError | Stage::GivenUp | Stage::Overdue => Stage::GivenUp,
+            };
+        }
+    }
+}
+
+impl End {
+    /// [`Step::Disconnect`](smbd_core::backend::Step::Disconnect).
+    pub(super) fn begin_ending(&mut self) {
+        self.ring_chain();
+        self.books.stop();
+        let phase = std::mem::replace(&mut self.link.phase, Phase::Over);
+        match phase {
+            Phase::Connecting(Some(call)) => {
+                call.abandon(self.open.take());
+                self.over_without_queues();
+            }
+            Phase::Idle(_) | Phase::ResolvingAddr(_) | Phase::ResolvingRoute | Phase::Over => {
+                self.over_without_queues();
+            }
+            Phase::Connecting(None)
+            | Phase::Accepting(_)
+            | Phase::Settling(_)
+            | Phase::Up
+            | Phase::Down
+            | Phase::Ending(_) => self.flush_queues(),
+        }
+    }
+
+    /// Nothing is with a device, or its queue pair is another thread's to destroy.
+    fn over_without_queues(&mut self) {
+        self.early.drain(..).for_each(|(id, _)| {
+            self.books.push(smbd_core::backend::Request::Recv(id));
+        });
+        self.books.flush();
+        self.link.reports.disconnected();
+    }
+
+    fn flush_queues(&mut self) {
+        let Some(open) = &mut self.open else { return self.over_without_queues() };
+        // Refused if the connection never came up or is gone: then nothing else flushes the queues.
+        let orderly = self.link.id.disconnect().is_ok();
+        if !orderly {
+            let _ = open.qp.set_error();
+        }
+        let marker = open.qp.chain_marker().is_ok() && open.qp.ring_sends().is_ok();
+        let stage = if orderly { Stage::Orderly } else { Stage::InError };
+        self.wake.set_timer(if orderly { GRACE } else { PATIENCE });
+        self.link.phase = Phase::Ending(Ending::Flushing { marker, stage });
+    }
+
+    pub(super) const fn marker_is_back(&mut self) {
+        if let Phase::Ending(Ending::Flushing { marker, .. }) = &mut self.link.phase {
+            *marker = false;
+        }
+    }
+
+    /// Goes on with the own disconnect, when the completion queue is empty. Whether there may be something to report.
+    pub(super) fn progress_ending(&mut self) -> bool {
+        let (Phase::Ending(ending), Some(open)) = (&mut self.link.phase, &mut self.open) else {
+            return false;
+        };
+        match ending {
+            Ending::Flushing { marker: false, .. } if !self.books.is_awaited() => {}
+            Ending::Flushing { stage: Stage::GivenUp, .. } => {}
+            Ending::Flushing { stage: stage @ Stage::Overdue, .. } => {
+                let _ = open.qp.set_error();
+                *stage = Stage::InError;
+                self.wake.set_timer(PATIENCE);
+                return false;
+            }
+            Ending::Flushing { .. } => return false,
+            Ending::Destroyed => {
+                self.books.drained();
+                self.link.reports.disconnected();
+                self.link.phase = Phase::Over;
+                return true;
+            }
+        }
+        open.qp.destroy();
+        *ending = Ending::Destroyed;
+        true
+    }
+
+    /// Whether the own disconnect can go on without anything more from the device.
+    pub(super) fn poll_is_due(&self) -> bool {
+        match &self.link.phase {
+            Phase::Ending(Ending::Flushing { marker, stage }) => {
+                *stage == Stage::GivenUp || *stage == Stage::Overdue || (!marker && !self.books.is_awaited())
+            }
+            Phase::Ending(Ending::Destroyed) => true,
+            _ => false,
+        }
+    }
+}

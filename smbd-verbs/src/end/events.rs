@@ -1,0 +1,164 @@
+//! Looking at file descriptors, and what the connection manager says.
+
+use smbd_core::error::ConnectReason;
+
+use super::End;
+use super::completions::Polled;
+use super::link::Phase;
+use super::reports::Report;
+use crate::depth::{Told, header_of};
+use crate::ffi::{CmEvent, CmEventKind};
+use crate::{LinkType, status};
+
+/// While nothing happens, file descriptors are looked at once in so many calls of `next_input`: it is a system call.
+pub(super) const LOOK_AFTER: u32 = 32;
+/// Reject reason of the connection manager: the consumer said no. 8: nobody listens at that service.
+const REJECTED_BY: [i32; 2] = [28, 8];
+
+impl End {
+    /// The next thing to say.
+    pub(super) fn next_report(&mut self) -> Option<Report> {
+        loop {
+            if let Some(report) = self.reports.pop() {
+                return Some(report);
+            }
+            if let Some(input) = self.books.poll() {
+                return Some(Report::Input(self.settle_books(input)));
+            }
+            match self.poll_device() {
+                Polled::Report(report) => return Some(report),
+                Polled::Noted => continue,
+                Polled::Nothing => {}
+            }
+            if let Some(report) = self.reports.pop_held() {
+                return Some(report);
+            }
+            if let Some(input) = self.link.reports.poll_connected() {
+                return Some(Report::Input(input));
+            }
+            if !self.look() && !self.progress_ending() {
+                return self.link.reports.poll_end().map(Report::Input);
+            }
+        }
+    }
+
+    /// Looks at the file descriptors if it is time; whether there was something.
+    fn look(&mut self) -> bool {
+        self.quiet_calls = self.quiet_calls.saturating_add(1);
+        if self.quiet_calls < LOOK_AFTER && self.is_up() {
+            return false;
+        }
+        self.quiet_calls = 0;
+        let ready = self.wake.ready();
+        if ready.completions
+            && let Some(open) = &mut self.open
+        {
+            open.take_events();
+        }
+        if ready.call {
+            self.call_returned();
+        }
+        if ready.timer {
+            self.timer_fired();
+        }
+        ready.events && self.take_link_events() || ready.call || ready.timer
+    }
+
+    const fn is_up(&self) -> bool {
+        matches!(self.link.phase, Phase::Up | Phase::Over)
+    }
+
+    fn timer_fired(&mut self) {
+        match &mut self.link.phase {
+            Phase::Settling(limits) => {
+                let limits = *limits;
+                self.announce(limits);
+            }
+            Phase::Ending(ending) => ending.time_is_up(),
+            _ => {}
+        }
+    }
+
+    fn take_link_events(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            match self.link.channel.next() {
+                Ok(Some(event)) => self.link_event(&event),
+                Ok(None) => return any,
+                Err(error) => {
+                    self.link.fail(status::connect_reason_of(error));
+                    return true;
+                }
+            }
+            any = true;
+        }
+    }
+
+    fn link_event(&mut self, event: &CmEvent) {
+        // What comes during or after the own disconnect is no news.
+        if matches!(self.link.phase, Phase::Ending(_) | Phase::Over) {
+            return;
+        }
+        match event.kind {
+            CmEventKind::AddrResolved => self.addr_resolved(),
+            CmEventKind::RouteResolved => self.route_resolved(),
+            CmEventKind::Established => self.established(event),
+            CmEventKind::AddrError | CmEventKind::RouteError => {
+                // Some kernels say why only by a number that means "no such device".
+                let reason = status::connect_reason(event.status);
+                let known = matches!(reason, ConnectReason::TimedOut | ConnectReason::Unreachable);
+                self.link.fail(if known { reason } else { ConnectReason::Unreachable });
+            }
+            CmEventKind::Unreachable => {
+                let reason = status::connect_reason(event.status);
+                let known = !matches!(reason, ConnectReason::Other(_));
+                self.link.fail(if known { reason } else { ConnectReason::TimedOut });
+            }
+            CmEventKind::ConnectError => self.link.fail(status::connect_reason(event.status)),
+            CmEventKind::Rejected => {
+                self.link.reject_data = event.private_data;
+                let refused = REJECTED_BY.contains(&event.status);
+                let reason = status::connect_reason(event.status);
+                self.link.fail(if refused { ConnectReason::Refused } else { reason });
+            }
+            CmEventKind::Disconnected | CmEventKind::DeviceRemoval => {
+                self.link.reports.disconnected();
+                self.link.phase = Phase::Down;
+            }
+            CmEventKind::ConnectRequest
+            | CmEventKind::AddrChange
+            | CmEventKind::TimewaitExit
+            | CmEventKind::Other(_) => {}
+        }
+    }
+
+    fn established(&mut self, event: &CmEvent) {
+        match &self.link.phase {
+            Phase::Accepting(terms) => {
+                let depth = terms.read_depth;
+                self.connected(depth);
+            }
+            Phase::Connecting(_) => {
+                let depths = self.depths();
+                let header =
+                    if depths.has_header() { header_of(event.private_data.as_bytes()) } else { Ok(None) };
+                let (incoming, outgoing) = (event.responder_resources, event.initiator_depth);
+                let adopted = header.and_then(|header| depths.adopt(Told { header, incoming, outgoing }));
+                match adopted {
+                    Ok(depth) => self.connected(depth),
+                    Err(reason) => self.link.fail(reason),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A message came before the connection manager's last one: that may be lost, and the message says as much.
+    pub(super) fn received_early(&self) {
+        let iwarp = self.link_type() == Some(LinkType::Iwarp);
+        if matches!(self.link.phase, Phase::Accepting(_)) && !iwarp {
+            // Refused if it has come meanwhile; then it is on its way to us.
+            let _ = self.link.id.notify_established();
+        }
+    }
+}

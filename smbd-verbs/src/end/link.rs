@@ -1,0 +1,203 @@
+//! The transport connection: what it is up to, and what it was asked for.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_core::Limits;
+use smbd_core::backend::LinkReports;
+use smbd_core::error::ConnectReason;
+
+use super::End;
+use super::call::Call;
+use super::ending::Ending;
+use crate::depth::{Depths, Terms};
+use crate::ffi::{CmId, ConnParams, EventChannel, PrivateData};
+use crate::status;
+use crate::{CallError, Error, fit};
+
+/// How much longer than the negotiation timer the connection manager may take.
+pub(super) const MARGIN: Duration = Duration::from_secs(1);
+/// Attempts of the device to reach a silent peer, the most there are: the network decides, not this number.
+const RETRIES: u8 = 7;
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) id: Arc<CmId>,
+    pub(super) channel: Arc<EventChannel>,
+    pub(super) phase: Phase,
+    pub(super) reports: LinkReports,
+    /// What an acceptor answers.
+    pub(super) answer: Option<Terms>,
+    /// What came with the peer's refusal.
+    pub(super) reject_data: PrivateData,
+}
+
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Nothing was asked for.
+    Idle(Way),
+    /// The peer's address is looked up.
+    ResolvingAddr(Route),
+    /// The way there is.
+    ResolvingRoute,
+    /// The request is on its way; the call may be, too.
+    Connecting(Option<Call>),
+    /// The answer is on its way.
+    Accepting(Terms),
+    /// Up, and given a moment before anyone hears of it.
+    Settling(Limits),
+    /// Up.
+    Up,
+    /// Never came up, or gone.
+    Down,
+    /// The own disconnect is under way.
+    Ending(Ending),
+    /// All is back.
+    Over,
+}
+
+#[derive(Debug)]
+pub(super) enum Way {
+    Connect(Route),
+    Accept,
+}
+
+/// Where an initiator connects to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    pub(super) to: SocketAddr,
+    pub(super) from: Option<SocketAddr>,
+    pub(super) timeout: Duration,
+}
+
+impl Link {
+    pub(super) fn new(id: Arc<CmId>, channel: Arc<EventChannel>, way: Way) -> Self {
+        Self {
+            id,
+            channel,
+            phase: Phase::Idle(way),
+            reports: LinkReports::default(),
+            answer: None,
+            reject_data: PrivateData::default(),
+        }
+    }
+
+    pub(super) const fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::Ending(_))
+    }
+
+    pub(super) fn fail(&mut self, reason: ConnectReason) {
+        self.reports.connect_failed(reason);
+        self.phase = Phase::Down;
+    }
+}
+
+impl ConnParams<'_> {
+    /// Credits see to it that there is a receive for every message, so none is sent again for want of one.
+    const fn of(terms: &Terms) -> ConnParams<'_> {
+        ConnParams {
+            private_data: match &terms.header {
+                Some(header) => header,
+                None => &[],
+            },
+            responder_resources: terms.incoming,
+            initiator_depth: terms.outgoing,
+            retry_count: RETRIES,
+            rnr_retry_count: 0,
+        }
+    }
+}
+
+impl End {
+    /// [`Step::Connect`](smbd_core::backend::Step::Connect).
+    pub(super) fn begin_connecting(&mut self) {
+        let Phase::Idle(Way::Connect(route)) = self.link.phase else { return };
+        let asked = self.link.id.resolve_addr(route.from, route.to, route.timeout);
+        self.link.phase = Phase::ResolvingAddr(route);
+        self.fail_unless(asked);
+    }
+
+    pub(super) fn addr_resolved(&mut self) {
+        let Phase::ResolvingAddr(route) = self.link.phase else { return };
+        let asked = self.link.id.resolve_route(route.timeout);
+        self.link.phase = Phase::ResolvingRoute;
+        self.fail_unless(asked);
+    }
+
+    pub(super) fn route_resolved(&mut self) {
+        if !matches!(self.link.phase, Phase::ResolvingRoute) {
+            return;
+        }
+        self.link.phase = Phase::Connecting(None);
+        if let Err(error) = self.open_queues().and_then(|()| self.request_connection()) {
+            self.link.fail(match error {
+                Error::Call(call) => status::connect_reason_of(call),
+                Error::System { errno, .. } => status::connect_reason(errno.raw_os_error()),
+                Error::NoDevice { .. } => ConnectReason::Unreachable,
+                Error::DeviceTooSmall { .. } => ConnectReason::Other(libc::ENOMEM),
+                Error::ReadDepth { .. } => ConnectReason::ReadDepth,
+            });
+        }
+    }
+
+    fn request_connection(&mut self) -> Result<(), Error> {
+        let terms = self.depths().offer();
+        if !self.open.as_ref().is_some_and(|open| open.quirks.connect_blocks) {
+            return Ok(self.link.id.connect(&ConnParams::of(&terms))?);
+        }
+        let call = move |id: &CmId| id.connect(&ConnParams::of(&terms));
+        let call = Call::start(Arc::clone(&self.link.id), self.wake.call_handle()?, call)?;
+        self.link.phase = Phase::Connecting(Some(call));
+        Ok(())
+    }
+
+    /// A call on another thread is back.
+    pub(super) fn call_returned(&mut self) {
+        let Phase::Connecting(pending) = &mut self.link.phase else { return };
+        if let Some(result) = pending.as_ref().and_then(Call::result) {
+            *pending = None;
+            self.fail_unless(result);
+        }
+    }
+
+    /// [`Step::Accept`](smbd_core::backend::Step::Accept).
+    pub(super) fn begin_accepting(&mut self) {
+        let (Phase::Idle(Way::Accept), Some(terms)) = (&self.link.phase, self.link.answer) else { return };
+        let accepted = self.link.id.accept(&ConnParams::of(&terms));
+        self.link.phase = Phase::Accepting(terms);
+        self.fail_unless(accepted);
+    }
+
+    /// The connection is up, with this many own reads.
+    pub(super) fn connected(&mut self, read_depth: u16) {
+        let Some(open) = &self.open else { return };
+        let limits = fit::limits(&open.qp.granted(), &open.device, open.quirks, read_depth);
+        if matches!(self.link.phase, Phase::Connecting(_)) && open.quirks.settle_millis > 0 {
+            self.wake.set_timer(Duration::from_millis(open.quirks.settle_millis));
+            self.link.phase = Phase::Settling(limits);
+        } else {
+            self.announce(limits);
+        }
+    }
+
+    pub(super) fn announce(&mut self, limits: Limits) {
+        self.link.phase = Phase::Up;
+        self.link.reports.connected(limits);
+        if let Some(permit) = &mut self.permit {
+            permit.connected();
+        }
+    }
+
+    /// What this side can do; nothing before the device is known.
+    pub(super) fn depths(&self) -> Depths {
+        let known = self.open.as_ref();
+        known.map_or(Depths::NONE, |open| Depths::new(&open.device, open.quirks, self.budget.read_depth))
+    }
+
+    fn fail_unless(&mut self, result: Result<(), CallError>) {
+        if let Err(error) = result {
+            self.link.fail(status::connect_reason_of(error));
+        }
+    }
+}

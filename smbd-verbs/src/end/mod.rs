@@ -1,0 +1,303 @@
+//! One end of one connection: the [`Backend`] that carries steps out on a queue pair.
+
+mod call;
+mod completions;
+mod ending;
+mod events;
+mod link;
+mod open;
+mod posts;
+mod regions;
+mod registrations;
+mod reports;
+mod wake;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, PostedQueues, ReceiveMemory, Step};
+use smbd_core::{Budget, Config, Head, Input, Instant, RecvId};
+
+use crate::ffi::{CmId, EventChannel};
+use crate::listener::{Permit, Request};
+use crate::quirks::Quirks;
+use crate::wait::{self, Spin};
+use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
+use link::{Link, Phase, Route, Way};
+use open::Open;
+use reports::{Report, Reports};
+use wake::Wake;
+
+/// One end of a connection over an RDMA device.
+///
+/// Drive it with [`smbd_core::backend::drive`], sleep on its file descriptor after [`arm`](Self::arm). It owns its
+/// event channel, protection domain, completion queue and queue pair, so nothing that becomes of one end reaches
+/// another, and tokens of one connection mean nothing on another. It may move between threads.
+///
+/// Dropped before [`Event::Drained`](smbd_core::Event::Drained), it ends the connection at once; memory stays as long as
+/// the device may touch it.
+pub struct End {
+    clock: Clock,
+    budget: Budget,
+    link: Link,
+    wake: Wake,
+    /// Receives posted before there is a queue for them.
+    early: Vec<(RecvId, u32)>,
+    /// The queues, once the device is known.
+    open: Option<Box<Open>>,
+    books: PostedQueues,
+    reports: Reports,
+    /// Calls of `next_input` that found nothing, since file descriptors were last looked at.
+    quiet_calls: u32,
+    first_received: Option<Head>,
+    spin: Spin,
+    /// Counts this end against its listener's limits.
+    permit: Option<Permit>,
+}
+
+impl End {
+    /// An initiator's end towards `to`, from the address `from` if that matters. Nothing happens on the network before
+    /// [`Step::Connect`].
+    ///
+    /// # Errors
+    /// There is no RDMA connection manager, or no memory.
+    pub fn connect(
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+        config: &Config,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let channel = EventChannel::open()?;
+        let id = Arc::new(CmId::create(&channel)?);
+        // The negotiation timer decides; the connection manager's own must not be faster.
+        let timeout = config.active_negotiation_timeout.saturating_add(link::MARGIN);
+        let way = Way::Connect(Route { to, from, timeout });
+        Self::new(Link::new(id, channel, way), config, clock, None)
+    }
+
+    /// An acceptor's end for a connection request.
+    pub(crate) fn accept(
+        request: Request,
+        permit: Permit,
+        config: &Config,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let channel = EventChannel::open()?;
+        let Request { mut id, peer, offer } = request;
+        id.migrate(&channel)?;
+        let id = Arc::new(id);
+        let mut end =
+            Self::new(Link::new(Arc::clone(&id), channel, Way::Accept), config, clock, Some(permit))?;
+        end.open_queues()?;
+        let Some(answer) = end.depths().answer(offer) else {
+            // Said at once: a peer whose request cannot be met should not wait for its timer.
+            let _ = id.reject(RejectReason::ReadDepth.text().as_bytes());
+            return Err(Error::ReadDepth { peer });
+        };
+        end.link.answer = Some(answer);
+        Ok(end)
+    }
+
+    fn new(link: Link, config: &Config, clock: Clock, permit: Option<Permit>) -> Result<Self, Error> {
+        let budget = config.budget();
+        Ok(Self {
+            clock,
+            wake: Wake::new(link.channel.as_fd())?,
+            link,
+            early: Vec::new(),
+            open: None,
+            books: PostedQueues::new(&budget),
+            reports: Reports::default(),
+            quiet_calls: 0,
+            first_received: None,
+            spin: Spin::default(),
+            permit,
+            budget,
+        })
+    }
+
+    /// To be called before sleeping on the file descriptor: asks the device to say when something completes. `true` if
+    /// something has happened already: drive again, and do not sleep.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    pub fn arm(&mut self) -> Result<bool, Error> {
+        self.quiet_calls = events::LOOK_AFTER;
+        if self.reports.is_ready() || self.link.is_ending() {
+            return Ok(self.reports.is_ready() || self.poll_is_due());
+        }
+        match &mut self.open {
+            Some(open) => open.arm(),
+            None => Ok(false),
+        }
+    }
+
+    /// Waits until there may be something to say, at most until `until`.
+    pub(crate) fn wait_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
+        let (clock, mut spin) = (self.clock, self.spin);
+        let found = wait::look(clock, &mut spin, || self.is_ready());
+        if !found && !self.arm()? {
+            let start = clock.now();
+            wait::sleep(self.as_fd(), clock, until)?;
+            spin.waited(clock.now().saturating_since(start));
+        }
+        self.spin = spin;
+        Ok(())
+    }
+
+    /// Whether something can be said at once: driving it makes sense.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        let has_completion = |open: &mut Box<Open>| open.qp.has_completion().unwrap_or(true);
+        self.reports.is_ready() || self.open.as_mut().is_some_and(has_completion)
+    }
+
+    /// What the device is and can do; known once the address is resolved, for an acceptor from the beginning.
+    #[must_use]
+    pub fn device(&self) -> Option<&DeviceAttributes> {
+        self.open.as_ref().map(|open| &open.device)
+    }
+
+    /// What kind of link the device has; known when [`device`](Self::device) is.
+    #[must_use]
+    pub fn link_type(&self) -> Option<LinkType> {
+        self.open.as_ref().map(|open| open.link_type)
+    }
+
+    /// What is special about the device's provider; known when [`device`](Self::device) is.
+    #[must_use]
+    pub fn quirks(&self) -> Option<&'static Quirks> {
+        self.open.as_ref().map(|open| open.quirks)
+    }
+
+    /// Whether registrations can be invalidated by the peer: memory windows. Otherwise the upper layer must not ask the
+    /// peer to do it (a device ends the connection then).
+    #[must_use]
+    pub fn remote_invalidation(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.windows && open.quirks.invalidated_flags != 0)
+    }
+
+    /// The peer's address, if there is one yet.
+    #[must_use]
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.link.id.peer_addr()
+    }
+
+    /// The own address, if there is one yet.
+    #[must_use]
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.link.id.local_addr()
+    }
+
+    /// What the queues have done so far.
+    #[must_use]
+    pub fn counters(&self) -> QueueCounters {
+        self.open.as_ref().map(|open| open.qp.counters()).unwrap_or_default()
+    }
+
+    /// The first bytes of the first message that arrived: of an initiator the Negotiate Response, of an acceptor the
+    /// Negotiate Request, as the peer sent it.
+    #[must_use]
+    pub const fn first_received(&self) -> Option<&Head> {
+        self.first_received.as_ref()
+    }
+
+    /// What the peer said when it refused the connection: private data of its reject, as it is.
+    #[must_use]
+    pub fn reject_data(&self) -> &[u8] {
+        self.link.reject_data.as_bytes()
+    }
+
+    /// From now on `accepted` more work requests are taken and all later ones refused, as by a device whose queues are
+    /// full. For tests of what is built on this.
+    pub fn refuse_posts_after(&mut self, accepted: usize) {
+        if let Some(open) = &mut self.open {
+            open.qp.limit_posts(accepted);
+        }
+    }
+}
+
+impl ReceiveMemory for End {
+    fn received(&self, id: RecvId) -> &[u8] {
+        self.open.as_ref().map_or(&[], |open| open.qp.received(id.slot()))
+    }
+}
+
+impl Backend for End {
+    type Buffer = Buffer;
+
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn execute(&mut self, step: Step<'_, Buffer>) {
+        match step {
+            Step::PostRecv { id, len } => self.post_recv(id, len),
+            Step::PostSend { id, head, body, invalidate, signal, solicit } => {
+                self.post_send(id, head, body, posts::Flags { invalidate, signal, solicit });
+            }
+            Step::PostRdma { id, verb, local, remote } => self.post_rdma(id, verb, &local, remote),
+            Step::Register { id, buffer, access, .. } => self.register(id, buffer, access),
+            Step::Deregister { id, segments } => self.deregister(id, segments),
+            Step::Connect => self.begin_connecting(),
+            Step::Accept => self.begin_accepting(),
+            Step::Disconnect => self.begin_ending(),
+        }
+    }
+
+    fn ring(&mut self) {
+        self.ring_chain();
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        let report = self.next_report()?;
+        Some(match report {
+            Report::Input(input) => input,
+            Report::Registered { id, settled } => {
+                let segments = self.open.as_ref().map_or(&[][..], |open| open.registrations.segments(id));
+                Input::Registered { id, segments, settled }
+            }
+        })
+    }
+}
+
+impl HostMemory for End {
+    fn allocate(&mut self, len: u32) -> Result<Buffer, OutOfMemory> {
+        Buffer::new(len)
+    }
+
+    fn fill(&mut self, buffer: &Buffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        buffer.fill(offset, bytes)
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        buffer.read(offset, out)
+    }
+}
+
+impl AsFd for End {
+    /// Readable when something may have happened, if [`End::arm`] was called.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // A provider's call that is under way on another thread has the queue pair; it goes when the call is back.
+        if let Phase::Connecting(Some(call)) = std::mem::replace(&mut self.link.phase, Phase::Over) {
+            call.abandon(self.open.take());
+        }
+    }
+}
+
+impl fmt::Debug for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("End")
+            .field("peer", &self.peer_addr())
+            .field("device", &self.device().map(|device| &device.name))
+            .field("phase", &self.link.phase)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! The queues of an end, once the device is known.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::End;
+use super::regions::Regions;
+use super::registrations::Registrations;
+use crate::ffi::{ProtectionDomain, QueuePair};
+use crate::quirks::{self, Quirks};
+use crate::{DeviceAttributes, Error, LinkType, fit};
+
+pub(super) struct Open {
+    /// First, because the device must stop before anything else goes.
+    pub(super) qp: QueuePair,
+    pub(super) registrations: Registrations,
+    pub(super) regions: Regions,
+    pub(super) device: DeviceAttributes,
+    pub(super) link_type: LinkType,
+    pub(super) quirks: &'static Quirks,
+    pub(super) windows: bool,
+    /// The device was asked to say when something completes, and has not been answered since.
+    armed: bool,
+}
+
+impl End {
+    /// Makes the queues on the device that the connection manager has chosen, and posts what waits for them.
+    pub(super) fn open_queues(&mut self) -> Result<(), Error> {
+        let id = &self.link.id;
+        let no_device = || {
+            let any = std::net::SocketAddr::from(([0, 0, 0, 0], 0));
+            Error::NoDevice { address: id.local_addr().or_else(|| id.peer_addr()).unwrap_or(any) }
+        };
+        let found = id.device().ok_or_else(no_device)?;
+        let (device, link_type) = (found.attributes()?, found.link_type(id.port_number())?);
+        let quirks = quirks::of(&device);
+        if quirks.spacer_entries > 0 {
+            found.hold_spacer(quirks.spacer_entries)?;
+        }
+        let sizes = fit::sizes(&self.budget, &device, quirks)?;
+        let domain = ProtectionDomain::alloc(found)?;
+        let qp = QueuePair::create(id, &domain, &sizes)?;
+        self.wake.add_completions(qp.completion_fd())?;
+        self.books.limit_send(qp.granted().send_wr.saturating_sub(1));
+        self.spin.limit_micros(quirks.spin_micros_max);
+        let windows = fit::has_windows(&device);
+        let open = Open {
+            qp,
+            registrations: Registrations::new(self.budget.registrations),
+            regions: Regions::new(Arc::clone(&domain), windows),
+            device,
+            link_type,
+            quirks,
+            windows,
+            armed: false,
+        };
+        self.open = Some(Box::new(open));
+        self.post_early();
+        Ok(())
+    }
+}
+
+impl Open {
+    /// As [`End::arm`].
+    pub(super) fn arm(&mut self) -> Result<bool, Error> {
+        if !self.armed {
+            self.qp.arm()?;
+            self.armed = true;
+        }
+        Ok(self.qp.has_completion()?)
+    }
+
+    /// Takes what the completion channel has to say; then it has to be asked again.
+    pub(super) fn take_events(&mut self) {
+        if self.qp.take_completion_events().is_ok_and(|taken| taken > 0) {
+            self.armed = false;
+        }
+    }
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Open").field("device", &self.device.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,144 @@
+//! Posting: the books first, then the chain of the device, in step with each other.
+
+use smbd_core::backend::{Local, Payload, Push, Queue, Request};
+use smbd_core::{BufferDescriptorV1, Head, RdmaId, RdmaVerb, RecvId, SendId, Token, WrId};
+
+use super::End;
+use super::open::Open;
+use crate::Buffer;
+use crate::ffi::{Body, ChainError, Message, SendFlags};
+
+/// Error numbers for what never reaches the device.
+const INVALID: i32 = libc::EINVAL;
+
+/// What a send asks for besides its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flags {
+    pub(super) invalidate: Option<Token>,
+    pub(super) signal: bool,
+    pub(super) solicit: bool,
+}
+
+/// The error number of a request that was not chained.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotChained(pub(super) i32);
+
+impl From<ChainError> for NotChained {
+    /// A request that does not fit the queue pair's memory is the caller's fault; which, is told when it is logged.
+    fn from(_: ChainError) -> Self {
+        Self(INVALID)
+    }
+}
+
+impl End {
+    pub(super) fn post_recv(&mut self, id: RecvId, len: u32) {
+        if self.open.is_none() {
+            // Counted by the core to what the queue holds.
+            self.early.push((id, len));
+            return;
+        }
+        self.post(Request::Recv(id), |open| {
+            Ok(open.qp.chain_recv(WrId::from(id).to_raw(), id.slot(), len)?)
+        });
+    }
+
+    /// Posts what was given before there was a queue.
+    pub(super) fn post_early(&mut self) {
+        for (id, len) in std::mem::take(&mut self.early) {
+            self.post_recv(id, len);
+        }
+        self.ring_chain();
+    }
+
+    pub(super) fn post_send(
+        &mut self,
+        id: SendId,
+        head: &Head,
+        body: Option<Payload<'_, Buffer>>,
+        Flags { invalidate, signal, solicit }: Flags,
+    ) {
+        let flags = SendFlags { signal, solicit, fence: false, invalidate: invalidate.map(|token| token.0) };
+        let (raw, slot) = (WrId::from(id).to_raw(), id.slot());
+        self.post(Request::Send { id, signal }, |open| {
+            let head = head.as_bytes();
+            let chained = match body {
+                None => open.qp.chain_send(raw, slot, Message { head, body: Body::None }, flags),
+                Some(Payload::Copy(bytes)) => {
+                    open.qp.chain_send(raw, slot, Message { head, body: Body::Copy(bytes) }, flags)
+                }
+                Some(Payload::InPlace(Local { buffer, offset, len })) => {
+                    let region = open.regions.local(buffer)?;
+                    let body = Body::InPlace { region, offset, len };
+                    open.qp.chain_send(raw, slot, Message { head, body }, flags)
+                }
+            };
+            Ok(chained?)
+        });
+    }
+
+    pub(super) fn post_rdma(
+        &mut self,
+        id: RdmaId,
+        verb: RdmaVerb,
+        local: &Local<'_, Buffer>,
+        remote: BufferDescriptorV1,
+    ) {
+        self.post(Request::Rdma(id), |open| {
+            let sink = verb == RdmaVerb::Read && open.quirks.read_sink_is_remote;
+            let raw = WrId::from(id).to_raw();
+            let chained = if sink {
+                // Goes with the request: the peer learns its token.
+                let region = open.regions.sink(local.buffer)?;
+                open.qp.chain_rdma(raw, verb, &region, local.offset, remote)
+            } else {
+                let region = open.regions.local(local.buffer)?;
+                open.qp.chain_rdma(raw, verb, region, local.offset, remote)
+            };
+            Ok(chained?)
+        });
+    }
+
+    /// Notes a request and puts it on the device's chain.
+    pub(super) fn post(&mut self, request: Request, chain: impl FnOnce(&mut Open) -> Result<(), NotChained>) {
+        let mut push = self.books.push(request);
+        if let Push::RingFirst(_) = push {
+            self.ring_chain();
+            push = self.books.push(request);
+        }
+        if push != Push::Chain {
+            return;
+        }
+        let chained = self.open.as_mut().map_or(Err(NotChained(libc::ENOTCONN)), |open| chain(open));
+        if let Err(NotChained(errno)) = chained {
+            self.refuse_last(errno);
+        }
+    }
+
+    /// The request noted last could not be chained: hands over what is before it, and refuses it.
+    fn refuse_last(&mut self, errno: i32) {
+        let Some(queue) = self.books.chain() else { return };
+        let before = self.books.queue(queue).chained().saturating_sub(1);
+        match self.ring_device(queue) {
+            Ok(()) => self.books.rung_until(before, errno),
+            Err(refused) => self.books.rung_until(refused.accepted.min(before), refused.errno),
+        }
+    }
+
+    /// Hands over what is chained.
+    pub(super) fn ring_chain(&mut self) {
+        // Without a queue pair it waits; there is one before anything can be lost.
+        let Some(queue) = self.books.chain() else { return };
+        match self.ring_device(queue) {
+            Ok(()) => self.books.rung(),
+            Err(refused) => self.books.rung_until(refused.accepted, refused.errno),
+        }
+    }
+
+    fn ring_device(&mut self, queue: Queue) -> Result<(), crate::ffi::Refused> {
+        match (&mut self.open, queue) {
+            (None, _) => Ok(()),
+            (Some(open), Queue::Recv) => open.qp.ring_recvs(),
+            (Some(open), Queue::Send) => open.qp.ring_sends(),
+        }
+    }
+}

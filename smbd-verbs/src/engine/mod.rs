@@ -1,0 +1,334 @@
+//! Many connections on one thread.
+//!
+//! An engine sleeps on one file descriptor for all its ends. A connection is *due* when something is known to have
+//! happened, *hot* when it was driven and its device was not asked to wake anybody yet, and asleep otherwise. Hot ones are
+//! looked at for a moment before everything sleeps, as far as that has been worth it lately.
+
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use smbd_core::backend::{DriveError, Machine, Upper, drive};
+use smbd_core::{Endpoint, Instant};
+
+use crate::wait::{self, Spin};
+use crate::{Clock, End, Error};
+pub use slots::Key;
+use slots::Slots;
+
+/// Events taken from the system at a time.
+const EVENTS_MAX: usize = 64;
+/// Name of a watched descriptor: no slot is that high.
+const WATCHED: u64 = u64::MAX;
+
+/// Drives many connections. Their machines are [`Endpoint`]s or [`Connection`](smbd_core::Connection)s, their upper layers
+/// of one type.
+pub struct Engine<U, M = Endpoint> {
+    clock: Clock,
+    all: OwnedFd,
+    slots: Slots<Driven<U, M>>,
+    deadlines: BTreeSet<(Instant, usize)>,
+    due: Vec<usize>,
+    hot: Vec<usize>,
+    finished: Vec<Finished<U, M>>,
+    spin: Spin,
+}
+
+/// A connection, with everything it is made of.
+struct Driven<U, M> {
+    machine: M,
+    end: End,
+    upper: U,
+    deadline: Option<Instant>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Asleep,
+    Due,
+    Hot,
+}
+
+/// A connection that is over and was taken out of the engine.
+#[derive(Debug)]
+pub struct Finished<U, M = Endpoint> {
+    /// What it was called.
+    pub key: Key,
+    /// The connection.
+    pub machine: M,
+    /// Its end. Dropping it frees what it has of the device.
+    pub end: End,
+    /// Its upper layer.
+    pub upper: U,
+    /// An error says that this side broke a contract; the connection was cut off then.
+    pub result: Result<(), DriveError>,
+}
+
+impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
+    /// An engine without connections.
+    ///
+    /// # Errors
+    /// The system has no file descriptor left.
+    pub fn new(clock: Clock) -> Result<Self, Error> {
+        let all =
+            epoll::create(CreateFlags::CLOEXEC).map_err(|errno| Error::system("epoll_create1", errno))?;
+        Ok(Self {
+            clock,
+            all,
+            slots: Slots::default(),
+            deadlines: BTreeSet::new(),
+            due: Vec::new(),
+            hot: Vec::new(),
+            finished: Vec::new(),
+            spin: Spin::default(),
+        })
+    }
+
+    /// The clock that all ends given to [`add`](Self::add) have to share.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Connections that are not over.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes a connection in. It is driven from the next [`turn`](Self::turn) on.
+    ///
+    /// # Errors
+    /// The system takes no more file descriptors.
+    pub fn add(&mut self, machine: M, end: End, upper: U) -> Result<Key, Error> {
+        let driven = Driven { machine, end, upper, deadline: None, state: State::Asleep };
+        let key = self.slots.insert(driven);
+        let added = match self.slots.at(key.slot) {
+            Some(driven) => self.watch_as(driven.end.as_fd(), name_of(key.slot)),
+            None => Ok(()),
+        };
+        if let Err(error) = added {
+            self.slots.remove(key.slot);
+            return Err(error);
+        }
+        self.make_due(key.slot);
+        Ok(key)
+    }
+
+    /// Makes [`turn`](Self::turn) come back when `fd` is readable: a listener, a signal, a queue of another thread.
+    ///
+    /// # Errors
+    /// The descriptor cannot be waited for.
+    pub fn watch(&self, fd: BorrowedFd<'_>) -> Result<(), Error> {
+        self.watch_as(fd, WATCHED)
+    }
+
+    fn watch_as(&self, fd: BorrowedFd<'_>, name: u64) -> Result<(), Error> {
+        epoll::add(&self.all, fd, EventData::new_u64(name), EventFlags::IN)
+            .map_err(|errno| Error::system("epoll_ctl", errno))
+    }
+
+    /// Allows looking for completions for so long before sleeping, in microseconds; 0 (from the beginning) for never.
+    pub const fn spin_for(&mut self, micros: u64) {
+        self.spin.limit_micros(micros);
+    }
+
+    /// A connection, to give it commands. It is driven in the next turn.
+    pub fn get_mut(&mut self, key: Key) -> Option<(&mut M, &mut End, &mut U)> {
+        self.slots.get(key)?;
+        self.make_due(key.slot);
+        self.slots.at_mut(key.slot).map(|driven| (&mut driven.machine, &mut driven.end, &mut driven.upper))
+    }
+
+    /// A connection, to look at.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<(&M, &End, &U)> {
+        self.slots.get(key).map(|driven| (&driven.machine, &driven.end, &driven.upper))
+    }
+
+    /// The names of all connections.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.slots.keys()
+    }
+
+    /// A connection that is over. To be asked after every turn.
+    pub fn finished(&mut self) -> Option<Finished<U, M>> {
+        self.finished.pop()
+    }
+
+    /// When [`turn`](Self::turn) is due at the latest, for a caller that sleeps by itself on the engine's descriptor.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        if self.due.is_empty() { self.deadlines.first().map(|(at, _)| *at) } else { Some(Instant::ORIGIN) }
+    }
+
+    /// Waits until something happens or `until`, then drives what it concerns. Comes back as soon as anything was driven
+    /// or a watched descriptor is readable. With an `until` in the past it does not wait, and leaves everything armed: then
+    /// the engine's descriptor is readable when it is due.
+    ///
+    /// # Errors
+    /// The system or a device fails.
+    pub fn turn(&mut self, until: Option<Instant>) -> Result<(), Error> {
+        loop {
+            if self.drive_due() {
+                return Ok(());
+            }
+            let wait_until = self.deadline().into_iter().chain(until).min();
+            let is_over = until.is_some_and(|until| until <= self.clock.now());
+            if !is_over && self.look() {
+                continue;
+            }
+            self.arm_hot()?;
+            if !self.due.is_empty() {
+                continue;
+            }
+            let watched = self.sleep(wait_until)?;
+            self.expire();
+            if watched || (is_over && self.due.is_empty()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Drives what is due, each once; whether there was something.
+    fn drive_due(&mut self) -> bool {
+        let due = std::mem::take(&mut self.due);
+        for slot in &due {
+            self.drive_one(*slot);
+        }
+        !due.is_empty()
+    }
+
+    fn drive_one(&mut self, slot: usize) {
+        let Some(Driven { machine, end, upper, deadline, state }) = self.slots.at_mut(slot) else { return };
+        let result = drive(machine, end, upper);
+        if let Some(old) = deadline.take() {
+            self.deadlines.remove(&(old, slot));
+        }
+        *state = State::Hot;
+        match result {
+            Ok(next) if !machine.is_drained() => {
+                *deadline = next;
+                self.deadlines.extend(next.map(|at| (at, slot)));
+                self.hot.push(slot);
+            }
+            Ok(_) => self.finish(slot, Ok(())),
+            Err(error) => self.finish(slot, Err(error)),
+        }
+    }
+
+    fn finish(&mut self, slot: usize, result: Result<(), DriveError>) {
+        let Some((key, Driven { machine, end, upper, .. })) = self.slots.remove(slot) else { return };
+        // Its descriptor goes with the end, and with it its place among those waited for.
+        let _ = epoll::delete(&self.all, end.as_fd());
+        self.finished.push(Finished { key, machine, end, upper, result });
+    }
+
+    /// Looks at what was driven last, for as long as it is worth it.
+    fn look(&mut self) -> bool {
+        let Self { clock, slots, hot, spin, .. } = self;
+        if hot.is_empty() {
+            return false;
+        }
+        let mut ready = None;
+        wait::look(*clock, spin, || {
+            ready = hot
+                .iter()
+                .copied()
+                .find(|slot| slots.at_mut(*slot).is_some_and(|driven| driven.end.is_ready()));
+            ready.is_some()
+        });
+        let Some(slot) = ready else { return false };
+        self.make_due(slot);
+        true
+    }
+
+    /// Asks the devices of what was driven to say when something completes.
+    fn arm_hot(&mut self) -> Result<(), Error> {
+        for slot in std::mem::take(&mut self.hot) {
+            let Some(driven) = self.slots.at_mut(slot) else { continue };
+            if driven.state != State::Hot {
+                continue;
+            }
+            driven.state = State::Asleep;
+            if driven.end.arm()? {
+                self.make_due(slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps; makes due what has something to say. Whether a watched descriptor has.
+    fn sleep(&mut self, until: Option<Instant>) -> Result<bool, Error> {
+        let mut events = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS_MAX];
+        let start = self.clock.now();
+        let timeout = until.map(|until| wait::timespec(until.saturating_since(start)));
+        let got = match epoll::wait(&self.all, &mut events[..], timeout.as_ref()) {
+            Ok(got) => got,
+            Err(Errno::INTR) => 0,
+            Err(errno) => return Err(Error::system("epoll_wait", errno)),
+        };
+        self.spin.waited(self.clock.now().saturating_since(start));
+        let mut watched = false;
+        for event in events.iter().take(got) {
+            match usize::try_from(event.data.u64()) {
+                Ok(slot) if event.data.u64() != WATCHED => self.make_due(slot),
+                _ => watched = true,
+            }
+        }
+        Ok(watched)
+    }
+
+    /// Makes due what has waited long enough.
+    fn expire(&mut self) {
+        let now = self.clock.now();
+        while let Some(&(at, slot)) = self.deadlines.first()
+            && at <= now
+        {
+            self.deadlines.pop_first();
+            if let Some(driven) = self.slots.at_mut(slot) {
+                driven.deadline = None;
+            }
+            self.make_due(slot);
+        }
+    }
+
+    fn make_due(&mut self, slot: usize) {
+        if let Some(driven) = self.slots.at_mut(slot)
+            && driven.state != State::Due
+        {
+            driven.state = State::Due;
+            self.due.push(slot);
+        }
+    }
+}
+
+/// A slot as the system gives it back.
+fn name_of(slot: usize) -> u64 {
+    u64::try_from(slot).unwrap_or(WATCHED)
+}
+
+impl<U, M> AsFd for Engine<U, M> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.all.as_fd()
+    }
+}
+
+impl<U, M> fmt::Debug for Engine<U, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("connections", &self.slots.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! Places for connections, with names that are not used twice.
+
+/// Name of a connection in an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub(super) slot: usize,
+    generation: u64,
+}
+
+/// A table that grows with what is in it at the same time.
+#[derive(Debug)]
+pub(super) struct Slots<T> {
+    places: Vec<Option<(u64, T)>>,
+    free: Vec<usize>,
+    next_generation: u64,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new(), next_generation: 0 }
+    }
+}
+
+impl<T> Slots<T> {
+    pub(super) fn len(&self) -> usize {
+        self.places.len().saturating_sub(self.free.len())
+    }
+
+    pub(super) fn insert(&mut self, value: T) -> Key {
+        let generation = self.next_generation;
+        self.next_generation = generation.wrapping_add(1);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len().saturating_sub(1)
+        });
+        if let Some(place) = self.places.get_mut(slot) {
+            *place = Some((generation, value));
+        }
+        Key { slot, generation }
+    }
+
+    pub(super) fn remove(&mut self, slot: usize) -> Option<(Key, T)> {
+        let (generation, value) = self.places.get_mut(slot)?.take()?;
+        self.free.push(slot);
+        Some((Key { slot, generation }, value))
+    }
+
+    pub(super) fn get(&self, key: Key) -> Option<&T> {
+        let (generation, value) = self.places.get(key.slot)?.as_ref()?;
+        (*generation == key.generation).then_some(value)
+    }
+
+    pub(super) fn at(&self, slot: usize) -> Option<&T> {
+        self.places.get(slot)?.as_ref().map(|(_, value)| value)
+    }
+
+    pub(super) fn at_mut(&mut self, slot: usize) -> Option<&mut T> {
+        self.places.get_mut(slot)?.as_mut().map(|(_, value)| value)
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.places.iter().enumerate().filter_map(|(slot, place)| {
+            place.as_ref().map(|(generation, _)| Key { slot, generation: *generation })
+        })
+    }
+}

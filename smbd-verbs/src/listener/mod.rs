@@ -1,0 +1,236 @@
+//! Waiting for initiators.
+
+mod permit;
+mod ports;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use smbd_core::Config;
+
+use crate::depth::{self, Told};
+use crate::end::End;
+use crate::ffi::{CmEvent, CmEventKind, CmId, EventChannel};
+use crate::{Clock, Error, LinkType, trace};
+
+use permit::Counts;
+pub(crate) use permit::Permit;
+pub use ports::{PORT_IWARP, PORT_ROCE, Ports, port_of};
+
+/// Requests looked at in one [`Listener::poll`], so that a flood of those that are refused does not hold it up.
+const REQUESTS_MAX: usize = 64;
+
+/// How many connections a listener lets in, and where it listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenOptions {
+    /// Which ports.
+    pub ports: Ports,
+    /// Requests that wait for [`Listener::poll`]; the connection manager refuses more.
+    pub backlog: u32,
+    /// Connections that were taken and are not up yet.
+    pub max_pending: u32,
+    /// Connections altogether, pending ones included, until their ends are dropped.
+    pub max_connections: u32,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        Self { ports: Ports::Fixed, backlog: 128, max_pending: 64, max_connections: 1024 }
+    }
+}
+
+/// Why a request was refused. The initiator finds the text in the private data of the refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RejectReason {
+    /// There are too many connections.
+    Busy,
+    /// SMB Direct is on another port for this kind of link.
+    WrongPort,
+    /// The RDMA Read depth would be zero (6.2).
+    ReadDepth,
+    /// The upper layer does not want it.
+    Unwanted,
+}
+
+impl RejectReason {
+    /// The text sent.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Busy => "too many connections",
+            Self::WrongPort => "wrong port for this kind of link",
+            Self::ReadDepth => "read depth is zero (MS-SMBD 6.2)",
+            Self::Unwanted => "not wanted",
+        }
+    }
+}
+
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// What a listener has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListenerCounters {
+    /// Requests handed to the upper layer.
+    pub taken: u64,
+    /// Requests refused by the listener itself.
+    pub refused: u64,
+    /// Requests lost because something failed here.
+    pub failed: u64,
+}
+
+/// Listens for connection requests. Its file descriptor is readable when there may be one.
+#[derive(Debug)]
+pub struct Listener {
+    ids: Vec<CmId>,
+    channel: Arc<EventChannel>,
+    options: ListenOptions,
+    counts: Arc<Counts>,
+    counters: ListenerCounters,
+}
+
+/// A connection request: to be accepted, or refused, which dropping does as well.
+#[derive(Debug)]
+pub struct Incoming {
+    request: Request,
+    permit: Permit,
+    link_type: LinkType,
+}
+
+/// What is left of a request once it is accepted.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) id: CmId,
+    pub(crate) peer: SocketAddr,
+    pub(crate) offer: Told,
+}
+
+impl Listener {
+    /// Listens at `address`; with [`Ports::ByLinkType`] its port does not matter.
+    ///
+    /// # Errors
+    /// The address is taken or not of this host, or there is no RDMA connection manager.
+    pub fn bind(address: SocketAddr, options: ListenOptions) -> Result<Self, Error> {
+        let channel = EventChannel::open()?;
+        let ids = ports::bind(&channel, address, options.ports)?;
+        for id in &ids {
+            id.listen(options.backlog)?;
+        }
+        let counts = Arc::new(Counts::default());
+        Ok(Self { ids, channel, options, counts, counters: ListenerCounters::default() })
+    }
+
+    /// Where it listens.
+    pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        self.ids.iter().filter_map(CmId::local_addr)
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub const fn counters(&self) -> ListenerCounters {
+        self.counters
+    }
+
+    /// Connections that were let in and are not dropped yet.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        self.counts.connections()
+    }
+
+    /// The next request, if there is one. Requests beyond the limits are refused here. Never blocks.
+    ///
+    /// # Errors
+    /// The connection manager cannot be read.
+    pub fn poll(&mut self) -> Result<Option<Incoming>, Error> {
+        for _ in 0..REQUESTS_MAX {
+            let Some(event) = self.channel.next()? else { return Ok(None) };
+            if event.kind != CmEventKind::ConnectRequest {
+                continue;
+            }
+            match self.admit(event) {
+                Ok(Some(incoming)) => {
+                    self.counters.taken = self.counters.taken.saturating_add(1);
+                    return Ok(Some(incoming));
+                }
+                Ok(None) => self.counters.refused = self.counters.refused.saturating_add(1),
+                Err(error) => {
+                    self.counters.failed = self.counters.failed.saturating_add(1);
+                    trace::lost_request(error);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// `None` if it was refused.
+    fn admit(&self, event: CmEvent) -> Result<Option<Incoming>, Error> {
+        let CmEvent { private_data, responder_resources, initiator_depth, request, .. } = event;
+        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+        let id = request.ok_or(Error::NoDevice { address: unknown })?;
+        let (local, peer) = (id.local_addr().unwrap_or(unknown), id.peer_addr().unwrap_or(unknown));
+        let refuse = |reason: RejectReason| {
+            trace::refused(peer, reason);
+            // The initiator may be gone; dropping the id refuses as well.
+            let _ = id.reject(reason.text().as_bytes());
+            Ok(None)
+        };
+        let device = id.device().ok_or(Error::NoDevice { address: local })?;
+        let link_type = device.link_type(id.port_number())?;
+        if !self.options.ports.serves(link_type, local.port()) {
+            return refuse(RejectReason::WrongPort);
+        }
+        // Others pad private data with zeros.
+        let header = match link_type {
+            LinkType::Iwarp => depth::header_of(private_data.as_bytes()),
+            LinkType::InfiniBand | LinkType::Roce => Ok(None),
+        };
+        let Ok(header) = header else { return refuse(RejectReason::ReadDepth) };
+        let Some(permit) = Permit::take(&self.counts, &self.options) else {
+            return refuse(RejectReason::Busy);
+        };
+        let offer = Told { header, incoming: responder_resources, outgoing: initiator_depth };
+        Ok(Some(Incoming { request: Request { id, peer, offer }, permit, link_type }))
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+impl Incoming {
+    /// Who asks.
+    #[must_use]
+    pub const fn peer_addr(&self) -> SocketAddr {
+        self.request.peer
+    }
+
+    /// Over what kind of link.
+    #[must_use]
+    pub const fn link_type(&self) -> LinkType {
+        self.link_type
+    }
+
+    /// An end for an acceptor's connection. The request is answered when that says so.
+    ///
+    /// # Errors
+    /// The device cannot carry a connection of this configuration; the request is refused then.
+    pub fn accept(self, config: &Config, clock: Clock) -> Result<End, Error> {
+        End::accept(self.request, self.permit, config, clock)
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// The initiator is gone.
+    pub fn reject(self, reason: RejectReason) -> Result<(), Error> {
+        Ok(self.request.id.reject(reason.text().as_bytes())?)
+    }
+}

@@ -1,0 +1,132 @@
+//! What providers do otherwise than the verbs contract says: a table, so that no other code asks which device it is.
+//!
+//! A row is found by vendor and part id. What is not in the table behaves as the manual pages say.
+
+#[cfg(test)]
+mod tests;
+
+use crate::DeviceAttributes;
+
+/// Habits of a provider that the rest of the crate has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quirks {
+    /// Which provider this row is about.
+    pub name: &'static str,
+    /// `rdma_connect` returns only when the peer's TCP has answered: it goes to a thread of its own.
+    pub connect_blocks: bool,
+    /// Time between the end of the connection's set-up and the first message of the initiator, in milliseconds.
+    pub settle_millis: u64,
+    /// Sends shorter than this, in bytes, are handed over one by one.
+    pub post_alone_below: u32,
+    /// Entries of a completion queue that is kept for nothing but to occupy a place; 0 for none.
+    pub spacer_entries: u32,
+    /// Most RDMA Reads and read depth told to the connection manager.
+    pub read_depth_max: u8,
+    /// The depths in the connection manager's events are not those of the peer.
+    pub depths_in_events: bool,
+    /// Bits of a completion's flags that say that a token was invalidated.
+    pub invalidated_flags: u32,
+    /// How a window is taken out of force.
+    pub invalidate: Invalidate,
+    /// A send can invalidate a token at the peer.
+    pub send_with_invalidate: bool,
+    /// The local buffer of an RDMA Read needs the right to be written remotely.
+    pub read_sink_is_remote: bool,
+    /// Longest time that waiting for a completion may keep the processor, in microseconds.
+    pub spin_micros_max: u64,
+}
+
+/// How a memory window is taken out of force by this side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalidate {
+    /// By a work request on the send queue, as the verbs have it.
+    Request,
+    /// By freeing the window: a work request that comes after the peer's own invalidation would do harm.
+    Free,
+}
+
+/// `IBV_WC_WITH_INV`: a message has invalidated a token.
+pub const WITH_INV: u32 = 8;
+
+/// A provider that keeps to the manual pages.
+const PLAIN: Quirks = Quirks {
+    name: "any",
+    connect_blocks: false,
+    settle_millis: 0,
+    post_alone_below: 0,
+    spacer_entries: 0,
+    read_depth_max: u8::MAX,
+    depths_in_events: true,
+    invalidated_flags: WITH_INV,
+    invalidate: Invalidate::Request,
+    send_with_invalidate: true,
+    read_sink_is_remote: false,
+    spin_micros_max: 50,
+};
+
+/// A hardware provider of iWARP.
+const IWARP: Quirks = Quirks {
+    name: "any iWARP",
+    // The data of a Read arrive as writes to a steering tag that the request tells the peer (RFC 5040, 5.2).
+    read_sink_is_remote: true,
+    // An iWARP device settles depths with MPA v2 only; the header in the private data is what both sides read.
+    depths_in_events: false,
+    ..PLAIN
+};
+
+/// siw, the iWARP of the Linux kernel. Seen on Linux 6.12 with rdma-core 44, unless said otherwise.
+const SIW: Quirks = Quirks {
+    name: "siw",
+    // Took 45 s against an address that drops SYNs.
+    connect_blocks: true,
+    // What arrives right after the accept can stay unread in the socket: once in 300 connections without this wait,
+    // never in 2000 with it.
+    settle_millis: 5,
+    // Chained sends of up to about 40 bytes die with EFAULT at some hundredth frame.
+    post_alone_below: 64,
+    // The provider takes the mapping offset of page 144 for "none", so the queue that begins there cannot be
+    // created. A queue of this many entries begins before it and ends behind it.
+    spacer_entries: 32_768,
+    // ESTABLISHED has them exchanged and as offered.
+    depths_in_events: false,
+    // Completions never say that a token was invalidated.
+    invalidated_flags: 0,
+    // siw_rdmap.c checks local write only.
+    read_sink_is_remote: false,
+    ..IWARP
+};
+
+/// rxe, the RoCEv2 of the Linux kernel. Seen on Linux 6.12 with rdma-core 44.
+const RXE: Quirks = Quirks {
+    name: "rxe",
+    // The kernel's own flag (bit 2) reaches the completion untranslated; which token, is right.
+    invalidated_flags: WITH_INV | 4,
+    // Invalidating a window that the peer has invalidated already is a NULL dereference in the kernel, and a peer's
+    // invalidation may be under way unseen.
+    invalidate: Invalidate::Free,
+    ..PLAIN
+};
+
+/// bnxt_re (Broadcom NetXtreme-E): offers send with invalidate and fails the work request (SPDK issue 3926).
+const BNXT_RE: Quirks = Quirks { name: "bnxt_re", send_with_invalidate: false, ..PLAIN };
+
+/// "bmt", as siw calls itself.
+const VENDOR_SIW: u32 = 0x0062_6D74;
+/// Vendor id of rxe.
+const VENDOR_SOFTWARE: u32 = 0x00FF_FFFF;
+const VENDOR_BROADCOM: u32 = 0x14E4;
+
+/// Every row, for those who want to print the table.
+pub const TABLE: [&Quirks; 5] = [&SIW, &RXE, &BNXT_RE, &IWARP, &PLAIN];
+
+/// The row of a device.
+#[must_use]
+pub const fn of(device: &DeviceAttributes) -> &'static Quirks {
+    match (device.vendor_id, device.transport_iwarp) {
+        (VENDOR_SIW, true) => &SIW,
+        (VENDOR_SOFTWARE, false) => &RXE,
+        (VENDOR_BROADCOM, false) => &BNXT_RE,
+        (_, true) => &IWARP,
+        (_, false) => &PLAIN,
+    }
+}
