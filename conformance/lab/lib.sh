@@ -61,8 +61,14 @@ rdma_over() {
     siw | rxe) ;;
     *) complain "the kind of device is siw or rxe, not '$2'" || return ;;
   esac
-  # rxe takes the greatest path MTU that leaves 80 bytes for its headers.
-  if [ -n "${4:-}" ]; then ip link set "$NETDEV" mtu $(($4 + 104)) || return; fi
+  case "${4:-}" in
+    '') ;;
+    # An interface with room for 1024 and no more could not have IPv6; 1500 still means 1024.
+    1024) ip link set "$NETDEV" mtu 1500 || return ;;
+    # rxe takes the greatest path MTU that leaves 80 bytes for its headers.
+    2048 | 4096) ip link set "$NETDEV" mtu $(($4 + 104)) || return ;;
+    *) complain "the path MTU is 1024, 2048 or 4096, not '$4'" || return ;;
+  esac
   ip address add "$ADDRESS/24" dev "$NETDEV" && ip link set "$NETDEV" up || return
   if has_ipv6; then
     ADDRESS6=fd09::$3
@@ -83,6 +89,9 @@ rdma_counts() {
   rdma resource show "$RDMA_DEVICE" |
     awk '{ for (i = 3; i < NF; i += 2) if ($i ~ /^(qp|cq|pd|cm_id|mr)$/) printf "%s=%s ", $i, $(i + 1); print "" }' | sed 's/ $//'
 }
+
+# rdma_is_at COUNTS    whether the device has just these; what a program held goes some time after it
+rdma_is_at() { [ "$(rdma_counts)" = "$1" ]; }
 
 # fd_count PID    open file descriptors of a process
 fd_count() { find "/proc/$1/fd" -mindepth 1 -maxdepth 1 | wc -l; }
@@ -112,6 +121,8 @@ ksmbd_start() {
   (exec -a ksmbd.mountd "$tools/libexec/ksmbd.tools" -n -c "$KSMBD/ksmbd.conf" -u "$KSMBD/users") \
     >"$OUT/ksmbd.log" 2>&1 &
   KSMBD_PID=$!
+  KSMBD_PORT=$(ksmbd_port)
+  export KSMBD_PORT
   await 10 grep -q running /sys/class/ksmbd-control/stats && await_port 445
 }
 
@@ -139,6 +150,16 @@ cifs_set() {
   echo "$2" >"/proc/fs/cifs/$1"
 }
 
+# --- our own side -----------------------------------------------------------------------------------------------------
+
+# live TARGET [OPTION ...]    the tests of smbd-live for a target: ours, ksmbd, cifs or pair. It finds the device, the
+# addresses and the side of a pair in the variables above.
+live() {
+  local filters
+  read -ra filters <<<"$LIVE_FILTERS"
+  "$SMBD_LIVE" run --target "$@" "${filters[@]}"
+}
+
 # --- looking on -------------------------------------------------------------------------------------------------------
 
 # kernel_log    makes SMB Direct of both sides of the kernel talkative; it goes to dmesg.log
@@ -149,11 +170,15 @@ kernel_log() {
   grep -q '\[rdma\]' "$control" 2>/dev/null || echo rdma >"$control"
 }
 
-# capture_start NAME [FILTER]    all packets of the interface below the device, into $OUT/NAME.pcap; only a link has
-# what rxe says: within one guest its packets reach no interface
+# capture_start NAME [FILTER]    all packets of the device, into $OUT/NAME.pcap. Within one guest siw speaks over `lo`;
+# there, rxe reaches no interface: that takes a pair.
 capture_start() {
-  CAPTURE_LOG=$OUT/$1.tcpdump.log
-  tcpdump -i "$NETDEV" -Z root -s 0 -B 32768 -w "$OUT/$1.pcap" "${@:2}" 2>"$CAPTURE_LOG" &
+  CAPTURE_LOG=$OUT/$1.tcpdump.log CAPTURE_NETDEV=$NETDEV
+  if [ -z "$LAB_SIDE" ]; then
+    [ "$RDMA_KIND" = siw ] || complain "within one guest nothing of rxe can be captured; take a pair" || return
+    CAPTURE_NETDEV=lo
+  fi
+  tcpdump -i "$CAPTURE_NETDEV" -Z root -s 0 -B 32768 -w "$OUT/$1.pcap" "${@:2}" 2>"$CAPTURE_LOG" &
   CAPTURE_PID=$!
   await 10 grep -q listening "$CAPTURE_LOG"
 }
@@ -167,11 +192,13 @@ capture_stop() {
 
 # The kernel hands packets over in blocks; until the last has come, fewer are "captured" than "received by filter".
 capture_is_complete() {
-  local before
+  local before seen=1
+  # What passes over `lo` is received twice and captured once.
+  [ "$CAPTURE_NETDEV" != lo ] || seen=2
   before=$(wc -l <"$CAPTURE_LOG")
   kill -USR1 "$CAPTURE_PID" && await 2 has_more_lines "$CAPTURE_LOG" "$before" || return
-  tail -n 1 "$CAPTURE_LOG" |
-    awk '{ for (i = 2; i <= NF; i++) { if ($(i + 1) ~ /^captured/) c = $(i - 1); if ($i ~ /^received/) r = $(i - 2) } } END { exit !(c == r) }'
+  [[ $(tail -n 1 "$CAPTURE_LOG") =~ ([0-9]+)\ packets\ captured,\ ([0-9]+)\ packets\ received ]] &&
+    [ $((seen * BASH_REMATCH[1])) = "${BASH_REMATCH[2]}" ]
 }
 has_more_lines() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 
@@ -179,11 +206,13 @@ has_more_lines() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 
 checks_passed=0 checks_failed=0
 
-# check NAME COMMAND [ARGUMENT ...]    one test: prints what came of it; the command's output only if it failed
+# check NAME COMMAND [ARGUMENT ...]    one test: prints what came of it; the command's output only if it failed. Its status
+# is the command's.
 check() {
-  local name=$1 log=/run/check.log started=$SECONDS
+  local name=$1 log=/run/check.log started=$SECONDS status=0
   shift
-  if "$@" >"$log" 2>&1; then
+  "$@" >"$log" 2>&1 || status=$?
+  if [ "$status" = 0 ]; then
     checks_passed=$((checks_passed + 1))
     echo "test $name ... ok ($((SECONDS - started)) s)"
   else
@@ -191,6 +220,7 @@ check() {
     echo "test $name ... FAILED ($((SECONDS - started)) s)"
     sed 's/^/    /' "$log"
   fi
+  return "$status"
 }
 
 # checks_done    the last command of a script: the sum, and its status

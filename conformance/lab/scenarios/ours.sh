@@ -1,0 +1,7 @@
+# shellcheck shell=bash
+about="smbd-verbs with itself"
+guests=1
+limit=120
+live=yes
+
+scenario() { rdma_loopback "$KIND" 1024 && live ours; }
