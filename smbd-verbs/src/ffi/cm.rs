@@ -33,12 +33,12 @@ use super::{
 /// Where the events of its ids come from. They keep it open.
 pub(crate) struct EventChannel {
     channel: NonNull<rdma_event_channel>,
-    /// Held during every call on the channel and on its ids. librdmacm changes ids and queue pairs while it takes an
-    /// event, and an id in two calls at once is not safe there. No call waits for the network, so neither does this.
-    calls: Mutex<()>,
+    /// Held while an event is taken, which changes the id that it is about and its queue pair, and by whatever else
+    /// reads or changes those. Never held over a call that can wait for the network.
+    state: Mutex<()>,
 }
 
-// SAFETY: librdmacm has no state of a thread, and calls on a channel and its ids exclude each other by `calls`.
+// SAFETY: librdmacm has no state of a thread, and taking events excludes by `state` what it must not meet.
 unsafe impl Send for EventChannel {}
 // SAFETY: as above.
 unsafe impl Sync for EventChannel {}
@@ -48,7 +48,7 @@ impl EventChannel {
     pub(crate) fn open() -> Result<Arc<Self>, CallError> {
         // SAFETY: takes nothing; returns a channel or null.
         let channel = non_null("rdma_create_event_channel", unsafe { rdma_create_event_channel() })?;
-        let channel = Self { channel, calls: Mutex::new(()) };
+        let channel = Self { channel, state: Mutex::new(()) };
         // SAFETY: the channel was just made and is open.
         set_nonblocking(unsafe { (*channel.channel.as_ptr()).fd })?;
         Ok(Arc::new(channel))
@@ -56,7 +56,7 @@ impl EventChannel {
 
     /// The next event, acknowledged; `None` if there is none now.
     pub(crate) fn next(self: &Arc<Self>) -> Result<Option<CmEvent>, CallError> {
-        let _calls = lock(&self.calls);
+        let _state = lock(&self.state);
         let mut event: *mut rdma_cm_event = ptr::null_mut();
         // SAFETY: the channel is open; the event is written if 0 is returned.
         match ok("rdma_get_cm_event", unsafe { rdma_get_cm_event(self.channel.as_ptr(), &raw mut event) }) {
@@ -69,7 +69,7 @@ impl EventChannel {
         // SAFETY: it was got above and is acknowledged once; nothing points to it any more.
         ok("rdma_ack_cm_event", unsafe { rdma_ack_cm_event(event.as_ptr()) })?;
         // A new id belongs to nobody until here.
-        let request = request.map(|id| CmId { id, channel: Arc::clone(self) });
+        let request = request.map(|id| CmId::new(id, self));
         Ok(Some(CmEvent { request, ..copied }))
     }
 }
@@ -137,19 +137,26 @@ fn milliseconds(duration: Duration) -> c_int {
 /// refused, a connection ends.
 pub(crate) struct CmId {
     id: NonNull<rdma_cm_id>,
+    /// Held during every call on the id, before the lock of the channel.
+    calls: Mutex<()>,
     channel: Arc<EventChannel>,
 }
 
-// SAFETY: librdmacm has no state of a thread, and every call on the id holds the lock of its channel.
+// SAFETY: librdmacm has no state of a thread, and no two calls on the id are made at once.
 unsafe impl Send for CmId {}
-// SAFETY: as above; the fields of C's structure are read under the same lock.
+// SAFETY: as above; the fields of C's structure are read under the lock under which they change.
 unsafe impl Sync for CmId {}
+
+/// Keeps out every other call on an id, and the events of its channel.
+pub(super) struct Exclusive<'a> {
+    _calls: MutexGuard<'a, ()>,
+    _state: MutexGuard<'a, ()>,
+}
 
 impl CmId {
     /// An id for a reliable connection (port space TCP).
     pub(crate) fn create(channel: &Arc<EventChannel>) -> Result<Self, CallError> {
         let mut id = ptr::null_mut();
-        let _calls = lock(&channel.calls);
         // SAFETY: the channel is open; the id is written if 0 is returned.
         let returned = unsafe {
             rdma_create_id(
@@ -160,32 +167,31 @@ impl CmId {
             )
         };
         ok("rdma_create_id", returned)?;
-        Ok(Self { id: non_null("rdma_create_id", id)?, channel: Arc::clone(channel) })
+        Ok(Self::new(non_null("rdma_create_id", id)?, channel))
     }
 
-    /// Keeps every other call on this id and its channel out.
-    pub(super) fn exclusive(&self) -> (NonNull<rdma_cm_id>, MutexGuard<'_, ()>) {
-        (self.id, lock(&self.channel.calls))
+    fn new(id: NonNull<rdma_cm_id>, channel: &Arc<EventChannel>) -> Self {
+        Self { id, calls: Mutex::new(()), channel: Arc::clone(channel) }
+    }
+
+    /// The id, for a call that changes its fields or its queue pair.
+    pub(super) fn exclusive(&self) -> (NonNull<rdma_cm_id>, Exclusive<'_>) {
+        let calls = lock(&self.calls);
+        (self.id, Exclusive { _calls: calls, _state: lock(&self.channel.state) })
     }
 
     /// Makes one call on the id, alone.
     fn call(&self, name: &'static str, call: impl FnOnce(*mut rdma_cm_id) -> c_int) -> Result<(), CallError> {
-        let (id, _calls) = self.exclusive();
+        let (id, _alone) = self.exclusive();
         ok(name, call(id.as_ptr()))
     }
 
-    /// Like `call`, for calls that in C fall over an id that has no device yet.
-    fn call_with_device(
-        &self,
-        name: &'static str,
-        call: impl FnOnce(*mut rdma_cm_id) -> c_int,
-    ) -> Result<(), CallError> {
-        let (id, _calls) = self.exclusive();
-        // SAFETY: the id exists as long as `self`, and nobody else is in a call on it.
-        if unsafe { (*id.as_ptr()).verbs }.is_null() {
-            return Err(CallError::new(name, libc::ENODEV));
-        }
-        ok(name, call(id.as_ptr()))
+    /// An error if the id has no device yet: some calls of C fall over that.
+    fn check_device(&self, name: &'static str) -> Result<(), CallError> {
+        let _state = lock(&self.channel.state);
+        // SAFETY: the id exists, and nobody changes its fields. Once it has a device it keeps it.
+        let none = unsafe { (*self.id.as_ptr()).verbs }.is_null();
+        if none { Err(CallError::new(name, libc::ENODEV)) } else { Ok(()) }
     }
 
     /// Binds to a local address, and to its device if the address has one.
@@ -220,24 +226,28 @@ impl CmId {
 
     /// Finds the way to the peer; answered by an event.
     pub(crate) fn resolve_route(&self, timeout: Duration) -> Result<(), CallError> {
+        self.check_device("rdma_resolve_route")?;
         // SAFETY: the id exists, alone in its call, and has a device.
-        self.call_with_device("rdma_resolve_route", |id| unsafe {
-            rdma_resolve_route(id, milliseconds(timeout))
-        })
+        self.call("rdma_resolve_route", |id| unsafe { rdma_resolve_route(id, milliseconds(timeout)) })
     }
 
-    /// Asks the peer for a connection; answered by an event.
+    /// Asks the peer for a connection; answered by an event. On iWARP it can wait until the peer's TCP has answered, or
+    /// does not: events of the channel can be taken in the meantime, but all else that needs the id waits too.
     pub(crate) fn connect(&self, params: &ConnParams<'_>) -> Result<(), CallError> {
         let mut params = params.to_raw("rdma_connect")?;
-        // SAFETY: the id exists, alone in its call, and has a device; parameters and private data are copied in it.
-        self.call_with_device("rdma_connect", |id| unsafe { rdma_connect(id, &raw mut params) })
+        self.check_device("rdma_connect")?;
+        let _calls = lock(&self.calls);
+        // SAFETY: the id exists, alone in its call, and has a device; parameters and private data are copied before the
+        // call can wait. Its queue pair, if it has one, is destroyed under the same lock.
+        ok("rdma_connect", unsafe { rdma_connect(self.id.as_ptr(), &raw mut params) })
     }
 
     /// Accepts the peer's request; answered by an event.
     pub(crate) fn accept(&self, params: &ConnParams<'_>) -> Result<(), CallError> {
         let mut params = params.to_raw("rdma_accept")?;
+        self.check_device("rdma_accept")?;
         // SAFETY: the id exists, alone in its call, and has a device; parameters and private data are copied in it.
-        self.call_with_device("rdma_accept", |id| unsafe { rdma_accept(id, &raw mut params) })
+        self.call("rdma_accept", |id| unsafe { rdma_accept(id, &raw mut params) })
     }
 
     /// Refuses the peer's request, with a reason for it.
@@ -249,8 +259,9 @@ impl CmId {
 
     /// Ends the connection and flushes the queue pair.
     pub(crate) fn disconnect(&self) -> Result<(), CallError> {
+        self.check_device("rdma_disconnect")?;
         // SAFETY: the id exists, alone in its call, and has a device.
-        self.call_with_device("rdma_disconnect", |id| unsafe { rdma_disconnect(id) })
+        self.call("rdma_disconnect", |id| unsafe { rdma_disconnect(id) })
     }
 
     /// Tells the connection manager that a message came, which stands for an acknowledgement that was lost.
@@ -271,7 +282,7 @@ impl CmId {
             } else {
                 (channel, &self.channel)
             };
-            let (_first, _second) = (lock(&first.calls), lock(&second.calls));
+            let (_first, _second) = (lock(&first.state), lock(&second.state));
             // SAFETY: id and channel exist, and neither is in another call. It waits for events that were taken and
             // not acknowledged; there is none while the lock of the old channel is held.
             ok("rdma_migrate_id", unsafe { rdma_migrate_id(self.id.as_ptr(), channel.channel.as_ptr()) })?;
@@ -282,29 +293,29 @@ impl CmId {
 
     /// The local address, once bound or resolved.
     pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
-        let (id, _calls) = self.exclusive();
-        // SAFETY: the id exists, alone; the field has room for every family.
+        let (id, _state) = (self.id, lock(&self.channel.state));
+        // SAFETY: the id exists, and nobody changes its fields; they have room for every family.
         unsafe { addr::read((&raw const (*id.as_ptr()).route.addr.src_addr_union).cast()) }
     }
 
     /// The peer's address, once known.
     pub(crate) fn peer_addr(&self) -> Option<SocketAddr> {
-        let (id, _calls) = self.exclusive();
-        // SAFETY: the id exists, alone; the field has room for every family.
+        let (id, _state) = (self.id, lock(&self.channel.state));
+        // SAFETY: the id exists, and nobody changes its fields; they have room for every family.
         unsafe { addr::read((&raw const (*id.as_ptr()).route.addr.dst_addr_union).cast()) }
     }
 
     /// The device, once bound to one or resolved.
     pub(crate) fn device(&self) -> Option<Device> {
-        let (id, _calls) = self.exclusive();
-        // SAFETY: the id exists, alone, and keeps its device open.
+        let (id, _state) = (self.id, lock(&self.channel.state));
+        // SAFETY: the id exists, keeps its device open, and nobody changes its fields.
         unsafe { NonNull::new((*id.as_ptr()).verbs).and_then(|context| Device::keep(context)) }
     }
 
     /// The port of the device, from 1 on.
     pub(crate) fn port_number(&self) -> u8 {
-        let (id, _calls) = self.exclusive();
-        // SAFETY: the id exists, alone.
+        let (id, _state) = (self.id, lock(&self.channel.state));
+        // SAFETY: the id exists, and nobody changes its fields.
         unsafe { (*id.as_ptr()).port_num }
     }
 
@@ -338,7 +349,7 @@ impl CmId {
 
 impl Drop for CmId {
     fn drop(&mut self) {
-        let (id, _calls) = self.exclusive();
+        let (id, _alone) = self.exclusive();
         // SAFETY: nobody else has the id any more; its queue pair, which would hold it, is gone. It waits for events
         // that were taken and not acknowledged; there is none while the lock of the channel is held. An error leaves
         // nothing to do.

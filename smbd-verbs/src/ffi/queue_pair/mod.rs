@@ -56,7 +56,7 @@ pub(crate) struct Sizes {
     pub(crate) post_alone_below: u32,
 }
 
-/// What the device made of [`Sizes`].
+/// What the device made of [`Sizes`]; of work requests never more than was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Granted {
     /// Work requests of the send queue that can be out.
@@ -137,18 +137,20 @@ impl QueuePair {
             }
             result => result,
         }?;
+        // Devices round up; the completion queue has room for what was asked.
+        let granted = Granted {
+            send_wr: cap.max_send_wr.min(sizes.send_wr),
+            recv_wr: cap.max_recv_wr.min(sizes.recv_wr),
+            send_sge: cap.max_send_sge,
+            inline: cap.max_inline_data,
+        };
         Ok(Self {
             queue: Some(queue),
             completions,
-            sends: Sends::new(send_slab, cap.max_send_wr),
-            receives: Receives::new(recv_slab, cap.max_recv_wr),
+            sends: Sends::new(send_slab, granted.send_wr),
+            receives: Receives::new(recv_slab, granted.recv_wr),
             polled: Polled::new(),
-            granted: Granted {
-                send_wr: cap.max_send_wr,
-                recv_wr: cap.max_recv_wr,
-                send_sge: cap.max_send_sge,
-                inline: cap.max_inline_data,
-            },
+            granted,
             post_alone_below: sizes.post_alone_below,
             limit: usize::MAX,
             counters: QueueCounters::default(),
@@ -274,7 +276,7 @@ impl QueuePair {
         let mut attributes: ibv_qp_attr = unsafe { mem::zeroed() };
         attributes.qp_state = ibv_qp_state::IBV_QPS_ERR;
         let mask = ibv_qp_attr_mask::IBV_QP_STATE.0 as i32;
-        let (_, _calls) = self.id.exclusive();
+        let (_, _alone) = self.id.exclusive();
         // SAFETY: the queue pair exists until `destroy`, and librdmacm is not changing its state.
         ok_or_errno("ibv_modify_qp", unsafe { ibv_modify_qp(queue.as_ptr(), &raw mut attributes, mask) })
     }
@@ -283,7 +285,7 @@ impl QueuePair {
     /// be polled, and messages that arrived be read. Later work is refused with `EINVAL`.
     pub(crate) fn destroy(&mut self) {
         if self.queue.take().is_some() {
-            let (id, _calls) = self.id.exclusive();
+            let (id, _alone) = self.id.exclusive();
             // SAFETY: the id exists, alone in its call, and has this queue pair, which is not used any more.
             unsafe { rdma_destroy_qp(id.as_ptr()) };
         }
@@ -316,7 +318,7 @@ fn create(
         qp_type: ibv_qp_type::IBV_QPT_RC,
         sq_sig_all: 0,
     };
-    let (id, _calls) = id.exclusive();
+    let (id, _alone) = id.exclusive();
     // SAFETY: the id exists, alone.
     let device = unsafe { (*id.as_ptr()).verbs };
     if device != domain.device().context().as_ptr() {

@@ -1,4 +1,0 @@
-//! The declarations of libibverbs and librdmacm.
-
-#[cfg(not(docsrs))]
-pub(super) use rdma_sys::*;

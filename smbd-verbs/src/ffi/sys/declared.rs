@@ -1,0 +1,451 @@
+//! What is used of the headers of rdma-core, by hand, in the shape of `rdma-sys`: fields that nobody looks at are filled
+//! up, enumerations are numbers.
+#![allow(
+    non_camel_case_types,
+    non_upper_case_globals,
+    dead_code,
+    missing_debug_implementations,
+    reason = "names of C; the layout test reads offsets, and docs.rs nothing"
+)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use libc::sockaddr_storage;
+
+type Call = Option<unsafe extern "C" fn()>;
+
+macro_rules! opaque {
+    ($($name:ident),*) => { $(#[repr(C)] pub struct $name { _private: [u8; 0] })* };
+}
+opaque!(ibv_srq, _compat_ibv_port_attr);
+
+macro_rules! numbers {
+    ($($module:ident { $($name:ident = $value:expr),* $(,)? })*) => {
+        $(pub mod $module {
+            pub type Type = u32;
+            $(pub const $name: Type = $value;)*
+        })*
+    };
+}
+numbers! {
+    ibv_wc_status { IBV_WC_SUCCESS = 0 }
+    ibv_transport_type { IBV_TRANSPORT_IWARP = 1 }
+    ibv_mw_type { IBV_MW_TYPE_2 = 2 }
+    ibv_qp_type { IBV_QPT_RC = 2 }
+    ibv_qp_state { IBV_QPS_ERR = 6 }
+    ibv_wr_opcode {
+        IBV_WR_RDMA_WRITE = 0,
+        IBV_WR_SEND = 2,
+        IBV_WR_RDMA_READ = 4,
+        IBV_WR_LOCAL_INV = 7,
+        IBV_WR_BIND_MW = 8,
+        IBV_WR_SEND_WITH_INV = 9,
+    }
+    rdma_port_space { RDMA_PS_TCP = 0x106 }
+    rdma_cm_event_type {
+        RDMA_CM_EVENT_ADDR_RESOLVED = 0,
+        RDMA_CM_EVENT_ADDR_ERROR = 1,
+        RDMA_CM_EVENT_ROUTE_RESOLVED = 2,
+        RDMA_CM_EVENT_ROUTE_ERROR = 3,
+        RDMA_CM_EVENT_CONNECT_REQUEST = 4,
+        RDMA_CM_EVENT_CONNECT_ERROR = 6,
+        RDMA_CM_EVENT_UNREACHABLE = 7,
+        RDMA_CM_EVENT_REJECTED = 8,
+        RDMA_CM_EVENT_ESTABLISHED = 9,
+        RDMA_CM_EVENT_DISCONNECTED = 10,
+        RDMA_CM_EVENT_DEVICE_REMOVAL = 11,
+        RDMA_CM_EVENT_ADDR_CHANGE = 14,
+        RDMA_CM_EVENT_TIMEWAIT_EXIT = 15,
+    }
+}
+
+macro_rules! bits {
+    ($($type:ident { $($name:ident = $value:expr),* $(,)? })*) => {
+        $(
+            pub struct $type(pub c_uint);
+
+            impl $type {
+                $(pub const $name: Self = Self($value);)*
+            }
+        )*
+    };
+}
+bits! {
+    ibv_access_flags {
+        IBV_ACCESS_LOCAL_WRITE = 1,
+        IBV_ACCESS_REMOTE_WRITE = 1 << 1,
+        IBV_ACCESS_REMOTE_READ = 1 << 2,
+        IBV_ACCESS_MW_BIND = 1 << 4,
+        IBV_ACCESS_RELAXED_ORDERING = 1 << 20,
+    }
+    ibv_send_flags {
+        IBV_SEND_FENCE = 1,
+        IBV_SEND_SIGNALED = 1 << 1,
+        IBV_SEND_SOLICITED = 1 << 2,
+        IBV_SEND_INLINE = 1 << 3,
+    }
+    ibv_device_cap_flags {
+        IBV_DEVICE_MEM_WINDOW_TYPE_2A = 1 << 23,
+        IBV_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
+        IBV_DEVICE_MEM_MGT_EXTENSIONS = 1 << 21,
+    }
+    ibv_qp_attr_mask { IBV_QP_STATE = 1 }
+    ibv_cq_attr_mask { IBV_CQ_ATTR_MODERATE = 1 }
+}
+
+#[repr(u32)]
+pub enum ibv_event_type {
+    IBV_EVENT_COMM_EST = 4,
+}
+
+#[repr(C)]
+pub struct ibv_device {
+    _ops: [Call; 2],
+    pub node_type: c_uint,
+    pub transport_type: c_uint,
+    pub name: [c_char; 64],
+    dev_name: [c_char; 64],
+    dev_path: [c_char; 256],
+    ibdev_path: [c_char; 256],
+}
+
+#[repr(C)]
+pub struct ibv_context {
+    pub device: *mut ibv_device,
+    ops: [Call; 32],
+    pub cmd_fd: c_int,
+    pub async_fd: c_int,
+    pub num_comp_vectors: c_int,
+    mutex: libc::pthread_mutex_t,
+    pub abi_compat: *mut c_void,
+}
+
+#[repr(C)]
+pub struct verbs_context {
+    pub query_port: Option<unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr, usize) -> c_int>,
+    calls_before_modify_cq: [Call; 16],
+    pub modify_cq: Option<unsafe extern "C" fn(*mut ibv_cq, *mut ibv_modify_cq_attr) -> c_int>,
+    calls_before_query_device: [Call; 9],
+    pub query_device_ex: Option<
+        unsafe extern "C" fn(*mut ibv_context, *const c_void, *mut ibv_device_attr_ex, usize) -> c_int,
+    >,
+    calls_before_size: [Call; 11],
+    pub sz: usize,
+    pub context: ibv_context,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ibv_device_attr {
+    fw_ver: [c_char; 64],
+    node_guid: u64,
+    sys_image_guid: u64,
+    pub max_mr_size: u64,
+    page_size_cap: u64,
+    pub vendor_id: u32,
+    pub vendor_part_id: u32,
+    hw_ver: u32,
+    max_qp: c_int,
+    pub max_qp_wr: c_int,
+    pub device_cap_flags: c_uint,
+    pub max_sge: c_int,
+    pub max_sge_rd: c_int,
+    max_cq: c_int,
+    pub max_cqe: c_int,
+    max_mr: c_int,
+    max_pd: c_int,
+    pub max_qp_rd_atom: c_int,
+    max_ee_rd_atom: c_int,
+    max_res_rd_atom: c_int,
+    pub max_qp_init_rd_atom: c_int,
+    max_ee_init_rd_atom: c_int,
+    atomic_cap: c_uint,
+    max_ee: c_int,
+    max_rdd: c_int,
+    pub max_mw: c_int,
+    rest: [c_int; 11],
+    max_pkeys: u16,
+    local_ca_ack_delay: u8,
+    phys_port_cnt: u8,
+}
+
+#[repr(C)]
+pub struct ibv_device_attr_ex {
+    pub orig_attr: ibv_device_attr,
+    rest: [u64; 21],
+}
+
+#[repr(C)]
+pub struct ibv_port_attr {
+    numbers: [u32; 8],
+    pkey_tbl_len: u16,
+    lid: u16,
+    sm_lid: u16,
+    bytes: [u8; 8],
+    pub link_layer: u8,
+    flags: u8,
+    port_cap_flags2: u16,
+}
+
+#[repr(C)]
+pub struct ibv_modify_cq_attr {
+    pub attr_mask: u32,
+    pub moderate: ibv_moderate_cq,
+}
+
+#[repr(C)]
+pub struct ibv_moderate_cq {
+    pub cq_count: u16,
+    pub cq_period: u16,
+}
+
+#[repr(C)]
+pub struct ibv_pd {
+    pub context: *mut ibv_context,
+    handle: u32,
+}
+
+#[repr(C)]
+pub struct ibv_mr {
+    pub context: *mut ibv_context,
+    pub pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    handle: u32,
+    pub lkey: u32,
+    pub rkey: u32,
+}
+
+#[repr(C)]
+pub struct ibv_mw {
+    context: *mut ibv_context,
+    pd: *mut ibv_pd,
+    pub rkey: u32,
+    handle: u32,
+    type_: c_uint,
+}
+
+#[repr(C)]
+pub struct ibv_comp_channel {
+    context: *mut ibv_context,
+    pub fd: c_int,
+    refcnt: c_int,
+}
+
+#[repr(C)]
+pub struct ibv_cq {
+    pub context: *mut ibv_context,
+    channel: *mut ibv_comp_channel,
+    cq_context: *mut c_void,
+    handle: u32,
+    cqe: c_int,
+    mutex: libc::pthread_mutex_t,
+    cond: libc::pthread_cond_t,
+    comp_events_completed: u32,
+    async_events_completed: u32,
+}
+
+#[repr(C)]
+pub struct ibv_qp {
+    context: *mut ibv_context,
+    qp_context: *mut c_void,
+    pd: *mut ibv_pd,
+    send_cq: *mut ibv_cq,
+    recv_cq: *mut ibv_cq,
+    srq: *mut ibv_srq,
+    handle: u32,
+    qp_num: u32,
+    state: c_uint,
+    qp_type: c_uint,
+    mutex: libc::pthread_mutex_t,
+    cond: libc::pthread_cond_t,
+    events_completed: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ibv_qp_cap {
+    pub max_send_wr: u32,
+    pub max_recv_wr: u32,
+    pub max_send_sge: u32,
+    pub max_recv_sge: u32,
+    pub max_inline_data: u32,
+}
+
+#[repr(C)]
+pub struct ibv_qp_init_attr {
+    pub qp_context: *mut c_void,
+    pub send_cq: *mut ibv_cq,
+    pub recv_cq: *mut ibv_cq,
+    pub srq: *mut ibv_srq,
+    pub cap: ibv_qp_cap,
+    pub qp_type: c_uint,
+    pub sq_sig_all: c_int,
+}
+
+#[repr(C)]
+pub struct ibv_qp_attr {
+    pub qp_state: c_uint,
+    cur_qp_state: c_uint,
+    rest: [u64; 17],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ibv_sge {
+    pub addr: u64,
+    pub length: u32,
+    pub lkey: u32,
+}
+
+#[repr(C)]
+pub struct ibv_recv_wr {
+    pub wr_id: u64,
+    pub next: *mut Self,
+    pub sg_list: *mut ibv_sge,
+    pub num_sge: c_int,
+}
+
+#[repr(C)]
+pub union imm_data_invalidated_rkey_union_t {
+    pub invalidated_rkey: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct rdma_t {
+    pub remote_addr: u64,
+    pub rkey: u32,
+}
+
+#[repr(C)]
+pub union wr_t {
+    pub rdma: rdma_t,
+    atomic: [u64; 4],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ibv_mw_bind_info {
+    pub mr: *mut ibv_mr,
+    pub addr: u64,
+    pub length: u64,
+    pub mw_access_flags: c_uint,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bind_mw_t {
+    pub mw: *mut ibv_mw,
+    pub rkey: u32,
+    pub bind_info: ibv_mw_bind_info,
+}
+
+#[repr(C)]
+pub union bind_mw_tso_union_t {
+    pub bind_mw: bind_mw_t,
+}
+
+#[repr(C)]
+pub struct ibv_send_wr {
+    pub wr_id: u64,
+    pub next: *mut Self,
+    pub sg_list: *mut ibv_sge,
+    pub num_sge: c_int,
+    pub opcode: c_uint,
+    pub send_flags: c_uint,
+    pub imm_data_invalidated_rkey_union: imm_data_invalidated_rkey_union_t,
+    pub wr: wr_t,
+    qp_type: u32,
+    pub bind_mw_tso_union: bind_mw_tso_union_t,
+}
+
+#[repr(C)]
+pub struct ibv_wc {
+    pub wr_id: u64,
+    pub status: c_uint,
+    pub opcode: c_uint,
+    pub vendor_err: u32,
+    pub byte_len: u32,
+    pub imm_data_invalidated_rkey_union: imm_data_invalidated_rkey_union_t,
+    qp_num: u32,
+    src_qp: u32,
+    pub wc_flags: c_uint,
+    pkey_index: u16,
+    slid: u16,
+    sl: u8,
+    dlid_path_bits: u8,
+}
+
+#[repr(C)]
+pub struct ibv_async_event {
+    element: *mut c_void,
+    pub event_type: c_uint,
+}
+
+#[repr(C)]
+pub struct rdma_event_channel {
+    pub fd: c_int,
+}
+
+#[repr(C)]
+pub struct rdma_addr {
+    pub src_addr_union: sockaddr_storage,
+    pub dst_addr_union: sockaddr_storage,
+    addr: [u64; 5],
+}
+
+#[repr(C)]
+pub struct rdma_route {
+    pub addr: rdma_addr,
+    path_rec: *mut c_void,
+    num_paths: c_int,
+}
+
+#[repr(C)]
+pub struct rdma_cm_id {
+    pub verbs: *mut ibv_context,
+    pub channel: *mut rdma_event_channel,
+    context: *mut c_void,
+    pub qp: *mut ibv_qp,
+    pub route: rdma_route,
+    ps: c_uint,
+    pub port_num: u8,
+    event: *mut rdma_cm_event,
+    send_cq_channel: *mut ibv_comp_channel,
+    send_cq: *mut ibv_cq,
+    recv_cq_channel: *mut ibv_comp_channel,
+    recv_cq: *mut ibv_cq,
+    srq: *mut ibv_srq,
+    pd: *mut ibv_pd,
+    qp_type: c_uint,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct rdma_conn_param {
+    pub private_data: *const c_void,
+    pub private_data_len: u8,
+    pub responder_resources: u8,
+    pub initiator_depth: u8,
+    pub flow_control: u8,
+    pub retry_count: u8,
+    pub rnr_retry_count: u8,
+    pub srq: u8,
+    pub qp_num: u32,
+}
+
+#[repr(C)]
+pub union param_t {
+    pub conn: rdma_conn_param,
+    ud: [u64; 7],
+}
+
+#[repr(C)]
+pub struct rdma_cm_event {
+    pub id: *mut rdma_cm_id,
+    pub listen_id: *mut rdma_cm_id,
+    pub event: c_uint,
+    pub status: c_int,
+    pub param: param_t,
+}
