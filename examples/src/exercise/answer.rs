@@ -38,7 +38,7 @@ pub struct Report {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The hash of all bytes in order.
+    /// The hash of all bytes in order; that of no bytes if it was not asked for.
     pub hash: u64,
 }
 

@@ -12,8 +12,11 @@ use super::wire::{ANSWERS, Malformed, Parts, Tagged, message};
 pub enum Request {
     /// What the server allows (`Hello`). An upper layer that does not know the protocol returns the request as it came.
     Hello,
-    /// From now on until the next request, ordinary messages are counted and hashed instead of returned (`Done`).
-    Count,
+    /// From now on until the next request, ordinary messages are counted instead of returned (`Done`).
+    Count {
+        /// Hash them, too.
+        hash: bool,
+    },
     /// Ends counting and says what was counted (`Report`).
     Report,
     /// Send ordinary messages to the client as fast as it takes them (`Done`, before the first of them). Message `n`,
@@ -87,6 +90,8 @@ mod kind {
 
 const READS: u32 = 1;
 const WRITES: u32 = 2;
+/// Flag of `Count`.
+const HASH: u32 = 1;
 /// Flag of `Write`: the token counts.
 const INVALIDATE: u32 = 1;
 
@@ -97,7 +102,7 @@ impl Request {
         let header = |kind| (kind, 0, tag);
         match self {
             Self::Hello => message(header(kind::HELLO), |_| {}, &[]),
-            Self::Count => message(header(kind::COUNT), |_| {}, &[]),
+            Self::Count { hash } => message(header(kind::COUNT), |out| out.put_u32_le(u32::from(*hash)), &[]),
             Self::Report => message(header(kind::REPORT), |_| {}, &[]),
             Self::Source { messages, size, seed } => message(
                 header(kind::SOURCE),
@@ -163,7 +168,7 @@ impl Request {
     fn body(parts: &mut Parts<'_>) -> Result<Self, Malformed> {
         Ok(match parts.kind {
             kind::HELLO => Self::Hello,
-            kind::COUNT => Self::Count,
+            kind::COUNT => Self::Count { hash: hash_flag(parts)? },
             kind::REPORT => Self::Report,
             kind::SOURCE => Self::Source { messages: parts.u32()?, size: parts.u32()?, seed: parts.u64()? },
             kind::OFFER => Self::Offer { length: parts.u32()?, access: access(parts)?, seed: parts.u64()? },
@@ -204,6 +209,14 @@ fn access(parts: &mut Parts<'_>) -> Result<Access, Malformed> {
         WRITES => Ok(Access::Write),
         BOTH => Ok(Access::ReadWrite),
         _ => Err(parts.malformed("rights are 1 (read), 2 (write) or 3 (both)")),
+    }
+}
+
+fn hash_flag(parts: &mut Parts<'_>) -> Result<bool, Malformed> {
+    match parts.u32()? {
+        0 => Ok(false),
+        HASH => Ok(true),
+        _ => Err(parts.malformed("unknown flags")),
     }
 }
 

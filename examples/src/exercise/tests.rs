@@ -21,7 +21,7 @@ fn access() -> impl Strategy<Value = Access> {
 fn request() -> impl Strategy<Value = Request> {
     prop_oneof![
         Just(Request::Hello),
-        Just(Request::Count),
+        any::<bool>().prop_map(|hash| Request::Count { hash }),
         Just(Request::Report),
         any::<(u32, u32, u64)>().prop_map(|(messages, size, seed)| Request::Source { messages, size, seed }),
         (any::<u32>(), access(), any::<u64>()).prop_map(|(length, access, seed)| Request::Offer {

@@ -35,9 +35,9 @@ impl<M: Clone + fmt::Debug> Server<M> {
         self.counting = false;
         let answer = match request {
             Request::Hello => Ok(Answer::Hello(self.limits)),
-            Request::Count => {
+            Request::Count { hash } => {
                 self.counting = true;
-                self.count = Count::default();
+                self.count = Count { hash, ..Count::default() };
                 Ok(Answer::Done)
             }
             Request::Report => Ok(Answer::Report(self.count.report())),

@@ -1,0 +1,102 @@
+//! When is measured: the same for all connections.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use smbd_core::Instant;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// What is completed in this time.
+    Time(Duration),
+    /// So many operations, of each connection.
+    Count(u64),
+}
+
+/// Opens when all connections are ready and have warmed up.
+#[derive(Debug)]
+pub struct Gate {
+    connections: u32,
+    warm_up: Duration,
+    length: Length,
+    ready: Cell<u32>,
+    /// Measuring begins.
+    start: Cell<Option<Instant>>,
+    /// The last measured completion.
+    last: Cell<Option<Instant>>,
+    given_up: Cell<bool>,
+}
+
+/// What a completion counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Now {
+    WarmingUp,
+    Measuring,
+    Over,
+}
+
+impl Gate {
+    /// A gate for so many connections.
+    #[must_use]
+    pub const fn new(connections: u32, warm_up: Duration, length: Length) -> Self {
+        Self {
+            connections,
+            warm_up,
+            length,
+            ready: Cell::new(0),
+            start: Cell::new(None),
+            last: Cell::new(None),
+            given_up: Cell::new(false),
+        }
+    }
+
+    /// When measuring begins or began; `None` before all connections are ready.
+    #[must_use]
+    pub const fn start(&self) -> Option<Instant> {
+        self.start.get()
+    }
+
+    /// Time measured so far: all of it if it was a time, otherwise up to the last completion.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        match (self.length, self.start.get(), self.last.get()) {
+            (Length::Time(time), Some(_), _) => time,
+            (Length::Count(_), Some(start), Some(last)) => last.saturating_since(start),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// A connection has everything it needs.
+    pub(super) fn ready(&self, now: Instant) {
+        self.ready.set(self.ready.get() + 1);
+        if self.ready.get() == self.connections {
+            self.start.set(Some(now.saturating_add(self.warm_up)));
+        }
+    }
+
+    /// A connection failed: all the others end, too.
+    pub(super) fn give_up(&self) {
+        self.given_up.set(true);
+    }
+
+    /// What a completion now counts for, on a connection that has `measured` of them.
+    pub(super) fn look(&self, now: Instant, measured: u64) -> Now {
+        if self.given_up.get() {
+            return Now::Over;
+        }
+        let Some(start) = self.start.get().filter(|start| now >= *start) else { return Now::WarmingUp };
+        let over = match self.length {
+            Length::Time(time) => now >= start.saturating_add(time),
+            Length::Count(count) => measured >= count,
+        };
+        if over {
+            return Now::Over;
+        }
+        Now::Measuring
+    }
+
+    pub(super) fn completed(&self, now: Instant) {
+        self.last.set(Some(now));
+    }
+}

@@ -1,0 +1,283 @@
+//! The load `smbd-perf` puts on a connection: an upper layer that keeps a number of operations under way and measures
+//! them. The peer is an [`exercise::Server`](crate::exercise::Server).
+//!
+//! Several connections are measured together: a [`Gate`] opens when all are ready, lets them warm up, and closes for all.
+
+mod gate;
+mod operations;
+mod problem;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hdrhistogram::Histogram;
+use smbd_core::backend::{Backend, HostMemory, LocalMemory, Upper};
+use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::error::CloseReason;
+use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, Negotiated, OpId, RegId};
+
+use crate::exercise::{Answer, Digest, Report, Request, pattern};
+pub use gate::{Gate, Length};
+pub use operations::Kind;
+use operations::Slot;
+pub use problem::Problem;
+
+/// What each connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Which operation.
+    pub kind: Kind,
+    /// Bytes of one, at least 1.
+    pub size: u32,
+    /// How many are kept under way, at least 1.
+    pub depth: u16,
+    /// [`Kind::Send`]: both sides hash all bytes.
+    pub verify: bool,
+}
+
+/// How long closing may take at the end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Where a load is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Not established, or waiting for the server to say what it allows and to prepare.
+    Preparing,
+    /// Operations are under way.
+    Running,
+    /// The last operations are done; the server is asked what it counted, or to take its buffer back.
+    Finishing,
+    /// Over, well or badly.
+    Over,
+}
+
+/// One connection under load. `M` is the backend's buffer.
+#[derive(Debug)]
+pub struct Load<M> {
+    plan: Plan,
+    gate: Rc<Gate>,
+    stage: Stage,
+    payload: Bytes,
+    slots: Vec<Slot<M>>,
+    /// [`Kind::Latency`]: when the messages under way were sent.
+    sent_at: VecDeque<Instant>,
+    in_flight: u16,
+    remote: Arc<[BufferDescriptorV1]>,
+    offer: u32,
+    /// All messages sent, also while warming up.
+    sent: u64,
+    digest: Digest,
+    measured: u64,
+    /// Of measured operations, in nanoseconds.
+    times: Histogram<u64>,
+    problem: Option<Problem>,
+}
+
+impl<M> Load<M> {
+    /// A load for one connection.
+    ///
+    /// # Panics
+    /// Never: the bounds of the histogram are constants.
+    #[must_use]
+    pub fn new(plan: Plan, gate: Rc<Gate>) -> Self {
+        Self {
+            plan,
+            gate,
+            stage: Stage::Preparing,
+            payload: pattern(1, plan.size as usize),
+            slots: Vec::new(),
+            sent_at: VecDeque::new(),
+            in_flight: 0,
+            remote: Arc::new([]),
+            offer: 0,
+            sent: 0,
+            digest: Digest::default(),
+            measured: 0,
+            // Up to a minute, three digits.
+            times: Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("valid bounds"),
+            problem: None,
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Operations measured so far.
+    #[must_use]
+    pub const fn measured(&self) -> u64 {
+        self.measured
+    }
+
+    /// How long measured operations took, in nanoseconds: from the command to its completion, for
+    /// [`Kind::Latency`] to the message that came back.
+    #[must_use]
+    pub const fn times(&self) -> &Histogram<u64> {
+        &self.times
+    }
+
+    /// Why it ended, if not well.
+    #[must_use]
+    pub const fn problem(&self) -> Option<&Problem> {
+        self.problem.as_ref()
+    }
+
+    fn fail(&mut self, endpoint: &mut Endpoint, now: Instant, problem: Problem) {
+        if self.problem.is_none() && self.stage != Stage::Over {
+            self.problem = Some(problem);
+        }
+        self.gate.give_up();
+        self.stage = Stage::Over;
+        endpoint.close(now, Close::Abort);
+    }
+
+    fn send(&mut self, endpoint: &mut Endpoint, now: Instant, request: &Request) {
+        // A connection has room for one request besides the operations: they are sent before or after those.
+        if let Err(refused) = endpoint.send(now, request.encode(1), None) {
+            self.fail(endpoint, now, Problem::Command(refused.error.to_string()));
+        }
+    }
+
+    fn established(&mut self, endpoint: &mut Endpoint, now: Instant, negotiated: &Negotiated) {
+        if let Err(problem) = self.plan.check(negotiated, endpoint.connection().config()) {
+            return self.fail(endpoint, now, problem);
+        }
+        self.send(endpoint, now, &Request::Hello);
+    }
+}
+
+impl<M: Clone + fmt::Debug> Load<M> {
+    fn message<B: HostMemory<Buffer = M>>(
+        &mut self,
+        endpoint: &mut Endpoint,
+        backend: &mut B,
+        message: Message,
+    ) {
+        let now = backend.now();
+        let taken = message.bytes(&*backend).map(|bytes| (bytes.len(), Answer::parse(bytes)));
+        if let Message::Lent(fragment) = message {
+            let released = endpoint.release(now, fragment);
+            debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
+        }
+        match taken {
+            Ok((_, Ok(Some(answer)))) => self.answered(endpoint, backend, answer.what),
+            Ok((len, Ok(None))) if self.plan.kind == Kind::Latency && len == self.payload.len() => {
+                let Some(since) = self.sent_at.pop_front() else { return };
+                self.completed(endpoint, backend, since);
+            }
+            Ok((len, Ok(None))) => self.fail(endpoint, now, Problem::Unexpected { len }),
+            Ok((_, Err(malformed))) => self.fail(endpoint, now, malformed.into()),
+            Err(hole) => self.fail(endpoint, now, Problem::Command(hole.to_string())),
+        }
+    }
+
+    fn answered<B: HostMemory<Buffer = M>>(
+        &mut self,
+        endpoint: &mut Endpoint,
+        backend: &mut B,
+        answer: Answer,
+    ) {
+        let now = backend.now();
+        match (self.stage, answer) {
+            (_, Answer::Failed(failure)) => self.fail(endpoint, now, failure.into()),
+            (Stage::Preparing, Answer::Hello(limits)) => {
+                if let Err(problem) = self.plan.check_server(&limits) {
+                    return self.fail(endpoint, now, problem);
+                }
+                let (length, seed) = (self.plan.size, 1);
+                match self.plan.kind {
+                    Kind::Send => self.send(endpoint, now, &Request::Count { hash: self.plan.verify }),
+                    Kind::Read => {
+                        self.send(endpoint, now, &Request::Offer { length, access: Access::Read, seed })
+                    }
+                    Kind::Write => {
+                        self.send(endpoint, now, &Request::Offer { length, access: Access::Write, seed })
+                    }
+                    Kind::Latency => self.run(endpoint, backend),
+                }
+            }
+            (Stage::Preparing, Answer::Done) => self.run(endpoint, backend),
+            (Stage::Preparing, Answer::Offered { id, descriptors }) => {
+                (self.offer, self.remote) = (id, descriptors.into());
+                match self.plan.slots(backend, &self.payload) {
+                    Ok(slots) => self.slots = slots,
+                    Err(problem) => return self.fail(endpoint, now, problem),
+                }
+                self.run(endpoint, backend);
+            }
+            (Stage::Finishing, Answer::Report(report)) => self.check_report(endpoint, now, &report),
+            (Stage::Finishing, Answer::Done) => self.finished(endpoint, now),
+            (_, other) => self.fail(endpoint, now, Problem::Answer(format!("{other:?}"))),
+        }
+    }
+
+    fn run<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
+        self.stage = Stage::Running;
+        self.gate.ready(backend.now());
+        self.fill(endpoint, backend);
+    }
+
+    fn check_report(&mut self, endpoint: &mut Endpoint, now: Instant, report: &Report) {
+        let bytes = self.sent * u64::from(self.plan.size);
+        let expected = Report { messages: self.sent, bytes, hash: self.digest.value() };
+        if *report == expected {
+            self.finished(endpoint, now);
+        } else {
+            self.fail(endpoint, now, Problem::Report { sent: expected, counted: *report });
+        }
+    }
+
+    fn finished(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.stage = Stage::Over;
+        endpoint.close(now, Close::Flush { until: now.saturating_add(CLOSE_WITHIN) });
+    }
+
+    fn closed(&mut self, reason: CloseReason) {
+        if self.stage != Stage::Over {
+            self.problem = Some(Problem::Closed(reason));
+            self.gate.give_up();
+            self.stage = Stage::Over;
+        }
+    }
+}
+
+impl<M> LocalMemory<M> for Load<M> {
+    fn operation(&self, op: OpId) -> Option<&M> {
+        let slot = self.slots.iter().find(|slot| slot.op.is_some_and(|(id, _)| id == op))?;
+        Some(&slot.buffer)
+    }
+
+    fn registration(&self, _: RegId) -> Option<&M> {
+        None
+    }
+}
+
+impl<B: HostMemory> Upper<B, Endpoint> for Load<B::Buffer> {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
+        match event {
+            EndpointEvent::Established(negotiated) => self.established(endpoint, backend.now(), &negotiated),
+            EndpointEvent::ConnectFailed(error) => {
+                self.problem = Some(Problem::Connect(error));
+                self.gate.give_up();
+                self.stage = Stage::Over;
+            }
+            EndpointEvent::Message(message) => self.message(endpoint, backend, message),
+            EndpointEvent::Sent { payload, result: Ok(()), .. } => self.sent(endpoint, backend, &payload),
+            EndpointEvent::RdmaDone { op, result } => self.rdma_done(endpoint, backend, op, result),
+            EndpointEvent::Writable => self.fill(endpoint, backend),
+            EndpointEvent::Closed(reason) => self.closed(reason),
+            EndpointEvent::Drained => self.slots = Vec::new(),
+            EndpointEvent::Sent { .. }
+            | EndpointEvent::Registered { .. }
+            | EndpointEvent::Deregistered { .. }
+            | EndpointEvent::Invalidated { .. }
+            | EndpointEvent::Probed(_) => {}
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What to check when a connection failed. The errors say what happened; this says what is usually behind it.
+
+use smbd_core::error::{CloseReason, ConnectError, ConnectReason, WorkError};
+use smbd_core::wire::status;
+
+/// What to check when no connection came up.
+#[must_use]
+pub fn advice_on_connect(error: &ConnectError) -> &'static str {
+    match error {
+        ConnectError::Local => "this side gave up",
+        ConnectError::Connect(reason) => advice_on_reason(*reason),
+        ConnectError::Lost => {
+            "the peer took the transport connection and ended it during negotiation: it refused the parameters \
+             without a word, or something else than SMB Direct listens there"
+        }
+        ConnectError::Timeout => {
+            "the transport connection may be up, but no Negotiate Response came: is it SMB Direct that listens there? \
+             --timeout allows more time"
+        }
+        ConnectError::Rejected { status } => match *status {
+            status::NOT_SUPPORTED => "the peer speaks no version 1.0 of SMB Direct",
+            status::INSUFFICIENT_RESOURCES => {
+                "Windows answers so to a PreferredSendSize above 8136: lower --max-send-size"
+            }
+            _ => "the peer's log should say why",
+        },
+        ConnectError::Refused { .. } => "the peer's Negotiate Request was not acceptable here",
+        ConnectError::Violation(_) => "the peer's negotiation message breaks MS-SMBD as said",
+        ConnectError::Transport { error, .. } => advice_on_work(*error),
+        _ => "no advice for this",
+    }
+}
+
+const fn advice_on_reason(reason: ConnectReason) -> &'static str {
+    match reason {
+        ConnectReason::Refused => {
+            "nothing listens there for RDMA, or it refused: right port? (445 on InfiniBand and RoCE, 5445 on iWARP); a \
+             server of SMB over TCP does not listen for RDMA by itself"
+        }
+        ConnectReason::Unreachable => {
+            "no RDMA device leads there: `rdma link` lists the devices of this host, `ip route get ADDRESS` tells \
+             which interface is used"
+        }
+        ConnectReason::TimedOut => {
+            "nobody answered: is the address right, is a firewall in between (UDP port 4791 for RoCE), is the peer's \
+             device up?"
+        }
+        ConnectReason::ReadDepth => "MS-SMBD 6.2 demands an RDMA Read depth of at least 1 on both sides",
+        ConnectReason::Other(_) => "`errno NUMBER` (package moreutils) names the error",
+        _ => "no advice for this",
+    }
+}
+
+/// What to check when an established connection ended.
+#[must_use]
+pub const fn advice_on_close(reason: &CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Local => "this side ended it",
+        CloseReason::Lost => {
+            "the peer ended the connection or the network failed: the peer's log should say why"
+        }
+        CloseReason::Violation(_) => "the peer broke MS-SMBD as said",
+        CloseReason::KeepaliveTimeout => "the peer does not answer: it hangs, or the network is down",
+        CloseReason::CreditStall => "the peer gives no send credits: its upper layer does not read",
+        CloseReason::Transport { error, .. } => advice_on_work(*error),
+        _ => "no advice for this",
+    }
+}
+
+const fn advice_on_work(error: WorkError) -> &'static str {
+    match error {
+        WorkError::Refused { .. } => "the own device refused work: `dmesg` may say why",
+        WorkError::Flushed => "the connection ended first",
+        WorkError::ReceiverNotReady => {
+            "the peer granted a credit without a receive behind it: a fault of the peer"
+        }
+        WorkError::RetryExceeded => {
+            "the peer's device does not answer: is it up, does the network lose packets?"
+        }
+        WorkError::RemoteAccess => "the peer's memory was accessed in a way it does not allow",
+        WorkError::RemoteOperation | WorkError::RemoteInvalidRequest => {
+            "the peer's device could not take a message: its receive was too small, or it broke"
+        }
+        WorkError::LocalLength => "a message was longer than the receive posted for it: a fault of the peer",
+        WorkError::LocalProtection | WorkError::LocalOperation => {
+            "the own device failed; on iWARP often only that the peer has closed"
+        }
+        _ => "no advice for this",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_meets_the_commonest_failures_is_told_where_to_look() {
+        let refused = advice_on_connect(&ConnectError::Connect(ConnectReason::Refused));
+        assert!(refused.contains("5445"));
+        let unreachable = advice_on_connect(&ConnectError::Connect(ConnectReason::Unreachable));
+        assert!(unreachable.contains("rdma link"));
+        let status = status::INSUFFICIENT_RESOURCES;
+        assert!(advice_on_connect(&ConnectError::Rejected { status }).contains("--max-send-size"));
+    }
+}
