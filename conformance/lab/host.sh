@@ -22,6 +22,8 @@ need_number() {
 }
 
 need_qemu() {
+  # A guest runs this machine's programs.
+  [ "$(uname -m)" = x86_64 ] || die "the lab is for x86_64, this is $(uname -m)"
   command -v qemu-system-x86_64 >/dev/null ||
     die "qemu-system-x86_64 is missing: run $lab/setup (Debian package qemu-system-x86)"
 }
@@ -43,7 +45,7 @@ or set SMBD_LAB_KERNEL to a bzImage made with $lab/kernel/fragment.config"
 # find_accelerator KERNEL    prints kvm or tcg. That /dev/kvm opens does not say that a guest runs on it (nested
 # machines), so it is tried once for each boot of this machine: the kernel without a root has to reach its panic.
 find_accelerator() {
-  local verdict
+  local verdict said
   if [ -n "${SMBD_LAB_ACCEL:-}" ]; then
     case "$SMBD_LAB_ACCEL" in
       kvm | tcg) echo "$SMBD_LAB_ACCEL" && return ;;
@@ -52,16 +54,14 @@ find_accelerator() {
   fi
   { [ -r /dev/kvm ] && [ -w /dev/kvm ]; } || { echo tcg && return; }
   verdict=$cache/kvm-$(cat /proc/sys/kernel/random/boot_id)
-  if [ ! -s "$verdict" ]; then
-    mkdir -p "$cache" && rm -f "$cache"/kvm-*
-    if timeout -k 1 5 qemu-system-x86_64 -accel kvm -cpu max -M q35 -m 256 -nodefaults -display none -serial stdio \
-      -no-reboot -kernel "$1" -append 'console=ttyS0 panic=-1' </dev/null 2>/dev/null | grep -q 'Kernel panic'; then
-      echo kvm >"$verdict"
-    else
-      echo tcg >"$verdict"
-    fi
-  fi
-  cat "$verdict"
+  if [ -f "$verdict" ]; then cat "$verdict" && return; fi
+  said=$(timeout -k 1 5 qemu-system-x86_64 -accel kvm -cpu max -M q35 -m 256 -nodefaults -display none -serial stdio \
+    -no-reboot -kernel "$1" -append 'console=ttyS0 panic=-1' </dev/null 2>/dev/null | tr -d '\0') || true
+  mkdir -p "$cache" && rm -f "$cache"/kvm-*
+  if [[ $said == *'Kernel panic'* ]]; then said=kvm; else said=tcg; fi
+  # Whole or not at all: other guests may be starting.
+  echo "$said" >"$verdict.$$" && mv "$verdict.$$" "$verdict"
+  echo "$said"
 }
 
 # new_folder    prints a new folder for the files of a run
