@@ -1,0 +1,44 @@
+//! What a test is.
+
+use std::error::Error;
+use std::net::IpAddr;
+
+use clap::ValueEnum;
+
+/// Why a test did not pass.
+pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+
+/// What a test returns. The text is printed behind its name: what was seen.
+pub(crate) type Outcome = Result<String, Failure>;
+
+/// A test.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) target: Target,
+    pub(crate) about: &'static str,
+    pub(crate) run: fn(&Context) -> Outcome,
+}
+
+/// Whom a test is against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// smbd on both sides.
+    Ours,
+    /// The SMB server of the Linux kernel.
+    Ksmbd,
+    /// The SMB client of the Linux kernel.
+    Cifs,
+    /// Two hosts, for captures.
+    Pair,
+}
+
+/// Where a test takes place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// Address of a device of this host.
+    pub(crate) address: IpAddr,
+    /// Address of the peer.
+    #[expect(dead_code, reason = "for tests against another host")]
+    pub(crate) peer: IpAddr,
+}

@@ -1,0 +1,129 @@
+//! An acceptor's end before its request has come: a listener and what was posted so far.
+
+use std::collections::VecDeque;
+
+use smbd_core::backend::{Backend, HostMemory, LinkReports, OutOfMemory, OutOfRange, ReceiveMemory, Step};
+use smbd_core::error::WorkError;
+use smbd_core::{Config, Input, Instant, RecvId};
+use smbd_verbs::{Buffer, Clock, End, Listener};
+
+/// An end of either role.
+#[derive(Debug)]
+pub(super) enum Side {
+    Ready(Box<End>),
+    Waiting(Box<Waiting>),
+}
+
+/// Until the request comes.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    listener: Option<Listener>,
+    config: Config,
+    clock: Clock,
+    receives: Vec<(RecvId, u32)>,
+    accept: bool,
+    flushed: VecDeque<RecvId>,
+    link: LinkReports,
+}
+
+impl Waiting {
+    /// Without a listener nothing ever comes.
+    pub(super) fn new(listener: Option<Listener>, config: &Config, clock: Clock) -> Self {
+        let (receives, flushed) = (Vec::new(), VecDeque::new());
+        let link = LinkReports::default();
+        Self { listener, config: config.clone(), clock, receives, accept: false, flushed, link }
+    }
+
+    /// The end, if the request has come.
+    fn answer(&mut self) -> Option<End> {
+        if !self.accept {
+            return None;
+        }
+        let incoming = self.listener.as_mut()?.poll().ok()??;
+        let mut end = incoming.accept(&self.config, self.clock).ok()?;
+        for (id, len) in self.receives.drain(..) {
+            end.execute(Step::PostRecv { id, len });
+        }
+        end.execute(Step::Accept);
+        end.ring();
+        Some(end)
+    }
+
+    fn execute(&mut self, step: &Step<'_, Buffer>) {
+        match *step {
+            Step::PostRecv { id, len } => self.receives.push((id, len)),
+            Step::Accept => self.accept = true,
+            Step::Disconnect => {
+                self.accept = false;
+                self.flushed.extend(self.receives.drain(..).map(|(id, _)| id));
+                self.link.disconnected();
+            }
+            _ => {}
+        }
+    }
+
+    fn next_input(&mut self) -> Option<Input<'static>> {
+        let flushed = self.flushed.pop_front();
+        let failed = flushed.map(|id| Input::Failed { id: id.into(), error: WorkError::Flushed });
+        failed.or_else(|| self.link.poll_end())
+    }
+}
+
+impl ReceiveMemory for Side {
+    fn received(&self, id: RecvId) -> &[u8] {
+        match self {
+            Self::Ready(end) => end.received(id),
+            Self::Waiting(_) => &[],
+        }
+    }
+}
+
+impl Backend for Side {
+    type Buffer = Buffer;
+
+    fn now(&self) -> Instant {
+        match self {
+            Self::Ready(end) => end.now(),
+            Self::Waiting(waiting) => waiting.clock.now(),
+        }
+    }
+
+    fn execute(&mut self, step: Step<'_, Buffer>) {
+        match self {
+            Self::Ready(end) => end.execute(step),
+            Self::Waiting(waiting) => waiting.execute(&step),
+        }
+    }
+
+    fn ring(&mut self) {
+        if let Self::Ready(end) = self {
+            end.ring();
+        }
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        if let Self::Waiting(waiting) = self
+            && let Some(end) = waiting.answer()
+        {
+            *self = Self::Ready(Box::new(end));
+        }
+        match self {
+            Self::Ready(end) => end.next_input(),
+            Self::Waiting(waiting) => waiting.next_input(),
+        }
+    }
+}
+
+impl HostMemory for Side {
+    fn allocate(&mut self, len: u32) -> Result<Buffer, OutOfMemory> {
+        Buffer::new(len)
+    }
+
+    fn fill(&mut self, buffer: &Buffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        buffer.fill(offset, bytes)
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        buffer.read(offset, out)
+    }
+}

@@ -1,0 +1,103 @@
+//! Pairs of ends on one device.
+
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+use smbd_core::backend::kit::{Capabilities, End as Which, Fixture, Lab, Situation};
+use smbd_core::{Config, Role};
+use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener};
+
+use super::acceptor::{Side, Waiting};
+
+/// No route leads to this documentation address (RFC 5737).
+const NOWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 1));
+/// First port used. Each fixture takes new ones: a device may still know the connections of the one before.
+const FIRST_PORT: u16 = 20_000;
+
+/// Makes fixtures on the device of an address.
+#[derive(Debug)]
+pub(super) struct VerbsLab {
+    address: IpAddr,
+    port: u16,
+}
+
+/// Up to two connections.
+#[derive(Debug)]
+pub(super) struct VerbsFixture {
+    connections: Vec<[Side; 2]>,
+}
+
+impl VerbsLab {
+    pub(super) const fn new(address: IpAddr) -> Self {
+        Self { address, port: FIRST_PORT }
+    }
+
+    fn connection(&mut self, situation: Situation, config: &Config) -> Result<[Side; 2], String> {
+        self.port += 1;
+        let clock = Clock::start();
+        let here = SocketAddr::new(self.address, self.port);
+        let (to, listens) = match situation {
+            Situation::Connects | Situation::TwoConnections | Situation::LateConnected => (here, true),
+            Situation::Refused | Situation::Silent => (here, false),
+            Situation::Unreachable => (SocketAddr::new(NOWHERE, self.port), false),
+        };
+        let listener = if listens {
+            let listener = Listener::bind(here, ListenOptions::default());
+            Some(listener.map_err(|error| format!("listen at {here}: {error}"))?)
+        } else {
+            None
+        };
+        let initiator = End::connect(to, None, config, clock).map_err(|error| error.to_string())?;
+        let acceptor = Waiting::new(listener, config, clock);
+        Ok([Side::Ready(Box::new(initiator)), Side::Waiting(Box::new(acceptor))])
+    }
+}
+
+impl Lab for VerbsLab {
+    type Fixture = VerbsFixture;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            refusal: true,
+            two_connections: true,
+            // No device delays the last message of a connection's set-up on demand.
+            late_connected: false,
+            refused: true,
+            unreachable: true,
+            // The connection manager of RoCE takes a minute to give up.
+            silent: false,
+            rdma: true,
+            patience: Duration::from_secs(3),
+        }
+    }
+
+    fn fixture(&mut self, situation: Situation, config: &Config) -> Result<VerbsFixture, String> {
+        let wanted = if situation == Situation::TwoConnections { 2 } else { 1 };
+        let connections: Result<_, _> = (0..wanted).map(|_| self.connection(situation, config)).collect();
+        Ok(VerbsFixture { connections: connections? })
+    }
+}
+
+impl Fixture for VerbsFixture {
+    type Buffer = Buffer;
+    type Backend<'a> = &'a mut Side;
+
+    fn end(&mut self, end: Which) -> &mut Side {
+        let role = match end.role {
+            Role::Initiator => 0,
+            Role::Acceptor => 1,
+        };
+        &mut self.connections[end.connection.min(1)][role]
+    }
+
+    fn pass(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
+
+    fn refuse_after(&mut self, end: Which, accepted: usize) {
+        if let Side::Ready(end) = self.end(end) {
+            end.refuse_posts_after(accepted);
+        }
+    }
+}

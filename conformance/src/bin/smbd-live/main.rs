@@ -1,0 +1,87 @@
+//! Live tests: over RDMA devices, of smbd with itself and with the Linux kernel's SMB Direct client and server.
+//!
+//! Each test runs in a process of its own, so that one that hangs or leaks does not spoil the next. `conformance/lab/run`
+//! runs them all in guests with software devices.
+
+mod case;
+mod kit;
+mod registry;
+mod run;
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use case::{Context, Target};
+
+/// Live tests of smbd over RDMA devices.
+#[derive(Debug, Parser)]
+#[command(version, after_help = "Exit codes: 0 all passed, 1 a test failed, 2 wrong usage.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Names and subjects of the tests.
+    List {
+        /// Only those against this peer.
+        #[arg(long)]
+        target: Option<Target>,
+    },
+    /// Runs tests; ends with `N passed, M failed`.
+    Run {
+        /// Only tests whose name contains one of these.
+        filters: Vec<String>,
+        /// Only those against this peer.
+        #[arg(long)]
+        target: Option<Target>,
+        #[command(flatten)]
+        place: Place,
+        /// Most seconds a single test may take.
+        #[arg(long, default_value_t = 60)]
+        limit: u64,
+    },
+    /// Runs one test in this process.
+    #[command(hide = true)]
+    One {
+        name: String,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// Where the devices are.
+#[derive(Clone, Debug, clap::Args)]
+struct Place {
+    /// Address of an RDMA device of this host.
+    #[arg(long, env = "SMBD_LIVE_ADDRESS", default_value = "10.9.0.1")]
+    address: IpAddr,
+    /// Address of the peer; that of this host if it is the same.
+    #[arg(long, env = "SMBD_LIVE_PEER")]
+    peer: Option<IpAddr>,
+}
+
+impl Place {
+    fn context(&self) -> Context {
+        Context { address: self.address, peer: self.peer.unwrap_or(self.address) }
+    }
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::List { target } => {
+            for case in registry::cases(target, &[]) {
+                println!("{:<44} {}", case.name, case.about);
+            }
+            ExitCode::SUCCESS
+        }
+        Command::Run { filters, target, place, limit } => {
+            run::all(&registry::cases(target, &filters), &place, Duration::from_secs(limit))
+        }
+        Command::One { name, place } => run::one(&name, &place.context()),
+    }
+}

@@ -1,0 +1,97 @@
+//! Running tests, each in a process of its own.
+
+use std::io::{IsTerminal, Write};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use smbd_verbs::Clock;
+
+use crate::Place;
+use crate::case::{Case, Context};
+use crate::registry;
+
+/// How often a running test is looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Runs tests one after the other and prints a line for each.
+pub(crate) fn all(cases: &[Case], place: &Place, limit: Duration) -> ExitCode {
+    let (mut passed, mut failed) = (0_u32, 0_u32);
+    for (index, case) in cases.iter().enumerate() {
+        if std::io::stderr().is_terminal() {
+            eprint!("\r[{}/{}] {} ...\x1b[K\r", index + 1, cases.len(), case.name);
+        }
+        let clock = Clock::start();
+        let ended = apart(case, place, limit);
+        let time = clock.now().saturating_since(smbd_core::Instant::ORIGIN).as_secs_f64();
+        match ended {
+            Ok(seen) => {
+                passed += 1;
+                println!("{:<44} ok      {time:6.2} s  {seen}", case.name);
+            }
+            Err(why) => {
+                failed += 1;
+                println!("{:<44} FAILED  {time:6.2} s\n{why}", case.name);
+            }
+        }
+        let _ = std::io::stdout().flush();
+    }
+    println!("{passed} passed, {failed} failed");
+    if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// Runs a test in this process.
+pub(crate) fn one(name: &str, context: &Context) -> ExitCode {
+    let Some(case) = registry::cases(None, &[]).into_iter().find(|case| case.name == name) else {
+        eprintln!("there is no test {name}; `smbd-live list` names them");
+        return ExitCode::from(2);
+    };
+    match (case.run)(context) {
+        Ok(seen) => {
+            println!("{seen}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("{error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Runs a test in a process of its own; returns what it has seen, or why it failed.
+fn apart(case: &Case, place: &Place, limit: Duration) -> Result<String, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let mut command = Command::new(program);
+    command.args(["one", case.name, "--address", &place.address.to_string()]);
+    if let Some(peer) = place.peer {
+        command.args(["--peer", &peer.to_string()]);
+    }
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(|error| error.to_string())?;
+    // Read beside the waiting: a test that says much must not wait for a reader.
+    let output = child.stdout.take().ok_or("no output")?;
+    let reader = thread::spawn(move || std::io::read_to_string(output).unwrap_or_default());
+    let status = wait(&mut child, limit)?;
+    let said = reader.join().unwrap_or_default();
+    match status {
+        Some(0) => Ok(said.trim_end().to_owned()),
+        Some(_) => Err(said.trim_end().to_owned()),
+        None => Err(format!("killed by a signal; {}", said.trim_end())),
+    }
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Result<Option<i32>, String> {
+    let clock = Clock::start();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status.code()),
+            Ok(None) if clock.now().saturating_since(smbd_core::Instant::ORIGIN) > limit => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("did not end within {} s", limit.as_secs()));
+            }
+            Ok(None) => thread::sleep(GLANCE),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}

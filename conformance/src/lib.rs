@@ -1,0 +1,1 @@
+//! Tests of SMB Direct over real devices: see the program `smbd-live` and `conformance/lab`.
