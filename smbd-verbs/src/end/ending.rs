@@ -118,6 +118,8 @@ impl End {
                 return true;
             }
         }
+        // In this order: see `Open`.
+        open.registrations.clear();
         open.qp.destroy();
         *ending = Ending::Destroyed;
         true

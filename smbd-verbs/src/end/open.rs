@@ -11,9 +11,10 @@ use crate::quirks::{self, Quirks};
 use crate::{DeviceAttributes, Error, LinkType, fit};
 
 pub(super) struct Open {
-    /// First, because the device must stop before anything else goes.
-    pub(super) qp: QueuePair,
+    /// Before the queue pair: rxe destroys none that a window is bound to, and waits for a minute.
     pub(super) registrations: Registrations,
+    /// Before the regions, because the device must stop before its memory goes.
+    pub(super) qp: QueuePair,
     pub(super) regions: Regions,
     pub(super) device: DeviceAttributes,
     pub(super) link_type: LinkType,

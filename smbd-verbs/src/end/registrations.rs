@@ -50,6 +50,12 @@ impl Registrations {
         }
     }
 
+    /// Ends all access.
+    pub(super) fn clear(&mut self) {
+        self.slots.iter_mut().for_each(|slot| *slot = None);
+        self.idle.clear();
+    }
+
     fn take(&mut self, id: RegId) -> Option<(Means, BufferDescriptorV1)> {
         self.slots.get_mut(usize::from(id.slot())).and_then(Option::take)
     }

@@ -119,9 +119,9 @@ impl WrongEnd<'_> {
                 limits.send_queue = 1;
                 vec![Input::Connected { limits }]
             }
-            (Fault::QueueOverstated, Input::Connected { mut limits }) => {
-                limits.send_queue += 1;
-                vec![Input::Connected { limits }]
+            // The last request of a full queue.
+            (Fault::QueueOverstated, Input::RdmaDone { id }) if id.slot() == 3 => {
+                vec![Input::Failed { id: id.into(), error: WorkError::Refused { errno: 12 } }]
             }
             (Fault::OverflowLost, Input::Failed { error: WorkError::Refused { errno: 12 }, .. }) => vec![],
             (Fault::SecondReadFails | Fault::ThirdReadLost, Input::RdmaDone { id }) => {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use super::Line;
 use crate::backend::kit::bench::{Bench, Message, broken, ensure, needs};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Lab};
+use crate::backend::kit::{End, Finding, Fixture, Lab};
 use crate::error::WorkError;
 use crate::{Access, BufferDescriptorV1, RdmaVerb, WrId};
 
@@ -53,52 +53,80 @@ fn sane<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Posts `count` sends in one go and returns their ids.
-fn burst<L: Lab>(bench: &mut Bench<L::Fixture>, count: u32) -> Vec<WrId> {
-    let ids = (1..=count)
-        .map(|n| bench.send(End::INITIATOR, Message { signal: n == count, ..Message::head(b"burst") }).into())
-        .collect();
+/// Posts `count` requests in one go and returns their ids: sends, as many as have slots, and RDMA Writes to `remote`.
+fn burst<L: Lab>(
+    bench: &mut Bench<L::Fixture>,
+    count: u32,
+    remote: Option<&(<L::Fixture as Fixture>::Buffer, BufferDescriptorV1)>,
+) -> Vec<WrId> {
+    let slots = bench.budget.send_slots;
+    let post = |n: u32| match remote {
+        Some((near, remote)) if n > slots => {
+            bench.rdma(End::INITIATOR, RdmaVerb::Write, near, 0, *remote).into()
+        }
+        _ => bench.send(End::INITIATOR, Message { signal: n == count, ..Message::head(b"burst") }).into(),
+    };
+    let ids = (1..=count).map(post).collect();
     bench.ring(End::INITIATOR);
     ids
 }
 
-fn queue_depth<F: crate::backend::kit::Fixture>(bench: &Bench<F>) -> Result<u32, Finding> {
-    Ok(u32::from(bench.limits(End::INITIATOR)?.send_queue).min(bench.budget.send_queue))
+/// Memory on both sides for RDMA Writes, if the backend has them.
+fn memory<L: Lab>(
+    lab: &L,
+    bench: &mut Bench<L::Fixture>,
+) -> Result<Option<(<L::Fixture as Fixture>::Buffer, BufferDescriptorV1)>, Finding> {
+    if !lab.capabilities().rdma {
+        return Ok(None);
+    }
+    let far = bench.allocate(End::ACCEPTOR, &[0; 8])?;
+    let (_, segments) = bench.register(End::ACCEPTOR, &far, Access::Write)?;
+    let Some(segment) = segments.first() else { return broken("no segment") };
+    Ok(Some((bench.allocate(End::INITIATOR, &[1; 8])?, *segment)))
 }
 
 fn send_queue<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
     let reported = u32::from(bench.limits(End::INITIATOR)?.send_queue);
-    // More than was reserved is legal to report, but the receives of the other end bound what can be tried.
-    let depth = reported.min(bench.budget.recv_queue);
+    let memory = memory(lab, &mut bench)?;
+    // More than was reserved is legal to report. What can be tried has a slot each, and each send a receive.
+    let rdma_slots = if memory.is_some() { bench.budget.rdma_slots } else { 0 };
+    let slots = bench.budget.send_slots.saturating_add(rdma_slots);
+    let depth = reported.min(bench.budget.recv_queue).min(slots);
     for _ in 1..depth {
         bench.post_recv(End::ACCEPTOR, 64);
     }
     bench.ring(End::ACCEPTOR);
-    for id in burst::<L>(&mut bench, depth) {
+    for id in burst::<L>(&mut bench, depth, memory.as_ref()) {
         bench.wait_for(End::INITIATOR, id)?;
         let ends = bench.ends(End::INITIATOR, id);
-        ensure(ends.iter().all(|end| matches!(end, Seen::Sent(_))), || {
+        ensure(ends.iter().all(|end| matches!(end, Seen::Sent(_) | Seen::RdmaDone(_))), || {
             format!("with {depth} of {reported} requests posted: {ends:?}")
         })?;
     }
     Ok(())
 }
 
+/// More sends than there are slots, so that ids of the same slot meet: no connection does it, and a backend may refuse
+/// the first such one already.
 fn overflow<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
-    let depth = queue_depth(&bench)?;
+    let depth = u32::from(bench.limits(End::INITIATOR)?.send_queue).min(bench.budget.send_queue);
     for _ in 0..depth {
         bench.post_recv(End::ACCEPTOR, 64);
     }
     bench.ring(End::ACCEPTOR);
-    let ids = burst::<L>(&mut bench, depth.saturating_add(1));
+    let ids = burst::<L>(&mut bench, depth.saturating_add(1), None);
     let Some(last) = ids.last() else { return Ok(()) };
     bench.wait_for(End::INITIATOR, *last)?;
+    bench.disconnect(End::INITIATOR)?;
+    // That each ended once is known; those before a refused one may have been flushed by the disconnect.
+    let is_refused = |id: &WrId| {
+        matches!(bench.ends(End::INITIATOR, *id)[..], [Seen::Failed(_, WorkError::Refused { .. })])
+    };
     let ends = bench.ends(End::INITIATOR, *last);
-    let ended = matches!(ends[..], [Seen::Failed(_, WorkError::Refused { .. }) | Seen::Sent(_)]);
-    ensure(ended, || format!("request {} of a queue of {depth}: {ends:?}", ids.len()))?;
-    bench.disconnect(End::INITIATOR)
+    let ended = matches!(ends[..], [Seen::Sent(_)]) || ids.iter().any(is_refused);
+    ensure(ended, || format!("nothing was refused, and request {} of {depth}: {ends:?}", ids.len()))
 }
 
 fn reads<L: Lab>(lab: &mut L, beyond: u16) -> Result<(), Finding> {
