@@ -94,3 +94,45 @@ pub(super) unsafe fn moderate_cq(cq: NonNull<ibv_cq>, count: u16, period: u16) -
     };
     ok_or_errno("ibv_modify_cq", returned)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_int;
+
+    use super::*;
+
+    unsafe extern "C" fn refuse(_: *mut ibv_cq, attributes: *mut ibv_modify_cq_attr) -> c_int {
+        // SAFETY: `moderate_cq` gives attributes that live during the call.
+        let moderate = unsafe { (*attributes).moderate };
+        c_int::from(moderate.cq_count) * 100 + c_int::from(moderate.cq_period)
+    }
+
+    /// What `moderate_cq` makes of a context with this mark and size.
+    fn moderate(mark: usize, size: usize) -> i32 {
+        // SAFETY: integers and pointers and optional functions; all may be zero.
+        let (mut extended, mut queue) = unsafe { (mem::zeroed::<verbs_context>(), mem::zeroed::<ibv_cq>()) };
+        extended.modify_cq = Some(refuse);
+        extended.sz = size;
+        extended.context.abi_compat = std::ptr::without_provenance_mut(mark);
+        let base = &raw mut extended;
+        // SAFETY: the last field of the same structure, reached from its beginning.
+        queue.context = unsafe { &raw mut (*base).context };
+        // SAFETY: the queue exists as far as the call looks: it has a context.
+        unsafe { moderate_cq(NonNull::from(&mut queue), 3, 7) }.unwrap_err().errno()
+    }
+
+    #[test]
+    fn a_function_of_the_extended_context_is_found() {
+        assert_eq!(moderate(usize::MAX, size_of::<verbs_context>()), 307);
+    }
+
+    #[test]
+    fn a_plain_or_an_older_context_has_none() {
+        assert_eq!(moderate(0, size_of::<verbs_context>()), libc::EOPNOTSUPP);
+        assert_eq!(moderate(u32::MAX as usize, size_of::<verbs_context>()), libc::EOPNOTSUPP);
+        // An older library has only what is near the end.
+        let from_modify_cq = size_of::<verbs_context>() - offset_of!(verbs_context, modify_cq);
+        assert_eq!(moderate(usize::MAX, from_modify_cq), 307);
+        assert_eq!(moderate(usize::MAX, from_modify_cq - 1), libc::EOPNOTSUPP);
+    }
+}

@@ -1,23 +1,12 @@
-//! What a device knows about memory: protection domains, registrations, windows.
+//! What a device knows about memory: protection domains and registrations.
 
-use std::{
-    fmt, mem,
-    mem::ManuallyDrop,
-    ptr::NonNull,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fmt, mem::ManuallyDrop, ptr::NonNull, sync::Arc};
 
 use super::{
     buffer::Buffer,
     device::Device,
-    error::{CallError, non_null, some_non_null},
-    sys::{
-        ibv_access_flags, ibv_alloc_mw, ibv_alloc_pd, ibv_dealloc_mw, ibv_dealloc_pd, ibv_dereg_mr, ibv_mr,
-        ibv_mw, ibv_mw_type, ibv_pd, ibv_reg_mr_iova2,
-    },
+    error::{CallError, non_null},
+    sys::{ibv_access_flags, ibv_alloc_pd, ibv_dealloc_pd, ibv_dereg_mr, ibv_mr, ibv_pd, ibv_reg_mr_iova2},
 };
 
 /// What belongs together on a device: a queue pair reaches only registrations of its own domain.
@@ -191,117 +180,9 @@ impl fmt::Debug for MemoryRegion {
     }
 }
 
-/// The next key of a window: the low byte is the consumer's to choose.
-pub(crate) const fn next_key(key: u32) -> u32 {
-    (key & !0xff) | (key.wrapping_add(1) & 0xff)
-}
-
-/// A window of C, held by [`Window`] and by binds in progress.
-pub(super) struct WindowHandle {
-    window: NonNull<ibv_mw>,
-    /// A bind was chained and not handed over. Until then the key in C's structure is the one before it.
-    chained: AtomicBool,
-    _domain: Arc<ProtectionDomain>,
-}
-
-// SAFETY: the key in C's structure is written only by who took `chained`; nothing else there changes.
-unsafe impl Send for WindowHandle {}
-// SAFETY: as above.
-unsafe impl Sync for WindowHandle {}
-
-impl WindowHandle {
-    /// Takes the window for a bind; `false` if another one was not handed over yet.
-    pub(super) fn begin_bind(&self) -> bool {
-        !self.chained.swap(true, Ordering::Acquire)
-    }
-
-    /// Ends what `begin_bind` began. `key` is the one that the device got, if it did.
-    pub(super) fn end_bind(&self, key: Option<u32>) {
-        if let Some(key) = key {
-            // SAFETY: the window exists; whoever chained the bind writes, alone. Some providers take the key that a
-            // later bind replaces from here.
-            unsafe { (*self.window.as_ptr()).rkey = key };
-        }
-        self.chained.store(false, Ordering::Release);
-    }
-
-    pub(super) const fn as_ptr(&self) -> *mut ibv_mw {
-        self.window.as_ptr()
-    }
-}
-
-impl Drop for WindowHandle {
-    fn drop(&mut self) {
-        // SAFETY: made by `ibv_alloc_mw` and freed once; binds in progress held it. An error leaves nothing to do.
-        unsafe { ibv_dealloc_mw(self.window.as_ptr()) };
-    }
-}
-
-/// A memory window of type 2: a key for part of a registration, made and taken back on the send queue.
-///
-/// After a bind that failed or was flushed its key is uncertain, and it is of no further use.
-pub(crate) struct Window {
-    /// Freed before the region that it may be bound to.
-    handle: Arc<WindowHandle>,
-    key: u32,
-    bound: Option<Arc<MemoryRegion>>,
-}
-
-impl Window {
-    /// A window that is not bound.
-    pub(crate) fn alloc(domain: &Arc<ProtectionDomain>) -> Result<Self, CallError> {
-        // SAFETY: the domain exists, and is held by the window.
-        let window = unsafe { ibv_alloc_mw(domain.as_ptr(), ibv_mw_type::IBV_MW_TYPE_2) };
-        let window = some_non_null("ibv_alloc_mw", window)?;
-        // SAFETY: it was just made.
-        let key = unsafe { (*window.as_ptr()).rkey };
-        let chained = AtomicBool::new(false);
-        let handle = WindowHandle { window, chained, _domain: Arc::clone(domain) };
-        Ok(Self { handle: Arc::new(handle), key, bound: None })
-    }
-
-    /// The key of the last bind, or the one it was made with.
-    pub(crate) const fn rkey(&self) -> u32 {
-        self.key
-    }
-
-    /// The key that the next bind gives.
-    pub(crate) const fn next_key(&self) -> u32 {
-        next_key(self.key)
-    }
-
-    /// Lets go of the region it was bound to: the binding was invalidated.
-    pub(crate) fn unbind(&mut self) {
-        self.bound = None;
-    }
-
-    pub(super) const fn handle(&self) -> &Arc<WindowHandle> {
-        &self.handle
-    }
-
-    /// Notes a bind that was chained. The region before is given up: it was invalidated, or its window gets a new place.
-    pub(super) fn set_bound(&mut self, key: u32, region: &Arc<MemoryRegion>) {
-        self.key = key;
-        drop(mem::replace(&mut self.bound, Some(Arc::clone(region))));
-    }
-}
-
-impl fmt::Debug for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Window(key 0x{:08x}, {:?})", self.key, self.bound)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_low_byte_of_a_key_goes_on() {
-        assert_eq!(next_key(0x1234_5678), 0x1234_5679);
-        assert_eq!(next_key(0x1234_56ff), 0x1234_5600);
-        assert_eq!(next_key(u32::MAX), 0xffff_ff00);
-    }
 
     #[test]
     fn the_peers_writing_implies_the_own() {

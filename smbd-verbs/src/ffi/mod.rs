@@ -15,6 +15,7 @@ mod extended;
 mod memory;
 mod queue_pair;
 mod sys;
+mod window;
 
 pub use buffer::Buffer;
 pub(crate) use cm::{CmId, ConnParams, EventChannel};
@@ -22,11 +23,13 @@ pub(crate) use cm_event::{CmEvent, CmEventKind, PrivateData};
 pub(crate) use device::Device;
 pub use device::{DeviceAttributes, LinkType};
 pub use error::CallError;
-pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights, Window};
+pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights};
 pub use queue_pair::QueueCounters;
 pub(crate) use queue_pair::{
     Body, ChainError, Completion, Granted, Message, QueuePair, Refused, SendFlags, Sizes,
 };
+
+pub(crate) use window::Window;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

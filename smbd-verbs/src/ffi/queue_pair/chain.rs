@@ -7,11 +7,12 @@ use thiserror::Error;
 
 use super::{
     QueuePair,
-    sends::{Keeper, Sends},
+    sends::{Bind, Keeper, Sends},
 };
 use crate::ffi::{
     MemoryRegion, Rights, Window,
     sys::{ibv_mw_bind_info, ibv_send_flags as raw_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode as opcode},
+    window::NotBindable,
 };
 
 /// A message: a header, and what follows it.
@@ -95,6 +96,18 @@ pub(crate) enum ChainError {
     /// The window has a bind that was not handed over yet.
     #[error("the window has a bind that was not handed over yet")]
     BindChained,
+    /// The window went with the queue pair that bound it last.
+    #[error("the window went with the queue pair that bound it last")]
+    WindowFreed,
+}
+
+impl From<NotBindable> for ChainError {
+    fn from(why: NotBindable) -> Self {
+        match why {
+            NotBindable::Chained => Self::BindChained,
+            NotBindable::Freed => Self::WindowFreed,
+        }
+    }
 }
 
 /// Sets everything that a provider may look at in any request, so that nothing of an earlier use is left.
@@ -119,11 +132,11 @@ impl QueuePair {
         flags: SendFlags,
     ) -> Result<(), ChainError> {
         let (copied, second, keeper) = match message.body {
-            Body::None => (&[][..], None, Keeper::Nothing),
-            Body::Copy(bytes) => (bytes, None, Keeper::Nothing),
+            Body::None => (&[][..], None, Keeper::default()),
+            Body::Copy(bytes) => (bytes, None, Keeper::default()),
             Body::InPlace { region, offset, len } => {
                 let element = element(region, offset, len)?;
-                (&[][..], Some(element), Keeper::Region(Arc::clone(region)))
+                (&[][..], Some(element), Keeper::region(region))
             }
         };
         let first = self.sends.load(slot, message.head, copied)?;
@@ -163,7 +176,7 @@ impl QueuePair {
             RdmaVerb::Read => opcode::IBV_WR_RDMA_READ,
             RdmaVerb::Write => opcode::IBV_WR_RDMA_WRITE,
         };
-        let keeper = Keeper::Region(Arc::clone(region));
+        let keeper = Keeper::region(region);
         self.sends.chain(wr_id, None, keeper, false, |request, places| {
             reset(request, opcode, SIGNALED, 1);
             request.wr.rdma.remote_addr = remote.offset;
@@ -187,13 +200,15 @@ impl QueuePair {
         if self.sends.is_full() {
             return Err(ChainError::Full);
         }
-        if !window.handle().begin_bind() {
-            return Err(ChainError::BindChained);
+        let handle = window.handle();
+        let taken = handle.begin_bind(self.queue)?;
+        if taken.is_new {
+            self.windows.add(handle);
         }
         let key = window.next_key();
-        let handle = window.handle();
-        let (mw, mr) = (handle.as_ptr(), region.as_ptr());
-        let keeper = Keeper::Bind(Arc::clone(handle), Arc::clone(region), key);
+        let (mw, mr) = (taken.window, region.as_ptr());
+        let bind = Some(Bind { window: Arc::clone(handle), key });
+        let keeper = Keeper { bind, ..Keeper::region(region) };
         let chained = self.sends.chain(wr_id, None, keeper, false, |request, _| {
             reset(request, opcode::IBV_WR_BIND_MW, SIGNALED, 0);
             request.bind_mw_tso_union.bind_mw.mw = mw;
@@ -210,7 +225,7 @@ impl QueuePair {
 
     /// Chains the end of a key of this side.
     pub(crate) fn chain_invalidate(&mut self, wr_id: u64, key: u32) -> Result<(), ChainError> {
-        self.sends.chain(wr_id, None, Keeper::Nothing, false, |request, _| {
+        self.sends.chain(wr_id, None, Keeper::default(), false, |request, _| {
             reset(request, opcode::IBV_WR_LOCAL_INV, SIGNALED, 0);
             request.imm_data_invalidated_rkey_union.invalidated_rkey = key;
         })
@@ -219,7 +234,7 @@ impl QueuePair {
     /// Chains an empty message of `wr_id` 0 that gets a completion: everything before it is back then. The peer would
     /// see it, so it is for a queue pair that flushes.
     pub(crate) fn chain_marker(&mut self) -> Result<(), ChainError> {
-        self.sends.chain(0, None, Keeper::Nothing, self.post_alone_below > 0, |request, _| {
+        self.sends.chain(0, None, Keeper::default(), self.post_alone_below > 0, |request, _| {
             reset(request, opcode::IBV_WR_SEND, SIGNALED, 0);
         })
     }

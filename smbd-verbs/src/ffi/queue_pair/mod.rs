@@ -6,6 +6,7 @@ mod poll;
 mod receives;
 mod sends;
 mod slab;
+mod windows;
 mod work_list;
 
 use std::{
@@ -21,6 +22,7 @@ pub(crate) use poll::Completion;
 use poll::Polled;
 use receives::Receives;
 use sends::Sends;
+use windows::Windows;
 
 use super::{
     CallError, CmId, ProtectionDomain,
@@ -105,6 +107,7 @@ pub(crate) struct QueuePair {
     queue: Option<NonNull<ibv_qp>>,
     completions: CompletionQueue,
     sends: Sends,
+    windows: Windows,
     receives: Receives,
     polled: Polled,
     granted: Granted,
@@ -148,6 +151,7 @@ impl QueuePair {
             queue: Some(queue),
             completions,
             sends: Sends::new(send_slab, granted.send_wr),
+            windows: Windows::default(),
             receives: Receives::new(recv_slab, granted.recv_wr),
             polled: Polled::new(),
             granted,
@@ -281,16 +285,17 @@ impl QueuePair {
         ok_or_errno("ibv_modify_qp", unsafe { ibv_modify_qp(queue.as_ptr(), &raw mut attributes, mask) })
     }
 
-    /// Destroys the queue pair. What was out is given up and not kept any longer; completions that are there can still
+    /// Destroys the queue pair, and the windows that it bound. What was out is given up and not kept any longer; completions that are there can still
     /// be polled, and messages that arrived be read. Later work is refused with `EINVAL`.
     pub(crate) fn destroy(&mut self) {
-        if self.queue.take().is_some() {
+        self.receives.end_chain(0);
+        self.sends.end_chain(0);
+        if let Some(queue) = self.queue.take() {
+            self.windows.free(queue);
             let (id, _alone) = self.id.exclusive();
             // SAFETY: the id exists, alone in its call, and has this queue pair, which is not used any more.
             unsafe { rdma_destroy_qp(id.as_ptr()) };
         }
-        self.receives.end_chain(0);
-        self.sends.end_chain(0);
         self.sends.give_up();
     }
 }

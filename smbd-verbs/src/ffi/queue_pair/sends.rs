@@ -5,18 +5,30 @@ use std::{collections::VecDeque, ptr::NonNull, sync::Arc};
 use super::{ChainError, slab::Slab, work_list::WorkList};
 use crate::ffi::{
     CallError, MemoryRegion, ProtectionDomain, Rights,
-    memory::WindowHandle,
     sys::{ibv_post_send, ibv_qp, ibv_send_wr, ibv_sge},
+    window::WindowHandle,
 };
 
-/// What a work request on the send queue needs until it is back.
-pub(super) enum Keeper {
-    /// Nothing but its slot.
-    Nothing,
+/// A bind on its way.
+pub(super) struct Bind {
+    pub(super) window: Arc<WindowHandle>,
+    /// The key it gives.
+    pub(super) key: u32,
+}
+
+/// What a work request needs until it is back. A window is let go before the region that it is bound to.
+#[derive(Default)]
+pub(super) struct Keeper {
+    pub(super) bind: Option<Bind>,
+    pub(super) _region: Option<Arc<MemoryRegion>>,
+}
+
+impl Keeper {
     /// Memory of the upper layer.
-    Region(Arc<MemoryRegion>),
-    /// A window that gets `key`, freed before the region.
-    Bind(Arc<WindowHandle>, Arc<MemoryRegion>, u32),
+    #[inline]
+    pub(super) fn region(region: &Arc<MemoryRegion>) -> Self {
+        Self { bind: None, _region: Some(Arc::clone(region)) }
+    }
 }
 
 /// A work request that is out, or chained.
@@ -114,7 +126,7 @@ impl Sends {
             return Err(ChainError::Full);
         }
         self.next += 1;
-        self.binds += usize::from(matches!(keeper, Keeper::Bind(..)));
+        self.binds += usize::from(keeper.bind.is_some());
         self.any_alone |= alone;
         if let Some(place) = self.alone.get_mut(index) {
             *place = alone;
@@ -178,8 +190,8 @@ impl Sends {
     fn end_binds_and_refused(&mut self, accepted: usize) {
         let before = self.flying.len() - self.list.len();
         for (index, request) in self.flying.iter_mut().skip(before).enumerate() {
-            if let Keeper::Bind(window, _, key) = &request.keeper {
-                window.end_bind((index < accepted).then_some(*key));
+            if let Some(bind) = &request.keeper.bind {
+                bind.window.end_bind((index < accepted).then_some(bind.key));
             }
             if index >= accepted {
                 free(&mut self.busy, request.slot);
@@ -205,7 +217,7 @@ impl Sends {
     /// Drops all keepers: the device does nothing any more.
     pub(super) fn give_up(&mut self) {
         for request in &mut self.flying {
-            request.keeper = Keeper::Nothing;
+            request.keeper = Keeper::default();
         }
     }
 }

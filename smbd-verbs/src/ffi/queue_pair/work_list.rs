@@ -149,3 +149,6 @@ impl<W: WorkRequest> Drop for WorkList<W> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
