@@ -124,13 +124,13 @@ impl CmEvent {
         let conn = unsafe { &raw const (*event).param.conn };
         // SAFETY: as above.
         let (data, len) = unsafe { ((*conn).private_data.cast::<u8>(), (*conn).private_data_len) };
-        let private_data = match NonNull::new(data.cast_mut()) {
-            // SAFETY: it has that many bytes until the event is acknowledged, and nobody writes them.
-            Some(data) => {
-                PrivateData::copy(unsafe { slice::from_raw_parts(data.as_ptr(), usize::from(len)) })
-            }
-            None => PrivateData::copy(&[]),
+        let bytes = if data.is_null() {
+            &[]
+        } else {
+            // SAFETY: they are there until the event is acknowledged, and nobody writes them.
+            unsafe { slice::from_raw_parts(data, usize::from(len)) }
         };
+        let private_data = PrivateData::copy(bytes);
         // SAFETY: as above.
         let (responder_resources, initiator_depth) =
             unsafe { ((*conn).responder_resources, (*conn).initiator_depth) };

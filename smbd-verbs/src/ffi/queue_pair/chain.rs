@@ -136,7 +136,7 @@ impl QueuePair {
             Body::Copy(bytes) => (bytes, None, Keeper::default()),
             Body::InPlace { region, offset, len } => {
                 let element = element(region, offset, len)?;
-                (&[][..], Some(element), Keeper::region(region))
+                (&[][..], (len > 0).then_some(element), Keeper::region(region))
             }
         };
         let first = self.sends.load(slot, message.head, copied)?;
@@ -178,7 +178,7 @@ impl QueuePair {
         };
         let keeper = Keeper::region(region);
         self.sends.chain(wr_id, None, keeper, false, |request, places| {
-            reset(request, opcode, SIGNALED, 1);
+            reset(request, opcode, SIGNALED, i32::from(remote.length > 0));
             request.wr.rdma.remote_addr = remote.offset;
             request.wr.rdma.rkey = remote.token.0;
             places[0] = local;
@@ -240,7 +240,8 @@ impl QueuePair {
     }
 }
 
-/// The element for `len` bytes of `region` from `offset` on.
+/// The element for `len` bytes of `region` from `offset` on. One of no bytes is left out by callers: to some devices it
+/// is one of 2 GiB.
 #[inline]
 fn element(region: &MemoryRegion, offset: u32, len: u32) -> Result<ibv_sge, ChainError> {
     match region.range(u64::from(offset), u64::from(len)) {

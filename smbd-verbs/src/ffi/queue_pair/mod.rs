@@ -285,8 +285,9 @@ impl QueuePair {
         ok_or_errno("ibv_modify_qp", unsafe { ibv_modify_qp(queue.as_ptr(), &raw mut attributes, mask) })
     }
 
-    /// Destroys the queue pair, and the windows that it bound. What was out is given up and not kept any longer; completions that are there can still
-    /// be polled, and messages that arrived be read. Later work is refused with `EINVAL`.
+    /// Destroys the queue pair, and the windows that it bound. What was out is given up and not kept any longer;
+    /// completions that are there can still be polled, and messages that arrived be read. Later work is refused with
+    /// `EINVAL`. Waits for a [`connect`](CmId::connect) of the same id.
     pub(crate) fn destroy(&mut self) {
         self.receives.end_chain(0);
         self.sends.end_chain(0);

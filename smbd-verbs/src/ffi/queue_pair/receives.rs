@@ -62,7 +62,8 @@ impl Receives {
         let (addr, lkey) = (self.slab.addr(index), self.slab.lkey());
         let pushed = self.list.push(|request, elements| {
             request.wr_id = ticket;
-            request.num_sge = 1;
+            // To some devices an element of no bytes is one of 2 GiB.
+            request.num_sge = i32::from(len > 0);
             elements[0].addr = addr;
             elements[0].length = len;
             elements[0].lkey = lkey;

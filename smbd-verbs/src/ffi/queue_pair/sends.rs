@@ -106,7 +106,7 @@ impl Sends {
         self.flying.len() >= self.capacity
     }
 
-    /// Chains a request, which `fill` writes: everything but `wr_id` that it needs, where all requests have stale values.
+    /// Chains a request. `fill` writes all but its `wr_id`, over what an earlier use left there.
     #[inline]
     pub(super) fn chain(
         &mut self,

@@ -3,7 +3,9 @@
 use super::*;
 
 /// The ids of a chain, in its order, and the lengths of first elements.
-fn seen(first: *mut ibv_send_wr) -> Vec<(u64, u32)> {
+type Chain = Vec<(u64, u32)>;
+
+fn seen(first: *mut ibv_send_wr) -> Chain {
     let mut seen = Vec::new();
     let mut next = first;
     // SAFETY: a chain that is handed over ends with a null pointer.
@@ -32,7 +34,7 @@ fn hand_over(
     (from, count): (usize, usize),
     refused: Option<usize>,
     returned: i32,
-) -> (Vec<(u64, u32)>, Result<(), (usize, i32)>) {
+) -> (Chain, Result<(), (usize, i32)>) {
     let mut chain = Vec::new();
     let result = list.hand_over(from, count, |first, bad| {
         chain = seen(first);
