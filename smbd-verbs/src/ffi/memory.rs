@@ -151,10 +151,6 @@ impl MemoryRegion {
         self.region.as_ptr()
     }
 
-    pub(super) fn start(&self) -> NonNull<u8> {
-        self.buffer.start()
-    }
-
     /// Where `len` bytes from `offset` on are; `None` if they are not inside.
     pub(super) fn range(&self, offset: u64, len: u64) -> Option<u64> {
         let end = offset.checked_add(len)?;

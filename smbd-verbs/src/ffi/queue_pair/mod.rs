@@ -2,6 +2,8 @@
 
 mod chain;
 mod completion;
+#[cfg(test)]
+mod fake;
 mod poll;
 mod receives;
 mod sends;

@@ -138,3 +138,6 @@ impl Receives {
 const fn slot_of(ticket: u64) -> usize {
     (ticket & ((1 << SLOT_BITS) - 1)) as usize
 }
+
+#[cfg(test)]
+mod tests;

@@ -228,3 +228,6 @@ fn free(busy: &mut [bool], slot: Option<u16>) {
         *busy = false;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,10 @@ const ALIGN: u32 = 64;
 
 /// Slots that only one queue pair reaches.
 pub(super) struct Slab {
-    region: MemoryRegion,
+    buffer: Buffer,
+    lkey: u32,
+    /// `None` only in tests, which have no device.
+    _region: Option<MemoryRegion>,
     stride: u32,
     slot_len: u32,
     slots: u32,
@@ -22,12 +25,20 @@ impl Slab {
         slot_len: u32,
         rights: Rights,
     ) -> Result<Self, CallError> {
+        let mut slab = Self::unregistered(slots, slot_len)?;
+        let region = MemoryRegion::register(domain, &slab.buffer, rights)?;
+        slab.lkey = region.lkey();
+        slab._region = Some(region);
+        Ok(slab)
+    }
+
+    /// Slots that no device knows.
+    pub(super) fn unregistered(slots: u32, slot_len: u32) -> Result<Self, CallError> {
         let invalid = CallError::new("ibv_reg_mr", libc::EINVAL);
         let stride = slot_len.checked_next_multiple_of(ALIGN).ok_or(invalid)?;
         let len = stride.checked_mul(slots).filter(|&len| len > 0).ok_or(invalid)?;
         let buffer = Buffer::new(len).map_err(|_| CallError::new("mmap", libc::ENOMEM))?;
-        let region = MemoryRegion::register(domain, &buffer, rights)?;
-        Ok(Self { region, stride, slot_len, slots })
+        Ok(Self { buffer, lkey: 0, _region: None, stride, slot_len, slots })
     }
 
     pub(super) const fn slots(&self) -> u32 {
@@ -40,13 +51,13 @@ impl Slab {
     }
 
     pub(super) const fn lkey(&self) -> u32 {
-        self.region.lkey()
+        self.lkey
     }
 
     /// Where a slot is, for the device.
     #[inline]
     pub(super) fn addr(&self, slot: u16) -> u64 {
-        self.region.addr() + u64::from(slot) * u64::from(self.stride)
+        self.buffer.start().addr().get() as u64 + u64::from(slot) * u64::from(self.stride)
     }
 
     /// Where a slot is.
@@ -56,7 +67,7 @@ impl Slab {
     #[inline]
     unsafe fn start(&self, slot: u16) -> ptr::NonNull<u8> {
         // SAFETY: the slab has `stride` bytes for each slot below their number (the caller).
-        unsafe { self.region.start().add(usize::from(slot) * self.stride as usize) }
+        unsafe { self.buffer.start().add(usize::from(slot) * self.stride as usize) }
     }
 
     /// Writes `head` and `body`, one behind the other, to the beginning of a slot.

@@ -1,0 +1,104 @@
+//! The books of the send queue, without a device.
+
+use super::*;
+use crate::ffi::queue_pair::fake::Fake;
+
+fn sends(slots: u32, room: u32) -> Sends {
+    Sends::new(Slab::unregistered(slots, 100).unwrap(), room)
+}
+
+fn chain(sends: &mut Sends, wr_id: u64, slot: u16, alone: bool) -> Result<(), ChainError> {
+    let element = sends.load(slot, b"head", b"body")?;
+    assert_eq!(element.length, 8);
+    sends.chain(wr_id, Some(slot), Keeper::default(), alone, |_, _| ())
+}
+
+/// Hands over all that is chained; how many were accepted, and the `wr_id`s of each call.
+fn ring(sends: &mut Sends, fake: &mut Fake) -> (usize, Vec<Vec<u64>>) {
+    let (chained, mut calls) = (sends.chained(), 0);
+    // SAFETY: the fake queue pair exists.
+    let result = unsafe { sends.hand_over(fake.queue(), chained, &mut calls) };
+    let accepted = result.map_or_else(|(accepted, _)| accepted, |()| chained);
+    sends.end_chain(accepted);
+    let seen = fake.calls();
+    assert_eq!(seen.len() as u64, calls);
+    (accepted, seen)
+}
+
+#[test]
+fn a_completion_brings_back_all_before_it() {
+    let (mut sends, mut fake) = (sends(4, 4), Fake::new());
+    for slot in 0..3 {
+        chain(&mut sends, 70 + u64::from(slot), slot, false).unwrap();
+    }
+    assert_eq!(ring(&mut sends, &mut fake), (3, vec![vec![0, 1, 2]]));
+    assert_eq!(chain(&mut sends, 9, 1, false), Err(ChainError::InFlight { slot: 1 }));
+    assert_eq!(sends.complete(1), Some(71));
+    chain(&mut sends, 9, 0, false).unwrap();
+    chain(&mut sends, 9, 1, false).unwrap();
+    assert_eq!(chain(&mut sends, 9, 2, false), Err(ChainError::InFlight { slot: 2 }));
+    assert_eq!(sends.complete(2), Some(72));
+}
+
+#[test]
+fn a_slot_is_checked_before_anything_changes() {
+    let mut sends = sends(2, 2);
+    assert_eq!(chain(&mut sends, 0, 2, false), Err(ChainError::NoSlot { slot: 2, slots: 2 }));
+    assert_eq!(
+        sends.load(0, &[0; 60], &[0; 41]).map(|_| ()),
+        Err(ChainError::TooLong { len: 101, slot_len: 100 })
+    );
+    chain(&mut sends, 0, 0, false).unwrap();
+    assert_eq!(sends.chain(1, None, Keeper::default(), false, |_, _| ()), Ok(()));
+    assert_eq!(chain(&mut sends, 2, 1, false), Err(ChainError::Full));
+    assert_eq!(sends.chain(3, None, Keeper::default(), false, |_, _| ()), Err(ChainError::Full));
+}
+
+#[test]
+fn what_was_refused_gives_back_its_slot_and_its_completion_is_nobodys() {
+    let (mut sends, mut fake) = (sends(4, 4), Fake::new());
+    fake.take_only(1);
+    for slot in 0..3 {
+        chain(&mut sends, 50 + u64::from(slot), slot, false).unwrap();
+    }
+    assert_eq!(ring(&mut sends, &mut fake), (1, vec![vec![0]]));
+    fake.take_only(4);
+    chain(&mut sends, 60, 1, false).unwrap();
+    assert_eq!(ring(&mut sends, &mut fake), (1, vec![vec![3]]));
+    assert_eq!(sends.complete(2), None, "it was refused");
+    assert_eq!(sends.complete(3), Some(60));
+    assert_eq!(sends.complete(3), None, "it came back already");
+}
+
+#[test]
+fn some_are_handed_over_alone() {
+    let (mut sends, mut fake) = (sends(6, 6), Fake::new());
+    for (slot, alone) in [(0, false), (1, false), (2, true), (3, true), (4, false), (5, false)] {
+        chain(&mut sends, 0, slot, alone).unwrap();
+    }
+    assert_eq!(ring(&mut sends, &mut fake), (6, vec![vec![0, 1], vec![2], vec![3], vec![4, 5]]));
+    assert_eq!(sends.complete(5), Some(0));
+    for slot in 0..6 {
+        chain(&mut sends, 0, slot, false).unwrap();
+    }
+    assert_eq!(ring(&mut sends, &mut fake).1.len(), 1, "the mark is not kept");
+}
+
+#[test]
+fn a_refusal_between_calls_counts_those_before() {
+    let (mut sends, mut fake) = (sends(4, 4), Fake::new());
+    fake.take_only(3);
+    for (slot, alone) in [(0, true), (1, false), (2, false), (3, false)] {
+        chain(&mut sends, 0, slot, alone).unwrap();
+    }
+    assert_eq!(ring(&mut sends, &mut fake), (3, vec![vec![0], vec![1, 2]]));
+}
+
+#[test]
+fn completions_are_known_after_all_was_given_up() {
+    let (mut sends, mut fake) = (sends(2, 2), Fake::new());
+    chain(&mut sends, 5, 0, false).unwrap();
+    ring(&mut sends, &mut fake);
+    sends.give_up();
+    assert_eq!(sends.complete(0), Some(5));
+}
