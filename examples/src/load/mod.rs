@@ -115,6 +115,12 @@ impl<M> Load<M> {
         self.measured
     }
 
+    /// Whether operations completed now are not measured yet, though all connections are ready.
+    #[must_use]
+    pub fn is_warming_up(&self, now: Instant) -> bool {
+        self.gate.start().is_some_and(|start| now < start)
+    }
+
     /// How long measured operations took, in nanoseconds: from the command to its completion, for
     /// [`Kind::Latency`] to the message that came back.
     #[must_use]

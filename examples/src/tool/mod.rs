@@ -4,7 +4,7 @@ mod parameters;
 mod target;
 mod words;
 
-pub use parameters::{Parameters, Profile};
+pub use parameters::{Parameters, Profile, seconds};
 pub use target::{Target, TargetError};
 pub use words::{advice_on_close, advice_on_connect};
 

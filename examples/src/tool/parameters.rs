@@ -50,7 +50,7 @@ pub struct Parameters {
 ///
 /// # Errors
 /// It is none, or not above 0.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(time) if !time.is_zero() => Ok(time),
@@ -94,7 +94,17 @@ impl Parameters {
     /// # Errors
     /// Names the option, its value and its range.
     pub fn config(&self) -> Result<Config, String> {
-        Config::try_from(self.params()).map_err(|error| explain(&error))
+        self.config_for(|_| {})
+    }
+
+    /// The parameters with what a program needs besides, checked.
+    ///
+    /// # Errors
+    /// Names the option, its value and its range.
+    pub fn config_for(&self, change: impl FnOnce(&mut Params)) -> Result<Config, String> {
+        let mut params = self.params();
+        change(&mut params);
+        Config::try_from(params).map_err(|error| explain(&error))
     }
 }
 

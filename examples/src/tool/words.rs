@@ -14,7 +14,7 @@ pub fn advice_on_connect(error: &ConnectError) -> &'static str {
              without a word, or something else than SMB Direct listens there"
         }
         ConnectError::Timeout => {
-            "the transport connection may be up, but no Negotiate Response came: is it SMB Direct that listens there? \
+            "nobody answered in time: is the address right and the peer up, and is it SMB Direct that listens there? \
              --timeout allows more time"
         }
         ConnectError::Rejected { status } => match *status {
