@@ -31,6 +31,8 @@ impl Lab for SimLab {
             unreachable: true,
             silent: true,
             rdma: true,
+            read_rights: true,
+            invalidation_told: true,
             patience: Duration::from_secs(10),
         }
     }

@@ -45,6 +45,8 @@ impl Lab for Plain {
             unreachable: false,
             silent: false,
             rdma: false,
+            read_rights: false,
+            invalidation_told: false,
             patience,
         }
     }

@@ -30,6 +30,9 @@ pub struct Quirks {
     pub invalidate: Invalidate,
     /// A send can invalidate a token at the peer.
     pub send_with_invalidate: bool,
+    /// A peer may read what was registered for writing alone. Nothing here can prevent it; upper layers that register
+    /// memory with secrets in it should know.
+    pub read_right_unchecked: bool,
     /// The local buffer of an RDMA Read needs the right to be written remotely.
     pub read_sink_is_remote: bool,
     /// Longest time that waiting for a completion may keep the processor, in microseconds.
@@ -60,6 +63,7 @@ const PLAIN: Quirks = Quirks {
     invalidated_flags: WITH_INV,
     invalidate: Invalidate::Request,
     send_with_invalidate: true,
+    read_right_unchecked: false,
     read_sink_is_remote: false,
     spin_micros_max: 50,
 };
@@ -89,9 +93,12 @@ const SIW: Quirks = Quirks {
     spacer_entries: 32_768,
     // ESTABLISHED has them exchanged and as offered.
     depths_in_events: false,
-    // Completions never say that a token was invalidated.
+    // Completions never say that a token was invalidated (siw_rqe_complete tells the kernel's own users only), although
+    // it is: siw_invalidate_stag takes any registration of the protection domain.
     invalidated_flags: 0,
-    // siw_rdmap.c checks local write only.
+    // siw_qp_sq_proc_tx checks the memory of a read response with no rights at all (siw_check_sgl_tx with 0).
+    read_right_unchecked: true,
+    // siw_proc_rresp checks the right to write locally only.
     read_sink_is_remote: false,
     ..IWARP
 };

@@ -4,11 +4,12 @@
 //! runs them all in guests with software devices.
 
 mod case;
+mod device;
 mod kit;
 mod registry;
 mod run;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ enum Command {
 #[derive(Clone, Debug, clap::Args)]
 struct Place {
     /// Address of an RDMA device of this host.
-    #[arg(long, env = "SMBD_LIVE_ADDRESS", default_value = "10.9.0.1")]
+    #[arg(long, env = "SMBD_LIVE_ADDRESS", default_value_t = told_by_the_lab("ADDRESS").unwrap_or(LAB_ADDRESS))]
     address: IpAddr,
     /// Address of the peer; that of this host if it is the same.
     #[arg(long, env = "SMBD_LIVE_PEER")]
@@ -67,8 +68,17 @@ struct Place {
 
 impl Place {
     fn context(&self) -> Context {
-        Context { address: self.address, peer: self.peer.unwrap_or(self.address) }
+        let peer = self.peer.or_else(|| told_by_the_lab("PEER"));
+        Context { address: self.address, peer: peer.unwrap_or(self.address) }
     }
+}
+
+/// The first address in a guest of the lab.
+const LAB_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1));
+
+/// An address from the environment that the lab gives its scenarios.
+fn told_by_the_lab(name: &str) -> Option<IpAddr> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 fn main() -> ExitCode {

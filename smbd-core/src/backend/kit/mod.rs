@@ -134,6 +134,12 @@ pub struct Capabilities {
     pub silent: bool,
     /// RDMA Reads and Writes, and registrations.
     pub rdma: bool,
+    /// Memory that is registered for writing alone cannot be read. Every provider should see to it; one that does not
+    /// checks no right of a read at all.
+    pub read_rights: bool,
+    /// A message that has invalidated a token says so. Without it the limits should not offer registrations that can be
+    /// invalidated.
+    pub invalidation_told: bool,
     /// The longest that anything takes, a connect timeout included. The kit never waits longer for something.
     pub patience: Duration,
 }

@@ -141,7 +141,12 @@ impl QueuePair {
         };
         let first = self.sends.load(slot, message.head, copied)?;
         let total = first.length as usize + second.map_or(0, |second: ibv_sge| second.length as usize);
-        let inline = second.is_none() && first.length <= self.granted.inline && first.length > 0;
+        // siw refuses inline data with anything but plain sends and writes (siw_activate_tx_from_sq: EINVAL), and who
+        // answers with an invalidation sends more than fits inline anyway.
+        let inline = second.is_none()
+            && first.length <= self.granted.inline
+            && first.length > 0
+            && flags.invalidate.is_none();
         let raw = raw_send_flags(flags, inline);
         let elements = i32::from(first.length > 0) + i32::from(second.is_some());
         let alone = total < self.post_alone_below as usize;

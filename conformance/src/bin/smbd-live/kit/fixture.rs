@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use smbd_core::backend::kit::{Capabilities, End as Which, Fixture, Lab, Situation};
 use smbd_core::{Config, Role};
+use smbd_verbs::quirks::Quirks;
 use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener};
 
 use super::acceptor::{Side, Waiting};
+use crate::case::Failure;
+use crate::device;
 
 /// No route leads to this documentation address (RFC 5737).
 const NOWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 1));
@@ -20,6 +23,7 @@ const FIRST_PORT: u16 = 20_000;
 pub(super) struct VerbsLab {
     address: IpAddr,
     port: u16,
+    quirks: &'static Quirks,
 }
 
 /// Up to two connections.
@@ -29,8 +33,8 @@ pub(super) struct VerbsFixture {
 }
 
 impl VerbsLab {
-    pub(super) const fn new(address: IpAddr) -> Self {
-        Self { address, port: FIRST_PORT }
+    pub(super) fn new(address: IpAddr) -> Result<Self, Failure> {
+        Ok(Self { address, port: FIRST_PORT, quirks: device::quirks(address)? })
     }
 
     fn connection(&mut self, situation: Situation, config: &Config) -> Result<[Side; 2], String> {
@@ -68,6 +72,8 @@ impl Lab for VerbsLab {
             // The connection manager of RoCE takes a minute to give up.
             silent: false,
             rdma: true,
+            read_rights: !self.quirks.read_right_unchecked,
+            invalidation_told: self.quirks.invalidated_flags != 0,
             patience: Duration::from_secs(3),
         }
     }

@@ -16,7 +16,7 @@ pub(crate) const CASES: &[Case] = &[Case {
 }];
 
 fn every_line(context: &Context) -> Outcome {
-    let report = kit::run(&mut VerbsLab::new(context.address));
+    let report = kit::run(&mut VerbsLab::new(context.address)?);
     if !report.passed() {
         return Err(report.to_string().into());
     }

@@ -144,7 +144,9 @@ fn bounds<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 }
 
 fn rights<L: Lab>(lab: &mut L) -> Result<(), Finding> {
-    for (verb, access) in [(RdmaVerb::Read, Access::Write), (RdmaVerb::Write, Access::Read)] {
+    let checked = lab.capabilities().read_rights;
+    let read = checked.then_some((RdmaVerb::Read, Access::Write));
+    for (verb, access) in [(RdmaVerb::Write, Access::Read)].into_iter().chain(read) {
         let far = Far::new(lab, access)?;
         let remote = far.segment;
         far.refused(verb, remote, &format!("{verb:?} with the right {access:?}"))?;
@@ -201,6 +203,7 @@ fn invalidation<L: Lab>(lab: &mut L, access_after: bool) -> Result<(), Finding> 
     if !far.bench.limits(End::INITIATOR)?.send_with_invalidate {
         return Err(Finding::NotApplicable("sends cannot invalidate, and the limits say so"));
     }
+    needs(lab.capabilities().invalidation_told, "invalidations are not told")?;
     let segment = far.segment;
     let message = Message { invalidate: Some(segment.token), ..Message::head(b"invalidate") };
     far.bench.send(End::INITIATOR, message);

@@ -58,6 +58,8 @@ impl Lab for Reference {
             unreachable: true,
             silent: true,
             rdma: true,
+            read_rights: true,
+            invalidation_told: true,
             patience: Duration::from_millis(200),
         }
     }

@@ -1,0 +1,32 @@
+//! What the device of an address is.
+
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+use smbd_core::backend::{Backend, Step, kit};
+use smbd_verbs::quirks::Quirks;
+use smbd_verbs::{Clock, End};
+
+use crate::case::Failure;
+
+/// A port that nobody listens at: finding the device is all that is wanted.
+const NOBODY: u16 = 9;
+const PATIENCE: Duration = Duration::from_secs(3);
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// The row of the quirk table for the device of an address of this host.
+pub(crate) fn quirks(address: IpAddr) -> Result<&'static Quirks, Failure> {
+    let clock = Clock::start();
+    let mut end = End::connect(SocketAddr::new(address, NOBODY), None, &kit::config()?, clock)?;
+    end.execute(Step::Connect);
+    let until = clock.now().saturating_add(PATIENCE);
+    while clock.now() < until {
+        let _ = end.next_input();
+        if let Some(quirks) = end.quirks() {
+            return Ok(quirks);
+        }
+        thread::sleep(GLANCE);
+    }
+    Err(format!("{address} belongs to no RDMA device; `rdma link` lists those of this host").into())
+}
