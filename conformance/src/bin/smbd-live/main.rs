@@ -5,7 +5,9 @@
 
 mod case;
 mod device;
+mod expect;
 mod kit;
+mod ksmbd;
 mod registry;
 mod run;
 

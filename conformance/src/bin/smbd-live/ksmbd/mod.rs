@@ -1,0 +1,75 @@
+//! smbd as initiator against ksmbd, the SMB server of the Linux kernel. What is said about it was seen on Linux 6.12.
+
+mod deviations;
+mod doctored;
+mod life;
+mod negotiate;
+mod parameters;
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use smbd_core::wire::NegotiateResponse;
+use smbd_core::{Config, Params};
+use smbd_examples::smb2::{self, Guid, NegotiateRequest, Response};
+use smbd_verbs::blocking::Connection;
+use smbd_verbs::{PORT_IWARP, PORT_ROCE};
+
+use crate::case::{Case, Context, Failure};
+
+/// How long an answer of SMB2 may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// All tests against ksmbd.
+pub(crate) fn cases() -> Vec<Case> {
+    [negotiate::CASES, parameters::CASES, life::CASES, deviations::CASES].concat()
+}
+
+/// Where ksmbd listens at `address`: on iWARP not at the port of SMB over TCP.
+pub(crate) fn port() -> u16 {
+    let told = std::env::var("KSMBD_PORT").ok().and_then(|port| port.parse().ok());
+    let by_kind = || if std::env::var("RDMA_KIND").as_deref() == Ok("siw") { PORT_IWARP } else { PORT_ROCE };
+    told.unwrap_or_else(by_kind)
+}
+
+/// A connection to the ksmbd of a host.
+pub(crate) fn connect(address: IpAddr, params: Params) -> Result<Connection, Failure> {
+    let config = Config::try_from(params)?;
+    Ok(Connection::connect(SocketAddr::new(address, port()), &config)?)
+}
+
+/// A connection to the ksmbd of this host.
+fn connect_here(context: &Context, params: Params) -> Result<Connection, Failure> {
+    connect(context.address, params)
+}
+
+/// The Negotiate Response as ksmbd sent it.
+pub(crate) fn response_of(connection: &Connection) -> Result<NegotiateResponse, Failure> {
+    let head = connection.backend().first_received().ok_or("no message came")?;
+    Ok(NegotiateResponse::parse(head.as_bytes())?)
+}
+
+/// The SMB2 NEGOTIATE that all tests send.
+pub(crate) fn smb2_request() -> NegotiateRequest {
+    NegotiateRequest::new(Guid(*b"smbd-conformance"))
+}
+
+/// Asks ksmbd for its dialect.
+pub(crate) fn smb2_negotiate(connection: &mut Connection) -> Result<smb2::NegotiateResponse, Failure> {
+    let request = smb2_request();
+    connection.send(request.encode(&[0x5a; 32]))?;
+    let answer = connection.recv(PATIENCE)?;
+    match Response::parse(&answer, &request)? {
+        Response::Agreed(agreed) if agreed.dialect == smb2::Dialect::SMB_3_1_1 => Ok(agreed),
+        other => {
+            Err(format!("SMB2 NEGOTIATE was answered with {other:?}, dialect 3.1.1 was expected").into())
+        }
+    }
+}
+
+/// One SMB2 NEGOTIATE and an orderly end: the least that a session needs.
+fn smb2_and_close(mut connection: Connection) -> Result<(), Failure> {
+    smb2_negotiate(&mut connection)?;
+    connection.close(PATIENCE)?;
+    Ok(())
+}
