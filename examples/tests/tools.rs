@@ -49,7 +49,7 @@ fn wrong_usage_ends_with_2_and_names_option_and_value() {
         (PERF, &["10.9.0.1", "send"], "'10.9.0.1' has no port"),
         (PERF, &["10.9.0.1:445", "send", "--size", "0"], "'0'"),
         (PERF, &["10.9.0.1:445", "send", "--time", "1", "--count", "1"], "cannot be used with"),
-        (PERF, &["10.9.0.1:445", "read", "--verify"], "--verify is for send"),
+        (PERF, &["10.9.0.1:445", "latency", "--verify"], "--verify is not for latency"),
     ] {
         let output = run(program, arguments);
         let said = text(&output.stderr);

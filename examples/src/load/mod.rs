@@ -20,7 +20,7 @@ use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, Negotiated, OpId, RegId};
 
-use crate::exercise::{Answer, Digest, Report, Request, pattern};
+use crate::exercise::{Answer, Digest, Report, Request, digest, pattern};
 pub use gate::{Gate, Length};
 pub use operations::Kind;
 use operations::Slot;
@@ -35,10 +35,13 @@ pub struct Plan {
     pub size: u32,
     /// How many are kept under way, at least 1.
     pub depth: u16,
-    /// [`Kind::Send`]: both sides hash all bytes.
+    /// What was moved is compared: messages by a hash of all of them, buffers at the end.
     pub verify: bool,
 }
 
+/// Seed of what the server's buffers hold, and of what is written there.
+const OFFERED: u64 = 1;
+const WRITTEN: u64 = 2;
 /// How long closing may take at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -61,15 +64,17 @@ pub struct Load<M> {
     plan: Plan,
     gate: Rc<Gate>,
     stage: Stage,
-    payload: Bytes,
+    /// What is sent in turn: different messages when they are compared, so that mixing them up is noticed.
+    payloads: Vec<Bytes>,
     slots: Vec<Slot<M>>,
     /// [`Kind::Latency`]: when the messages under way were sent.
     sent_at: VecDeque<Instant>,
     in_flight: u16,
     remote: Arc<[BufferDescriptorV1]>,
     offer: u32,
-    /// All messages sent, also while warming up.
+    /// All messages sent, and RDMA operations begun, also while warming up.
     sent: u64,
+    begun: u64,
     digest: Digest,
     measured: u64,
     /// Of measured operations, in nanoseconds.
@@ -88,13 +93,14 @@ impl<M> Load<M> {
             plan,
             gate,
             stage: Stage::Preparing,
-            payload: pattern(1, plan.size as usize),
+            payloads: plan.payloads(),
             slots: Vec::new(),
             sent_at: VecDeque::new(),
             in_flight: 0,
             remote: Arc::new([]),
             offer: 0,
             sent: 0,
+            begun: 0,
             digest: Digest::default(),
             measured: 0,
             // Up to a minute, three digits.
@@ -173,7 +179,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
         }
         match taken {
             Ok((_, Ok(Some(answer)))) => self.answered(endpoint, backend, answer.what),
-            Ok((len, Ok(None))) if self.plan.kind == Kind::Latency && len == self.payload.len() => {
+            Ok((len, Ok(None))) if self.plan.kind == Kind::Latency && len == self.plan.size as usize => {
                 let Some(since) = self.sent_at.pop_front() else { return };
                 self.completed(endpoint, backend, since);
             }
@@ -196,7 +202,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
                 if let Err(problem) = self.plan.check_server(&limits) {
                     return self.fail(endpoint, now, problem);
                 }
-                let (length, seed) = (self.plan.size, 1);
+                let (length, seed) = (self.plan.size, OFFERED);
                 match self.plan.kind {
                     Kind::Send => self.send(endpoint, now, &Request::Count { hash: self.plan.verify }),
                     Kind::Read => {
@@ -211,13 +217,14 @@ impl<M: Clone + fmt::Debug> Load<M> {
             (Stage::Preparing, Answer::Done) => self.run(endpoint, backend),
             (Stage::Preparing, Answer::Offered { id, descriptors }) => {
                 (self.offer, self.remote) = (id, descriptors.into());
-                match self.plan.slots(backend, &self.payload) {
+                match self.plan.slots(backend) {
                     Ok(slots) => self.slots = slots,
                     Err(problem) => return self.fail(endpoint, now, problem),
                 }
                 self.run(endpoint, backend);
             }
             (Stage::Finishing, Answer::Report(report)) => self.check_report(endpoint, now, &report),
+            (Stage::Finishing, Answer::Hash(hash)) => self.check_hash(endpoint, now, hash),
             (Stage::Finishing, Answer::Done) => self.finished(endpoint, now),
             (_, other) => self.fail(endpoint, now, Problem::Answer(format!("{other:?}"))),
         }
@@ -236,6 +243,14 @@ impl<M: Clone + fmt::Debug> Load<M> {
             self.finished(endpoint, now);
         } else {
             self.fail(endpoint, now, Problem::Report { sent: expected, counted: *report });
+        }
+    }
+
+    fn check_hash(&mut self, endpoint: &mut Endpoint, now: Instant, hash: u64) {
+        if hash == digest(&pattern(WRITTEN, self.plan.size as usize)) {
+            self.send(endpoint, now, &Request::Withdraw { id: self.offer });
+        } else {
+            self.fail(endpoint, now, Problem::Content("the server's buffer does not hold what was written"));
         }
     }
 

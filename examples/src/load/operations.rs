@@ -8,8 +8,11 @@ use smbd_core::error::{CommandError, OpError, RdmaError, SendError};
 use smbd_core::{Config, Endpoint, Instant, Negotiated, OpId, RdmaVerb};
 
 use super::gate::Now;
-use super::{Load, Plan, Problem, Stage};
-use crate::exercise::{Limits, Request};
+use super::{Load, OFFERED, Plan, Problem, Stage, WRITTEN};
+use crate::exercise::{Limits, Request, pattern};
+
+/// Different messages that are sent in turn when they are compared.
+const VERIFIED_MESSAGES: u64 = 7;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +84,23 @@ impl Plan {
         Ok(())
     }
 
+    /// The messages sent in turn.
+    pub(super) fn payloads(&self) -> Vec<Bytes> {
+        let count = match self.kind {
+            Kind::Send if self.verify => VERIFIED_MESSAGES,
+            Kind::Send | Kind::Latency => 1,
+            Kind::Read | Kind::Write => 0,
+        };
+        (0..count).map(|seed| pattern(seed, self.size as usize)).collect()
+    }
+
     /// Local buffers for as many operations as are kept under way.
-    pub(super) fn slots<B: HostMemory>(
-        &self,
-        backend: &mut B,
-        payload: &Bytes,
-    ) -> Result<Vec<Slot<B::Buffer>>, Problem> {
+    pub(super) fn slots<B: HostMemory>(&self, backend: &mut B) -> Result<Vec<Slot<B::Buffer>>, Problem> {
+        let payload = pattern(WRITTEN, self.size as usize);
         let mut slots = Vec::with_capacity(usize::from(self.depth));
         for _ in 0..self.depth {
             let buffer = backend.allocate(self.size).map_err(|error| Problem::Command(error.to_string()))?;
-            backend.fill(&buffer, 0, payload).map_err(|error| Problem::Command(error.to_string()))?;
+            backend.fill(&buffer, 0, &payload).map_err(|error| Problem::Command(error.to_string()))?;
             slots.push(Slot { buffer, op: None });
         }
         Ok(slots)
@@ -106,7 +116,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
         while self.stage == Stage::Running && self.in_flight < self.plan.depth {
             let now = backend.now();
             if self.gate.look(now, self.measured) == Now::Over {
-                return self.finish(endpoint, now);
+                return self.finish(endpoint, backend);
             }
             let begun = match self.plan.kind {
                 Kind::Send | Kind::Latency => self.begin_send(endpoint, now),
@@ -121,11 +131,13 @@ impl<M: Clone + fmt::Debug> Load<M> {
     }
 
     fn begin_send(&mut self, endpoint: &mut Endpoint, now: Instant) -> Result<(), Full> {
-        match endpoint.send(now, self.payload.clone(), None) {
+        let turn = self.sent % self.payloads.len().max(1) as u64;
+        let payload = self.payloads.get(turn as usize).cloned().unwrap_or_default();
+        match endpoint.send(now, payload.clone(), None) {
             Ok(_) => {
                 self.sent += 1;
                 if self.plan.verify {
-                    self.digest.update(&self.payload);
+                    self.digest.update(&payload);
                 }
                 self.sent_at.push_back(now);
                 Ok(())
@@ -144,6 +156,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
         match endpoint.rdma(now, verb, self.plan.size, self.remote.clone(), 0) {
             Ok(op) => {
                 slot.op = Some((op, now));
+                self.begun += 1;
                 Ok(())
             }
             Err(RdmaError::Command(CommandError::NoRoom { .. })) => Err(Full),
@@ -163,7 +176,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
     ) {
         // Requests are other bytes.
         if self.plan.kind == Kind::Send
-            && payload.as_ptr() == self.payload.as_ptr()
+            && self.payloads.iter().any(|own| own.as_ptr() == payload.as_ptr())
             && let Some(since) = self.sent_at.pop_front()
         {
             self.completed(endpoint, backend, since);
@@ -210,20 +223,39 @@ impl<M: Clone + fmt::Debug> Load<M> {
         }
         self.fill(endpoint, backend);
         if self.in_flight == 0 {
-            self.finish(endpoint, now);
+            self.finish(endpoint, backend);
         }
     }
 
     /// Once nothing is under way any more, asks the server for its part.
-    fn finish(&mut self, endpoint: &mut Endpoint, now: Instant) {
+    fn finish<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
         if self.in_flight > 0 || self.stage != Stage::Running {
             return;
         }
+        let now = backend.now();
         self.stage = Stage::Finishing;
+        let (id, length) = (self.offer, self.plan.size);
         match self.plan.kind {
             Kind::Send => self.send(endpoint, now, &Request::Report),
-            Kind::Read | Kind::Write => self.send(endpoint, now, &Request::Withdraw { id: self.offer }),
+            Kind::Read if self.plan.verify && !self.holds_what_was_offered(backend) => {
+                self.fail(endpoint, now, Problem::Content("a local buffer does not hold what was read"));
+            }
+            Kind::Write if self.plan.verify => {
+                self.send(endpoint, now, &Request::Hash { id, offset: 0, length });
+            }
+            Kind::Read | Kind::Write => self.send(endpoint, now, &Request::Withdraw { id }),
             Kind::Latency => self.finished(endpoint, now),
         }
+    }
+
+    /// Whether every local buffer was overwritten by what the server's buffer holds.
+    fn holds_what_was_offered<B: HostMemory<Buffer = M>>(&self, backend: &B) -> bool {
+        let expected = pattern(OFFERED, self.plan.size as usize);
+        let mut bytes = vec![0; expected.len()];
+        let used = usize::try_from(self.begun).unwrap_or(usize::MAX);
+        self.slots
+            .iter()
+            .take(used)
+            .all(|slot| backend.read(&slot.buffer, 0, &mut bytes).is_ok() && bytes == expected)
     }
 }

@@ -55,6 +55,9 @@ pub enum Problem {
         /// As counted.
         counted: Report,
     },
+    /// Bytes moved by RDMA are not what they should be.
+    #[error("{0}")]
+    Content(&'static str),
     /// A command was refused or an operation failed.
     #[error("{0}")]
     Command(String),

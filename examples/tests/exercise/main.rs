@@ -1,5 +1,6 @@
 //! Every request of the exercise, over the simulated device on both kinds of network.
 
+mod hostile;
 mod limits;
 mod pair;
 mod rdma;

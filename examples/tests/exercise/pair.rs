@@ -144,16 +144,26 @@ impl Pair {
 
     /// Sends a message; waits for room.
     pub fn send(&mut self, message: Bytes) {
-        let mut left = Some(message);
-        while let Some(message) = left.take() {
+        assert!(self.try_send(message), "the connection ended: {:?}", self.client.closed);
+    }
+
+    /// Sends a message; waits for room. `false` if the connection has ended.
+    pub fn try_send(&mut self, message: Bytes) -> bool {
+        let mut message = message;
+        loop {
             let now = self.now();
-            if let Err(refused) = self.endpoints[0].send(now, message, None) {
-                assert!(self.client.closed.is_none(), "{refused}");
-                left = Some(refused.payload);
-                self.net.pass(Duration::from_micros(10));
-                self.run_until(|_| true);
+            match self.endpoints[0].send(now, message, None) {
+                Ok(_) => break,
+                Err(refused) => message = refused.payload,
             }
+            if self.client.closed.is_some() {
+                return false;
+            }
+            self.net.pass(Duration::from_micros(10));
+            self.run_until(|_| true);
         }
+        self.run_until(|_| true);
+        true
     }
 
     /// Sends messages in one go, for which the connection must have room.
@@ -243,11 +253,16 @@ impl Pair {
         self.client.drained && self.server_drained
     }
 
+    /// Closes, and waits for the end.
+    pub fn finish(&mut self) {
+        let now = self.now();
+        self.endpoints[0].close(now, Close::Flush { until: now.saturating_add(Duration::from_millis(10)) });
+        self.run_until(Self::is_drained);
+    }
+
     /// Closes, and sees that nothing is left.
     pub fn close(mut self) {
-        let now = self.now();
-        self.endpoints[0].close(now, Close::Flush { until: now.saturating_add(Duration::from_secs(1)) });
-        self.run_until(Self::is_drained);
+        self.finish();
         assert_eq!(self.server.buffer_bytes(), 0);
         assert_eq!(self.net.breaches().count(), 0);
     }

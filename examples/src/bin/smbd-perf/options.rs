@@ -39,7 +39,8 @@ pub(crate) struct Options {
     /// Seconds to run before measuring.
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds)]
     warm_up: Duration,
-    /// With send: both sides hash all bytes, and the hashes are compared.
+    /// Compares what was moved: with send both sides hash all bytes, with read and write the buffers are compared at the
+    /// end.
     #[arg(long)]
     verify: bool,
     /// Microseconds to look for completions before sleeping: lower latency, more of a processor.
@@ -100,8 +101,8 @@ impl Options {
             KindChoice::Write => Kind::Write,
             KindChoice::Latency => Kind::Latency,
         };
-        if self.verify && kind != Kind::Send {
-            return Err("--verify is for send: other kinds compare nothing".into());
+        if self.verify && kind == Kind::Latency {
+            return Err("--verify is not for latency, which compares nothing".into());
         }
         if self.target.port.is_none() {
             let target = &self.target;
