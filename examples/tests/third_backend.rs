@@ -33,6 +33,8 @@ impl Lab for Sockets {
             unreachable: false,
             silent: false,
             rdma: false,
+            read_rights: false,
+            invalidation_told: false,
             patience: Duration::from_millis(200),
         }
     }
