@@ -153,6 +153,9 @@ fn attempt(
             }
             for _ in 0..probes {
                 probed.push(probe(&mut connection));
+                if connection.ended().is_some() {
+                    break;
+                }
             }
             // What is left to be said was said.
             let _ = connection.close(CLOSE_WITHIN);
@@ -210,11 +213,16 @@ fn now(connection: &Connection<Tap<'_>>) -> smbd_core::Instant {
 }
 
 fn probe(connection: &mut Connection<Tap<'_>>) -> Result<Duration, Trouble> {
-    connection.probe(PROBE_WITHIN).map_err(|failure| match failure {
-        Failure::Probe(ProbeError::Unanswered) => Trouble::new(
-            ProbeError::Unanswered.to_string(),
+    let failure = match connection.probe(PROBE_WITHIN) {
+        Ok(time) => return Ok(time),
+        Err(failure) => failure,
+    };
+    Err(match (failure, connection.ended()) {
+        (_, Some(reason)) => Failure::Closed(reason).into(),
+        (Failure::Probe(unanswered @ ProbeError::Unanswered), None) => Trouble::new(
+            unanswered.to_string(),
             "a peer has to answer a message with SMB_DIRECT_RESPONSE_REQUESTED (3.1.5.9)",
         ),
-        other => other.into(),
+        (other, None) => other.into(),
     })
 }
