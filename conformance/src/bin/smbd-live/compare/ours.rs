@@ -1,0 +1,94 @@
+//! smbd-echo and smbd-perf.
+
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::subject::{Kind, Measured, Subject};
+use crate::case::Failure;
+
+/// What a message has before its payload.
+const HEADER: u32 = 24;
+/// Bytes of a payload that stands for an empty message with its padding: the least there can be.
+const LATENCY_PAYLOAD: u32 = 8;
+
+/// Where the programs are, and how they are run.
+pub(super) struct Tools {
+    folder: PathBuf,
+    spin: Option<u64>,
+}
+
+/// Ends the server when it is left.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Tools {
+    pub(super) fn find(folder: Option<&Path>, spin: Option<u64>) -> Result<Self, Failure> {
+        let own = std::env::current_exe()?;
+        let folder = folder.or(own.parent()).ok_or("this program is in no folder")?.to_owned();
+        for tool in ["smbd-echo", "smbd-perf"] {
+            if !folder.join(tool).is_file() {
+                let folder = folder.display();
+                return Err(format!("no {tool} in {folder}: cargo build --release -p smbd-examples --features verbs").into());
+            }
+        }
+        Ok(Self { folder, spin })
+    }
+
+    fn command(&self, tool: &str) -> Command {
+        let mut command = Command::new(self.folder.join(tool));
+        if let Some(spin) = self.spin {
+            command.args(["--spin", &spin.to_string()]);
+        }
+        command
+    }
+
+    pub(super) fn measure(&self, subject: &Subject, address: IpAddr, port: u16) -> Result<Measured, Failure> {
+        let at = SocketAddr::new(address, port).to_string();
+        // Messages of the size that is compared, header included, fill the largest that may be sent.
+        let sizes = match subject.kind {
+            Kind::Send => vec!["--max-send-size".into(), subject.size.to_string(), "--max-receive-size".into(), subject.size.to_string()],
+            _ => Vec::new(),
+        };
+        let mut server = self.command("smbd-echo");
+        server.args(["--listen", &at]).args(&sizes);
+        let mut server = Server(server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
+        let said = server.0.stdout.take().ok_or("no output")?;
+        // Its first line says that it listens.
+        BufReader::new(said).read_line(&mut String::new())?;
+        let (kind, size) = match subject.kind {
+            Kind::Send => ("send", subject.size - HEADER),
+            Kind::Write => ("write", subject.size),
+            Kind::Read => ("read", subject.size),
+            Kind::Latency => ("latency", LATENCY_PAYLOAD),
+        };
+        let mut client = self.command("smbd-perf");
+        client.args([&at, kind, "--json", "--time", "1.5", "--warm-up", "0.3", "--size", &size.to_string()]).args(&sizes);
+        if subject.kind == Kind::Send {
+            client.args(["--depth", "128"]);
+        }
+        let output = client.stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(format!("smbd-perf {kind}: {}", String::from_utf8_lossy(&output.stdout)).into());
+        }
+        let result: Value = serde_json::from_slice(&output.stdout)?;
+        let number = |path: &str| result.pointer(path).and_then(Value::as_f64).ok_or(format!("smbd-perf has no {path}"));
+        let value = match subject.kind {
+            Kind::Latency => number("/micros/p50")? / 2.0,
+            // Bytes on the wire, as perftest counts them.
+            Kind::Send => number("/operations_per_second")? * f64::from(subject.size) / 1e6,
+            Kind::Write | Kind::Read => number("/megabytes_per_second")?,
+        };
+        let (posts, completions) = ("/for_each_operation/send_posts", "/for_each_operation/send_completions");
+        Ok(Measured { value, posts: number(posts)?, completions: number(completions)? })
+    }
+}

@@ -1,0 +1,77 @@
+//! perftest: `ib_send_bw` and its like.
+
+use std::net::IpAddr;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::subject::{Kind, Subject};
+
+/// perftest says when it listens only where nobody can read it, so it is given some time and tried again.
+const START: Duration = Duration::from_millis(700);
+/// perftest counts 2^20 bytes as a megabyte.
+const MIB: f64 = 1.048_576;
+/// Columns of its last line: bytes, iterations, peak, average; or bytes, iterations, least, most, typical time.
+const AVERAGE: usize = 3;
+const TYPICAL: usize = 4;
+
+/// Ends a server that is left.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// MB/s or microseconds; `None` if perftest cannot do it on this device.
+pub(super) fn measure(subject: &Subject, address: IpAddr, device: &str, port: u16, events: bool) -> Option<f64> {
+    let (program, column, scale) = match subject.kind {
+        Kind::Send => ("ib_send_bw", AVERAGE, MIB),
+        Kind::Write => ("ib_write_bw", AVERAGE, MIB),
+        Kind::Read => ("ib_read_bw", AVERAGE, MIB),
+        Kind::Latency => ("ib_send_lat", TYPICAL, 1.0),
+    };
+    let command = || {
+        let mut command = Command::new("timeout");
+        command.args(["20", program, "-d", device, "-R", "-F"]);
+        command.args(["-p", &port.to_string(), "-s", &subject.size.to_string()]);
+        command.args(["-n", &subject.iterations.to_string()]);
+        if events {
+            command.arg("-e");
+        }
+        command
+    };
+    let server = command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let _server = Server(server);
+    thread::sleep(START);
+    let output = command().arg(address.to_string()).stderr(Stdio::null()).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    last_row(&String::from_utf8_lossy(&output.stdout), subject.size)?.get(column).map(|value| value * scale)
+}
+
+/// The row of numbers that begins with the size.
+fn last_row(output: &str, size: u32) -> Option<Vec<f64>> {
+    let rows = output.lines().filter_map(|line| {
+        let row: Option<Vec<f64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
+        row.filter(|row| row.first() == Some(&f64::from(size)))
+    });
+    rows.last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AVERAGE, TYPICAL, last_row};
+
+    #[test]
+    fn the_numbers_are_those_below_the_heading() {
+        let bandwidth = " #bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]\n 8192 48400 0.00 125.98 \t 0.016126\n---\n";
+        assert_eq!(last_row(bandwidth, 8192).map(|row| row[AVERAGE]), Some(125.98));
+        let latency = " 24 5000 13.05 1584.86 15.17 \t 18.60 \t19.07 \t115.93 \t260.32 \n";
+        assert_eq!(last_row(latency, 24).map(|row| row[TYPICAL]), Some(15.17));
+        assert_eq!(last_row("Unable to connect\n", 24), None);
+    }
+}
