@@ -125,14 +125,10 @@ impl Task {
             let timer = sleep_until(deadline, self.end.now());
             // Each branch loses nothing when another one is taken.
             tokio::select! {
-                ready = self.readable.readable() => ready?.clear_ready(),
+                ready = woken(&self.readable) => ready?,
                 () = timer => {}
                 command = self.commands.recv(), if self.waiting.is_none() && !self.closing => self.command(command),
-                place = self.program.messages.reserve(), if !self.program.inbox.is_empty() => match place {
-                    Ok(place) => self.program.inbox.pop_front().into_iter().for_each(|message| place.send(message)),
-                    // The program wants no more messages.
-                    Err(_) => self.program.inbox.clear(),
-                }
+                () = self.program.hand_over(), if !self.program.inbox.is_empty() => {}
             }
             if let Some((message, sent)) = self.waiting.take() {
                 self.send(message, sent);
@@ -160,12 +156,19 @@ impl Task {
         match self.endpoint.send(self.end.now(), message, None) {
             Ok(id) => drop(self.program.sent.insert(id, sent)),
             Err(refused) => match refused.error {
-                SendError::Command(CommandError::NoRoom { .. }) => self.waiting = Some((refused.payload, sent)),
+                SendError::Command(CommandError::NoRoom { .. }) => {
+                    self.waiting = Some((refused.payload, sent))
+                }
                 // Dropping `sent` tells who waits for it.
                 _ => {}
             },
         }
     }
+}
+
+/// Waits for the end to have something to say.
+async fn woken(readable: &AsyncFd<OwnedFd>) -> std::io::Result<()> {
+    readable.readable().await.map(|mut guard| guard.clear_ready())
 }
 
 async fn sleep_until(deadline: Option<Instant>, now: Instant) {
@@ -203,6 +206,15 @@ impl Upper<End, Endpoint> for Program {
 }
 
 impl Program {
+    /// Gives the program the next message, once it has a place for it. Dropping the future gives nothing.
+    async fn hand_over(&mut self) {
+        match self.messages.reserve().await {
+            Ok(place) => self.inbox.pop_front().map(|message| place.send(message)).unwrap_or_default(),
+            // The program wants no more messages.
+            Err(_) => self.inbox.clear(),
+        }
+    }
+
     fn tell_established(&mut self, result: Result<(), ConnectError>) {
         if let Some(waiter) = self.established.take() {
             let _ = waiter.send(result);

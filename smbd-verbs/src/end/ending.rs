@@ -84,7 +84,8 @@ impl End {
         if !orderly {
             let _ = open.qp.set_error();
         }
-        let marker = open.qp.chain_marker().is_ok() && open.qp.ring_sends().is_ok();
+        let marker =
+            open.quirks.returns_marker && open.qp.chain_marker().is_ok() && open.qp.ring_sends().is_ok();
         let stage = if orderly { Stage::Orderly } else { Stage::InError };
         self.wake.set_timer(if orderly { GRACE } else { PATIENCE });
         self.link.phase = Phase::Ending(Ending::Flushing { marker, stage });

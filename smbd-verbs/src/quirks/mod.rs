@@ -20,6 +20,8 @@ pub struct Quirks {
     pub post_alone_below: u32,
     /// Entries of a completion queue that is kept for nothing but to occupy a place; 0 for none.
     pub spacer_entries: u32,
+    /// What is posted in the error state comes back as flushed.
+    pub returns_marker: bool,
     /// Most RDMA Reads and read depth told to the connection manager.
     pub read_depth_max: u8,
     /// The depths in the connection manager's events are not those of the peer.
@@ -58,6 +60,7 @@ const PLAIN: Quirks = Quirks {
     settle_millis: 0,
     post_alone_below: 0,
     spacer_entries: 0,
+    returns_marker: true,
     read_depth_max: u8::MAX,
     depths_in_events: true,
     invalidated_flags: WITH_INV,
@@ -91,6 +94,8 @@ const SIW: Quirks = Quirks {
     // The provider takes the mapping offset of page 144 for "none", so the queue that begins there cannot be
     // created. A queue of this many entries begins before it and ends behind it.
     spacer_entries: 32_768,
+    // Takes sends in the error state and never completes them, not even when the queue pair is destroyed.
+    returns_marker: false,
     // ESTABLISHED has them exchanged and as offered.
     depths_in_events: false,
     // Completions never say that a token was invalidated (siw_rqe_complete tells the kernel's own users only), although

@@ -4,6 +4,7 @@
 //! runs them all in guests with software devices.
 
 mod case;
+mod compare;
 mod device;
 mod expect;
 mod kit;
@@ -47,6 +48,15 @@ enum Command {
         /// Most seconds a single test may take.
         #[arg(long, default_value_t = 60)]
         limit: u64,
+    },
+    /// Measures smbd against perftest on the same device and prints a table.
+    ///
+    /// Exit code 1 says that a goal was missed.
+    Compare {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        options: compare::Options,
     },
     /// Runs one test in this process.
     #[command(hide = true)]
@@ -94,6 +104,13 @@ fn main() -> ExitCode {
         Command::Run { filters, target, place, limit } => {
             run::all(&registry::cases(target, &filters), &place, Duration::from_secs(limit))
         }
+        Command::Compare { place, options } => match compare::run(place.address, &options) {
+            Ok(reached) => ExitCode::from(u8::from(!reached)),
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::from(2)
+            }
+        },
         Command::One { name, place } => run::one(&name, &place.context()),
     }
 }

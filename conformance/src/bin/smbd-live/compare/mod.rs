@@ -46,7 +46,8 @@ struct Rounds {
 /// Measures, and prints a table in Markdown. Whether all goals were reached.
 pub(crate) fn run(address: IpAddr, options: &Options) -> Result<bool, Failure> {
     let tools = Tools::find(options.tools.as_deref(), options.spin)?;
-    let wanted = |subject: &&Subject| options.only.as_ref().is_none_or(|part| subject.name.contains(part.as_str()));
+    let wanted =
+        |subject: &&Subject| options.only.as_ref().is_none_or(|part| subject.name.contains(part.as_str()));
     let mut all: Vec<_> = SUBJECTS.iter().filter(wanted).map(Rounds::new).collect();
     let mut port = 21_000;
     for round in 1..=options.rounds {
@@ -62,7 +63,10 @@ pub(crate) fn run(address: IpAddr, options: &Options) -> Result<bool, Failure> {
             eprintln!("round {round} of {}, {}: {}", options.rounds, subject.name, rounds.last());
         }
     }
-    println!("| {} | smbd | perftest, polling | perftest, events | ratio (rounds) | goal | posts | completions |", options.device);
+    println!(
+        "| {} | smbd | perftest, polling | perftest, events | ratio (rounds) | goal | posts | completions |",
+        options.device
+    );
     println!("|---|---|---|---|---|---|---|---|");
     let reached: Vec<_> = all.iter().map(Rounds::print).collect();
     Ok(reached.into_iter().all(|reached| reached))
@@ -88,8 +92,14 @@ impl Rounds {
     fn last(&self) -> String {
         let ratio = self.ratios().last().map_or("-".into(), |ratio| format!("{ratio:.2}"));
         let ours = self.ours.last().map_or(0.0, |measured| measured.value);
-        let show = |mode: &[Option<f64>]| mode.last().copied().flatten().map_or("-".into(), |value| format!("{value:.1}"));
-        format!("{ours:.1}, perftest {} polling, {} events, ratio {ratio}", show(&self.polling), show(&self.events))
+        let show = |mode: &[Option<f64>]| {
+            mode.last().copied().flatten().map_or("-".into(), |value| format!("{value:.1}"))
+        };
+        format!(
+            "{ours:.1}, perftest {} polling, {} events, ratio {ratio}",
+            show(&self.polling),
+            show(&self.events)
+        )
     }
 
     /// Prints a row; whether the goal was reached.

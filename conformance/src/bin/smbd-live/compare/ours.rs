@@ -38,7 +38,10 @@ impl Tools {
         for tool in ["smbd-echo", "smbd-perf"] {
             if !folder.join(tool).is_file() {
                 let folder = folder.display();
-                return Err(format!("no {tool} in {folder}: cargo build --release -p smbd-examples --features verbs").into());
+                return Err(format!(
+                    "no {tool} in {folder}: cargo build --release -p smbd-examples --features verbs"
+                )
+                .into());
             }
         }
         Ok(Self { folder, spin })
@@ -56,7 +59,12 @@ impl Tools {
         let at = SocketAddr::new(address, port).to_string();
         // Messages of the size that is compared, header included, fill the largest that may be sent.
         let sizes = match subject.kind {
-            Kind::Send => vec!["--max-send-size".into(), subject.size.to_string(), "--max-receive-size".into(), subject.size.to_string()],
+            Kind::Send => vec![
+                "--max-send-size".into(),
+                subject.size.to_string(),
+                "--max-receive-size".into(),
+                subject.size.to_string(),
+            ],
             _ => Vec::new(),
         };
         let mut server = self.command("smbd-echo");
@@ -72,7 +80,9 @@ impl Tools {
             Kind::Latency => ("latency", LATENCY_PAYLOAD),
         };
         let mut client = self.command("smbd-perf");
-        client.args([&at, kind, "--json", "--time", "1.5", "--warm-up", "0.3", "--size", &size.to_string()]).args(&sizes);
+        client
+            .args([&at, kind, "--json", "--time", "1.5", "--warm-up", "0.3", "--size", &size.to_string()])
+            .args(&sizes);
         if subject.kind == Kind::Send {
             client.args(["--depth", "128"]);
         }
@@ -81,7 +91,9 @@ impl Tools {
             return Err(format!("smbd-perf {kind}: {}", String::from_utf8_lossy(&output.stdout)).into());
         }
         let result: Value = serde_json::from_slice(&output.stdout)?;
-        let number = |path: &str| result.pointer(path).and_then(Value::as_f64).ok_or(format!("smbd-perf has no {path}"));
+        let number = |path: &str| {
+            result.pointer(path).and_then(Value::as_f64).ok_or(format!("smbd-perf has no {path}"))
+        };
         let value = match subject.kind {
             Kind::Latency => number("/micros/p50")? / 2.0,
             // Bytes on the wire, as perftest counts them.

@@ -26,7 +26,13 @@ impl Drop for Server {
 }
 
 /// MB/s or microseconds; `None` if perftest cannot do it on this device.
-pub(super) fn measure(subject: &Subject, address: IpAddr, device: &str, port: u16, events: bool) -> Option<f64> {
+pub(super) fn measure(
+    subject: &Subject,
+    address: IpAddr,
+    device: &str,
+    port: u16,
+    events: bool,
+) -> Option<f64> {
     let (program, column, scale) = match subject.kind {
         Kind::Send => ("ib_send_bw", AVERAGE, MIB),
         Kind::Write => ("ib_write_bw", AVERAGE, MIB),

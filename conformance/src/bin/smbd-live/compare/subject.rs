@@ -35,11 +35,46 @@ pub(super) struct Measured {
 }
 
 pub(super) const SUBJECTS: [Subject; 5] = [
-    Subject { name: "send 8192 B", kind: Kind::Send, size: 8192, iterations: 16_000, unit: "MB/s", ratio: 0.95 },
-    Subject { name: "send 1364 B", kind: Kind::Send, size: 1364, iterations: 24_000, unit: "MB/s", ratio: 0.90 },
-    Subject { name: "write 64 KiB", kind: Kind::Write, size: 65_536, iterations: 1_200, unit: "MB/s", ratio: 0.97 },
-    Subject { name: "read 64 KiB", kind: Kind::Read, size: 65_536, iterations: 600, unit: "MB/s", ratio: 0.97 },
-    Subject { name: "latency 24 B", kind: Kind::Latency, size: 24, iterations: 3_000, unit: "µs", ratio: 1.10 },
+    Subject {
+        name: "send 8192 B",
+        kind: Kind::Send,
+        size: 8192,
+        iterations: 16_000,
+        unit: "MB/s",
+        ratio: 0.95,
+    },
+    Subject {
+        name: "send 1364 B",
+        kind: Kind::Send,
+        size: 1364,
+        iterations: 24_000,
+        unit: "MB/s",
+        ratio: 0.90,
+    },
+    Subject {
+        name: "write 64 KiB",
+        kind: Kind::Write,
+        size: 65_536,
+        iterations: 1_200,
+        unit: "MB/s",
+        ratio: 0.97,
+    },
+    Subject {
+        name: "read 64 KiB",
+        kind: Kind::Read,
+        size: 65_536,
+        iterations: 600,
+        unit: "MB/s",
+        ratio: 0.97,
+    },
+    Subject {
+        name: "latency 24 B",
+        kind: Kind::Latency,
+        size: 24,
+        iterations: 3_000,
+        unit: "µs",
+        ratio: 1.10,
+    },
 ];
 
 impl Subject {
