@@ -29,6 +29,9 @@ pub struct Parameters {
     /// MaxSendSize: longest message to send, in bytes. The peer's MaxReceiveSize may lower it.
     #[arg(long, value_name = "BYTES")]
     pub max_send_size: Option<u32>,
+    /// Allows a MaxSendSize above 8136, which some Windows versions refuse.
+    #[arg(long)]
+    pub large_sends: bool,
     /// MaxReceiveSize: longest message to take, in bytes.
     #[arg(long, value_name = "BYTES")]
     pub max_receive_size: Option<u32>,
@@ -77,6 +80,7 @@ impl Parameters {
         for (given, field) in given {
             *field = given.unwrap_or(*field);
         }
+        params.large_sends = self.large_sends;
         if let Some(credits) = self.credits {
             params.receive_credit_max = credits;
             params.send_credit_target = credits.min(255);

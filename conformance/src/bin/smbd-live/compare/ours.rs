@@ -58,17 +58,13 @@ impl Tools {
     pub(super) fn measure(&self, subject: &Subject, address: IpAddr, port: u16) -> Result<Measured, Failure> {
         let at = SocketAddr::new(address, port).to_string();
         // Messages of the size that is compared, header included, fill the largest that may be sent.
-        let sizes = match subject.kind {
-            Kind::Send => vec![
-                "--max-send-size".into(),
-                subject.size.to_string(),
-                "--max-receive-size".into(),
-                subject.size.to_string(),
-            ],
-            _ => Vec::new(),
+        let size = subject.size.to_string();
+        let sizes: &[&str] = match subject.kind {
+            Kind::Send => &["--large-sends", "--max-send-size", &size, "--max-receive-size", &size],
+            _ => &[],
         };
         let mut server = self.command("smbd-echo");
-        server.args(["--listen", &at]).args(&sizes);
+        server.args(["--listen", &at]).args(sizes);
         let mut server = Server(server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
         let said = server.0.stdout.take().ok_or("no output")?;
         // Its first line says that it listens.
@@ -82,7 +78,7 @@ impl Tools {
         let mut client = self.command("smbd-perf");
         client
             .args([&at, kind, "--json", "--time", "1.5", "--warm-up", "0.3", "--size", &size.to_string()])
-            .args(&sizes);
+            .args(sizes);
         if subject.kind == Kind::Send {
             client.args(["--depth", "128"]);
         }
