@@ -38,6 +38,8 @@ pub struct Engine<U, M = Endpoint> {
     hot: Vec<usize>,
     finished: Vec<Finished<U, M>>,
     spin: Spin,
+    /// What the caller allows instead of what the devices' rows do.
+    spin_for: Option<u64>,
 }
 
 /// A connection, with everything it is made of.
@@ -88,6 +90,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
             hot: Vec::new(),
             finished: Vec::new(),
             spin: Spin::default(),
+            spin_for: None,
         })
     }
 
@@ -141,9 +144,10 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
             .map_err(|errno| Error::system("epoll_ctl", errno))
     }
 
-    /// Allows looking for completions for so long before sleeping, in microseconds; 0 (from the beginning) for never.
+    /// Allows looking for completions for so long before sleeping, in microseconds; 0 for never. Without this the quirk
+    /// table decides.
     pub const fn spin_for(&mut self, micros: u64) {
-        self.spin.limit_micros(micros);
+        self.spin_for = Some(micros);
     }
 
     /// A connection, to give it commands. It is driven in the next turn.
@@ -239,10 +243,11 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
 
     /// Looks at what was driven last, for as long as it is worth it.
     fn look(&mut self) -> bool {
-        let Self { clock, slots, hot, spin, .. } = self;
-        if hot.is_empty() {
-            return false;
-        }
+        let Self { clock, slots, hot, spin, spin_for, .. } = self;
+        let allowed = |slot: &usize| slots.at(*slot).and_then(|driven| driven.end.quirks());
+        let rows = hot.iter().filter_map(allowed).map(|quirks| quirks.spin_micros_max);
+        let Some(most) = rows.max() else { return false };
+        spin.limit_micros(spin_for.unwrap_or(most));
         let mut ready = None;
         wait::look(*clock, spin, || {
             ready = hot

@@ -46,8 +46,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     connections: Option<u64>,
     /// Microseconds to look for work before sleeping: lower latency, more of a processor.
-    #[arg(long, value_name = "MICROS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
-    spin: u64,
+    #[arg(long, value_name = "MICROS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    spin: Option<u64>,
     #[command(flatten)]
     parameters: Parameters,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     pub(crate) idle_exit: Option<Duration>,
     pub(crate) connections: Option<u64>,
-    pub(crate) spin: u64,
+    pub(crate) spin: Option<u64>,
 }
 
 impl Options {

@@ -46,7 +46,9 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 impl<'a> Echo<'a> {
     pub(crate) fn listen(settings: &'a Settings) -> Outcome<Self> {
         let mut engine = Engine::new(Clock::start())?;
-        engine.spin_for(settings.spin);
+        if let Some(spin) = settings.spin {
+            engine.spin_for(spin);
+        }
         let signals = Signals::register()?;
         for fd in signals.fds() {
             engine.watch(fd)?;

@@ -43,9 +43,10 @@ pub(crate) struct Options {
     /// end.
     #[arg(long)]
     verify: bool,
-    /// Microseconds to look for completions before sleeping: lower latency, more of a processor.
-    #[arg(long, value_name = "MICROS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
-    spin: u64,
+    /// Microseconds to look for completions before sleeping: lower latency, more of a processor (default: what the
+    /// device's provider is known to like).
+    #[arg(long, value_name = "MICROS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    spin: Option<u64>,
     /// Prints one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -87,7 +88,7 @@ pub(crate) struct Settings {
     pub(crate) length: Length,
     pub(crate) connections: u32,
     pub(crate) warm_up: Duration,
-    pub(crate) spin: u64,
+    pub(crate) spin: Option<u64>,
     pub(crate) config: Config,
 }
 

@@ -41,7 +41,9 @@ impl From<&Problem> for Trouble {
 pub(crate) fn run(settings: &Settings) -> Result<Measurement, Trouble> {
     let clock = Clock::start();
     let mut engine: Engine<Measured> = Engine::new(clock)?;
-    engine.spin_for(settings.spin);
+    if let Some(spin) = settings.spin {
+        engine.spin_for(spin);
+    }
     let gate = Rc::new(Gate::new(settings.connections, settings.warm_up, settings.length));
     for _ in 0..settings.connections {
         let end = End::connect(settings.address, None, &settings.config, clock)?;

@@ -82,9 +82,9 @@ impl Tools {
         if subject.kind == Kind::Send {
             client.args(["--depth", "128"]);
         }
-        let output = client.stderr(Stdio::inherit()).output()?;
+        let output = client.output()?;
         if !output.status.success() {
-            return Err(format!("smbd-perf {kind}: {}", String::from_utf8_lossy(&output.stdout)).into());
+            return Err(format!("smbd-perf {kind}: {}", String::from_utf8_lossy(&output.stderr)).into());
         }
         let result: Value = serde_json::from_slice(&output.stdout)?;
         let number = |path: &str| {
