@@ -39,7 +39,7 @@ mod trace;
 mod wait;
 
 pub use clock::Clock;
-pub use end::End;
+pub use end::{End, LinkOptions};
 pub use engine::{Engine, Finished, Key};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};

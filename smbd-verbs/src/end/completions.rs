@@ -81,11 +81,10 @@ impl End {
 
     /// What the books say, after what it means for windows.
     pub(super) fn settle_books(&mut self, input: Input<'static>) -> Input<'static> {
-        match (&input, &mut self.open) {
-            (Input::Deregistered { id } | Input::Failed { id: WrId::Reg(id), .. }, Some(open)) => {
-                open.registrations.free(*id);
-            }
-            _ => {}
+        if let (Input::Deregistered { id } | Input::Failed { id: WrId::Reg(id), .. }, Some(open)) =
+            (&input, &mut self.open)
+        {
+            open.registrations.free(*id);
         }
         input
     }

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use smbd_core::backend::Request;
+
 use super::End;
 use super::link::Phase;
 
@@ -70,9 +72,10 @@ impl End {
 
     /// Nothing is with a device, or its queue pair is another thread's to destroy.
     fn over_without_queues(&mut self) {
-        self.early.drain(..).for_each(|(id, _)| {
-            self.books.push(smbd_core::backend::Request::Recv(id));
-        });
+        for (id, _) in self.early.drain(..) {
+            // Noted only to be reported: nothing is posted any more.
+            let _ = self.books.push(Request::Recv(id));
+        }
         self.books.flush();
         self.link.reports.disconnected();
     }

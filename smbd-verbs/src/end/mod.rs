@@ -6,6 +6,7 @@ mod ending;
 mod events;
 mod link;
 mod open;
+mod options;
 mod posts;
 mod regions;
 mod registrations;
@@ -27,6 +28,7 @@ use crate::wait::{self, Spin};
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
 use link::{Link, Phase, Route, Way};
 use open::Open;
+pub use options::LinkOptions;
 use reports::{Report, Reports};
 use wake::Wake;
 
@@ -55,6 +57,7 @@ pub struct End {
     spin: Spin,
     /// Counts this end against its listener's limits.
     permit: Option<Permit>,
+    moderation: Option<(u16, u16)>,
 }
 
 impl End {
@@ -114,6 +117,7 @@ impl End {
             first_received: None,
             spin: Spin::default(),
             permit,
+            moderation: None,
             budget,
         })
     }

@@ -56,6 +56,7 @@ impl End {
             armed: false,
         };
         self.open = Some(Box::new(open));
+        self.moderate()?;
         self.post_early();
         Ok(())
     }

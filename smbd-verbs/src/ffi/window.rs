@@ -127,11 +127,6 @@ impl Window {
         Ok(Self { handle: Arc::new(handle), key, bound: None })
     }
 
-    /// The key of the last bind, or the one it was made with.
-    pub(crate) const fn rkey(&self) -> u32 {
-        self.key
-    }
-
     /// The key that the next bind gives.
     pub(crate) const fn next_key(&self) -> u32 {
         next_key(self.key)

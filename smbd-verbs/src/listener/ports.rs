@@ -51,6 +51,10 @@ pub(super) fn bind(
         let id = CmId::create(channel)?;
         // As every server: an earlier life's connections must not keep the port.
         id.set_reuse_address(true)?;
+        if address.is_ipv6() {
+            // A listener of its own serves IPv4.
+            id.set_v6_only(true)?;
+        }
         id.bind(SocketAddr::new(address.ip(), port))?;
         Ok(id)
     };

@@ -61,11 +61,10 @@ pub(super) fn measure(
 
 /// The row of numbers that begins with the size.
 fn last_row(output: &str, size: u32) -> Option<Vec<f64>> {
-    let rows = output.lines().filter_map(|line| {
+    output.lines().rev().find_map(|line| {
         let row: Option<Vec<f64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
         row.filter(|row| row.first() == Some(&f64::from(size)))
-    });
-    rows.last()
+    })
 }
 
 #[cfg(test)]

@@ -53,12 +53,11 @@ fn sane<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     Ok(())
 }
 
+/// Memory on both sides: a local buffer, and what the peer lets in.
+type Memory<L> = (<<L as Lab>::Fixture as Fixture>::Buffer, BufferDescriptorV1);
+
 /// Posts `count` requests in one go and returns their ids: sends, as many as have slots, and RDMA Writes to `remote`.
-fn burst<L: Lab>(
-    bench: &mut Bench<L::Fixture>,
-    count: u32,
-    remote: Option<&(<L::Fixture as Fixture>::Buffer, BufferDescriptorV1)>,
-) -> Vec<WrId> {
+fn burst<L: Lab>(bench: &mut Bench<L::Fixture>, count: u32, remote: Option<&Memory<L>>) -> Vec<WrId> {
     let slots = bench.budget.send_slots;
     let post = |n: u32| match remote {
         Some((near, remote)) if n > slots => {
@@ -72,10 +71,7 @@ fn burst<L: Lab>(
 }
 
 /// Memory on both sides for RDMA Writes, if the backend has them.
-fn memory<L: Lab>(
-    lab: &L,
-    bench: &mut Bench<L::Fixture>,
-) -> Result<Option<(<L::Fixture as Fixture>::Buffer, BufferDescriptorV1)>, Finding> {
+fn memory<L: Lab>(lab: &L, bench: &mut Bench<L::Fixture>) -> Result<Option<Memory<L>>, Finding> {
     if !lab.capabilities().rdma {
         return Ok(None);
     }
