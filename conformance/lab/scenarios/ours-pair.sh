@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-about="smbd-verbs in two guests, with a capture"
+about="smbd-verbs in two guests, with itself, cifs and ksmbd, captured"
 guests=2
 limit=120
 live=yes
@@ -7,10 +7,18 @@ live=yes
 scenario() {
   local status=0
   rdma_link "$KIND" 4096 || return
+  kernel_log
   if [ "$LAB_SIDE" = a ]; then capture_start ours || return; fi
   meet ready || return
-  live pair || status=1
+  live pair pair::ours pair::cifs || status=1
+  # ksmbd comes after cifs: on iWARP it takes the port that cifs tries first.
+  if [ "$LAB_SIDE" = a ]; then ksmbd_start || status=1; fi
+  meet server || return
+  if [ "$LAB_SIDE" = b ]; then live pair pair::ksmbd || status=1; fi
   meet finished || return
-  if [ "$LAB_SIDE" = a ]; then capture_stop || status=1; fi
+  if [ "$LAB_SIDE" = a ]; then
+    capture_stop || status=1
+    "$SMBD_LIVE" captured "$OUT/ours.pcap" /out/b/numbers || status=1
+  fi
   return "$status"
 }

@@ -42,7 +42,8 @@ impl Params {
     }
 
     /// cifs.ko of Linux 6.12: 1364-byte messages both ways, and as reassembled size what half of its 255 receives
-    /// hold. Answers keepalives late, so none are asked of it: see `linux_server` for the other side.
+    /// hold. Asked for a sign of life, it answers with its next message at best, and may end the connection instead: so
+    /// nothing is asked of it, see `linux_server` for the other side.
     #[must_use]
     pub const fn linux_client() -> Self {
         Self {

@@ -7,13 +7,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use smbd_core::Config;
 
 use crate::depth::{self, Told};
 use crate::end::End;
 use crate::ffi::{CmEvent, CmEventKind, CmId, EventChannel};
-use crate::{Clock, Error, LinkType, trace};
+use crate::{Clock, Error, LinkType, trace, wait};
 
 use permit::Counts;
 pub(crate) use permit::Permit;
@@ -166,6 +167,22 @@ impl Listener {
             }
         }
         Ok(None)
+    }
+
+    /// As [`poll`](Self::poll), but waits for a request; `None` if there is none within that time.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll), or the system cannot wait.
+    pub fn wait(&mut self, within: Duration) -> Result<Option<Incoming>, Error> {
+        let clock = Clock::start();
+        let until = clock.now().saturating_add(within);
+        loop {
+            let incoming = self.poll()?;
+            if incoming.is_some() || clock.now() >= until {
+                return Ok(incoming);
+            }
+            wait::sleep(self.as_fd(), clock, Some(until))?;
+        }
     }
 
     /// `None` if it was refused.

@@ -39,6 +39,5 @@ pub(crate) struct Context {
     /// Address of a device of this host.
     pub(crate) address: IpAddr,
     /// Address of the peer.
-    #[expect(dead_code, reason = "for tests against another host")]
     pub(crate) peer: IpAddr,
 }

@@ -4,15 +4,18 @@
 //! runs them all in guests with software devices.
 
 mod case;
+mod cifs;
 mod compare;
 mod device;
 mod expect;
 mod kit;
 mod ksmbd;
+mod pair;
 mod registry;
 mod run;
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -57,6 +60,14 @@ enum Command {
         place: Place,
         #[command(flatten)]
         options: compare::Options,
+    },
+    /// Holds what tests of two hosts noted against a capture; ends with `N passed, M failed`.
+    #[command(hide = true)]
+    Captured {
+        /// The capture.
+        capture: PathBuf,
+        /// What side b noted.
+        notes: PathBuf,
     },
     /// Runs one test in this process.
     #[command(hide = true)]
@@ -111,6 +122,20 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        Command::Captured { capture, notes } => captured(&capture, &notes),
         Command::One { name, place } => run::one(&name, &place.context()),
+    }
+}
+
+fn captured(capture: &Path, notes: &Path) -> ExitCode {
+    match pair::compare(capture, notes) {
+        Ok((passed, failed)) => {
+            println!("{passed} passed, {failed} failed");
+            if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) }
+        }
+        Err(error) => {
+            println!("capture FAILED: {error}\n0 passed, 1 failed");
+            ExitCode::from(1)
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! All tests.
 
 use crate::case::{Case, Target};
-use crate::{kit, ksmbd};
+use crate::{cifs, kit, ksmbd, pair};
 
 /// Those against `target`, if given, whose names contain one of `filters`, if there are any.
 pub(crate) fn cases(target: Option<Target>, filters: &[String]) -> Vec<Case> {
     let mut all = kit::CASES.to_vec();
     all.extend(ksmbd::cases());
+    all.extend(cifs::cases());
+    all.extend(pair::cases());
     let wanted = |case: &Case| {
         target.is_none_or(|target| case.target == target)
             && (filters.is_empty() || filters.iter().any(|filter| case.name.contains(filter.as_str())))

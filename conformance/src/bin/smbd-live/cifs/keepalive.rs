@@ -1,0 +1,108 @@
+//! Idle connections: what cifs says by itself, and what it does when it is asked.
+
+use std::time::Duration;
+
+use smbd_core::error::CloseReason;
+use smbd_core::{Keepalive, Params};
+use smbd_verbs::blocking::Failure as CallFailure;
+
+use super::kernel::{Log, Mount, Parameter};
+use super::server::{PATIENCE, Session, listen};
+use crate::case::{Case, Context, Outcome, Target};
+use crate::expect::{holds, same};
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "cifs::keepalive::idle_messages",
+        target: Target::Cifs,
+        about: "with a keepalive interval of 3 s cifs sends empty messages, which count as life",
+        run: idle_messages,
+    },
+    Case {
+        name: "cifs::keepalive::asked",
+        target: Target::Cifs,
+        about: "cifs does not answer a question, and ends the connection for it",
+        run: asked,
+    },
+    Case {
+        name: "cifs::keepalive::profile",
+        target: Target::Cifs,
+        about: "a server with the parameters of ksmbd asks nothing and keeps an idle mount",
+        run: profile,
+    },
+];
+
+/// The interval cifs is set to, in seconds.
+const INTERVAL: u32 = 3;
+
+fn keepalive(interval: u64) -> Option<Keepalive> {
+    Some(Keepalive { interval: Duration::from_secs(interval), answer_timeout: Duration::from_secs(5) })
+}
+
+/// Deviation from 3.1.6.2: the idle timer of cifs is started again by what it *sends*, and what it then sends asks for no
+/// answer. For a server it is a sign of life all the same (3.1.5.5), so that a server with a longer interval never asks.
+fn idle_messages(context: &Context) -> Outcome {
+    let _interval = Parameter::set("smbd_keep_alive_interval", INTERVAL)?;
+    let mut listener = listen(context.address)?;
+    let mount = Mount::begin(context.address)?;
+    let params = Params { keepalive: keepalive(5), strict: true, ..Params::linux_server() };
+    let mut session = Session::accept(&mut listener, params)?;
+    let before = *session.connection.endpoint().connection().stats();
+    session.connection.idle(Duration::from_secs(7))?;
+    let after = *session.connection.endpoint().connection().stats();
+    let came = after.received.messages - before.received.messages;
+    holds((2..=3).contains(&came), || format!("{came} messages in 7 s at {INTERVAL} s"))?;
+    same("messages with data", after.received.bytes - before.received.bytes, 0)?;
+    same("questions of cifs", after.received.keepalives, 0)?;
+    same("own questions", after.sent.keepalives, 0)?;
+    let end = session.refuse()?;
+    mount.failure(PATIENCE)?;
+    Ok(format!("{came} empty messages in 7 s, none asks for an answer, none was asked for; {end}"))
+}
+
+/// Deviation from 3.1.5.8: asked with SMB_DIRECT_RESPONSE_REQUESTED, cifs only notes that it owes an answer. It goes with
+/// the next message that leaves for another reason, and carries the same flag. If its own idle timer expires first, cifs
+/// takes what it owes for what it is owed, and ends the connection. So a server must not ask it before it has spoken by
+/// itself: with the default of 120 s on both sides the SMB2 ECHO that cifs sends every 60 s keeps the two apart.
+fn asked(context: &Context) -> Outcome {
+    let _interval = Parameter::set("smbd_keep_alive_interval", INTERVAL)?;
+    let log = Log::from_here()?;
+    let mut listener = listen(context.address)?;
+    let mount = Mount::begin(context.address)?;
+    let params = Params { keepalive: keepalive(2), strict: true, ..Params::linux_server() };
+    let mut session = Session::accept(&mut listener, params)?;
+    let before = *session.connection.endpoint().connection().stats();
+    let end = match session.connection.idle(Duration::from_secs(8)) {
+        Err(CallFailure::Closed(reason)) => reason,
+        other => return Err(format!("after 8 s: {other:?}; cifs should have ended the connection").into()),
+    };
+    let after = *session.connection.endpoint().connection().stats();
+    // Not for this side's answer timeout, which would have come two seconds later.
+    holds(matches!(end, CloseReason::Lost | CloseReason::Transport { .. }), || {
+        format!("it ended with: {end}")
+    })?;
+    same("own questions", after.sent.keepalives - before.sent.keepalives, 1)?;
+    same("messages back", after.received.messages - before.received.messages, 0)?;
+    let why = log.lines("error status info->keep_alive_requested=1")?;
+    same("complaints in the kernel's log", why.len(), 1)?;
+    // It would come again at once.
+    drop(listener);
+    drop(session);
+    drop(mount);
+    Ok(format!("1 question, no message back, and 3 s after its last message cifs ends it: {}", why.join("")))
+}
+
+/// The parameters of ksmbd are for servers of Linux clients, and have no keepalive.
+fn profile(context: &Context) -> Outcome {
+    let _interval = Parameter::set("smbd_keep_alive_interval", INTERVAL)?;
+    let mut listener = listen(context.address)?;
+    let mount = Mount::begin(context.address)?;
+    let mut session = Session::accept(&mut listener, Params::linux_server())?;
+    session.connection.idle(Duration::from_secs(5))?;
+    let sent = session.connection.endpoint().connection().stats().sent;
+    same("questions", sent.keepalives, 0)?;
+    let end = session.refuse()?;
+    holds(end != CloseReason::KeepaliveTimeout, || end.to_string())?;
+    mount.failure(PATIENCE)?;
+    Ok(format!("alive after 5 s without a question; {end}"))
+}

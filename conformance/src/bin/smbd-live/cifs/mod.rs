@@ -1,0 +1,20 @@
+//! smbd as acceptor of cifs, the SMB client of the Linux kernel. What is said about it was seen on Linux 6.12.
+//!
+//! The kernel's client has no other way in than `mount`. A mount here gets as far as the first SESSION_SETUP, which is
+//! left unanswered as long as a test wants the connection idle, and then answered with an error, so that it ends.
+
+mod keepalive;
+mod kernel;
+mod mounts;
+mod server;
+mod smb2;
+
+use crate::case::Case;
+
+pub(crate) use kernel::Mount;
+pub(crate) use server::{Session, listen};
+
+/// All tests against cifs.
+pub(crate) fn cases() -> Vec<Case> {
+    [mounts::CASES, keepalive::CASES].concat()
+}

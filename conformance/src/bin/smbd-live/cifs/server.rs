@@ -1,0 +1,75 @@
+//! The server that a mount meets: NEGOTIATE is answered, SESSION_SETUP refused.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::error::CloseReason;
+use smbd_core::wire::NegotiateRequest;
+use smbd_core::{Config, Params};
+use smbd_examples::smb2::{
+    Dialect, Guid, NegotiateRequest as Smb2Request, NegotiateResponse as Smb2Response,
+};
+use smbd_verbs::blocking::Connection;
+use smbd_verbs::{ListenOptions, Listener, PORT_IWARP, Ports};
+
+use super::smb2;
+use crate::case::Failure;
+use crate::expect::same;
+
+/// How long the kernel's client may take for each step.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// What is said about reads and writes, which never come.
+const MAX_SIZE: u32 = 65_536;
+
+/// A connection of cifs whose SESSION_SETUP waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) connection: Connection,
+    setup: Bytes,
+}
+
+/// Listens where cifs tries first, whatever the kind of link: that it found nobody there would be an error in its log.
+pub(crate) fn listen(address: IpAddr) -> Result<Listener, Failure> {
+    Ok(Listener::bind(SocketAddr::new(address, PORT_IWARP), ListenOptions::default())?)
+}
+
+/// Listens where the specification has SMB Direct for the kind of link (2.1).
+pub(crate) fn listen_by_link_type(address: IpAddr) -> Result<Listener, Failure> {
+    let options = ListenOptions { ports: Ports::ByLinkType, ..ListenOptions::default() };
+    Ok(Listener::bind(SocketAddr::new(address, 0), options)?)
+}
+
+impl Session {
+    /// Takes the next connection as far as its SESSION_SETUP.
+    pub(crate) fn accept(listener: &mut Listener, params: Params) -> Result<Self, Failure> {
+        let incoming = listener.wait(PATIENCE)?.ok_or("cifs did not connect")?;
+        let mut connection = Connection::accept(incoming, &Config::try_from(params)?)?;
+        let message = connection.recv(PATIENCE)?;
+        let request = Smb2Request::parse(&message)?;
+        let answer = Smb2Response::to(&request, Guid(*b"smbd-conformance"), MAX_SIZE, 0);
+        let answer = answer.ok_or_else(|| format!("cifs offers {:?}, not 3.1.1", request.dialects))?;
+        same("dialects of `vers=3.1.1`", request.dialects.as_slice(), &[Dialect::SMB_3_1_1])?;
+        connection.send(answer.encode(&[0xa5; 32]))?;
+        let setup = connection.recv(PATIENCE)?;
+        same("command of the second request", smb2::command(&setup)?, smb2::SESSION_SETUP)?;
+        Ok(Self { connection, setup })
+    }
+
+    /// The Negotiate Request as cifs sent it.
+    pub(crate) fn request(&self) -> Result<NegotiateRequest, Failure> {
+        let head = self.connection.backend().first_received().ok_or("no message came")?;
+        Ok(NegotiateRequest::parse(head.as_bytes())?)
+    }
+
+    /// Bytes of the SESSION_SETUP.
+    pub(crate) fn setup_len(&self) -> usize {
+        self.setup.len()
+    }
+
+    /// Refuses the session and waits for cifs to end the connection.
+    pub(crate) fn refuse(mut self) -> Result<CloseReason, Failure> {
+        self.connection.send(smb2::error_response(&self.setup, smb2::LOGON_FAILURE)?)?;
+        Ok(self.connection.drain()?)
+    }
+}
