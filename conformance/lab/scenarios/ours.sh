@@ -4,4 +4,4 @@ guests=1
 limit=120
 live=yes
 
-scenario() { rdma_loopback "$KIND" 1024 && live ours; }
+scenario() { rdma_loopback "$KIND" 4096 && live ours; }

@@ -10,11 +10,12 @@ mod device;
 mod expect;
 mod kit;
 mod ksmbd;
+mod ours;
 mod pair;
 mod registry;
 mod run;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use case::{Context, Target};
+use ours::victim::Part;
 
 /// Live tests of smbd over RDMA devices.
 #[derive(Debug, Parser)]
@@ -76,6 +78,9 @@ enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// A peer that is killed by a test.
+    #[command(hide = true)]
+    Victim { part: Part, at: SocketAddr },
 }
 
 /// Where the devices are.
@@ -124,6 +129,13 @@ fn main() -> ExitCode {
         },
         Command::Captured { capture, notes } => captured(&capture, &notes),
         Command::One { name, place } => run::one(&name, &place.context()),
+        Command::Victim { part, at } => match ours::victim::run(part, at) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("victim: {failure}");
+                ExitCode::FAILURE
+            }
+        },
     }
 }
 

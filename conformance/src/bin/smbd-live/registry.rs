@@ -1,11 +1,12 @@
 //! All tests.
 
 use crate::case::{Case, Target};
-use crate::{cifs, kit, ksmbd, pair};
+use crate::{cifs, kit, ksmbd, ours, pair};
 
 /// Those against `target`, if given, whose names contain one of `filters`, if there are any.
 pub(crate) fn cases(target: Option<Target>, filters: &[String]) -> Vec<Case> {
     let mut all = kit::CASES.to_vec();
+    all.extend(ours::CASES);
     all.extend(ksmbd::cases());
     all.extend(cifs::cases());
     all.extend(pair::cases());

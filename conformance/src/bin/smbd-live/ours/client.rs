@@ -1,0 +1,94 @@
+//! The client's side of the exercise protocol, with calls that wait.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use smbd_core::error::CloseReason;
+use smbd_core::{Access, BufferDescriptorV1, Config};
+use smbd_examples::exercise::{Answer, Request};
+use smbd_verbs::blocking::Connection;
+
+use super::pair::PATIENCE;
+use crate::case::Failure;
+
+/// A client of a [`Serving`](super::serving::Serving).
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) connection: Connection,
+    tag: u32,
+}
+
+/// A buffer of the server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offered {
+    pub(super) id: u32,
+    pub(super) whole: BufferDescriptorV1,
+}
+
+impl Client {
+    pub(super) fn connect(to: SocketAddr, config: &Config) -> Result<Self, Failure> {
+        Ok(Self { connection: Connection::connect(to, config)?, tag: 0 })
+    }
+
+    /// Asks, and waits for the answer. Nothing else may be under way.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, Failure> {
+        self.tag += 1;
+        self.connection.send(request.encode(self.tag))?;
+        let message = self.connection.recv(PATIENCE)?;
+        match Answer::parse(&message)? {
+            Some(answer) if answer.tag == self.tag => match answer.what {
+                Answer::Failed(failure) => Err(failure.into()),
+                what => Ok(what),
+            },
+            other => Err(format!("instead of answer {} came {other:?}", self.tag).into()),
+        }
+    }
+
+    pub(super) fn offer(&mut self, length: u32, access: Access, seed: u64) -> Result<Offered, Failure> {
+        match self.ask(&Request::Offer { length, access, seed })? {
+            Answer::Offered { id, descriptors } => match descriptors[..] {
+                [whole] => Ok(Offered { id, whole }),
+                _ => Err(format!("{} descriptors for one buffer", descriptors.len()).into()),
+            },
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(super) fn withdraw(&mut self, offered: Offered) -> Result<(), Failure> {
+        self.ask(&Request::Withdraw { id: offered.id }).map(|_| ())
+    }
+
+    /// The hash of an offered buffer as the server sees it.
+    pub(super) fn hash(&mut self, offered: Offered) -> Result<u64, Failure> {
+        hash_of(self.ask(&Request::Hash { id: offered.id, offset: 0, length: offered.whole.length })?)
+    }
+
+    /// Has the server read memory of this side; returns the hash of what it got.
+    pub(super) fn be_read(
+        &mut self,
+        descriptors: &Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        length: u32,
+    ) -> Result<u64, Failure> {
+        hash_of(self.ask(&Request::Read { offset, length, descriptors: Arc::clone(descriptors) })?)
+    }
+
+    /// Ends in good order.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        match self.connection.close(PATIENCE)? {
+            CloseReason::Local => Ok(()),
+            other => Err(format!("instead of a close: {other}").into()),
+        }
+    }
+}
+
+fn hash_of(answer: Answer) -> Result<u64, Failure> {
+    match answer {
+        Answer::Hash(hash) => Ok(hash),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn unexpected(answer: &Answer) -> Failure {
+    format!("unexpected answer {answer:?}").into()
+}

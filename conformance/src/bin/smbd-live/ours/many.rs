@@ -1,0 +1,90 @@
+//! Many connections at once, engines on both sides.
+
+use std::time::Duration;
+
+use smbd_core::error::CloseReason;
+use smbd_core::{Close, Config, Endpoint, Params, Role};
+use smbd_verbs::{Clock, End, Engine, ListenOptions};
+
+use super::pair::PATIENCE;
+use super::ports;
+use super::serving::{How, Serving};
+use super::worker::Worker;
+use crate::case::{Context, Failure, Outcome};
+
+const CONNECTIONS: u64 = 64;
+/// Longest time for all of them together.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// Between them the 64 connections of both sides map more than the 144 pages at which siw's provider stumbles.
+pub(super) fn at_once(context: &Context) -> Outcome {
+    let params = Params { receive_credit_max: 32, lend_max: 4, send_slots: 32, ..Params::windows() };
+    let config = Config::try_from(params)?;
+    let options = ListenOptions { max_pending: 64, ..ListenOptions::default() };
+    let serving = Serving::start(ports::fresh(context), &config, options)?;
+    let clock = Clock::start();
+    let mut engine: Engine<Worker> = Engine::new(clock)?;
+    for seed in 0..CONNECTIONS {
+        let end = End::connect(serving.at, None, &config, clock)?;
+        let endpoint = Endpoint::new(Role::Initiator, &config, clock.now());
+        engine.add(endpoint, end, Worker::new(10_000 * seed)?)?;
+    }
+    let until = clock.now().saturating_add(LIMIT);
+    while !all_done(&mut engine)? {
+        if clock.now() >= until {
+            return Err(format!("not all was done within {} s", LIMIT.as_secs()).into());
+        }
+        engine.turn(Some(until))?;
+    }
+    // Nobody has left: all were there at the same time.
+    close_all(&mut engine, clock)?;
+    for _ in 0..CONNECTIONS {
+        let ended = serving.ended(PATIENCE)?;
+        if ended.how != Some(How::Closed(CloseReason::Lost)) {
+            return Err(format!("at the server a connection ended as {ended:?}").into());
+        }
+    }
+    serving.stop()?;
+    Ok(format!("{CONNECTIONS} connections, {} bytes each", Worker::bytes()))
+}
+
+fn all_done(engine: &mut Engine<Worker>) -> Result<bool, Failure> {
+    if let Some(finished) = engine.finished() {
+        let wrong = finished.upper.wrong.unwrap_or_default();
+        return Err(format!("a connection ended early: {:?} {wrong}", finished.upper.ended).into());
+    }
+    let keys: Vec<_> = engine.keys().collect();
+    for key in keys {
+        let Some((.., worker)) = engine.get(key) else { continue };
+        if let Some(wrong) = &worker.wrong {
+            return Err(wrong.clone().into());
+        }
+        if !worker.is_done {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn close_all(engine: &mut Engine<Worker>, clock: Clock) -> Result<(), Failure> {
+    let until = clock.now().saturating_add(PATIENCE);
+    let keys: Vec<_> = engine.keys().collect();
+    for key in keys {
+        if let Some((endpoint, ..)) = engine.get_mut(key) {
+            endpoint.close(clock.now(), Close::Flush { until });
+        }
+    }
+    while !engine.is_empty() {
+        engine.turn(Some(until))?;
+        while let Some(finished) = engine.finished() {
+            finished.result?;
+            if finished.upper.ended != Some(CloseReason::Local) {
+                return Err(format!("a closed connection says {:?}", finished.upper.ended).into());
+            }
+        }
+        if clock.now() >= until {
+            return Err(format!("{} connections did not end", engine.len()).into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! smbd with itself, over the device of this host.
+
+mod access;
+mod address6;
+mod attempt;
+mod bulk;
+mod client;
+mod crashes;
+mod invalidation;
+mod many;
+mod messages;
+mod pair;
+mod pieces;
+mod ports;
+mod refusals;
+mod resources;
+mod serving;
+mod silence;
+mod traffic;
+mod transfers;
+pub(crate) mod victim;
+mod worker;
+
+use crate::case::{Case, Context, Outcome, Target};
+
+const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
+    Case { name, target: Target::Ours, about, run }
+}
+
+pub(crate) const CASES: &[Case] = &[
+    case("ours::messages_of_the_example", "message sizes at every edge, as in section 4", messages::example),
+    case("ours::messages_of_windows", "message sizes at every edge, Windows' parameters", messages::windows),
+    case("ours::messages_of_linux", "message sizes at every edge, Linux' parameters", messages::linux),
+    case(
+        "ours::rdma_through_descriptors",
+        "1 to 4095 descriptors out of order, both verbs from both sides",
+        transfers::through_descriptors,
+    ),
+    case("ours::rdma_of_nothing_and_of_all", "no byte, MaxReadWriteSize and one more", transfers::edges),
+    case("ours::a_gigabyte", "1 GiB by writes, reads and messages, hashed", bulk::gigabyte),
+    case("ours::many_connections", "64 at once, engines on both sides", many::at_once),
+    case("ours::ipv6", "a connection over IPv6", address6::works),
+    case("ours::access_without_the_right", "access without the right ends both sides", access::rights),
+    case("ours::access_with_dead_tokens", "wrong and deregistered tokens end both sides", access::tokens),
+    case("ours::access_out_of_bounds", "a byte too far or too early ends both sides", access::bounds),
+    case("ours::access_on_another_connection", "a token is its connection's alone", access::foreign),
+    case("ours::invalidation_with_a_message", "told once where devices tell", invalidation::with_a_message),
+    case("ours::invalidation_ends_access", "a token is dead once invalidated", invalidation::ends_access),
+    case(
+        "ours::invalidation_against_deregistration",
+        "at most one invalidation, whoever is first",
+        invalidation::against_deregistration,
+    ),
+    case("ours::refused_too_many", "max_connections, with the reason", refusals::too_many),
+    case("ours::refused_too_many_pending", "max_pending, with the reason", refusals::too_many_pending),
+    case("ours::refused_by_the_upper_layer", "a reject, a drop, nobody there", refusals::unwanted),
+    case("ours::silent_network", "packets vanish", silence::blackhole),
+    case("ours::unreachable", "no route", silence::unreachable),
+    case("ours::silent_acceptor", "the initiator's negotiation timer", silence::acceptor),
+    case("ours::silent_initiator", "the acceptor's negotiation timer", silence::initiator),
+    case("ours::acceptor_killed", "SIGKILL in the middle of transfers", crashes::acceptor_killed),
+    case("ours::initiator_killed", "SIGKILL in the middle of transfers", crashes::initiator_killed),
+    // Last: the interface goes down and up again.
+    case("ours::link_down", "the link goes down in the middle of transfers", crashes::link_down),
+];

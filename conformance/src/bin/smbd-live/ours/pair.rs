@@ -1,0 +1,112 @@
+//! Two connected sides in one process, and what both can hold in their hands.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use smbd_core::error::CloseReason;
+use smbd_core::{BufferDescriptorV1, Config};
+use smbd_examples::exercise::pattern;
+use smbd_verbs::blocking::{Connection, Registration};
+use smbd_verbs::{Buffer, Incoming, ListenOptions, Listener};
+
+use super::ports;
+use crate::case::{Context, Failure};
+
+/// Longest time that a connection takes to come up or to end.
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A connection, both sides of it. A side is served only while it is asked for something; RDMA needs no serving.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) initiator: Connection,
+    pub(super) acceptor: Connection,
+}
+
+impl Pair {
+    pub(super) fn new(context: &Context, config: &Config) -> Result<Self, Failure> {
+        let at = ports::fresh(context);
+        let mut listener = Listener::bind(at, ListenOptions::default())?;
+        Self::through(&mut listener, at, config)
+    }
+
+    /// Over a listener of the caller's.
+    pub(super) fn through(listener: &mut Listener, at: SocketAddr, config: &Config) -> Result<Self, Failure> {
+        thread::scope(|scope| {
+            let initiator = scope.spawn(|| Connection::connect(at, config));
+            let acceptor = Connection::accept(next_request(listener)?, config)?;
+            let initiator = initiator.join().map_err(|_| "the initiator panicked")??;
+            Ok(Self { initiator, acceptor })
+        })
+    }
+
+    /// A message each way: both sides work.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        say(&mut self.initiator, &mut self.acceptor, 1)?;
+        say(&mut self.acceptor, &mut self.initiator, 2)
+    }
+
+    /// Both sides end in good order, the initiator first.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        let reason = self.initiator.close(PATIENCE)?;
+        let other = self.acceptor.drain()?;
+        if (reason, other) == (CloseReason::Local, CloseReason::Lost) {
+            return Ok(());
+        }
+        Err(format!("after a close the initiator says '{reason}', the acceptor '{other}'").into())
+    }
+}
+
+fn say(from: &mut Connection, to: &mut Connection, seed: u64) -> Result<(), Failure> {
+    let message = pattern(seed, 100);
+    from.send(message.clone())?;
+    from.flush()?;
+    let got = to.recv(PATIENCE)?;
+    if got == message {
+        return Ok(());
+    }
+    Err(format!("sent 100 bytes of a pattern, got {} other bytes", got.len()).into())
+}
+
+/// The next request for a connection.
+pub(super) fn next_request(listener: &mut Listener) -> Result<Incoming, Failure> {
+    loop {
+        if let Some(incoming) = listener.poll()? {
+            return Ok(incoming);
+        }
+        if !is_readable(listener, PATIENCE)? {
+            return Err(format!("no request came within {} s", PATIENCE.as_secs()).into());
+        }
+    }
+}
+
+/// Waits until a descriptor is readable; whether it is.
+pub(super) fn is_readable(what: &impl AsFd, within: Duration) -> Result<bool, Failure> {
+    let timeout =
+        Timespec { tv_sec: i64::try_from(within.as_secs())?, tv_nsec: within.subsec_nanos().into() };
+    Ok(poll(&mut [PollFd::new(what, PollFlags::IN)], Some(&timeout))? > 0)
+}
+
+/// A buffer with the pattern of `seed`.
+pub(super) fn buffer_of(seed: u64, len: u32) -> Result<Buffer, Failure> {
+    let buffer = Buffer::new(len)?;
+    buffer.fill(0, &pattern(seed, usize::try_from(len)?))?;
+    Ok(buffer)
+}
+
+/// All bytes of a buffer.
+pub(super) fn contents(buffer: &Buffer) -> Result<Vec<u8>, Failure> {
+    let mut bytes = vec![0; usize::try_from(buffer.len())?];
+    buffer.read(0, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The one descriptor of a registration.
+pub(super) fn only(registration: &Registration) -> Result<BufferDescriptorV1, Failure> {
+    match registration.descriptors[..] {
+        [descriptor] => Ok(descriptor),
+        ref other => Err(format!("{} descriptors for one buffer", other.len()).into()),
+    }
+}

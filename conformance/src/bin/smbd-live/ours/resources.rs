@@ -1,0 +1,85 @@
+//! What this process holds of the device and of the system, before and after.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use smbd_core::Config;
+use smbd_core::backend::kit;
+use smbd_verbs::Clock;
+
+use super::pair::{PATIENCE, Pair};
+use crate::case::{Context, Failure};
+
+/// Kinds of objects that the kernel counts for each process.
+const KINDS: [&str; 5] = ["qp", "cq", "mr", "pd", "cm_id"];
+/// What was held goes a little after the call that lets it go.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// How much of everything.
+type Held = BTreeMap<&'static str, usize>;
+
+/// Finds what tests leave behind.
+#[derive(Debug)]
+pub(super) struct Leaks {
+    before: Held,
+    config: Config,
+}
+
+impl Leaks {
+    /// From here on. A first connection opens what a process keeps: the device, and a queue that works around siw.
+    pub(super) fn watch(context: &Context) -> Result<Self, Failure> {
+        let config = kit::config()?;
+        connection_works(context, &config)?;
+        Ok(Self { before: held()?, config })
+    }
+
+    /// Nothing is held but what was before, and the next connection is served.
+    pub(super) fn none(&self, context: &Context) -> Result<(), Failure> {
+        self.is_as_before()?;
+        connection_works(context, &self.config)?;
+        self.is_as_before()
+    }
+
+    fn is_as_before(&self) -> Result<(), Failure> {
+        let clock = Clock::start();
+        let until = clock.now().saturating_add(PATIENCE);
+        loop {
+            let now = held()?;
+            if now == self.before {
+                return Ok(());
+            }
+            if clock.now() >= until {
+                return Err(format!("held before: {:?}; now: {now:?}", self.before).into());
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+}
+
+fn connection_works(context: &Context, config: &Config) -> Result<(), Failure> {
+    let mut pair = Pair::new(context, config)?;
+    pair.check()?;
+    pair.close()
+}
+
+fn held() -> Result<Held, Failure> {
+    let mut held = Held::new();
+    let own = std::process::id().to_string();
+    for kind in KINDS {
+        let output = Command::new("rdma").args(["resource", "show", kind]).output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(format!("rdma resource show {kind}: {said}").into());
+        }
+        let text = String::from_utf8(output.stdout)?;
+        let is_own = |line: &&str| {
+            let mut words = line.split_whitespace();
+            words.any(|word| word == "pid") && words.next() == Some(own.as_str())
+        };
+        held.insert(kind, text.lines().filter(is_own).count());
+    }
+    held.insert("file descriptors", std::fs::read_dir("/proc/self/fd")?.count());
+    Ok(held)
+}

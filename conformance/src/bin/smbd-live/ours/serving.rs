@@ -1,0 +1,140 @@
+//! A server on a thread of its own: an engine with the exercise protocol.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use smbd_core::backend::{LocalMemory, Upper};
+use smbd_core::endpoint::EndpointEvent;
+use smbd_core::error::{CloseReason, ConnectError};
+use smbd_core::{Config, Endpoint, OpId, RegId, Role};
+use smbd_examples::exercise::{Limits, Server, ServerStats};
+use smbd_verbs::{Buffer, Clock, End, Engine, ListenOptions, Listener};
+
+use super::pair::is_readable;
+use crate::case::Failure;
+
+/// Serves until it is dropped.
+#[derive(Debug)]
+pub(super) struct Serving {
+    pub(super) at: SocketAddr,
+    ended: Receiver<Ended>,
+    /// Closed to stop the thread.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<Result<(), String>>>,
+}
+
+/// A connection that is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) how: Option<How>,
+    pub(super) stats: ServerStats,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    NeverUp(ConnectError),
+    Closed(CloseReason),
+}
+
+impl Serving {
+    pub(super) fn start(at: SocketAddr, config: &Config, options: ListenOptions) -> Result<Self, Failure> {
+        let (stop, stopped) = UnixStream::pair()?;
+        let (tell, ended) = channel();
+        let listener = Listener::bind(at, options)?;
+        let config = config.clone();
+        let thread = thread::spawn(move || {
+            serve(listener, &config, &stopped, &tell).map_err(|failure| failure.to_string())
+        });
+        Ok(Self { at, ended, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The next connection that ends.
+    pub(super) fn ended(&self, within: Duration) -> Result<Ended, Failure> {
+        let none = |_| format!("no connection ended within {} s", within.as_secs());
+        Ok(self.ended.recv_timeout(within).map_err(none)?)
+    }
+
+    /// Stops; connections that are left end at once.
+    pub(super) fn stop(mut self) -> Result<(), Failure> {
+        self.stop = None;
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        Ok(thread.join().map_err(|_| "the server panicked")??)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(
+    mut listener: Listener,
+    config: &Config,
+    stopped: &UnixStream,
+    tell: &Sender<Ended>,
+) -> Result<(), Failure> {
+    let clock = Clock::start();
+    let mut engine: Engine<Served> = Engine::new(clock)?;
+    engine.watch(listener.as_fd())?;
+    engine.watch(stopped.as_fd())?;
+    loop {
+        engine.turn(None)?;
+        while let Some(incoming) = listener.poll()? {
+            // What cannot be accepted is refused, and the initiator's test says so.
+            let Ok(end) = incoming.accept(config, clock) else { continue };
+            let endpoint = Endpoint::new(Role::Acceptor, config, clock.now());
+            engine.add(endpoint, end, Served::new())?;
+        }
+        while let Some(finished) = engine.finished() {
+            finished.result?;
+            // Nobody may want to know.
+            let _ = tell.send(Ended { how: finished.upper.how, stats: *finished.upper.server.stats() });
+        }
+        if is_readable(stopped, Duration::ZERO)? {
+            return Ok(());
+        }
+    }
+}
+
+/// The upper layer: the exercise server, and how its connection ended.
+#[derive(Debug)]
+struct Served {
+    server: Server<Buffer>,
+    how: Option<How>,
+}
+
+impl Served {
+    fn new() -> Self {
+        Self { server: Server::new(Limits::default()), how: None }
+    }
+}
+
+impl LocalMemory<Buffer> for Served {
+    fn operation(&self, op: OpId) -> Option<&Buffer> {
+        self.server.operation(op)
+    }
+
+    fn registration(&self, id: RegId) -> Option<&Buffer> {
+        self.server.registration(id)
+    }
+}
+
+impl Upper<End, Endpoint> for Served {
+    fn event(&mut self, endpoint: &mut Endpoint, end: &mut End, event: EndpointEvent) {
+        match event {
+            EndpointEvent::Closed(reason) => self.how = Some(How::Closed(reason)),
+            EndpointEvent::ConnectFailed(error) => self.how = Some(How::NeverUp(error)),
+            _ => {}
+        }
+        self.server.event(endpoint, end, event);
+    }
+}

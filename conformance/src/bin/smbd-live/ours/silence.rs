@@ -1,0 +1,137 @@
+//! Peers that do not answer.
+
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use smbd_core::backend::{Backend, LocalMemory, Step, kit};
+use smbd_core::error::{ConnectError, ConnectReason};
+use smbd_core::{Action, Config, Connection, Params, Role};
+use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener};
+
+use super::attempt::attempt;
+use super::pair::{PATIENCE, next_request};
+use super::ports;
+use super::resources::Leaks;
+use super::serving::{How, Serving};
+use crate::case::{Context, Failure, Outcome};
+
+/// Both negotiation timers.
+const TIMER: Duration = Duration::from_millis(1500);
+/// A timer that fires later than this after its time is no timer.
+const LATE: Duration = Duration::from_secs(4);
+/// How often a peer that says nothing looks at what its device has to say.
+const GLANCE: Duration = Duration::from_millis(10);
+
+fn impatient() -> Result<Config, Failure> {
+    let params = Params {
+        active_negotiation_timeout: TIMER,
+        passive_negotiation_timeout: TIMER,
+        ..(*kit::config()?).clone()
+    };
+    Ok(Config::try_from(params)?)
+}
+
+/// Packets to a neighbour that does not exist are lost.
+pub(super) fn blackhole(context: &Context) -> Outcome {
+    let leaks = Leaks::watch(context)?;
+    let netdev = std::env::var("NETDEV").map_err(|_| "NETDEV has the network interface of the device")?;
+    let std::net::IpAddr::V4(address) = context.address else { return Err("needs an IPv4 address".into()) };
+    let [a, b, c, _] = address.octets();
+    let nobody = std::net::SocketAddr::from(([a, b, c, 250], ports::fresh(context).port()));
+    let neighbour = nobody.ip().to_string();
+    let add =
+        ["neigh", "replace", &neighbour, "lladdr", "02:00:00:00:00:fa", "nud", "permanent", "dev", &netdev];
+    let status = Command::new("ip").args(add).status()?;
+    if !status.success() {
+        return Err(format!("ip {}: {status}", add.join(" ")).into());
+    }
+    let seen = attempt(nobody, &impatient()?)?;
+    seen.is(ConnectError::Timeout, "", LATE)?;
+    leaks.none(context)?;
+    Ok(format!("given up after {:.1} s", seen.time.as_secs_f64()))
+}
+
+/// No route leads there.
+pub(super) fn unreachable(context: &Context) -> Outcome {
+    let leaks = Leaks::watch(context)?;
+    let nowhere = std::net::SocketAddr::from(([203, 0, 113, 1], 5445));
+    let seen = attempt(nowhere, &impatient()?)?;
+    seen.is(ConnectError::Connect(ConnectReason::Unreachable), "", LATE)?;
+    leaks.none(context)?;
+    Ok("unreachable".to_owned())
+}
+
+/// The transport connection comes up, and then nothing comes.
+pub(super) fn acceptor(context: &Context) -> Outcome {
+    let leaks = Leaks::watch(context)?;
+    let (at, config) = (ports::fresh(context), impatient()?);
+    let mut listener = Listener::bind(at, ListenOptions::default())?;
+    let seen = thread::scope(|scope| {
+        let (stop, stopped) = channel();
+        let (listener, config) = (&mut listener, &config);
+        let mute = scope.spawn(move || {
+            let clock = Clock::start();
+            let end = next_request(listener)?.accept(config, clock)?;
+            say_nothing(Role::Acceptor, end, config, &stopped)
+        });
+        let seen = attempt(at, config)?;
+        drop(stop);
+        mute.join().map_err(|_| "the silent acceptor panicked")??;
+        Ok::<_, Failure>(seen)
+    })?;
+    seen.is(ConnectError::Timeout, "", LATE)?;
+    drop(listener);
+    leaks.none(context)?;
+    Ok(format!("given up after {:.1} s", seen.time.as_secs_f64()))
+}
+
+/// The other way round: an initiator that never asks.
+pub(super) fn initiator(context: &Context) -> Outcome {
+    let leaks = Leaks::watch(context)?;
+    let (at, config) = (ports::fresh(context), impatient()?);
+    let serving = Serving::start(at, &config, ListenOptions::default())?;
+    let ended = thread::scope(|scope| {
+        let (stop, stopped) = channel();
+        let config = &config;
+        let mute = scope.spawn(move || {
+            let end = End::connect(at, None, config, Clock::start())?;
+            say_nothing(Role::Initiator, end, config, &stopped)
+        });
+        let ended = serving.ended(PATIENCE);
+        drop(stop);
+        mute.join().map_err(|_| "the silent initiator panicked")??;
+        ended
+    })?;
+    if ended.how != Some(How::NeverUp(ConnectError::Timeout)) {
+        return Err(format!("the acceptor says {:?}", ended.how).into());
+    }
+    serving.stop()?;
+    leaks.none(context)?;
+    Ok(format!("'{}'", ConnectError::Timeout))
+}
+
+/// Has no memory.
+struct Nothing;
+
+impl LocalMemory<Buffer> for Nothing {}
+
+/// Does what a connection does first, which brings the transport up, and then nothing until `stopped`.
+fn say_nothing(role: Role, mut end: End, config: &Config, stopped: &Receiver<()>) -> Result<(), Failure> {
+    let mut connection = Connection::new(role, config, end.now());
+    loop {
+        let action = connection.poll_action();
+        if let Action::Wait(_) = action {
+            break;
+        }
+        if let Some(step) = Step::of(&action, &connection, &Nothing)? {
+            end.execute(step);
+        }
+    }
+    end.ring();
+    while stopped.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
+        while end.next_input().is_some() {}
+    }
+    Ok(())
+}
