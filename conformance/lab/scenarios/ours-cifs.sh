@@ -2,6 +2,5 @@
 about="smbd-verbs as server of the kernel's client"
 guests=1
 limit=120
-live=yes
 
 scenario() { rdma_loopback "$KIND" 1024 && kernel_log && live cifs; }

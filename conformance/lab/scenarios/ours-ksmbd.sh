@@ -2,6 +2,5 @@
 about="smbd-verbs as client of ksmbd"
 guests=1
 limit=120
-live=yes
 
 scenario() { rdma_loopback "$KIND" 1024 && ksmbd_start && kernel_log && live ksmbd; }

@@ -2,7 +2,6 @@
 about="smbd-verbs in two guests, with itself, cifs and ksmbd, captured"
 guests=2
 limit=120
-live=yes
 
 scenario() {
   local status=0

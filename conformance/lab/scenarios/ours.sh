@@ -2,6 +2,5 @@
 about="smbd-verbs with itself"
 guests=1
 limit=120
-live=yes
 
 scenario() { rdma_loopback "$KIND" 4096 && live ours; }
