@@ -2,12 +2,14 @@
 //! the one file descriptor of its end.
 //!
 //! - `task.rs`: the task, one `select!` over the descriptor, the timer and the program's commands;
+//! - `readable.rs`: the descriptor in tokio;
 //! - here: a server that returns messages, and clients that send them, over any RDMA device.
 //!
 //!     cargo run -p smbd-examples --features verbs --example tokio_verbs -- ADDRESS:PORT
 //!
 //! No device? `conformance/lab` makes one in software.
 
+mod readable;
 mod task;
 
 use std::error::Error;
@@ -18,8 +20,8 @@ use bytes::Bytes;
 use clap::Parser;
 use smbd_core::{Config, Params, Role};
 use smbd_verbs::{Clock, End, ListenOptions, Listener};
-use tokio::io::unix::AsyncFd;
 
+use readable::Readable;
 use task::Connection;
 
 /// Anything that goes wrong, where nobody has to tell one from the other.
@@ -51,11 +53,11 @@ fn message(client: usize, n: usize, longest: u32) -> Bytes {
 
 /// Accepts so many connections, and returns every message of each.
 async fn serve(mut listener: Listener, config: Config, connections: usize) -> Result<(), Failure> {
-    let readable = AsyncFd::new(listener.as_fd().try_clone_to_owned()?)?;
+    let readable = Readable::new(listener.as_fd())?;
     let mut served = Vec::new();
     while served.len() < connections {
         let Some(incoming) = listener.poll()? else {
-            readable.readable().await?.clear_ready();
+            readable.wait().await?;
             continue;
         };
         let end = incoming.accept(&config, Clock::start())?;

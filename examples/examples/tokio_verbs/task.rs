@@ -1,7 +1,7 @@
 //! The task behind a connection.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,12 +10,11 @@ use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Close, Config, Endpoint, Instant, MsgId, Role};
 use smbd_verbs::{Buffer, End};
-use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::Failure;
+use super::{Failure, Readable};
 
 /// Commands that may wait for the task, and messages for the program.
 const WAITING: usize = 16;
@@ -40,7 +39,7 @@ enum Command {
 struct Task {
     endpoint: Endpoint,
     end: End,
-    readable: AsyncFd<OwnedFd>,
+    readable: Readable,
     program: Program,
     commands: mpsc::Receiver<Command>,
     /// A message that found no room.
@@ -66,7 +65,7 @@ impl Connection {
         let (established, establishing) = oneshot::channel();
         let task = Task {
             endpoint: Endpoint::new(role, config, end.now()),
-            readable: AsyncFd::new(end.as_fd().try_clone_to_owned()?)?,
+            readable: Readable::new(end.as_fd())?,
             end,
             program: Program {
                 established: Some(established),
@@ -125,7 +124,7 @@ impl Task {
             let timer = sleep_until(deadline, self.end.now());
             // Each branch loses nothing when another one is taken.
             tokio::select! {
-                ready = woken(&self.readable) => ready?,
+                ready = self.readable.wait() => ready?,
                 () = timer => {}
                 command = self.commands.recv(), if self.waiting.is_none() && !self.closing => self.command(command),
                 () = self.program.hand_over(), if !self.program.inbox.is_empty() => {}
@@ -155,20 +154,14 @@ impl Task {
         use smbd_core::error::{CommandError, SendError};
         match self.endpoint.send(self.end.now(), message, None) {
             Ok(id) => drop(self.program.sent.insert(id, sent)),
-            Err(refused) => match refused.error {
-                SendError::Command(CommandError::NoRoom { .. }) => {
-                    self.waiting = Some((refused.payload, sent))
+            Err(refused) => {
+                if let SendError::Command(CommandError::NoRoom { .. }) = refused.error {
+                    self.waiting = Some((refused.payload, sent));
                 }
-                // Dropping `sent` tells who waits for it.
-                _ => {}
-            },
+                // Otherwise `sent` is dropped, which tells who waits for it.
+            }
         }
     }
-}
-
-/// Waits for the end to have something to say.
-async fn woken(readable: &AsyncFd<OwnedFd>) -> std::io::Result<()> {
-    readable.readable().await.map(|mut guard| guard.clear_ready())
 }
 
 async fn sleep_until(deadline: Option<Instant>, now: Instant) {

@@ -52,15 +52,22 @@ impl LinkReports {
         self.connected.take().map(|limits| Input::Connected { limits })
     }
 
+    /// `ConnectFailed`, if that is how it ended and it was not reported yet. May be reported before completions: of a
+    /// connection that never was they can only be flushes, which say nothing about why.
+    pub fn poll_failure(&mut self) -> Option<Input<'static>> {
+        if let Some(End::ConnectFailed(reason)) = self.end {
+            self.end = None;
+            return Some(Input::ConnectFailed { reason });
+        }
+        None
+    }
+
     /// What was not reported yet, the end last. To be asked only when the device has no completion left to report.
     pub fn poll_end(&mut self) -> Option<Input<'static>> {
         if let Some(connected) = self.poll_connected() {
             return Some(connected);
         }
-        Some(match self.end.take()? {
-            End::ConnectFailed(reason) => Input::ConnectFailed { reason },
-            End::Disconnected => Input::Disconnected,
-        })
+        self.poll_failure().or_else(|| self.end.take().map(|_| Input::Disconnected))
     }
 
     const fn end(&mut self, end: End) {

@@ -75,6 +75,12 @@ pub enum Failure {
     Verbs(#[from] Error),
 }
 
+impl<B: Blocking> Blocking for &mut B {
+    fn wait(&mut self, until: Option<Instant>) -> Result<(), Error> {
+        (**self).wait(until)
+    }
+}
+
 impl Blocking for End {
     fn wait(&mut self, until: Option<Instant>) -> Result<(), Error> {
         self.wait_until(until)

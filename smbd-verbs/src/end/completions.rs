@@ -21,6 +21,9 @@ pub(super) enum Polled {
 
 impl End {
     pub(super) fn poll_device(&mut self) -> Polled {
+        if !self.link.has_completions() {
+            return Polled::Nothing;
+        }
         let Some(open) = &mut self.open else { return Polled::Nothing };
         match open.qp.poll() {
             Ok(Some(completion)) => {

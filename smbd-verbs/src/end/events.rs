@@ -25,6 +25,9 @@ impl End {
             if let Some(input) = self.books.poll() {
                 return Some(Report::Input(self.settle_books(input)));
             }
+            if let Some(failure) = self.link.reports.poll_failure() {
+                return Some(Report::Input(failure));
+            }
             match self.poll_device() {
                 Polled::Report(report) => return Some(report),
                 Polled::Noted => continue,

@@ -83,8 +83,10 @@ impl Link {
         }
     }
 
-    pub(super) const fn is_ending(&self) -> bool {
-        matches!(self.phase, Phase::Ending(_))
+    /// Whether completions mean something. Those of an initiator that is not connected are flushes: some providers
+    /// report them before the connection manager says why it failed.
+    pub(super) const fn has_completions(&self) -> bool {
+        !matches!(self.phase, Phase::Connecting(_) | Phase::Settling(_))
     }
 
     pub(super) fn fail(&mut self, reason: ConnectReason) {

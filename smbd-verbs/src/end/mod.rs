@@ -129,12 +129,12 @@ impl End {
     /// The device does not answer.
     pub fn arm(&mut self) -> Result<bool, Error> {
         self.quiet_calls = events::LOOK_AFTER;
-        if self.reports.is_ready() || self.link.is_ending() {
-            return Ok(self.reports.is_ready() || self.poll_is_due());
+        if self.reports.is_ready() || self.poll_is_due() {
+            return Ok(true);
         }
         match &mut self.open {
-            Some(open) => open.arm(),
-            None => Ok(false),
+            Some(open) if self.link.has_completions() => open.arm(),
+            _ => Ok(false),
         }
     }
 
@@ -154,7 +154,8 @@ impl End {
     /// Whether something can be said at once: driving it makes sense.
     pub(crate) fn is_ready(&mut self) -> bool {
         let has_completion = |open: &mut Box<Open>| open.qp.has_completion().unwrap_or(true);
-        self.reports.is_ready() || self.open.as_mut().is_some_and(has_completion)
+        self.reports.is_ready()
+            || self.link.has_completions() && self.open.as_mut().is_some_and(has_completion)
     }
 
     /// What the device is and can do; known once the address is resolved, for an acceptor from the beginning.

@@ -57,8 +57,10 @@ impl End {
         body: Option<Payload<'_, Buffer>>,
         Flags { invalidate, signal, solicit }: Flags,
     ) {
-        let flags = SendFlags { signal, solicit, fence: false, invalidate: invalidate.map(|token| token.0) };
         let (raw, slot) = (WrId::from(id).to_raw(), id.slot());
+        let len = head.as_bytes().len() + body.as_ref().map_or(0, Payload::len);
+        let signal = signal || self.open.as_ref().is_some_and(|open| open.quirks.signal_from <= len);
+        let flags = SendFlags { signal, solicit, fence: false, invalidate: invalidate.map(|token| token.0) };
         self.post(Request::Send { id, signal }, |open| {
             let head = head.as_bytes();
             let chained = match body {

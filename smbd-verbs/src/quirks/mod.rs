@@ -18,6 +18,9 @@ pub struct Quirks {
     pub settle_millis: u64,
     /// Sends shorter than this, in bytes, are handed over one by one.
     pub post_alone_below: u32,
+    /// Sends from this length on, in bytes, are all signalled: the provider reports an unsignalled one as done while its
+    /// memory is still being read.
+    pub signal_from: usize,
     /// Entries of a completion queue that is kept for nothing but to occupy a place; 0 for none.
     pub spacer_entries: u32,
     /// What is posted in the error state comes back as flushed.
@@ -59,6 +62,7 @@ const PLAIN: Quirks = Quirks {
     connect_blocks: false,
     settle_millis: 0,
     post_alone_below: 0,
+    signal_from: usize::MAX,
     spacer_entries: 0,
     returns_marker: true,
     read_depth_max: u8::MAX,
@@ -91,6 +95,9 @@ const SIW: Quirks = Quirks {
     settle_millis: 5,
     // Chained sends of up to about 40 bytes die with EFAULT at some hundredth frame.
     post_alone_below: 64,
+    // siw_qp_prepare_tx gives TCP the pages themselves of what is unsignalled and a page long or longer, and completes it
+    // as soon as TCP has them: 42 of 6900 messages arrived with the content of a later one.
+    signal_from: 4096,
     // The provider takes the mapping offset of page 144 for "none", so the queue that begins there cannot be
     // created. A queue of this many entries begins before it and ends behind it.
     spacer_entries: 32_768,

@@ -27,7 +27,11 @@ use ours::victim::Part;
 
 /// Live tests of smbd over RDMA devices.
 #[derive(Debug, Parser)]
-#[command(version, after_help = "Exit codes: 0 all passed, 1 a test failed, 2 wrong usage.")]
+#[command(
+    name = "smbd-live",
+    version,
+    after_help = "Exit codes: 0 all passed, 1 a test failed, 2 wrong usage."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -15,7 +15,7 @@ use smbd_verbs::{ListenOptions, Ports};
 /// address, then a line when a connection comes up and one when it ends, with who ended it. SIGUSR1 shows statistics,
 /// SIGINT and SIGTERM end it in good order.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(name = "smbd-echo", version, after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// Where to listen; may be repeated. IPv6 addresses take brackets. With --ports by-link-type the port may be left
     /// out.

@@ -13,7 +13,7 @@ use smbd_examples::tool::{Parameters, Target, seconds};
 /// Needs an RDMA device on both sides; `rdma link` lists those of a host. All connections are measured together: when all
 /// are up they warm up, then completions are counted.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(name = "smbd-perf", version, after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// Where smbd-echo listens. IPv6 addresses take brackets.
     #[arg(value_name = "ADDR:PORT")]

@@ -3,7 +3,6 @@
 mod json;
 mod options;
 mod ping;
-mod tap;
 mod text;
 
 use std::process::ExitCode;

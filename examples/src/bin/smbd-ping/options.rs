@@ -9,7 +9,7 @@ use smbd_examples::tool::{Parameters, Target};
 /// Needs an RDMA device; `rdma link` lists those of this host. The peer may be any: Windows, the Linux kernel, or
 /// smbd-echo with --no-smb2. It is asked once for the dialects of SMB2 it speaks, which needs no account.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(name = "smbd-ping", version, after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// The peer. Without a port: 5445 on iWARP, 445 on InfiniBand and RoCE. IPv6 addresses take brackets before a port.
     #[arg(value_name = "ADDR[:PORT]")]

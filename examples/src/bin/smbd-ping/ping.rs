@@ -13,7 +13,6 @@ use smbd_verbs::blocking::{Connection, Failure};
 use smbd_verbs::{Clock, End, LinkType, PORT_IWARP, PORT_ROCE};
 
 use crate::options::Options;
-use crate::tap::Tap;
 
 /// How long to wait for an answer of the upper layer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -142,7 +141,7 @@ fn attempt(
         Ok(end) => end,
         Err(error) => return Attempt { outcome: Err(Failure::from(error).into()), ..attempt },
     };
-    let connected = Connection::establish(Role::Initiator, Tap(&mut end), config);
+    let connected = Connection::establish(Role::Initiator, &mut end, config);
     attempt.outcome = match connected {
         Ok(mut connection) => {
             let settled = connection
@@ -184,7 +183,7 @@ fn with_reject_text(failure: Failure, end: &End) -> Trouble {
     trouble
 }
 
-fn negotiate(connection: &mut Connection<Tap<'_>>) -> Result<(Response, Duration), Trouble> {
+fn negotiate(connection: &mut Connection<&mut End>) -> Result<(Response, Duration), Trouble> {
     let (mut guid, mut salt) = (Guid::default(), [0; 32]);
     fill_pattern(std::process::id().into(), 0, &mut guid.0);
     fill_pattern(std::process::id().into(), 64, &mut salt);
@@ -208,11 +207,11 @@ fn negotiate(connection: &mut Connection<Tap<'_>>) -> Result<(Response, Duration
     }
 }
 
-fn now(connection: &Connection<Tap<'_>>) -> smbd_core::Instant {
+fn now(connection: &Connection<&mut End>) -> smbd_core::Instant {
     smbd_core::backend::Backend::now(connection.backend())
 }
 
-fn probe(connection: &mut Connection<Tap<'_>>) -> Result<Duration, Trouble> {
+fn probe(connection: &mut Connection<&mut End>) -> Result<Duration, Trouble> {
     let failure = match connection.probe(PROBE_WITHIN) {
         Ok(time) => return Ok(time),
         Err(failure) => failure,

@@ -20,6 +20,7 @@ enum Op {
     Failed,
     Disconnected,
     PollConnected,
+    PollFailure,
     PollEnd,
 }
 
@@ -27,7 +28,7 @@ proptest! {
     #[test]
     fn one_answer_one_end_and_nothing_after_it(
         ops in prop::collection::vec(
-            prop::sample::select(&[Op::Connected, Op::Failed, Op::Disconnected, Op::PollConnected, Op::PollEnd][..]),
+            prop::sample::select(&[Op::Connected, Op::Failed, Op::Disconnected, Op::PollConnected, Op::PollFailure, Op::PollEnd][..]),
             0..12,
         ),
     ) {
@@ -39,6 +40,7 @@ proptest! {
                 Op::Failed => link.connect_failed(ConnectReason::Refused),
                 Op::Disconnected => link.disconnected(),
                 Op::PollConnected => told.extend(link.poll_connected()),
+                Op::PollFailure => told.extend(link.poll_failure()),
                 Op::PollEnd => told.extend(link.poll_end()),
             }
         }
