@@ -14,10 +14,14 @@ scenario() {
   if [ "$LAB_SIDE" = a ]; then ksmbd_start || status=1; fi
   meet server || return
   if [ "$LAB_SIDE" = b ]; then live pair pair::ksmbd || status=1; fi
-  meet finished || return
+  meet captured || return
   if [ "$LAB_SIDE" = a ]; then
     capture_stop || status=1
     "$SMBD_LIVE" captured "$OUT/ours.pcap" /out/b/numbers || status=1
   fi
+  meet uncaptured || return
+  # Last, and not in the capture: what is cut off has no end there.
+  live pair pair::cut || status=1
+  meet finished || status=1
   return "$status"
 }

@@ -245,8 +245,15 @@ impl Backend for End {
             Step::PostRdma { id, verb, local, remote } => self.post_rdma(id, verb, &local, remote),
             Step::Register { id, buffer, access, .. } => self.register(id, buffer, access),
             Step::Deregister { id, segments } => self.deregister(id, segments),
-            Step::Connect => self.begin_connecting(),
-            Step::Accept => self.begin_accepting(),
+            Step::Connect => {
+                self.ring_chain();
+                self.begin_connecting();
+            }
+            Step::Accept => {
+                // The peer may send as soon as it hears of it.
+                self.ring_chain();
+                self.begin_accepting();
+            }
             Step::Disconnect => self.begin_ending(),
         }
     }

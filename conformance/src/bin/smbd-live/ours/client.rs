@@ -13,8 +13,8 @@ use crate::case::Failure;
 
 /// A client of a [`Serving`](super::serving::Serving).
 #[derive(Debug)]
-pub(super) struct Client {
-    pub(super) connection: Connection,
+pub(crate) struct Client {
+    pub(crate) connection: Connection,
     tag: u32,
 }
 
@@ -27,7 +27,11 @@ pub(super) struct Offered {
 
 impl Client {
     pub(super) fn connect(to: SocketAddr, config: &Config) -> Result<Self, Failure> {
-        Ok(Self { connection: Connection::connect(to, config)?, tag: 0 })
+        Ok(Self::over(Connection::connect(to, config)?))
+    }
+
+    pub(crate) const fn over(connection: Connection) -> Self {
+        Self { connection, tag: 0 }
     }
 
     /// Asks, and waits for the answer. Nothing else may be under way.

@@ -4,8 +4,8 @@ mod access;
 mod address6;
 mod attempt;
 mod bulk;
-mod client;
-mod crashes;
+pub(crate) mod client;
+pub(crate) mod crashes;
 mod invalidation;
 mod many;
 mod messages;
@@ -13,10 +13,10 @@ mod pair;
 mod pieces;
 mod ports;
 mod refusals;
-mod resources;
-mod serving;
+pub(crate) mod resources;
+pub(crate) mod serving;
 mod silence;
-mod traffic;
+pub(crate) mod traffic;
 mod transfers;
 pub(crate) mod victim;
 mod worker;
@@ -60,6 +60,4 @@ pub(crate) const CASES: &[Case] = &[
     case("ours::silent_initiator", "the acceptor's negotiation timer", silence::initiator),
     case("ours::acceptor_killed", "SIGKILL in the middle of transfers", crashes::acceptor_killed),
     case("ours::initiator_killed", "SIGKILL in the middle of transfers", crashes::initiator_killed),
-    // Last: the interface goes down and up again.
-    case("ours::link_down", "the link goes down in the middle of transfers", crashes::link_down),
 ];

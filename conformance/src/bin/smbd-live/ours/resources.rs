@@ -22,27 +22,28 @@ type Held = BTreeMap<&'static str, usize>;
 
 /// Finds what tests leave behind.
 #[derive(Debug)]
-pub(super) struct Leaks {
+pub(crate) struct Leaks {
     before: Held,
     config: Config,
 }
 
 impl Leaks {
     /// From here on. A first connection opens what a process keeps: the device, and a queue that works around siw.
-    pub(super) fn watch(context: &Context) -> Result<Self, Failure> {
+    pub(crate) fn watch(context: &Context) -> Result<Self, Failure> {
         let config = kit::config()?;
         connection_works(context, &config)?;
         Ok(Self { before: held()?, config })
     }
 
     /// Nothing is held but what was before, and the next connection is served.
-    pub(super) fn none(&self, context: &Context) -> Result<(), Failure> {
+    pub(crate) fn none(&self, context: &Context) -> Result<(), Failure> {
         self.is_as_before()?;
         connection_works(context, &self.config)?;
         self.is_as_before()
     }
 
-    fn is_as_before(&self) -> Result<(), Failure> {
+    /// Nothing is held but what was before.
+    pub(crate) fn is_as_before(&self) -> Result<(), Failure> {
         let clock = Clock::start();
         let until = clock.now().saturating_add(PATIENCE);
         loop {

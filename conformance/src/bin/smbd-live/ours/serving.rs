@@ -19,8 +19,8 @@ use crate::case::Failure;
 
 /// Serves until it is dropped.
 #[derive(Debug)]
-pub(super) struct Serving {
-    pub(super) at: SocketAddr,
+pub(crate) struct Serving {
+    pub(crate) at: SocketAddr,
     ended: Receiver<Ended>,
     /// Closed to stop the thread.
     stop: Option<UnixStream>,
@@ -29,20 +29,20 @@ pub(super) struct Serving {
 
 /// A connection that is over.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
-    pub(super) how: Option<How>,
-    pub(super) stats: ServerStats,
+pub(crate) struct Ended {
+    pub(crate) how: Option<How>,
+    pub(crate) stats: ServerStats,
 }
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(crate) enum How {
     NeverUp(ConnectError),
     Closed(CloseReason),
 }
 
 impl Serving {
-    pub(super) fn start(at: SocketAddr, config: &Config, options: ListenOptions) -> Result<Self, Failure> {
+    pub(crate) fn start(at: SocketAddr, config: &Config, options: ListenOptions) -> Result<Self, Failure> {
         let (stop, stopped) = UnixStream::pair()?;
         let (tell, ended) = channel();
         let listener = Listener::bind(at, options)?;
@@ -54,13 +54,13 @@ impl Serving {
     }
 
     /// The next connection that ends.
-    pub(super) fn ended(&self, within: Duration) -> Result<Ended, Failure> {
+    pub(crate) fn ended(&self, within: Duration) -> Result<Ended, Failure> {
         let none = |_| format!("no connection ended within {} s", within.as_secs());
         Ok(self.ended.recv_timeout(within).map_err(none)?)
     }
 
     /// Stops; connections that are left end at once.
-    pub(super) fn stop(mut self) -> Result<(), Failure> {
+    pub(crate) fn stop(mut self) -> Result<(), Failure> {
         self.stop = None;
         let Some(thread) = self.thread.take() else { return Ok(()) };
         Ok(thread.join().map_err(|_| "the server panicked")??)

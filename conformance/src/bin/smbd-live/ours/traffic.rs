@@ -16,22 +16,25 @@ const MESSAGE: usize = 50_000;
 
 /// A client that works.
 #[derive(Debug)]
-pub(super) struct Traffic {
-    pub(super) client: Client,
+pub(crate) struct Traffic {
+    pub(crate) client: Client,
     source: Buffer,
     sink: Buffer,
     remote: Arc<[BufferDescriptorV1]>,
 }
 
 impl Traffic {
-    pub(super) fn begin(to: std::net::SocketAddr, config: &Config) -> Result<Self, Failure> {
-        let mut client = Client::connect(to, config)?;
+    pub(crate) fn begin(to: std::net::SocketAddr, config: &Config) -> Result<Self, Failure> {
+        Self::over(Client::connect(to, config)?)
+    }
+
+    pub(crate) fn over(mut client: Client) -> Result<Self, Failure> {
         let Offered { whole, .. } = client.offer(LEN, Access::ReadWrite, 1)?;
         Ok(Self { client, source: buffer_of(2, LEN)?, sink: Buffer::new(LEN)?, remote: [whole].into() })
     }
 
     /// Messages and RDMA both ways at the same time.
-    pub(super) fn round(&mut self) -> Result<(), Failure> {
+    pub(crate) fn round(&mut self) -> Result<(), Failure> {
         let Self { client: Client { connection, .. }, source, sink, remote } = self;
         let write = connection.start_rdma(RdmaVerb::Write, source, remote, 0, LEN)?;
         let read = connection.start_rdma(RdmaVerb::Read, sink, remote, 0, LEN)?;

@@ -1,6 +1,7 @@
 //! Two hosts. Both run these tests: side `a` listens, side `b` connects, and each test has its own port, by which its
 //! connections are known in a capture.
 
+mod cut;
 mod kernel;
 mod link;
 mod numbers;
@@ -12,5 +13,5 @@ pub(crate) use numbers::compare;
 
 /// All tests of two hosts.
 pub(crate) fn cases() -> Vec<Case> {
-    [ours::CASES, kernel::CASES].concat()
+    [ours::CASES, kernel::CASES, cut::CASES].concat()
 }

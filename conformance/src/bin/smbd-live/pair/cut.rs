@@ -1,0 +1,132 @@
+//! The network of one host goes down in the middle of transfers, and comes back.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::{Config, Keepalive, Params};
+use smbd_verbs::{Clock, ListenOptions};
+
+use super::link::{PATIENCE, Side, connect, serve, side};
+use crate::case::{Case, Context, Failure, Outcome, Target};
+use crate::expect::same;
+use crate::ours::client::Client;
+use crate::ours::crashes::{end_at, until_it_ends};
+use crate::ours::resources::Leaks;
+use crate::ours::serving::Serving;
+use crate::ours::traffic::Traffic;
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "pair::cut::link_down",
+        target: Target::Pair,
+        about: "the link of side b goes down in the middle of transfers: both sides end, nothing is left",
+        run: link_down,
+    },
+    Case {
+        name: "pair::cut::link_up",
+        target: Target::Pair,
+        about: "when it is up again, the next connection is served",
+        run: link_up,
+    },
+];
+
+const DOWN: u16 = 20_006;
+const UP: u16 = 20_007;
+const GLANCE: Duration = Duration::from_millis(50);
+/// Whoever hears nothing for so long asks, and waits again for so long.
+const SILENCE: Duration = Duration::from_secs(1);
+
+fn params() -> Params {
+    Params { keepalive: Some(Keepalive { interval: SILENCE, answer_timeout: SILENCE }), ..Params::windows() }
+}
+
+fn link_down(context: &Context) -> Outcome {
+    let leaks = Leaks::watch(context)?;
+    if side()? == Side::A {
+        let at = SocketAddr::new(context.address, DOWN);
+        let serving = Serving::start(at, &Config::try_from(params())?, ListenOptions::default())?;
+        let how = end_at(&serving)?;
+        serving.stop()?;
+        leaks.none(context)?;
+        return Ok(format!("'{how}'"));
+    }
+    let link = Link::of_the_lab()?;
+    let mut traffic = Traffic::over(Client::over(connect(context, DOWN, params())?))?;
+    (0..3).try_for_each(|_| traffic.round())?;
+    link.set("down")?;
+    let reason = until_it_ends(traffic);
+    link.set("up")?;
+    link.is_back()?;
+    let reason = reason?;
+    leaks.is_as_before()?;
+    link.mend()?;
+    Ok(format!("'{reason}'"))
+}
+
+fn link_up(context: &Context) -> Outcome {
+    if side()? == Side::A {
+        return Ok(format!("returned {} message", serve(context, UP, Params::windows())?.returned));
+    }
+    let mut connection = connect(context, UP, Params::windows())?;
+    let message = Bytes::from_static(b"as before");
+    connection.send(message.clone())?;
+    same("what came back", connection.recv(PATIENCE)?, message)?;
+    connection.close(PATIENCE)?;
+    Ok("a message and back".into())
+}
+
+/// A network interface, and the RDMA device over it.
+struct Link {
+    netdev: String,
+    device: String,
+    address6: Option<String>,
+}
+
+impl Link {
+    fn of_the_lab() -> Result<Self, Failure> {
+        let get = |name| std::env::var(name).map_err(|_| format!("{name} is not set: run this in the lab"));
+        let address6 = get("ADDRESS6").ok().filter(|address| !address.is_empty());
+        Ok(Self { netdev: get("NETDEV")?, device: get("RDMA_DEVICE")?, address6 })
+    }
+
+    fn set(&self, state: &str) -> Result<(), Failure> {
+        run("ip", &["link", "set", &self.netdev, state])
+    }
+
+    /// Waits for the device; gives the interface its IPv6 address again, which it loses when it goes down.
+    fn is_back(&self) -> Result<(), Failure> {
+        if let Some(address) = &self.address6 {
+            run("ip", &["address", "replace", &format!("{address}/64"), "dev", &self.netdev, "nodad"])?;
+        }
+        let state = format!("/sys/class/infiniband/{}/ports/1/state", self.device);
+        let clock = Clock::start();
+        let until = clock.now().saturating_add(PATIENCE);
+        while !fs::read_to_string(&state)?.contains("ACTIVE") {
+            if clock.now() >= until {
+                return Err(format!("{} is not active again", self.device).into());
+            }
+            thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+
+    /// A message of the connection manager that meets a link that is down puts rxe's queue pair 1 into the error state, and
+    /// nothing takes it out again: until the device is made anew, no connection comes up.
+    fn mend(&self) -> Result<(), Failure> {
+        if !self.device.starts_with("rxe") {
+            return Ok(());
+        }
+        run("rdma", &["link", "delete", &self.device])?;
+        run("rdma", &["link", "add", &self.device, "type", "rxe", "netdev", &self.netdev])?;
+        self.is_back()
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), Failure> {
+    let status = Command::new(program).args(arguments).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{program} {}: {status}", arguments.join(" ")).into()) }
+}
