@@ -308,7 +308,7 @@ impl<B: Blocking> Connection<B> {
         Ok(self.inbox.closed.unwrap_or(CloseReason::Lost))
     }
 
-    /// Drives the connection until `done` has something or the connection has ended.
+    /// Drives the connection until `done` has something or the connection has ended. `done` commands nothing unless it has.
     fn wait_for<T>(&mut self, done: impl FnMut(&mut Self) -> Option<T>) -> Result<T, Failure> {
         self.wait_until(None, done)
     }
@@ -327,8 +327,9 @@ impl<B: Blocking> Connection<B> {
         until: Option<Instant>,
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, Failure> {
-        let mut deadline = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
         loop {
+            let deadline = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
+            // Asked after every drive: what it has brought may not come again.
             if let Some(found) = done(self) {
                 return Ok(found);
             }
@@ -341,14 +342,7 @@ impl<B: Blocking> Connection<B> {
             if until.is_some_and(|until| until <= self.backend.now()) {
                 return Err(Failure::TimedOut);
             }
-            // What `done` has commanded leaves before anything is waited for.
-            let now = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
-            if now != deadline {
-                deadline = now;
-                continue;
-            }
             self.backend.wait(deadline.into_iter().chain(until).min())?;
-            deadline = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
         }
     }
 
