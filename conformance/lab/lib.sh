@@ -157,7 +157,9 @@ cifs_set() {
 live() {
   local filters
   read -ra filters <<<"$LIVE_FILTERS"
-  "$SMBD_LIVE" run --target "$@" "${filters[@]}"
+  # Through a pipe: on the guest's console it would show progress, which belongs to a terminal.
+  "$SMBD_LIVE" run --target "$@" "${filters[@]}" 2>&1 | cat
+  return "${PIPESTATUS[0]}"
 }
 
 # --- looking on -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 about="the devices themselves, with the tools of rdma-core and perftest"
 guests=1
 limit=60
+about_lab=yes
 
 # pair_up SERVER CLIENT    two commands, the server first
 pair_up() {

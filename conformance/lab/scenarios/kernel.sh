@@ -2,6 +2,7 @@
 about="the kernel's client and server over SMB Direct"
 guests=1
 limit=60
+about_lab=yes
 
 scenario() {
   rdma_loopback "$KIND" 4096 || return

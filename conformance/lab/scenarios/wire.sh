@@ -2,6 +2,7 @@
 about="the kernel's client and server in two guests, with a capture"
 guests=2
 limit=90
+about_lab=yes
 
 scenario() {
   rdma_link "$KIND" 4096 || return

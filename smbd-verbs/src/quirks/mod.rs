@@ -93,7 +93,9 @@ const SIW: Quirks = Quirks {
     // What arrives right after the accept can stay unread in the socket: once in 300 connections without this wait,
     // never in 2000 with it.
     settle_millis: 5,
-    // Chained sends of up to about 40 bytes die with EFAULT at some hundredth frame.
+    // Up to 40 bytes that are not inline are copied from the caller's address space if the frame leaves within the system
+    // call (siw_try_1seg), but after 100 frames (SQ_USER_MAXBURST) a kernel thread goes on while that is still noted:
+    // EFAULT, and the connection dies.
     post_alone_below: 64,
     // siw_qp_prepare_tx gives TCP the pages themselves of what is unsignalled and a page long or longer, and completes it
     // as soon as TCP has them: 42 of 6900 messages arrived with the content of a later one.

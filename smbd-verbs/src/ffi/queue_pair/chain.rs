@@ -120,6 +120,7 @@ const fn reset(request: &mut ibv_send_wr, opcode: opcode::Type, flags: u32, elem
 }
 
 const SIGNALED: u32 = raw_flags::IBV_SEND_SIGNALED.0;
+const INLINE: u32 = raw_flags::IBV_SEND_INLINE.0;
 
 impl QueuePair {
     /// Chains a message through `slot` of the send slab, which stays taken until the message is back.
@@ -182,8 +183,10 @@ impl QueuePair {
             RdmaVerb::Write => opcode::IBV_WR_RDMA_WRITE,
         };
         let keeper = Keeper::region(region);
+        let inline = verb == RdmaVerb::Write && (1..=self.granted.inline).contains(&local.length);
+        let flags = if inline { SIGNALED | INLINE } else { SIGNALED };
         self.sends.chain(wr_id, None, keeper, false, |request, places| {
-            reset(request, opcode, SIGNALED, i32::from(remote.length > 0));
+            reset(request, opcode, flags, i32::from(remote.length > 0));
             request.wr.rdma.remote_addr = remote.offset;
             request.wr.rdma.rkey = remote.token.0;
             places[0] = local;

@@ -103,7 +103,11 @@ fn ends(
         CloseReason::Lost => true,
         CloseReason::Transport { id: WrId::Rdma(_), error } => matches!(
             error,
-            WorkError::RemoteAccess | WorkError::RemoteOperation | WorkError::RemoteInvalidRequest
+            WorkError::RemoteAccess
+                | WorkError::RemoteOperation
+                | WorkError::RemoteInvalidRequest
+                // On a byte stream the connection may be gone before the write was handed over.
+                | WorkError::LocalOperation
         ),
         _ => false,
     };
