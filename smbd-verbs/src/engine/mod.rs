@@ -35,6 +35,8 @@ pub struct Engine<U, M = Endpoint> {
     slots: Slots<Driven<U, M>>,
     deadlines: BTreeSet<(Instant, usize)>,
     due: Vec<usize>,
+    /// What `due` was, emptied: kept for its memory.
+    spare: Vec<usize>,
     hot: Vec<usize>,
     finished: Vec<Finished<U, M>>,
     spin: Spin,
@@ -47,8 +49,11 @@ struct Driven<U, M> {
     machine: M,
     end: End,
     upper: U,
+    /// As noted among the deadlines of all, its own or an earlier one.
     deadline: Option<Instant>,
     state: State,
+    /// Is among those that were driven since all devices were asked to wake somebody.
+    is_hot: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +92,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
             slots: Slots::default(),
             deadlines: BTreeSet::new(),
             due: Vec::new(),
+            spare: Vec::new(),
             hot: Vec::new(),
             finished: Vec::new(),
             spin: Spin::default(),
@@ -117,7 +123,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     /// # Errors
     /// The system takes no more file descriptors.
     pub fn add(&mut self, machine: M, end: End, upper: U) -> Result<Key, Error> {
-        let driven = Driven { machine, end, upper, deadline: None, state: State::Asleep };
+        let driven = Driven { machine, end, upper, deadline: None, state: State::Asleep, is_hot: false };
         let key = self.slots.insert(driven);
         let added = match self.slots.at(key.slot) {
             Some(driven) => self.watch_as(driven.end.as_fd(), name_of(key.slot)),
@@ -209,25 +215,35 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
 
     /// Drives what is due, each once; whether there was something.
     fn drive_due(&mut self) -> bool {
-        let due = std::mem::take(&mut self.due);
-        for slot in &due {
-            self.drive_one(*slot);
+        let spare = std::mem::take(&mut self.spare);
+        let mut due = std::mem::replace(&mut self.due, spare);
+        let any = !due.is_empty();
+        for slot in due.drain(..) {
+            self.drive_one(slot);
         }
-        !due.is_empty()
+        self.spare = due;
+        any
     }
 
     fn drive_one(&mut self, slot: usize) {
-        let Some(Driven { machine, end, upper, deadline, state }) = self.slots.at_mut(slot) else { return };
-        let result = drive(machine, end, upper);
-        if let Some(old) = deadline.take() {
-            self.deadlines.remove(&(old, slot));
-        }
-        *state = State::Hot;
+        let Some(driven) = self.slots.at_mut(slot) else { return };
+        let result = drive(&mut driven.machine, &mut driven.end, &mut driven.upper);
+        driven.state = State::Hot;
         match result {
-            Ok(next) if !machine.is_drained() => {
-                *deadline = next;
-                self.deadlines.extend(next.map(|at| (at, slot)));
-                self.hot.push(slot);
+            Ok(next) if !driven.machine.is_drained() => {
+                if !std::mem::replace(&mut driven.is_hot, true) {
+                    self.hot.push(slot);
+                }
+                // Most deadlines move away with every message. The old one stays then: once it is there, it is looked at
+                // for nothing, which costs less than moving it every time.
+                if let Some(at) = next
+                    && driven.deadline.is_none_or(|noted| at < noted)
+                {
+                    if let Some(noted) = driven.deadline.replace(at) {
+                        self.deadlines.remove(&(noted, slot));
+                    }
+                    self.deadlines.insert((at, slot));
+                }
             }
             Ok(_) => self.finish(slot, Ok(())),
             Err(error) => self.finish(slot, Err(error)),
@@ -235,7 +251,10 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     }
 
     fn finish(&mut self, slot: usize, result: Result<(), DriveError>) {
-        let Some((key, Driven { machine, end, upper, .. })) = self.slots.remove(slot) else { return };
+        let Some((key, Driven { machine, end, upper, deadline, .. })) = self.slots.remove(slot) else { return };
+        if let Some(noted) = deadline {
+            self.deadlines.remove(&(noted, slot));
+        }
         // Its descriptor goes with the end, and with it its place among those waited for.
         let _ = epoll::delete(&self.all, end.as_fd());
         self.finished.push(Finished { key, machine, end, upper, result });
@@ -263,8 +282,9 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
 
     /// Asks the devices of what was driven to say when something completes.
     fn arm_hot(&mut self) -> Result<(), Error> {
-        for slot in std::mem::take(&mut self.hot) {
+        while let Some(slot) = self.hot.pop() {
             let Some(driven) = self.slots.at_mut(slot) else { continue };
+            driven.is_hot = false;
             if driven.state != State::Hot {
                 continue;
             }

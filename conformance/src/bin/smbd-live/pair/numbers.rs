@@ -14,7 +14,7 @@ use smbd_verbs::blocking::Connection;
 
 use crate::case::Failure;
 
-/// How long a connection is left alone before its numbers are taken: nothing may be under way then.
+/// When a connection has been quiet for so long, nothing is under way, and its numbers are taken.
 const SETTLE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -72,11 +72,17 @@ impl Numbers {
 
 /// Closes an initiator's connection and appends its numbers to `$OUT/numbers`.
 pub(super) fn note(mut connection: Connection, port: u16) -> Result<(), Failure> {
-    connection.idle(SETTLE)?;
+    let mut stats = *connection.endpoint().connection().stats();
+    loop {
+        connection.idle(SETTLE)?;
+        let now = *connection.endpoint().connection().stats();
+        if std::mem::replace(&mut stats, now) == now {
+            break;
+        }
+    }
     let mut numbers = Numbers::default();
     let head = connection.backend().first_received().ok_or("no message came")?;
     numbers.negotiated(&NegotiateResponse::parse(head.as_bytes())?);
-    let stats = connection.endpoint().connection().stats();
     numbers.sent = stats.sent.into();
     numbers.received = stats.received.into();
     connection.close(PATIENCE)?;
