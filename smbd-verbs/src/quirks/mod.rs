@@ -56,6 +56,9 @@ pub enum Invalidate {
 /// `IBV_WC_WITH_INV`: a message has invalidated a token.
 pub const WITH_INV: u32 = 8;
 
+/// Microseconds: some round trips over a software device.
+const SPIN_SOFTWARE: u64 = 500;
+
 /// A provider that keeps to the manual pages.
 const PLAIN: Quirks = Quirks {
     name: "any",
@@ -114,6 +117,8 @@ const SIW: Quirks = Quirks {
     read_right_unchecked: true,
     // siw_proc_rresp checks the right to write locally only.
     read_sink_is_remote: false,
+    // A device in software answers later than hardware does, and waking a sleeper costs as much there.
+    spin_micros_max: SPIN_SOFTWARE,
     ..IWARP
 };
 
@@ -125,6 +130,7 @@ const RXE: Quirks = Quirks {
     // Invalidating a window that the peer has invalidated already is a NULL dereference in the kernel, and a peer's
     // invalidation may be under way unseen.
     invalidate: Invalidate::Free,
+    spin_micros_max: SPIN_SOFTWARE,
     ..PLAIN
 };
 
