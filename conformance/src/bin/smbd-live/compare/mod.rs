@@ -77,10 +77,12 @@ impl Rounds {
         Self { subject, ours: Vec::new(), polling: Vec::new(), events: Vec::new() }
     }
 
-    /// The better of perftest's two modes in a round.
+    /// The better of perftest's two modes in a round. Polling is the better one as a rule, so a round without it does not
+    /// count; events do not work everywhere.
     fn bar(&self, round: usize) -> Option<f64> {
-        let both = [&self.polling, &self.events].map(|mode| mode.get(round).copied().flatten());
-        both.into_iter().flatten().reduce(|one, other| self.subject.better(one, other))
+        let polling = self.polling.get(round).copied().flatten()?;
+        let events = self.events.get(round).copied().flatten();
+        Some(events.map_or(polling, |events| self.subject.better(polling, events)))
     }
 
     /// smbd to the better of perftest's two modes, for each round that has both.
