@@ -251,7 +251,9 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     }
 
     fn finish(&mut self, slot: usize, result: Result<(), DriveError>) {
-        let Some((key, Driven { machine, end, upper, deadline, .. })) = self.slots.remove(slot) else { return };
+        let Some((key, Driven { machine, end, upper, deadline, .. })) = self.slots.remove(slot) else {
+            return;
+        };
         if let Some(noted) = deadline {
             self.deadlines.remove(&(noted, slot));
         }
