@@ -1,0 +1,91 @@
+//! What MS-SMBD demands and what shows that it is done.
+//!
+//! `requirements/ms-smbd.toml` has every statement of the specification, each with the cases that cover it or the
+//! exception it is; `requirements/cases.toml` has every case, with the statements it asserts. Both are part of the
+//! program. [`Catalogue::faults`] says where they disagree.
+
+mod case;
+mod exception;
+mod faults;
+mod ids;
+mod statement;
+mod summary;
+
+pub use case::{Case, Need, Source, UnderTest, Unshown};
+pub use exception::Exception;
+pub use faults::{EXCEPTIONS_MAX, Fault};
+pub use ids::{IssueId, Malformed, StatementId, issues};
+pub use statement::{Coverage, Level, Role, Statement};
+pub use summary::{Count, Summary};
+
+use serde::Deserialize;
+
+const STATEMENTS: &str = include_str!("../../requirements/ms-smbd.toml");
+const CASES: &str = include_str!("../../requirements/cases.toml");
+
+/// All statements and all cases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    /// In the order of the specification.
+    pub statements: Vec<Statement>,
+    /// In the order they are listed, which is by group.
+    pub cases: Vec<Case>,
+    /// Issues that no case shows.
+    pub unshown: Vec<Unshown>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatementFile {
+    statement: Vec<Statement>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseFile {
+    case: Vec<Case>,
+    #[serde(default)]
+    without_case: Vec<Unshown>,
+}
+
+impl Catalogue {
+    /// The catalogue this program was built with.
+    ///
+    /// # Errors
+    /// Where a file is not what [`Self::parse`] takes.
+    pub fn load() -> Result<Self, toml::de::Error> {
+        Self::parse(STATEMENTS, CASES)
+    }
+
+    /// Reads both files from their text.
+    ///
+    /// # Errors
+    /// What is no TOML, misses a field or has an unknown one, or has a value out of place, with its line: a statement
+    /// that is neither covered nor excepted, or both, is one of these.
+    pub fn parse(statements: &str, cases: &str) -> Result<Self, toml::de::Error> {
+        let StatementFile { statement: statements } = toml::from_str(statements)?;
+        let CaseFile { case: cases, without_case: unshown } = toml::from_str(cases)?;
+        Ok(Self { statements, cases, unshown })
+    }
+
+    /// The statement with this id.
+    #[must_use]
+    pub fn statement(&self, id: &StatementId) -> Option<&Statement> {
+        self.statements.iter().find(|statement| statement.id == *id)
+    }
+
+    /// The case with this name.
+    #[must_use]
+    pub fn case(&self, name: &str) -> Option<&Case> {
+        self.cases.iter().find(|case| case.name == name)
+    }
+
+    /// How many there are of what.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary::of(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;
