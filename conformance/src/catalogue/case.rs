@@ -1,5 +1,6 @@
 //! What is played against an implementation.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
@@ -55,6 +56,25 @@ impl UnderTest {
             Self::Acceptor | Self::Initiator => 1,
             Self::Both => 2,
         }
+    }
+
+    /// Whether `side`, one of the two, is under test.
+    #[must_use]
+    pub const fn includes(self, side: Self) -> bool {
+        matches!(
+            (self, side),
+            (Self::Both, _) | (Self::Acceptor, Self::Acceptor) | (Self::Initiator, Self::Initiator)
+        )
+    }
+}
+
+impl fmt::Display for UnderTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Acceptor => "acceptor",
+            Self::Initiator => "initiator",
+            Self::Both => "both",
+        })
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::{Case, Catalogue, Coverage, Exception, IssueId, Level, Source, Statement, StatementId};
+use super::{
+    Case, Catalogue, Coverage, Exception, IssueId, Level, Source, Statement, StatementId, UnderTest,
+};
 
 /// At most so many of the MUST statements on the sides of a connection may be exceptions.
 pub const EXCEPTIONS_MAX: usize = 10;
@@ -58,9 +60,14 @@ pub enum Fault {
         /// The statement.
         statement: StatementId,
     },
-    /// All cases of a statement on one side are played against the other.
-    #[error("statement {0} is covered by cases against the other side only")]
-    WrongSide(StatementId),
+    /// A side that has to do what a statement says is never under test.
+    #[error("statement {statement} is covered by no case against the {side}")]
+    SideNotShown {
+        /// The statement.
+        statement: StatementId,
+        /// [`UnderTest::Acceptor`] or [`UnderTest::Initiator`].
+        side: UnderTest,
+    },
     /// The exception "other product" is for section 7.
     #[error("statement {0} is not about another product")]
     OtherProduct(StatementId),
@@ -117,26 +124,33 @@ impl Catalogue {
 
     fn look_at_statement(&self, statement: &Statement, issues: &BTreeSet<IssueId>, faults: &mut Vec<Fault>) {
         let id = &statement.id;
-        let mut seen_on_its_side = false;
+        let mut shown = Vec::new();
         for name in statement.coverage.cases() {
             let Some(case) = self.case(name) else {
                 faults.push(Fault::UnknownCase { statement: id.clone(), case: name.clone() });
                 continue;
             };
-            seen_on_its_side |= statement.role.is_shown_by(case.role);
+            shown.push(case.role);
             if !case.statements.contains(id) {
                 faults.push(Fault::NothingAsserted { statement: id.clone(), case: name.clone() });
             }
         }
         match &statement.coverage {
-            Coverage::Cases(_) if !seen_on_its_side => faults.push(Fault::WrongSide(id.clone())),
+            Coverage::Cases(_) => {
+                let missing = statement
+                    .role
+                    .sides()
+                    .iter()
+                    .filter(|side| !shown.iter().any(|case| case.includes(**side)));
+                faults.extend(missing.map(|side| Fault::SideNotShown { statement: id.clone(), side: *side }));
+            }
             Coverage::Exception(Exception::OtherProduct { .. }) if id.section() != "7" => {
                 faults.push(Fault::OtherProduct(id.clone()));
             }
             Coverage::Exception(Exception::DeliberateDeviation { issue, .. }) if !issues.contains(issue) => {
                 faults.push(Fault::UnknownIssue { by: id.to_string(), issue: issue.clone() });
             }
-            Coverage::Cases(_) | Coverage::Exception(_) => {}
+            Coverage::Exception(_) => {}
         }
     }
 

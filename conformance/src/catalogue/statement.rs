@@ -61,13 +61,14 @@ impl Role {
         matches!(self, Self::Active | Self::Passive | Self::Both)
     }
 
-    /// Whether a case against `subject` can show it.
+    /// The sides that have to be under test for it.
     #[must_use]
-    pub const fn is_shown_by(self, subject: UnderTest) -> bool {
+    pub const fn sides(self) -> &'static [UnderTest] {
         match self {
-            Self::Active => !matches!(subject, UnderTest::Acceptor),
-            Self::Passive => !matches!(subject, UnderTest::Initiator),
-            Self::Both | Self::Upper | Self::Provider => true,
+            Self::Active => &[UnderTest::Initiator],
+            Self::Passive => &[UnderTest::Acceptor],
+            Self::Both | Self::Upper => &[UnderTest::Acceptor, UnderTest::Initiator],
+            Self::Provider => &[],
         }
     }
 }

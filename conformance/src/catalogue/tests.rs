@@ -292,7 +292,8 @@ fn each_kind_of_fault_is_found() {
                 super::UnderTest::Acceptor;
         }
     });
-    assert!(other_side.contains(&Fault::WrongSide(request.clone())));
+    let side = super::UnderTest::Initiator;
+    assert!(other_side.contains(&Fault::SideNotShown { statement: request.clone(), side }));
 }
 
 #[test]
