@@ -1,4 +1,6 @@
-//! Tests of SMB Direct over real devices: see the program `smbd-live` and `conformance/lab`. And what any implementation
-//! of it has to do: see [`catalogue`].
+//! Tests of SMB Direct: what any implementation of it has to do is in [`catalogue`]; [`monitor`] holds captures against
+//! the rules (the program `smbd-conformance`); live tests over RDMA devices are the program `smbd-live` and
+//! `conformance/lab`.
 
 pub mod catalogue;
+pub mod monitor;

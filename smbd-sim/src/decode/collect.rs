@@ -67,6 +67,7 @@ pub(super) struct ConnectionState {
     pub(super) ends: [Endpoint; 2],
     pub(super) initiator: Option<Side>,
     pub(super) session: Session,
+    pub(super) ended_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -92,7 +93,7 @@ impl Collector {
     /// Adds a connection whose set-up was not seen; the first end is side A.
     pub(super) fn open(&mut self, transport: Transport, ends: [Endpoint; 2]) -> usize {
         let session = Session::from_middle();
-        self.connections.push(ConnectionState { transport, ends, initiator: None, session });
+        self.connections.push(ConnectionState { transport, ends, initiator: None, session, ended_ns: None });
         self.connections.len() - 1
     }
 
@@ -151,6 +152,11 @@ impl Collector {
         self.item(flow, send.frames, ItemKind::Message(message));
     }
 
+    /// A side of the connection ends it.
+    pub(super) fn ended(&mut self, connection: usize, mark: Mark) {
+        self.connections[connection].ended_ns.get_or_insert(mark.time_ns);
+    }
+
     /// `count` packets or bytes of `flow` are not in the capture.
     pub(super) fn lost(&mut self, flow: Flow, mark: Mark, count: u64, unit: &'static str) {
         self.connections[flow.connection].session.lost(flow.side);
@@ -184,6 +190,7 @@ impl Collector {
                 roles,
                 from_start: state.initiator.is_some(),
                 smb_direct: state.session.is_smb_direct(),
+                ended_ns: state.ended_ns,
             });
         }
         items.sort_by_key(|item| item.frames.last);

@@ -91,6 +91,8 @@ pub struct Connection {
     pub from_start: bool,
     /// The messages are SMB Direct; `false` when they are of another protocol or there are none.
     pub smb_direct: bool,
+    /// When a side first said that it ends (CM disconnect request, TCP FIN or RST), nanoseconds since 1970.
+    pub ended_ns: Option<u64>,
 }
 
 /// Who sent an item.

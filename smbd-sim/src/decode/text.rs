@@ -57,7 +57,7 @@ impl Display for End<'_> {
 }
 
 fn connection(f: &mut Formatter<'_>, connection: &Connection) -> fmt::Result {
-    let Connection { number, transport, initiator, acceptor, roles, from_start, smb_direct } = connection;
+    let Connection { number, transport, initiator, acceptor, roles, from_start, smb_direct, .. } = connection;
     write!(f, "connection {number} {}: {} > {}", transport.name(), End(initiator), End(acceptor))?;
     if !from_start {
         f.write_str(", began before the capture: message types by shape")?;

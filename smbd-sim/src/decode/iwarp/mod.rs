@@ -75,6 +75,11 @@ impl Iwarp {
             }
             tcb.advance(key, side, mark, false, collector);
         }
+        if (segment.fin || segment.rst)
+            && let Some(flow) = tcb.lower
+        {
+            collector.ended(flow.connection, mark);
+        }
     }
 
     /// Whether a further connection may be looked at. Forgetting costs a pass over all, so it is done rarely.

@@ -68,6 +68,9 @@ impl Roce {
             self.add_sender((dest, source, reply.qpn), flow.reversed(), Some(reply.starting_psn));
             self.add_sender((source, dest, qpn), flow, Some(acceptor_psn));
         }
+        if matches!(message.kind, CmKind::DisconnectRequest { .. }) {
+            collector.ended(flow.connection, mark);
+        }
         collector.item(flow, mark.frames(), ItemKind::Cm(event(message)));
     }
 
