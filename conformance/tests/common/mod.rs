@@ -58,6 +58,17 @@ impl Tape {
         self.report.items.iter().position(|item| item.frames.first == frame).unwrap()
     }
 
+    /// The frames of all messages.
+    pub fn frames(&self) -> Vec<u64> {
+        let items = self.report.items.iter();
+        items.filter(|item| matches!(item.kind, ItemKind::Message(_))).map(|item| item.frames.first).collect()
+    }
+
+    /// Who sent what begins in a frame.
+    pub fn direction(&self, frame: u64) -> Direction {
+        self.report.items[self.index(frame)].direction
+    }
+
     fn message(&mut self, frame: u64) -> &mut Message {
         let index = self.index(frame);
         match &mut self.report.items[index].kind {

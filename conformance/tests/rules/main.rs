@@ -12,6 +12,7 @@ mod silence;
 use std::collections::BTreeSet;
 
 use common::Tape;
+use smbd_conformance::monitor::rules::behaviour::KEEPALIVE_UNANSWERED;
 use smbd_conformance::monitor::rules::{self, Rule};
 use smbd_conformance::monitor::text;
 
@@ -46,6 +47,12 @@ fn each_change_breaks_its_rule_in_its_frame_and_no_other() {
         let expected: BTreeSet<_> = also.chain([(rule.name, frame)]).collect();
         assert_eq!(found, expected, "{}\n{}", rule.name, text::verdict(&verdict));
         assert_eq!(verdict.findings().count(), expected.len(), "{}", rule.name);
+        for finding in verdict.findings() {
+            // Who is silent is not who asked.
+            let by_sender = finding.rule != &KEEPALIVE_UNANSWERED;
+            let sent = finding.direction == tape.direction(finding.frame);
+            assert_eq!(sent, by_sender, "{}", text::finding(finding));
+        }
     }
 }
 
