@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+about="smbd-ping against ksmbd, held against a capture; smbd-perf against smbd-echo"
+guests=2
+limit=90
+
+# What comes first in each line: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
+ordinary="254 1364 173910 8388608"
+shorter="254 1100 140250 8388608"
+
+# ping OPTION ...    the numbers that smbd-ping received; the whole of what it says is kept
+ping_peer() {
+  "$tools/smbd-ping" "$PEER" "$@" >>"$OUT/ping.txt" || return
+  "$tools/smbd-ping" "$PEER" "$@" --json >"$OUT/ping.json" || return
+  sed -nE 's/.*"(CreditsGranted|MaxReceiveSize|MaxFragmentedSize|MaxReadWriteSize)": ([0-9]+).*/\1 \2/p' "$OUT/ping.json" |
+    head -n 4 | awk '{ of[$1] = $2 } END { print of["CreditsGranted"], of["MaxReceiveSize"], of["MaxFragmentedSize"], of["MaxReadWriteSize"] }'
+}
+
+# says NUMBERS OPTION ...    smbd-ping received these; notes them twice, because it connects twice
+says() {
+  local expected=$1 got
+  shift
+  got=$(ping_peer "$@") || return
+  printf '%s\n%s\n' "$got" "$got" >>"$OUT/received"
+  echo "received $got, expected $expected"
+  [ "$got" = "$expected" ]
+}
+
+# shown    the same numbers, of every Negotiate Response of the capture
+shown() {
+  "$tools/smbd-sim" decode --json "$OUT/ping.pcap" | sed -nE \
+    's/.*"credits_granted":([0-9]+),.*"max_fragmented_size":([0-9]+),"max_read_write_size":([0-9]+),"max_receive_size":([0-9]+),.*"message":"negotiate_response".*/\1 \4 \2 \3/p'
+}
+
+fails_with() {
+  local status=0
+  "${@:2}" || status=$?
+  [ "$status" = "$1" ]
+}
+
+scenario() {
+  tools=$(dirname "$SMBD_LIVE")
+  rdma_link "$KIND" 4096 || return
+  if [ "$LAB_SIDE" = a ]; then
+    ksmbd_start && capture_start ping || return
+    meet ready && meet pinged && capture_stop || return
+    shown >"$OUT/shown"
+    check "the capture shows what smbd-ping received" diff /out/b/received "$OUT/shown"
+    "$tools/smbd-echo" --listen "$ADDRESS:7000" >"$OUT/echo.txt" 2>&1 &
+    await 10 grep -q listening "$OUT/echo.txt" && meet echo && meet measured || return
+    kill -INT "$!" && wait "$!"
+  else
+    meet ready || return
+    check "smbd-ping, defaults" says "$ordinary"
+    check "smbd-ping, MaxSendSize 1100" says "$shorter" --max-send-size 1100
+    check "smbd-ping, MaxSendSize 2048" says "$ordinary" --max-send-size 2048
+    check "smbd-ping where nobody listens" fails_with 1 "$tools/smbd-ping" "$PEER:7001"
+    meet pinged && meet echo || return
+    for what in send read write; do
+      check "smbd-perf $what" "$tools/smbd-perf" "$PEER:7000" "$what" --time 1 --warm-up 0.2 --verify --json
+    done
+    check "smbd-perf latency" "$tools/smbd-perf" "$PEER:7000" latency --time 1 --warm-up 0.2 --json
+    meet measured || return
+  fi
+}
