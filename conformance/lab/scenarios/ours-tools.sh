@@ -3,11 +3,11 @@ about="smbd-ping against ksmbd, held against a capture; smbd-perf against smbd-e
 guests=2
 limit=90
 
-# What comes first in each line: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
+# What ksmbd answers: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
 ordinary="254 1364 173910 8388608"
 shorter="254 1100 140250 8388608"
 
-# ping OPTION ...    the numbers that smbd-ping received; the whole of what it says is kept
+# ping_peer OPTION ...    the numbers that smbd-ping received; the whole of what it says is kept
 ping_peer() {
   "$tools/smbd-ping" "$PEER" "$@" >>"$OUT/ping.txt" || return
   "$tools/smbd-ping" "$PEER" "$@" --json >"$OUT/ping.json" || return

@@ -42,7 +42,8 @@
 //! **Causes first.** Before `Disconnected` every completion that the device holds at that moment is reported: a
 //! refusal, or the failure that broke the connection, would else be lost behind the end. A receive that completed before
 //! a deregistration is reported before its `Deregistered`: the message may have invalidated the token. Flushes may come
-//! in any order with the failure that caused them; the connection tells them apart. [`LinkReports`] keeps these rules about
+//! in any order with the failure that caused them; the connection tells them apart. `ConnectFailed` may come before
+//! completions: of a connection that never was they are flushes. [`LinkReports`] keeps these rules about
 //! the end and the answers.
 //!
 //! # Whose memory it is

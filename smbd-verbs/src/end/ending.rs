@@ -50,7 +50,6 @@ impl Ending {
 impl End {
     /// [`Step::Disconnect`](smbd_core::backend::Step::Disconnect).
     pub(super) fn begin_ending(&mut self) {
-        self.ring_chain();
         self.books.stop();
         let phase = std::mem::replace(&mut self.link.phase, Phase::Over);
         match phase {

@@ -237,6 +237,10 @@ impl Backend for End {
     }
 
     fn execute(&mut self, step: Step<'_, Buffer>) {
+        // Only posts are chained. Receives above all have to be with the device before `Accept` lets the peer send.
+        if !matches!(step, Step::PostRecv { .. } | Step::PostSend { .. } | Step::PostRdma { .. }) {
+            self.ring_chain();
+        }
         match step {
             Step::PostRecv { id, len } => self.post_recv(id, len),
             Step::PostSend { id, head, body, invalidate, signal, solicit } => {
@@ -245,15 +249,8 @@ impl Backend for End {
             Step::PostRdma { id, verb, local, remote } => self.post_rdma(id, verb, &local, remote),
             Step::Register { id, buffer, access, .. } => self.register(id, buffer, access),
             Step::Deregister { id, segments } => self.deregister(id, segments),
-            Step::Connect => {
-                self.ring_chain();
-                self.begin_connecting();
-            }
-            Step::Accept => {
-                // The peer may send as soon as it hears of it.
-                self.ring_chain();
-                self.begin_accepting();
-            }
+            Step::Connect => self.begin_connecting(),
+            Step::Accept => self.begin_accepting(),
             Step::Disconnect => self.begin_ending(),
         }
     }

@@ -70,7 +70,6 @@ impl Registrations {
 impl End {
     /// [`Step::Register`](smbd_core::backend::Step::Register).
     pub(super) fn register(&mut self, id: RegId, buffer: &Buffer, access: Access) {
-        self.ring_chain();
         if self.books.is_broken() {
             return self.registration_failed(id, WorkError::Flushed);
         }
@@ -131,7 +130,6 @@ impl End {
     /// [`Step::Deregister`](smbd_core::backend::Step::Deregister). A window that the peer has invalidated is touched no
     /// more.
     pub(super) fn deregister(&mut self, id: RegId, segments: &[Segment]) {
-        self.ring_chain();
         let is_live = segments.iter().any(|segment| segment.descriptor().is_some());
         let Some(open) = &mut self.open else { return };
         let entries = open.qp.granted().recv_wr.saturating_add(open.qp.granted().send_wr);
