@@ -4,3 +4,4 @@
 
 pub mod catalogue;
 pub mod monitor;
+pub mod suite;

@@ -20,7 +20,8 @@ impl Segment {
 
     /// As a connection has it after `Registered`, or, not live, after the peer's invalidation.
     #[cfg(feature = "kit")]
-    pub(crate) fn of(descriptor: BufferDescriptorV1, live: bool) -> Self {
+    #[must_use]
+    pub fn of(descriptor: BufferDescriptorV1, live: bool) -> Self {
         let BufferDescriptorV1 { offset, token, length } = descriptor;
         Self { offset, token, live_length: NonZeroU32::new(length).filter(|_| live) }
     }

@@ -1,0 +1,107 @@
+//! The examples of section 4.
+
+use std::time::Duration;
+
+use smbd_core::wire::BufferDescriptors;
+use smbd_core::{Access, Params, RdmaVerb};
+use smbd_examples::exercise::{Answer, Request as Asked, digest};
+
+use super::Entry;
+use crate::suite::trace::hex;
+use crate::suite::{Data, PATIENCE, Peer, Play, Registered, Request, Response, Stop, pattern};
+
+/// The cases of this group.
+pub(super) const CASES: &[Entry] = &[
+    Entry::new("examples::establishing_a_connection", establishing).with(values_of_the_examples),
+    Entry::new("examples::peer_writes_1_mib", peer_writes).with(values_of_the_examples),
+];
+
+/// Cases of this group that are still to be written.
+pub(super) const TO_WRITE: &[&str] =
+    &["examples::peer_transmits_500_bytes", "examples::peer_transmits_64_kib", "examples::peer_reads_1_mib"];
+
+fn values_of_the_examples(params: &mut Params) {
+    *params = Params { rdma_ops: 64, ..Params::example() };
+}
+
+/// Section 4.1: what the two negotiation messages are, byte for byte.
+const REQUEST: [u8; 20] = [0, 1, 0, 1, 0, 0, 10, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 0, 2, 0];
+const RESPONSE: [u8; 32] =
+    [0, 1, 0, 1, 0, 1, 0, 0, 10, 0, 10, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 0, 2, 0];
+
+fn same(peer: &mut Peer<'_>, statements: &str, came: &[u8], expected: &[u8]) {
+    peer.check(statements, came == expected, || {
+        format!("the bytes should be {}, they are {}", hex(expected), hex(came))
+    });
+}
+
+fn establishing(play: &mut Play) -> Result<(), Stop> {
+    let accepts = play.subject_accepts();
+    let mut peer = play.connect()?;
+    if accepts {
+        const ALL: &str = "2.2.2-01 2.2.2-14 2.2.2-17 2.2.2-18 2.2.2-20 2.2.2-21 3.1.5.3-11";
+        peer.request(&Request::default())?;
+        let (_, message) = peer.response("2.2.2-01 3.1.5.3-16")?;
+        same(&mut peer, ALL, &message.bytes, &RESPONSE);
+        peer.post_receives(10)?;
+        return peer.send(&Data::of(&pattern(1, 100)).granting(10));
+    }
+    const ALL: &str = "2.2.1-01 2.2.1-02 2.2.1-04 2.2.1-08 2.2.1-11 2.2.1-12 2.2.1-13 2.2.1-14";
+    let message = peer.expect("2.2.1-01 3.1.5.2-09", PATIENCE)?;
+    same(&mut peer, ALL, &message.bytes, &REQUEST);
+    peer.respond(&Response::default())?;
+    let first = peer.expect_data("3.1.5.7-18", Duration::from_secs(5))?;
+    let header = first.header;
+    let (requested, granted, flags) = (header.credits_requested, header.credits_granted, header.flags.0);
+    peer.check("3.1.5.7-18", (requested, granted, flags) == (10, 10, 0), || {
+        format!(
+            "CreditsRequested 10, CreditsGranted 10, Flags 0 should come, {requested}, {granted}, {flags} came"
+        )
+    });
+    Ok(())
+}
+
+/// Lengths of the examples of RDMA, in bytes.
+const MIB: u32 = 1 << 20;
+
+/// Asks the subject's upper layer for an operation on a buffer of the script, in a message of 500 bytes if that is how long
+/// it can be made, and waits for its answer.
+fn ask(peer: &mut Peer<'_>, statements: &str, tag: u32, asked: &Asked) -> Result<Answer, Stop> {
+    let message = asked.encode(tag);
+    peer.send_fragments(&message)?;
+    let whole = peer.whole_message(statements)?;
+    let answer = Answer::parse(&whole.payload);
+    let answer = answer.ok().flatten().filter(|answer| answer.tag == tag).map(|answer| answer.what);
+    peer.require(statements, answer.is_some(), || {
+        format!("an answer should come, {} came", hex(&whole.payload[..whole.payload.len().min(32)]))
+    })?;
+    answer.ok_or(Stop::Failed)
+}
+
+/// The descriptors in a message as the subject has to read them: Offset, Token, Length, least significant byte first.
+fn told(peer: &mut Peer<'_>, statements: &str, registered: &Registered) {
+    let sent = peer.last_sent().to_vec();
+    let len = registered.descriptors.len() * 16;
+    let tail = sent.len().checked_sub(len).and_then(|start| sent.get(start..)).unwrap_or_default();
+    let same =
+        BufferDescriptors::new(tail).is_ok_and(|all| all.iter().eq(registered.descriptors.iter().copied()));
+    peer.check(statements, same, || {
+        format!("the request should end with the descriptors, it ends with {}", hex(tail))
+    });
+}
+
+fn peer_writes(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established()?;
+    let bytes = pattern(44, MIB as usize);
+    let registered = peer.register(&bytes, Access::Read)?;
+    let descriptors = registered.descriptors.clone().into();
+    let asked = Asked::Read { offset: 0, length: MIB, descriptors };
+    let answer = ask(&mut peer, "3.1.4.6-06", 1, &asked)?;
+    told(&mut peer, "2.2.3.1-01", &registered);
+    let right = answer == Answer::Hash(digest(&bytes));
+    peer.check("2.2.3.1-02 2.2.3.1-03 2.2.3.1-04 2.2.3.1-05 3.1.4.6-05", right, || {
+        format!("the subject should have read what was registered, its answer is {answer:?}")
+    });
+    peer.each_byte_once("3.1.4.6-05", RdmaVerb::Read, &registered);
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The code of the cases, one file for each group of `requirements/cases.toml`.
+
+mod closing;
+mod credits;
+mod examples;
+mod fragments;
+mod keepalive;
+mod limits;
+mod negotiate;
+mod rdma;
+mod smbd_credit_mgmt;
+mod smbd_data_transfer;
+mod smbd_negotiate;
+mod upper;
+
+use super::outcome::Stop;
+use super::play::Play;
+use super::target::Settings;
+
+/// The code of one case.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name in the catalogue.
+    pub name: &'static str,
+    /// What is done.
+    pub play: fn(&mut Play) -> Result<(), Stop>,
+    /// Settings of the subject, where its usual ones will not do.
+    pub settings: Option<Settings>,
+}
+
+impl Entry {
+    const fn new(name: &'static str, play: fn(&mut Play) -> Result<(), Stop>) -> Self {
+        Self { name, play, settings: None }
+    }
+
+    const fn with(self, settings: Settings) -> Self {
+        Self { settings: Some(settings), ..self }
+    }
+}
+
+/// All cases that have code, by group.
+const GROUPS: [&[Entry]; 12] = [
+    smbd_negotiate::CASES,
+    smbd_data_transfer::CASES,
+    smbd_credit_mgmt::CASES,
+    examples::CASES,
+    negotiate::CASES,
+    credits::CASES,
+    fragments::CASES,
+    keepalive::CASES,
+    rdma::CASES,
+    closing::CASES,
+    limits::CASES,
+    upper::CASES,
+];
+
+/// The names of cases that have none yet, by group.
+const TO_WRITE: [&[&str]; 12] = [
+    smbd_negotiate::TO_WRITE,
+    smbd_data_transfer::TO_WRITE,
+    smbd_credit_mgmt::TO_WRITE,
+    examples::TO_WRITE,
+    negotiate::TO_WRITE,
+    credits::TO_WRITE,
+    fragments::TO_WRITE,
+    keepalive::TO_WRITE,
+    rdma::TO_WRITE,
+    closing::TO_WRITE,
+    limits::TO_WRITE,
+    upper::TO_WRITE,
+];
+
+/// The code of all cases.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    GROUPS.into_iter().flatten()
+}
+
+/// The code of one case.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    all().find(|entry| entry.name == name)
+}
+
+/// The names of cases that are in the catalogue and have no code yet.
+pub fn to_write() -> impl Iterator<Item = &'static str> {
+    TO_WRITE.into_iter().flatten().copied()
+}

@@ -1,0 +1,33 @@
+//! RDMA, registrations and invalidation.
+
+use super::Entry;
+
+/// The cases of this group.
+pub(super) const CASES: &[Entry] = &[];
+
+/// Cases of this group that are still to be written.
+pub(super) const TO_WRITE: &[&str] = &[
+    "rdma::a_write_goes_to_the_bytes_described",
+    "rdma::a_read_brings_the_bytes_described",
+    "rdma::any_number_of_descriptors_is_used",
+    "rdma::descriptors_of_no_bytes_are_skipped",
+    "rdma::a_range_outside_the_descriptors_is_refused_locally",
+    "rdma::an_operation_has_max_read_write_size_at_most",
+    "rdma::a_peer_that_offers_none_gets_none",
+    "rdma::a_registration_gives_the_rights_asked_for",
+    "rdma::a_token_is_worthless_on_another_connection",
+    "rdma::descriptors_cover_the_buffer_once_and_in_order",
+    "rdma::a_registration_that_fails_leaves_nothing_open",
+    "rdma::nothing_is_open_when_deregistration_is_done",
+    "rdma::a_deregistration_that_fails_is_told",
+    "rdma::a_message_invalidates_one_token_once",
+    "rdma::without_invalidation_the_message_is_sent_all_the_same",
+    "rdma::an_invalidated_token_is_told_and_then_gone",
+    "rdma::a_foreign_token_cannot_be_invalidated",
+    "rdma::reads_stay_within_the_depth_agreed",
+    "rdma::a_bad_descriptor_ends_the_connection",
+    "rdma::the_answer_to_an_ird_ord_header_has_one",
+    "rdma::without_an_ird_ord_header_none_is_answered",
+    "rdma::a_depth_of_zero_is_not_agreed_on",
+    "rdma::an_initiators_ird_ord_header_is_plausible",
+];

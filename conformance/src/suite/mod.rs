@@ -1,0 +1,67 @@
+//! The suite: every case of `requirements/cases.toml` as code, written once, played against any [`Target`](target::Target).
+//!
+//! # How to write a case
+//!
+//! A case is a function `fn(&mut Play) -> Result<(), Stop>` in the file of its group below `cases/`, and an
+//! [`Entry`] with its name in that file's `CASES`. It reads like its `steps`:
+//!
+//! ```
+//! use std::time::Duration;
+//! use smbd_conformance::suite::{Data, Play, Stop, pattern};
+//!
+//! fn a_payload_comes_back(play: &mut Play) -> Result<(), Stop> {
+//!     let mut peer = play.established()?;
+//!     let payload = pattern(1, 500);
+//!     peer.send(&Data::of(&payload))?;
+//!     let echo = peer.echoed("2.2.3-02", &payload)?;
+//!     peer.check("2.2.3-15", echo.fragments[0].header.data_offset % 8 == 0, || "DataOffset ...".into());
+//!     peer.send(&Data::empty().requesting(0))?;
+//!     peer.ends("3.1.5.8-03");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! - [`Play`] makes connections: [`connect`](Play::connect) (the transport alone), [`established`](Play::established)
+//!   and its like. For a second connection let go of the first [`Peer`] and call again; [`Play::peer`] comes back to an
+//!   earlier one by its [`id`](Peer::id). With `role = "both"` the function is called once for each role; where steps
+//!   differ ask [`Play::subject_accepts`].
+//! - [`Peer`] does the steps. What the script does by itself is said in the head of `cases.toml`; it is kept by
+//!   [`Peer::send`] (waits for a credit, grants what the subject used). [`Peer::send_now`] does not wait, [`Peer::say`]
+//!   sends any bytes, and every field of [`Data`], [`Request`] and [`Response`] can have any value.
+//! - Each check names the statements it is about, in one string: `"2.2.2-13 3.1.5.3-11"`. [`Peer::check`] goes on when it
+//!   fails, [`Peer::require`] and all that waits for something stop the case. The text says what was expected and what
+//!   came, with values. What shared parts such as [`Peer::basic_check`] assert counts for the statements that the case
+//!   lists.
+//! - Every statement that `cases.toml` lists for a case has to be asserted by it, in one of its roles, and no other; a
+//!   test sees to that. Where the plan was wrong, change `cases.toml` (and `covered_by` in `ms-smbd.toml`).
+//! - `settings` of a case are a function that changes the subject's parameters, in its [`Entry`].
+//! - What only the simulator gives (`needs = ["upper"]`) is [`Peer::upper`]. A case that can do without, but sees more
+//!   with it, asks [`Peer::upper_if_seen`].
+//! - A case on which the subject is known to be wrong stays as it is and gets an entry in `KNOWN` of
+//!   `tests/suite.rs`, with the reason.
+//!
+//! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
+
+pub mod cases;
+mod expect;
+mod memory;
+mod outcome;
+mod peer;
+mod play;
+mod run;
+mod script;
+mod state;
+pub mod target;
+pub mod trace;
+
+pub use cases::Entry;
+pub use expect::Whole;
+pub use memory::Registered;
+pub use outcome::{Finding, Outcome, Played, Stop, Tally};
+pub use peer::{Next, PATIENCE, Peer, Seen};
+pub use play::Play;
+pub use run::{Options, SIDES, play};
+pub use script::{
+    Data, Grant, Line, RDMA_MAX, REGISTRATIONS_MAX, Request, Response, SENDS_MAX, Terms, pattern,
+};
+pub use state::{Announced, Message};

@@ -1,0 +1,119 @@
+//! What comes of playing a case.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::trace::{Packet, Trace};
+
+/// Why a case does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A finding says why.
+    Failed,
+    /// It cannot be played here.
+    NotApplicable(String),
+    /// Target or case are not what they should be.
+    Broken(String),
+}
+
+/// How a play ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", content = "reason", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Everything expected was seen.
+    Passed,
+    /// The findings say what was not.
+    Failed,
+    /// It cannot be played on this target.
+    NotApplicable(String),
+    /// It was not wanted.
+    LeftOut(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => f.write_str("passed"),
+            Self::Failed => f.write_str("failed"),
+            Self::NotApplicable(reason) => write!(f, "not applicable: {reason}"),
+            Self::LeftOut(reason) => write!(f, "left out: {reason}"),
+        }
+    }
+}
+
+/// Something expected that was not seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The statements it is about. None: the case could not be played to its end.
+    pub statements: Vec<String>,
+    /// What was expected, and what came.
+    pub text: String,
+    /// Nanoseconds from the beginning of the play.
+    pub at: u64,
+    /// On which connection, if on one.
+    pub connection: Option<usize>,
+    /// The last message of the script.
+    pub sent: Option<Packet>,
+    /// The last message of the subject.
+    pub came: Option<Packet>,
+}
+
+/// How often something was asserted about a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Checks that held.
+    pub held: u32,
+    /// Checks that did not.
+    pub failed: u32,
+}
+
+/// All that is written down during a play.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    pub(super) trace: Trace,
+    pub(super) asserted: BTreeMap<String, Tally>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Record {
+    /// Counts a check about these statements.
+    pub(super) fn tally<'a>(&mut self, statements: impl Iterator<Item = &'a str>, held: bool) {
+        for id in statements {
+            // Looking first: nearly always it is there, and needs no new text.
+            if !self.asserted.contains_key(id) {
+                self.asserted.insert(id.to_owned(), Tally::default());
+            }
+            if let Some(tally) = self.asserted.get_mut(id) {
+                if held {
+                    tally.held = tally.held.saturating_add(1);
+                } else {
+                    tally.failed = tally.failed.saturating_add(1);
+                }
+            }
+        }
+    }
+}
+
+/// One case, played once.
+#[derive(Clone, Debug, Serialize)]
+pub struct Played {
+    /// Name of the case.
+    pub case: String,
+    /// Which side was under test.
+    pub role: String,
+    /// Which variant of the target.
+    pub variant: String,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What was asserted.
+    pub asserted: BTreeMap<String, Tally>,
+    /// What was found.
+    pub findings: Vec<Finding>,
+    /// How long it took, in nanoseconds of the target's time.
+    pub time: u64,
+    /// What happened.
+    pub trace: Trace,
+}

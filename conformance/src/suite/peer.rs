@@ -1,0 +1,367 @@
+//! One connection as a case sees it: what the script does, step by step.
+
+use std::time::Duration;
+
+use smbd_core::wire::{DataTransfer, NegotiateResponse};
+use smbd_core::{Instant, Limits};
+
+use super::outcome::Stop;
+use super::play::Play;
+use super::script::{Data, Grant, Request, Response, Terms};
+use super::state::{Announced, Message};
+use super::target::{Order, UpperHand};
+use super::trace::{By, Packet, What};
+
+/// How long the script waits for a credit, and for the answer to a Negotiate Request.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A connection to the subject. Made by [`Play::connect`] and its like; [`Play::peer`] finds it again by its number.
+#[derive(Debug)]
+pub struct Peer<'p> {
+    pub(super) play: &'p mut Play,
+    pub(super) id: usize,
+}
+
+/// What the next thing was that happened on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A message came.
+    Message(Message),
+    /// The connection went down.
+    Down,
+    /// Nothing happened.
+    Nothing,
+}
+
+/// A Data Transfer message of the subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// As it came.
+    pub message: Message,
+    /// Its header.
+    pub header: DataTransfer,
+}
+
+impl Seen {
+    /// The bytes that DataOffset and DataLength name, as far as they are there.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        let start = usize::try_from(self.header.data_offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(usize::try_from(self.header.data_length).unwrap_or(usize::MAX));
+        self.message.bytes.get(start..end).unwrap_or_default()
+    }
+
+    /// Reserved, which is no field of `DataTransfer`.
+    #[must_use]
+    pub fn reserved(&self) -> u16 {
+        self.message.bytes.get(6..8).map_or(0, |bytes| u16::from(bytes[0]) | u16::from(bytes[1]) << 8)
+    }
+}
+
+impl<'p> Peer<'p> {
+    pub(super) const fn new(play: &'p mut Play, id: usize) -> Self {
+        Self { play, id }
+    }
+
+    /// Its number, for [`Play::peer`].
+    #[must_use]
+    pub const fn id(&self) -> usize {
+        self.id
+    }
+
+    /// The play it is part of.
+    pub const fn play(&mut self) -> &mut Play {
+        self.play
+    }
+
+    /// What the subject announced.
+    ///
+    /// # Errors
+    /// It has not yet, or not in a form that can be read.
+    pub fn announced(&self) -> Result<Announced, Stop> {
+        let broken = || Stop::Broken("the case asks for what the subject has not announced".into());
+        self.play.states[self.id].announced.ok_or_else(broken)
+    }
+
+    /// What the script's device and the connection settled on.
+    #[must_use]
+    pub fn limits(&self) -> Option<Limits> {
+        self.play.states[self.id].limits
+    }
+
+    /// Messages the script may send.
+    #[must_use]
+    pub fn credits(&self) -> i64 {
+        self.play.states[self.id].credits
+    }
+
+    /// Messages the subject may send.
+    #[must_use]
+    pub fn granted(&self) -> i64 {
+        self.play.states[self.id].granted
+    }
+
+    /// Whether the connection is down.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.play.states[self.id].link.is_over()
+    }
+
+    /// When it was noticed that the connection is down.
+    #[must_use]
+    pub fn down_at(&self) -> Option<Instant> {
+        self.play.states[self.id].down_at
+    }
+
+    /// When the script sent its last message.
+    #[must_use]
+    pub fn last_said(&self) -> Instant {
+        self.play.states[self.id].last_said
+    }
+
+    /// The first bytes of the script's last message.
+    #[must_use]
+    pub fn last_sent(&self) -> &[u8] {
+        self.play.record.trace.last_message(self.id, By::Script).map_or(&[], |packet| &packet.bytes)
+    }
+
+    /// Failures of the script's own work, flushes apart: a message that met no receive, for example.
+    #[must_use]
+    pub fn failures(&self) -> &[smbd_core::error::WorkError] {
+        &self.play.states[self.id].failures
+    }
+
+    /// The subject's upper layer.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn upper(&mut self) -> Result<&mut dyn UpperHand, Stop> {
+        let none = || Stop::NotApplicable("the subject's upper layer cannot be looked at".into());
+        self.play.rig.upper(self.id).ok_or_else(none)
+    }
+
+    /// As [`upper`](Self::upper), `None` where it cannot be looked at.
+    pub fn upper_if_seen(&mut self) -> Option<&mut dyn UpperHand> {
+        self.play.rig.upper(self.id)
+    }
+
+    /// Whether receives are posted again as soon as they were used, which they are unless this says otherwise.
+    pub fn repost(&mut self, reposts: bool) {
+        self.play.states[self.id].reposts = reposts;
+    }
+
+    /// Posts receives of the negotiated size that no message has granted yet.
+    ///
+    /// # Errors
+    /// No room for them.
+    pub fn post_receives(&mut self, count: u16) -> Result<(), Stop> {
+        let len = self.play.states[self.id].receive_len;
+        self.play.post_receives(self.id, u32::from(count), len)?;
+        self.play.states[self.id].ungranted += u32::from(count);
+        Ok(())
+    }
+
+    /// Sends any bytes, now. They cost a credit if there is one.
+    ///
+    /// # Errors
+    /// The script's device has no room for another send.
+    pub fn say(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        self.say_invalidating(bytes, None)
+    }
+
+    fn say_invalidating(&mut self, bytes: &[u8], token: Option<smbd_core::Token>) -> Result<(), Stop> {
+        let now = self.play.now();
+        let state = &mut self.play.states[self.id];
+        let kind = state.kind(By::Script, state.said);
+        if state.said > 0 || kind == super::trace::Kind::DataTransfer {
+            state.credits -= 1;
+        }
+        state.said += 1;
+        state.last_said = now;
+        let packet = Packet::of(kind, bytes, token.map(|token| token.0));
+        self.play.note(self.id, By::Script, What::Message(packet));
+        self.play.order(self.id, Order::Send(bytes, token))?;
+        Ok(())
+    }
+
+    /// Sends the message as soon as there is a credit for it, which has to be within 120 s.
+    ///
+    /// # Errors
+    /// There was none, or the connection went down; both are findings.
+    pub fn send(&mut self, data: &Data) -> Result<(), Stop> {
+        let id = self.id;
+        if self.try_send(data)? {
+            return Ok(());
+        }
+        self.play.about(id, "", false, || "the connection went down while the script was sending".into())
+    }
+
+    /// The same; `false` if the connection went down before.
+    ///
+    /// # Errors
+    /// There was no credit, which is a finding.
+    pub fn try_send(&mut self, data: &Data) -> Result<bool, Stop> {
+        let (id, until) = (self.id, self.play.now().saturating_add(PATIENCE));
+        let ready = |play: &Play| play.states[id].credits > 0 || play.states[id].link.is_over();
+        let came = self.play.wait(until, ready);
+        if self.is_down() {
+            return Ok(false);
+        }
+        self.play
+            .about(id, "", came, || format!("no credit for the script within {} s", PATIENCE.as_secs()))?;
+        self.send_now(data)?;
+        Ok(true)
+    }
+
+    /// Sends the message now, credit or not.
+    ///
+    /// # Errors
+    /// The script's device has no room for it or for the receives it grants.
+    pub fn send_now(&mut self, data: &Data) -> Result<(), Stop> {
+        let granted = self.grant(data)?;
+        let terms = &self.play.states[self.id].terms;
+        let usual = if self.play.subject_accepts() {
+            terms.request.credits_requested
+        } else {
+            terms.response.credits_requested
+        };
+        let bytes = data.encode(data.credits_requested.unwrap_or(usual), granted);
+        self.say_invalidating(&bytes, data.invalidate)
+    }
+
+    /// What the message grants; receives for it are posted.
+    fn grant(&mut self, data: &Data) -> Result<u16, Stop> {
+        let state = &self.play.states[self.id];
+        let ungranted = state.ungranted;
+        let room = state.receives_max.saturating_sub(state.posted);
+        let wanted = match data.grant {
+            Grant::Standing if data.length > 0 => ungranted.max(room.min(1)),
+            Grant::Standing => ungranted,
+            Grant::Posted(count) => u32::from(count),
+            Grant::Claimed(count) => {
+                self.book_grant(u32::from(count));
+                return Ok(count);
+            }
+        };
+        let missing = wanted.saturating_sub(ungranted);
+        let len = state.receive_len;
+        self.play.post_receives(self.id, missing, len)?;
+        self.play.states[self.id].ungranted += missing;
+        self.book_grant(wanted);
+        Ok(u16::try_from(wanted).unwrap_or(u16::MAX))
+    }
+
+    fn book_grant(&mut self, count: u32) {
+        let state = &mut self.play.states[self.id];
+        state.ungranted = state.ungranted.saturating_sub(count);
+        state.granted += i64::from(count);
+    }
+
+    /// `fragments(N)`: the payload in messages as long as the subject takes and the script offered to send.
+    ///
+    /// # Errors
+    /// The subject has not announced how much it takes.
+    pub fn fragments(&self, payload: &[u8]) -> Result<Vec<Data>, Stop> {
+        Ok(Data::fragments(payload, self.send_size()?))
+    }
+
+    /// Longest message the script sends: what the subject takes, and not more than the script offered.
+    ///
+    /// # Errors
+    /// The subject has not announced how much it takes.
+    pub fn send_size(&self) -> Result<u32, Stop> {
+        let terms = &self.play.states[self.id].terms;
+        let own = if self.play.subject_accepts() {
+            terms.request.preferred_send_size
+        } else {
+            terms.response.preferred_send_size.unwrap_or(1024)
+        };
+        Ok(self.announced()?.max_receive_size().min(own))
+    }
+
+    /// Sends a payload as `fragments(N)`.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_fragments(&mut self, payload: &[u8]) -> Result<(), Stop> {
+        for fragment in self.fragments(payload)? {
+            self.send(&fragment)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the transport connection.
+    ///
+    /// # Errors
+    /// The script's device cannot.
+    pub fn disconnect(&mut self) -> Result<(), Stop> {
+        self.play.note(self.id, By::Script, What::Disconnect);
+        self.play.order(self.id, Order::Disconnect)?;
+        Ok(())
+    }
+
+    /// Sends a Negotiate Request.
+    ///
+    /// # Errors
+    /// The script's device cannot.
+    pub fn request(&mut self, request: &Request) -> Result<(), Stop> {
+        self.play.states[self.id].terms.request = *request;
+        self.play.states[self.id].receive_len = request.max_receive_size;
+        self.say(&request.encode())
+    }
+
+    /// Sends a Negotiate Response, after posting the receives it grants.
+    ///
+    /// # Errors
+    /// The subject's request cannot be read, or there is no room for the receives.
+    pub fn respond(&mut self, response: &Response) -> Result<(), Stop> {
+        let announced = self.announced()?.max_receive_size();
+        self.play.states[self.id].terms.response = *response;
+        let receives = u32::from(response.credits_granted);
+        self.play.post_receives(self.id, receives, response.max_receive_size)?;
+        let state = &mut self.play.states[self.id];
+        state.receive_len = response.max_receive_size.min(state.receive_len_max);
+        state.granted += i64::from(receives);
+        self.say(&response.encode(announced))
+    }
+
+    /// The Negotiate Response that should come within 120 s.
+    ///
+    /// # Errors
+    /// None came, or it is too short; a finding about `statements`.
+    pub fn response(&mut self, statements: &str) -> Result<(NegotiateResponse, Message), Stop> {
+        let message = self.expect(statements, PATIENCE)?;
+        let parsed = NegotiateResponse::parse(&message.bytes);
+        let id = self.id;
+        let holds = parsed.is_ok();
+        self.play.about(id, statements, holds, || {
+            format!("a Negotiate Response has 32 bytes, {} came", message.bytes.len())
+        })?;
+        parsed.map(|response| (response, message)).map_err(|_| Stop::Failed)
+    }
+
+    /// Does what is left of a negotiation with these terms.
+    ///
+    /// # Errors
+    /// It fails, which is a finding.
+    pub fn negotiate(&mut self, terms: &Terms) -> Result<(), Stop> {
+        self.play.states[self.id].terms = *terms;
+        let id = self.id;
+        if self.play.subject_accepts() {
+            self.request(&terms.request)?;
+            let (response, _) = self.response("")?;
+            let good = response.status.is_success();
+            self.play.about(id, "", good, || format!("negotiation is refused with {}", response.status))?;
+            let state = &mut self.play.states[id];
+            state.receive_len = terms.request.max_receive_size.min(state.receive_len_max);
+            self.post_receives(terms.receives)
+        } else {
+            let request = self.expect("", PATIENCE)?;
+            let good = self.play.states[id].announced.is_some();
+            self.play.about(id, "", good, || {
+                format!("a Negotiate Request has 20 bytes, {} came", request.bytes.len())
+            })?;
+            self.respond(&terms.response)
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A play: one case on one rig, what it has seen, and what it made of it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use smbd_core::Instant;
+use smbd_core::error::ConnectReason;
+
+use super::outcome::{Finding, Record, Stop};
+use super::peer::Peer;
+use super::script::Terms;
+use super::state::{Link, State};
+use super::target::{Opening, Order, Rig, Unable};
+use super::trace::{By, What};
+use crate::catalogue::UnderTest;
+
+/// Transport connections come up within this time.
+const CONNECT_TIME: Duration = Duration::from_secs(12);
+
+/// One case being played.
+pub struct Play {
+    pub(super) rig: Box<dyn Rig>,
+    pub(super) role: UnderTest,
+    pub(super) states: Vec<State>,
+    pub(super) record: Record,
+    listed: BTreeSet<String>,
+}
+
+impl std::fmt::Debug for Play {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Play").field("role", &self.role).finish_non_exhaustive()
+    }
+}
+
+impl Play {
+    pub(super) fn new(rig: Box<dyn Rig>, role: UnderTest, listed: BTreeSet<String>) -> Self {
+        Self { rig, role, states: Vec::new(), record: Record::default(), listed }
+    }
+
+    /// Which side is under test: never [`UnderTest::Both`].
+    #[must_use]
+    pub const fn role(&self) -> UnderTest {
+        self.role
+    }
+
+    /// Whether the subject is the acceptor.
+    #[must_use]
+    pub fn subject_accepts(&self) -> bool {
+        self.role == UnderTest::Acceptor
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.rig.now()
+    }
+
+    /// A transport connection, with nothing said.
+    ///
+    /// # Errors
+    /// It did not come up, which is a finding.
+    pub fn connect(&mut self) -> Result<Peer<'_>, Stop> {
+        self.connect_as("", &Opening::default())
+    }
+
+    /// A transport connection of which the script's end is not the usual one; that it comes up is what `statements` say.
+    ///
+    /// # Errors
+    /// It did not come up, which is a finding.
+    pub fn connect_as(&mut self, statements: &str, opening: &Opening) -> Result<Peer<'_>, Stop> {
+        let id = self.open(opening)?;
+        let until = self.now().saturating_add(CONNECT_TIME);
+        self.wait(until, |play| !matches!(play.states[id].link, Link::Opening));
+        let link = self.states[id].link;
+        self.about(id, statements, link.was_up(), || match link {
+            Link::Failed(reason) => format!("the transport connection failed: {reason}"),
+            _ => format!("no transport connection within {} s", CONNECT_TIME.as_secs()),
+        })?;
+        Ok(Peer::new(self, id))
+    }
+
+    /// Begins a transport connection and does not wait for it.
+    ///
+    /// # Errors
+    /// The target cannot do that.
+    pub fn open(&mut self, opening: &Opening) -> Result<usize, Stop> {
+        let id = self.rig.open(opening).map_err(|unable| match unable {
+            Unable::NotApplicable(why) => Stop::NotApplicable(why),
+            Unable::Broken(why) => Stop::Broken(why),
+        })?;
+        self.states.push(State::new(opening, self.role));
+        let by = if self.subject_accepts() { By::Script } else { By::Subject };
+        self.note(id, by, What::Opening);
+        self.post_receives(id, 1, super::state::NEGOTIATION_LEN)?;
+        let order = if self.subject_accepts() { Order::Connect } else { Order::Accept };
+        self.order(id, order)?;
+        Ok(id)
+    }
+
+    /// A connection on which negotiation is done with the usual values.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established(&mut self) -> Result<Peer<'_>, Stop> {
+        self.established_on(&Terms::default())
+    }
+
+    /// A connection on which negotiation is done with these values.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established_on(&mut self, terms: &Terms) -> Result<Peer<'_>, Stop> {
+        self.established_as(terms, &Opening::default())
+    }
+
+    /// The same where the script's end is not the usual one, either.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established_as(&mut self, terms: &Terms, opening: &Opening) -> Result<Peer<'_>, Stop> {
+        let id = self.connect_as("", opening)?.id();
+        let mut peer = Peer::new(self, id);
+        peer.negotiate(terms)?;
+        Ok(Peer::new(self, id))
+    }
+
+    /// A connection made before.
+    pub const fn peer(&mut self, id: usize) -> Peer<'_> {
+        Peer::new(self, id)
+    }
+
+    /// Why the transport connection did not come up; `None` if it did, or nothing is known yet.
+    #[must_use]
+    pub fn connect_failure(&self, id: usize) -> Option<ConnectReason> {
+        match self.states.get(id)?.link {
+            Link::Failed(reason) => Some(reason),
+            Link::Opening | Link::Up | Link::Down => None,
+        }
+    }
+
+    /// Lets time pass, whatever happens in it.
+    pub fn pass(&mut self, time: Duration) {
+        let until = self.now().saturating_add(time);
+        self.wait(until, |_| false);
+    }
+
+    /// Asserts something about statements (`"2.2.2-13 3.1.5.3-11"`); the case goes on in any case.
+    /// The text says what was expected and what came.
+    pub fn check(&mut self, statements: &str, holds: bool, text: impl FnOnce() -> String) -> bool {
+        self.judge(None, statements, holds, text);
+        holds
+    }
+
+    /// The same for what a case cannot go on without.
+    ///
+    /// # Errors
+    /// It does not hold.
+    pub fn require(
+        &mut self,
+        statements: &str,
+        holds: bool,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Stop> {
+        if self.check(statements, holds, text) { Ok(()) } else { Err(Stop::Failed) }
+    }
+
+    /// Writes into the recording where the case is.
+    pub fn step(&mut self, text: impl Into<String>) {
+        let id = self.states.len().saturating_sub(1);
+        self.note(id, By::Script, What::Step { text: text.into() });
+    }
+
+    /// A requirement of a shared part: counted only for statements that the case lists.
+    pub(super) fn shared(
+        &mut self,
+        id: usize,
+        statements: &str,
+        holds: bool,
+        text: impl FnOnce() -> String,
+    ) -> bool {
+        let listed: Vec<_> = statements.split_whitespace().filter(|s| self.listed.contains(*s)).collect();
+        self.record.tally(listed.into_iter(), holds);
+        if !holds {
+            self.found(Some(id), statements, text());
+        }
+        holds
+    }
+
+    /// As [`require`](Self::require), on a connection.
+    pub(super) fn about(
+        &mut self,
+        id: usize,
+        statements: &str,
+        holds: bool,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Stop> {
+        self.judge(Some(id), statements, holds, text);
+        if holds { Ok(()) } else { Err(Stop::Failed) }
+    }
+
+    pub(super) fn judge(
+        &mut self,
+        id: Option<usize>,
+        statements: &str,
+        holds: bool,
+        text: impl FnOnce() -> String,
+    ) {
+        self.record.tally(statements.split_whitespace(), holds);
+        if !holds {
+            self.found(id, statements, text());
+        }
+    }
+
+    /// Most findings of one play: what is wrong with each of thousands of messages is known after a few.
+    const FINDINGS_MAX: usize = 50;
+
+    fn found(&mut self, id: Option<usize>, statements: &str, text: String) {
+        let index = self.record.findings.len();
+        if index >= Self::FINDINGS_MAX {
+            return;
+        }
+        let connection = id.or_else(|| self.states.len().checked_sub(1));
+        let last = |by| connection.and_then(|id| self.record.trace.last_message(id, by)).cloned();
+        let finding = Finding {
+            statements: statements.split_whitespace().map(Into::into).collect(),
+            text,
+            at: self.now().as_nanos(),
+            connection,
+            sent: last(By::Script),
+            came: last(By::Subject),
+        };
+        self.record.findings.push(finding);
+        self.note(connection.unwrap_or_default(), By::Script, What::Finding { index });
+    }
+
+    pub(super) fn note(&mut self, id: usize, by: By, what: What) {
+        let now = self.now();
+        self.record.trace.push(now, id, by, what);
+    }
+
+    pub(super) fn order(&mut self, id: usize, order: Order<'_>) -> Result<u64, Stop> {
+        self.rig.order(id, order).map_err(|full| Stop::Broken(format!("no room for more {}", full.0)))
+    }
+
+    pub(super) fn post_receives(&mut self, id: usize, count: u32, len: u32) -> Result<(), Stop> {
+        let len = len.min(self.states[id].receive_len_max);
+        for _ in 0..count {
+            self.order(id, Order::Receive(len))?;
+        }
+        self.states[id].posted += count;
+        if count > 0 {
+            self.note(id, By::Script, What::Receives { count, len });
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until `done` says so; `false` if it did not until then.
+    pub(super) fn wait(&mut self, until: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
+        loop {
+            self.take_news();
+            if done(self) {
+                return true;
+            }
+            if self.now() >= until {
+                return false;
+            }
+            self.rig.pass(until);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The script's books of one connection: what it may send, what it has posted and granted, and what came.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse};
+use smbd_core::{BufferDescriptorV1, Instant, Limits, Token};
+
+use super::play::Play;
+use super::script::Terms;
+use super::target::{News, Opening, Order};
+use super::trace::{By, Kind, Packet, What};
+use crate::catalogue::UnderTest;
+
+/// Bytes of the receive for a negotiation message.
+pub(super) const NEGOTIATION_LEN: u32 = 512;
+
+/// Where a transport connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Opening,
+    Up,
+    Failed(ConnectReason),
+    Down,
+}
+
+impl Link {
+    pub(super) const fn was_up(self) -> bool {
+        matches!(self, Self::Up | Self::Down)
+    }
+
+    pub(super) const fn is_over(self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Down)
+    }
+}
+
+/// A message of the subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// When it was noticed.
+    pub at: Instant,
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// The script's token that it invalidated.
+    pub invalidated: Option<Token>,
+}
+
+/// What the subject announced in its negotiation message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// It connects.
+    Request(NegotiateRequest),
+    /// It accepts.
+    Response(NegotiateResponse),
+}
+
+impl Announced {
+    /// Its MaxReceiveSize: the longest message the script may send.
+    #[must_use]
+    pub const fn max_receive_size(&self) -> u32 {
+        match self {
+            Self::Request(request) => request.max_receive_size,
+            Self::Response(response) => response.max_receive_size,
+        }
+    }
+
+    /// Its MaxFragmentedSize.
+    #[must_use]
+    pub const fn max_fragmented_size(&self) -> u32 {
+        match self {
+            Self::Request(request) => request.max_fragmented_size,
+            Self::Response(response) => response.max_fragmented_size,
+        }
+    }
+}
+
+/// The books of one connection.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) link: Link,
+    pub(super) down_at: Option<Instant>,
+    pub(super) limits: Option<Limits>,
+    pub(super) inbox: VecDeque<Message>,
+    /// Messages of the subject, the negotiation's included.
+    pub(super) came: u64,
+    /// Messages of the script.
+    pub(super) said: u64,
+    pub(super) last_said: Instant,
+    /// Messages the script may send.
+    pub(super) credits: i64,
+    /// Receives posted, and how many of them the subject does not know of.
+    pub(super) posted: u32,
+    pub(super) ungranted: u32,
+    /// Messages the subject may send.
+    pub(super) granted: i64,
+    pub(super) receives_max: u32,
+    pub(super) receive_len_max: u32,
+    pub(super) receive_len: u32,
+    /// Post each receive again as soon as its message came.
+    pub(super) reposts: bool,
+    pub(super) terms: Terms,
+    pub(super) announced: Option<Announced>,
+    pub(super) failures: Vec<WorkError>,
+    /// Work whose end is waited for, and that of work that has ended.
+    pub(super) awaited: BTreeSet<u64>,
+    pub(super) ended: BTreeMap<u64, Result<(), WorkError>>,
+    pub(super) registered: BTreeMap<u64, Vec<BufferDescriptorV1>>,
+    subject: UnderTest,
+}
+
+impl State {
+    pub(super) fn new(opening: &Opening, subject: UnderTest) -> Self {
+        Self {
+            link: Link::Opening,
+            down_at: None,
+            limits: None,
+            inbox: VecDeque::new(),
+            came: 0,
+            said: 0,
+            last_said: Instant::ORIGIN,
+            credits: 0,
+            posted: 0,
+            ungranted: 0,
+            granted: 0,
+            receives_max: u32::from(opening.receives),
+            receive_len_max: opening.receive_len.max(NEGOTIATION_LEN),
+            receive_len: 1024,
+            reposts: true,
+            terms: Terms::default(),
+            announced: None,
+            failures: Vec::new(),
+            awaited: BTreeSet::new(),
+            ended: BTreeMap::new(),
+            registered: BTreeMap::new(),
+            subject,
+        }
+    }
+
+    /// What message number `index` of one side should be.
+    pub(super) const fn kind(&self, by: By, index: u64) -> Kind {
+        match (index, by, self.subject) {
+            (0, By::Subject, UnderTest::Initiator)
+            | (0, By::Script, UnderTest::Acceptor | UnderTest::Both) => Kind::NegotiateRequest,
+            (0, By::Script, UnderTest::Initiator)
+            | (0, By::Subject, UnderTest::Acceptor | UnderTest::Both) => Kind::NegotiateResponse,
+            _ => Kind::DataTransfer,
+        }
+    }
+
+    /// Books a message of the subject; whether a receive is to be posted in the place of the one it used.
+    fn came(&mut self, kind: Kind, bytes: &[u8]) -> bool {
+        self.came += 1;
+        self.posted = self.posted.saturating_sub(1);
+        match kind {
+            Kind::NegotiateRequest => {
+                self.announced = NegotiateRequest::parse(bytes).ok().map(Announced::Request);
+                false
+            }
+            Kind::NegotiateResponse => {
+                if let Ok(response) = NegotiateResponse::parse(bytes) {
+                    self.announced = Some(Announced::Response(response));
+                    self.credits += i64::from(response.credits_granted);
+                }
+                false
+            }
+            Kind::DataTransfer => {
+                self.granted -= 1;
+                if let Ok(header) = DataTransfer::parse(bytes) {
+                    self.credits += i64::from(header.credits_granted);
+                }
+                self.reposts
+            }
+        }
+    }
+}
+
+impl Play {
+    /// Takes in all that the rig has noticed.
+    pub(super) fn take_news(&mut self) {
+        for event in self.rig.seen() {
+            let at = Instant::from_nanos(event.at);
+            self.record.trace.push(at, event.connection, event.by, event.what);
+        }
+        for id in 0..self.states.len() {
+            while let Some((at, news)) = self.rig.news(id) {
+                self.take(id, at, news);
+            }
+        }
+    }
+
+    fn take(&mut self, id: usize, at: Instant, news: News) {
+        match news {
+            News::Connected(limits) => {
+                let state = &mut self.states[id];
+                state.limits = Some(limits);
+                if matches!(state.link, Link::Opening) {
+                    state.link = Link::Up;
+                }
+                self.note(id, By::Script, What::Connected);
+            }
+            News::ConnectFailed(reason) => {
+                let state = &mut self.states[id];
+                (state.link, state.down_at) = (Link::Failed(reason), Some(at));
+                self.note(id, By::Script, What::ConnectFailed { reason: reason.to_string() });
+            }
+            News::Disconnected => {
+                let state = &mut self.states[id];
+                (state.link, state.down_at) = (Link::Down, Some(at));
+                self.note(id, By::Script, What::Disconnected);
+            }
+            News::Message(bytes, invalidated) => self.take_message(id, at, bytes, invalidated),
+            News::Done(ticket, result) => {
+                let state = &mut self.states[id];
+                if state.awaited.contains(&ticket) {
+                    state.ended.insert(ticket, result);
+                }
+                match result {
+                    // The end of the connection, not a failure of its own.
+                    Ok(()) | Err(WorkError::Flushed) => {}
+                    Err(error) => {
+                        state.failures.push(error);
+                        self.note(id, By::Script, What::WorkFailed { text: error.to_string() });
+                    }
+                }
+            }
+            News::Registered(ticket, segments) => {
+                self.states[id].registered.insert(ticket, segments);
+            }
+        }
+    }
+
+    fn take_message(&mut self, id: usize, at: Instant, bytes: Vec<u8>, invalidated: Option<Token>) {
+        let state = &mut self.states[id];
+        if matches!(state.link, Link::Opening) {
+            state.link = Link::Up;
+        }
+        let kind = state.kind(By::Subject, state.came);
+        let reposts = state.came(kind, &bytes);
+        let len = state.receive_len;
+        let packet = Packet::of(kind, &bytes, invalidated.map(|token| token.0));
+        state.inbox.push_back(Message { at, bytes, invalidated });
+        self.record.trace.push(at, id, By::Subject, What::Message(packet));
+        // Without room the subject gets no credit for it, which its next message will show.
+        if reposts && self.rig.order(id, Order::Receive(len)).is_ok() {
+            self.states[id].posted += 1;
+            self.states[id].ungranted += 1;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What is tested: how connections between script and subject come about, how the subject is driven, how time passes.
+//!
+//! A [`Target`] makes a fresh [`Rig`] for each play. A rig over any [`Backend`](smbd_core::backend::Backend) keeps one
+//! [`Line`](super::script::Line) for each connection, which does the script's posting; what remains is where the ends
+//! come from, what drives the subject, and what `pass` waits for.
+
+pub mod sim;
+mod upper;
+
+use std::fmt;
+use std::time::Duration;
+
+use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::{Access, BufferDescriptorV1, Instant, Limits, Params, RdmaVerb, Token};
+
+pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand};
+
+use super::trace::Event;
+use crate::catalogue::{Need, UnderTest};
+
+/// Settings of the subject where its usual ones will not do.
+pub type Settings = fn(&mut Params);
+
+/// Something that can be tested.
+pub trait Target {
+    /// For reports: `sim`.
+    fn name(&self) -> String;
+
+    /// The variants of it that are all played: `windows-roce`. At least one.
+    fn variants(&self) -> Vec<String>;
+
+    /// Why the subject cannot be tested in this role, or cannot do what a case needs; `None` if it can.
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String>;
+
+    /// A fresh subject.
+    ///
+    /// # Errors
+    /// Why there is none, or why it cannot have these settings.
+    fn rig(
+        &mut self,
+        variant: usize,
+        role: UnderTest,
+        settings: Option<Settings>,
+    ) -> Result<Box<dyn Rig>, Unable>;
+}
+
+/// A case cannot be played on a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unable {
+    /// It is made of something else: the case is not applicable.
+    NotApplicable(String),
+    /// Something is wrong with the target itself: the case fails.
+    Broken(String),
+}
+
+impl fmt::Display for Unable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotApplicable(why) | Self::Broken(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A connection that the script is about to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Most receives posted at a time.
+    pub receives: u16,
+    /// Bytes of the longest receive.
+    pub receive_len: u32,
+    /// Bytes of the longest message the script sends.
+    pub send_len: u32,
+    /// RDMA Reads the script's device serves and asks for at a time.
+    pub read_depth: u16,
+    /// The transport connection fails like this. Only where the network can be told to.
+    pub failing: Option<(ConnectReason, Duration)>,
+    /// The acceptor's device can invalidate a token with a send, and so can the initiator's.
+    pub send_with_invalidate: bool,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self {
+            receives: 600,
+            receive_len: 8192,
+            send_len: 9000,
+            read_depth: 16,
+            failing: None,
+            send_with_invalidate: true,
+        }
+    }
+}
+
+/// Something the script's device is to do.
+#[derive(Debug)]
+pub enum Order<'a> {
+    /// Ask for the transport connection.
+    Connect,
+    /// Accept the one that was or will be asked for.
+    Accept,
+    /// End it.
+    Disconnect,
+    /// Post a receive of so many bytes.
+    Receive(u32),
+    /// Send a message, and invalidate a token of the subject with it.
+    Send(&'a [u8], Option<Token>),
+    /// Register a buffer of [`Rig::allocate`].
+    Register(usize, Access),
+    /// Deregister it; whether the peer has invalidated it.
+    Deregister(usize),
+    /// Read or write the subject's memory: so many bytes of a buffer from an offset on.
+    Rdma(RdmaVerb, usize, u32, BufferDescriptorV1),
+}
+
+/// Something that the script's device reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The transport connection is up.
+    Connected(Limits),
+    /// It did not come up.
+    ConnectFailed(ConnectReason),
+    /// It is down.
+    Disconnected,
+    /// A message came; the token it invalidated here.
+    Message(Vec<u8>, Option<Token>),
+    /// Some work ended: its ticket.
+    Done(u64, Result<(), WorkError>),
+    /// A registration is in force: its ticket and its segments.
+    Registered(u64, Vec<BufferDescriptorV1>),
+}
+
+/// No room on the script's device: a mistake of the case, or of what it asked for with its [`Opening`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full(pub &'static str);
+
+/// One play's worth of network, script's devices and subject.
+pub trait Rig {
+    /// The time, virtual or not.
+    fn now(&self) -> Instant;
+
+    /// The script gets an end for another connection, and there is a subject at the other; neither does anything yet
+    /// but that a subject that connects begins to. Numbers are given from 0 on.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    fn open(&mut self, opening: &Opening) -> Result<usize, Unable>;
+
+    /// Has the script's device do something; what comes of it is news. Its ticket tells it from other work.
+    ///
+    /// # Errors
+    /// No room.
+    fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full>;
+
+    /// Memory of the script: a buffer that holds `bytes`.
+    ///
+    /// # Errors
+    /// No room.
+    fn allocate(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, Full>;
+
+    /// What a buffer of the script holds.
+    fn contents(&mut self, connection: usize, buffer: usize) -> Vec<u8>;
+
+    /// Writes a buffer of the script, all of it.
+    fn fill(&mut self, connection: usize, buffer: usize, bytes: &[u8]);
+
+    /// The next thing that the script's device has to say, and when it was noticed.
+    fn news(&mut self, connection: usize) -> Option<(Instant, News)>;
+
+    /// Drives the subject and lets time pass, until there is news on any connection, or until `limit`.
+    fn pass(&mut self, limit: Instant);
+
+    /// What the subject's device was seen to do besides messages, and its upper layer was told, since the last call.
+    /// Empty where neither is looked at.
+    fn seen(&mut self) -> Vec<Event> {
+        Vec::new()
+    }
+
+    /// What the subject did that no device would take: a fault of whoever drives it.
+    fn faults(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The subject's upper layer. Only where the subject is part of this program.
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        let _ = connection;
+        None
+    }
+}

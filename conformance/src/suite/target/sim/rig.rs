@@ -1,0 +1,286 @@
+//! Simulated networks, one for each connection, and the virtual time they share.
+
+use bytes::Bytes;
+use smbd_core::backend::{Backend, HostMemory};
+use smbd_core::error::CommandError;
+use smbd_core::error::{RdmaError, RegisterError, SendError};
+use smbd_core::{
+    Access, BufferDescriptorV1, Config, Endpoint, Instant, MsgId, OpId, RdmaVerb, RegId, Role, Token,
+};
+use smbd_sim::Side;
+use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
+use smbd_sim::nic::{NicConfig, Personality};
+use smbd_sim::world::WorldConfig;
+
+use super::clock::Clock;
+use super::subject::Subject;
+use crate::catalogue::UnderTest;
+use crate::suite::script::{Line, RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
+use crate::suite::target::{Full, MemoryOf, News, Opening, Order, RdmaSeen, Rig, Told, Unable, UpperHand};
+use crate::suite::trace::Event;
+
+/// Decides what the simulator leaves to chance, which is nothing.
+const SEED: u64 = 0;
+/// How far apart the first tokens of two connections are.
+const TOKENS_APART: u32 = 0x0010_0000;
+
+#[derive(Debug)]
+struct Connection {
+    net: SimNet,
+    line: Line<SimBuffer>,
+    subject: Subject,
+    script: Side,
+    /// Neither side does anything any more.
+    over: bool,
+}
+
+impl Connection {
+    fn script_end(&mut self) -> Option<SimEnd<'_>> {
+        self.net.end(0, self.script)
+    }
+
+    /// Drives both sides; whether anything happened.
+    fn look(&mut self) -> bool {
+        let Some(end) = self.net.end(0, self.script.peer()) else { return false };
+        let busy = self.subject.drive(end);
+        if let Some(mut end) = self.net.end(0, self.script) {
+            self.line.poll(&mut end);
+        }
+        let gone = self.subject.endpoint.connection().phase() == smbd_core::PhaseName::Drained;
+        self.over = self.line.is_over() && (gone || self.subject.broken.is_some());
+        busy || self.line.has_news()
+    }
+}
+
+/// The rig.
+#[derive(Debug)]
+pub(super) struct SimRig {
+    config: Config,
+    role: UnderTest,
+    personality: Personality,
+    clock: Clock,
+    connections: Vec<Connection>,
+}
+
+impl SimRig {
+    pub(super) const fn new(config: Config, role: UnderTest, personality: Personality) -> Self {
+        Self { config, role, personality, clock: Clock::new(), connections: Vec::new() }
+    }
+
+    fn nic(&self, opening: &Opening) -> NicConfig {
+        let own = NicConfig::of(self.personality, &self.config.budget());
+        let receives = u32::from(opening.receives);
+        let sends = u32::from(SENDS_MAX) + u32::from(RDMA_MAX) + 2 * u32::from(REGISTRATIONS_MAX);
+        let first = u32::try_from(self.connections.len()).unwrap_or(u32::MAX).wrapping_mul(TOKENS_APART);
+        NicConfig {
+            send_queue: own.send_queue.max(sends),
+            recv_queue: own.recv_queue.max(receives),
+            send_cq: own.send_cq.max(sends),
+            recv_cq: own.recv_cq.max(receives),
+            recv_slots: own.recv_slots.max(receives),
+            recv_buffer_len: own.recv_buffer_len.max(opening.receive_len).max(512),
+            read_depth: self.config.read_depth.min(opening.read_depth),
+            send_with_invalidate: opening.send_with_invalidate,
+            first_token: Token(own.first_token.0.wrapping_add(first)),
+            ..own
+        }
+    }
+
+    fn at(&mut self, connection: usize) -> Result<&mut Connection, Full> {
+        self.connections.get_mut(connection).ok_or(Full("no such connection"))
+    }
+}
+
+impl Rig for SimRig {
+    fn now(&self) -> Instant {
+        self.clock.now
+    }
+
+    fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
+        let fate = opening.failing.map_or(Fate::Connects, |(reason, after)| Fate::Fails(reason, after));
+        let rules = WorldConfig::new(SEED, self.personality);
+        let mut net = SimNet::new(&rules, &self.config, &self.nic(opening), fate, 1);
+        net.pass(self.clock.now.saturating_since(Instant::ORIGIN));
+        let (role, script) = match self.role {
+            UnderTest::Initiator => (Role::Initiator, Side::Acceptor),
+            UnderTest::Acceptor | UnderTest::Both => (Role::Acceptor, Side::Initiator),
+        };
+        let subject = Subject::new(role, &self.config, self.clock.now);
+        self.connections.push(Connection { net, line: Line::new(opening), subject, script, over: false });
+        Ok(self.connections.len() - 1)
+    }
+
+    fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
+        let (script, at) = {
+            let at = self.at(connection)?;
+            (at.script, at)
+        };
+        let mut end = at.net.end(0, script).ok_or(Full("no such connection"))?;
+        let ticket = at.line.order(&mut end, order);
+        self.clock.is_busy();
+        ticket
+    }
+
+    fn allocate(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, Full> {
+        let at = self.at(connection)?;
+        let mut end = at.net.end(0, at.script).ok_or(Full("no such connection"))?;
+        at.line.allocate(&mut end, bytes)
+    }
+
+    fn contents(&mut self, connection: usize, buffer: usize) -> Vec<u8> {
+        let Ok(at) = self.at(connection) else { return Vec::new() };
+        let Some(end) = at.net.end(0, at.script) else { return Vec::new() };
+        at.line.contents(&end, buffer)
+    }
+
+    fn fill(&mut self, connection: usize, buffer: usize, bytes: &[u8]) {
+        let Ok(at) = self.at(connection) else { return };
+        if let Some(mut end) = at.net.end(0, at.script) {
+            at.line.fill(&mut end, buffer, bytes);
+        }
+    }
+
+    fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
+        self.connections.get_mut(connection)?.line.news()
+    }
+
+    fn pass(&mut self, limit: Instant) {
+        loop {
+            let mut busy = false;
+            let mut deadlines = vec![limit];
+            for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
+                busy |= connection.look();
+                deadlines.extend(connection.subject.deadline);
+            }
+            if busy {
+                self.clock.is_busy();
+            }
+            if self.clock.now >= limit || self.connections.iter().any(|connection| connection.line.has_news())
+            {
+                return;
+            }
+            self.clock.go_on(deadlines);
+            let now = self.clock.now;
+            for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
+                let behind = connection.script_end().map_or(now, |end| end.now());
+                connection.net.pass(now.saturating_since(behind));
+            }
+        }
+    }
+
+    fn seen(&mut self) -> Vec<Event> {
+        let all = self.connections.iter_mut().enumerate();
+        all.flat_map(|(index, connection)| connection.subject.take_events(index)).collect()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for connection in &self.connections {
+            faults.extend(connection.subject.broken.clone());
+            let own = connection.net.breaches().filter(|(side, _)| *side != connection.script);
+            faults.extend(own.map(|(_, breach)| format!("{breach:?}")));
+        }
+        faults
+    }
+
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        self.clock.is_busy();
+        Some(self.connections.get_mut(connection)?)
+    }
+}
+
+impl Connection {
+    fn subject_end(&mut self) -> Option<SimEnd<'_>> {
+        self.net.end(0, self.script.peer())
+    }
+
+    fn buffer(&mut self, bytes: &[u8]) -> Option<SimBuffer> {
+        let mut end = self.subject_end()?;
+        let len = u32::try_from(bytes.len()).ok()?;
+        let buffer = end.allocate(len.max(1)).ok()?;
+        end.fill(&buffer, 0, bytes).ok()?;
+        Some(buffer)
+    }
+
+    fn now(&mut self) -> Instant {
+        self.subject_end().map_or(Instant::ORIGIN, |end| end.now())
+    }
+}
+
+/// What a case asks for and no memory is there: as if the connection had no room.
+const NO_MEMORY: CommandError = CommandError::NoRoom { what: "buffers of the simulated host" };
+
+impl UpperHand for Connection {
+    fn by_hand(&mut self) {
+        self.subject.layer.by_hand = true;
+    }
+
+    fn told(&self) -> &[(Instant, Told)] {
+        &self.subject.layer.told
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.subject.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.subject.endpoint
+    }
+
+    fn send(&mut self, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, SendError> {
+        let now = self.now();
+        self.subject.endpoint.send(now, payload, invalidate).map_err(|refused| refused.error)
+    }
+
+    fn rdma(
+        &mut self,
+        verb: RdmaVerb,
+        bytes: &[u8],
+        remote: &[BufferDescriptorV1],
+        offset: u64,
+    ) -> Result<OpId, RdmaError> {
+        let now = self.now();
+        let len = u32::try_from(bytes.len()).map_err(|_| NO_MEMORY)?;
+        let buffer = self.buffer(bytes).ok_or(NO_MEMORY)?;
+        let op = self.subject.endpoint.rdma(now, verb, len, remote.into(), offset)?;
+        self.subject.layer.operations.insert(op, buffer);
+        Ok(op)
+    }
+
+    fn register(&mut self, bytes: &[u8], access: Access) -> Result<RegId, RegisterError> {
+        let buffer = self.buffer(bytes).ok_or(NO_MEMORY)?;
+        let id = self.subject.endpoint.register(access, 1)?;
+        self.subject.layer.registrations.insert(id, buffer);
+        Ok(id)
+    }
+
+    fn memory(&mut self, of: MemoryOf, len: usize) -> Option<Vec<u8>> {
+        let layer = &self.subject.layer;
+        let buffer = match of {
+            MemoryOf::Operation(op) => layer.operations.get(&op),
+            MemoryOf::Registration(id) => layer.registrations.get(&id),
+        };
+        let buffer = buffer?.clone();
+        let mut bytes = vec![0; len];
+        self.subject_end()?.read(&buffer, 0, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    fn hold(&mut self, fragments: usize) {
+        self.subject.layer.hold = fragments;
+    }
+
+    fn give_back(&mut self) {
+        let now = self.now();
+        self.subject.layer.give_back(&mut self.subject.endpoint, now);
+    }
+
+    fn refuse_after(&mut self, accepted: usize) {
+        let side = self.script.peer();
+        self.net.refuse_after(0, side, accepted);
+    }
+
+    fn rdma_seen(&self) -> &[RdmaSeen] {
+        &self.subject.rdma
+    }
+}

@@ -1,0 +1,241 @@
+//! The implementation under test: an endpoint of `smbd-core` and its upper layer.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use smbd_core::backend::{
+    Backend, HostMemory, LocalMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step, Upper, drive,
+};
+use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::{Config, Endpoint, Fragment, Input, Instant, OpId, RdmaVerb, RecvId, RegId, Role};
+use smbd_examples::exercise::{Limits, Server};
+use smbd_sim::backend::{SimBuffer, SimEnd};
+
+use super::super::{RdmaSeen, Told};
+use crate::suite::trace::{By, Event, What};
+
+/// An endpoint, its upper layer, and what they were seen to do.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) endpoint: Endpoint,
+    pub(super) layer: Layer,
+    pub(super) rdma: Vec<RdmaSeen>,
+    events: Vec<(Instant, What)>,
+    /// When it wants to be driven at the latest.
+    pub(super) deadline: Option<Instant>,
+    pub(super) broken: Option<String>,
+}
+
+impl Subject {
+    pub(super) fn new(role: Role, config: &Config, now: Instant) -> Self {
+        Self {
+            endpoint: Endpoint::new(role, config, now),
+            layer: Layer::default(),
+            rdma: Vec::new(),
+            events: Vec::new(),
+            deadline: None,
+            broken: None,
+        }
+    }
+
+    /// Drives it; whether anything happened.
+    pub(super) fn drive(&mut self, end: SimEnd<'_>) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
+        let told = self.layer.told.len();
+        let mut watched = Watched { end, busy: false, rdma: &mut self.rdma, events: &mut self.events };
+        match drive(&mut self.endpoint, &mut watched, &mut self.layer) {
+            Ok(deadline) => self.deadline = deadline,
+            Err(error) => {
+                self.broken = Some(error.to_string());
+                self.deadline = None;
+            }
+        }
+        let busy = watched.busy || self.layer.told.len() > told;
+        for (at, told) in &self.layer.told[told..] {
+            if let Some(text) = worth_telling(told) {
+                self.events.push((*at, What::Upper { text }));
+            }
+        }
+        busy
+    }
+
+    pub(super) fn take_events(&mut self, connection: usize) -> impl Iterator<Item = Event> + '_ {
+        let event =
+            move |(at, what): (Instant, What)| Event { at: at.as_nanos(), connection, by: By::Subject, what };
+        self.events.drain(..).map(event)
+    }
+}
+
+/// What belongs into a recording; the rest can be seen in the messages.
+fn worth_telling(told: &Told) -> Option<String> {
+    match told {
+        Told::Established(_) => Some("established".into()),
+        Told::ConnectFailed(error) => Some(format!("not connected: {error}")),
+        Told::Closed(reason) => Some(format!("closed: {reason}")),
+        _ => None,
+    }
+}
+
+/// The upper layer: a server that returns messages, until a case takes over.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub(super) server: Server<SimBuffer>,
+    pub(super) by_hand: bool,
+    pub(super) told: Vec<(Instant, Told)>,
+    pub(super) operations: BTreeMap<OpId, SimBuffer>,
+    pub(super) registrations: BTreeMap<RegId, SimBuffer>,
+    pub(super) held: Vec<Fragment>,
+    /// Fragments to be held at most.
+    pub(super) hold: usize,
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        Self {
+            server: Server::new(Limits { backlog_messages: 1 << 20, ..Limits::default() }),
+            by_hand: false,
+            told: Vec::new(),
+            operations: BTreeMap::new(),
+            registrations: BTreeMap::new(),
+            held: Vec::new(),
+            hold: 0,
+        }
+    }
+}
+
+impl Layer {
+    pub(super) fn give_back(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for fragment in self.held.drain(..) {
+            let released = endpoint.release(now, fragment);
+            debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
+        }
+    }
+
+    fn message(&mut self, endpoint: &mut Endpoint, backend: &impl Backend, message: Message) {
+        if let Ok(bytes) = message.bytes(backend) {
+            self.told.push((backend.now(), Told::Message(Bytes::copy_from_slice(bytes))));
+        }
+        if let Message::Lent(fragment) = message {
+            if self.held.len() < self.hold {
+                self.held.push(fragment);
+            } else {
+                let released = endpoint.release(backend.now(), fragment);
+                debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
+            }
+        }
+    }
+}
+
+impl LocalMemory<SimBuffer> for Layer {
+    fn operation(&self, op: OpId) -> Option<&SimBuffer> {
+        self.operations.get(&op).or_else(|| self.server.operation(op))
+    }
+
+    fn registration(&self, id: RegId) -> Option<&SimBuffer> {
+        self.registrations.get(&id).or_else(|| self.server.registration(id))
+    }
+}
+
+impl<B: HostMemory<Buffer = SimBuffer>> Upper<B, Endpoint> for Layer {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
+        let now = backend.now();
+        let told = match &event {
+            EndpointEvent::Established(negotiated) => Told::Established(*negotiated),
+            EndpointEvent::ConnectFailed(error) => Told::ConnectFailed(*error),
+            EndpointEvent::Invalidated { id, token } => Told::Invalidated(*id, *token),
+            EndpointEvent::Sent { msg, result, .. } => Told::Sent(*msg, *result),
+            EndpointEvent::RdmaDone { op, result } => Told::RdmaDone(*op, *result),
+            EndpointEvent::Registered { id, result } => Told::Registered(*id, *result),
+            EndpointEvent::Deregistered { id, result } => Told::Deregistered(*id, *result),
+            EndpointEvent::Probed(result) => Told::Probed(*result),
+            EndpointEvent::Writable => Told::Writable,
+            EndpointEvent::Closed(reason) => Told::Closed(*reason),
+            EndpointEvent::Drained => Told::Drained,
+            EndpointEvent::Message(_) => {
+                if self.by_hand {
+                    if let EndpointEvent::Message(message) = event {
+                        self.message(endpoint, backend, message);
+                    }
+                } else {
+                    self.server.event(endpoint, backend, event);
+                }
+                return;
+            }
+        };
+        self.told.push((now, told));
+        if matches!(event, EndpointEvent::Closed(_)) {
+            self.give_back(endpoint, now);
+        }
+        if !self.by_hand {
+            self.server.event(endpoint, backend, event);
+        }
+    }
+}
+
+/// The subject's device, looked at.
+#[derive(Debug)]
+struct Watched<'a> {
+    end: SimEnd<'a>,
+    busy: bool,
+    rdma: &'a mut Vec<RdmaSeen>,
+    events: &'a mut Vec<(Instant, What)>,
+}
+
+impl ReceiveMemory for Watched<'_> {
+    fn received(&self, id: RecvId) -> &[u8] {
+        self.end.received(id)
+    }
+}
+
+impl Backend for Watched<'_> {
+    type Buffer = SimBuffer;
+
+    fn now(&self) -> Instant {
+        self.end.now()
+    }
+
+    fn execute(&mut self, step: Step<'_, SimBuffer>) {
+        self.busy = true;
+        match &step {
+            Step::PostRdma { verb, remote, .. } => {
+                self.rdma.push(RdmaSeen { at: self.end.now(), verb: *verb, remote: *remote });
+                let (verb, from) = match verb {
+                    RdmaVerb::Read => ("RDMA Read of", "from"),
+                    RdmaVerb::Write => ("RDMA Write of", "to"),
+                };
+                let text =
+                    format!("{verb} {} bytes {from} {} + 0x{:x}", remote.length, remote.token, remote.offset);
+                self.events.push((self.end.now(), What::Rdma { text }));
+            }
+            Step::Disconnect => self.events.push((self.end.now(), What::Disconnect)),
+            _ => {}
+        }
+        self.end.execute(step);
+    }
+
+    fn ring(&mut self) {
+        self.end.ring();
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        let input = self.end.next_input();
+        self.busy |= input.is_some();
+        input
+    }
+}
+
+impl HostMemory for Watched<'_> {
+    fn allocate(&mut self, len: u32) -> Result<SimBuffer, OutOfMemory> {
+        self.end.allocate(len)
+    }
+
+    fn fill(&mut self, buffer: &SimBuffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        self.end.fill(buffer, offset, bytes)
+    }
+
+    fn read(&self, buffer: &SimBuffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        self.end.read(buffer, offset, out)
+    }
+}

@@ -1,0 +1,123 @@
+//! The subject's upper layer, where it can be looked at.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::error::{
+    Aborted, CloseReason, ConnectError, OpError, ProbeError, RdmaError, RegisterError, RegistrationError,
+    SendError,
+};
+use smbd_core::{
+    Access, BufferDescriptorV1, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId, Token,
+};
+
+/// What an upper layer was told: an `EndpointEvent` that can be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Negotiation succeeded.
+    Established(Negotiated),
+    /// The connection did not come about.
+    ConnectFailed(ConnectError),
+    /// A message.
+    Message(Bytes),
+    /// The peer invalidated a token.
+    Invalidated(RegId, Token),
+    /// A message was sent, or not.
+    Sent(MsgId, Result<(), Aborted>),
+    /// An RDMA operation ended.
+    RdmaDone(OpId, Result<(), OpError>),
+    /// A registration is in force, or not.
+    Registered(RegId, Result<(), RegistrationError>),
+    /// A registration is gone, or not.
+    Deregistered(RegId, Result<(), RegistrationError>),
+    /// The answer to a probe.
+    Probed(Result<Duration, ProbeError>),
+    /// There is room again.
+    Writable,
+    /// An established connection ended.
+    Closed(CloseReason),
+    /// All is over.
+    Drained,
+}
+
+/// RDMA operations that the subject's device was seen to post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RdmaSeen {
+    /// When.
+    pub at: Instant,
+    /// Seen from the subject.
+    pub verb: RdmaVerb,
+    /// The script's memory.
+    pub remote: BufferDescriptorV1,
+}
+
+/// A look at the subject's upper layer and its device, and a hand in what they do. Unless [`by_hand`](Self::by_hand) was
+/// called, the upper layer is the server of `smbd_examples::exercise`, which returns messages.
+pub trait UpperHand {
+    /// From now on messages are kept instead of returned, and commands come from the case alone.
+    fn by_hand(&mut self);
+
+    /// All that the upper layer was told, when.
+    fn told(&self) -> &[(Instant, Told)];
+
+    /// The connection, to ask it things.
+    fn endpoint(&self) -> &Endpoint;
+
+    /// The connection, to command it things that need no memory.
+    fn endpoint_mut(&mut self) -> &mut Endpoint;
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// As `Endpoint::send`.
+    fn send(&mut self, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, SendError>;
+
+    /// Begins an RDMA operation on a local buffer that holds `bytes`.
+    ///
+    /// # Errors
+    /// As `Endpoint::rdma`.
+    fn rdma(
+        &mut self,
+        verb: RdmaVerb,
+        bytes: &[u8],
+        remote: &[BufferDescriptorV1],
+        offset: u64,
+    ) -> Result<OpId, RdmaError>;
+
+    /// Registers a buffer that holds `bytes`.
+    ///
+    /// # Errors
+    /// As `Endpoint::register`.
+    fn register(&mut self, bytes: &[u8], access: Access) -> Result<RegId, RegisterError>;
+
+    /// The first bytes of the buffer of an operation or a registration.
+    fn memory(&mut self, of: MemoryOf, len: usize) -> Option<Vec<u8>>;
+
+    /// Messages that lie in their receive buffers are kept there, so many at most.
+    fn hold(&mut self, fragments: usize);
+
+    /// Gives back what is held.
+    fn give_back(&mut self);
+
+    /// The subject's device takes so many more work requests and refuses all later ones.
+    fn refuse_after(&mut self, accepted: usize);
+
+    /// RDMA requests posted, in order.
+    fn rdma_seen(&self) -> &[RdmaSeen];
+
+    /// The messages received, in order. Only [by hand](Self::by_hand).
+    fn received(&self) -> Vec<Bytes> {
+        let told = self.told().iter();
+        told.filter_map(|(_, told)| if let Told::Message(bytes) = told { Some(bytes.clone()) } else { None })
+            .collect()
+    }
+}
+
+/// Whose buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryOf {
+    /// Of an RDMA operation.
+    Operation(OpId),
+    /// Of a registration.
+    Registration(RegId),
+}
