@@ -48,6 +48,7 @@ mod memory;
 mod outcome;
 mod peer;
 mod play;
+pub mod report;
 mod run;
 mod script;
 mod state;

@@ -3,31 +3,66 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use smbd_conformance::catalogue::Catalogue;
 
 mod capture;
+mod choice;
+mod list;
+mod run;
+mod show;
+
+/// Everything was as it should be.
+const PASSED: u8 = 0;
+/// Something was not.
+const FAILED: u8 = 1;
+/// The command line or a file is no good.
+const USAGE: u8 = 2;
 
 /// Holds SMB Direct (MS-SMBD) peers against the rules of the protocol.
+///
+/// Without a command, `run`.
 #[derive(Debug, Parser)]
-#[command(name = "smbd-conformance", version, after_help = AFTER_HELP)]
+#[command(name = "smbd-conformance", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    run: run::RunArgs,
 }
 
 const AFTER_HELP: &str = "\
 Examples:
+  smbd-conformance                              all cases against smbd-core in the simulator
+  smbd-conformance run --section 3.1.5.8        the cases that assert something about a section
+  smbd-conformance show closing::the_upper      a case, its statements, and what happens when it is played
+  smbd-conformance run --format junit --output report.xml
   smbd-conformance capture trace.pcapng         what two peers did wrong, and their credits
   smbd-conformance capture trace.pcap --json    the same as JSON lines
 
-Exit status: 0 nothing broken, 1 violations, 2 the command line or a file is no good.";
+Exit status: 0 nothing broken, 1 something broken, 2 the command line or a file is no good.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::RunArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
     Capture(capture::CaptureArgs),
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Capture(arguments) => capture::run(&arguments),
+    let Arguments { command, run } = Arguments::parse();
+    let catalogue = match Catalogue::load() {
+        Ok(catalogue) => catalogue,
+        Err(error) => {
+            eprintln!("smbd-conformance: the catalogue this program was built with: {error}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match command {
+        None => run::run(&run, &catalogue),
+        Some(Command::Run(arguments)) => run::run(&arguments, &catalogue),
+        Some(Command::List(arguments)) => list::run(&arguments, &catalogue),
+        Some(Command::Show(arguments)) => show::run(&arguments, &catalogue),
+        Some(Command::Capture(arguments)) => capture::run(&arguments),
     }
 }

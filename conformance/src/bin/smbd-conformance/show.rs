@@ -1,0 +1,82 @@
+//! `smbd-conformance show`: a case, and what happens when it is played.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use smbd_conformance::catalogue::{Case, Catalogue};
+use smbd_conformance::suite::target::{Target, sim::Sim};
+use smbd_conformance::suite::{Options, Outcome, Played, cases, play};
+
+use super::choice::Choice;
+use super::{FAILED, PASSED, USAGE};
+
+/// Shows cases: statements, steps, what is expected, and the messages of a run.
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    #[command(flatten)]
+    choice: Choice,
+    /// The variant of the target that is played
+    #[arg(long, value_name = "VARIANT", default_value = "windows-roce")]
+    variant: String,
+}
+
+/// Prints them.
+pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
+    let mut target = Sim;
+    let variants = target.variants();
+    let Some(variant) = variants.iter().position(|name| *name == arguments.variant) else {
+        eprintln!("smbd-conformance: no variant `{}`; there are {}", arguments.variant, variants.join(", "));
+        return ExitCode::from(USAGE);
+    };
+    let mut all_passed = true;
+    let mut text = String::new();
+    for case in arguments.choice.cases(catalogue) {
+        head(&mut text, case, catalogue);
+        let Some(entry) = cases::find(&case.name) else {
+            text.push_str("\nno code yet\n");
+            continue;
+        };
+        for role in arguments.choice.sides(case) {
+            let played = play(&mut target, variant, (case, entry), role, Options::default());
+            all_passed &= played.outcome != Outcome::Failed;
+            tell(&mut text, &played);
+        }
+    }
+    if text.is_empty() {
+        eprintln!("smbd-conformance: no case is like that; `smbd-conformance list` has all");
+        return ExitCode::from(USAGE);
+    }
+    // Who closes the pipe has seen what he wanted.
+    _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::from(if all_passed { PASSED } else { FAILED })
+}
+
+fn head(text: &mut String, case: &Case, catalogue: &Catalogue) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{} ({} under test)\n\nstatements\n", case.name, case.role));
+    for id in &case.statements {
+        let known = catalogue.statement(id);
+        let (level, says) = known.map_or((String::new(), ""), |s| (s.level.to_string(), s.text.as_str()));
+        _ = writeln!(text, "  {id:<11} {level:<7} {says}");
+    }
+    for (title, lines) in [("settings", &case.settings), ("steps", &case.steps), ("expected", &case.expected)]
+    {
+        if !lines.is_empty() {
+            _ = writeln!(text, "\n{title}");
+        }
+        for line in lines {
+            _ = writeln!(text, "  {line}");
+        }
+    }
+}
+
+fn tell(text: &mut String, played: &Played) {
+    let Played { role, variant, outcome, findings, trace, .. } = played;
+    _ = writeln!(text, "\n{role}, {variant}: {outcome}\n{trace}");
+    for (index, finding) in findings.iter().enumerate() {
+        _ = writeln!(text, "FINDING {index}: {} ({})", finding.text, finding.statements.join(" "));
+    }
+}

@@ -1,0 +1,130 @@
+//! From plays to a report.
+
+use std::collections::BTreeMap;
+
+use super::{CaseReport, CaseResult, Counts, Report, SectionReport, StatementReport, Totals, Verdict};
+use crate::catalogue::{Case, Catalogue, Coverage, Statement};
+use crate::suite::cases;
+use crate::suite::outcome::{Outcome, Played, Tally};
+use crate::suite::trace::Trace;
+
+impl Counts {
+    const fn add(&mut self, result: CaseResult) {
+        let count = match result {
+            CaseResult::Passed => &mut self.passed,
+            CaseResult::Failed => &mut self.failed,
+            CaseResult::NotApplicable => &mut self.not_applicable,
+            CaseResult::LeftOut => &mut self.left_out,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+impl Outcome {
+    const fn result(&self) -> CaseResult {
+        match self {
+            Self::Passed => CaseResult::Passed,
+            Self::Failed => CaseResult::Failed,
+            Self::NotApplicable(_) => CaseResult::NotApplicable,
+            Self::LeftOut(_) => CaseResult::LeftOut,
+        }
+    }
+}
+
+impl CaseReport {
+    fn new(case: &Case, mut plays: Vec<Played>) -> Self {
+        let first = plays.first().map(|played| played.variant.clone());
+        for played in &mut plays {
+            if played.outcome != Outcome::Failed && Some(&played.variant) != first.as_ref() {
+                played.trace = Trace::default();
+            }
+        }
+        let any = |result| plays.iter().any(|played| played.outcome.result() == result);
+        let order = [CaseResult::Failed, CaseResult::Passed, CaseResult::LeftOut];
+        let result = order.into_iter().find(|result| any(*result)).unwrap_or(CaseResult::NotApplicable);
+        Self {
+            name: case.name.clone(),
+            group: case.group.clone(),
+            result,
+            statements: case.statements.iter().map(ToString::to_string).collect(),
+            steps: case.steps.clone(),
+            expected: case.expected.clone(),
+            plays,
+        }
+    }
+}
+
+impl Report {
+    /// A report of these plays, in which those of one case follow each other.
+    #[must_use]
+    pub fn new(target: String, variants: Vec<String>, catalogue: &Catalogue, played: Vec<Played>) -> Self {
+        let mut by_case: BTreeMap<String, Vec<Played>> = BTreeMap::new();
+        for played in played {
+            by_case.entry(played.case.clone()).or_default().push(played);
+        }
+        let chosen = catalogue.cases.iter().filter_map(|case| Some((case, by_case.remove(&case.name)?)));
+        let cases: Vec<_> = chosen.map(|(case, plays)| CaseReport::new(case, plays)).collect();
+        let mut totals = Totals { to_write: cases::to_write().count(), ..Totals::default() };
+        let mut asserted: BTreeMap<&str, Tally> = BTreeMap::new();
+        for case in &cases {
+            totals.cases.add(case.result);
+            for played in &case.plays {
+                totals.plays.add(played.outcome.result());
+                for (id, tally) in &played.asserted {
+                    let sum = asserted.entry(id).or_default();
+                    sum.held = sum.held.saturating_add(tally.held);
+                    sum.failed = sum.failed.saturating_add(tally.failed);
+                }
+            }
+        }
+        let statements: Vec<_> =
+            catalogue.statements.iter().map(|statement| judge(statement, &asserted)).collect();
+        let mut sections: Vec<SectionReport> = Vec::new();
+        for (statement, known) in statements.iter().zip(&catalogue.statements) {
+            let section = known.id.section();
+            if sections.last().is_none_or(|last| last.section != section) {
+                sections.push(SectionReport { section: section.into(), ..SectionReport::default() });
+            }
+            if let Some(last) = sections.last_mut() {
+                last.add(statement.verdict);
+            }
+            totals.statements.add(statement.verdict);
+        }
+        Self { target, variants, totals, sections, statements, cases }
+    }
+}
+
+impl SectionReport {
+    const fn add(&mut self, verdict: Verdict) {
+        self.statements += 1;
+        match verdict {
+            Verdict::Excepted => {
+                self.excepted += 1;
+                return;
+            }
+            Verdict::NotAsserted => {}
+            Verdict::Held => (self.asserted, self.held) = (self.asserted + 1, self.held + 1),
+            Verdict::Broken => (self.asserted, self.broken) = (self.asserted + 1, self.broken + 1),
+        }
+        self.covered += 1;
+    }
+}
+
+fn judge(statement: &Statement, asserted: &BTreeMap<&str, Tally>) -> StatementReport {
+    let id = statement.id.to_string();
+    let verdict = match (&statement.coverage, asserted.get(id.as_str())) {
+        (Coverage::Exception(_), _) => Verdict::Excepted,
+        (Coverage::Cases(_), None) => Verdict::NotAsserted,
+        (Coverage::Cases(_), Some(tally)) if tally.failed > 0 => Verdict::Broken,
+        (Coverage::Cases(_), Some(_)) => Verdict::Held,
+    };
+    StatementReport {
+        id,
+        level: statement.level.to_string(),
+        role: statement.role.to_string(),
+        text: statement.text.clone(),
+        verdict,
+        cases: statement.coverage.cases().to_vec(),
+        exception: statement.coverage.exception().map(ToString::to_string),
+    }
+}

@@ -1,0 +1,147 @@
+//! What came of playing many cases: by case, by statement, by section. Everything in it can be serialised; [`text`],
+//! [`mod@json`] and [`junit`] are three ways to write it down.
+
+mod build;
+pub mod json;
+pub mod junit;
+pub mod text;
+
+use serde::Serialize;
+
+use super::outcome::Played;
+
+/// All that came of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Which target.
+    pub target: String,
+    /// Its variants, all of which were played.
+    pub variants: Vec<String>,
+    /// How many there are of what.
+    pub totals: Totals,
+    /// The sections of MS-SMBD, in order.
+    pub sections: Vec<SectionReport>,
+    /// The statements, in order.
+    pub statements: Vec<StatementReport>,
+    /// The cases that were chosen, in the order of the catalogue.
+    pub cases: Vec<CaseReport>,
+}
+
+/// How a case ended, all its plays together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaseResult {
+    /// At least one play passed, and none failed.
+    Passed,
+    /// At least one play failed.
+    Failed,
+    /// It cannot be played on this target.
+    NotApplicable,
+    /// It was not wanted.
+    LeftOut,
+}
+
+/// One case.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseReport {
+    /// Its name.
+    pub name: String,
+    /// What it belongs to.
+    pub group: String,
+    /// How it ended.
+    pub result: CaseResult,
+    /// What it asserts something about.
+    pub statements: Vec<String>,
+    /// What the script does.
+    pub steps: Vec<String>,
+    /// What has to be seen.
+    pub expected: Vec<String>,
+    /// Each time it was played. The recording is kept of the first variant, and of plays that failed.
+    pub plays: Vec<Played>,
+}
+
+/// What a run says about a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It was asserted, and held each time.
+    Held,
+    /// It was asserted, and did not hold at least once.
+    Broken,
+    /// No case that was played asserts it.
+    NotAsserted,
+    /// No case covers it, for a reason.
+    Excepted,
+}
+
+/// One statement.
+#[derive(Clone, Debug, Serialize)]
+pub struct StatementReport {
+    /// Its section and number.
+    pub id: String,
+    /// How binding it is.
+    pub level: String,
+    /// Whose duty it is.
+    pub role: String,
+    /// What it says.
+    pub text: String,
+    /// What came out.
+    pub verdict: Verdict,
+    /// The cases that cover it.
+    pub cases: Vec<String>,
+    /// Why none does.
+    pub exception: Option<String>,
+}
+
+/// Statements of one section.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SectionReport {
+    /// Which one.
+    pub section: String,
+    /// All of them.
+    pub statements: usize,
+    /// Covered by cases.
+    pub covered: usize,
+    /// Excepted.
+    pub excepted: usize,
+    /// Asserted in this run.
+    pub asserted: usize,
+    /// Asserted, and held each time.
+    pub held: usize,
+    /// Asserted, and did not hold at least once.
+    pub broken: usize,
+}
+
+/// How many cases or plays ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All was as expected.
+    pub passed: usize,
+    /// Something was not.
+    pub failed: usize,
+    /// Not possible on this target.
+    pub not_applicable: usize,
+    /// Not wanted.
+    pub left_out: usize,
+}
+
+/// How many there are of what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// The cases chosen.
+    pub cases: Counts,
+    /// A case is played once for each role and variant.
+    pub plays: Counts,
+    /// Planned cases that have no code yet.
+    pub to_write: usize,
+    /// The sum of all sections.
+    pub statements: SectionReport,
+}
+
+impl Report {
+    /// Whether no case failed.
+    #[must_use]
+    pub const fn passed(&self) -> bool {
+        self.totals.cases.failed == 0
+    }
+}

@@ -1,0 +1,117 @@
+//! A report as a page of text: findings, what was not played, the matrix by section, and counts.
+
+use std::fmt;
+
+use super::{CaseReport, CaseResult, Counts, Report, SectionReport, Totals};
+use crate::suite::outcome::{Finding, Outcome, Played};
+
+/// The page.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// What it is about.
+    pub report: &'a Report,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { target, variants, totals, sections, cases, .. } = self.report;
+        writeln!(f, "target {target}: {}", variants.join(", "))?;
+        for case in cases.iter().filter(|case| case.result == CaseResult::Failed) {
+            failed_case(f, self.report, case)?;
+        }
+        for (title, result) in
+            [("not applicable", CaseResult::NotApplicable), ("left out", CaseResult::LeftOut)]
+        {
+            not_played(f, title, cases.iter().filter(|case| case.result == result))?;
+        }
+        writeln!(
+            f,
+            "\n{:<10} {:>10} {:>8} {:>8} {:>9} {:>6} {:>7}",
+            "section", "statements", "covered", "excepted", "asserted", "held", "broken"
+        )?;
+        for section in sections {
+            row(f, &section.section, section)?;
+        }
+        row(f, "all", &totals.statements)?;
+        write!(f, "\n{totals}")
+    }
+}
+
+fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport) -> fmt::Result {
+    let SectionReport { statements, covered, excepted, asserted, held, broken, .. } = section;
+    writeln!(f, "{name:<10} {statements:>10} {covered:>8} {excepted:>8} {asserted:>9} {held:>6} {broken:>7}")
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.to_write > 0 {
+            writeln!(f, "planned cases without code: {}", self.to_write)?;
+        }
+        writeln!(f, "plays: {}", Line(self.plays))?;
+        writeln!(f, "cases: {}", Line(self.cases))?;
+        let SectionReport { statements, covered, excepted, .. } = self.statements;
+        writeln!(f, "requirements: {statements} ({covered} covered, {excepted} excepted)")
+    }
+}
+
+struct Line(Counts);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counts { passed, failed, not_applicable, left_out } = self.0;
+        write!(f, "{passed} passed, {failed} failed")?;
+        for (count, what) in [(not_applicable, "not applicable"), (left_out, "left out")] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed_case(f: &mut fmt::Formatter<'_>, report: &Report, case: &CaseReport) -> fmt::Result {
+    writeln!(f, "\nFAILED {}", case.name)?;
+    for played in case.plays.iter().filter(|played| played.outcome == Outcome::Failed) {
+        let Played { role, variant, findings, .. } = played;
+        writeln!(f, "  {role}, {variant}")?;
+        for finding in findings {
+            one_finding(f, report, finding)?;
+        }
+    }
+    Ok(())
+}
+
+/// A finding with what it is about, what was sent and what came.
+fn one_finding(f: &mut fmt::Formatter<'_>, report: &Report, finding: &Finding) -> fmt::Result {
+    writeln!(f, "    {}", finding.text)?;
+    for id in &finding.statements {
+        if let Some(statement) = report.statements.iter().find(|statement| statement.id == *id) {
+            writeln!(f, "      {id} ({}): {}", statement.level, statement.text)?;
+        }
+    }
+    for (what, packet) in [("sent", &finding.sent), ("came", &finding.came)] {
+        if let Some(packet) = packet {
+            writeln!(f, "      {what}: {packet}\n            {}", packet.hex())?;
+        }
+    }
+    Ok(())
+}
+
+fn not_played<'a>(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    cases: impl Iterator<Item = &'a CaseReport>,
+) -> fmt::Result {
+    let mut cases = cases.peekable();
+    if cases.peek().is_some() {
+        writeln!(f, "\n{title}:")?;
+    }
+    for case in cases {
+        let reason = case.plays.first().map_or("", |played| match &played.outcome {
+            Outcome::NotApplicable(reason) | Outcome::LeftOut(reason) => reason,
+            Outcome::Passed | Outcome::Failed => "",
+        });
+        writeln!(f, "  {}: {reason}", case.name)?;
+    }
+    Ok(())
+}
