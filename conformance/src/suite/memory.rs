@@ -119,11 +119,18 @@ const fn verb(access: Access) -> &'static str {
 
 impl Peer<'_> {
     /// Where the subject's device can be looked at: its RDMA requests of one kind were for each byte of what is registered,
-    /// once, and for no other.
-    pub fn each_byte_once(&mut self, statements: &str, verb: RdmaVerb, registered: &Registered) {
-        let Some(upper) = self.upper_if_seen() else { return };
-        let mut seen: Vec<_> =
-            upper.rdma_seen().iter().filter(|seen| seen.verb == verb).map(|seen| seen.remote).collect();
+    /// once, and for no other. Requests before number `since` are left aside; returns how many there are.
+    pub fn each_byte_once(
+        &mut self,
+        statements: &str,
+        verb: RdmaVerb,
+        registered: &Registered,
+        since: usize,
+    ) -> usize {
+        let Some(upper) = self.upper_if_seen() else { return 0 };
+        let all = upper.rdma_seen().len();
+        let new = upper.rdma_seen().iter().skip(since);
+        let mut seen: Vec<_> = new.filter(|seen| seen.verb == verb).map(|seen| seen.remote).collect();
         seen.sort_by_key(|remote| (remote.token, remote.offset));
         let mut joined: Vec<BufferDescriptorV1> = Vec::new();
         for next in &seen {
@@ -142,5 +149,6 @@ impl Peer<'_> {
         self.check(statements, joined == wanted, || {
             format!("each byte of {wanted:?} should be accessed once, it was {seen:?}")
         });
+        all
     }
 }

@@ -166,6 +166,8 @@ impl<'p> Peer<'p> {
     /// # Errors
     /// The script's device has no room for another send.
     pub fn say(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        let state = &mut self.play.states[self.id];
+        state.raw |= state.said > 0;
         self.say_invalidating(bytes, None)
     }
 
@@ -236,7 +238,7 @@ impl<'p> Peer<'p> {
         let room = state.receives_max.saturating_sub(state.posted);
         let wanted = match data.grant {
             Grant::Standing if data.length > 0 => ungranted.max(room.min(1)),
-            Grant::Standing => ungranted,
+            Grant::Standing | Grant::Used => ungranted,
             Grant::Posted(count) => u32::from(count),
             Grant::Claimed(count) => {
                 self.book_grant(u32::from(count));
@@ -290,6 +292,12 @@ impl<'p> Peer<'p> {
         Ok(())
     }
 
+    /// Lets what is under way arrive: 200 ms. Messages that came are passed over.
+    pub fn settle(&mut self) {
+        self.play.pass(Duration::from_millis(200));
+        self.play.states[self.id].inbox.clear();
+    }
+
     /// Ends the transport connection.
     ///
     /// # Errors
@@ -305,8 +313,9 @@ impl<'p> Peer<'p> {
     /// # Errors
     /// The script's device cannot.
     pub fn request(&mut self, request: &Request) -> Result<(), Stop> {
-        self.play.states[self.id].terms.request = *request;
-        self.play.states[self.id].receive_len = request.max_receive_size;
+        let state = &mut self.play.states[self.id];
+        state.terms.request = *request;
+        state.receive_len = request.max_receive_size.min(state.receive_len_max);
         self.say(&request.encode())
     }
 
@@ -352,8 +361,6 @@ impl<'p> Peer<'p> {
             let (response, _) = self.response("")?;
             let good = response.status.is_success();
             self.play.about(id, "", good, || format!("negotiation is refused with {}", response.status))?;
-            let state = &mut self.play.states[id];
-            state.receive_len = terms.request.max_receive_size.min(state.receive_len_max);
             self.post_receives(terms.receives)
         } else {
             let request = self.expect("", PATIENCE)?;

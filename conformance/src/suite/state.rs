@@ -43,6 +43,8 @@ pub struct Message {
     pub bytes: Vec<u8>,
     /// The script's token that it invalidated.
     pub invalidated: Option<Token>,
+    /// Credits the subject has left behind it.
+    pub left: i64,
 }
 
 /// What the subject announced in its negotiation message.
@@ -96,6 +98,8 @@ pub(super) struct State {
     pub(super) receives_max: u32,
     pub(super) receive_len_max: u32,
     pub(super) receive_len: u32,
+    /// The script said what it keeps no books of.
+    pub(super) raw: bool,
     /// Post each receive again as soon as its message came.
     pub(super) reposts: bool,
     pub(super) terms: Terms,
@@ -125,6 +129,7 @@ impl State {
             receives_max: u32::from(opening.receives),
             receive_len_max: opening.receive_len.max(NEGOTIATION_LEN),
             receive_len: 1024,
+            raw: false,
             reposts: true,
             terms: Terms::default(),
             announced: None,
@@ -237,9 +242,14 @@ impl Play {
         let kind = state.kind(By::Subject, state.came);
         let reposts = state.came(kind, &bytes);
         let len = state.receive_len;
+        let (left, len_came) = (state.granted, bytes.len());
+        let overdrawn = kind == Kind::DataTransfer && left < 0 && !state.raw;
         let packet = Packet::of(kind, &bytes, invalidated.map(|token| token.0));
-        state.inbox.push_back(Message { at, bytes, invalidated });
+        state.inbox.push_back(Message { at, bytes, invalidated, left });
         self.record.trace.push(at, id, By::Subject, What::Message(packet));
+        self.shared(id, "3.1.5.1-06 3.1.5.1-09", !overdrawn, || {
+            format!("a message of {len_came} bytes came although the subject had no credit")
+        });
         // Without room the subject gets no credit for it, which its next message will show.
         if reposts && self.rig.order(id, Order::Receive(len)).is_ok() {
             self.states[id].posted += 1;

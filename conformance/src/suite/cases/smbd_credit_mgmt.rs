@@ -1,16 +1,201 @@
 //! Microsoft's cases of credits.
 
+use std::time::Duration;
+
+use smbd_core::{Keepalive, Params};
+
 use super::Entry;
+use crate::suite::target::Opening;
+use crate::suite::{Data, Grant, Next, PATIENCE, Peer, Play, Seen, Stop, Terms, Whole, pattern};
 
 /// The cases of this group.
-pub(super) const CASES: &[Entry] = &[];
+pub(super) const CASES: &[Entry] = &[
+    Entry::new("BVT_SmbdCreditMgmt_OperationWithMinimumCredits", |play| {
+        let whole = few_credits(play, 1, "3.1.5.9-01 3.1.5.9-04")?;
+        last_credits(&mut play.peer(0), &whole);
+        Ok(())
+    }),
+    Entry::new("SmbdCreditMgmt_OperationWithLimitedCredits", |play| {
+        few_credits(play, 10, "3.1.5.9-01 3.1.5.9-07").map(|_| ())
+    }),
+    Entry::new("SmbdCreditMgmt_ConsumeAllSendCredits", consume_send_credits),
+    Entry::new("SmbdCreditMgmt_ConsumeAllReceiveCredits", consume_receive_credits),
+    Entry::new("SmbdCreditMgmt_ConsumeAllCreditServer_Timeout", consume_and_wait).with(keepalive_alone),
+    Entry::new("SmbdCreditMgmt_NegativeParameter_CreditRequested", credit_requested),
+];
 
 /// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[
-    "BVT_SmbdCreditMgmt_OperationWithMinimumCredits",
-    "SmbdCreditMgmt_OperationWithLimitedCredits",
-    "SmbdCreditMgmt_ConsumeAllSendCredits",
-    "SmbdCreditMgmt_ConsumeAllReceiveCredits",
-    "SmbdCreditMgmt_ConsumeAllCreditServer_Timeout",
-    "SmbdCreditMgmt_NegativeParameter_CreditRequested",
-];
+pub(super) const TO_WRITE: &[&str] = &[];
+
+/// 64 KiB and the header of an SMB2 READ response.
+const LONG: usize = 65_648;
+
+/// A long message and its echo with so many credits; never more receives are posted.
+fn few_credits(play: &mut Play, credits: u16, statements: &str) -> Result<Whole, Stop> {
+    let opening = Opening { receives: credits, ..Opening::default() };
+    let terms = Terms::credit_cases().credits(credits);
+    let mut peer = play.established_as(&terms, &opening)?;
+    let fragmented = peer.announced()?.max_fragmented_size();
+    peer.check("3.1.5.8-15", fragmented >= 131_072, || {
+        format!("MaxFragmentedSize should be 131072 at least, it is {fragmented}")
+    });
+    let payload = pattern(2, LONG);
+    peer.send_fragments(&payload)?;
+    let whole = peer.echoed(&format!("{statements} 3.1.5.8-15"), &payload)?;
+    // A message without a receive would have broken the connection, or been tried again.
+    let failures = peer.failures().to_vec();
+    peer.check("3.1.5.8-08", failures.is_empty() && !peer.is_down(), || {
+        format!("each message of the script should meet a receive, {failures:?}")
+    });
+    Ok(whole)
+}
+
+/// Whoever spends the last credit grants.
+fn last_credits(peer: &mut Peer<'_>, whole: &Whole) {
+    for seen in whole.empties.iter().chain(&whole.fragments) {
+        last_credit(peer, seen);
+    }
+}
+
+fn last_credit(peer: &mut Peer<'_>, seen: &Seen) {
+    let (left, granted) = (seen.message.left, seen.header.credits_granted);
+    peer.check("3.1.5.1-07", left > 0 || granted > 0, || {
+        "the last credit should go to a message that grants, CreditsGranted is 0".into()
+    });
+}
+
+fn consume_send_credits(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.connect()?;
+    let terms = Terms { receives: 1, ..Terms::credit_cases() };
+    peer.negotiate(&terms)?;
+    peer.repost(false);
+    for _ in 0..peer.credits() {
+        peer.send_now(&Data { grant: Grant::Claimed(1), ..Data::empty() })?;
+    }
+    let seen = peer.expect_data("2.2.3-01 2.2.3-03 3.1.5.8-09 3.1.5.9-01", PATIENCE)?;
+    let header = seen.header;
+    peer.check("2.2.3-03 3.1.5.9-01", header.credits_granted >= 1 && header.credits_requested >= 1, || {
+        format!("CreditsGranted and CreditsRequested should be 1 at least, {header:?} came")
+    });
+    let about_data = [header.data_length, header.data_offset, header.remaining_data_length];
+    peer.check("2.2.3-01", about_data == [0; 3], || format!("all about data should be 0, {header:?} came"));
+    // There was one receive, and it is used.
+    peer.quiet("3.1.5.8-09");
+    Ok(())
+}
+
+/// Sends a long message such that the subject has 10 credits when it begins to return it, and nothing grants it more.
+fn begin_echo(play: &mut Play, payload: &[u8]) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::credit_cases())?;
+    let mut fragments = peer.fragments(payload)?;
+    let Some(last) = fragments.pop() else { return Ok(()) };
+    for fragment in fragments {
+        peer.send(&Data { grant: Grant::Used, ..fragment })?;
+    }
+    peer.settle();
+    peer.repost(false);
+    let missing = u16::try_from(10 - peer.granted()).unwrap_or(0);
+    peer.send(&last.granting(missing))
+}
+
+/// Reads until the subject has used up its credits: nothing has come for 1 s.
+fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: usize) -> Result<(), Stop> {
+    loop {
+        let message = match peer.next(Duration::from_secs(1)) {
+            Next::Message(message) => message,
+            Next::Nothing => return Ok(()),
+            Next::Down => {
+                return peer.require("3.1.5.8-16", false, || "the connection went down meanwhile".into());
+            }
+        };
+        let seen = peer.as_data("", message)?;
+        last_credit(peer, &seen);
+        let offset = seen.header.data_offset;
+        peer.check("3.1.5.4-18", offset % 8 == 0, || {
+            format!("DataOffset should be a multiple of 8, it is {offset}")
+        });
+        if seen.header.data_length == 0 {
+            whole.empties.push(seen);
+            continue;
+        }
+        let missing = total.saturating_sub(whole.payload.len());
+        let says = seen.header.data_length.saturating_add(seen.header.remaining_data_length) as usize;
+        peer.check("3.1.5.4-18", says == missing, || {
+            format!("DataLength and RemainingDataLength should make {missing}, they make {says}")
+        });
+        whole.payload.extend_from_slice(seen.payload());
+        whole.fragments.push(seen);
+    }
+}
+
+fn consume_receive_credits(play: &mut Play) -> Result<(), Stop> {
+    let payload = pattern(3, 65_536);
+    begin_echo(play, &payload)?;
+    let mut peer = play.peer(0);
+    let mut whole = Whole::default();
+    for _ in 0..payload.len() {
+        read_all(&mut peer, &mut whole, payload.len())?;
+        if whole.payload.len() >= payload.len() {
+            break;
+        }
+        // What is left is what could not be spent on a message that grants.
+        let left = peer.granted();
+        peer.check("3.1.5.1-06 3.1.5.1-07 3.1.5.1-09", (0..=1).contains(&left), || {
+            format!("the subject should have used its credits, it has {left}")
+        });
+        peer.post_receives(10)?;
+        peer.quiet_for("3.1.5.1-06", Duration::from_secs(1));
+        let before = whole.payload.len();
+        peer.send(&Data::empty().granting(10))?;
+        read_all(&mut peer, &mut whole, payload.len())?;
+        peer.require("3.1.5.8-15 3.1.5.8-16", whole.payload.len() > before, || {
+            "10 credits should set the message in motion again, nothing came".into()
+        })?;
+    }
+    peer.check("3.1.5.8-16", whole.payload == payload, || {
+        "the payload should come back as it was sent".into()
+    });
+    Ok(())
+}
+
+/// KeepaliveInterval 120 s, and nothing else that ends a connection whose peer is silent.
+fn keepalive_alone(params: &mut Params) {
+    let (interval, answer_timeout) = (Duration::from_secs(120), Duration::from_secs(5));
+    params.keepalive = Some(Keepalive { interval, answer_timeout });
+    params.send_credit_timeout = None;
+}
+
+fn consume_and_wait(play: &mut Play) -> Result<(), Stop> {
+    let payload = pattern(4, 65_536);
+    begin_echo(play, &payload)?;
+    let mut peer = play.peer(0);
+    let mut missing = payload.len();
+    let mut last = peer.play().now();
+    while let Next::Message(message) = peer.next(Duration::from_secs(1)) {
+        last = message.at;
+        let seen = peer.as_data("3.1.5.1-06", message)?;
+        let offset = seen.header.data_offset;
+        let says = seen.header.data_length.saturating_add(seen.header.remaining_data_length) as usize;
+        let empty = seen.header.data_length == 0;
+        peer.check("3.1.5.1-06", offset % 8 == 0 && (empty || says == missing), || {
+            format!("a fragment of the {missing} bytes that are missing should come, {:?} came", seen.header)
+        });
+        missing = missing.saturating_sub(seen.payload().len());
+    }
+    let next = peer.next(Duration::from_secs(131));
+    peer.check("3.1.5.1-06", !matches!(next, Next::Message(_)), || {
+        "nothing should come without a credit, a message came".into()
+    });
+    let down = peer.down_within(last, Duration::from_secs(132));
+    peer.check("3.1.6.2-02", down, || {
+        "the connection should be down 132 s after the last message, it is up".into()
+    });
+    Ok(())
+}
+
+fn credit_requested(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::credit_cases())?;
+    peer.send(&Data::empty().requesting(0))?;
+    peer.ends("3.1.5.8-03 3.1.5.8-07");
+    Ok(())
+}

@@ -1,40 +1,58 @@
 //! Microsoft's cases of negotiation.
 
+use std::time::Duration;
+
+use smbd_core::Params;
+use smbd_core::wire::NegotiateResponse;
+use smbd_core::wire::status::{INSUFFICIENT_RESOURCES, NOT_SUPPORTED};
+
 use super::Entry;
-use crate::suite::{Peer, Play, Request, Stop};
+use crate::suite::{Data, Peer, Play, Request, Stop, pattern};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
     Entry::new("BVT_SmbdNegotiate_Basic", basic),
+    Entry::new("SmbdNegotiate_PreferredSendSizeWithZero", preferred_zero),
+    Entry::new("SmbdNegotiate_PreferredSendSizeLessThan128", preferred_below_128),
+    Entry::new("SmbdNegotiate_PreferredSendSizeMaxValue", preferred_max),
+    Entry::new("SmbdNegotiate_Redundancy", redundancy),
+    Entry::new("SmbdNegotiate_DisconnectAfterNegotiate", disconnect_after),
+    Entry::new("SmbdNegotiate_UncompletedMessage", uncompleted),
+    Entry::new("SmbdNegotiate_VersionRangeNotCover0x0100_LessThanMinVersion", |play| {
+        versions_refused(play, "2.2.1-02", (0x0101, 0xFFFF))
+    }),
+    Entry::new("SmbdNegotiate_VersionRangeNotCover0x0100_LargerThanMaxVersion", |play| {
+        versions_refused(play, "2.2.1-04", (0x0000, 0x00FF))
+    }),
+    Entry::new("SmbdNegotiate_VersionRangeCover0x0100_EqualMinVersion", |play| {
+        versions_taken(play, "3.1.5.6-05", (0x0100, 0xFFFF))
+    }),
+    Entry::new("SmbdNegotiate_VersionRangeCover0x0100_EqualMaxVersion", |play| {
+        versions_taken(play, "3.1.5.6-05", (0x0000, 0x0100))
+    }),
+    Entry::new("SmbdNegotiate_VersionRangeCover0x0100_InMiddle", |play| {
+        versions_taken(play, "3.1.5.6-05", (0x00FF, 0x0101))
+    }),
+    Entry::new("SmbdNegotiate_VersionRangeCover0x0100_EqualMinVersionAndMaxVersion", |play| {
+        versions_taken(play, "2.2.2-07", (0x0100, 0x0100))
+    }),
     Entry::new("SmbdNegotiate_NegativeParameter_CreditsRequested", credits_requested),
+    Entry::new("SmbdNegotiate_NegativeParameter_MaxReceiveSize", max_receive_size),
+    Entry::new("SmbdNegotiate_NegativeParameter_MaxFragmentedSize", max_fragmented_size),
+    Entry::new("SmbdNegotiate_NegotiationTimer", timer),
+    Entry::new("SmbdNegotiate_NegotiationTimer_Timeout", timeout).with(timer_of_5_s),
 ];
 
 /// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[
-    "SmbdNegotiate_PreferredSendSizeWithZero",
-    "SmbdNegotiate_PreferredSendSizeLessThan128",
-    "SmbdNegotiate_PreferredSendSizeMaxValue",
-    "SmbdNegotiate_Redundancy",
-    "SmbdNegotiate_DisconnectAfterNegotiate",
-    "SmbdNegotiate_UncompletedMessage",
-    "SmbdNegotiate_VersionRangeNotCover0x0100_LessThanMinVersion",
-    "SmbdNegotiate_VersionRangeNotCover0x0100_LargerThanMaxVersion",
-    "SmbdNegotiate_VersionRangeCover0x0100_EqualMinVersion",
-    "SmbdNegotiate_VersionRangeCover0x0100_EqualMaxVersion",
-    "SmbdNegotiate_VersionRangeCover0x0100_InMiddle",
-    "SmbdNegotiate_VersionRangeCover0x0100_EqualMinVersionAndMaxVersion",
-    "SmbdNegotiate_NegativeParameter_MaxReceiveSize",
-    "SmbdNegotiate_NegativeParameter_MaxFragmentedSize",
-    "SmbdNegotiate_NegotiationTimer",
-    "SmbdNegotiate_NegotiationTimer_Timeout",
-];
+pub(super) const TO_WRITE: &[&str] = &[];
 
-/// Connects, sends a request and looks at the response. That the rest of it is as it should be is checked, too.
+/// Connects, sends a request and looks at the response; that it comes is what `statements` say. That the rest of it is as
+/// it should be is checked, too.
 fn answered<'p>(
     play: &'p mut Play,
     statements: &str,
     request: &Request,
-) -> Result<(Peer<'p>, smbd_core::wire::NegotiateResponse), Stop> {
+) -> Result<(Peer<'p>, NegotiateResponse), Stop> {
     let mut peer = play.connect()?;
     peer.request(request)?;
     let (response, message) = peer.response(statements)?;
@@ -54,6 +72,111 @@ fn basic(play: &mut Play) -> Result<(), Stop> {
     Ok(())
 }
 
+/// MaxReceiveSize of the response to a request with this PreferredSendSize should be `wanted`.
+fn preferred(play: &mut Play, statements: &str, (asked, wanted): (u32, u32)) -> Result<(), Stop> {
+    let request = Request { preferred_send_size: asked, ..Request::default() };
+    let (mut peer, response) = answered(play, statements, &request)?;
+    let got = response.max_receive_size;
+    peer.check(statements, got == wanted, || {
+        format!("for PreferredSendSize {asked} MaxReceiveSize should be {wanted}, it is {got}")
+    });
+    Ok(())
+}
+
+fn preferred_zero(play: &mut Play) -> Result<(), Stop> {
+    preferred(play, "2.2.1-12 3.1.5.3-14 3.1.5.6-11", (0, 128))
+}
+
+fn preferred_below_128(play: &mut Play) -> Result<(), Stop> {
+    preferred(play, "3.1.5.3-14 3.1.5.6-10 3.1.5.6-11", (127, 128))?;
+    preferred(play, "3.1.5.3-14 3.1.5.6-10 3.1.5.6-11", (128, 128))
+}
+
+/// What Windows Server 2012 R2 and later take at most.
+const WINDOWS_MOST: u32 = 8136;
+
+fn preferred_max(play: &mut Play) -> Result<(), Stop> {
+    const ALL: &str = "2.2.1-12 3.1.5.6-10";
+    let asking = |preferred_send_size| Request { preferred_send_size, ..Request::default() };
+    let mut peer = play.connect()?;
+    peer.request(&asking(u32::MAX))?;
+    let (mut response, mut message) = peer.response(ALL)?;
+    let mut asked = u32::MAX;
+    if response.status == INSUFFICIENT_RESOURCES {
+        asked = WINDOWS_MOST;
+        peer = play.connect()?;
+        peer.request(&asking(asked))?;
+        (response, message) = peer.response(ALL)?;
+    }
+    peer.basic_check(&asking(asked), &response, &message.bytes);
+    let own = response.max_receive_size;
+    if let Some(upper) = peer.upper_if_seen() {
+        let configured = upper.endpoint().connection().config().max_receive_size;
+        peer.check(ALL, own == configured, || {
+            format!("MaxReceiveSize should be the subject's own, {configured}, it is {own}")
+        });
+    }
+    // Whatever it is, the subject sticks to it: a little less is what it shrinks to, as much is what it has.
+    preferred(play, ALL, (own, own))?;
+    if own > 128 { preferred(play, ALL, (own - 1, own - 1)) } else { Ok(()) }
+}
+
+fn redundancy(play: &mut Play) -> Result<(), Stop> {
+    const ALL: &str = "2.2-03 2.2-10 3.1.7.2-05";
+    let request = Request::default();
+    let mut peer = play.connect()?;
+    let mut bytes = request.encode();
+    bytes.resize(512, 0);
+    peer.say(&bytes)?;
+    let (response, message) = peer.response(ALL)?;
+    peer.basic_check(&request, &response, &message.bytes);
+    peer.check(ALL, response.status.is_success() && message.bytes.len() == 32, || {
+        format!("a Negotiate Response of 32 bytes with Status 0 should come, {response:?} came")
+    });
+    peer.disconnect()
+}
+
+fn disconnect_after(play: &mut Play) -> Result<(), Stop> {
+    let (mut peer, _) = answered(play, "", &Request::default())?;
+    peer.disconnect()?;
+    let mut again = play.connect_as("3.1.7.1-02 3.1.7.2-04", &crate::suite::target::Opening::default())?;
+    again.request(&Request::default())?;
+    again.response("3.1.7.1-02 3.1.7.2-04").map(|_| ())
+}
+
+fn uncompleted(play: &mut Play) -> Result<(), Stop> {
+    let request = Request::default();
+    let mut peer = play.connect()?;
+    peer.say(&request.encode()[..19])?;
+    peer.ends("3.1.5.6-01 3.1.5.6-02");
+    answered(play, "3.1.5.6-01", &request).map(|_| ())
+}
+
+fn versions_refused(play: &mut Play, field: &str, (min, max): (u16, u16)) -> Result<(), Stop> {
+    let request = Request { min_version: min, max_version: max, ..Request::default() };
+    let mut peer = play.connect()?;
+    peer.request(&request)?;
+    let statements = format!("1.7-02 {field} 3.1.5.3-05 3.1.5.6-03 3.1.5.6-04");
+    let (response, _) = peer.response(&statements)?;
+    peer.check(&statements, response.status == NOT_SUPPORTED, || {
+        format!(
+            "versions 0x{min:04x} to 0x{max:04x} should get {NOT_SUPPORTED}, they get {}",
+            response.status
+        )
+    });
+    peer.ends("3.1.5.3-08");
+    Ok(())
+}
+
+fn versions_taken(play: &mut Play, statements: &str, (min, max): (u16, u16)) -> Result<(), Stop> {
+    let request = Request { min_version: min, max_version: max, ..Request::default() };
+    let (mut peer, _) = answered(play, "3.1.5.6-03", &request)?;
+    peer.post_receives(10)?;
+    let payload = pattern(1, 500);
+    peer.send(&Data::of(&payload))?;
+    peer.echoed(statements, &payload).map(|_| ())
+}
+
 fn credits_requested(play: &mut Play) -> Result<(), Stop> {
     let asking = |credits_requested| Request { credits_requested, ..Request::default() };
     let mut peer = play.connect()?;
@@ -67,4 +190,64 @@ fn credits_requested(play: &mut Play) -> Result<(), Stop> {
         });
     }
     Ok(())
+}
+
+fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
+    let offering = |max_receive_size| Request { max_receive_size, ..Request::default() };
+    let mut peer = play.connect()?;
+    peer.request(&offering(127))?;
+    peer.ends("3.1.5.6-07 3.1.5.6-09");
+    let (mut peer, response) = answered(play, "3.1.5.6-07", &offering(128))?;
+    let sends = response.preferred_send_size;
+    peer.check("2.2.1-13 2.2.2-18 2.2.2-19 3.1.5.3-13 3.1.5.6-14", sends == 128, || {
+        format!("for MaxReceiveSize 128 PreferredSendSize should be 128, it is {sends}")
+    });
+    answered(play, "2.2-05", &offering(u32::MAX)).map(|_| ())
+}
+
+fn max_fragmented_size(play: &mut Play) -> Result<(), Stop> {
+    let offering = |max_fragmented_size| Request { max_fragmented_size, ..Request::default() };
+    let mut peer = play.connect()?;
+    peer.request(&offering(131_071))?;
+    peer.ends("3.1.5.6-08 3.1.5.6-09");
+    for size in [131_072, u32::MAX] {
+        let (mut peer, response) = answered(play, "2.2.1-14 3.1.5.6-08", &offering(size))?;
+        peer.check("2.2.1-14 3.1.5.6-08", response.status.is_success(), || {
+            format!("MaxFragmentedSize {size} should be taken, Status is {}", response.status)
+        });
+    }
+    Ok(())
+}
+
+fn timer(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.connect()?;
+    peer.play().pass(Duration::from_secs(4));
+    let request = Request {
+        credits_requested: 255,
+        preferred_send_size: 1364,
+        max_receive_size: 8192,
+        ..Request::default()
+    };
+    peer.request(&request)?;
+    let (response, _) = peer.response("3.1.7.2-03")?;
+    peer.check("3.1.7.2-03", response.status.is_success(), || {
+        format!("a request 4 s after the connection should be taken, Status is {}", response.status)
+    });
+    Ok(())
+}
+
+fn timer_of_5_s(params: &mut Params) {
+    params.passive_negotiation_timeout = Duration::from_secs(5);
+}
+
+fn timeout(play: &mut Play) -> Result<(), Stop> {
+    const ALL: &str = "3.1.2.1-01 3.1.6.1-01 3.1.7.2-03";
+    let mut peer = play.connect()?;
+    let made = peer.play().now();
+    peer.quiet_for("3.1.7.2-03", Duration::from_secs(4));
+    let down = peer.down_within(made, Duration::from_secs(17));
+    peer.check(ALL, down, || "the connection should be down 17 s after it was made, it is up".into());
+    let said = peer.next(Duration::ZERO);
+    peer.check(ALL, said == crate::suite::Next::Down, || format!("no message should come, {said:?} came"));
+    answered(play, "", &Request::default()).map(|_| ())
 }

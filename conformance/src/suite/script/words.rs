@@ -11,6 +11,8 @@ pub enum Grant {
     /// as long as there is room for another receive.
     #[default]
     Standing,
+    /// The same, and never more than that.
+    Used,
     /// So many; receives that are missing are posted first.
     Posted(u16),
     /// So many, whatever is posted.

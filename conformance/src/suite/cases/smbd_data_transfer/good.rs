@@ -1,0 +1,144 @@
+//! What has to be taken.
+
+use super::LONG;
+use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms, pattern};
+
+pub(super) fn small(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::many_credits())?;
+    let payload = pattern(1, 500);
+    peer.send(&Data::of(&payload))?;
+    let echo = peer.echoed("1.7-04 2.2-02 2.2.3-21 3.1.5.4-10 3.1.5.8-24", &payload)?;
+    let Some(seen) = echo.fragments.first() else { return Ok(()) };
+    let header = seen.header;
+    peer.check("2.2.3-02", header.credits_requested >= 1, || {
+        "CreditsRequested should be 1 at least, it is 0".into()
+    });
+    peer.check("2.2.3-12", header.remaining_data_length == 0, || {
+        format!("RemainingDataLength should be 0, it is {}", header.remaining_data_length)
+    });
+    peer.check("2.2.3-13 2.2.3-15", header.data_offset % 8 == 0, || {
+        format!("DataOffset should be a multiple of 8, it is {}", header.data_offset)
+    });
+    peer.check("2.2.3-16", header.data_length == 500, || {
+        format!("DataLength should be 500, it is {}", header.data_length)
+    });
+    Ok(())
+}
+
+/// Messages without data: 20 bytes that give and ask for credits, and nothing else. Counted for what the case lists.
+fn empties(peer: &mut Peer<'_>, all: &[Seen]) {
+    let id = peer.id();
+    let play = peer.play();
+    for seen in all {
+        let (header, len) = (seen.header, seen.message.bytes.len());
+        let mut field = |statements: &str, name: &str, value: u64, holds: bool| {
+            play.shared(id, statements, holds, || format!("{name} of a message without data is {value}"));
+        };
+        field("3.1.5.4-08", "the length", len as u64, len == 20);
+        let granted = header.credits_granted;
+        field("2.2.3-01 3.1.5.9-09", "CreditsGranted", granted.into(), granted >= 1);
+        field("2.2.3-02", "CreditsRequested", header.credits_requested.into(), header.credits_requested >= 1);
+        field("2.2.3-07", "Flags", header.flags.0.into(), header.flags.0 == 0);
+        field("2.2.3-09 3.1.5.4-04", "Reserved", seen.reserved().into(), seen.reserved() == 0);
+        let remaining = header.remaining_data_length;
+        field("3.1.5.4-05", "RemainingDataLength", remaining.into(), remaining == 0);
+        let offset = header.data_offset;
+        field("2.2.3-14 3.1.5.4-06", "DataOffset", offset.into(), offset == 0);
+        let length = header.data_length;
+        field("2.2.3-17 3.1.5.4-07", "DataLength", length.into(), length == 0);
+    }
+}
+
+pub(super) fn moderate(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::many_credits())?;
+    let payload = pattern(2, LONG);
+    let fragments = peer.fragments(&payload)?;
+    let mut left = u16::try_from(fragments.len()).unwrap_or(u16::MAX);
+    for fragment in fragments {
+        peer.send(&fragment.requesting(left))?;
+        left = left.saturating_sub(1).max(1);
+        // However little is asked for in the end, there is no more to be had than was ever asked for.
+        let credits = peer.credits();
+        peer.check("3.1.5.8-12", credits <= 255, || {
+            format!("255 credits were asked for, there are {credits}")
+        });
+    }
+    let whole = peer.echoed("3.1.5.8-17 3.1.5.8-18 3.1.5.8-19 3.1.5.8-24", &payload)?;
+    empties(&mut peer, &whole.empties);
+    // A subject that was never short of credits has sent none yet.
+    peer.send(&Data::question())?;
+    let answer = peer.expect_data("2.2.3-01", PATIENCE)?;
+    empties(&mut peer, &[answer]);
+    Ok(())
+}
+
+/// 128, 127, ... 1, 0, 0, 1, 2, 3, ... until all of `total` is shared out.
+fn lengths(total: usize) -> impl Iterator<Item = usize> {
+    let mut left = total;
+    (0..=128).rev().chain(0..).map_while(move |length: usize| {
+        let some = length.min(left);
+        (left > 0).then(|| {
+            left -= some;
+            some
+        })
+    })
+}
+
+pub(super) fn variable_lengths(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::many_credits())?;
+    let payload = pattern(3, LONG);
+    let long = u32::try_from(LONG).unwrap_or(u32::MAX);
+    peer.send(&Data::empty().requesting(255).remaining(long))?;
+    let mut rest = payload.as_ref();
+    for length in lengths(LONG) {
+        let (piece, behind) = rest.split_at(length);
+        rest = behind;
+        let remaining = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+        peer.send(&Data::of(piece).requesting(255).remaining(remaining))?;
+    }
+    let whole = peer.echoed("2.2.3-11 3.1.5.4-16 3.1.5.8-17 3.1.5.8-18 3.1.5.8-19", &payload)?;
+    empties(&mut peer, &whole.empties);
+    Ok(())
+}
+
+pub(super) fn small_lengths(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::many_credits())?;
+    let payload = pattern(4, LONG);
+    let full = peer.send_size()? as usize;
+    let mut remaining = payload.len();
+    for byte in payload.chunks(1) {
+        remaining -= 1;
+        let data = Data::of(byte).requesting(255).filled_to(full);
+        peer.send(&data.remaining(u32::try_from(remaining).unwrap_or(u32::MAX)))?;
+    }
+    let whole = peer.echoed("2.2-10 3.1.5.4-16 3.1.5.8-17 3.1.5.8-19", &payload)?;
+    empties(&mut peer, &whole.empties);
+    Ok(())
+}
+
+pub(super) fn redundancy(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::many_credits())?;
+    let payload = pattern(5, 500);
+    peer.send(&Data::of(&payload).filled_to(1024))?;
+    peer.echoed("2.2-10 2.2.3-16 2.2.3-21", &payload).map(|_| ())
+}
+
+pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_on(&Terms::many_credits())?;
+    let payload = pattern(6, 1024);
+    peer.send_fragments(&payload)?;
+    let whole = peer.echoed("3.1.5.4-23", &payload)?;
+    let mut missing = 1024_u32;
+    for seen in &whole.fragments {
+        let header = seen.header;
+        let says = header.data_length.saturating_add(header.remaining_data_length);
+        peer.check("2.2.3-11 3.1.5.4-17 3.1.5.4-18", says == missing, || {
+            format!("DataLength and RemainingDataLength should make {missing}, they make {says}")
+        });
+        missing = missing.saturating_sub(header.data_length);
+        peer.check("2.2.3-15 3.1.5.4-12", header.data_offset % 8 == 0, || {
+            format!("DataOffset should be a multiple of 8, it is {}", header.data_offset)
+        });
+    }
+    Ok(())
+}
