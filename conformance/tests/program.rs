@@ -99,3 +99,101 @@ fn wrong_usage_is_exit_status_2() {
         assert_eq!(program(arguments, &path(ROCE)).status.code(), Some(2), "{arguments:?}");
     }
 }
+
+/// One case, and both roles of another.
+const FEW: [&str; 3] = ["run", "BVT_SmbdNegotiate_Basic", "examples::peer_transmits_500_bytes"];
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_smbd-conformance")).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_run_ends_with_the_counts_and_exit_status_0() {
+    let (status, text, _) = run(&FEW);
+    assert_eq!(status, Some(0));
+    let last: Vec<_> = text.lines().rev().take(3).collect();
+    let requirements = smbd_conformance::catalogue::Catalogue::load().unwrap().summary().statements;
+    assert_eq!(last[0], format!("requirements: {requirements}"));
+    assert_eq!(last[1], "cases: 2 passed, 0 failed");
+    assert_eq!(last[2], "plays: 12 passed, 0 failed");
+    // Without a command it is the same.
+    let (status, same, _) = run(&FEW[1..]);
+    assert_eq!((status, same), (Some(0), text));
+}
+
+#[test]
+fn options_choose_cases_together() {
+    let (_, all, _) = run(&["list"]);
+    let count = smbd_conformance::catalogue::Catalogue::load().unwrap().cases.len();
+    assert_eq!(all.lines().count(), count);
+    let (_, some, _) =
+        run(&["list", "--section", "3.1.6", "--group", "SmbdDataTransfer", "--level", "should"]);
+    let names: Vec<_> = some.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(
+        names,
+        ["SmbdDataTransfer_IdleConnection_Server", "SmbdDataTransfer_IdleConnection_Server_Timeout"]
+    );
+    let (_, initiators, _) = run(&["list", "--group", "examples", "--role", "initiator"]);
+    assert_eq!(initiators.lines().count(), 3);
+}
+
+#[test]
+fn what_waits_for_timers_can_be_left_out() {
+    let (status, text, _) = run(&["run", "--no-timers", "IdleConnection", "BVT_SmbdNegotiate_Basic"]);
+    assert_eq!(status, Some(0));
+    assert!(text.contains("cases: 1 passed, 0 failed, 3 left out"), "{text}");
+    assert!(text.contains("SmbdDataTransfer_IdleConnection_Server: it waits for a timer, 250 s"), "{text}");
+}
+
+#[test]
+fn json_has_recordings_and_junit_each_play() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report.json");
+    let to = file.to_str().unwrap();
+    let (status, counts, _) = run(&[&FEW[..], &["--format", "json", "--output", to]].concat());
+    assert_eq!(status, Some(0));
+    assert!(counts.contains("cases: 2 passed, 0 failed"), "{counts}");
+    let report: serde_json::Value = std::fs::read_to_string(&file).unwrap().parse().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(report["totals"]["cases"]["passed"], 2);
+    let play = &report["cases"][0]["plays"][0];
+    assert_eq!((&play["case"], &play["outcome"]), (&"BVT_SmbdNegotiate_Basic".into(), &"passed".into()));
+    let events = play["trace"]["first"].as_array().unwrap();
+    let request = events.iter().find(|event| event["event"] == "message").unwrap();
+    assert_eq!(request["fields"]["MaxFragmentedSize"], 131_072);
+    assert_eq!(request["bytes"], "00 01 00 01 00 00 0A 00 00 04 00 00 00 04 00 00 00 00 02 00");
+
+    let (status, xml, _) = run(&[&FEW[..], &["--format", "junit"]].concat());
+    assert_eq!(status, Some(0));
+    assert_eq!(xml.matches("<testcase ").count(), 12);
+}
+
+#[test]
+fn show_has_statements_steps_and_messages() {
+    let (status, text, _) = run(&["show", "BVT_SmbdNegotiate_Basic", "--bytes"]);
+    assert_eq!(status, Some(0));
+    for part in [
+        "  2.2.2-14    LAYOUT  Bytes 10 and 11",
+        "  wait for the answer, 120 s at most",
+        "acceptor, windows-roce: passed",
+        "CreditsGranted 10 Status 0x00000000",
+        "00 01 00 01 00 00 0A 00 00 04 00 00 00 04 00 00 00 00 02 00",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn a_name_nothing_has_and_a_file_that_cannot_be_made_are_exit_status_2() {
+    for arguments in [
+        &["run", "no-such-case"][..],
+        &["show", "no-such-case"],
+        &["show", "BVT_SmbdNegotiate_Basic", "--variant", "none"],
+        &["run", "BVT_SmbdNegotiate_Basic", "--output", "/nowhere/report"],
+    ] {
+        let (status, _, error) = run(arguments);
+        assert_eq!(status, Some(2), "{arguments:?}");
+        assert!(error.starts_with("smbd-conformance: "), "{error}");
+    }
+}

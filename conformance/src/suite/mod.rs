@@ -38,7 +38,7 @@
 //! - What only the simulator gives (`needs = ["upper"]`) is [`Peer::upper`]. A case that can do without, but sees more
 //!   with it, asks [`Peer::upper_if_seen`].
 //! - A case on which the subject is known to be wrong stays as it is and gets an entry in `KNOWN` of
-//!   `tests/suite.rs`, with the reason.
+//!   `tests/suite/main.rs`, with the reason.
 //!
 //! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
 

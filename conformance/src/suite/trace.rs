@@ -10,6 +10,8 @@ use smbd_core::wire::{Layout, data_transfer, negotiate_request, negotiate_respon
 
 /// Bytes of a message that are kept.
 const BYTES_KEPT: usize = 96;
+/// Bytes that are shown of a message which is not kept whole.
+const BYTES_SHOWN: usize = 32;
 /// Events kept from the beginning, and again from the end.
 const EVENTS_KEPT: usize = 400;
 
@@ -204,7 +206,7 @@ pub enum What {
     },
 }
 
-/// Something that happened, when, where, and by whom.
+/// Something that happened, when, where, and by whom. The alternate form (`{:#}`) has the bytes of messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
     /// Nanoseconds from the beginning of the play.
@@ -233,8 +235,17 @@ impl fmt::Display for Event {
             What::Opening => f.write_str("opens the transport connection"),
             What::Connected => f.write_str("transport connection is up"),
             What::ConnectFailed { reason } => write!(f, "transport connection failed: {reason}"),
+            What::Message(packet) if f.alternate() => {
+                let long = packet.len > packet.bytes.len();
+                let shown = packet.bytes.get(..BYTES_SHOWN).filter(|_| long).unwrap_or(&packet.bytes);
+                let more = if packet.len > shown.len() { " ..." } else { "" };
+                write!(f, "{packet}\n{:29}{}{more}", "", hex(shown))
+            }
             What::Message(packet) => write!(f, "{packet}"),
-            What::Receives { count, len } => write!(f, "posts {count} receives of {len} bytes"),
+            What::Receives { count, len } => {
+                let many = if *count == 1 { "" } else { "s" };
+                write!(f, "posts {count} receive{many} of {len} bytes")
+            }
             What::Memory { text } | What::Rdma { text } => f.write_str(text),
             What::WorkFailed { text } => write!(f, "failed: {text}"),
             What::Upper { text } => write!(f, "upper layer: {text}"),
@@ -246,7 +257,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// A recording: the first and the last events of a play.
+/// A recording: the first and the last events of a play. The alternate form (`{:#}`) has the bytes of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Trace {
     first: Vec<Event>,
@@ -292,14 +303,17 @@ impl Trace {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |f: &mut fmt::Formatter<'_>, event: &Event| {
+            if f.alternate() { writeln!(f, "{event:#}") } else { writeln!(f, "{event}") }
+        };
         for event in &self.first {
-            writeln!(f, "{event}")?;
+            line(f, event)?;
         }
         if self.left_out > 0 {
             writeln!(f, "             ... {} events left out", self.left_out)?;
         }
         for event in &self.last {
-            writeln!(f, "{event}")?;
+            line(f, event)?;
         }
         Ok(())
     }

@@ -19,6 +19,9 @@ pub struct ShowArgs {
     /// The variant of the target that is played
     #[arg(long, value_name = "VARIANT", default_value = "windows-roce")]
     variant: String,
+    /// Show the bytes of messages, too
+    #[arg(long)]
+    bytes: bool,
 }
 
 /// Prints them.
@@ -40,7 +43,7 @@ pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
         for role in arguments.choice.sides(case) {
             let played = play(&mut target, variant, (case, entry), role, Options::default());
             all_passed &= played.outcome != Outcome::Failed;
-            tell(&mut text, &played);
+            tell(&mut text, &played, arguments.bytes);
         }
     }
     if text.is_empty() {
@@ -60,6 +63,7 @@ fn head(text: &mut String, case: &Case, catalogue: &Catalogue) {
     for id in &case.statements {
         let known = catalogue.statement(id);
         let (level, says) = known.map_or((String::new(), ""), |s| (s.level.to_string(), s.text.as_str()));
+        let id = id.to_string();
         _ = writeln!(text, "  {id:<11} {level:<7} {says}");
     }
     for (title, lines) in [("settings", &case.settings), ("steps", &case.steps), ("expected", &case.expected)]
@@ -73,9 +77,10 @@ fn head(text: &mut String, case: &Case, catalogue: &Catalogue) {
     }
 }
 
-fn tell(text: &mut String, played: &Played) {
+fn tell(text: &mut String, played: &Played, bytes: bool) {
     let Played { role, variant, outcome, findings, trace, .. } = played;
-    _ = writeln!(text, "\n{role}, {variant}: {outcome}\n{trace}");
+    let shown = if bytes { format!("{trace:#}") } else { trace.to_string() };
+    _ = writeln!(text, "\n{role}, {variant}: {outcome}\n{shown}");
     for (index, finding) in findings.iter().enumerate() {
         _ = writeln!(text, "FINDING {index}: {} ({})", finding.text, finding.statements.join(" "));
     }

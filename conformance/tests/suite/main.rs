@@ -1,5 +1,7 @@
 //! Every case, against `smbd-core` in the simulator; and that the code of the cases is what the catalogue says.
 
+mod examples;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use smbd_conformance::catalogue::Catalogue;
