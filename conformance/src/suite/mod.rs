@@ -37,6 +37,8 @@
 //! - `settings` of a case are a function that changes the subject's parameters, in its [`Entry`].
 //! - What only the simulator gives (`needs = ["upper"]`) is [`Peer::upper`]. A case that can do without, but sees more
 //!   with it, asks [`Peer::upper_if_seen`].
+//! - What the transport can be made to do: [`Peer::disconnect`], [`Peer::cut`] (dropped without a farewell), and
+//!   [`Opening`](target::Opening): an attempt that fails, a device that cannot invalidate, a read depth, fewer receives.
 //! - A case on which the subject is known to be wrong stays as it is and gets an entry in `KNOWN` of
 //!   `tests/suite/main.rs`, with the reason.
 //!
@@ -45,6 +47,7 @@
 pub mod cases;
 mod expect;
 mod memory;
+mod negotiation;
 mod outcome;
 mod peer;
 mod play;
@@ -53,6 +56,8 @@ mod run;
 mod script;
 mod state;
 pub mod target;
+#[cfg(test)]
+mod tests;
 pub mod trace;
 
 pub use cases::Entry;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use smbd_core::wire::{DataTransfer, NegotiateResponse};
+use smbd_core::wire::DataTransfer;
 use smbd_core::{Instant, Limits};
 
 use super::outcome::Stop;
 use super::play::Play;
-use super::script::{Data, Grant, Request, Response, Terms};
+use super::script::{Data, Grant};
 use super::state::{Announced, Message};
-use super::target::{Order, UpperHand};
+use super::target::{Order, Unable, UpperHand};
 use super::trace::{By, Packet, What};
 
 /// How long the script waits for a credit, and for the answer to a Negotiate Request.
@@ -308,67 +308,15 @@ impl<'p> Peer<'p> {
         Ok(())
     }
 
-    /// Sends a Negotiate Request.
+    /// Drops the connection without a farewell.
     ///
     /// # Errors
-    /// The script's device cannot.
-    pub fn request(&mut self, request: &Request) -> Result<(), Stop> {
-        let state = &mut self.play.states[self.id];
-        state.terms.request = *request;
-        state.receive_len = request.max_receive_size.min(state.receive_len_max);
-        self.say(&request.encode())
-    }
-
-    /// Sends a Negotiate Response, after posting the receives it grants.
-    ///
-    /// # Errors
-    /// The subject's request cannot be read, or there is no room for the receives.
-    pub fn respond(&mut self, response: &Response) -> Result<(), Stop> {
-        let announced = self.announced()?.max_receive_size();
-        self.play.states[self.id].terms.response = *response;
-        let receives = u32::from(response.credits_granted);
-        self.play.post_receives(self.id, receives, response.max_receive_size)?;
-        let state = &mut self.play.states[self.id];
-        state.receive_len = response.max_receive_size.min(state.receive_len_max);
-        state.granted += i64::from(receives);
-        self.say(&response.encode(announced))
-    }
-
-    /// The Negotiate Response that should come within 120 s.
-    ///
-    /// # Errors
-    /// None came, or it is too short; a finding about `statements`.
-    pub fn response(&mut self, statements: &str) -> Result<(NegotiateResponse, Message), Stop> {
-        let message = self.expect(statements, PATIENCE)?;
-        let parsed = NegotiateResponse::parse(&message.bytes);
-        let id = self.id;
-        let holds = parsed.is_ok();
-        self.play.about(id, statements, holds, || {
-            format!("a Negotiate Response has 32 bytes, {} came", message.bytes.len())
-        })?;
-        parsed.map(|response| (response, message)).map_err(|_| Stop::Failed)
-    }
-
-    /// Does what is left of a negotiation with these terms.
-    ///
-    /// # Errors
-    /// It fails, which is a finding.
-    pub fn negotiate(&mut self, terms: &Terms) -> Result<(), Stop> {
-        self.play.states[self.id].terms = *terms;
-        let id = self.id;
-        if self.play.subject_accepts() {
-            self.request(&terms.request)?;
-            let (response, _) = self.response("")?;
-            let good = response.status.is_success();
-            self.play.about(id, "", good, || format!("negotiation is refused with {}", response.status))?;
-            self.post_receives(terms.receives)
-        } else {
-            let request = self.expect("", PATIENCE)?;
-            let good = self.play.states[id].announced.is_some();
-            self.play.about(id, "", good, || {
-                format!("a Negotiate Request has 20 bytes, {} came", request.bytes.len())
-            })?;
-            self.respond(&terms.response)
-        }
+    /// That cannot be brought about on this target.
+    pub fn cut(&mut self) -> Result<(), Stop> {
+        self.play.step("the connection is dropped without a farewell");
+        self.play.rig.cut(self.id).map_err(|unable| match unable {
+            Unable::NotApplicable(why) => Stop::NotApplicable(why),
+            Unable::Broken(why) => Stop::Broken(why),
+        })
     }
 }

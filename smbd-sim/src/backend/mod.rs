@@ -11,7 +11,7 @@ use smbd_core::{Config, Instant, Token, WrId};
 
 pub use end::{SimBuffer, SimEnd};
 
-use crate::fault::Faults;
+use crate::fault::{Disruption, Faults};
 use crate::host::{HostConfig, Listener};
 use crate::memory::Buffer;
 use crate::nic::NicConfig;
@@ -120,6 +120,13 @@ impl SimNet {
     pub fn refuse_after(&mut self, connection: usize, side: Side, accepted: usize) {
         if let Some(link) = self.links.get_mut(connection) {
             link.world.faults_mut().left[side.index()] = Some(accepted);
+        }
+    }
+
+    /// Disturbs a connection now.
+    pub fn disrupt(&mut self, connection: usize, disruption: Disruption) {
+        if let Some(link) = self.links.get_mut(connection) {
+            link.world.disrupt(disruption);
         }
     }
 

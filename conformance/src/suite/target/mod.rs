@@ -163,6 +163,16 @@ pub trait Rig {
     /// Writes a buffer of the script, all of it.
     fn fill(&mut self, connection: usize, buffer: usize, bytes: &[u8]);
 
+    /// Drops the connection without a farewell, as if the script's host had lost power or its cable: both devices notice
+    /// in their own way.
+    ///
+    /// # Errors
+    /// That cannot be brought about here.
+    fn cut(&mut self, connection: usize) -> Result<(), Unable> {
+        let _ = connection;
+        Err(Unable::NotApplicable("a connection cannot be dropped without a disconnect here".into()))
+    }
+
     /// The next thing that the script's device has to say, and when it was noticed.
     fn news(&mut self, connection: usize) -> Option<(Instant, News)>;
 

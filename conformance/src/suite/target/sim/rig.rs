@@ -7,10 +7,11 @@ use smbd_core::error::{RdmaError, RegisterError, SendError};
 use smbd_core::{
     Access, BufferDescriptorV1, Config, Endpoint, Instant, MsgId, OpId, RdmaVerb, RegId, Role, Token,
 };
-use smbd_sim::Side;
 use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
+use smbd_sim::fault::Disruption;
 use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::world::WorldConfig;
+use smbd_sim::{Breach, Side};
 
 use super::clock::Clock;
 use super::subject::Subject;
@@ -140,6 +141,13 @@ impl Rig for SimRig {
         }
     }
 
+    fn cut(&mut self, connection: usize) -> Result<(), Unable> {
+        let at = self.at(connection).map_err(|full| Unable::Broken(full.0.into()))?;
+        at.net.disrupt(0, Disruption::CutLoudly);
+        self.clock.is_busy();
+        Ok(())
+    }
+
     fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
         self.connections.get_mut(connection)?.line.news()
     }
@@ -178,7 +186,8 @@ impl Rig for SimRig {
         for connection in &self.connections {
             faults.extend(connection.subject.broken.clone());
             let own = connection.net.breaches().filter(|(side, _)| *side != connection.script);
-            faults.extend(own.map(|(_, breach)| format!("{breach:?}")));
+            let own = own.filter(|(_, breach)| !is_the_scripts_doing(breach));
+            faults.extend(own.map(|(_, breach)| breach.to_string()));
         }
         faults
     }
@@ -187,6 +196,17 @@ impl Rig for SimRig {
         self.clock.is_busy();
         Some(self.connections.get_mut(connection)?)
     }
+}
+
+/// What comes of descriptors, tokens and credits that the script made up. Sends without a credit are found by its books.
+const fn is_the_scripts_doing(breach: &Breach) -> bool {
+    matches!(
+        breach,
+        Breach::Access { .. }
+            | Breach::ReceiverNotReady
+            | Breach::DoubleInvalidation(_)
+            | Breach::InvalidatedNoWindow(_)
+    )
 }
 
 impl Connection {

@@ -1,0 +1,102 @@
+//! The script itself: what it does and does not do by itself, over the simulator.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use smbd_core::error::WorkError;
+use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
+
+use super::target::sim::Sim;
+use super::target::{Opening, Target};
+use super::{Data, Play, SIDES, Stop, Terms, pattern};
+use crate::catalogue::UnderTest;
+
+fn playing(role: UnderTest) -> Play {
+    Play::new(Sim.rig(0, role, None).unwrap(), role, BTreeSet::new())
+}
+
+fn on_both_sides(test: impl Fn(&mut Play) -> Result<(), Stop>) {
+    for role in SIDES {
+        let mut play = playing(role);
+        test(&mut play).unwrap_or_else(|stop| panic!("{role}: {stop:?}\n{}", play.record.trace));
+        assert!(play.record.findings.is_empty(), "{role}: {:?}", play.record.findings);
+        assert_eq!(play.rig.faults(), [String::new(); 0]);
+    }
+}
+
+#[test]
+fn a_connection_that_is_cut_is_down_and_another_can_be_made() {
+    on_both_sides(|play| {
+        let mut peer = play.established()?;
+        peer.cut()?;
+        assert!(peer.down_within(peer.last_said(), Duration::from_secs(12)));
+        let mut peer = play.established()?;
+        peer.send(&Data::of(b"still there"))?;
+        peer.echoed("", b"still there").map(|_| ())
+    });
+}
+
+#[test]
+fn memory_is_open_until_it_is_deregistered() {
+    on_both_sides(|play| {
+        let mut peer = play.established()?;
+        let bytes = pattern(1, 1000);
+        let registered = peer.register(&bytes, Access::Read)?;
+        let remote: [BufferDescriptorV1; 1] = registered.descriptors.clone().try_into().unwrap();
+        let upper = peer.upper()?;
+        upper.by_hand();
+        upper.rdma(RdmaVerb::Read, &[0; 1000], &remote, 0).unwrap();
+        peer.play().pass(Duration::from_millis(1));
+        assert_eq!(peer.upper()?.rdma_seen().len(), 1);
+        assert!(!peer.is_down());
+        peer.deregister(&registered)?;
+        peer.upper()?.rdma(RdmaVerb::Read, &[0; 1000], &remote, 0).unwrap();
+        assert!(peer.ends(""));
+        Ok(())
+    });
+}
+
+#[test]
+fn the_script_reaches_what_the_subject_registers() {
+    on_both_sides(|play| {
+        let mut peer = play.established()?;
+        let upper = peer.upper()?;
+        upper.by_hand();
+        let id = upper.register(&pattern(2, 100), Access::ReadWrite).unwrap();
+        peer.play().pass(Duration::from_millis(1));
+        let remote: Vec<_> = peer.upper()?.endpoint().connection().live_segments(id).collect();
+        let buffer = peer.buffer(&[0; 100])?;
+        assert_eq!(peer.rdma(RdmaVerb::Read, buffer, 0, remote[0])?, Ok(()));
+        assert_eq!(peer.contents(buffer), pattern(2, 100));
+        peer.fill(buffer, &pattern(3, 100));
+        assert_eq!(peer.rdma(RdmaVerb::Write, buffer, 0, remote[0])?, Ok(()));
+        let memory = peer.upper()?.memory(super::target::MemoryOf::Registration(id), 100);
+        assert_eq!(memory.unwrap(), pattern(3, 100));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_message_that_meets_no_receive_is_a_failure_of_the_script() {
+    let mut play = playing(UnderTest::Acceptor);
+    let mut peer = play.established().unwrap();
+    let credits = peer.credits();
+    for _ in 0..credits + 300 {
+        peer.send_now(&Data::of(b"x")).unwrap();
+    }
+    peer.play().pass(Duration::from_secs(10));
+    assert!(peer.failures().contains(&WorkError::ReceiverNotReady), "{:?}", peer.failures());
+}
+
+#[test]
+fn whoever_sends_without_a_credit_is_found_out() {
+    let mut play = playing(UnderTest::Acceptor);
+    let opening = Opening::default();
+    let mut peer = play.established_as(&Terms::default(), &opening).unwrap();
+    // The script forgets that it grants.
+    peer.send(&Data::of(b"x").granting(5)).unwrap();
+    peer.play().states[0].granted = 0;
+    peer.whole_message("").unwrap();
+    assert_eq!(play.record.findings.len(), 1);
+    assert_eq!(play.record.findings[0].statements, ["3.1.5.1-06", "3.1.5.1-09"]);
+}
