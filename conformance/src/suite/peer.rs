@@ -15,6 +15,9 @@ use super::trace::{By, Packet, What};
 /// How long the script waits for a credit, and for the answer to a Negotiate Request.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How often, 1 ms apart, it is tried to post a send for which there is no room.
+const ROOM_TRIES: u32 = 1000;
+
 /// A connection to the subject. Made by [`Play::connect`] and its like; [`Play::peer`] finds it again by its number.
 #[derive(Debug)]
 pub struct Peer<'p> {
@@ -182,8 +185,14 @@ impl<'p> Peer<'p> {
         state.last_said = now;
         let packet = Packet::of(kind, bytes, token.map(|token| token.0));
         self.play.note(self.id, By::Script, What::Message(packet));
-        self.play.order(self.id, Order::Send(bytes, token))?;
-        Ok(())
+        // Sends that are complete make room for others.
+        for _ in 0..ROOM_TRIES {
+            if self.play.rig.order(self.id, Order::Send(bytes, token)).is_ok() {
+                return Ok(());
+            }
+            self.play.pass(Duration::from_millis(1));
+        }
+        self.play.order(self.id, Order::Send(bytes, token)).map(|_| ())
     }
 
     /// Sends the message as soon as there is a credit for it, which has to be within 120 s.

@@ -20,7 +20,7 @@ fn on_both_sides(test: impl Fn(&mut Play) -> Result<(), Stop>) {
         let mut play = playing(role);
         test(&mut play).unwrap_or_else(|stop| panic!("{role}: {stop:?}\n{}", play.record.trace));
         assert!(play.record.findings.is_empty(), "{role}: {:?}", play.record.findings);
-        assert_eq!(play.rig.faults(), [String::new(); 0]);
+        assert!(play.rig.faults().is_empty(), "{:?}", play.rig.faults());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every case, against `smbd-core` in the simulator; and that the code of the cases is what the catalogue says.
 
 mod examples;
+mod red;
 
 use std::collections::{BTreeMap, BTreeSet};
 

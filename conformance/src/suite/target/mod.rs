@@ -11,10 +11,11 @@ use std::fmt;
 use std::time::Duration;
 
 use smbd_core::error::{ConnectReason, WorkError};
-use smbd_core::{Access, BufferDescriptorV1, Instant, Limits, Params, RdmaVerb, Token};
+use smbd_core::{Access, BufferDescriptorV1, Config, ConfigError, Instant, Limits, Params, RdmaVerb, Token};
 
 pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand};
 
+use super::script::{RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
 use super::trace::Event;
 use crate::catalogue::{Need, UnderTest};
 
@@ -88,6 +89,31 @@ impl Default for Opening {
             failing: None,
             send_with_invalidate: true,
         }
+    }
+}
+
+impl Opening {
+    /// The configuration of a connection whose [`Budget`](smbd_core::Budget) is what the script's end needs: for backends
+    /// that are sized by it.
+    ///
+    /// # Errors
+    /// Which number is out of range.
+    pub fn config(&self) -> Result<Config, ConfigError> {
+        Config::try_from(Params {
+            receive_credit_max: self.receives.max(4),
+            max_receive_size: self.receive_len.max(128),
+            max_send_size: self.send_len.max(128),
+            large_sends: true,
+            lend_max: 0,
+            send_slots: SENDS_MAX,
+            rdma_ops: RDMA_MAX,
+            rdma_slots: RDMA_MAX,
+            read_depth: self.read_depth,
+            registrations: REGISTRATIONS_MAX,
+            segments_max: REGISTRATIONS_MAX,
+            registration_slots: REGISTRATIONS_MAX,
+            ..Params::windows()
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use smbd_sim::{Breach, Side};
 use super::clock::Clock;
 use super::subject::Subject;
 use crate::catalogue::UnderTest;
-use crate::suite::script::{Line, RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
+use crate::suite::script::Line;
 use crate::suite::target::{Full, MemoryOf, News, Opening, Order, RdmaSeen, Rig, Told, Unable, UpperHand};
 use crate::suite::trace::Event;
 
@@ -68,23 +68,24 @@ impl SimRig {
         Self { config, role, personality, clock: Clock::new(), connections: Vec::new() }
     }
 
-    fn nic(&self, opening: &Opening) -> NicConfig {
+    /// A device that is enough for either side.
+    fn nic(&self, opening: &Opening) -> Result<NicConfig, Unable> {
+        let scripted = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
+        let script = NicConfig::of(self.personality, &scripted.budget());
         let own = NicConfig::of(self.personality, &self.config.budget());
-        let receives = u32::from(opening.receives);
-        let sends = u32::from(SENDS_MAX) + u32::from(RDMA_MAX) + 2 * u32::from(REGISTRATIONS_MAX);
         let first = u32::try_from(self.connections.len()).unwrap_or(u32::MAX).wrapping_mul(TOKENS_APART);
-        NicConfig {
-            send_queue: own.send_queue.max(sends),
-            recv_queue: own.recv_queue.max(receives),
-            send_cq: own.send_cq.max(sends),
-            recv_cq: own.recv_cq.max(receives),
-            recv_slots: own.recv_slots.max(receives),
-            recv_buffer_len: own.recv_buffer_len.max(opening.receive_len).max(512),
+        Ok(NicConfig {
+            send_queue: own.send_queue.max(script.send_queue),
+            recv_queue: own.recv_queue.max(script.recv_queue),
+            send_cq: own.send_cq.max(script.send_cq),
+            recv_cq: own.recv_cq.max(script.recv_cq),
+            recv_slots: own.recv_slots.max(script.recv_slots),
+            recv_buffer_len: own.recv_buffer_len.max(script.recv_buffer_len),
             read_depth: self.config.read_depth.min(opening.read_depth),
             send_with_invalidate: opening.send_with_invalidate,
             first_token: Token(own.first_token.0.wrapping_add(first)),
             ..own
-        }
+        })
     }
 
     fn at(&mut self, connection: usize) -> Result<&mut Connection, Full> {
@@ -100,7 +101,7 @@ impl Rig for SimRig {
     fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
         let fate = opening.failing.map_or(Fate::Connects, |(reason, after)| Fate::Fails(reason, after));
         let rules = WorldConfig::new(SEED, self.personality);
-        let mut net = SimNet::new(&rules, &self.config, &self.nic(opening), fate, 1);
+        let mut net = SimNet::new(&rules, &self.config, &self.nic(opening)?, fate, 1);
         net.pass(self.clock.now.saturating_since(Instant::ORIGIN));
         let (role, script) = match self.role {
             UnderTest::Initiator => (Role::Initiator, Side::Acceptor),
