@@ -178,8 +178,10 @@ impl Play {
         holds: bool,
         text: impl FnOnce() -> String,
     ) -> bool {
-        let listed: Vec<_> = statements.split_whitespace().filter(|s| self.listed.contains(*s)).collect();
-        self.record.tally(listed.into_iter(), holds);
+        // What does not hold is broken, whatever the case is about.
+        let counted: Vec<_> =
+            statements.split_whitespace().filter(|s| !holds || self.listed.contains(*s)).collect();
+        self.record.tally(counted.into_iter(), holds);
         if !holds {
             self.found(Some(id), statements, text());
         }

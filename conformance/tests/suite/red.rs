@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use smbd_conformance::catalogue::{Catalogue, Need, UnderTest};
+use smbd_conformance::suite::report::{Report, junit, text::Text};
 use smbd_conformance::suite::target::sim::Sim;
 use smbd_conformance::suite::target::{Full, News, Opening, Order, Rig, Settings, Target, Unable, UpperHand};
 use smbd_conformance::suite::trace::Event;
@@ -292,4 +293,26 @@ fn whoever_breaks_a_statement_is_told_which() {
         }
     }
     assert!(unnoticed.is_empty(), "{}", unnoticed.join("\n"));
+}
+
+#[test]
+fn a_finding_is_reported_with_its_requirement_what_was_sent_and_what_came() {
+    let catalogue = Catalogue::load().unwrap();
+    let wrong = [(BASIC, first!(10, [11, 0])), (SMALL, Wrong::Says(|index, bytes| flip(index, bytes, 24)))];
+    let played = wrong.map(|(name, wrong)| {
+        let (case, entry) = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
+        play(&mut Broken(wrong), 0, (case, entry), Acceptor, Options::default())
+    });
+    let report = Report::new("broken".into(), Broken(Wrong::Stays).variants(), &catalogue, played.into());
+    assert!(!report.passed());
+    let text = Text { report: &report }.to_string();
+    let (findings, matrix) = text.split_once("\nsection").unwrap();
+    insta::assert_snapshot!("findings", findings);
+    assert!(matrix.contains("cases: 0 passed, 2 failed\n"), "{matrix}");
+    let section = matrix.lines().find(|line| line.starts_with("2.2.2 ")).unwrap();
+    assert!(section.ends_with(" 1"), "CreditsGranted alone is broken: {section}");
+
+    let mut xml = Vec::new();
+    junit::write(&report, &mut xml).unwrap();
+    insta::assert_snapshot!("findings.junit", String::from_utf8(xml).unwrap());
 }
