@@ -41,7 +41,7 @@ fn few_credits(play: &mut Play, credits: u16, statements: &str) -> Result<Whole,
     });
     let payload = pattern(2, LONG);
     peer.send_fragments(&payload)?;
-    let whole = peer.echoed(&format!("{statements} 3.1.5.8-15"), &payload)?;
+    let whole = peer.echoed(&format!("{statements} 3.1.5.8-08 3.1.5.8-15"), &payload)?;
     // A message without a receive would have broken the connection, or been tried again.
     let failures = peer.failures().to_vec();
     peer.check("3.1.5.8-08", failures.is_empty() && !peer.is_down(), || {

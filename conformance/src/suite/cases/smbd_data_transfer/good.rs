@@ -53,17 +53,17 @@ pub(super) fn moderate(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
     let payload = pattern(2, LONG);
     let fragments = peer.fragments(&payload)?;
-    let mut left = u16::try_from(fragments.len()).unwrap_or(u16::MAX);
-    for fragment in fragments {
-        peer.send(&fragment.requesting(left))?;
-        left = left.saturating_sub(1).max(1);
-        // However little is asked for in the end, there is no more to be had than was ever asked for.
-        let credits = peer.credits();
-        peer.check("3.1.5.8-12", credits <= 255, || {
-            format!("255 credits were asked for, there are {credits}")
-        });
+    let count = u16::try_from(fragments.len()).unwrap_or(u16::MAX);
+    let first = peer.credits();
+    for (fragment, asked) in fragments.iter().zip((1..=count).rev()) {
+        peer.send(&fragment.clone().requesting(asked))?;
     }
     let whole = peer.echoed("3.1.5.8-17 3.1.5.8-18 3.1.5.8-19 3.1.5.8-24", &payload)?;
+    // Who had more than was asked for gets nothing new, whoever had less gets no more than that.
+    let (credits, most) = (peer.credits(), (first - i64::from(count)).max(i64::from(count)));
+    peer.check("3.1.5.8-12", credits <= most, || {
+        format!("{count} credits were asked for at last, {first} were there before: {most} at most should be left, {credits} are")
+    });
     empties(&mut peer, &whole.empties);
     // A subject that was never short of credits has sent none yet.
     peer.send(&Data::question())?;
