@@ -2,7 +2,8 @@
 //!
 //! An engine sleeps on one file descriptor for all its ends. A connection is *due* when something is known to have
 //! happened, *hot* when it was driven and its device was not asked to wake anybody yet, and asleep otherwise. Hot ones are
-//! looked at for a moment before everything sleeps, as far as that has been worth it lately.
+//! looked at for a moment before everything sleeps, as far as that has been worth it lately. However busy some are, the
+//! others and what is watched are looked at every so many turns.
 
 mod slots;
 #[cfg(test)]
@@ -11,7 +12,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use smbd_core::backend::{DriveError, Machine, Upper, drive};
@@ -24,6 +27,8 @@ use slots::Slots;
 
 /// Events taken from the system at a time.
 const EVENTS_MAX: usize = 64;
+/// One turn in so many asks the system for events although nothing would sleep: it is a system call.
+const GLANCE_EVERY: u32 = 32;
 /// Name of a watched descriptor: no slot is that high.
 const WATCHED: u64 = u64::MAX;
 
@@ -39,6 +44,8 @@ pub struct Engine<U, M = Endpoint> {
     spare: Vec<usize>,
     hot: Vec<usize>,
     finished: Vec<Finished<U, M>>,
+    /// Turns that drove something since the system was asked for events.
+    turns: u32,
     spin: Spin,
     /// What the caller allows instead of what the devices' rows do.
     spin_for: Option<u64>,
@@ -95,6 +102,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
             spare: Vec::new(),
             hot: Vec::new(),
             finished: Vec::new(),
+            turns: 0,
             spin: Spin::default(),
             spin_for: None,
         })
@@ -186,29 +194,32 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     }
 
     /// Waits until something happens or `until`, then drives what it concerns. Comes back as soon as anything was driven
-    /// or a watched descriptor is readable. With an `until` in the past it does not wait, and leaves everything armed: then
-    /// the engine's descriptor is readable when it is due.
+    /// or a watched descriptor is readable; says whether one is. While connections are busy that is looked at now and then
+    /// only, so that a server need not ask its listener, which is a system call, after every message. Its owner takes one
+    /// request for each `true`: connections that are there already have their turn in between.
+    ///
+    /// With an `until` in the past it does not wait, and leaves everything armed: then the engine's descriptor is readable
+    /// when something happens.
     ///
     /// # Errors
     /// The system or a device fails.
-    pub fn turn(&mut self, until: Option<Instant>) -> Result<(), Error> {
+    pub fn turn(&mut self, until: Option<Instant>) -> Result<bool, Error> {
         loop {
-            if self.drive_due() {
-                return Ok(());
+            let driven = self.drive_due();
+            if until.is_some_and(|until| until <= self.clock.now()) {
+                self.arm_hot()?;
+                return self.glance();
             }
-            let wait_until = self.deadline().into_iter().chain(until).min();
-            let is_over = until.is_some_and(|until| until <= self.clock.now());
-            if !is_over && self.look() {
+            if driven {
+                self.turns = self.turns.saturating_add(1);
+                return if self.turns < GLANCE_EVERY { Ok(false) } else { self.glance() };
+            }
+            if self.look() {
                 continue;
             }
             self.arm_hot()?;
-            if !self.due.is_empty() {
-                continue;
-            }
-            let watched = self.sleep(wait_until)?;
-            self.expire();
-            if watched || (is_over && self.due.is_empty()) {
-                return Ok(());
+            if self.due.is_empty() && self.sleep(self.deadline().into_iter().chain(until).min())? {
+                return Ok(true);
             }
         }
     }
@@ -300,15 +311,26 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
 
     /// Sleeps; makes due what has something to say. Whether a watched descriptor has.
     fn sleep(&mut self, until: Option<Instant>) -> Result<bool, Error> {
-        let mut events = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS_MAX];
         let start = self.clock.now();
         let timeout = until.map(|until| wait::timespec(until.saturating_since(start)));
-        let got = match epoll::wait(&self.all, &mut events[..], timeout.as_ref()) {
+        let watched = self.take_events(timeout.as_ref())?;
+        self.spin.waited(self.clock.now().saturating_since(start));
+        Ok(watched)
+    }
+
+    /// As [`sleep`](Self::sleep), without sleeping.
+    fn glance(&mut self) -> Result<bool, Error> {
+        self.take_events(Some(&wait::timespec(Duration::ZERO)))
+    }
+
+    fn take_events(&mut self, timeout: Option<&Timespec>) -> Result<bool, Error> {
+        self.turns = 0;
+        let mut events = [Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS_MAX];
+        let got = match epoll::wait(&self.all, &mut events[..], timeout) {
             Ok(got) => got,
             Err(Errno::INTR) => 0,
             Err(errno) => return Err(Error::system("epoll_wait", errno)),
         };
-        self.spin.waited(self.clock.now().saturating_since(start));
         let mut watched = false;
         for event in events.iter().take(got) {
             match usize::try_from(event.data.u64()) {
@@ -316,6 +338,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
                 _ => watched = true,
             }
         }
+        self.expire();
         Ok(watched)
     }
 

@@ -81,7 +81,7 @@ impl<'a> Echo<'a> {
     /// Serves until told to stop.
     pub(crate) fn run(mut self) -> Outcome<()> {
         loop {
-            self.engine.turn(self.next_look())?;
+            let woken = self.engine.turn(self.next_look())?;
             while let Some(finished) = self.engine.finished() {
                 if let Err(error) = finished.result {
                     say(format_args!("the connection was cut off: {error}"));
@@ -90,11 +90,13 @@ impl<'a> Echo<'a> {
                 self.book(finished.upper.stats());
                 self.idle_since = self.engine.clock().now();
             }
-            self.take_requests()?;
-            if self.signals.show() {
+            if woken {
+                self.take_requests()?;
+            }
+            if woken && self.signals.show() {
                 self.show();
             }
-            let asked = self.signals.stop();
+            let asked = woken && self.signals.stop();
             if asked && self.stop_at.is_some() {
                 break;
             }
@@ -125,9 +127,10 @@ impl<'a> Echo<'a> {
         self.stop_at.is_none() && (idle_over || self.settings.connections.is_some_and(|max| self.over >= max))
     }
 
+    /// One of each listener: setting a connection up takes time, in which those that are there should not wait.
     fn take_requests(&mut self) -> Outcome<()> {
         for index in 0..self.listeners.len() {
-            while let Some(incoming) = self.listeners[index].poll()? {
+            if let Some(incoming) = self.listeners[index].poll()? {
                 self.take(incoming);
             }
         }

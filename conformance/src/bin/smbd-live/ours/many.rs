@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use smbd_core::error::CloseReason;
-use smbd_core::{Close, Config, Endpoint, Params, Role};
+use smbd_core::{Close, Config, Endpoint, Instant, Params, Role};
 use smbd_verbs::{Clock, End, Engine, ListenOptions};
 
 use super::pair::PATIENCE;
@@ -30,12 +30,7 @@ pub(super) fn at_once(context: &Context) -> Outcome {
         engine.add(endpoint, end, Worker::new(10_000 * seed)?)?;
     }
     let until = clock.now().saturating_add(LIMIT);
-    while !all_done(&mut engine)? {
-        if clock.now() >= until {
-            return Err(format!("not all was done within {} s", LIMIT.as_secs()).into());
-        }
-        engine.turn(Some(until))?;
-    }
+    work(&mut engine, until).map_err(|failure| format!("{failure}; the server: {}", serving.story()))?;
     // Nobody has left: all were there at the same time.
     close_all(&mut engine, clock)?;
     for _ in 0..CONNECTIONS {
@@ -46,6 +41,17 @@ pub(super) fn at_once(context: &Context) -> Outcome {
     }
     serving.stop()?;
     Ok(format!("{CONNECTIONS} connections, {} bytes each", Worker::bytes()))
+}
+
+/// Until all have done everything.
+fn work(engine: &mut Engine<Worker>, until: Instant) -> Result<(), Failure> {
+    while !all_done(engine)? {
+        if engine.clock().now() >= until {
+            return Err(format!("not all was done within {} s", LIMIT.as_secs()).into());
+        }
+        engine.turn(Some(until))?;
+    }
+    Ok(())
 }
 
 fn all_done(engine: &mut Engine<Worker>) -> Result<bool, Failure> {

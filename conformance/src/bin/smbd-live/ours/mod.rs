@@ -9,6 +9,7 @@ pub(crate) mod crashes;
 mod invalidation;
 mod many;
 mod messages;
+mod neighbours;
 mod pair;
 mod pieces;
 mod ports;
@@ -39,6 +40,7 @@ pub(crate) const CASES: &[Case] = &[
     case("ours::rdma_of_nothing_and_of_all", "no byte, MaxReadWriteSize and one more", transfers::edges),
     case("ours::a_gigabyte", "1 GiB by writes, reads and messages, hashed", bulk::gigabyte),
     case("ours::many_connections", "64 at once, engines on both sides", many::at_once),
+    case("ours::a_busy_neighbour", "a quiet connection beside a busy one", neighbours::busy),
     case("ours::ipv6", "a connection over IPv6", address6::works),
     case("ours::access_without_the_right", "access without the right ends both sides", access::rights),
     case("ours::access_with_dead_tokens", "wrong and deregistered tokens end both sides", access::tokens),

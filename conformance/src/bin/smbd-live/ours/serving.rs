@@ -1,5 +1,6 @@
 //! A server on a thread of its own: an engine with the exercise protocol.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -59,6 +60,23 @@ impl Serving {
         Ok(self.ended.recv_timeout(within).map_err(none)?)
     }
 
+    /// How the connections ended that have, and how often: for the report of a failure.
+    pub(crate) fn story(&self) -> String {
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        // The cause may be on its way.
+        let first = self.ended.recv_timeout(Duration::from_secs(5)).ok();
+        for ended in first.into_iter().chain(self.ended.try_iter()) {
+            let how = match ended.how {
+                Some(How::NeverUp(error)) => error.to_string(),
+                Some(How::Closed(reason)) => reason.to_string(),
+                None => "cut off".to_owned(),
+            };
+            *counts.entry(how).or_default() += 1;
+        }
+        let parts: Vec<_> = counts.iter().map(|(how, count)| format!("{count} x {how}")).collect();
+        if parts.is_empty() { "no connection ended".to_owned() } else { parts.join(", ") }
+    }
+
     /// Stops; connections that are left end at once.
     pub(crate) fn stop(mut self) -> Result<(), Failure> {
         self.stop = None;
@@ -87,8 +105,9 @@ fn serve(
     engine.watch(listener.as_fd())?;
     engine.watch(stopped.as_fd())?;
     loop {
-        engine.turn(None)?;
-        while let Some(incoming) = listener.poll()? {
+        let woken = engine.turn(None)?;
+        // One each time: those that are there should not wait while others are set up.
+        if woken && let Some(incoming) = listener.poll()? {
             // What cannot be accepted is refused, and the initiator's test says so.
             let Ok(end) = incoming.accept(config, clock) else { continue };
             let endpoint = Endpoint::new(Role::Acceptor, config, clock.now());
@@ -99,7 +118,7 @@ fn serve(
             // Nobody may want to know.
             let _ = tell.send(Ended { how: finished.upper.how, stats: *finished.upper.server.stats() });
         }
-        if is_readable(stopped, Duration::ZERO)? {
+        if woken && is_readable(stopped, Duration::ZERO)? {
             return Ok(());
         }
     }

@@ -1,0 +1,82 @@
+//! A busy connection and a quiet one on the same thread.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::backend::Backend;
+use smbd_core::{Config, Params};
+use smbd_verbs::ListenOptions;
+
+use super::client::Client;
+use super::pair::PATIENCE;
+use super::ports;
+use super::serving::Serving;
+use crate::case::{Context, Failure, Outcome};
+
+/// Messages of the busy one that are always under way: its server never runs out of them.
+const WINDOW: u32 = 16;
+/// Messages of the quiet one.
+const MESSAGES: u32 = 20;
+/// Between them: long enough for the server to turn to others.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long one may take. Waiting for the busy one to pause takes for ever.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// The quiet one connects while the other is busy, and is served.
+pub(super) fn busy(context: &Context) -> Outcome {
+    let config = Config::try_from(Params::windows())?;
+    let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
+    let hog = Client::connect(serving.at, &config)?;
+    let (stop, returned) = (AtomicBool::new(false), AtomicU64::new(0));
+    let times = thread::scope(|scope| {
+        let busy = scope.spawn(|| never_pause(hog, &stop, &returned));
+        let served = serve_quietly(&serving, &config, &returned);
+        stop.store(true, Ordering::Relaxed);
+        busy.join().map_err(|_| "the busy connection panicked")??;
+        served
+    })?;
+    for _ in 0..2 {
+        serving.ended(PATIENCE)?;
+    }
+    serving.stop()?;
+    let returned = returned.into_inner();
+    Ok(format!("{MESSAGES} messages took up to {} ms beside {returned} of another", times.as_millis()))
+}
+
+/// The longest time a message took.
+fn serve_quietly(serving: &Serving, config: &Config, returned: &AtomicU64) -> Result<Duration, Failure> {
+    let mut client = Client::connect(serving.at, config)?;
+    let connection = &mut client.connection;
+    let mut longest = Duration::ZERO;
+    for number in 0..MESSAGES {
+        let before = returned.load(Ordering::Relaxed);
+        connection.idle(PAUSE)?;
+        let start = connection.backend().now();
+        connection.send(Bytes::from_static(b"quiet"))?;
+        connection.recv(LIMIT).map_err(|failure| format!("message {number}: {failure}"))?;
+        longest = longest.max(connection.backend().now().saturating_since(start));
+        if returned.load(Ordering::Relaxed) == before {
+            return Err("the other connection was not busy".into());
+        }
+    }
+    client.close()?;
+    Ok(longest)
+}
+
+fn never_pause(mut client: Client, stop: &AtomicBool, returned: &AtomicU64) -> Result<(), String> {
+    let mut talk = || -> Result<(), Failure> {
+        let connection = &mut client.connection;
+        for _ in 0..WINDOW {
+            connection.send(Bytes::from_static(b"busy"))?;
+        }
+        while !stop.load(Ordering::Relaxed) {
+            connection.recv(PATIENCE)?;
+            returned.fetch_add(1, Ordering::Relaxed);
+            connection.send(Bytes::from_static(b"busy"))?;
+        }
+        Ok(())
+    };
+    talk().and_then(|()| client.close().map(|_| ())).map_err(|failure| failure.to_string())
+}
