@@ -10,7 +10,7 @@
 //! ```
 //!
 //! An [`End`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for all it
-//! waits for: call [`End::arm`], sleep on it until the deadline, drive again. [`Engine`] does this for many connections,
+//! waits for: call [`arm`](Waitable::arm), sleep on it until the deadline, drive again. [`Engine`] does this for many connections,
 //! [`blocking::Connection`] for one.
 //!
 //! # Building
@@ -46,3 +46,4 @@ pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
 pub use listener::{
     Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, RejectReason, port_of,
 };
+pub use wait::Waitable;

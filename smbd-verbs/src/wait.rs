@@ -4,15 +4,33 @@
 //! lately says how likely that is. A software device works on the same processors, so its row of the quirk table may
 //! forbid looking altogether.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use smbd_core::Instant;
+use smbd_core::backend::Backend;
 
 use crate::{Clock, Error};
+
+/// A backend that can be waited for together with others. Its file descriptor is readable when it has something to say,
+/// if it was [armed](Self::arm) since it was driven.
+pub trait Waitable: Backend + AsFd {
+    /// To be called before sleeping on the file descriptor. `true` if there is something to say already: drive again, and
+    /// do not sleep.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn arm(&mut self) -> Result<bool, Error>;
+
+    /// Whether there is something to say at once, without a system call.
+    fn is_ready(&mut self) -> bool;
+
+    /// How long looking at [`is_ready`](Self::is_ready) before sleeping may be worth it, in microseconds.
+    fn spin_micros_max(&self) -> u64;
+}
 
 /// One wait in so many looks although sleeping seems right: things may have changed.
 const EXPLORE_EVERY: u32 = 32;

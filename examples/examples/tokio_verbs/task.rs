@@ -9,7 +9,7 @@ use smbd_core::backend::{Backend, LocalMemory, Machine, ReceiveMemory, Upper, dr
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Close, Config, Endpoint, Instant, MsgId, Role};
-use smbd_verbs::{Buffer, End};
+use smbd_verbs::{Buffer, End, Waitable};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;

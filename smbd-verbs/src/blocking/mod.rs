@@ -5,6 +5,8 @@
 
 mod connection;
 mod inbox;
+#[cfg(test)]
+mod tests;
 
 use smbd_core::Instant;
 use smbd_core::backend::{DriveError, HostMemory};

@@ -24,7 +24,7 @@ use smbd_core::{Budget, Config, Head, Input, Instant, RecvId};
 use crate::ffi::{CmId, EventChannel};
 use crate::listener::{Permit, Request};
 use crate::quirks::Quirks;
-use crate::wait::{self, Spin};
+use crate::wait::{self, Spin, Waitable};
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
 use link::{Link, Phase, Route, Way};
 use open::Open;
@@ -122,22 +122,6 @@ impl End {
         })
     }
 
-    /// To be called before sleeping on the file descriptor: asks the device to say when something completes. `true` if
-    /// something has happened already: drive again, and do not sleep.
-    ///
-    /// # Errors
-    /// The device does not answer.
-    pub fn arm(&mut self) -> Result<bool, Error> {
-        self.quiet_calls = events::LOOK_AFTER;
-        if self.reports.is_ready() || self.poll_is_due() {
-            return Ok(true);
-        }
-        match &mut self.open {
-            Some(open) if self.link.has_completions() => open.arm(),
-            _ => Ok(false),
-        }
-    }
-
     /// Waits until there may be something to say, at most until `until`.
     pub(crate) fn wait_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let (clock, mut spin) = (self.clock, self.spin);
@@ -149,13 +133,6 @@ impl End {
         }
         self.spin = spin;
         Ok(())
-    }
-
-    /// Whether something can be said at once: driving it makes sense.
-    pub(crate) fn is_ready(&mut self) -> bool {
-        let has_completion = |open: &mut Box<Open>| open.qp.has_completion().unwrap_or(true);
-        self.reports.is_ready()
-            || self.link.has_completions() && self.open.as_mut().is_some_and(has_completion)
     }
 
     /// What the device is and can do; known once the address is resolved, for an acceptor from the beginning.
@@ -226,6 +203,29 @@ impl End {
 impl ReceiveMemory for End {
     fn received(&self, id: RecvId) -> &[u8] {
         self.open.as_ref().map_or(&[], |open| open.qp.received(id.slot()))
+    }
+}
+
+impl Waitable for End {
+    fn arm(&mut self) -> Result<bool, Error> {
+        self.quiet_calls = events::LOOK_AFTER;
+        if self.reports.is_ready() || self.poll_is_due() {
+            return Ok(true);
+        }
+        match &mut self.open {
+            Some(open) if self.link.has_completions() => open.arm(),
+            _ => Ok(false),
+        }
+    }
+
+    fn is_ready(&mut self) -> bool {
+        let has_completion = |open: &mut Box<Open>| open.qp.has_completion().unwrap_or(true);
+        self.reports.is_ready()
+            || self.link.has_completions() && self.open.as_mut().is_some_and(has_completion)
+    }
+
+    fn spin_micros_max(&self) -> u64 {
+        self.quirks().map_or(0, |quirks| quirks.spin_micros_max)
     }
 }
 

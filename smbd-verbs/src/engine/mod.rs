@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use smbd_core::backend::{DriveError, Machine, Upper, drive};
 use smbd_core::{Endpoint, Instant};
 
-use crate::wait::{self, Spin};
+use crate::wait::{self, Spin, Waitable};
 use crate::{Clock, End, Error};
 pub use slots::Key;
 use slots::Slots;
@@ -33,17 +33,17 @@ const GLANCE_EVERY: u32 = 32;
 const WATCHED: u64 = u64::MAX;
 
 /// Drives many connections. Their machines are [`Endpoint`]s or [`Connection`](smbd_core::Connection)s, their upper layers
-/// of one type.
-pub struct Engine<U, M = Endpoint> {
+/// of one type, and so are their backends: [`End`]s unless said otherwise.
+pub struct Engine<U, M = Endpoint, B = End> {
     clock: Clock,
     all: OwnedFd,
-    slots: Slots<Driven<U, M>>,
+    slots: Slots<Driven<U, M, B>>,
     deadlines: BTreeSet<(Instant, usize)>,
     due: Vec<usize>,
     /// What `due` was, emptied: kept for its memory.
     spare: Vec<usize>,
     hot: Vec<usize>,
-    finished: Vec<Finished<U, M>>,
+    finished: Vec<Finished<U, M, B>>,
     /// Turns that drove something since the system was asked for events.
     turns: u32,
     spin: Spin,
@@ -52,9 +52,9 @@ pub struct Engine<U, M = Endpoint> {
 }
 
 /// A connection, with everything it is made of.
-struct Driven<U, M> {
+struct Driven<U, M, B> {
     machine: M,
-    end: End,
+    end: B,
     upper: U,
     /// As noted among the deadlines of all, its own or an earlier one.
     deadline: Option<Instant>,
@@ -72,20 +72,20 @@ enum State {
 
 /// A connection that is over and was taken out of the engine.
 #[derive(Debug)]
-pub struct Finished<U, M = Endpoint> {
+pub struct Finished<U, M = Endpoint, B = End> {
     /// What it was called.
     pub key: Key,
     /// The connection.
     pub machine: M,
     /// Its end. Dropping it frees what it has of the device.
-    pub end: End,
+    pub end: B,
     /// Its upper layer.
     pub upper: U,
     /// An error says that this side broke a contract; the connection was cut off then.
     pub result: Result<(), DriveError>,
 }
 
-impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
+impl<U: Upper<B, M>, M: Machine, B: Waitable> Engine<U, M, B> {
     /// An engine without connections.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
         })
     }
 
-    /// The clock that all ends given to [`add`](Self::add) have to share.
+    /// The clock that all backends given to [`add`](Self::add) have to share.
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
@@ -130,7 +130,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     ///
     /// # Errors
     /// The system takes no more file descriptors.
-    pub fn add(&mut self, machine: M, end: End, upper: U) -> Result<Key, Error> {
+    pub fn add(&mut self, machine: M, end: B, upper: U) -> Result<Key, Error> {
         let driven = Driven { machine, end, upper, deadline: None, state: State::Asleep, is_hot: false };
         let key = self.slots.insert(driven);
         let added = match self.slots.at(key.slot) {
@@ -165,7 +165,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     }
 
     /// A connection, to give it commands. It is driven in the next turn.
-    pub fn get_mut(&mut self, key: Key) -> Option<(&mut M, &mut End, &mut U)> {
+    pub fn get_mut(&mut self, key: Key) -> Option<(&mut M, &mut B, &mut U)> {
         self.slots.get(key)?;
         self.make_due(key.slot);
         self.slots.at_mut(key.slot).map(|driven| (&mut driven.machine, &mut driven.end, &mut driven.upper))
@@ -173,7 +173,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
 
     /// A connection, to look at.
     #[must_use]
-    pub fn get(&self, key: Key) -> Option<(&M, &End, &U)> {
+    pub fn get(&self, key: Key) -> Option<(&M, &B, &U)> {
         self.slots.get(key).map(|driven| (&driven.machine, &driven.end, &driven.upper))
     }
 
@@ -183,7 +183,7 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     }
 
     /// A connection that is over. To be asked after every turn.
-    pub fn finished(&mut self) -> Option<Finished<U, M>> {
+    pub fn finished(&mut self) -> Option<Finished<U, M, B>> {
         self.finished.pop()
     }
 
@@ -276,9 +276,8 @@ impl<U: Upper<End, M>, M: Machine> Engine<U, M> {
     /// Looks at what was driven last, for as long as it is worth it.
     fn look(&mut self) -> bool {
         let Self { clock, slots, hot, spin, spin_for, .. } = self;
-        let allowed = |slot: &usize| slots.at(*slot).and_then(|driven| driven.end.quirks());
-        let rows = hot.iter().filter_map(allowed).map(|quirks| quirks.spin_micros_max);
-        let Some(most) = rows.max() else { return false };
+        let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.spin_micros_max());
+        let Some(most) = hot.iter().filter_map(allowed).max() else { return false };
         spin.limit_micros(spin_for.unwrap_or(most));
         let mut ready = None;
         wait::look(*clock, spin, || {
@@ -371,13 +370,13 @@ fn name_of(slot: usize) -> u64 {
     u64::try_from(slot).unwrap_or(WATCHED)
 }
 
-impl<U, M> AsFd for Engine<U, M> {
+impl<U, M, B> AsFd for Engine<U, M, B> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.all.as_fd()
     }
 }
 
-impl<U, M> fmt::Debug for Engine<U, M> {
+impl<U, M, B> fmt::Debug for Engine<U, M, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").field("connections", &self.slots.len()).finish_non_exhaustive()
     }

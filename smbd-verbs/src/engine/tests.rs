@@ -1,4 +1,216 @@
+use std::cell::Cell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use smbd_core::backend::{Backend, LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step, Upper};
+use smbd_core::{Action, Input, Instant, Misuse, RecvId};
+
 use super::slots::Slots;
+use super::{Engine, GLANCE_EVERY, Key};
+use crate::wait::Waitable;
+use crate::{Clock, Error};
+
+/// More turns than anything may take that only waits for its own.
+const ENOUGH: u32 = 2 * GLANCE_EVERY;
+
+/// A device that says something when its bell rings, or all the time.
+struct Device {
+    clock: Clock,
+    bell: OwnedFd,
+    never_pauses: bool,
+    /// What a drive has taken of it, and whether it has asked to be woken since.
+    said: bool,
+    armed: Rc<Cell<bool>>,
+}
+
+impl Device {
+    fn new(clock: Clock, never_pauses: bool) -> Self {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let bell = eventfd(0, flags).unwrap();
+        Self { clock, bell, never_pauses, said: false, armed: Rc::default() }
+    }
+
+    fn ring_bell(&self) {
+        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).unwrap();
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl ReceiveMemory for Device {
+    fn received(&self, _: RecvId) -> &[u8] {
+        &[]
+    }
+}
+
+impl Backend for Device {
+    type Buffer = ();
+
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn execute(&mut self, _: Step<'_, ()>) {}
+
+    fn ring(&mut self) {}
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        let rung = || rustix::io::read(&self.bell, &mut [0; 8]).is_ok();
+        // One at a time, then a pause: a drive ends.
+        self.said = !self.said && (self.never_pauses || rung());
+        self.said.then_some(Input::Disconnected)
+    }
+}
+
+impl Waitable for Device {
+    fn arm(&mut self) -> Result<bool, Error> {
+        self.armed.set(true);
+        Ok(self.never_pauses)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.never_pauses
+    }
+
+    fn spin_micros_max(&self) -> u64 {
+        10_000_000
+    }
+}
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Told {
+    inputs: u32,
+    timeouts: u32,
+    deadline: Option<Instant>,
+}
+
+impl Machine for Told {
+    type Event = ();
+
+    fn handle(&mut self, _: Instant, input: Input<'_>) -> Result<(), Misuse> {
+        match input {
+            Input::Timeout => (self.timeouts, self.deadline) = (self.timeouts + 1, None),
+            _ => self.inputs += 1,
+        }
+        Ok(())
+    }
+
+    fn poll_action(&mut self, _: &impl ReceiveMemory) -> Result<Action<()>, ShortReceive> {
+        Ok(Action::Wait(self.deadline))
+    }
+
+    fn is_drained(&self) -> bool {
+        false
+    }
+
+    fn step<'a, M>(
+        &'a self,
+        _: &'a Action<()>,
+        _: &'a impl LocalMemory<M>,
+    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        Ok(None)
+    }
+}
+
+struct Nobody;
+
+impl LocalMemory<()> for Nobody {}
+
+impl Upper<Device, Told> for Nobody {
+    fn event(&mut self, _: &mut Told, _: &mut Device, (): ()) {}
+}
+
+type TestEngine = Engine<Nobody, Told, Device>;
+
+/// An engine with one connection that never pauses, driven for a while.
+fn busy() -> (TestEngine, Key) {
+    let clock = Clock::start();
+    let mut engine = TestEngine::new(clock).unwrap();
+    let key = engine.add(Told::default(), Device::new(clock, true), Nobody).unwrap();
+    for _ in 0..ENOUGH {
+        engine.turn(None).unwrap();
+    }
+    (engine, key)
+}
+
+fn told(engine: &TestEngine, key: Key) -> &Told {
+    engine.get(key).unwrap().0
+}
+
+#[test]
+fn a_quiet_connection_has_its_turn_beside_a_busy_one() {
+    let (mut engine, busy) = busy();
+    let clock = engine.clock();
+    let quiet = engine.add(Told::default(), Device::new(clock, false), Nobody).unwrap();
+    for _ in 0..ENOUGH {
+        engine.turn(None).unwrap();
+    }
+    assert_eq!(told(&engine, quiet).inputs, 0);
+    engine.get(quiet).unwrap().1.ring_bell();
+    let before = told(&engine, busy).inputs;
+    for _ in 0..ENOUGH {
+        engine.turn(None).unwrap();
+    }
+    assert_eq!(told(&engine, quiet).inputs, 1);
+    assert!(told(&engine, busy).inputs > before);
+}
+
+#[test]
+fn a_deadline_is_kept_beside_a_busy_connection() {
+    let (mut engine, _) = busy();
+    let clock = engine.clock();
+    let deadline = clock.now().saturating_add(Duration::from_millis(5));
+    let machine = Told { deadline: Some(deadline), ..Told::default() };
+    let waiting = engine.add(machine, Device::new(clock, false), Nobody).unwrap();
+    while clock.now() <= deadline {
+        engine.turn(None).unwrap();
+    }
+    for _ in 0..ENOUGH {
+        engine.turn(None).unwrap();
+    }
+    assert_eq!(told(&engine, waiting).timeouts, 1);
+}
+
+#[test]
+fn what_is_watched_is_told_beside_a_busy_connection() {
+    let (mut engine, _) = busy();
+    let watched = Device::new(engine.clock(), false);
+    engine.watch(watched.as_fd()).unwrap();
+    assert!((0..ENOUGH).all(|_| !engine.turn(None).unwrap()));
+    watched.ring_bell();
+    assert!((0..ENOUGH).any(|_| engine.turn(None).unwrap()));
+}
+
+#[test]
+fn a_turn_that_may_not_wait_leaves_everything_armed() {
+    let clock = Clock::start();
+    let mut engine = TestEngine::new(clock).unwrap();
+    let device = Device::new(clock, false);
+    let armed = Rc::clone(&device.armed);
+    let key = engine.add(Told::default(), device, Nobody).unwrap();
+    engine.turn(Some(Instant::ORIGIN)).unwrap();
+    assert!(armed.get());
+    assert_eq!(engine.deadline(), None);
+    assert!(!is_readable(&engine));
+    engine.get(key).unwrap().1.ring_bell();
+    assert!(is_readable(&engine));
+    engine.turn(Some(Instant::ORIGIN)).unwrap();
+    assert_eq!(engine.deadline(), Some(Instant::ORIGIN), "it is due: the next turn drives it");
+    engine.turn(Some(Instant::ORIGIN)).unwrap();
+    assert_eq!(told(&engine, key).inputs, 1);
+}
+
+fn is_readable(engine: &TestEngine) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(engine, PollFlags::IN)], Some(&at_once)).unwrap() == 1
+}
 
 #[test]
 fn a_place_is_used_again_under_another_name() {

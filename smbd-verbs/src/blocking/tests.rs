@@ -1,0 +1,164 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step, kit};
+use smbd_core::wire::{DataTransfer, NegotiateResponse, NtStatus};
+use smbd_core::{Head, Input, Instant, Limits, RecvId, Role};
+
+use super::{Blocking, Connection, Failure};
+use crate::{Clock, Error};
+
+/// A device with an acceptor behind it that answers the first message at once, with a message of the upper layer right
+/// behind the answer. Then nothing happens any more. A drive is told one thing at a time.
+struct Prompt {
+    clock: Clock,
+    said: VecDeque<Input<'static>>,
+    posted: VecDeque<RecvId>,
+    arrived: Vec<(RecvId, Vec<u8>)>,
+    answers: VecDeque<Vec<u8>>,
+    /// How often `next_input` still has nothing: what ends a drive.
+    pauses: u32,
+    /// Nothing more is expected: sleeping is right.
+    may_sleep: bool,
+}
+
+const TEXT: &[u8] = b"right behind";
+
+impl Prompt {
+    /// `late`: the first drive is told nothing.
+    fn new(late: bool) -> Self {
+        let response = NegotiateResponse {
+            min_version: 0x0100,
+            max_version: 0x0100,
+            negotiated_version: 0x0100,
+            credits_requested: 10,
+            credits_granted: 10,
+            status: NtStatus(0),
+            max_read_write_size: 1 << 20,
+            preferred_send_size: 1024,
+            max_receive_size: 1024,
+            max_fragmented_size: 131_072,
+        };
+        let mut answer = vec![0; NegotiateResponse::LEN];
+        response.encode(&mut answer).unwrap();
+        let header = DataTransfer {
+            credits_requested: 10,
+            credits_granted: 1,
+            data_offset: 24,
+            data_length: u32::try_from(TEXT.len()).unwrap(),
+            ..DataTransfer::default()
+        };
+        let mut message = vec![0; 24];
+        header.encode(&mut message).unwrap();
+        message.extend_from_slice(TEXT);
+        Self {
+            clock: Clock::start(),
+            said: VecDeque::new(),
+            posted: VecDeque::new(),
+            arrived: Vec::new(),
+            answers: [answer, message].into(),
+            pauses: late.into(),
+            may_sleep: false,
+        }
+    }
+
+    /// What is there and has a receive.
+    fn deliver(&mut self) {
+        while let Some(id) = self.posted.pop_front() {
+            let Some(message) = self.answers.pop_front() else {
+                self.posted.push_front(id);
+                return;
+            };
+            let len = u32::try_from(message.len()).unwrap();
+            self.said.push_back(Input::Received { id, head: Head::of(&message), len, invalidated: None });
+            self.arrived.push((id, message));
+        }
+    }
+}
+
+impl ReceiveMemory for Prompt {
+    fn received(&self, id: RecvId) -> &[u8] {
+        self.arrived.iter().rev().find(|(at, _)| *at == id).map_or(&[], |(_, message)| message)
+    }
+}
+
+impl Backend for Prompt {
+    type Buffer = ();
+
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn execute(&mut self, step: Step<'_, ()>) {
+        match step {
+            Step::Connect => {
+                let limits = Limits {
+                    read_depth: 1,
+                    send_queue: 100,
+                    rdma_len_max: 1 << 20,
+                    registration_requests: 0,
+                    send_with_invalidate: false,
+                };
+                self.said.push_back(Input::Connected { limits });
+            }
+            Step::PostRecv { id, .. } => {
+                self.posted.push_back(id);
+                if self.arrived.len() == 1 {
+                    self.deliver();
+                }
+            }
+            // It never completes: that would be something more to be told.
+            Step::PostSend { .. } => self.deliver(),
+            _ => {}
+        }
+    }
+
+    fn ring(&mut self) {}
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        if let Some(fewer) = self.pauses.checked_sub(1) {
+            self.pauses = fewer;
+            return None;
+        }
+        self.pauses = 2;
+        self.said.pop_front()
+    }
+}
+
+impl HostMemory for Prompt {
+    fn allocate(&mut self, len: u32) -> Result<(), OutOfMemory> {
+        Err(OutOfMemory { len })
+    }
+
+    fn fill(&mut self, (): &(), offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        Err(OutOfRange { offset, len: bytes.len() as u64, size: 0 })
+    }
+
+    fn read(&self, (): &(), offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        Err(OutOfRange { offset, len: out.len() as u64, size: 0 })
+    }
+}
+
+impl Blocking for Prompt {
+    fn wait(&mut self, _: Option<Instant>) -> Result<(), Error> {
+        assert!(self.may_sleep || !self.said.is_empty(), "all has been told: a sleep that nothing would end");
+        Ok(())
+    }
+}
+
+#[test]
+fn nobody_sleeps_on_what_has_come_already() {
+    let config = kit::config().unwrap();
+    // Whichever drive of a call brings it.
+    for late in [false, true] {
+        let mut answer_only = Prompt::new(late);
+        answer_only.answers.truncate(1);
+        Connection::establish(Role::Initiator, answer_only, &config).unwrap();
+
+        let mut connection = Connection::establish(Role::Initiator, Prompt::new(late), &config).unwrap();
+        assert_eq!(connection.recv(Duration::from_secs(5)), Ok(Bytes::from_static(TEXT)));
+        connection.backend_mut().may_sleep = true;
+        assert_eq!(connection.recv(Duration::from_millis(1)), Err(Failure::TimedOut));
+    }
+}
