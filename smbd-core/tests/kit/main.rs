@@ -63,7 +63,7 @@ impl Lab for Plain {
 fn a_fixture_is_asked_only_for_what_it_can_do() {
     let report = kit::run(&mut Plain(Reference::default()));
     assert!(report.passed(), "{report}");
-    assert_eq!(report.to_string().lines().last().unwrap(), "kit: 19 passed, 0 failed, 20 not applicable");
+    assert_eq!(report.to_string().lines().last().unwrap(), "kit: 20 passed, 0 failed, 20 not applicable");
 }
 
 /// Cannot even make a fixture.

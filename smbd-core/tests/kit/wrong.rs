@@ -26,6 +26,7 @@ macro_rules! faults {
 faults! {
     ConnectedTwice => "connect.answered-once",
     EarlyMessageLost => "connect.receive-before-connected",
+    ChainedPastAccept => "connect.receive-before-accept",
     RefusalWithoutReason => "connect.refused",
     DisconnectedAfterConnectFailed => "connect.unreachable",
     ReceivesLostWithConnectFailed => "connect.timed-out",

@@ -55,7 +55,7 @@ enum Command {
         #[command(flatten)]
         place: Place,
         /// Most seconds a single test may take.
-        #[arg(long, default_value_t = 60)]
+        #[arg(long, default_value_t = 120)]
         limit: u64,
     },
     /// Measures smbd against perftest on the same device and prints a table.

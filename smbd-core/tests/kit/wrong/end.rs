@@ -54,6 +54,10 @@ impl WrongEnd<'_> {
                 self.state.late_receives.push((id, len));
                 return None;
             }
+            (Fault::ChainedPastAccept, Step::PostRecv { id, len }) if !self.state.connected => {
+                self.state.late_receives.push((id, len));
+                return None;
+            }
             (Fault::WritesLast, Step::PostRdma { id, verb, local, remote }) => {
                 let (buffer, offset) = (local.buffer.clone(), local.offset);
                 self.state.held.push(Held { id, verb, buffer, offset, remote });

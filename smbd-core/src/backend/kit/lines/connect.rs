@@ -7,7 +7,7 @@ use crate::backend::kit::seen::Seen;
 use crate::backend::kit::{End, Finding, Lab, Situation};
 use crate::error::ConnectReason;
 
-pub(super) fn lines<L: Lab>() -> [Line<L>; 8] {
+pub(super) fn lines<L: Lab>() -> [Line<L>; 9] {
     [
         Line {
             id: "connect.answered-once",
@@ -20,6 +20,12 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 8] {
             about: "a message before Connected is reported, not lost",
             law: "rdma_cm: data may come before ESTABLISHED",
             run: receive_before_connected,
+        },
+        Line {
+            id: "connect.receive-before-accept",
+            about: "a receive chained before Accept takes what the peer sends at once",
+            law: "contract: order",
+            run: receive_before_accept,
         },
         Line {
             id: "connect.refused",
@@ -94,6 +100,23 @@ fn receive_before_connected<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     bench.wait(End::ACCEPTOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
     let early = |seen: &Seen| matches!(seen, Seen::Received { bytes, .. } if bytes == b"early");
     bench.wait(End::ACCEPTOR, "the early message", early)
+}
+
+fn receive_before_accept<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    let mut bench = Bench::new(lab, Situation::Connects)?;
+    bench.post_recv(End::INITIATOR, 512);
+    bench.begin(End::INITIATOR);
+    let receive = bench.post_recv(End::ACCEPTOR, 512);
+    // Nobody rings: the step itself hands over what was chained.
+    bench.execute(End::ACCEPTOR, Step::Accept);
+    bench.wait(End::INITIATOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
+    bench.send(End::INITIATOR, Message::head(b"at once"));
+    bench.ring(End::INITIATOR);
+    bench.wait_for(End::ACCEPTOR, receive)?;
+    let ends = bench.ends(End::ACCEPTOR, receive);
+    ensure(matches!(&ends[..], [Seen::Received { bytes, .. }] if bytes == b"at once"), || {
+        format!("the receive ended as {ends:?}")
+    })
 }
 
 fn fails<L: Lab>(lab: &mut L, can: bool, situation: Situation, why: ConnectReason) -> Result<(), Finding> {
