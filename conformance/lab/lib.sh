@@ -219,7 +219,7 @@ check() {
     echo "test $name ... ok ($((SECONDS - started)) s)"
   else
     checks_failed=$((checks_failed + 1))
-    echo "test $name ... FAILED ($((SECONDS - started)) s)"
+    echo "test $name ... FAILED ($((SECONDS - started)) s): $(tail -n 1 "$log")"
     sed 's/^/    /' "$log"
   fi
   return "$status"

@@ -31,7 +31,7 @@ pub(crate) fn all(cases: &[Case], place: &Place, limit: Duration) -> ExitCode {
             }
             Err(why) => {
                 failed += 1;
-                println!("{:<44} FAILED  {time:6.2} s\n{why}", case.name);
+                println!("{:<44} FAILED  {time:6.2} s  {why}", case.name);
             }
         }
         let _ = std::io::stdout().flush();
