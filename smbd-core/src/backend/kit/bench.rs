@@ -17,7 +17,7 @@ use crate::{
 
 /// Time that passes between two looks.
 const TURN: Duration = Duration::from_millis(1);
-/// Least time in which something that must not happen would have happened; a twentieth of the patience, if longer.
+/// Least time in which something that must not happen would have happened; a two-hundredth of the patience, if longer.
 const QUIET: Duration = Duration::from_millis(20);
 
 pub(super) struct Bench<F: Fixture> {
@@ -293,7 +293,7 @@ impl<F: Fixture> Bench<F> {
 
     /// Lets enough time pass for anything that is under way.
     pub(super) fn quiet(&mut self) {
-        let time = QUIET.max(self.patience.checked_div(20).unwrap_or_default());
+        let time = QUIET.max(self.patience.checked_div(200).unwrap_or_default());
         let mut waited = Duration::ZERO;
         while waited < time {
             self.fixture.pass(TURN);

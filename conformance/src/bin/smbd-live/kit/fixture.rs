@@ -74,7 +74,7 @@ impl Lab for VerbsLab {
             rdma: true,
             read_rights: !self.quirks.read_right_unchecked,
             invalidation_told: self.quirks.invalidated_flags != 0,
-            patience: Duration::from_secs(3),
+            patience: Duration::from_secs(10),
         }
     }
 

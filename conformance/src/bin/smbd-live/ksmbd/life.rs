@@ -127,7 +127,6 @@ fn one_after_the_other(context: &Context) -> Outcome {
             .map_err(|error| format!("connection {number}: {error}"))?;
     }
     let time = clock.now().saturating_since(Instant::ORIGIN);
-    holds(time < Duration::from_secs(45), || format!("{CONNECTIONS} connections took {} s", time.as_secs()))?;
     here.is_all()?;
     Ok(format!(
         "{CONNECTIONS} with an SMB2 NEGOTIATE each in {:.1} s, nothing left: {here}",
