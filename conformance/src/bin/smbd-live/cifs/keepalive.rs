@@ -6,10 +6,11 @@ use smbd_core::error::CloseReason;
 use smbd_core::{Keepalive, Params};
 use smbd_verbs::blocking::Failure as CallFailure;
 
-use super::kernel::{Log, Mount, Parameter};
+use super::kernel::{Mount, Parameter};
 use super::server::{PATIENCE, Session, listen};
 use crate::case::{Case, Context, Outcome, Target};
 use crate::expect::{holds, same};
+use crate::kernel_log::Log;
 
 pub(super) const CASES: &[Case] = &[
     Case {

@@ -1,4 +1,4 @@
-//! The kernel's client: its parameters, what it logs, and mounts.
+//! The kernel's client: its parameters, and mounts.
 
 use std::fs;
 use std::net::IpAddr;
@@ -45,29 +45,6 @@ impl Drop for Parameter {
     fn drop(&mut self) {
         // A later test would say so.
         let _ = fs::write(&self.path, &self.before);
-    }
-}
-
-/// What the kernel logs from here on.
-#[derive(Debug)]
-pub(super) struct Log {
-    mark: String,
-}
-
-impl Log {
-    /// Begins here.
-    pub(super) fn from_here() -> Result<Self, Failure> {
-        let mark = format!("smbd-live {} begins", std::process::id());
-        fs::write("/dev/kmsg", format!("{mark}\n"))?;
-        Ok(Self { mark })
-    }
-
-    /// Lines that contain `part`, without their times.
-    pub(super) fn lines(&self, part: &str) -> Result<Vec<String>, Failure> {
-        let output = Command::new("dmesg").arg("--notime").output()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let (_, since) = text.rsplit_once(&self.mark).ok_or("the kernel's log has lost its beginning")?;
-        Ok(since.lines().filter(|line| line.contains(part)).map(str::to_owned).collect())
     }
 }
 

@@ -5,6 +5,7 @@ mod doctored;
 mod life;
 mod negotiate;
 mod parameters;
+mod race;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -40,7 +41,9 @@ pub(crate) fn connect(address: IpAddr, params: Params) -> Result<Connection, Fai
 
 /// A connection to the ksmbd of this host.
 fn connect_here(context: &Context, params: Params) -> Result<Connection, Failure> {
-    connect(context.address, params)
+    let config = Config::try_from(params)?;
+    let to = SocketAddr::new(context.address, port());
+    race::again_if_lost(|| Connection::connect(to, &config))
 }
 
 /// The Negotiate Response as ksmbd sent it.
