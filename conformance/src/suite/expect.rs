@@ -1,5 +1,6 @@
 //! The words of what is expected: ends, goes on, quiet, echoed, basic check.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use smbd_core::Instant;
@@ -9,6 +10,7 @@ use super::outcome::Stop;
 use super::peer::{Next, PATIENCE, Peer, Seen};
 use super::script::{Data, Request};
 use super::state::Message;
+use super::trace::hex;
 
 /// `ends`: the connection is down after this time.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
@@ -147,6 +149,52 @@ impl Peer<'_> {
                 )
             }
             _ => format!("nothing should happen for {} s, the connection went down", time.as_secs()),
+        })
+    }
+
+    /// The bytes of a field, as a number with the least significant byte first, should have this value.
+    pub fn field(
+        &mut self,
+        statements: &str,
+        bytes: &[u8],
+        (name, at): (&str, Range<usize>),
+        wanted: u32,
+    ) -> bool {
+        let field = bytes.get(at.clone());
+        let found =
+            field.map(|field| field.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)));
+        self.check(statements, found == Some(wanted), || match found {
+            Some(found) => format!("{name} should be 0x{wanted:x}, it is 0x{found:x}"),
+            None => format!("{name} is at {at:?} of a message of {} bytes", bytes.len()),
+        })
+    }
+
+    /// A message should be these bytes.
+    pub fn same(&mut self, statements: &str, came: &[u8], wanted: &[u8]) -> bool {
+        self.check(statements, came == wanted, || {
+            format!("the message should be {}, it is {}", hex(wanted), hex(came))
+        })
+    }
+
+    /// The Data Transfer messages that come within `time`.
+    ///
+    /// # Errors
+    /// One is shorter than its header; a finding about `statements`.
+    pub fn all_within(&mut self, statements: &str, time: Duration) -> Result<Vec<Seen>, Stop> {
+        let until = self.play.now().saturating_add(time);
+        let mut all = Vec::new();
+        while let Next::Message(message) = self.next(until.saturating_since(self.play.now())) {
+            all.push(self.as_data(statements, message)?);
+        }
+        Ok(all)
+    }
+
+    /// Nothing of the script's own work failed, and the connection is up: each message met a receive long enough.
+    pub fn nothing_lost(&mut self, statements: &str) -> bool {
+        let (failures, down) = (self.failures().to_vec(), self.is_down());
+        self.check(statements, failures.is_empty() && !down, || {
+            let state = if down { "down" } else { "up" };
+            format!("no message should be lost, failures are {failures:?}, the connection is {state}")
         })
     }
 

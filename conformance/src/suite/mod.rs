@@ -58,6 +58,7 @@ mod state;
 pub mod target;
 #[cfg(test)]
 mod tests;
+mod told;
 pub mod trace;
 
 pub use cases::Entry;
@@ -71,3 +72,4 @@ pub use script::{
     Data, Grant, Line, RDMA_MAX, REGISTRATIONS_MAX, Request, Response, SENDS_MAX, Terms, pattern,
 };
 pub use state::{Announced, Message};
+pub use told::End;

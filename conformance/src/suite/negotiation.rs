@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use smbd_core::wire::NegotiateResponse;
+use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 
 use super::outcome::Stop;
 use super::peer::{PATIENCE, Peer};
@@ -22,19 +22,44 @@ impl Peer<'_> {
         self.say(&request.encode())
     }
 
-    /// Sends a Negotiate Response, after posting the receives it grants.
+    /// Sends a Negotiate Response, after posting the receives it grants, as many as there is room for.
     ///
     /// # Errors
-    /// The subject's request cannot be read, or there is no room for the receives.
+    /// The subject's request cannot be read.
     pub fn respond(&mut self, response: &Response) -> Result<(), Stop> {
+        self.respond_and_more(response, &[])
+    }
+
+    /// The same with more bytes behind the response, in the same message.
+    ///
+    /// # Errors
+    /// As [`respond`](Self::respond).
+    pub fn respond_and_more(&mut self, response: &Response, more: &[u8]) -> Result<(), Stop> {
         let announced = self.announced()?.max_receive_size();
         self.play.states[self.id].terms.response = *response;
-        let receives = u32::from(response.credits_granted);
+        let state = &self.play.states[self.id];
+        let granted = u32::from(response.credits_granted);
+        let receives = granted.min(state.receives_max.saturating_sub(state.posted));
         self.play.post_receives(self.id, receives, response.max_receive_size)?;
         let state = &mut self.play.states[self.id];
         state.receive_len = response.max_receive_size.min(state.receive_len_max);
-        state.granted += i64::from(receives);
-        self.say(&response.encode(announced))
+        state.granted += i64::from(granted);
+        let mut bytes = response.encode(announced);
+        bytes.extend_from_slice(more);
+        self.say(&bytes)
+    }
+
+    /// The Negotiate Request that should come within 120 s.
+    ///
+    /// # Errors
+    /// None came, or it is too short; a finding about `statements`.
+    pub fn asked(&mut self, statements: &str) -> Result<(NegotiateRequest, Message), Stop> {
+        let message = self.expect(statements, PATIENCE)?;
+        let parsed = NegotiateRequest::parse(&message.bytes);
+        self.require(statements, parsed.is_ok(), || {
+            format!("a Negotiate Request has 20 bytes, {} came", message.bytes.len())
+        })?;
+        parsed.map(|request| (request, message)).map_err(|_| Stop::Failed)
     }
 
     /// The Negotiate Response that should come within 120 s.
@@ -66,11 +91,7 @@ impl Peer<'_> {
             self.play.about(id, "", good, || format!("negotiation is refused with {}", response.status))?;
             self.post_receives(terms.receives)
         } else {
-            let request = self.expect("", PATIENCE)?;
-            let good = self.play.states[id].announced.is_some();
-            self.play.about(id, "", good, || {
-                format!("a Negotiate Request has 20 bytes, {} came", request.bytes.len())
-            })?;
+            self.asked("")?;
             self.respond(&terms.response)?;
             self.let_it_arrive();
             Ok(())

@@ -84,6 +84,17 @@ impl Play {
     /// # Errors
     /// The target cannot do that.
     pub fn open(&mut self, opening: &Opening) -> Result<usize, Stop> {
+        let id = self.prepare(opening)?;
+        self.go(id)?;
+        Ok(id)
+    }
+
+    /// Gets an end for a connection ready, its receive posted. The subject, if it is the one that connects, begins; the
+    /// script does not answer yet.
+    ///
+    /// # Errors
+    /// The target cannot do that.
+    pub fn prepare(&mut self, opening: &Opening) -> Result<usize, Stop> {
         let id = self.rig.open(opening).map_err(|unable| match unable {
             Unable::NotApplicable(why) => Stop::NotApplicable(why),
             Unable::Broken(why) => Stop::Broken(why),
@@ -91,10 +102,18 @@ impl Play {
         self.states.push(State::new(opening, self.role));
         let by = if self.subject_accepts() { By::Script } else { By::Subject };
         self.note(id, by, What::Opening);
-        self.post_receives(id, 1, super::state::NEGOTIATION_LEN)?;
-        let order = if self.subject_accepts() { Order::Connect } else { Order::Accept };
-        self.order(id, order)?;
+        // A script that posts none has the subject's first message fail.
+        self.post_receives(id, opening.receives.min(1).into(), super::state::NEGOTIATION_LEN)?;
         Ok(id)
+    }
+
+    /// Connects a connection that was prepared, or accepts it.
+    ///
+    /// # Errors
+    /// The target cannot do that.
+    pub fn go(&mut self, id: usize) -> Result<(), Stop> {
+        let order = if self.subject_accepts() { Order::Connect } else { Order::Accept };
+        self.order(id, order).map(|_| ())
     }
 
     /// A connection on which negotiation is done with the usual values.

@@ -1,0 +1,115 @@
+//! How an initiator judges the fields of a Negotiate Response, at their boundaries.
+
+use std::time::Duration;
+
+use super::response::refused_by_subject;
+use crate::suite::{Data, Peer, Play, Response, Stop, pattern};
+
+/// Answers a request with a response that should be found good.
+fn taken<'p>(play: &'p mut Play, response: &Response) -> Result<Peer<'p>, Stop> {
+    let mut peer = play.connect()?;
+    peer.asked("")?;
+    peer.respond(response)?;
+    Ok(peer)
+}
+
+pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
+    let offering = |max_receive_size| Response { max_receive_size, ..Response::default() };
+    for size in [0, 127] {
+        refused_by_subject(play, "2.2.2-20 3.1.5.7-03 3.1.5.7-09", &offering(size))?;
+    }
+    for size in [128, 1024, u32::MAX] {
+        let mut peer = play.connect()?;
+        let (request, _) = peer.asked("")?;
+        peer.respond(&offering(size))?;
+        let payload = pattern(25, 3000);
+        peer.send_fragments(&payload)?;
+        let echo = peer.echoed("2.2-05 3.1.5.7-03", &payload)?;
+        let longest = echo.fragments.iter().map(|seen| seen.message.bytes.len()).max().unwrap_or_default();
+        let most = size.min(request.preferred_send_size) as usize;
+        peer.check("2.2-05 2.2.2-20 3.1.5.7-14", longest <= most, || {
+            format!(
+                "with MaxReceiveSize {size} messages have {most} bytes at most, the longest has {longest}"
+            )
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn max_fragmented_size(play: &mut Play) -> Result<(), Stop> {
+    const ALL: &str = "2.2.2-21 3.1.5.7-04";
+    let offering = |max_fragmented_size| Response { max_fragmented_size, ..Response::default() };
+    for size in [0, 131_071] {
+        refused_by_subject(play, &format!("{ALL} 3.1.5.7-09"), &offering(size))?;
+    }
+    for size in [131_072, u32::MAX] {
+        let mut peer = taken(play, &offering(size))?;
+        peer.goes_on(ALL)?;
+        let Some(upper) = peer.upper_if_seen() else { continue };
+        let settled = upper.endpoint().connection().negotiated().map(|all| all.max_fragmented_send_size);
+        peer.check(ALL, settled == Some(size), || {
+            format!("MaxFragmentedSendSize should be {size}, it is {settled:?}")
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn credits(play: &mut Play) -> Result<(), Stop> {
+    let of = |credits_requested, credits_granted| Response {
+        credits_requested,
+        credits_granted,
+        ..Response::default()
+    };
+    refused_by_subject(play, "2.2.2-14 3.1.5.7-05 3.1.5.7-09", &of(10, 0))?;
+    refused_by_subject(play, "2.2.2-13 3.1.5.7-06 3.1.5.7-09", &of(0, 10))?;
+    let mut offers = Vec::new();
+    for credits in [1, 2, u16::MAX] {
+        let mut peer = play.connect()?;
+        peer.asked("")?;
+        // For 65535 there is no room on a device, and no need.
+        peer.respond(&of(credits, credits))?;
+        let before = peer.all_within("3.1.5.7-16", Duration::from_secs(2))?;
+        peer.check("2.2.2-14 3.1.5.7-05 3.1.5.7-16", before.len() <= usize::from(credits), || {
+            format!("with {credits} credits as many messages may come, {} came", before.len())
+        });
+        let granted: u32 = before.iter().map(|seen| u32::from(seen.header.credits_granted)).sum();
+        offers.push(granted);
+        let payload = pattern(27, 100);
+        peer.send(&Data::of(&payload))?;
+        peer.echoed("3.1.5.7-05 3.1.5.7-06 3.1.5.7-16", &payload)?;
+    }
+    // CR-5 lets it offer a few more than 1 or 2; it has to be more where more is asked for.
+    let follow = offers[0] >= 1 && offers[0] <= offers[1] && offers[1] <= 10 && offers[2] > 10;
+    play.check("2.2.2-13 3.1.5.7-11", follow, || {
+        format!("for 1, 2 and 65535 credits asked, few, few and many should be granted, it was {offers:?}")
+    });
+    Ok(())
+}
+
+pub(super) fn preferred_send_size(play: &mut Play) -> Result<(), Stop> {
+    const SETTLED: &str = "2.2.2-18 3.1.5.7-12 3.1.5.7-13";
+    let sending = |size| Response { preferred_send_size: Some(size), ..Response::default() };
+    let (request, _) = play.connect()?.asked("")?;
+    let own = request.max_receive_size;
+    refused_by_subject(play, "2.2.2-18 3.1.5.7-07 3.1.5.7-09", &sending(own + 1))?;
+    for size in [own, 500, 127, 0] {
+        let mut peer = taken(play, &sending(size))?;
+        let settled = size.max(128) as usize;
+        let payload = pattern(28, settled - 24);
+        peer.send(&Data::of(&payload))?;
+        peer.echoed(SETTLED, &payload)?;
+        peer.settle();
+        peer.nothing_lost("3.1.5.7-07");
+        peer.send(&Data::of(&pattern(29, settled - 23)))?;
+        peer.ends(SETTLED);
+    }
+    Ok(())
+}
+
+pub(super) fn besides(play: &mut Play) -> Result<(), Stop> {
+    let reserved = Response { reserved: u16::MAX, ..Response::default() };
+    taken(play, &reserved)?.goes_on("2.2-07 2.2.2-10 2.2.2-12")?;
+    // What it could have spoken besides is no matter.
+    let versions = Response { min_version: 0, max_version: u16::MAX, ..Response::default() };
+    taken(play, &versions)?.goes_on("")
+}
