@@ -127,28 +127,45 @@ impl Peer<'_> {
         registered: &Registered,
         since: usize,
     ) -> usize {
+        self.accessed(statements, verb, &registered.descriptors, since)
+    }
+
+    /// The same for what is `wanted`.
+    pub fn accessed(
+        &mut self,
+        statements: &str,
+        verb: RdmaVerb,
+        wanted: &[BufferDescriptorV1],
+        since: usize,
+    ) -> usize {
         let Some(upper) = self.upper_if_seen() else { return 0 };
         let all = upper.rdma_seen().len();
         let new = upper.rdma_seen().iter().skip(since);
-        let mut seen: Vec<_> = new.filter(|seen| seen.verb == verb).map(|seen| seen.remote).collect();
-        seen.sort_by_key(|remote| (remote.token, remote.offset));
-        let mut joined: Vec<BufferDescriptorV1> = Vec::new();
-        for next in &seen {
-            match joined.last_mut() {
-                Some(last)
-                    if last.token == next.token
-                        && last.offset.checked_add(last.length.into()) == Some(next.offset) =>
-                {
-                    last.length = last.length.saturating_add(next.length);
-                }
-                _ => joined.push(*next),
-            }
-        }
-        let mut wanted = registered.descriptors.clone();
-        wanted.sort_by_key(|descriptor| (descriptor.token, descriptor.offset));
-        self.check(statements, joined == wanted, || {
-            format!("each byte of {wanted:?} should be accessed once, it was {seen:?}")
+        let seen: Vec<_> = new.filter(|seen| seen.verb == verb).map(|seen| seen.remote).collect();
+        self.check(statements, joined(&seen) == joined(wanted), || {
+            let few =
+                |all: &[BufferDescriptorV1]| format!("{:?} ({} in all)", &all[..all.len().min(4)], all.len());
+            format!("each byte of {} should be accessed once, it was {}", few(wanted), few(&seen))
         });
         all
     }
+}
+
+/// The same memory in order of addresses, with as few descriptors as possible.
+fn joined(all: &[BufferDescriptorV1]) -> Vec<BufferDescriptorV1> {
+    let mut all = all.to_vec();
+    all.sort_by_key(|remote| (remote.token, remote.offset));
+    let mut joined: Vec<BufferDescriptorV1> = Vec::new();
+    for next in &all {
+        match joined.last_mut() {
+            Some(last)
+                if last.token == next.token
+                    && last.offset.checked_add(last.length.into()) == Some(next.offset) =>
+            {
+                last.length = last.length.saturating_add(next.length);
+            }
+            _ => joined.push(*next),
+        }
+    }
+    joined
 }

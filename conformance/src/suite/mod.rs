@@ -45,6 +45,7 @@
 //! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
 
 pub mod cases;
+mod exercise;
 mod expect;
 mod memory;
 mod negotiation;
@@ -62,6 +63,7 @@ mod told;
 pub mod trace;
 
 pub use cases::Entry;
+pub use exercise::Offer;
 pub use expect::Whole;
 pub use memory::Registered;
 pub use outcome::{Finding, Outcome, Played, Stop, Tally};

@@ -121,20 +121,6 @@ fn long(play: &mut Play) -> Result<(), Stop> {
 /// Lengths of the examples of RDMA, in bytes.
 const MIB: u32 = 1 << 20;
 
-/// Asks the subject's upper layer for an operation on a buffer of the script, in a message of 500 bytes if that is how long
-/// it can be made, and waits for its answer.
-fn ask(peer: &mut Peer<'_>, statements: &str, tag: u32, asked: &Asked) -> Result<Answer, Stop> {
-    let message = asked.encode(tag);
-    peer.send_fragments(&message)?;
-    let whole = peer.whole_message(statements)?;
-    let answer = Answer::parse(&whole.payload);
-    let answer = answer.ok().flatten().filter(|answer| answer.tag == tag).map(|answer| answer.what);
-    peer.require(statements, answer.is_some(), || {
-        format!("an answer should come, {} came", hex(&whole.payload[..whole.payload.len().min(32)]))
-    })?;
-    answer.ok_or(Stop::Failed)
-}
-
 /// The descriptors in a message as the subject has to read them: Offset, Token, Length, least significant byte first.
 fn told(peer: &mut Peer<'_>, statements: &str, registered: &Registered) {
     let sent = peer.last_sent().to_vec();
@@ -153,7 +139,7 @@ fn peer_writes(play: &mut Play) -> Result<(), Stop> {
     let registered = peer.register(&bytes, Access::Read)?;
     let descriptors = registered.descriptors.clone().into();
     let asked = Asked::Read { offset: 0, length: MIB, descriptors };
-    let answer = ask(&mut peer, "3.1.4.6-06", 1, &asked)?;
+    let answer = peer.ask("3.1.4.6-06", &asked)?;
     told(&mut peer, "2.2.3.1-01", &registered);
     let right = answer == Answer::Hash(digest(&bytes));
     peer.check("2.2.3.1-02 2.2.3.1-03 2.2.3.1-04 2.2.3.1-05 3.1.4.6-05", right, || {
@@ -172,7 +158,7 @@ fn peer_reads(play: &mut Play) -> Result<(), Stop> {
         let seed = u64::from(round) + 100;
         let asked =
             Asked::Write { seed, offset: 0, length: MIB, invalidate: None, descriptors: descriptors.clone() };
-        let answer = ask(&mut peer, "3.1.4.5-06", round, &asked)?;
+        let answer = peer.ask("3.1.4.5-06", &asked)?;
         let bytes = peer.contents(registered.buffer);
         peer.check("3.1.4.5-06", answer == Answer::Done, || format!("it should be done, {answer:?} came"));
         let wanted = pattern(seed, MIB as usize);

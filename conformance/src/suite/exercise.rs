@@ -1,0 +1,190 @@
+//! The subject's upper layer, asked by the messages of `smbd_examples::exercise`.
+
+use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, RegId};
+use smbd_examples::exercise::{Answer, Request};
+
+use super::outcome::Stop;
+use super::peer::Peer;
+use super::script::pattern;
+use super::target::{MemoryOf, Told};
+use super::trace::hex;
+use super::{Data, Whole};
+
+/// Memory of the subject that the script may use.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Its name in later requests.
+    pub id: u32,
+    /// What the script was told.
+    pub descriptors: Vec<BufferDescriptorV1>,
+    /// The answer that told it.
+    pub answer: Vec<u8>,
+    /// What it held then.
+    pub content: Vec<u8>,
+    /// Its registration, where the upper layer can be looked at.
+    registration: Option<RegId>,
+}
+
+impl Peer<'_> {
+    /// Asks the subject's upper layer for something, and waits for its answer.
+    ///
+    /// # Errors
+    /// The answer does not come; a finding about `statements`.
+    pub fn ask(&mut self, statements: &str, asked: &Request) -> Result<Answer, Stop> {
+        self.ask_for(statements, asked).map(|(answer, _)| answer)
+    }
+
+    /// The same; the answer also as it came.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn ask_for(&mut self, statements: &str, asked: &Request) -> Result<(Answer, Whole), Stop> {
+        let tag = self.begin_asking(asked)?;
+        let whole = self.whole_message(statements)?;
+        let answer = Answer::parse(&whole.payload);
+        let answer = answer.ok().flatten().filter(|answer| answer.tag == tag).map(|answer| answer.what);
+        self.require(statements, answer.is_some(), || {
+            format!("an answer should come, {} came", hex(&whole.payload[..whole.payload.len().min(32)]))
+        })?;
+        answer.map(|answer| (answer, whole)).ok_or(Stop::Failed)
+    }
+
+    /// Asks, and does not wait for an answer. Returns the tag that it will have.
+    ///
+    /// # Errors
+    /// The request cannot be sent, which is a finding.
+    pub fn begin_asking(&mut self, asked: &Request) -> Result<u32, Stop> {
+        // No two requests are the same message of the script.
+        let tag = u32::try_from(self.play.states[self.id].said).unwrap_or(u32::MAX);
+        for fragment in self.fragments(&asked.encode(tag))? {
+            self.send(&fragment)?;
+        }
+        Ok(tag)
+    }
+
+    /// Has the subject register memory with known content for the script.
+    ///
+    /// # Errors
+    /// It does not; a finding about `statements`.
+    pub fn offer(&mut self, statements: &str, access: Access, length: u32) -> Result<Offer, Stop> {
+        let seed = u64::from(length) + 7;
+        let (answer, whole) = self.ask_for(statements, &Request::Offer { length, access, seed })?;
+        let Answer::Offered { id, descriptors } = answer else {
+            self.require(statements, false, || {
+                format!("{length} bytes should be registered for {access:?}, the answer is {answer:?}")
+            })?;
+            return Err(Stop::Failed);
+        };
+        let told = self.told();
+        let registration = told.iter().rev().find_map(|(_, told)| match told {
+            Told::Registered(id, Ok(())) => Some(*id),
+            _ => None,
+        });
+        let content = pattern(seed, length as usize).to_vec();
+        Ok(Offer { id, descriptors, answer: whole.payload, content, registration })
+    }
+
+    /// Has the subject deregister what it offered.
+    ///
+    /// # Errors
+    /// It does not; a finding about `statements`.
+    pub fn withdraw(&mut self, statements: &str, offer: &Offer) -> Result<(), Stop> {
+        let answer = self.ask(statements, &Request::Withdraw { id: offer.id })?;
+        self.require(statements, answer == Answer::Done, || {
+            format!("the deregistration should be done, the answer is {answer:?}")
+        })
+    }
+
+    /// The script reads all that an offer describes, one request for each descriptor.
+    ///
+    /// # Errors
+    /// A request fails; a finding about `statements`.
+    pub fn read_offer(&mut self, statements: &str, offer: &Offer) -> Result<Vec<u8>, Stop> {
+        let total = offer.descriptors.iter().map(|descriptor| descriptor.length as usize).sum();
+        let buffer = self.buffer(&vec![0; total])?;
+        self.use_offer(statements, RdmaVerb::Read, buffer, offer)?;
+        Ok(self.contents(buffer))
+    }
+
+    /// The script writes `bytes` to all that an offer describes, one request for each descriptor.
+    ///
+    /// # Errors
+    /// A request fails; a finding about `statements`.
+    pub fn write_offer(&mut self, statements: &str, offer: &Offer, bytes: &[u8]) -> Result<(), Stop> {
+        let buffer = self.buffer(bytes)?;
+        self.use_offer(statements, RdmaVerb::Write, buffer, offer)
+    }
+
+    fn use_offer(
+        &mut self,
+        statements: &str,
+        verb: RdmaVerb,
+        buffer: usize,
+        offer: &Offer,
+    ) -> Result<(), Stop> {
+        let mut at = 0;
+        for descriptor in &offer.descriptors {
+            let result = self.rdma(verb, buffer, at, *descriptor)?;
+            self.require(statements, result.is_ok(), || {
+                format!("RDMA {verb:?} of {descriptor:?} should be done, it ended with {result:?}")
+            })?;
+            at = at.saturating_add(descriptor.length);
+        }
+        Ok(())
+    }
+
+    /// The hash of what an offer holds now: of what the script wrote before it asked.
+    ///
+    /// # Errors
+    /// There is no answer with a hash; a finding about `statements`.
+    pub fn hash_of_offer(&mut self, statements: &str, offer: &Offer) -> Result<u64, Stop> {
+        let length = u32::try_from(offer.content.len()).unwrap_or(u32::MAX);
+        let answer = self.ask(statements, &Request::Hash { id: offer.id, offset: 0, length })?;
+        let Answer::Hash(hash) = answer else {
+            self.require(statements, false, || format!("a hash should come, {answer:?} came"))?;
+            return Err(Stop::Failed);
+        };
+        Ok(hash)
+    }
+
+    /// What an offer holds now, also after the end of its connection. `None` where it cannot be looked at.
+    pub fn look_at_offer(&mut self, offer: &Offer) -> Option<Vec<u8>> {
+        let registration = MemoryOf::Registration(offer.registration?);
+        self.upper_if_seen()?.memory(registration, offer.content.len())
+    }
+
+    /// The script tries what it may not: the request fails if it is a read, brings nothing, and the connection ends.
+    ///
+    /// # Errors
+    /// The script's device does not answer.
+    pub fn is_barred(
+        &mut self,
+        statements: &str,
+        verb: RdmaVerb,
+        remote: BufferDescriptorV1,
+    ) -> Result<(), Stop> {
+        let before = vec![0xB7; remote.length as usize];
+        let buffer = self.buffer(&before)?;
+        let result = self.rdma(verb, buffer, 0, remote)?;
+        // A provider may call a write done when it is handed over.
+        self.check(statements, verb == RdmaVerb::Write || result.is_err(), || {
+            format!("RDMA {verb:?} of {remote:?} should fail, it succeeded")
+        });
+        let after = self.contents(buffer);
+        self.check(statements, after == before, || {
+            format!("RDMA {verb:?} of {remote:?} should bring nothing, it brought bytes")
+        });
+        self.ends(statements);
+        Ok(())
+    }
+
+    /// A small message is returned: the connection goes on, with its data.
+    ///
+    /// # Errors
+    /// It is not; a finding about `statements`.
+    pub fn returns(&mut self, statements: &str) -> Result<(), Stop> {
+        let payload = pattern(99, 100);
+        self.send(&Data::of(&payload))?;
+        self.echoed(statements, &payload).map(|_| ())
+    }
+}
