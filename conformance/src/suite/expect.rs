@@ -35,6 +35,20 @@ pub struct Whole {
     pub empties: Vec<Seen>,
 }
 
+impl Whole {
+    /// Takes in the next message; whether it was the last fragment.
+    pub fn take(&mut self, seen: Seen) -> bool {
+        if seen.header.data_length == 0 {
+            self.empties.push(seen);
+            return false;
+        }
+        self.payload.extend_from_slice(seen.payload());
+        let last = seen.header.remaining_data_length == 0;
+        self.fragments.push(seen);
+        last
+    }
+}
+
 impl Peer<'_> {
     /// Asserts something, as [`Play::check`](super::Play::check).
     pub fn check(&mut self, statements: &str, holds: bool, text: impl FnOnce() -> String) -> bool {
@@ -213,15 +227,8 @@ impl Peer<'_> {
         let time = PATIENCE + ANSWER_WITHIN;
         loop {
             let seen = self.expect_data(statements, time)?;
-            if seen.header.data_length == 0 {
-                whole.empties.push(seen);
-            } else {
-                whole.payload.extend_from_slice(seen.payload());
-                let last = seen.header.remaining_data_length == 0;
-                whole.fragments.push(seen);
-                if last {
-                    return Ok(whole);
-                }
+            if whole.take(seen) {
+                return Ok(whole);
             }
             let long = whole.payload.len() > UPPER_MAX || whole.empties.len() > 100_000;
             self.require(statements, !long, || "a message without end comes".into())?;

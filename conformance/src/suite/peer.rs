@@ -290,6 +290,27 @@ impl<'p> Peer<'p> {
         Ok(self.announced()?.max_receive_size().min(own))
     }
 
+    /// Longest message the subject sends (its MaxSendSize): what it offered to send, and not more than the script takes.
+    ///
+    /// # Errors
+    /// The subject has not announced what it sends.
+    pub fn subject_send_size(&self) -> Result<u32, Stop> {
+        let terms = &self.play.states[self.id].terms;
+        let taken = if self.play.subject_accepts() {
+            terms.request.max_receive_size
+        } else {
+            terms.response.max_receive_size
+        };
+        Ok(self.announced()?.preferred_send_size().min(taken))
+    }
+
+    /// Waits for a credit; whether there is one within `time`. Messages that come stay to be read.
+    pub fn credit_within(&mut self, time: Duration) -> bool {
+        let (id, until) = (self.id, self.play.now().saturating_add(time));
+        self.play.wait(until, |play| play.states[id].credits > 0 || play.states[id].link.is_over())
+            && self.credits() > 0
+    }
+
     /// Sends a payload as `fragments(N)`.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use smbd_core::error::ConnectReason;
 
 use super::outcome::{Finding, Record, Stop};
 use super::peer::Peer;
-use super::script::Terms;
+use super::script::{Data, Terms};
 use super::state::{Link, State};
 use super::target::{Opening, Order, Rig, Unable};
 use super::trace::{By, What};
@@ -16,6 +16,8 @@ use crate::catalogue::UnderTest;
 
 /// Transport connections come up within this time.
 const CONNECT_TIME: Duration = Duration::from_secs(12);
+/// Without the first message of a subject that connects the script may not send.
+const FIRST_MESSAGE: Duration = Duration::from_secs(5);
 
 /// One case being played.
 pub struct Play {
@@ -141,6 +143,26 @@ impl Play {
         let mut peer = Peer::new(self, id);
         peer.negotiate(terms)?;
         Ok(Peer::new(self, id))
+    }
+
+    /// `established; the subject has N credits`: none but these, with negotiation done with these values. It had one to
+    /// connect with, if it did, and has spent it on its first message. What it uses is posted again and not granted.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established_with(&mut self, terms: &Terms, credits: u16) -> Result<Peer<'_>, Stop> {
+        let mut terms = *terms;
+        terms.response.credits_granted = 1;
+        let connects = !self.subject_accepts();
+        let mut peer = self.established_on(&terms)?;
+        if connects {
+            peer.expect_data("", FIRST_MESSAGE)?;
+        }
+        if credits > 0 {
+            peer.send(&Data::empty().granting(credits))?;
+            peer.settle();
+        }
+        Ok(peer)
     }
 
     /// A connection made before.

@@ -66,6 +66,24 @@ impl Announced {
         }
     }
 
+    /// Its PreferredSendSize.
+    #[must_use]
+    pub const fn preferred_send_size(&self) -> u32 {
+        match self {
+            Self::Request(request) => request.preferred_send_size,
+            Self::Response(response) => response.preferred_send_size,
+        }
+    }
+
+    /// Its CreditsRequested.
+    #[must_use]
+    pub const fn credits_requested(&self) -> u16 {
+        match self {
+            Self::Request(request) => request.credits_requested,
+            Self::Response(response) => response.credits_requested,
+        }
+    }
+
     /// Its MaxFragmentedSize.
     #[must_use]
     pub const fn max_fragmented_size(&self) -> u32 {

@@ -1,0 +1,185 @@
+//! What is granted, and when.
+
+use std::time::Duration;
+
+use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole, pattern};
+
+/// A grant that is due comes within this time.
+const GRANT_TIME: Duration = Duration::from_secs(10);
+
+/// So many messages and their echoes, each way with the credits that are there; what the script had at most.
+fn back_and_forth(peer: &mut Peer<'_>, rounds: u64, one_each: bool) -> Result<i64, Stop> {
+    const GRANTED: &str = "2.2.3-03 3.1.5.1-05 3.1.5.8-08 3.1.5.8-15 3.1.5.9-08 3.1.5.9-09";
+    let mut most = 0;
+    for round in 0..rounds {
+        most = most.max(peer.credits());
+        // What the script sent has come back, so whatever is granted has come, too.
+        let has_credit = peer.credits() > 0;
+        let statements = if one_each { "3.1.5.9-05" } else { GRANTED };
+        peer.require(statements, has_credit, || {
+            format!("the script should have a credit after {round} echoes, it has none")
+        })?;
+        let payload = pattern(round, 100);
+        let mut data = Data::of(&payload);
+        if one_each {
+            data = data.granting(u16::from(peer.granted() <= 0));
+        }
+        peer.send_now(&data)?;
+        let mut whole = Whole::default();
+        while !whole.take(peer.expect_data("3.1.5.9-01 3.1.5.8-15", GRANT_TIME)?) {
+            if one_each && peer.granted() <= 0 && peer.credits() > 0 {
+                peer.send_now(&Data::empty().granting(1))?;
+            }
+        }
+        peer.check("3.1.5.8-15", whole.payload == payload, || {
+            format!("the {} bytes of message {round} should come back as they were sent", payload.len())
+        });
+    }
+    Ok(most)
+}
+
+pub(super) fn never_lost(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established()?;
+    peer.settle();
+    let most = back_and_forth(&mut peer, 1000, false)?;
+    peer.settle();
+    let left = peer.credits();
+    peer.check("3.1.5.8-08 3.1.5.9-01 3.1.5.9-08", 2 * left >= most, || {
+        format!("of {most} credits half should be there after 1000 messages, {left} are")
+    });
+    // Each echo spends the last credit, for which a receive is posted that has to count like any other.
+    let one = Terms::default().credits(1);
+    let mut peer = play.established_with(&Terms { receives: 10, ..one }, 1)?;
+    back_and_forth(&mut peer, 100, true)?;
+    Ok(())
+}
+
+/// Empty messages as long as messages may be, as many as there are credits, all at once.
+fn spend_all(peer: &mut Peer<'_>) -> Result<(), Stop> {
+    let size = peer.send_size()? as usize;
+    while peer.credits() > 0 {
+        peer.send_now(&Data::empty().filled_to(size))?;
+    }
+    Ok(())
+}
+
+pub(super) fn each_has_its_receive(play: &mut Play) -> Result<(), Stop> {
+    for (credits, statements) in [(10, "3.1.5.9-07 3.1.5.9-08"), (1, "3.1.5.9-05")] {
+        let mut terms = Terms::default();
+        terms.request.credits_requested = credits;
+        terms.response.credits_requested = credits;
+        let mut peer = play.established_on(&terms)?;
+        for round in 0..100 {
+            let came = peer.credit_within(GRANT_TIME);
+            peer.require(statements, came, || {
+                format!("no grant came within 10 s of the credits' end, round {round}")
+            })?;
+            spend_all(&mut peer)?;
+        }
+        peer.settle();
+        let failures = peer.failures().to_vec();
+        peer.check(statements, failures.is_empty() && !peer.is_down(), || {
+            format!("each message of the script should meet a receive of its length, {failures:?}")
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn no_ping_pong(play: &mut Play) -> Result<(), Stop> {
+    let accepts = play.subject_accepts();
+    let mut peer = play.established()?;
+    if accepts {
+        peer.send(&Data::empty().granting(10))?;
+    }
+    peer.settle();
+    peer.send(&Data::empty().granting(1))?;
+    let until = peer.play().now().saturating_add(Duration::from_secs(3));
+    let mut came = 0;
+    while came <= 10 {
+        let left = until.saturating_since(peer.play().now());
+        let Next::Message(message) = peer.next(left) else { break };
+        came += 1;
+        if peer.as_data("3.1.5.8-09", message)?.header.data_length == 0 {
+            peer.send(&Data::empty())?;
+        }
+    }
+    peer.check("3.1.5.8-09", came <= 2, || {
+        format!("2 messages should come within 3 s at most where only grants are sent, {came} came")
+    });
+    // A grant is owed as soon as the script has used most of its credits.
+    while peer.credits() > 1 {
+        peer.send_now(&Data::empty().granting(0))?;
+    }
+    let seen = peer.expect_data("3.1.5.1-03 3.1.5.8-09", Duration::from_secs(5))?;
+    let header = seen.header;
+    peer.check("3.1.5.1-03", seen.message.bytes.len() == 20 && header.data_length == 0, || {
+        format!("an empty message should come, {} bytes came, {header:?}", seen.message.bytes.len())
+    });
+    peer.check("3.1.5.8-09", header.credits_granted > 0, || {
+        "a message that only grants should grant 1 at least, it grants nothing".into()
+    });
+    Ok(())
+}
+
+/// Sends a thousand messages and reads nothing but grants; the subject's upper layer sends nothing.
+fn one_way(peer: &mut Peer<'_>, message: &Data) -> Result<(), Stop> {
+    let mut came = 0;
+    for sent in 0..1000 {
+        let in_time = peer.credit_within(Duration::from_secs(1));
+        peer.require("3.1.5.8-09 3.1.5.9-01 3.1.5.9-07", in_time, || {
+            format!("a credit should come within 1 s, none came after {sent} messages")
+        })?;
+        while let Next::Message(_) = peer.next(Duration::ZERO) {
+            came += 1;
+        }
+        peer.send_now(message)?;
+    }
+    peer.check("3.1.5.8-09", came < 500, || {
+        format!("less than 500 messages should come for 1000, {came} came")
+    });
+    Ok(())
+}
+
+pub(super) fn told_in_time(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established()?;
+    one_way(&mut peer, &Data::empty())?;
+    let mut peer = play.established()?;
+    if let Some(upper) = peer.upper_if_seen() {
+        upper.by_hand();
+        one_way(&mut peer, &Data::of(&pattern(1, 100)))?;
+        let received = peer.upper()?.received().len();
+        peer.check("3.1.5.9-07", received >= 990, || {
+            format!("the messages should have come to the upper layer, {received} of 1000 did")
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn worked_out_late(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_with(&Terms::default(), 0)?;
+    let mut payloads = Vec::new();
+    for seed in 0..4 {
+        let payload = pattern(seed, 100);
+        peer.send(&Data::of(&payload).granting(0))?;
+        payloads.push(payload);
+    }
+    peer.settle();
+    let before = peer.credits();
+    peer.send(&Data::empty().granting(2))?;
+    let mut wanted = payloads.iter();
+    let first = peer.expect_data("3.1.5.1-05", Duration::from_secs(3))?;
+    let granted = first.header.credits_granted;
+    peer.check("3.1.5.1-05 3.1.5.9-09", granted >= 5, || {
+        format!("the first message should grant the 5 receives used, it grants {granted} to {before} left")
+    });
+    let mut whole = Whole::default();
+    if whole.take(first) {
+        let same = wanted.next().is_some_and(|payload| whole.payload == *payload);
+        peer.check("3.1.5.1-05", same, || "the first message should come back as it was sent".into());
+    }
+    for payload in wanted {
+        peer.keep_granting()?;
+        peer.echoed("3.1.5.1-05", payload)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! What waits for credits.
+
+use std::time::Duration;
+
+use super::{had_a_credit, last_credit_grants};
+use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole, pattern};
+
+/// What comes until nothing has come for so long; how many messages it was, and whether the last fragment was among them.
+fn read(
+    peer: &mut Peer<'_>,
+    statements: &str,
+    whole: &mut Whole,
+    quiet: Duration,
+) -> Result<(usize, bool), Stop> {
+    let mut came = 0;
+    while let Next::Message(message) = peer.next(quiet) {
+        let seen = peer.as_data(statements, message)?;
+        had_a_credit(peer, statements, &seen);
+        last_credit_grants(peer, "", &seen);
+        came += 1;
+        if whole.take(seen) {
+            return Ok((came, true));
+        }
+    }
+    Ok((came, false))
+}
+
+pub(super) fn nothing_without(play: &mut Play) -> Result<(), Stop> {
+    const WAITS: &str = "3.1.5.1-06 3.1.5.1-09";
+    let mut peer = play.established_with(&Terms::default(), 2)?;
+    let payload = pattern(8, 3000);
+    for fragment in peer.fragments(&payload)? {
+        peer.send(&fragment.granting(0))?;
+    }
+    let mut whole = Whole::default();
+    let (first, mut over) = read(&mut peer, WAITS, &mut whole, Duration::from_secs(3))?;
+    peer.check(WAITS, first <= 2 && !over, || {
+        format!("the subject has 2 credits, which is not enough for 3000 bytes, {first} messages came")
+    });
+    while !over {
+        let before = whole.fragments.len();
+        peer.send(&Data::empty().granting(2))?;
+        (_, over) = read(&mut peer, WAITS, &mut whole, Duration::from_secs(3))?;
+        peer.require("3.1.5.8-15 3.1.5.8-16", whole.fragments.len() > before, || {
+            "a fragment should come within 3 s of a grant, none came".into()
+        })?;
+    }
+    peer.check("3.1.5.8-16", whole.payload == payload, || {
+        "3000 bytes should come back as they were sent".into()
+    });
+    Ok(())
+}
+
+pub(super) fn keeps_its_order(play: &mut Play) -> Result<(), Stop> {
+    const ORDER: &str = "3.1.1.1-02 3.1.5.1-02 3.1.5.1-08 3.1.5.1-17 3.1.5.4-24";
+    let mut peer = play.established_with(&Terms::default(), 0)?;
+    let payloads = [pattern(1, 100), pattern(2, 2500), pattern(3, 7)];
+    for payload in &payloads {
+        for fragment in peer.fragments(payload)? {
+            peer.send(&fragment.granting(0))?;
+        }
+    }
+    peer.settle();
+    let mut done = Vec::new();
+    let mut whole = Whole::default();
+    for grant in [2, 1, 1, 10] {
+        peer.send(&Data::empty().granting(grant))?;
+        while done.len() < payloads.len() {
+            let (came, over) = read(&mut peer, "3.1.5.1-17", &mut whole, Duration::from_secs(1))?;
+            if over {
+                done.push(std::mem::take(&mut whole).payload);
+            } else if came == 0 || peer.granted() <= 0 {
+                break;
+            }
+        }
+    }
+    let lengths: Vec<_> = done.iter().map(Vec::len).collect();
+    let same = done.iter().zip(&payloads).filter(|(came, sent)| came.as_slice() == &sent[..]).count();
+    peer.check(ORDER, done.len() == 3 && same == 3, || {
+        format!(
+            "100, 2500 and 7 bytes should come back as they were sent and in this order, {lengths:?} came"
+        )
+    });
+    Ok(())
+}
+
+/// Waits for a message without data, and looks at it.
+fn empty_answer(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
+    let seen = peer.expect_data(statements, Duration::from_secs(5))?;
+    let (header, len) = (seen.header, seen.message.bytes.len());
+    let bare = [header.data_offset, header.data_length, header.remaining_data_length] == [0; 3];
+    peer.check(statements, len == 20 && bare, || {
+        format!("an empty message of 20 bytes should come, {len} bytes came, {header:?}")
+    });
+    had_a_credit(peer, statements, &seen);
+    let flags = header.flags.0;
+    peer.check(statements, flags == 0, || format!("Flags of the answer should be 0, they are {flags}"));
+    let left = seen.message.left;
+    peer.check(statements, left > 0 || header.credits_granted >= 1, || {
+        "CreditsGranted of the answer that takes the last credit should be 1 at least, it is 0".into()
+    });
+    Ok(())
+}
+
+pub(super) fn question_with_credit(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_with(&Terms::default(), 0)?;
+    peer.send(&Data::question())?;
+    empty_answer(&mut peer, "3.1.5.8-14 3.1.5.8-15 3.1.5.8-16")
+}
+
+pub(super) fn one_answer(play: &mut Play) -> Result<(), Stop> {
+    const ONE: &str = "3.1.5.1-19 3.1.5.8-14";
+    let mut peer = play.established_with(&Terms::default(), 0)?;
+    for _ in 0..3 {
+        peer.send(&Data { flags: 1, ..Data::empty().granting(0) })?;
+    }
+    peer.quiet_for("3.1.5.4-09", Duration::from_secs(1));
+    peer.send(&Data::empty().granting(5))?;
+    empty_answer(&mut peer, "3.1.5.1-03 3.1.5.4-09 3.1.5.8-14")?;
+    let left = peer.granted();
+    peer.check("3.1.5.4-09", left == 4, || {
+        format!("an empty message should cost one of the 5 credits, {left} are left")
+    });
+    peer.quiet("3.1.5.1-19");
+
+    let mut peer = play.established_with(&Terms::default(), 0)?;
+    let payload = pattern(9, 100);
+    peer.send(&Data { flags: 1, ..Data::of(&payload).granting(0) })?;
+    peer.send(&Data::empty().granting(5))?;
+    let whole = peer.echoed(ONE, &payload)?;
+    let empties = whole.empties.len();
+    peer.check(ONE, empties == 0, || {
+        format!("the echo is the answer, {empties} empty messages came besides")
+    });
+    peer.quiet(ONE);
+    Ok(())
+}

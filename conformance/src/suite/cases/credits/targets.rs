@@ -1,0 +1,111 @@
+//! How many credits are asked for.
+
+use smbd_core::Params;
+
+use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms, pattern};
+
+/// Sends a message as long as messages may be, and reads its echo.
+fn round(peer: &mut Peer<'_>, seed: u64, requested: u16, statements: &str) -> Result<(), Stop> {
+    let size = peer.send_size()?.min(peer.subject_send_size()?) as usize;
+    let payload = pattern(seed, size - 24);
+    peer.send(&Data::of(&payload).requesting(requested))?;
+    peer.echoed(statements, &payload).map(|_| ())
+}
+
+pub(super) fn no_more_than_asked(play: &mut Play) -> Result<(), Stop> {
+    let target = if play.subject_accepts() { "3.1.5.6-13" } else { "3.1.5.7-11" };
+    for asked in [1, 2, 3, 10, 255_u16] {
+        let mut terms = Terms::default();
+        terms.request.credits_requested = asked;
+        terms.response.credits_requested = asked;
+        let mut peer = play.established_on(&terms)?;
+        let most = i64::from(asked.max(3)) + 1;
+        let bounded = |peer: &mut Peer<'_>| {
+            let credits = peer.credits();
+            peer.check(&format!("{target} 3.1.5.9-02"), credits <= most, || {
+                format!("{asked} were asked for, so the script should have {most} at most, it has {credits}")
+            });
+        };
+        bounded(&mut peer);
+        for seed in 0..100 {
+            round(&mut peer, seed, asked, "3.1.5.9-04")?;
+            bounded(&mut peer);
+        }
+        peer.settle();
+        bounded(&mut peer);
+        let credits = peer.credits();
+        peer.check("3.1.5.9-04", credits >= 1, || "the script should have a credit, it has none".into());
+        if asked >= 10 {
+            peer.check(&format!("{target} 3.1.5.9-07"), 2 * credits >= i64::from(asked), || {
+                format!("{asked} were asked for, so the script should have half of that, it has {credits}")
+            });
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn changes(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established()?;
+    for seed in 0..300_u64 {
+        let targets = [1, 65_535, 2, 10, 1, 1, 255];
+        let target = targets[usize::try_from(seed % 7).unwrap_or(0)];
+        round(&mut peer, seed, target, "2.2.3-02 3.1.5.8-12")?;
+    }
+    // The credits that are there are used up before the number is small.
+    for seed in 0..300 {
+        round(&mut peer, seed, 1, "3.1.5.9-02 3.1.5.9-03")?;
+    }
+    peer.settle();
+    let credits = peer.credits();
+    peer.check("2.2.3-02 3.1.5.8-12 3.1.5.9-02 3.1.5.9-03", credits <= 4, || {
+        format!("behind 300 messages with CreditsRequested 1 there should be 4 credits at most, there are {credits}")
+    });
+    for seed in 0..20 {
+        round(&mut peer, seed, 255, "3.1.5.8-12")?;
+    }
+    peer.settle();
+    let credits = peer.credits();
+    peer.check("2.2.3-02 3.1.5.8-12", credits > 4, || {
+        format!("behind 20 messages with CreditsRequested 255 there should be more than 4 credits, there are {credits}")
+    });
+    Ok(())
+}
+
+/// No implementation has this by itself.
+const TARGET: u16 = 77;
+
+pub(super) fn asks_for_77(params: &mut Params) {
+    params.send_credit_target = TARGET;
+}
+
+fn asks(peer: &mut Peer<'_>, seen: &Seen) {
+    let requested = seen.header.credits_requested;
+    peer.check("2.2.3-02 3.1.5.1-10", requested == TARGET, || {
+        format!("CreditsRequested should be {TARGET}, it is {requested}")
+    });
+}
+
+pub(super) fn asked_for(play: &mut Play) -> Result<(), Stop> {
+    let statement = if play.subject_accepts() { "3.1.5.3-10" } else { "3.1.5.2-05" };
+    let mut peer = play.established()?;
+    let requested = peer.announced()?.credits_requested();
+    peer.check(statement, requested == TARGET, || {
+        format!("CreditsRequested should be {TARGET}, it is {requested}")
+    });
+    let payload = pattern(1, 3000);
+    peer.send_fragments(&payload)?;
+    let whole = peer.echoed("3.1.5.1-10", &payload)?;
+    for seen in whole.empties.iter().chain(&whole.fragments) {
+        asks(&mut peer, seen);
+    }
+    peer.send(&Data::question())?;
+    let answer = peer.expect_data("3.1.5.1-10", PATIENCE)?;
+    asks(&mut peer, &answer);
+    let payload = pattern(2, 10);
+    peer.send(&Data::of(&payload))?;
+    let whole = peer.echoed("3.1.5.1-10", &payload)?;
+    for seen in whole.empties.iter().chain(&whole.fragments) {
+        asks(&mut peer, seen);
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Lengths and sums at their limits and beyond.
+
+use super::{ends_after, settled};
+use crate::suite::{Data, Play, Stop, Terms, pattern};
+
+pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
+    let statement = if play.subject_accepts() { "3.1.5.6-10" } else { "3.1.5.7-12" };
+    let mut terms = Terms::default();
+    (terms.request.preferred_send_size, terms.response.preferred_send_size) = (500, Some(500));
+    let mut peer = play.established_on(&terms)?;
+    peer.settle();
+    let payload = pattern(1, 477);
+    peer.send(&Data::of(&payload[..476]))?;
+    peer.echoed(statement, &payload[..476])?;
+    peer.settle();
+    peer.send(&Data::of(&payload))?;
+    peer.ends(statement);
+    let mut peer = play.established_on(&terms)?;
+    peer.settle();
+    peer.send(&Data::empty().filled_to(501))?;
+    peer.ends(statement);
+    Ok(())
+}
+
+pub(super) fn short(play: &mut Play) -> Result<(), Stop> {
+    for len in [1, 4, 8, 16, 19] {
+        let mut peer = settled(play)?;
+        peer.post_receives(1)?;
+        peer.say(&Data::empty().encode(10, 1)[..len])?;
+        peer.ends("2.2.3-16 3.1.5.8-02 3.1.5.8-07");
+    }
+    Ok(())
+}
+
+pub(super) fn sums(play: &mut Play) -> Result<(), Stop> {
+    let data = Data::of(&pattern(2, 100));
+    let beyond_the_message =
+        [(24, 0xFFFF_FFFF), (0xFFFF_FFF8, 100), (0xFFFF_FFF8, 8), (0x8000_0000, 0x8000_0000)];
+    for (offset, length) in beyond_the_message {
+        ends_after(play, "3.1.5.8-05 3.1.5.8-07", &[Data { offset, length, ..data.clone() }])?;
+    }
+    let max = play.established()?.announced()?.max_fragmented_size();
+    for remaining in [0xFFFF_FFFF, 0xFFFF_FF9C, max - 99] {
+        ends_after(play, "3.1.5.8-06 3.1.5.8-07", &[data.clone().remaining(remaining)])?;
+    }
+    Ok(())
+}
+
+pub(super) fn no_effect(play: &mut Play) -> Result<(), Stop> {
+    // Each asks for an answer and brings credits for it and for the echo that waits.
+    let asking = Data { flags: 1, ..Data::empty() };
+    let bad = [
+        Data { offset: 4, ..asking.clone() },
+        Data { length: 1, ..asking.clone() },
+        asking.clone().requesting(0),
+        asking.clone(),
+        asking.clone().remaining(0xFFFF_FFFF),
+    ];
+    for (index, data) in bad.into_iter().enumerate() {
+        let mut peer = play.established_with(&Terms::default(), 0)?;
+        peer.send(&Data::of(&pattern(3, 100)).granting(0))?;
+        peer.settle();
+        if index == 3 {
+            peer.say(&data.encode(10, 5)[..19])?;
+        } else {
+            peer.send(&data.granting(5))?;
+        }
+        peer.ends("3.1.5.8-07");
+    }
+    Ok(())
+}
+
+pub(super) fn max_fragmented_size(play: &mut Play) -> Result<(), Stop> {
+    let field = if play.subject_accepts() { "2.2.2-21" } else { "2.2.1-14" };
+    let mut terms = Terms::default();
+    let max = play.established()?.announced()?.max_fragmented_size();
+    terms.request.max_fragmented_size = max;
+    terms.response.max_fragmented_size = max;
+    let mut peer = play.established_on(&terms)?;
+    let same = peer.announced()?.max_fragmented_size();
+    peer.check(field, same == max, || {
+        format!("MaxFragmentedSize was {max}, and is {same} on the next connection")
+    });
+    let payload = pattern(4, max as usize);
+    peer.send_fragments(&payload)?;
+    peer.echoed(&format!("{field} 3.1.5.8-06 3.1.5.8-17 3.1.5.8-24"), &payload)?;
+    ends_after(play, &format!("{field} 3.1.5.8-06"), &[Data::of(&payload[..1000]).remaining(max - 999)])
+}

@@ -1,0 +1,49 @@
+//! Where data begin.
+
+use super::{ends_after, settled};
+use crate::suite::{Data, Play, Stop, pattern};
+
+/// A message whose payload begins at `offset`, behind padding that is not zero.
+fn padded(offset: u32, payload: &[u8]) -> Data {
+    let padding = offset.saturating_sub(20) as usize;
+    let mut data = Data::at(offset, padding, payload);
+    data.body[..padding].fill(0xFF);
+    data
+}
+
+pub(super) fn any_multiple_of_8(play: &mut Play) -> Result<(), Stop> {
+    const PADDED: &str = "2.2.3-13 2.2.3-15 2.2.3-18 2.2.3-20 2.2.3-21 3.1.5.4-16 3.1.5.8-05";
+    let mut peer = settled(play)?;
+    let size = peer.send_size()?;
+    for offset in [24, 32, 64, 512, (size - 1) / 8 * 8] {
+        let payload = pattern(offset.into(), 1);
+        peer.send(&padded(offset, &payload))?;
+        peer.echoed(PADDED, &payload)?;
+        let lengths = [3, 1, 900].map(|len: u32| len.min(size - offset));
+        let payload = pattern(offset.into(), lengths.iter().sum::<u32>() as usize);
+        let mut rest = &payload[..];
+        for len in lengths {
+            let (piece, behind) = rest.split_at(len as usize);
+            rest = behind;
+            let remaining = u32::try_from(behind.len()).unwrap_or(u32::MAX);
+            peer.send(&padded(offset, piece).remaining(remaining))?;
+        }
+        peer.echoed(PADDED, &payload)?;
+    }
+    Ok(())
+}
+
+pub(super) fn inside_the_header(play: &mut Play) -> Result<(), Stop> {
+    for offset in [0, 8, 16] {
+        ends_after(play, "2.2.3-13", &[Data { offset, ..Data::of(&pattern(1, 100)) }])?;
+    }
+    Ok(())
+}
+
+pub(super) fn of_empty_messages(play: &mut Play) -> Result<(), Stop> {
+    for offset in [1, 4, 20, 23, 24, 0xFFFF_FFF8, 0xFFFF_FFFF] {
+        let rule = if offset % 8 == 0 { "3.1.5.8-05" } else { "3.1.5.8-04" };
+        ends_after(play, &format!("{rule} 3.1.5.8-07"), &[Data { offset, ..Data::empty() }])?;
+    }
+    Ok(())
+}

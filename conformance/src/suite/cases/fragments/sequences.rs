@@ -1,0 +1,124 @@
+//! What belongs to one message.
+
+use std::time::Duration;
+
+use smbd_core::{Keepalive, Params};
+
+use super::{ends_after, settled};
+use crate::suite::{Data, Next, Play, Stop, pattern};
+
+/// A piece of a message with this RemainingDataLength.
+fn piece(payload: &[u8], remaining: u32) -> Data {
+    Data::of(payload).remaining(remaining)
+}
+
+pub(super) fn continue_exactly(play: &mut Play) -> Result<(), Stop> {
+    let payload = pattern(1, 1500);
+    let (first, rest) = payload.split_at(500);
+    const OTHER: &str = "3.1.5.8-18 3.1.5.8-19";
+    let wrong: [(&str, usize, u32); 5] = [
+        (OTHER, 500, 1),
+        ("3.1.5.8-19 3.1.5.8-21", 499, 0),
+        (OTHER, 501, 0),
+        (OTHER, 499, 2),
+        (OTHER, 1000, 0),
+    ];
+    for (statements, len, remaining) in wrong {
+        ends_after(play, statements, &[piece(first, 500), piece(&rest[..len], remaining)])?;
+    }
+    let mut peer = settled(play)?;
+    peer.send(&piece(first, 500))?;
+    peer.send(&piece(&rest[..500], 0))?;
+    peer.echoed("3.1.5.8-18 3.1.5.8-19", &payload[..1000])?;
+    Ok(())
+}
+
+pub(super) fn cannot_grow(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = settled(play)?;
+    let payload = pattern(2, 1000);
+    let mut sent = 0;
+    for _ in 0..200 {
+        if !peer.try_send(&piece(&payload, 1000))? {
+            break;
+        }
+        sent += payload.len();
+    }
+    peer.ends("3.1.5.8-19");
+    peer.check("3.1.5.8-19", sent < 131_072, || {
+        format!("the connection should end before 131072 bytes are sent of what has no end, {sent} were")
+    });
+    Ok(())
+}
+
+/// A fragment of no bytes.
+const fn nothing(remaining: u32) -> Data {
+    Data::empty().remaining(remaining)
+}
+
+pub(super) fn of_no_bytes(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = settled(play)?;
+    let payload = pattern(3, 1000);
+    peer.send(&nothing(1000))?;
+    peer.send(&nothing(1000))?;
+    peer.send(&piece(&payload[..400], 600))?;
+    peer.send(&nothing(600))?;
+    peer.send(&piece(&payload[400..], 0))?;
+    peer.echoed("2.2.3-11 3.1.5.8-18 3.1.5.8-19", &payload)?;
+    ends_after(play, "2.2.3-11 3.1.5.8-18 3.1.5.8-19", &[nothing(1000), nothing(999)])
+}
+
+pub(super) fn starts_from_nothing(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = settled(play)?;
+    let payloads = [pattern(1, 131_072), pattern(2, 1), pattern(3, 2001), pattern(4, 1000)];
+    for payload in &payloads {
+        peer.send_fragments(payload)?;
+    }
+    for payload in &payloads {
+        peer.echoed("3.1.5.8-17 3.1.5.8-18 3.1.5.8-24 3.1.5.8-25", payload)?;
+    }
+    Ok(())
+}
+
+/// KeepaliveInterval 5 s.
+pub(super) fn idle_5_s(params: &mut Params) {
+    let five = Duration::from_secs(5);
+    params.keepalive = Some(Keepalive { interval: five, answer_timeout: five });
+}
+
+pub(super) fn left_alone(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = settled(play)?;
+    let payload = pattern(5, 3000);
+    let mut fragments = peer.fragments(&payload)?.into_iter();
+    let Some(first) = fragments.next() else { return Ok(()) };
+    let missing = first.remaining;
+    peer.send(&first)?;
+    let until = peer.last_said().saturating_add(Duration::from_secs(20));
+    let mut questions = 0;
+    for _ in 0..100 {
+        let left = until.saturating_since(peer.play().now());
+        let Next::Message(message) = peer.next(left) else { break };
+        let seen = peer.as_data("3.1.5.5-03", message)?;
+        if seen.header.flags.0 == 1 {
+            questions += 1;
+            let silent = seen.message.at.saturating_since(peer.last_said());
+            peer.check("3.1.5.5-03", silent >= Duration::from_secs(5), || {
+                format!(
+                    "a question should come 5 s after the script's last message, it came after {silent:?}"
+                )
+            });
+        }
+        peer.send(&nothing(missing))?;
+    }
+    let up = !peer.is_down();
+    peer.check("3.1.5.5-03", questions <= 4, || {
+        format!("4 questions at most fit into 20 s, {questions} came")
+    });
+    peer.require("3.1.5.5-03 3.1.5.8-18", up, || {
+        "the connection should be up while questions are answered and a message is not finished".into()
+    })?;
+    for fragment in fragments {
+        peer.send(&fragment)?;
+    }
+    peer.echoed("3.1.5.8-18", &payload)?;
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Messages of both sides.
+
+use std::time::Duration;
+
+use super::settled;
+use crate::suite::{Data, Next, Play, Stop, Terms, Whole, pattern};
+
+/// A credit has to come within this time.
+const CREDIT_TIME: Duration = Duration::from_secs(10);
+
+pub(super) fn many_small(play: &mut Play) -> Result<(), Stop> {
+    let mut terms = Terms::default();
+    terms.request.credits_requested = 4;
+    terms.response.credits_requested = 4;
+    let mut peer = play.established_on(&terms)?;
+    let payload = pattern(1, 4096);
+    for (index, byte) in payload.chunks(1).enumerate() {
+        let came = peer.credit_within(CREDIT_TIME);
+        peer.require("3.1.5.9-07", came, || format!("no credit came within 10 s after {index} fragments"))?;
+        let remaining = u32::try_from(payload.len() - index - 1).unwrap_or(u32::MAX);
+        peer.send_now(&Data::of(byte).remaining(remaining))?;
+    }
+    peer.echoed("3.1.5.8-17", &payload)?;
+    Ok(())
+}
+
+pub(super) fn empties_are_nothing(play: &mut Play) -> Result<(), Stop> {
+    const NOTHING: &str = "2.2.3-01 3.1.5.8-24";
+    let mut peer = settled(play)?;
+    let payload = pattern(2, 10);
+    for _ in 0..5 {
+        peer.send(&Data::empty().granting(1))?;
+    }
+    peer.send(&Data::of(&payload))?;
+    for _ in 0..5 {
+        peer.send(&Data::empty().granting(1))?;
+    }
+    let mut whole = Whole::default();
+    while let Next::Message(message) = peer.next(Duration::from_secs(3)) {
+        let seen = peer.as_data(NOTHING, message)?;
+        whole.take(seen);
+    }
+    let count = whole.fragments.len();
+    peer.check(NOTHING, count == 1 && whole.payload == payload, || {
+        format!(
+            "one message with the 10 bytes should come back, {count} with {} bytes came",
+            whole.payload.len()
+        )
+    });
+    if let Some(upper) = peer.upper_if_seen() {
+        upper.by_hand();
+        for data in [Data::empty().granting(1), Data::of(&payload), Data::empty()] {
+            peer.send(&data)?;
+        }
+        peer.settle();
+        let received: Vec<_> = peer.upper()?.received();
+        peer.check("3.1.5.8-24", received == [payload], || {
+            format!("the upper layer should get one message of 10 bytes, it got {received:?}")
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn at_once(play: &mut Play) -> Result<(), Stop> {
+    const COUNT: u64 = 20;
+    let mut peer = play.established_on(&Terms::default())?;
+    let mut whole = Whole::default();
+    let mut done = 0;
+    let mut before_the_end = 0;
+    for seed in 0..COUNT {
+        for fragment in peer.fragments(&pattern(seed, 65_536))? {
+            before_the_end = whole.fragments.len() as u64 + done;
+            peer.send(&fragment)?;
+            while let Next::Message(message) = peer.next(Duration::ZERO) {
+                let seen = peer.as_data("2.2-02", message)?;
+                if whole.take(seen) {
+                    same(&mut peer, &std::mem::take(&mut whole), done);
+                    done += 1;
+                }
+            }
+        }
+    }
+    peer.check("2.2-02", before_the_end > 0, || {
+        "the subject should send while the script sends, nothing came before its last message".into()
+    });
+    while done < COUNT {
+        peer.keep_granting()?;
+        let seen = peer.expect_data("3.1.5.8-17", CREDIT_TIME)?;
+        if whole.take(seen) {
+            same(&mut peer, &std::mem::take(&mut whole), done);
+            done += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The echo of message number `index`.
+fn same(peer: &mut crate::suite::Peer<'_>, whole: &Whole, index: u64) {
+    let right = whole.payload == pattern(index, 65_536);
+    peer.check("2.2-02 3.1.4.2-03 3.1.5.8-17 3.1.5.8-24", right, || {
+        format!(
+            "message {index} should come back as it was sent and in its place, {} bytes came",
+            whole.payload.len()
+        )
+    });
+}

@@ -1,0 +1,79 @@
+//! Answers to questions.
+
+use std::time::Duration;
+
+use super::{INTERVAL, able_to_ask, has_flags, is_empty, is_up, question};
+use crate::suite::trace::hex;
+use crate::suite::{Data, Next, Play, Stop, pattern};
+
+/// A question is answered within this time.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+pub(super) fn does_not_ask(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established()?;
+    peer.settle();
+    peer.send(&Data::question())?;
+    let answer = peer.expect_data("2.2.3-06 3.1.5.8-14", ANSWER_TIME)?;
+    let bytes = answer.message.bytes;
+    let granted = answer.header.credits_granted;
+    peer.check("3.1.5.8-14", granted >= 1, || "CreditsGranted should be 1 at least, it is 0".into());
+    let mut field = |statements: &str, range: std::ops::Range<usize>, name: &str| {
+        let came = bytes.get(range).unwrap_or_default();
+        peer.check(statements, came.iter().all(|byte| *byte == 0), || {
+            format!("{name} of an empty answer should be 0, it is {}", hex(came))
+        });
+    };
+    field("2.2.3-07 3.1.5.1-14", 4..6, "Flags");
+    field("3.1.5.4-04", 6..8, "Reserved");
+    field("3.1.5.4-05", 8..12, "RemainingDataLength");
+    field("2.2.3-14 3.1.5.4-06", 12..16, "DataOffset");
+    field("2.2.3-17 3.1.5.4-07", 16..20, "DataLength");
+    peer.check("3.1.5.4-08", bytes.len() == 20, || {
+        format!("an empty answer should have 20 bytes, it has {}", bytes.len())
+    });
+    peer.quiet("2.2.3-06 3.1.5.1-14 3.1.5.8-14");
+    Ok(())
+}
+
+pub(super) fn any_message(play: &mut Play) -> Result<(), Stop> {
+    const ANSWERED: &str = "3.1.5.5-03 3.1.5.5-04";
+    let first = Data::of(&pattern(1, 1000)).remaining(2000);
+    for answer in [Data::empty(), Data::of(&pattern(2, 8)), Data::question(), first] {
+        let mut peer = able_to_ask(play)?;
+        let from = peer.last_said();
+        question(&mut peer, ANSWERED, from)?;
+        peer.play().pass(Duration::from_secs(3));
+        is_up(&mut peer, ANSWERED, "3 s after the question")?;
+        peer.send(&answer)?;
+        let until = peer.last_said().saturating_add(Duration::from_secs(4));
+        loop {
+            let left = until.saturating_since(peer.play().now());
+            let Next::Message(message) = peer.next(left) else { break };
+            let seen = peer.as_data(ANSWERED, message)?;
+            has_flags(&mut peer, ANSWERED, &seen, 0);
+        }
+        is_up(&mut peer, ANSWERED, "4 s after the answer")?;
+    }
+    Ok(())
+}
+
+pub(super) fn both_at_once(play: &mut Play) -> Result<(), Stop> {
+    const BOTH: &str = "3.1.5.5-04 3.1.5.8-14";
+    let mut peer = able_to_ask(play)?;
+    let from = peer.last_said();
+    question(&mut peer, BOTH, from)?;
+    peer.send(&Data::question())?;
+    let said = peer.last_said();
+    let answer = peer.expect_data(BOTH, ANSWER_TIME)?;
+    has_flags(&mut peer, BOTH, &answer, 0);
+    is_empty(&mut peer, BOTH, &answer);
+    peer.quiet(BOTH);
+    // The script's question was an answer, too: the next one comes an interval later.
+    let next = peer.expect_data("3.1.5.5-04", 2 * INTERVAL)?;
+    let after = next.message.at.saturating_since(said);
+    peer.check("3.1.5.5-04", after >= INTERVAL, || {
+        format!("the next question should come 5 s after the script's last message, it came after {after:?}")
+    });
+    has_flags(&mut peer, "3.1.5.5-04", &next, 1);
+    Ok(())
+}
