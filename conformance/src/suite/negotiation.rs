@@ -19,7 +19,7 @@ impl Peer<'_> {
         let state = &mut self.play.states[self.id];
         state.terms.request = *request;
         state.receive_len = request.max_receive_size.min(state.receive_len_max);
-        self.say(&request.encode())
+        self.say_invalidating(&request.encode(), None)
     }
 
     /// Sends a Negotiate Response, after posting the receives it grants, as many as there is room for.
@@ -46,7 +46,7 @@ impl Peer<'_> {
         state.granted += i64::from(granted);
         let mut bytes = response.encode(announced);
         bytes.extend_from_slice(more);
-        self.say(&bytes)
+        self.say_invalidating(&bytes, None)
     }
 
     /// The Negotiate Request that should come within 120 s.

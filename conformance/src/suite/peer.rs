@@ -169,12 +169,15 @@ impl<'p> Peer<'p> {
     /// # Errors
     /// The script's device has no room for another send.
     pub fn say(&mut self, bytes: &[u8]) -> Result<(), Stop> {
-        let state = &mut self.play.states[self.id];
-        state.raw |= state.said > 0;
+        self.play.states[self.id].raw = true;
         self.say_invalidating(bytes, None)
     }
 
-    fn say_invalidating(&mut self, bytes: &[u8], token: Option<smbd_core::Token>) -> Result<(), Stop> {
+    pub(super) fn say_invalidating(
+        &mut self,
+        bytes: &[u8],
+        token: Option<smbd_core::Token>,
+    ) -> Result<(), Stop> {
         let now = self.play.now();
         let state = &mut self.play.states[self.id];
         let kind = state.kind(By::Script, state.said);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use smbd_core::Instant;
 use smbd_core::error::ConnectReason;
+use smbd_core::{ConfigError, Instant, Params};
 
 use super::outcome::{Finding, Record, Stop};
 use super::peer::Peer;
@@ -89,6 +89,17 @@ impl Play {
         let id = self.prepare(opening)?;
         self.go(id)?;
         Ok(id)
+    }
+
+    /// Changes the subject's settings for the connections that follow; what it says to them.
+    ///
+    /// # Errors
+    /// They cannot be changed on this target.
+    pub fn configure(&mut self, settings: impl Fn(&mut Params)) -> Result<Result<(), ConfigError>, Stop> {
+        self.rig.configure(&settings).map_err(|unable| match unable {
+            Unable::NotApplicable(why) => Stop::NotApplicable(why),
+            Unable::Broken(why) => Stop::Broken(why),
+        })
     }
 
     /// Gets an end for a connection ready, its receive posted. The subject, if it is the one that connects, begins; the

@@ -34,8 +34,15 @@ pub enum Fate {
 #[derive(Clone, Debug)]
 struct Plan {
     fate: Fate,
-    /// Work requests each side's device still takes.
-    left: [Option<usize>; 2],
+    /// What each side's device still takes.
+    left: [Option<Refusal>; 2],
+}
+
+/// Which work requests are counted, and how many are taken before all later ones are refused.
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    counted: fn(WrId) -> bool,
+    left: usize,
 }
 
 /// Invalid argument.
@@ -56,11 +63,14 @@ impl Faults for Plan {
         }
     }
 
-    fn refuse_post(&mut self, _: Instant, side: Side, _: WrId, _: &mut Rng) -> Option<i32> {
-        let left = self.left[side.index()].as_mut()?;
-        match left.checked_sub(1) {
+    fn refuse_post(&mut self, _: Instant, side: Side, work: WrId, _: &mut Rng) -> Option<i32> {
+        let refusal = self.left[side.index()].as_mut()?;
+        if !(refusal.counted)(work) {
+            return None;
+        }
+        match refusal.left.checked_sub(1) {
             Some(fewer) => {
-                *left = fewer;
+                refusal.left = fewer;
                 None
             }
             None => Some(EINVAL),
@@ -91,11 +101,25 @@ impl SimNet {
     /// Devices for so many connections of this configuration. Tokens of one mean nothing on another.
     #[must_use]
     pub fn new(rules: &WorldConfig, config: &Config, nic: &NicConfig, fate: Fate, connections: u32) -> Self {
+        Self::between(rules, config, [nic, nic], fate, connections)
+    }
+
+    /// The same with two kinds of devices, the initiator's first.
+    #[must_use]
+    pub fn between(
+        rules: &WorldConfig,
+        config: &Config,
+        nics: [&NicConfig; 2],
+        fate: Fate,
+        connections: u32,
+    ) -> Self {
         let link = |connection: u32| {
-            let first = nic.first_token.0.wrapping_add(connection.wrapping_mul(TOKENS_APART));
-            let nic = NicConfig { first_token: Token(first), ..nic.clone() };
-            let host = || HostConfig { config: config.clone(), nic: nic.clone(), upper: Listener };
-            let mut world = World::new(rules, [host(), host()], Plan { fate, left: [None; 2] }, ());
+            let hosts = nics.map(|nic| {
+                let first = nic.first_token.0.wrapping_add(connection.wrapping_mul(TOKENS_APART));
+                let nic = NicConfig { first_token: Token(first), ..nic.clone() };
+                HostConfig { config: config.clone(), nic, upper: Listener }
+            });
+            let mut world = World::new(rules, hosts, Plan { fate, left: [None; 2] }, ());
             world.make_bare();
             Link { world, dropped: [Rc::default(), Rc::default()] }
         };
@@ -118,8 +142,14 @@ impl SimNet {
 
     /// The device takes so many more work requests and refuses all later ones.
     pub fn refuse_after(&mut self, connection: usize, side: Side, accepted: usize) {
+        self.refuse_some(connection, side, |_| true, accepted);
+    }
+
+    /// The device takes so many more of the work requests that are counted, and refuses the next of them; all that is
+    /// posted behind it is flushed.
+    pub fn refuse_some(&mut self, connection: usize, side: Side, counted: fn(WrId) -> bool, accepted: usize) {
         if let Some(link) = self.links.get_mut(connection) {
-            link.world.faults_mut().left[side.index()] = Some(accepted);
+            link.world.faults_mut().left[side.index()] = Some(Refusal { counted, left: accepted });
         }
     }
 

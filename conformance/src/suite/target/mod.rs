@@ -13,7 +13,7 @@ use std::time::Duration;
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, Config, ConfigError, Instant, Limits, Params, RdmaVerb, Token};
 
-pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand};
+pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand, Work};
 
 use super::script::{RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
 use super::trace::Event;
@@ -163,6 +163,15 @@ pub struct Full(pub &'static str);
 pub trait Rig {
     /// The time, virtual or not.
     fn now(&self) -> Instant;
+
+    /// Connections opened from now on have subjects with other settings: its usual ones, changed.
+    ///
+    /// # Errors
+    /// They cannot be changed here. Inside: the subject does not take them, and nothing has changed.
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        let _ = settings;
+        Err(Unable::NotApplicable("the subject's settings cannot be changed while a case is played".into()))
+    }
 
     /// The script gets an end for another connection, and there is a subject at the other; neither does anything yet
     /// but that a subject that connects begins to. Numbers are given from 0 on.

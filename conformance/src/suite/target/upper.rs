@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use smbd_core::error::{
     Aborted, CloseReason, ConnectError, OpError, ProbeError, RdmaError, RegisterError, RegistrationError,
-    SendError,
+    SendError, WorkError,
 };
 use smbd_core::{
-    Access, BufferDescriptorV1, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId, Token,
+    Access, BufferDescriptorV1, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId, Token, WrId,
 };
 
 /// What an upper layer was told: an `EndpointEvent` that can be kept.
@@ -60,6 +60,9 @@ pub trait UpperHand {
     /// All that the upper layer was told, when.
     fn told(&self) -> &[(Instant, Told)];
 
+    /// How many messages the subject's device had been given when the upper layer was told each of these.
+    fn sends_when_told(&self) -> &[u64];
+
     /// The connection, to ask it things.
     fn endpoint(&self) -> &Endpoint;
 
@@ -99,8 +102,18 @@ pub trait UpperHand {
     /// Gives back what is held.
     fn give_back(&mut self);
 
-    /// The subject's device takes so many more work requests and refuses all later ones.
-    fn refuse_after(&mut self, accepted: usize);
+    /// The subject's device takes so many more work requests of a kind and refuses the next one; whatever is posted behind
+    /// that is flushed.
+    fn refuse_after(&mut self, work: Work, accepted: usize);
+
+    /// The subject's device breaks: all that is posted is flushed. The script's device is not told.
+    fn break_device(&mut self);
+
+    /// Work that the subject's device reported as failed, in the order of its reports.
+    fn failures(&self) -> &[(WrId, WorkError)];
+
+    /// Sends this as soon as it is told that there is a connection, before it is told anything else.
+    fn greet(&mut self, payload: Bytes);
 
     /// RDMA requests posted, in order.
     fn rdma_seen(&self) -> &[RdmaSeen];
@@ -111,6 +124,17 @@ pub trait UpperHand {
         told.filter_map(|(_, told)| if let Told::Message(bytes) = told { Some(bytes.clone()) } else { None })
             .collect()
     }
+}
+
+/// Work requests, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// All of them.
+    Any,
+    /// Messages.
+    Sends,
+    /// Receives.
+    Receives,
 }
 
 /// Whose buffer.

@@ -4,7 +4,7 @@ mod clock;
 mod rig;
 mod subject;
 
-use smbd_core::{Config, Params};
+use smbd_core::Params;
 use smbd_sim::nic::Personality;
 
 use super::{Rig, Settings, Target, Unable};
@@ -68,7 +68,7 @@ impl Target for Sim {
         if let Some(settings) = settings {
             settings(&mut params);
         }
-        let config = Config::try_from(params).map_err(|error| Unable::Broken(error.to_string()))?;
-        Ok(Box::new(SimRig::new(config, role, *personality)))
+        let rig = SimRig::new(params, role, *personality);
+        Ok(Box::new(rig.map_err(|error| Unable::Broken(error.to_string()))?))
     }
 }

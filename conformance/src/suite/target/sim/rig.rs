@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use smbd_core::backend::{Backend, HostMemory};
-use smbd_core::error::CommandError;
-use smbd_core::error::{RdmaError, RegisterError, SendError};
+use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError, WorkError};
 use smbd_core::{
-    Access, BufferDescriptorV1, Config, Endpoint, Instant, MsgId, OpId, RdmaVerb, RegId, Role, Token,
+    Access, BufferDescriptorV1, Config, ConfigError, Endpoint, Instant, MsgId, OpId, Params, RdmaVerb, RegId,
+    Role, Token, WrId,
 };
 use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
 use smbd_sim::fault::Disruption;
@@ -17,7 +17,9 @@ use super::clock::Clock;
 use super::subject::Subject;
 use crate::catalogue::UnderTest;
 use crate::suite::script::Line;
-use crate::suite::target::{Full, MemoryOf, News, Opening, Order, RdmaSeen, Rig, Told, Unable, UpperHand};
+use crate::suite::target::{
+    Full, MemoryOf, News, Opening, Order, RdmaSeen, Rig, Told, Unable, UpperHand, Work,
+};
 use crate::suite::trace::Event;
 
 /// Decides what the simulator leaves to chance, which is nothing.
@@ -57,6 +59,7 @@ impl Connection {
 #[derive(Debug)]
 pub(super) struct SimRig {
     config: Config,
+    params: Params,
     role: UnderTest,
     personality: Personality,
     clock: Clock,
@@ -64,28 +67,28 @@ pub(super) struct SimRig {
 }
 
 impl SimRig {
-    pub(super) const fn new(config: Config, role: UnderTest, personality: Personality) -> Self {
-        Self { config, role, personality, clock: Clock::new(), connections: Vec::new() }
+    pub(super) fn new(
+        params: Params,
+        role: UnderTest,
+        personality: Personality,
+    ) -> Result<Self, ConfigError> {
+        let config = Config::try_from(params.clone())?;
+        Ok(Self { config, params, role, personality, clock: Clock::new(), connections: Vec::new() })
     }
 
-    /// A device that is enough for either side.
-    fn nic(&self, opening: &Opening) -> Result<NicConfig, Unable> {
+    /// Devices that have what their side asks for and nothing more: the script's, the subject's.
+    fn nics(&self, opening: &Opening) -> Result<[NicConfig; 2], Unable> {
         let scripted = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
-        let script = NicConfig::of(self.personality, &scripted.budget());
-        let own = NicConfig::of(self.personality, &self.config.budget());
         let first = u32::try_from(self.connections.len()).unwrap_or(u32::MAX).wrapping_mul(TOKENS_APART);
-        Ok(NicConfig {
-            send_queue: own.send_queue.max(script.send_queue),
-            recv_queue: own.recv_queue.max(script.recv_queue),
-            send_cq: own.send_cq.max(script.send_cq),
-            recv_cq: own.recv_cq.max(script.recv_cq),
-            recv_slots: own.recv_slots.max(script.recv_slots),
-            recv_buffer_len: own.recv_buffer_len.max(script.recv_buffer_len),
-            read_depth: self.config.read_depth.min(opening.read_depth),
-            send_with_invalidate: opening.send_with_invalidate,
-            first_token: Token(own.first_token.0.wrapping_add(first)),
-            ..own
-        })
+        Ok([&scripted, &self.config].map(|config| {
+            let own = NicConfig::of(self.personality, &config.budget());
+            NicConfig {
+                read_depth: self.config.read_depth.min(opening.read_depth),
+                send_with_invalidate: opening.send_with_invalidate,
+                first_token: Token(own.first_token.0.wrapping_add(first)),
+                ..own
+            }
+        }))
     }
 
     fn at(&mut self, connection: usize) -> Result<&mut Connection, Full> {
@@ -98,15 +101,22 @@ impl Rig for SimRig {
         self.clock.now
     }
 
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        let mut params = self.params.clone();
+        settings(&mut params);
+        Ok(Config::try_from(params).map(|config| self.config = config))
+    }
+
     fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
         let fate = opening.failing.map_or(Fate::Connects, |(reason, after)| Fate::Fails(reason, after));
         let rules = WorldConfig::new(SEED, self.personality);
-        let mut net = SimNet::new(&rules, &self.config, &self.nic(opening)?, fate, 1);
-        net.pass(self.clock.now.saturating_since(Instant::ORIGIN));
-        let (role, script) = match self.role {
-            UnderTest::Initiator => (Role::Initiator, Side::Acceptor),
-            UnderTest::Acceptor | UnderTest::Both => (Role::Acceptor, Side::Initiator),
+        let [scripts, subjects] = self.nics(opening)?;
+        let (role, script, nics) = match self.role {
+            UnderTest::Initiator => (Role::Initiator, Side::Acceptor, [&subjects, &scripts]),
+            UnderTest::Acceptor | UnderTest::Both => (Role::Acceptor, Side::Initiator, [&scripts, &subjects]),
         };
+        let mut net = SimNet::between(&rules, &self.config, nics, fate, 1);
+        net.pass(self.clock.now.saturating_since(Instant::ORIGIN));
         let subject = Subject::new(role, &self.config, self.clock.now);
         self.connections.push(Connection { net, line: Line::new(opening), subject, script, over: false });
         Ok(self.connections.len() - 1)
@@ -240,6 +250,10 @@ impl UpperHand for Connection {
         &self.subject.layer.told
     }
 
+    fn sends_when_told(&self) -> &[u64] {
+        &self.subject.layer.sends_when_told
+    }
+
     fn endpoint(&self) -> &Endpoint {
         &self.subject.endpoint
     }
@@ -296,9 +310,27 @@ impl UpperHand for Connection {
         self.subject.layer.give_back(&mut self.subject.endpoint, now);
     }
 
-    fn refuse_after(&mut self, accepted: usize) {
+    fn refuse_after(&mut self, work: Work, accepted: usize) {
+        let counted: fn(WrId) -> bool = match work {
+            Work::Any => |_| true,
+            Work::Sends => |id| matches!(id, WrId::Send(_)),
+            Work::Receives => |id| matches!(id, WrId::Recv(_)),
+        };
         let side = self.script.peer();
-        self.net.refuse_after(0, side, accepted);
+        self.net.refuse_some(0, side, counted, accepted);
+    }
+
+    fn break_device(&mut self) {
+        let side = self.script.peer();
+        self.net.disrupt(0, Disruption::BreakQueuePair(side));
+    }
+
+    fn failures(&self) -> &[(WrId, WorkError)] {
+        &self.subject.failures
+    }
+
+    fn greet(&mut self, payload: Bytes) {
+        self.subject.layer.greeting = Some(payload);
     }
 
     fn rdma_seen(&self) -> &[RdmaSeen] {

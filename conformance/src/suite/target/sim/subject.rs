@@ -1,13 +1,16 @@
 //! The implementation under test: an endpoint of `smbd-core` and its upper layer.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use bytes::Bytes;
 use smbd_core::backend::{
     Backend, HostMemory, LocalMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step, Upper, drive,
 };
 use smbd_core::endpoint::{EndpointEvent, Message};
-use smbd_core::{Config, Endpoint, Fragment, Input, Instant, OpId, RdmaVerb, RecvId, RegId, Role};
+use smbd_core::error::WorkError;
+use smbd_core::{Config, Endpoint, Fragment, Input, Instant, OpId, RdmaVerb, RecvId, RegId, Role, WrId};
 use smbd_examples::exercise::{Limits, Server};
 use smbd_sim::backend::{SimBuffer, SimEnd};
 
@@ -20,6 +23,8 @@ pub(super) struct Subject {
     pub(super) endpoint: Endpoint,
     pub(super) layer: Layer,
     pub(super) rdma: Vec<RdmaSeen>,
+    /// Work that the device reported as failed.
+    pub(super) failures: Vec<(WrId, WorkError)>,
     events: Vec<(Instant, What)>,
     /// When it wants to be driven at the latest.
     pub(super) deadline: Option<Instant>,
@@ -32,6 +37,7 @@ impl Subject {
             endpoint: Endpoint::new(role, config, now),
             layer: Layer::default(),
             rdma: Vec::new(),
+            failures: Vec::new(),
             events: Vec::new(),
             deadline: None,
             broken: None,
@@ -44,7 +50,14 @@ impl Subject {
             return false;
         }
         let told = self.layer.told.len();
-        let mut watched = Watched { end, busy: false, rdma: &mut self.rdma, events: &mut self.events };
+        let mut watched = Watched {
+            end,
+            busy: false,
+            rdma: &mut self.rdma,
+            failures: &mut self.failures,
+            sends: Rc::clone(&self.layer.sends),
+            events: &mut self.events,
+        };
         match drive(&mut self.endpoint, &mut watched, &mut self.layer) {
             Ok(deadline) => self.deadline = deadline,
             Err(error) => {
@@ -84,11 +97,16 @@ pub(super) struct Layer {
     pub(super) server: Server<SimBuffer>,
     pub(super) by_hand: bool,
     pub(super) told: Vec<(Instant, Told)>,
+    /// How many messages the device had been given by then, for each of these.
+    pub(super) sends_when_told: Vec<u64>,
+    sends: Rc<Cell<u64>>,
     pub(super) operations: BTreeMap<OpId, SimBuffer>,
     pub(super) registrations: BTreeMap<RegId, SimBuffer>,
     pub(super) held: Vec<Fragment>,
     /// Fragments to be held at most.
     pub(super) hold: usize,
+    /// Sent as soon as there is a connection.
+    pub(super) greeting: Option<Bytes>,
 }
 
 impl Default for Layer {
@@ -97,10 +115,13 @@ impl Default for Layer {
             server: Server::new(Limits { backlog_messages: 1 << 20, ..Limits::default() }),
             by_hand: false,
             told: Vec::new(),
+            sends_when_told: Vec::new(),
+            sends: Rc::default(),
             operations: BTreeMap::new(),
             registrations: BTreeMap::new(),
             held: Vec::new(),
             hold: 0,
+            greeting: None,
         }
     }
 }
@@ -113,9 +134,14 @@ impl Layer {
         }
     }
 
+    fn tell(&mut self, now: Instant, told: Told) {
+        self.told.push((now, told));
+        self.sends_when_told.push(self.sends.get());
+    }
+
     fn message(&mut self, endpoint: &mut Endpoint, backend: &impl Backend, message: Message) {
         if let Ok(bytes) = message.bytes(backend) {
-            self.told.push((backend.now(), Told::Message(Bytes::copy_from_slice(bytes))));
+            self.tell(backend.now(), Told::Message(Bytes::copy_from_slice(bytes)));
         }
         if let Message::Lent(fragment) = message {
             if self.held.len() < self.hold {
@@ -164,7 +190,13 @@ impl<B: HostMemory<Buffer = SimBuffer>> Upper<B, Endpoint> for Layer {
                 return;
             }
         };
-        self.told.push((now, told));
+        self.tell(now, told);
+        if matches!(event, EndpointEvent::Established(_))
+            && let Some(greeting) = self.greeting.take()
+        {
+            let sent = endpoint.send(now, greeting, None);
+            debug_assert!(sent.is_ok(), "a new connection has room for a message");
+        }
         if matches!(event, EndpointEvent::Closed(_)) {
             self.give_back(endpoint, now);
         }
@@ -180,6 +212,8 @@ struct Watched<'a> {
     end: SimEnd<'a>,
     busy: bool,
     rdma: &'a mut Vec<RdmaSeen>,
+    failures: &'a mut Vec<(WrId, WorkError)>,
+    sends: Rc<Cell<u64>>,
     events: &'a mut Vec<(Instant, What)>,
 }
 
@@ -209,6 +243,7 @@ impl Backend for Watched<'_> {
                     format!("{verb} {} bytes {from} {} + 0x{:x}", remote.length, remote.token, remote.offset);
                 self.events.push((self.end.now(), What::Rdma { text }));
             }
+            Step::PostSend { .. } => self.sends.set(self.sends.get() + 1),
             Step::Disconnect => self.events.push((self.end.now(), What::Disconnect)),
             _ => {}
         }
@@ -222,6 +257,9 @@ impl Backend for Watched<'_> {
     fn next_input(&mut self) -> Option<Input<'_>> {
         let input = self.end.next_input();
         self.busy |= input.is_some();
+        if let Some(Input::Failed { id, error }) = input {
+            self.failures.push((id, error));
+        }
         input
     }
 }

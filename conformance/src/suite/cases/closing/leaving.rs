@@ -1,0 +1,257 @@
+//! The peer leaves, or is made to.
+
+use std::time::Duration;
+
+use smbd_core::error::{CloseReason, ConnectError, Violation};
+use smbd_core::{Close, Keepalive, Params};
+
+use crate::suite::target::Opening;
+use crate::suite::{Data, End, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
+
+/// How far a connection gets before the script leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Connected,
+    OwnNegotiationMessage,
+    SubjectsNegotiationMessage,
+    Data,
+    WithinFragments,
+    EchoWaits,
+}
+
+const PLACES: [Place; 6] = [
+    Place::Connected,
+    Place::OwnNegotiationMessage,
+    Place::SubjectsNegotiationMessage,
+    Place::Data,
+    Place::WithinFragments,
+    Place::EchoWaits,
+];
+
+/// How the script leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Disconnect,
+    Drop,
+}
+
+const WAYS: [Way; 2] = [Way::Disconnect, Way::Drop];
+
+impl Way {
+    /// Where nothing can be dropped, it is disconnected.
+    fn go(self, peer: &mut Peer<'_>) -> Result<(), Stop> {
+        match self {
+            Self::Disconnect => peer.disconnect(),
+            Self::Drop => match peer.cut() {
+                Err(Stop::NotApplicable(_)) => peer.disconnect(),
+                done => done,
+            },
+        }
+    }
+}
+
+impl Place {
+    fn reach(self, play: &mut Play) -> Result<Peer<'_>, Stop> {
+        let accepts = play.subject_accepts();
+        match self {
+            Self::Connected => play.connect(),
+            Self::OwnNegotiationMessage => {
+                let mut peer = play.connect()?;
+                if accepts {
+                    peer.request(&Request::default())?;
+                } else {
+                    peer.asked("")?;
+                    peer.respond(&Response::default())?;
+                }
+                Ok(peer)
+            }
+            Self::SubjectsNegotiationMessage => {
+                let mut peer = play.connect()?;
+                if accepts {
+                    peer.request(&Request::default())?;
+                    peer.response("")?;
+                } else {
+                    peer.asked("")?;
+                }
+                Ok(peer)
+            }
+            Self::Data => {
+                let mut peer = play.established()?;
+                peer.send(&Data::of(&pattern(1, 100)))?;
+                Ok(peer)
+            }
+            Self::WithinFragments => {
+                let mut peer = play.established()?;
+                for fragment in peer.fragments(&pattern(2, 3000))?.iter().take(2) {
+                    peer.send(fragment)?;
+                }
+                Ok(peer)
+            }
+            Self::EchoWaits => {
+                let mut terms = Terms::default();
+                // Which the initiator spends on its first message.
+                terms.response.credits_granted = 1;
+                let mut peer = play.established_on(&terms)?;
+                for fragment in peer.fragments(&pattern(3, 3000))? {
+                    peer.send(&Data { grant: Grant::Claimed(0), ..fragment })?;
+                }
+                Ok(peer)
+            }
+        }
+    }
+
+    /// Whether the subject's upper layer has a connection there: always, never, or as it comes.
+    const fn announced(self, subject_accepts: bool) -> Option<bool> {
+        match (self, subject_accepts) {
+            (Self::Connected, _) | (Self::SubjectsNegotiationMessage, false) => Some(false),
+            (Self::OwnNegotiationMessage, _) => None,
+            _ => Some(true),
+        }
+    }
+}
+
+/// On a new connection a message comes back.
+fn works(play: &mut Play, statements: &str, seed: u64) -> Result<(), Stop> {
+    let mut peer = play.connect_as(statements, &Opening::default())?;
+    peer.negotiate(&Terms::default())?;
+    let payload = pattern(seed, 100);
+    peer.send(&Data::of(&payload))?;
+    peer.echoed(statements, &payload).map(|_| ())
+}
+
+pub(super) fn at_any_time(play: &mut Play) -> Result<(), Stop> {
+    const ALL: &str = "3.1.7.1-02 3.1.7.2-01";
+    for way in WAYS {
+        for place in PLACES {
+            play.step(format!("{place:?}, {way:?}"));
+            let mut peer = place.reach(play)?;
+            way.go(&mut peer)?;
+            let down = peer.down_within(peer.last_said(), Duration::from_secs(300));
+            peer.check("", down, || "the script's own end should be down".into());
+        }
+        works(play, ALL, 160)?;
+    }
+    Ok(())
+}
+
+/// Timers short enough to be waited for in turn.
+pub(super) fn short_timers(params: &mut Params) {
+    let (interval, answer_timeout) = (Duration::from_secs(3), Duration::from_secs(3));
+    params.keepalive = Some(Keepalive { interval, answer_timeout });
+    params.active_negotiation_timeout = Duration::from_secs(3);
+    params.passive_negotiation_timeout = Duration::from_secs(3);
+}
+
+pub(super) fn told_once(play: &mut Play) -> Result<(), Stop> {
+    for way in WAYS {
+        for place in PLACES {
+            lost(play, place, way)?;
+        }
+    }
+    let accepts = play.subject_accepts();
+    let mut peer = play.established()?;
+    peer.settle();
+    peer.send(&Data::empty().requesting(0))?;
+    let zero = Violation::CreditsRequestedZero { section: "3.1.5.8" };
+    closed_with(&mut peer, CloseReason::Violation(zero));
+
+    let mut peer = play.established()?;
+    peer.send(&Data::empty())?;
+    peer.settle();
+    // The question comes; nobody answers.
+    peer.expect_data("3.1.7.1-01", Duration::from_secs(5))?;
+    closed_with(&mut peer, CloseReason::KeepaliveTimeout);
+
+    let mut peer = play.connect()?;
+    let told = peer.told_the_end("3.1.6.1-02 3.1.7.1-01");
+    let timeout = Some(End::NotConnected(ConnectError::Timeout));
+    let whose = if accepts { "3.1.6.1-02" } else { "3.1.4.1-15 3.1.6.1-02" };
+    peer.check(whose, told == timeout, || {
+        format!("connecting should fail for want of time, told was {told:?}")
+    });
+
+    let mut peer = play.established()?;
+    peer.settle();
+    let now = peer.play().now();
+    peer.upper()?.endpoint_mut().close(now, Close::Abort);
+    peer.ends("3.1.7.1-01");
+    closed_with(&mut peer, CloseReason::Local);
+    Ok(())
+}
+
+fn lost(play: &mut Play, place: Place, way: Way) -> Result<(), Stop> {
+    let accepts = play.subject_accepts();
+    play.step(format!("{place:?}, {way:?}"));
+    let mut peer = place.reach(play)?;
+    if place != Place::OwnNegotiationMessage {
+        peer.settle();
+    }
+    way.go(&mut peer)?;
+    let whose = if accepts { "3.1.6.1-02 3.1.7.1-01" } else { "3.1.4.1-15 3.1.6.1-02 3.1.7.1-01" };
+    let told = peer.told_the_end(whose);
+    let as_lost = match told {
+        Some(End::NotConnected(ConnectError::Lost)) => place.announced(accepts) != Some(true),
+        Some(End::Closed(CloseReason::Lost)) => place.announced(accepts) != Some(false),
+        _ => false,
+    };
+    peer.check(whose, as_lost, || {
+        format!("{place:?}, {way:?}: it should be told as lost, told was {told:?}")
+    });
+    Ok(())
+}
+
+fn closed_with(peer: &mut Peer<'_>, reason: CloseReason) {
+    let told = peer.closed("3.1.7.1-01");
+    peer.check("3.1.7.1-01", told == Some(reason), || {
+        format!("the reason should be: {reason}; told was {told:?}")
+    });
+}
+
+pub(super) fn after_the_end(play: &mut Play) -> Result<(), Stop> {
+    const ALL: &str = "3.1.5.8-07 3.1.7.1-02";
+    let mut peer = play.established()?;
+    peer.settle();
+    let many = peer.credits();
+    peer.require("", many >= 3, || format!("3 credits are needed, there are {many}"))?;
+    peer.upper()?.by_hand();
+    peer.send_now(&Data::empty().requesting(0))?;
+    for seed in [163, 164] {
+        peer.send_now(&Data::of(&pattern(seed, 100)))?;
+    }
+    peer.ends(ALL);
+    let reason = peer.closed("3.1.7.1-02");
+    peer.check("3.1.5.8-07", matches!(reason, Some(CloseReason::Violation(_))), || {
+        format!("a rule was broken, told was {reason:?}")
+    });
+    let received = peer.upper()?.received();
+    peer.check(ALL, received.is_empty(), || {
+        format!("no data should be told, {} messages were", received.len())
+    });
+    Ok(())
+}
+
+pub(super) fn a_hundred(play: &mut Play) -> Result<(), Stop> {
+    const ALL: &str = "3.1.7.1-02 3.1.7.2-01";
+    let mut first = None;
+    for round in 0..100 {
+        let mut peer = play.connect_as("3.1.7.2-04", &Opening::default())?;
+        peer.request(&Request::default())?;
+        let (_, message) = peer.response("3.1.7.2-04")?;
+        let usual = first.get_or_insert_with(|| message.bytes.clone());
+        peer.same("3.1.7.2-01", &message.bytes, usual);
+        peer.post_receives(10)?;
+        let payload = pattern(round, 3000);
+        peer.send_fragments(&payload)?;
+        peer.echoed(ALL, &payload)?;
+        match round % 3 {
+            0 => peer.disconnect()?,
+            1 => {
+                peer.send(&Data::empty().requesting(0))?;
+                peer.ends("3.1.7.1-02");
+            }
+            _ => Way::Drop.go(&mut peer)?,
+        }
+        while let Next::Message(_) = peer.next(Duration::from_secs(12)) {}
+    }
+    works(play, ALL, 165)
+}

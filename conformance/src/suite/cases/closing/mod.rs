@@ -1,0 +1,24 @@
+//! Ends.
+
+mod commands;
+mod device;
+mod leaving;
+
+use super::Entry;
+
+/// The cases of this group.
+pub(super) const CASES: &[Entry] = &[
+    Entry::new("closing::a_peer_may_leave_at_any_time", leaving::at_any_time),
+    Entry::new("closing::the_upper_layer_is_told_once", leaving::told_once).with(leaving::short_timers),
+    Entry::new("closing::every_command_gets_its_result", commands::every_result),
+    Entry::new("closing::what_comes_after_the_end_means_nothing", leaving::after_the_end),
+    Entry::new("closing::a_hundred_connections_leave_nothing", leaving::a_hundred),
+    Entry::new("closing::a_flush_is_a_consequence", device::flush),
+    Entry::new("closing::a_failed_negotiation_message_is_told", device::negotiation_message),
+    Entry::new("closing::a_receive_that_cannot_be_posted_ends_the_connection", device::receive),
+    Entry::new("closing::no_connection_is_told_of_whose_first_receive_is_refused", device::first_receive),
+    Entry::new("closing::a_connect_that_fails_says_why", device::connect),
+];
+
+/// Cases of this group that are still to be written.
+pub(super) const TO_WRITE: &[&str] = &[];

@@ -1,0 +1,135 @@
+//! Noise.
+
+use std::time::Duration;
+
+use crate::suite::{Data, Grant, Next, Peer, Play, Request, Response, Stop, pattern};
+
+/// Decides all bytes and lengths.
+const SEED: u64 = 1_000_003;
+const CONNECTIONS: u64 = 1000;
+/// How often the other connection is asked for an echo: once in so many.
+const ASKED: u64 = 10;
+
+/// What is drawn for one connection.
+struct Draw {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Draw {
+    fn of(connection: u64) -> Self {
+        Self { bytes: pattern(SEED.wrapping_add(connection), 1024).to_vec(), at: 0 }
+    }
+
+    fn byte(&mut self) -> usize {
+        self.at += 1;
+        self.bytes[self.at % self.bytes.len()].into()
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.byte() << 16 | self.byte() << 8 | self.byte()) % limit
+    }
+
+    fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| u8::try_from(self.byte()).unwrap_or_default()).collect()
+    }
+
+    /// A good message with one 16-bit word drawn.
+    fn changed(&mut self, mut message: Vec<u8>, header: usize) -> Vec<u8> {
+        let at = 2 * self.below(header / 2);
+        let word = self.bytes(2);
+        message[at..at + 2].copy_from_slice(&word);
+        message
+    }
+
+    /// Noise, or a good message with one field drawn.
+    fn message(&mut self, good: Vec<u8>, header: usize) -> Vec<u8> {
+        if self.below(2) == 0 {
+            return self.changed(good, header);
+        }
+        let len = 1 + self.below(512);
+        self.bytes(len)
+    }
+}
+
+pub(in super::super) fn ends_nothing_else(play: &mut Play) -> Result<(), Stop> {
+    play.step(format!("all is drawn from seed {SEED}"));
+    let other = play.established()?.id();
+    for connection in 0..CONNECTIONS {
+        let mut draw = Draw::of(connection);
+        if connection % 2 == 0 {
+            noise_first(play, &mut draw)?;
+        } else {
+            noise_later(play, &mut draw)?;
+        }
+        if connection % ASKED == 0 {
+            let payload = pattern(connection, 100);
+            let mut peer = play.peer(other);
+            peer.send(&Data::of(&payload))?;
+            peer.echoed("3.1.5.5-05 3.1.5.8-07", &payload)?;
+        }
+    }
+    play.peer(other).nothing_lost("3.1.5.8-07");
+    Ok(())
+}
+
+/// As the script's first message.
+fn noise_first(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
+    let accepts = play.subject_accepts();
+    let statement = if accepts { "3.1.5.5-01" } else { "3.1.5.5-02" };
+    let mut peer = play.connect()?;
+    peer.post_receives(10)?;
+    let message = if accepts {
+        draw.message(Request::default().encode(), 20)
+    } else {
+        let (request, _) = peer.asked("")?;
+        draw.message(Response::default().encode(request.max_receive_size), 32)
+    };
+    peer.say(&message)?;
+    ends_or_goes_on(&mut peer, statement)
+}
+
+/// As its first message after negotiation.
+fn noise_later(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
+    let mut peer = play.established()?;
+    peer.settle();
+    let payload = draw.bytes(100);
+    let good = Data { grant: Grant::Used, ..Data::of(&payload) }.encode(10, 0);
+    let message = draw.message(good, 20);
+    peer.say(&message)?;
+    ends_or_goes_on(&mut peer, "3.1.5.5-05 3.1.5.8-07")
+}
+
+/// Whatever was said: the connection ends within 12 s, or it goes on.
+fn ends_or_goes_on(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
+    // What a subject does about a message it does at once; an end takes the time of the transport.
+    let mut down = false;
+    for _ in 0..20 {
+        match peer.next(Duration::from_millis(100)) {
+            Next::Down => {
+                down = true;
+                break;
+            }
+            Next::Message(_) => {}
+            Next::Nothing => break,
+        }
+    }
+    if down || peer.credits() <= 0 {
+        let down = down || peer.down_within(peer.last_said(), Duration::from_secs(12));
+        peer.check(statements, down, || {
+            "the connection neither goes on, for want of a credit, nor is it down after 12 s".into()
+        });
+        return Ok(());
+    }
+    // With two credits it can answer whatever it has posted.
+    let alive = peer.try_send(&Data::question().granting(2))?
+        && matches!(peer.next(Duration::from_secs(12)), Next::Message(_) | Next::Down);
+    let settled = alive || peer.is_down();
+    peer.check(statements, settled, || {
+        "the connection should go on or be down after 12 s, it is up and says nothing".into()
+    });
+    if !peer.is_down() {
+        peer.disconnect()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! When the upper layer has a connection, and what it can know of it.
+
+use std::time::Duration;
+
+use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
+use smbd_core::{Access, BufferDescriptorV1, Negotiated, RdmaVerb, Token};
+
+use crate::suite::target::{Opening, Told};
+use crate::suite::{Data, Peer, Play, Request, Response, Stop, Terms, pattern};
+
+/// Nothing was told so far.
+fn nothing_told(peer: &mut Peer<'_>, statements: &str) {
+    let told = peer.told();
+    peer.check(statements, told.is_empty(), || format!("nothing should be told yet, it was {told:?}"));
+}
+
+pub(super) fn told_when_usable(play: &mut Play) -> Result<(), Stop> {
+    let accepts = play.subject_accepts();
+    let all = if accepts { "3.1.5.6-19" } else { "3.1.4.1-15 3.1.5.7-23" };
+    let mut peer = play.connect()?;
+    peer.play().pass(Duration::from_secs(1));
+    nothing_told(&mut peer, all);
+    if accepts {
+        peer.request(&Request::default())?;
+        let (response, _) = peer.response(all)?;
+        peer.check(all, response.status.is_success(), || format!("Status is {}", response.status));
+        peer.post_receives(10)?;
+    } else {
+        peer.asked(all)?;
+        nothing_told(&mut peer, all);
+        peer.respond(&Response::default())?;
+    }
+    let told = peer.until_told(Duration::from_secs(1), |told| matches!(told, Told::Established(_)));
+    peer.check(all, told, || "the connection should have been told of within 1 s".into());
+    // The acceptor's response was with the device by then; the initiator's request, of course.
+    let sent = peer.upper()?.sends_when_told().first().copied();
+    peer.check(all, sent == Some(1), || {
+        format!("one message should have been posted before the connection was told of, it was {sent:?}")
+    });
+    peer.send(&Data::empty().granting(10))?;
+    peer.play().pass(Duration::from_secs(1));
+    let told = peer.told();
+    peer.check(all, matches!(told[..], [(_, Told::Established(_))]), || {
+        format!("of the connection should be told once, and of nothing else; it was {told:?}")
+    });
+    Ok(())
+}
+
+/// No command is taken.
+fn too_early(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
+    let remote = [BufferDescriptorV1 { offset: 0, token: Token(1), length: 10 }];
+    let bytes = pattern(178, 10);
+    let early = CommandError::NotEstablished;
+    let upper = peer.upper()?;
+    let sent = upper.send(bytes.clone(), None);
+    let operations =
+        [RdmaVerb::Read, RdmaVerb::Write].map(|verb| upper.rdma(verb, &bytes, &remote, 0).map(|_| ()));
+    let registered = upper.register(&bytes, Access::Read);
+    let right = sent == Err(SendError::Command(early))
+        && operations == [Err(RdmaError::Command(early)); 2]
+        && registered == Err(RegisterError::Command(early));
+    peer.check(statements, right, || {
+        format!("all should be refused as too early: {sent:?}, {operations:?}, {registered:?}")
+    });
+    Ok(())
+}
+
+pub(super) fn nothing_before(play: &mut Play) -> Result<(), Stop> {
+    let accepts = play.subject_accepts();
+    let all = if accepts { "3.1.5.1-01 3.1.7.2-02" } else { "3.1.4.1-02 3.1.5.1-01" };
+    let id = play.prepare(&Opening::default())?;
+    too_early(&mut play.peer(id), all)?;
+    let payload = pattern(179, 10);
+    play.peer(id).upper()?.greet(payload.clone());
+    play.go(id)?;
+    too_early(&mut play.peer(id), all)?;
+    play.pass(Duration::from_secs(1));
+    let mut peer = play.peer(id);
+    too_early(&mut peer, all)?;
+    if accepts {
+        peer.request(&Request::default())?;
+        too_early(&mut peer, all)?;
+        peer.response(all)?;
+        peer.post_receives(10)?;
+        peer.send(&Data::empty().granting(10))?;
+    } else {
+        peer.asked(all)?;
+        too_early(&mut peer, all)?;
+        peer.respond(&Response::default())?;
+        too_early(&mut peer, all)?;
+    }
+    // What was commanded when the connection was told of: once, and nothing that was commanded before.
+    peer.echoed("3.1.5.1-01", &payload)?;
+    let more = peer.all_within("3.1.5.1-01", Duration::from_secs(3))?;
+    let data = more.iter().filter(|seen| seen.header.data_length > 0).count();
+    peer.check("3.1.5.1-01", data == 0, || format!("one message should come, {data} more came"));
+    let told = peer.told();
+    let sent = told.iter().filter(|(_, told)| matches!(told, Told::Sent(_, Ok(())))).count();
+    peer.check("3.1.5.1-01", sent == 1, || format!("one message should be sent, told was {told:?}"));
+    Ok(())
+}
+
+pub(super) fn query(play: &mut Play) -> Result<(), Stop> {
+    let accepts = play.subject_accepts();
+    let terms = Terms {
+        request: Request {
+            preferred_send_size: 1500,
+            max_receive_size: 1700,
+            max_fragmented_size: 150_000,
+            ..Request::default()
+        },
+        response: Response {
+            preferred_send_size: Some(1500),
+            max_receive_size: 1700,
+            max_fragmented_size: 150_000,
+            max_read_write_size: 4_000_000,
+            ..Response::default()
+        },
+        ..Terms::default()
+    };
+    let mut peer = play.established_on(&terms)?;
+    let told = peer.until_told(Duration::from_secs(5), |told| matches!(told, Told::Established(_)));
+    peer.check("3.1.4.7-01", told, || "the upper layer should be told of the connection".into());
+    let settled = Negotiated {
+        protocol: 0x0100,
+        max_send_size: 1700,
+        max_receive_size: 1500,
+        max_fragmented_send_size: 150_000,
+        max_fragmented_recv_size: 200_000,
+        max_read_write_size: if accepts { 5_000_000 } else { 4_000_000 },
+        keepalive_interval: Some(Duration::from_secs(60)),
+    };
+    let told = peer.told().into_iter().map(|(_, told)| told).next();
+    peer.check("3.1.4.7-01", told == Some(Told::Established(settled)), || {
+        format!("told should be {settled:?}, it was {told:?}")
+    });
+    let found = peer.upper()?.endpoint().connection().negotiated();
+    let mut value = |statements: &str, name: &str, of: fn(&Negotiated) -> Option<u64>| {
+        let (wanted, found) = (of(&settled), found.as_ref().and_then(of));
+        peer.check(&format!("3.1.4.7-01 {statements}"), found == wanted, || {
+            format!("{name} should be {wanted:?}, it is {found:?}")
+        });
+    };
+    let by_role = |acceptor, initiator| if accepts { acceptor } else { initiator };
+    value(by_role("3.1.5.6-12", "3.1.5.7-10"), "the version", |all| Some(all.protocol.into()));
+    value(by_role("3.1.5.6-14", "3.1.5.7-14"), "MaxSendSize", |all| Some(all.max_send_size.into()));
+    value(by_role("", "3.1.5.7-12"), "MaxReceiveSize", |all| Some(all.max_receive_size.into()));
+    value(by_role("3.1.5.6-15", "3.1.5.7-17"), "MaxFragmentedSendSize", |all| {
+        Some(all.max_fragmented_send_size.into())
+    });
+    value(by_role("", "3.1.5.7-15"), "MaxReadWriteSize", |all| Some(all.max_read_write_size.into()));
+    value("", "KeepaliveInterval", |all| all.keepalive_interval.map(|interval| interval.as_secs()));
+    Ok(())
+}
