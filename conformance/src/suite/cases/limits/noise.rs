@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::suite::{Data, Grant, Next, Peer, Play, Request, Response, Stop, pattern};
+use crate::suite::target::Opening;
+use crate::suite::{Data, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// Decides all bytes and lengths.
 const SEED: u64 = 1_000_003;
@@ -73,11 +74,16 @@ pub(in super::super) fn ends_nothing_else(play: &mut Play) -> Result<(), Stop> {
     Ok(())
 }
 
+/// An end of the script that takes little memory: there are many.
+fn opening() -> Opening {
+    Opening { receives: 40, receive_len: 1024, send_len: 1024, ..Opening::default() }
+}
+
 /// As the script's first message.
 fn noise_first(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
     let accepts = play.subject_accepts();
     let statement = if accepts { "3.1.5.5-01" } else { "3.1.5.5-02" };
-    let mut peer = play.connect()?;
+    let mut peer = play.connect_as("", &opening())?;
     peer.post_receives(10)?;
     let message = if accepts {
         draw.message(Request::default().encode(), 20)
@@ -91,7 +97,7 @@ fn noise_first(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
 
 /// As its first message after negotiation.
 fn noise_later(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
-    let mut peer = play.established()?;
+    let mut peer = play.established_as(&Terms::default(), &opening())?;
     peer.settle();
     let payload = draw.bytes(100);
     let good = Data { grant: Grant::Used, ..Data::of(&payload) }.encode(10, 0);
