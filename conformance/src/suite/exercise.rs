@@ -22,7 +22,7 @@ pub struct Offer {
     /// What it held then.
     pub content: Vec<u8>,
     /// Its registration, where the upper layer can be looked at.
-    registration: Option<RegId>,
+    pub registration: Option<RegId>,
 }
 
 impl Peer<'_> {

@@ -2,7 +2,7 @@ use std::rc::Rc;
 
 use smbd_core::backend::{Backend, HostMemory, Local, OutOfMemory, OutOfRange, Payload, ReceiveMemory, Step};
 use smbd_core::error::WorkError;
-use smbd_core::{Input, Instant, RecvId, WrId};
+use smbd_core::{BufferDescriptorV1, Input, Instant, RecvId, WrId};
 
 use super::{Dropped, Link, SimNet};
 use crate::Side;
@@ -47,6 +47,13 @@ impl<'a> SimEnd<'a> {
     /// The connection exists.
     pub(super) const fn new(net: &'a mut SimNet, connection: usize, side: Side) -> Self {
         Self { net, connection, side }
+    }
+
+    /// Memory that the device opens to the peer at this moment.
+    #[must_use]
+    pub fn open_memory(&self) -> Vec<BufferDescriptorV1> {
+        let nic = &self.link().world.host(self.side).nic;
+        nic.tokens.open(nic.domain()).collect()
     }
 
     fn link(&self) -> &Link {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use smbd_core::error::ConnectReason;
+use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Config, Instant, Token, WrId};
 
 pub use end::{SimBuffer, SimEnd};
@@ -36,6 +36,8 @@ struct Plan {
     fate: Fate,
     /// What each side's device still takes.
     left: [Option<Refusal>; 2],
+    /// Deregistrations that each side's device still fails.
+    held_open: [usize; 2],
 }
 
 /// Which work requests are counted, and how many are taken before all later ones are refused.
@@ -75,6 +77,12 @@ impl Faults for Plan {
             }
             None => Some(EINVAL),
         }
+    }
+
+    fn fail_deregistration(&mut self, _: Instant, side: Side, _: &mut Rng) -> Option<WorkError> {
+        let left = &mut self.held_open[side.index()];
+        *left = left.checked_sub(1)?;
+        Some(WorkError::Other(0))
     }
 }
 
@@ -119,7 +127,7 @@ impl SimNet {
                 let nic = NicConfig { first_token: Token(first), ..nic.clone() };
                 HostConfig { config: config.clone(), nic, upper: Listener }
             });
-            let mut world = World::new(rules, hosts, Plan { fate, left: [None; 2] }, ());
+            let mut world = World::new(rules, hosts, Plan { fate, left: [None; 2], held_open: [0; 2] }, ());
             world.make_bare();
             Link { world, dropped: [Rc::default(), Rc::default()] }
         };
@@ -150,6 +158,13 @@ impl SimNet {
     pub fn refuse_some(&mut self, connection: usize, side: Side, counted: fn(WrId) -> bool, accepted: usize) {
         if let Some(link) = self.links.get_mut(connection) {
             link.world.faults_mut().left[side.index()] = Some(Refusal { counted, left: accepted });
+        }
+    }
+
+    /// The device fails so many deregistrations; the memory stays open.
+    pub fn fail_deregistrations(&mut self, connection: usize, side: Side, count: usize) {
+        if let Some(link) = self.links.get_mut(connection) {
+            link.world.faults_mut().held_open[side.index()] = count;
         }
     }
 

@@ -137,7 +137,13 @@ impl<U: Upper> Host<U> {
                 self.receive_all(fabric);
                 Input::Deregistered { id }
             }
-            Local::RegistrationFailed(id, error) => Input::Failed { id: id.into(), error },
+            Local::RegistrationFailed(id, error) => {
+                if self.local.registration(id).is_some_and(|registration| registration.stage == Stage::Failed)
+                {
+                    self.close_tokens(id);
+                }
+                Input::Failed { id: id.into(), error }
+            }
             Local::Registered(id) => {
                 let Some(registration) = self.local.registration(id).filter(|r| r.stage != Stage::Failed)
                 else {

@@ -26,11 +26,12 @@ impl<U: Upper> Host<U> {
             Ok(()) => Local::Registered(id),
             Err(error) => {
                 if let Some(registration) = self.local.registration(id).filter(|r| r.requests > 0) {
-                    // Told when those that were posted are complete.
-                    registration.error = Some(error);
-                    return;
+                    // The binds before it asked for no completion: nothing more is heard of them. What they opened is
+                    // closed before it is told.
+                    registration.stage = Stage::Failed;
+                } else {
+                    self.close_tokens(id);
                 }
-                self.close_tokens(id);
                 Local::RegistrationFailed(id, error)
             }
         };
@@ -112,6 +113,9 @@ impl<U: Upper> Host<U> {
         registration.error = registration.error.or(result.err());
         registration.requests = registration.requests.saturating_sub(1);
         if registration.requests > 0 {
+            return;
+        }
+        if registration.stage == Stage::Failed {
             return;
         }
         let stage = std::mem::replace(&mut registration.stage, Stage::Idle);

@@ -143,6 +143,14 @@ impl Tokens {
         })
     }
 
+    /// What is open to the peer of one domain.
+    pub fn open(&self, domain: DomainId) -> impl Iterator<Item = BufferDescriptorV1> + '_ {
+        (0_u32..).zip(&self.entries).filter_map(move |(index, entry)| {
+            let grant = entry.grant.filter(|grant| grant.domain == domain)?;
+            Some(BufferDescriptorV1 { offset: grant.address, token: self.token(index), length: grant.len })
+        })
+    }
+
     /// The memory that a peer reaches by `verb` (seen from the peer).
     ///
     /// # Errors

@@ -49,6 +49,8 @@ pub struct RdmaSeen {
     pub verb: RdmaVerb,
     /// The script's memory.
     pub remote: BufferDescriptorV1,
+    /// RDMA Reads under way when it was posted, itself included if it is one.
+    pub reads: usize,
 }
 
 /// A look at the subject's upper layer and its device, and a hand in what they do. Unless [`by_hand`](Self::by_hand) was
@@ -87,7 +89,7 @@ pub trait UpperHand {
         offset: u64,
     ) -> Result<OpId, RdmaError>;
 
-    /// Registers a buffer that holds `bytes`.
+    /// Registers a buffer that holds `bytes`, in as many segments as the device makes of it, 4 at most.
     ///
     /// # Errors
     /// As `Endpoint::register`.
@@ -115,8 +117,18 @@ pub trait UpperHand {
     /// Sends this as soon as it is told that there is a connection, before it is told anything else.
     fn greet(&mut self, payload: Bytes);
 
+    /// The subject's device fails so many deregistrations, and keeps the memory open.
+    fn fail_deregistrations(&mut self, count: usize);
+
     /// RDMA requests posted, in order.
     fn rdma_seen(&self) -> &[RdmaSeen];
+
+    /// Whether an RDMA Write is reported as done when the script's device has taken it (RoCE), or else when it is handed
+    /// over (iWARP).
+    fn acknowledges_writes(&self) -> bool;
+
+    /// Memory that the device was seen to open to the script, in order.
+    fn opened(&self) -> &[BufferDescriptorV1];
 
     /// The messages received, in order. Only [by hand](Self::by_hand).
     fn received(&self) -> Vec<Bytes> {
@@ -135,6 +147,8 @@ pub enum Work {
     Sends,
     /// Receives.
     Receives,
+    /// What opens and closes memory.
+    Registrations,
 }
 
 /// Whose buffer.

@@ -24,6 +24,10 @@ use crate::suite::trace::Event;
 
 /// Decides what the simulator leaves to chance, which is nothing.
 const SEED: u64 = 0;
+/// Bytes of the longest segment of a registration.
+const SEGMENT_LEN_MAX: u32 = 2 << 20;
+/// Most segments of a registration by hand.
+const SEGMENTS: u16 = 4;
 /// How far apart the first tokens of two connections are.
 const TOKENS_APART: u32 = 0x0010_0000;
 
@@ -33,6 +37,7 @@ struct Connection {
     line: Line<SimBuffer>,
     subject: Subject,
     script: Side,
+    personality: Personality,
     /// Neither side does anything any more.
     over: bool,
 }
@@ -85,6 +90,7 @@ impl SimRig {
             NicConfig {
                 read_depth: self.config.read_depth.min(opening.read_depth),
                 send_with_invalidate: opening.send_with_invalidate,
+                segment_len_max: SEGMENT_LEN_MAX,
                 first_token: Token(own.first_token.0.wrapping_add(first)),
                 ..own
             }
@@ -118,7 +124,14 @@ impl Rig for SimRig {
         let mut net = SimNet::between(&rules, &self.config, nics, fate, 1);
         net.pass(self.clock.now.saturating_since(Instant::ORIGIN));
         let subject = Subject::new(role, &self.config, self.clock.now);
-        self.connections.push(Connection { net, line: Line::new(opening), subject, script, over: false });
+        self.connections.push(Connection {
+            net,
+            line: Line::new(opening),
+            subject,
+            script,
+            personality: self.personality,
+            over: false,
+        });
         Ok(self.connections.len() - 1)
     }
 
@@ -284,7 +297,7 @@ impl UpperHand for Connection {
 
     fn register(&mut self, bytes: &[u8], access: Access) -> Result<RegId, RegisterError> {
         let buffer = self.buffer(bytes).ok_or(NO_MEMORY)?;
-        let id = self.subject.endpoint.register(access, 1)?;
+        let id = self.subject.endpoint.register(access, SEGMENTS)?;
         self.subject.layer.registrations.insert(id, buffer);
         Ok(id)
     }
@@ -315,6 +328,7 @@ impl UpperHand for Connection {
             Work::Any => |_| true,
             Work::Sends => |id| matches!(id, WrId::Send(_)),
             Work::Receives => |id| matches!(id, WrId::Recv(_)),
+            Work::Registrations => |id| matches!(id, WrId::Reg(_)),
         };
         let side = self.script.peer();
         self.net.refuse_some(0, side, counted, accepted);
@@ -326,14 +340,27 @@ impl UpperHand for Connection {
     }
 
     fn failures(&self) -> &[(WrId, WorkError)] {
-        &self.subject.failures
+        &self.subject.device.failures
     }
 
     fn greet(&mut self, payload: Bytes) {
         self.subject.layer.greeting = Some(payload);
     }
 
+    fn fail_deregistrations(&mut self, count: usize) {
+        let side = self.script.peer();
+        self.net.fail_deregistrations(0, side, count);
+    }
+
     fn rdma_seen(&self) -> &[RdmaSeen] {
-        &self.subject.rdma
+        &self.subject.device.rdma
+    }
+
+    fn acknowledges_writes(&self) -> bool {
+        self.personality == Personality::Roce
+    }
+
+    fn opened(&self) -> &[BufferDescriptorV1] {
+        &self.subject.device.opened
     }
 }

@@ -1,7 +1,7 @@
 //! The implementation under test: an endpoint of `smbd-core` and its upper layer.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -10,7 +10,10 @@ use smbd_core::backend::{
 };
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::WorkError;
-use smbd_core::{Config, Endpoint, Fragment, Input, Instant, OpId, RdmaVerb, RecvId, RegId, Role, WrId};
+use smbd_core::{
+    BufferDescriptorV1, Config, Endpoint, Fragment, Input, Instant, OpId, RdmaId, RdmaVerb, RecvId, RegId,
+    Role, WrId,
+};
 use smbd_examples::exercise::{Limits, Server};
 use smbd_sim::backend::{SimBuffer, SimEnd};
 
@@ -22,9 +25,7 @@ use crate::suite::trace::{By, Event, What};
 pub(super) struct Subject {
     pub(super) endpoint: Endpoint,
     pub(super) layer: Layer,
-    pub(super) rdma: Vec<RdmaSeen>,
-    /// Work that the device reported as failed.
-    pub(super) failures: Vec<(WrId, WorkError)>,
+    pub(super) device: Device,
     events: Vec<(Instant, What)>,
     /// When it wants to be driven at the latest.
     pub(super) deadline: Option<Instant>,
@@ -36,8 +37,7 @@ impl Subject {
         Self {
             endpoint: Endpoint::new(role, config, now),
             layer: Layer::default(),
-            rdma: Vec::new(),
-            failures: Vec::new(),
+            device: Device::default(),
             events: Vec::new(),
             deadline: None,
             broken: None,
@@ -53,8 +53,7 @@ impl Subject {
         let mut watched = Watched {
             end,
             busy: false,
-            rdma: &mut self.rdma,
-            failures: &mut self.failures,
+            device: &mut self.device,
             sends: Rc::clone(&self.layer.sends),
             events: &mut self.events,
         };
@@ -79,6 +78,17 @@ impl Subject {
             move |(at, what): (Instant, What)| Event { at: at.as_nanos(), connection, by: By::Subject, what };
         self.events.drain(..).map(event)
     }
+}
+
+/// What its device was seen to do.
+#[derive(Debug, Default)]
+pub(super) struct Device {
+    pub(super) rdma: Vec<RdmaSeen>,
+    reads: BTreeSet<RdmaId>,
+    /// What it opened to the script, in order.
+    pub(super) opened: Vec<BufferDescriptorV1>,
+    /// Work that it reported as failed.
+    pub(super) failures: Vec<(WrId, WorkError)>,
 }
 
 /// What belongs into a recording; the rest can be seen in the messages.
@@ -190,6 +200,12 @@ impl<B: HostMemory<Buffer = SimBuffer>> Upper<B, Endpoint> for Layer {
                 return;
             }
         };
+        if let Told::Registered(id, Ok(())) = told
+            && let Some(buffer) = self.server.registration(id)
+        {
+            // Cases look at it when the server has forgotten it, too.
+            self.registrations.insert(id, buffer.clone());
+        }
         self.tell(now, told);
         if matches!(event, EndpointEvent::Established(_))
             && let Some(greeting) = self.greeting.take()
@@ -211,8 +227,7 @@ impl<B: HostMemory<Buffer = SimBuffer>> Upper<B, Endpoint> for Layer {
 struct Watched<'a> {
     end: SimEnd<'a>,
     busy: bool,
-    rdma: &'a mut Vec<RdmaSeen>,
-    failures: &'a mut Vec<(WrId, WorkError)>,
+    device: &'a mut Device,
     sends: Rc<Cell<u64>>,
     events: &'a mut Vec<(Instant, What)>,
 }
@@ -233,8 +248,12 @@ impl Backend for Watched<'_> {
     fn execute(&mut self, step: Step<'_, SimBuffer>) {
         self.busy = true;
         match &step {
-            Step::PostRdma { verb, remote, .. } => {
-                self.rdma.push(RdmaSeen { at: self.end.now(), verb: *verb, remote: *remote });
+            Step::PostRdma { id, verb, remote, .. } => {
+                if *verb == RdmaVerb::Read {
+                    self.device.reads.insert(*id);
+                }
+                let (at, reads) = (self.end.now(), self.device.reads.len());
+                self.device.rdma.push(RdmaSeen { at, verb: *verb, remote: *remote, reads });
                 let (verb, from) = match verb {
                     RdmaVerb::Read => ("RDMA Read of", "from"),
                     RdmaVerb::Write => ("RDMA Write of", "to"),
@@ -247,7 +266,13 @@ impl Backend for Watched<'_> {
             Step::Disconnect => self.events.push((self.end.now(), What::Disconnect)),
             _ => {}
         }
+        let registers = matches!(step, Step::Register { .. });
+        let before = if registers { self.end.open_memory() } else { Vec::new() };
         self.end.execute(step);
+        if registers {
+            let now = self.end.open_memory();
+            self.device.opened.extend(now.into_iter().filter(|opened| !before.contains(opened)));
+        }
     }
 
     fn ring(&mut self) {
@@ -257,8 +282,11 @@ impl Backend for Watched<'_> {
     fn next_input(&mut self) -> Option<Input<'_>> {
         let input = self.end.next_input();
         self.busy |= input.is_some();
+        if let Some(Input::RdmaDone { id } | Input::Failed { id: WrId::Rdma(id), .. }) = &input {
+            self.device.reads.remove(id);
+        }
         if let Some(Input::Failed { id, error }) = input {
-            self.failures.push((id, error));
+            self.device.failures.push((id, error));
         }
         input
     }
