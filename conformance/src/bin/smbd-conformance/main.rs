@@ -10,6 +10,7 @@ mod choice;
 mod list;
 mod run;
 mod show;
+mod target;
 
 /// Everything was as it should be.
 const PASSED: u8 = 0;

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::suite::report::{Report, json, junit, text::Text};
-use smbd_conformance::suite::target::{Target, sim::Sim};
 use smbd_conformance::suite::{Options, cases, play};
 
 use super::choice::Choice;
+use super::target::TargetArgs;
 use super::{FAILED, PASSED, USAGE};
 
 /// Plays cases and reports what the implementation under test does about each requirement.
@@ -19,6 +19,8 @@ use super::{FAILED, PASSED, USAGE};
 pub struct RunArgs {
     #[command(flatten)]
     choice: Choice,
+    #[command(flatten)]
+    target: TargetArgs,
     /// Leave out what waits for timers of the implementation under test
     #[arg(long)]
     no_timers: bool,
@@ -42,7 +44,13 @@ enum Format {
 
 /// Plays and reports.
 pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
-    let mut target = Sim;
+    let mut target = match arguments.target.target() {
+        Ok(target) => target,
+        Err(why) => {
+            eprintln!("smbd-conformance: {why}");
+            return ExitCode::from(USAGE);
+        }
+    };
     let chosen: Vec<_> = arguments.choice.cases(catalogue).collect();
     if chosen.is_empty() {
         eprintln!("smbd-conformance: no case is like that; `smbd-conformance list` has all");
@@ -56,7 +64,7 @@ pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
         if let Some(entry) = cases::find(&case.name) {
             for role in arguments.choice.sides(case) {
                 for variant in 0..target.variants().len() {
-                    played.push(play(&mut target, variant, (case, entry), role, options));
+                    played.push(play(&mut *target, variant, (case, entry), role, options));
                 }
             }
         }

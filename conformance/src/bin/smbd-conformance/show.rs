@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use smbd_conformance::catalogue::{Case, Catalogue};
-use smbd_conformance::suite::target::{Target, sim::Sim};
 use smbd_conformance::suite::{Options, Outcome, Played, cases, play};
 
 use super::choice::Choice;
+use super::target::TargetArgs;
 use super::{FAILED, PASSED, USAGE};
 
 /// Shows cases: statements, steps, what is expected, and the messages of a run.
@@ -16,9 +16,11 @@ use super::{FAILED, PASSED, USAGE};
 pub struct ShowArgs {
     #[command(flatten)]
     choice: Choice,
-    /// The variant of the target that is played
-    #[arg(long, value_name = "VARIANT", default_value = "windows-roce")]
-    variant: String,
+    #[command(flatten)]
+    target: TargetArgs,
+    /// The variant of the implementation that is played; the first unless said otherwise
+    #[arg(long, value_name = "VARIANT")]
+    variant: Option<String>,
     /// Show the bytes of messages, too
     #[arg(long)]
     bytes: bool,
@@ -26,10 +28,18 @@ pub struct ShowArgs {
 
 /// Prints them.
 pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
-    let mut target = Sim;
+    let mut target = match arguments.target.target() {
+        Ok(target) => target,
+        Err(why) => {
+            eprintln!("smbd-conformance: {why}");
+            return ExitCode::from(USAGE);
+        }
+    };
     let variants = target.variants();
-    let Some(variant) = variants.iter().position(|name| *name == arguments.variant) else {
-        eprintln!("smbd-conformance: no variant `{}`; there are {}", arguments.variant, variants.join(", "));
+    let wanted = arguments.variant.as_ref().or(variants.first());
+    let Some(variant) = variants.iter().position(|name| Some(name) == wanted) else {
+        let wanted = wanted.map_or("", String::as_str);
+        eprintln!("smbd-conformance: no variant `{wanted}`; there are {}", variants.join(", "));
         return ExitCode::from(USAGE);
     };
     let mut all_passed = true;
@@ -41,7 +51,7 @@ pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
             continue;
         };
         for role in arguments.choice.sides(case) {
-            let played = play(&mut target, variant, (case, entry), role, Options::default());
+            let played = play(&mut *target, variant, (case, entry), role, Options::default());
             all_passed &= played.outcome != Outcome::Failed;
             tell(&mut text, &played, arguments.bytes);
         }

@@ -4,8 +4,11 @@
 //! [`Line`](super::script::Line) for each connection, which does the script's posting; what remains is where the ends
 //! come from, what drives the subject, and what `pass` waits for.
 
+mod profile;
 pub mod sim;
 mod upper;
+#[cfg(feature = "verbs")]
+pub mod verbs;
 
 use std::fmt;
 use std::time::Duration;

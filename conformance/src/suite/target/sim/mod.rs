@@ -4,9 +4,9 @@ mod clock;
 mod rig;
 mod subject;
 
-use smbd_core::Params;
 use smbd_sim::nic::Personality;
 
+use super::profile::Profile;
 use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
 use rig::SimRig;
@@ -18,22 +18,6 @@ const VARIANTS: [(&str, Profile, Personality); 4] = [
     ("windows-iwarp", Profile::Windows, Personality::Iwarp),
     ("linux-roce", Profile::Linux, Personality::Roce),
 ];
-
-#[derive(Clone, Copy, Debug)]
-enum Profile {
-    Windows,
-    Linux,
-}
-
-impl Profile {
-    const fn params(self, role: UnderTest) -> Params {
-        match (self, role) {
-            (Self::Windows, _) => Params::windows(),
-            (Self::Linux, UnderTest::Initiator) => Params::linux_client(),
-            (Self::Linux, UnderTest::Acceptor | UnderTest::Both) => Params::linux_server(),
-        }
-    }
-}
 
 /// The target.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,0 +1,67 @@
+//! Which implementation.
+
+use std::net::{IpAddr, SocketAddr};
+
+use smbd_conformance::suite::target::{Target, sim::Sim};
+
+/// Which implementation is under test. Without these options: smbd-core in the simulator.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Implementation under test")]
+pub struct TargetArgs {
+    /// `sim`: smbd-core in the simulator, in virtual time; `verbs`: over an RDMA device, in real time
+    #[arg(long, value_name = "TARGET", default_value = "sim")]
+    target: TargetName,
+    /// verbs: smbd-core at both ends of the device that has this address
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["connect", "listen"])]
+    address: Option<IpAddr>,
+    /// verbs: any acceptor that listens there
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "listen")]
+    connect: Option<SocketAddr>,
+    /// verbs: any initiator, which has to connect to this address of this host
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+    /// with --listen: a command for the shell that makes the initiator connect, run for each connection
+    #[arg(long, value_name = "COMMAND", requires = "listen")]
+    trigger: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum TargetName {
+    #[default]
+    Sim,
+    Verbs,
+}
+
+impl TargetArgs {
+    /// The implementation.
+    ///
+    /// # Errors
+    /// What is missing, as a sentence.
+    pub fn target(&self) -> Result<Box<dyn Target>, String> {
+        let addresses = self.address.is_some() || self.connect.is_some() || self.listen.is_some();
+        match self.target {
+            TargetName::Sim if addresses => {
+                Err("--address, --connect and --listen are for --target verbs".into())
+            }
+            TargetName::Sim => Ok(Box::new(Sim)),
+            TargetName::Verbs => self.verbs(),
+        }
+    }
+
+    #[cfg(not(feature = "verbs"))]
+    #[expect(clippy::unused_self, reason = "its fields are for the other build")]
+    fn verbs(&self) -> Result<Box<dyn Target>, String> {
+        Err("--target verbs: this program was built without it; build with `--features verbs`".into())
+    }
+
+    #[cfg(feature = "verbs")]
+    fn verbs(&self) -> Result<Box<dyn Target>, String> {
+        use smbd_conformance::suite::target::verbs::{Connect, Listen, Ours};
+        match (self.address, self.connect, self.listen) {
+            (Some(address), ..) => Ok(Box::new(Ours::at(address))),
+            (_, Some(to), _) => Ok(Box::new(Connect::to(to))),
+            (.., Some(at)) => Ok(Box::new(Listen::at(at, self.trigger.clone()))),
+            (None, None, None) => Err("--target verbs needs --address, --connect or --listen".into()),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Real time, real devices: the script over `smbd-verbs`, the subject at the other end of a network or of the same device.
+
+mod own;
+mod remote;
+mod rig;
+
+use std::net::{IpAddr, SocketAddr};
+
+use smbd_core::Config;
+
+use super::profile::Profile;
+use super::{Rig, Settings, Target, Unable};
+use crate::catalogue::{Need, UnderTest};
+use own::Own;
+use remote::{Acceptor, Initiator};
+use rig::{Subject, VerbsRig};
+
+/// `smbd-core` over `smbd-verbs`, in this program, on the device at an address of this host.
+#[derive(Clone, Copy, Debug)]
+pub struct Ours {
+    address: IpAddr,
+    /// A device may still know the connections of an earlier play: each has a port of its own.
+    next_port: u16,
+}
+
+/// First port used.
+const FIRST_PORT: u16 = 22_000;
+const PROFILES: [(&str, Profile); 2] = [("windows", Profile::Windows), ("linux", Profile::Linux)];
+
+impl Ours {
+    /// On the device that has this address.
+    #[must_use]
+    pub const fn at(address: IpAddr) -> Self {
+        Self { address, next_port: FIRST_PORT }
+    }
+}
+
+impl Target for Ours {
+    fn name(&self) -> String {
+        format!("smbd-core over verbs at {}", self.address)
+    }
+
+    fn variants(&self) -> Vec<String> {
+        PROFILES.iter().map(|(name, _)| (*name).into()).collect()
+    }
+
+    fn lacks(&self, _: UnderTest, need: Option<Need>) -> Option<String> {
+        match need? {
+            Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
+            Need::Upper => Some("only the simulator shows its upper layer and its device".into()),
+            Need::Echo | Need::Timers | Need::Rdma => None,
+        }
+    }
+
+    fn rig(
+        &mut self,
+        variant: usize,
+        role: UnderTest,
+        settings: Option<Settings>,
+    ) -> Result<Box<dyn Rig>, Unable> {
+        let Some((_, profile)) = PROFILES.get(variant) else {
+            return Err(Unable::Broken(format!("there is no variant {variant}")));
+        };
+        let mut params = profile.params(role);
+        if let Some(settings) = settings {
+            settings(&mut params);
+        }
+        let config = Config::try_from(params).map_err(|error| Unable::Broken(error.to_string()))?;
+        let at = SocketAddr::new(self.address, self.next_port);
+        self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_PORT);
+        let subject: Box<dyn Subject> = match role {
+            UnderTest::Initiator => Box::new(Own::connecting(config)?),
+            UnderTest::Acceptor | UnderTest::Both => Box::new(Own::listening(at, config)?),
+        };
+        VerbsRig::new(subject, role, at).map(|rig| Box::new(rig) as Box<dyn Rig>)
+    }
+}
+
+/// Any acceptor: the script connects to it. Nothing is known of its upper layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Connect {
+    to: SocketAddr,
+}
+
+impl Connect {
+    /// The one at this address and port.
+    #[must_use]
+    pub const fn to(to: SocketAddr) -> Self {
+        Self { to }
+    }
+}
+
+impl Target for Connect {
+    fn name(&self) -> String {
+        format!("the acceptor at {}", self.to)
+    }
+
+    fn variants(&self) -> Vec<String> {
+        vec!["as it is".into()]
+    }
+
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
+        if role == UnderTest::Initiator {
+            return Some("the peer is connected to, it does not connect".into());
+        }
+        unknown_upper_layer(need?)
+    }
+
+    fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
+        own_settings(settings)?;
+        let subject: Box<dyn Subject> = Box::new(Acceptor::at(self.to));
+        VerbsRig::new(subject, role, self.to).map(|rig| Box::new(rig) as Box<dyn Rig>)
+    }
+}
+
+/// Any initiator: it connects to the script. Nothing is known of its upper layer.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    at: SocketAddr,
+    trigger: Option<String>,
+}
+
+impl Listen {
+    /// One that connects to this address and port: by itself, or when this command is run.
+    #[must_use]
+    pub const fn at(at: SocketAddr, trigger: Option<String>) -> Self {
+        Self { at, trigger }
+    }
+}
+
+impl Target for Listen {
+    fn name(&self) -> String {
+        format!("the initiator that connects to {}", self.at)
+    }
+
+    fn variants(&self) -> Vec<String> {
+        vec!["as it is".into()]
+    }
+
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
+        if role == UnderTest::Acceptor {
+            return Some("the peer connects, it is not connected to".into());
+        }
+        unknown_upper_layer(need?)
+    }
+
+    fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
+        own_settings(settings)?;
+        let subject: Box<dyn Subject> = Box::new(Initiator::to(self.at, self.trigger.clone()));
+        VerbsRig::new(subject, role, self.at).map(|rig| Box::new(rig) as Box<dyn Rig>)
+    }
+}
+
+/// What a peer lacks of which only its address is known.
+fn unknown_upper_layer(need: Need) -> Option<String> {
+    match need {
+        Need::Echo => Some("the peer's upper layer does not return messages".into()),
+        Need::Rdma => Some("the peer's upper layer uses no buffers when asked to".into()),
+        Need::Upper => Some("the peer's upper layer cannot be looked at".into()),
+        Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
+        Need::Timers => None,
+    }
+}
+
+fn own_settings(settings: Option<Settings>) -> Result<(), Unable> {
+    match settings {
+        Some(_) => Err(Unable::NotApplicable("the peer's settings are its own".into())),
+        None => Ok(()),
+    }
+}

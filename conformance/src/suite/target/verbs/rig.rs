@@ -1,0 +1,221 @@
+//! The script's ends on a device, and the waiting.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use smbd_core::{Config, Instant};
+use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener, Waitable};
+
+use super::super::{Full, News, Opening, Order, Rig, Unable};
+use crate::catalogue::UnderTest;
+use crate::suite::script::Line;
+use crate::suite::trace::Event;
+
+/// Whoever is at the other end of the script's connections.
+pub(super) trait Subject {
+    /// Where it listens, if it accepts.
+    fn address(&self) -> SocketAddr;
+
+    /// Has it connect to the script.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn connect(&mut self, to: SocketAddr) -> Result<(), Unable>;
+
+    /// Does what can be done without waiting; when to come back at the latest.
+    fn drive(&mut self) -> Option<Instant>;
+
+    /// The clock of [`drive`](Self::drive)'s deadlines, if it has any.
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
+
+    /// Readable when it has something to do.
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// What was seen of it besides messages, since the last call.
+    fn seen(&mut self) -> Vec<Event>;
+
+    /// What it did that no device would take.
+    fn faults(&self) -> Vec<String>;
+}
+
+/// How long a subject may take to ask for a connection.
+const REQUEST_TIME: Duration = Duration::from_secs(30);
+/// Ends of connections that are over and are kept: their receive buffers are large.
+const KEPT: usize = 4;
+
+struct Connection {
+    /// `None` once the connection has long been over.
+    end: Option<Box<End>>,
+    line: Line<Buffer>,
+}
+
+/// The rig.
+pub(super) struct VerbsRig {
+    clock: Clock,
+    subject: Box<dyn Subject>,
+    /// Where the script listens, if the subject connects.
+    listener: Option<Listener>,
+    at: SocketAddr,
+    connections: Vec<Connection>,
+}
+
+impl VerbsRig {
+    pub(super) fn new(subject: Box<dyn Subject>, role: UnderTest, at: SocketAddr) -> Result<Self, Unable> {
+        let listener = match role {
+            UnderTest::Initiator => Some(Listener::bind(at, ListenOptions::default()).map_err(broken)?),
+            UnderTest::Acceptor | UnderTest::Both => None,
+        };
+        let clock = subject.clock().unwrap_or_else(Clock::start);
+        Ok(Self { clock, subject, listener, at, connections: Vec::new() })
+    }
+
+    fn end_for(&mut self, config: &Config) -> Result<End, Unable> {
+        let Some(mut listener) = self.listener.take() else {
+            return End::connect(self.subject.address(), None, config, self.clock).map_err(broken);
+        };
+        let end = self.accepted(&mut listener, config);
+        self.listener = Some(listener);
+        end
+    }
+
+    /// Has the subject connect, and takes its request.
+    fn accepted(&mut self, listener: &mut Listener, config: &Config) -> Result<End, Unable> {
+        self.subject.connect(self.at)?;
+        let until = self.clock.now().saturating_add(REQUEST_TIME);
+        loop {
+            let deadline = self.subject.drive();
+            if let Some(incoming) = listener.poll().map_err(broken)? {
+                return incoming.accept(config, self.clock).map_err(broken);
+            }
+            if self.clock.now() >= until {
+                let seconds = REQUEST_TIME.as_secs();
+                return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
+            }
+            let fds = [Some(listener.as_fd()), self.subject.fd()];
+            sleep(self.clock, fds.into_iter().flatten(), deadline.into_iter().chain([until]).min());
+        }
+    }
+
+    fn at(&mut self, connection: usize) -> Result<(&mut End, &mut Line<Buffer>), Full> {
+        let Connection { end, line } =
+            self.connections.get_mut(connection).ok_or(Full("no such connection"))?;
+        let end = end.as_deref_mut().ok_or(Full("work: the connection has long been over"))?;
+        Ok((end, line))
+    }
+
+    /// Takes in what the script's devices say; whether there was something, or may be at once.
+    fn look(&mut self) -> bool {
+        let mut again = false;
+        for Connection { end, line } in &mut self.connections {
+            let Some(end) = end else { continue };
+            line.poll(&mut **end);
+            // A device that cannot be asked says so with its next input.
+            again |= !line.is_over() && end.arm().unwrap_or(true);
+        }
+        again
+    }
+
+    fn has_news(&self) -> bool {
+        self.connections.iter().any(|connection| connection.line.has_news())
+    }
+
+    /// Lets go of what has been over for long.
+    fn forget(&mut self) {
+        let over = self.connections.iter_mut().filter(|known| known.line.is_over() && known.end.is_some());
+        let over: Vec<_> = over.collect();
+        let excess = over.len().saturating_sub(KEPT);
+        for connection in over.into_iter().take(excess) {
+            connection.end = None;
+        }
+    }
+}
+
+fn broken(error: smbd_verbs::Error) -> Unable {
+    Unable::Broken(error.to_string())
+}
+
+/// Until one of them is readable, or a time.
+fn sleep<'a>(clock: Clock, fds: impl Iterator<Item = BorrowedFd<'a>>, until: Option<Instant>) {
+    let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let time = until.map(|until| until.saturating_since(clock.now()));
+    let timeout = time.map(|time| Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    // Woken too early, by a signal for example, the caller looks and comes back.
+    let _ = poll(&mut fds, timeout.as_ref());
+}
+
+impl Rig for VerbsRig {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
+        if opening.failing.is_some() {
+            return Err(Unable::NotApplicable("this network cannot be told to fail".into()));
+        }
+        if !opening.send_with_invalidate {
+            return Err(Unable::NotApplicable("this device cannot be told not to invalidate".into()));
+        }
+        self.forget();
+        let config = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
+        let end = self.end_for(&config)?;
+        self.connections.push(Connection { end: Some(Box::new(end)), line: Line::new(opening) });
+        Ok(self.connections.len() - 1)
+    }
+
+    fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
+        let (end, line) = self.at(connection)?;
+        line.order(end, order)
+    }
+
+    fn allocate(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, Full> {
+        let (end, line) = self.at(connection)?;
+        line.allocate(end, bytes)
+    }
+
+    fn contents(&mut self, connection: usize, buffer: usize) -> Vec<u8> {
+        self.at(connection).map(|(end, line)| line.contents(end, buffer)).unwrap_or_default()
+    }
+
+    fn fill(&mut self, connection: usize, buffer: usize, bytes: &[u8]) {
+        if let Ok((end, line)) = self.at(connection) {
+            line.fill(end, buffer, bytes);
+        }
+    }
+
+    fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
+        self.connections.get_mut(connection)?.line.news()
+    }
+
+    fn pass(&mut self, limit: Instant) {
+        loop {
+            let deadline = self.subject.drive();
+            let again = self.look();
+            let now = self.clock.now();
+            if self.has_news() || now >= limit {
+                return;
+            }
+            let is_due = deadline.is_some_and(|at| at <= now);
+            if again || is_due {
+                continue;
+            }
+            let ends = self.connections.iter().filter(|known| !known.line.is_over());
+            let fds = ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd).chain(self.subject.fd());
+            sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
+        }
+    }
+
+    fn seen(&mut self) -> Vec<Event> {
+        self.subject.seen()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.subject.faults()
+    }
+}
