@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 about="the devices themselves, with the tools of rdma-core and perftest"
 guests=1
-limit=60
-about_lab=yes
+limit=120
+long=yes
 
 # pair_up SERVER CLIENT    two commands, the server first
 pair_up() {

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 about="the kernel's client and server over SMB Direct"
 guests=1
-limit=60
-about_lab=yes
+limit=120
+long=yes
 
 scenario() {
   rdma_loopback "$KIND" 4096 || return

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-verbs in two guests, with itself, cifs and ksmbd, captured"
 guests=2
-limit=120
+limit=300
 
 # A message of the connection manager that meets a link that is down puts rxe's queue pair 1 into the error state, and
 # nothing takes it out again: until the device is made anew, no connection comes up.

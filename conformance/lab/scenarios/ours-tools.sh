@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-ping against ksmbd, held against a capture; smbd-perf against smbd-echo"
 guests=2
-limit=90
+limit=240
 
 # What ksmbd answers: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
 ordinary="254 1364 173910 8388608"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 about="the kernel's client and server in two guests, with a capture"
 guests=2
-limit=90
-about_lab=yes
+limit=180
+long=yes
 
 scenario() {
   rdma_link "$KIND" 4096 || return

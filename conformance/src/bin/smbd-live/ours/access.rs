@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use smbd_core::backend::kit;
 use smbd_core::error::{CloseReason, OpError, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token, WrId};
 use smbd_verbs::Buffer;
@@ -12,6 +11,7 @@ use super::pair::{PATIENCE, Pair, buffer_of, contents, only};
 use super::resources::Leaks;
 use crate::case::{Context, Failure, Outcome};
 use crate::device;
+use crate::settings;
 
 const LEN: u32 = 5000;
 /// Seeds of the memory of victim and offender.
@@ -65,7 +65,7 @@ fn refused(context: &Context, all: &[Wrong]) -> Outcome {
 
 /// One access that must fail; says how both sides ended.
 fn offend(context: &Context, verb: RdmaVerb, access: Access, wrong: Wrong) -> Outcome {
-    let mut pair = Pair::new(context, &kit::config()?)?;
+    let mut pair = Pair::new(context, &settings::of_the_kit()?)?;
     let (far, near) = (buffer_of(FAR, LEN)?, buffer_of(NEAR, LEN)?);
     let registration = pair.acceptor.register(&far, access)?;
     let mut remote = only(&registration)?;
@@ -135,7 +135,7 @@ fn unchanged(buffer: &Buffer, seed: u64) -> Result<(), Failure> {
 
 /// Where the right to read is not checked, the read succeeds: otherwise the quirk table is out of date.
 fn unchecked_read(context: &Context) -> Result<(), Failure> {
-    let mut pair = Pair::new(context, &kit::config()?)?;
+    let mut pair = Pair::new(context, &settings::of_the_kit()?)?;
     let (far, near) = (buffer_of(FAR, LEN)?, buffer_of(NEAR, LEN)?);
     let registration = pair.acceptor.register(&far, Access::Write)?;
     let remote: Arc<[BufferDescriptorV1]> = registration.descriptors.into();
@@ -149,7 +149,8 @@ pub(super) fn foreign(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
     let mut seen = Vec::new();
     for verb in [RdmaVerb::Read, RdmaVerb::Write] {
-        let (mut own, other) = (Pair::new(context, &kit::config()?)?, Pair::new(context, &kit::config()?)?);
+        let (mut own, other) =
+            (Pair::new(context, &settings::of_the_kit()?)?, Pair::new(context, &settings::of_the_kit()?)?);
         let (far, near) = (buffer_of(FAR, LEN)?, buffer_of(NEAR, LEN)?);
         let registration = own.acceptor.register(&far, Access::ReadWrite)?;
         let remote = only(&registration)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smbd_core::{Access, BufferDescriptorV1, Config, Params, RdmaVerb};
+use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb};
 use smbd_examples::exercise::{digest, pattern};
 use smbd_verbs::{Buffer, ListenOptions};
 
@@ -11,6 +11,7 @@ use super::pair::PATIENCE;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::settings;
 
 /// Bytes of an RDMA operation.
 const LEN: u32 = 8 << 20;
@@ -25,7 +26,7 @@ const MESSAGE: usize = 1 << 20;
 const WINDOW: u64 = 4;
 
 pub(super) fn gigabyte(context: &Context) -> Outcome {
-    let config = Config::try_from(Params::windows())?;
+    let config = Config::try_from(settings::windows())?;
     let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
     let mut client = Client::connect(serving.at, &config)?;
     let offered = client.offer(LEN, Access::ReadWrite, 0)?;

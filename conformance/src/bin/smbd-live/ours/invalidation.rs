@@ -5,7 +5,6 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use smbd_core::backend::kit;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
 use smbd_examples::exercise::pattern;
 use smbd_verbs::Buffer;
@@ -15,6 +14,7 @@ use super::access::end_of;
 use super::pair::{PATIENCE, Pair, only};
 use super::resources::Leaks;
 use crate::case::{Context, Failure, Outcome};
+use crate::settings;
 
 const LEN: u32 = 4096;
 
@@ -22,7 +22,7 @@ const LEN: u32 = 4096;
 /// can be registered anew.
 pub(super) fn with_a_message(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
-    let mut pair = Pair::new(context, &kit::config()?)?;
+    let mut pair = Pair::new(context, &settings::of_the_kit()?)?;
     let is_told = pair.initiator.backend().remote_invalidation();
     let buffer = Buffer::new(LEN)?;
     for (round, len) in [1, 40, 3000].into_iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn with_a_message(context: &Context) -> Outcome {
 /// After the invalidation the token is dead, before it is deregistered.
 pub(super) fn ends_access(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
-    let mut pair = Pair::new(context, &kit::config()?)?;
+    let mut pair = Pair::new(context, &settings::of_the_kit()?)?;
     let (buffer, other) = (Buffer::new(LEN)?, super::pair::buffer_of(1, LEN)?);
     let registration = pair.initiator.register(&buffer, Access::ReadWrite)?;
     let remote: Arc<[BufferDescriptorV1]> = registration.descriptors.clone().into();
@@ -74,7 +74,7 @@ const ROUNDS: u32 = 40;
 /// may end the connection; nothing is invalidated twice, which a kernel would not survive.
 pub(super) fn against_deregistration(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
-    let mut pair = Pair::new(context, &kit::config()?)?;
+    let mut pair = Pair::new(context, &settings::of_the_kit()?)?;
     let buffer = Buffer::new(LEN)?;
     let (mut first, mut late, mut ended) = (0, 0, 0);
     for round in 0..ROUNDS {
@@ -88,7 +88,7 @@ pub(super) fn against_deregistration(context: &Context) -> Outcome {
                 let Pair { initiator, acceptor } = pair;
                 end_of(initiator)?;
                 end_of(acceptor)?;
-                pair = Pair::new(context, &kit::config()?)?;
+                pair = Pair::new(context, &settings::of_the_kit()?)?;
             }
         }
     }

@@ -11,6 +11,7 @@ use super::ports;
 use super::serving::{How, Serving};
 use super::worker::Worker;
 use crate::case::{Context, Failure, Outcome};
+use crate::settings;
 
 const CONNECTIONS: u64 = 64;
 /// Longest time for all of them together.
@@ -25,7 +26,7 @@ pub(super) fn at_once(context: &Context) -> Outcome {
         lend_max: 4,
         send_slots: 32,
         passive_negotiation_timeout,
-        ..Params::windows()
+        ..settings::windows()
     };
     let config = Config::try_from(params)?;
     let options = ListenOptions { max_pending: 64, ..ListenOptions::default() };

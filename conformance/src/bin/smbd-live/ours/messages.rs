@@ -11,16 +11,17 @@ use super::pair::PATIENCE;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::settings;
 
 /// Bytes of a data message before its payload (2.2.3).
 const HEADER: u32 = 24;
 
 pub(super) fn example(context: &Context) -> Outcome {
-    edges(context, Params::example(), Params::example())
+    edges(context, settings::example(), settings::example())
 }
 
 pub(super) fn windows(context: &Context) -> Outcome {
-    edges(context, Params::windows(), Params::windows())
+    edges(context, settings::windows(), settings::windows())
 }
 
 pub(super) fn linux(context: &Context) -> Outcome {

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
+use smbd_core::Config;
 use smbd_core::backend::Backend;
-use smbd_core::{Config, Params};
 use smbd_verbs::ListenOptions;
 
 use super::client::Client;
@@ -14,6 +14,7 @@ use super::pair::PATIENCE;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::settings;
 
 /// Messages of the busy one that are always under way: its server never runs out of them.
 const WINDOW: u32 = 16;
@@ -26,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(3);
 
 /// The quiet one connects while the other is busy, and is served.
 pub(super) fn busy(context: &Context) -> Outcome {
-    let config = Config::try_from(Params::windows())?;
+    let config = Config::try_from(settings::windows())?;
     let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
     let hog = Client::connect(serving.at, &config)?;
     let (stop, returned) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use smbd_core::backend::kit;
 use smbd_core::error::{ConnectError, ConnectReason};
 use smbd_verbs::blocking::Connection;
 use smbd_verbs::{ListenOptions, Listener, RejectReason};
@@ -12,6 +11,7 @@ use super::pair::{Pair, next_request};
 use super::ports;
 use super::resources::Leaks;
 use crate::case::{Context, Failure, Outcome};
+use crate::settings;
 
 const REFUSED: ConnectError = ConnectError::Connect(ConnectReason::Refused);
 /// A refusal comes at once, on a busy machine somewhat later.
@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// More connections than the listener allows, and room again when one has gone.
 pub(super) fn too_many(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
-    let (at, config) = (ports::fresh(context), kit::config()?);
+    let (at, config) = (ports::fresh(context), settings::of_the_kit()?);
     let options = ListenOptions { max_connections: 2, ..ListenOptions::default() };
     let mut listener = Listener::bind(at, options)?;
     let mut first = Pair::through(&mut listener, at, &config)?;
@@ -48,7 +48,7 @@ pub(super) fn too_many(context: &Context) -> Outcome {
 /// A request that is not answered yet counts, too.
 pub(super) fn too_many_pending(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
-    let (at, config) = (ports::fresh(context), kit::config()?);
+    let (at, config) = (ports::fresh(context), settings::of_the_kit()?);
     let options = ListenOptions { max_pending: 1, ..ListenOptions::default() };
     let mut listener = Listener::bind(at, options)?;
     std::thread::scope(|scope| {
@@ -70,7 +70,7 @@ pub(super) fn too_many_pending(context: &Context) -> Outcome {
 /// The upper layer does not want it, and says so or not.
 pub(super) fn unwanted(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
-    let (at, config) = (ports::fresh(context), kit::config()?);
+    let (at, config) = (ports::fresh(context), settings::of_the_kit()?);
     let mut listener = Listener::bind(at, ListenOptions::default())?;
     let reject = |incoming: smbd_verbs::Incoming| Ok(incoming.reject(RejectReason::Unwanted)?);
     let told = attempt_at(&mut listener, at, &config, reject)?;

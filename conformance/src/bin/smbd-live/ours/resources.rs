@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use smbd_core::Config;
-use smbd_core::backend::kit;
 use smbd_verbs::Clock;
 
 use super::pair::{PATIENCE, Pair};
 use crate::case::{Context, Failure};
+use crate::settings;
 
 /// Kinds of objects that the kernel counts for each process.
 const KINDS: [&str; 5] = ["qp", "cq", "mr", "pd", "cm_id"];
@@ -30,7 +30,7 @@ pub(crate) struct Leaks {
 impl Leaks {
     /// From here on. A first connection opens what a process keeps: the device, and a queue that works around siw.
     pub(crate) fn watch(context: &Context) -> Result<Self, Failure> {
-        let config = kit::config()?;
+        let config = settings::of_the_kit()?;
         connection_works(context, &config)?;
         Ok(Self { before: held()?, config })
     }

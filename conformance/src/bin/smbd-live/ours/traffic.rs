@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use smbd_core::{Access, BufferDescriptorV1, Config, Params, RdmaVerb};
+use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb};
 use smbd_examples::exercise::pattern;
 use smbd_verbs::Buffer;
 
 use super::client::{Client, Offered};
 use super::pair::{PATIENCE, buffer_of};
 use crate::case::Failure;
+use crate::settings;
 
 /// Bytes of an RDMA operation.
 const LEN: u32 = 1 << 20;
@@ -48,5 +49,5 @@ impl Traffic {
 
 /// What both sides of the traffic use.
 pub(super) fn config() -> Result<Config, Failure> {
-    Ok(Config::try_from(Params::windows())?)
+    Ok(Config::try_from(settings::windows())?)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_core::error::RdmaError;
-use smbd_core::{Access, BufferDescriptorV1, Config, Params, RdmaVerb};
+use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb};
 use smbd_examples::exercise::{Answer, Request, digest, pattern};
 use smbd_verbs::blocking::Failure as Refused;
 use smbd_verbs::{Buffer, ListenOptions};
@@ -14,6 +14,7 @@ use super::pieces::Pieces;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::settings;
 
 /// Bytes of a buffer that descriptors point into.
 const LEN: u32 = 1 << 20;
@@ -21,7 +22,7 @@ const LEN: u32 = 1 << 20;
 const COUNTS: [u32; 4] = [1, 2, 31, 4095];
 
 pub(super) fn through_descriptors(context: &Context) -> Outcome {
-    let config = Config::try_from(Params::windows())?;
+    let config = Config::try_from(settings::windows())?;
     let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
     let mut client = Client::connect(serving.at, &config)?;
     let mut bytes = 0_u64;
@@ -103,7 +104,7 @@ fn same(what: &str, got: u64, expected: u64) -> Result<(), Failure> {
 
 /// Nothing at all, all that was negotiated, and a byte more.
 pub(super) fn edges(context: &Context) -> Outcome {
-    let config = Config::try_from(Params::windows())?;
+    let config = Config::try_from(settings::windows())?;
     let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
     let mut client = Client::connect(serving.at, &config)?;
     let max = client.connection.negotiated().ok_or("nothing was negotiated")?.max_read_write_size;

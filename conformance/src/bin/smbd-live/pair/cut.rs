@@ -18,6 +18,7 @@ use crate::ours::crashes::{end_at, until_it_ends};
 use crate::ours::resources::Leaks;
 use crate::ours::serving::Serving;
 use crate::ours::traffic::Traffic;
+use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -41,7 +42,10 @@ const GLANCE: Duration = Duration::from_millis(50);
 const SILENCE: Duration = Duration::from_secs(1);
 
 fn params() -> Params {
-    Params { keepalive: Some(Keepalive { interval: SILENCE, answer_timeout: SILENCE }), ..Params::windows() }
+    Params {
+        keepalive: Some(Keepalive { interval: SILENCE, answer_timeout: SILENCE }),
+        ..settings::windows()
+    }
 }
 
 fn link_down(context: &Context) -> Outcome {
@@ -68,9 +72,9 @@ fn link_down(context: &Context) -> Outcome {
 
 fn link_up(context: &Context) -> Outcome {
     if side()? == Side::A {
-        return Ok(format!("returned {} message", serve(context, UP, Params::windows())?.returned));
+        return Ok(format!("returned {} message", serve(context, UP, settings::windows())?.returned));
     }
-    let mut connection = connect(context, UP, Params::windows())?;
+    let mut connection = connect(context, UP, settings::windows())?;
     let message = Bytes::from_static(b"as before");
     connection.send(message.clone())?;
     same("what came back", connection.recv(PATIENCE)?, message)?;

@@ -10,6 +10,7 @@ use crate::case::{Case, Context, Outcome, Target};
 use crate::cifs::{self, Mount, Session};
 use crate::expect::{holds, same};
 use crate::ksmbd;
+use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -50,7 +51,7 @@ fn negotiate(context: &Context) -> Outcome {
     same("side", side()?, Side::B)?;
     let interval = Duration::from_millis(500);
     let keepalive = Some(Keepalive { interval, answer_timeout: Duration::from_secs(2) });
-    let mut connection = ksmbd::connect(context.peer, Params { keepalive, ..Params::windows() })?;
+    let mut connection = ksmbd::connect(context.peer, Params { keepalive, ..settings::windows() })?;
     let response = ksmbd::response_of(&connection)?;
     same("CreditsGranted", response.credits_granted, 254)?;
     let agreed = ksmbd::smb2_negotiate(&mut connection)?;

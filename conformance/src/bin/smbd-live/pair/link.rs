@@ -11,6 +11,7 @@ use smbd_verbs::blocking::{Connection, Failure as CallFailure};
 use smbd_verbs::{Buffer, Clock, Engine, ListenOptions, Listener};
 
 use crate::case::{Context, Failure};
+use crate::settings;
 
 /// How long the other side may take to get here.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -80,9 +81,9 @@ pub(super) fn connect(context: &Context, port: u16, params: Params) -> Result<Co
 /// Both sides are here; `b` may go on only when `a` has called this.
 pub(super) fn meet(context: &Context, port: u16) -> Result<(), Failure> {
     if side()? == Side::A {
-        serve(context, port, Params::windows())?;
+        serve(context, port, settings::windows())?;
     } else {
-        connect(context, port, Params::windows())?.close(PATIENCE)?;
+        connect(context, port, settings::windows())?.close(PATIENCE)?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::link::{PATIENCE, Side, connect, serve, side};
 use super::numbers;
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::{holds, same};
+use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -55,7 +56,7 @@ fn play(
     client: impl FnOnce(&mut Connection) -> Outcome,
 ) -> Outcome {
     if side()? == Side::A {
-        let stats = serve(context, port, Params::windows())?;
+        let stats = serve(context, port, settings::windows())?;
         return Ok(format!("served {} requests, returned {} messages", stats.requests, stats.returned));
     }
     let mut connection = connect(context, port, params)?;
@@ -78,13 +79,15 @@ fn echo(connection: &mut Connection, lengths: &[usize]) -> Outcome {
 }
 
 fn messages(context: &Context) -> Outcome {
-    play(context, MESSAGES, Params::windows(), |connection| {
+    play(context, MESSAGES, settings::windows(), |connection| {
         echo(connection, &[1, 24, 1339, 1340, 1341, 8168, 20_000, 131_072, 1 << 20])
     })
 }
 
 fn small_client(context: &Context) -> Outcome {
-    play(context, SMALL, Params::example(), |connection| echo(connection, &[1, 1000, 1001, 65_536, 131_072]))
+    play(context, SMALL, settings::example(), |connection| {
+        echo(connection, &[1, 1000, 1001, 65_536, 131_072])
+    })
 }
 
 /// One request and its answer.
@@ -105,7 +108,7 @@ fn read_all(buffer: &Buffer) -> Result<Bytes, Failure> {
 }
 
 fn rdma(context: &Context) -> Outcome {
-    play(context, RDMA, Params::windows(), |connection| {
+    play(context, RDMA, settings::windows(), |connection| {
         by_server(connection)?;
         by_client(connection)?;
         let stats = connection.endpoint().connection().stats();
@@ -161,7 +164,7 @@ fn by_client(connection: &mut Connection) -> Result<(), Failure> {
 fn keepalive(context: &Context) -> Outcome {
     let interval = Duration::from_millis(600);
     let keepalive = Some(Keepalive { interval, answer_timeout: interval });
-    play(context, KEEPALIVE, Params { keepalive, ..Params::windows() }, |connection| {
+    play(context, KEEPALIVE, Params { keepalive, ..settings::windows() }, |connection| {
         connection.idle(Duration::from_secs(2))?;
         let stats = *connection.endpoint().connection().stats();
         holds((2..=3).contains(&stats.sent.keepalives), || format!("{} questions", stats.sent.keepalives))?;
