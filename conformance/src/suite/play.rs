@@ -297,7 +297,8 @@ impl Play {
     }
 
     pub(super) fn post_receives(&mut self, id: usize, count: u32, len: u32) -> Result<(), Stop> {
-        let len = len.min(self.states[id].receive_len_max);
+        // Some devices have no receive of no bytes, whatever a case announces.
+        let len = len.min(self.states[id].receive_len_max).max(1);
         for _ in 0..count {
             self.order(id, Order::Receive(len))?;
         }
