@@ -1,0 +1,59 @@
+//! How many RDMA Reads are under way at a time.
+
+use std::sync::Arc;
+
+use smbd_core::{Access, BufferDescriptorV1};
+use smbd_examples::exercise::{Answer, Request as Asked, digest};
+
+use super::pieces::{part, seen};
+use crate::suite::target::Opening;
+use crate::suite::{Peer, Play, Stop, Terms, pattern};
+
+const AGREED: &str = "6-01";
+const MIB: u32 = 1 << 20;
+
+/// So many descriptors for a buffer of 1 MiB.
+fn in_pieces(all: &[BufferDescriptorV1], count: u32) -> Arc<[BufferDescriptorV1]> {
+    let len = MIB / count;
+    (0..count).flat_map(|index| part(all, u64::from(index * len), len)).collect()
+}
+
+/// Where the subject's device is looked at: so many reads were under way at a time, and no more.
+fn at_a_time(peer: &mut Peer<'_>, statements: &str, depth: usize, since: usize) {
+    let Some(upper) = peer.upper_if_seen() else { return };
+    let most = upper.rdma_seen().iter().skip(since).map(|seen| seen.reads).max().unwrap_or_default();
+    peer.check(statements, most <= depth, || {
+        format!("{depth} reads should be under way at a time at most, {most} were")
+    });
+}
+
+/// Lets the subject read the same buffer `times` at once, and looks at what it has read.
+fn reads_at_once(peer: &mut Peer<'_>, statements: &str, times: u32, pieces: u32) -> Result<(), Stop> {
+    let content = pattern(51, MIB as usize);
+    let memory = peer.register(&content, Access::Read)?;
+    let descriptors = in_pieces(&memory.descriptors, pieces);
+    for _ in 0..times {
+        let descriptors = descriptors.clone();
+        peer.begin_asking(&Asked::Read { offset: 0, length: MIB, descriptors })?;
+    }
+    for _ in 0..times {
+        let whole = peer.whole_message(statements)?;
+        let answer = Answer::parse(&whole.payload).ok().flatten().map(|answer| answer.what);
+        peer.check(statements, answer == Some(Answer::Hash(digest(&content))), || {
+            format!("the hash of 1 MiB should come, {answer:?} came")
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn reads(play: &mut Play) -> Result<(), Stop> {
+    for depth in [1, 2, 5] {
+        let opening = Opening { read_depth: depth, ..Opening::default() };
+        let mut peer = play.established_as(&Terms::default(), &opening)?;
+        let since = seen(&mut peer);
+        reads_at_once(&mut peer, AGREED, 2, 64)?;
+        at_a_time(&mut peer, AGREED, depth.into(), since);
+        peer.returns(AGREED)?;
+    }
+    Ok(())
+}
