@@ -47,7 +47,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn layout(self) -> &'static Layout {
+    pub(super) fn layout(self) -> &'static Layout {
         match self {
             Self::NegotiateRequest => &negotiate_request::LAYOUT,
             Self::NegotiateResponse => &negotiate_response::LAYOUT,
@@ -282,6 +282,12 @@ impl Trace {
     /// The events kept, in order.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.first.iter().chain(&self.last)
+    }
+
+    /// How many of the events kept are from the beginning: what is left out comes behind them.
+    #[must_use]
+    pub fn kept_first(&self) -> usize {
+        self.first.len()
     }
 
     /// How many events of the middle are not kept.

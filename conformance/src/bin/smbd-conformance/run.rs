@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use smbd_conformance::catalogue::Catalogue;
-use smbd_conformance::suite::report::{Report, json, junit, text::Text};
+use smbd_conformance::suite::report::{Report, html, json, junit, text::Text};
 use smbd_conformance::suite::{Options, cases, play};
 
 use super::choice::Choice;
@@ -40,6 +40,8 @@ enum Format {
     Json,
     /// JUnit XML
     Junit,
+    /// One page for a browser: the matrix, findings with their bytes, every case with its messages drawn
+    Html,
 }
 
 /// Plays and reports.
@@ -111,5 +113,6 @@ fn write_to(report: &Report, format: Format, out: &mut impl Write) -> io::Result
         Format::Text => write!(out, "{}", Text { report }),
         Format::Json => json::write(report, out),
         Format::Junit => junit::write(report, out),
+        Format::Html => html::write(report, out),
     }
 }

@@ -1,7 +1,8 @@
 //! What came of playing many cases: by case, by statement, by section. Everything in it can be serialised; [`text`],
-//! [`mod@json`] and [`junit`] are three ways to write it down.
+//! [`mod@json`], [`junit`] and [`html`] are four ways to write it down.
 
 mod build;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod text;

@@ -1,0 +1,68 @@
+//! What was found: section and requirement, what was expected and what came, and the bytes.
+
+use maud::{Markup, html};
+
+use super::book::{Book, Found};
+use super::{bytes, words};
+
+/// All findings, or nothing.
+pub(super) fn section(book: &Book<'_>) -> Markup {
+    html! {
+        @if !book.findings.is_empty() {
+            section #findings data-group="" {
+                h2 { "Findings" }
+                @for (index, found) in book.findings.iter().enumerate() {
+                    (finding(book, index + 1, found))
+                }
+            }
+        }
+    }
+}
+
+fn finding(book: &Book<'_>, number: usize, found: &Found<'_>) -> Markup {
+    let Found { case, role, variants, finding, differs } = found;
+    html! {
+        article.finding id=(format!("finding-{number}")) data-result="failed" {
+            h3 { span.number { (number) } " " span.told { (finding.text) } }
+            p.where {
+                a href=(format!("#case-{}", case.name)) { (case.name) }
+                " · " (role) " under test · " (variants.join(", ")) " · at " (words::time(finding.at))
+                @if let Some(connection) = finding.connection.filter(|number| *number > 0) {
+                    " · connection " (connection + 1)
+                }
+            }
+            @if finding.statements.is_empty() {
+                p.quiet { "About no statement: the case could not be played to its end." }
+            }
+            (requirements(book, &finding.statements))
+            @if finding.sent.is_some() || finding.came.is_some() {
+                @if *differs { p.quiet { "The messages of " (variants.first().copied().unwrap_or_default()) "; elsewhere they differ." } }
+                div.messages {
+                    (bytes::message("Last sent by the script", finding.sent.as_ref()))
+                    (bytes::message("Last come from the subject", finding.came.as_ref()))
+                }
+            }
+        }
+    }
+}
+
+/// Statements with section, level and text.
+pub(super) fn requirements(book: &Book<'_>, ids: &[String]) -> Markup {
+    html! {
+        @if !ids.is_empty() {
+            ul.requirements {
+                @for id in ids {
+                    li {
+                        a.id href=(format!("#statement-{id}")) { (id) }
+                        @if let Some(known) = book.statement(id) { " " (level(&known.level)) " " span { (words::prose(&known.text)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How binding a statement is.
+pub(super) fn level(level: &str) -> Markup {
+    html! { span class=(format!("level {}", level.to_lowercase())) { (level) } }
+}

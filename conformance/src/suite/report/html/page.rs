@@ -1,0 +1,161 @@
+//! The page: what it is about, how it ended, and all that follows.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::book::Book;
+use super::{case, findings, matrix};
+use crate::suite::report::{Counts, Report, SectionReport};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// Nothing is loaded from anywhere, nothing is sent anywhere.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+    base-uri 'none'; form-action 'none'";
+
+/// All of it.
+pub(super) fn page(report: &Report) -> Markup {
+    let book = Book::of(report);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "SMB Direct conformance of " (report.target) ": " (verdict(report)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (head(&book))
+                (filter(&book))
+                main {
+                    (findings::section(&book))
+                    (matrix::section(&book))
+                    (case::section(&book))
+                }
+                footer { p.quiet { "smbd-conformance: the statements of MS-SMBD, and cases that show whether a peer meets them." } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+/// In one sentence.
+fn verdict(report: &Report) -> String {
+    let Counts { passed, failed, .. } = report.totals.cases;
+    match (passed, failed) {
+        (0, 0) => "no case was played".into(),
+        (1, 0) => "the only case played passed".into(),
+        (_, 0) => format!("all {passed} cases played passed"),
+        (_, failed) => format!("{failed} of {} cases played failed", passed.saturating_add(failed)),
+    }
+}
+
+fn head(book: &Book<'_>) -> Markup {
+    let Report { target, variants, totals, .. } = book.report;
+    let class = match (book.report.passed(), totals.cases.passed) {
+        (false, _) => "failed",
+        (true, 0) => "unplayed",
+        (true, _) => "passed",
+    };
+    html! {
+        header class=(class) {
+            p.kind { "SMB Direct conformance" }
+            h1 { (capital(&verdict(book.report))) }
+            dl.about {
+                dt { "target" } dd { (target) }
+                dt { "variants" } dd { (variants.join(", ")) }
+                @if !book.findings.is_empty() {
+                    dt { "findings" } dd { a href="#findings" { (book.findings.len()) } }
+                }
+                @if totals.to_write > 0 {
+                    dt { "planned cases without code" } dd { (totals.to_write) }
+                }
+            }
+            div.totals {
+                (statements(&totals.statements))
+                (counts("cases", totals.cases))
+                (counts("plays", totals.plays))
+            }
+        }
+    }
+}
+
+fn statements(counts: &SectionReport) -> Markup {
+    let SectionReport { statements, covered, excepted, asserted, held, broken, .. } = *counts;
+    let parts = [
+        ("passed", "passed", held),
+        ("failed", "failed", broken),
+        ("unplayed", "not asserted", covered.saturating_sub(asserted)),
+        ("excepted", "excepted", excepted),
+    ];
+    total("requirements", statements, &format!("{covered} covered, {excepted} excepted"), &parts)
+}
+
+fn counts(name: &str, counts: Counts) -> Markup {
+    let Counts { passed, failed, not_applicable, left_out } = counts;
+    let parts = [
+        ("passed", "passed", passed),
+        ("failed", "failed", failed),
+        ("unplayed", "not applicable", not_applicable),
+        ("excepted", "left out", left_out),
+    ];
+    let note = if name == "plays" { "one for each role and variant" } else { "chosen for this run" };
+    total(name, passed + failed + not_applicable + left_out, note, &parts)
+}
+
+/// A sum with its parts: class, name and number of each.
+fn total(name: &str, sum: usize, note: &str, parts: &[(&str, &str, usize)]) -> Markup {
+    let bar: Vec<_> = parts.iter().map(|(class, _, count)| (*class, *count)).collect();
+    html! {
+        div.total {
+            p.sum { strong { (sum) } " " (name) }
+            p.quiet { (note) }
+            (matrix::parts_bar(&bar))
+            ul {
+                @for (class, what, count) in parts.iter().filter(|(_, what, count)| *count > 0 || *what == "failed") {
+                    li class=(class) { strong { (count) } " " (what) }
+                }
+            }
+        }
+    }
+}
+
+/// Where to go, and what to see; the script shows the second half.
+fn filter(book: &Book<'_>) -> Markup {
+    html! {
+        nav {
+            span.links {
+                @if !book.findings.is_empty() {
+                    a href="#findings" { "Findings " span.number { (book.findings.len()) } }
+                }
+                a href="#matrix" { "Requirements" }
+                a href="#cases" { "Cases" }
+            }
+            form #filter hidden {
+                input type="search" name="text" placeholder="Filter by text" aria-label="Filter by text" autocomplete="off";
+                select name="result" aria-label="Filter by result" {
+                    option value="" { "any result" }
+                    option value="failed" { "failed" }
+                    option value="passed" { "passed" }
+                    option value="unplayed" { "not played or asserted" }
+                    option value="excepted" { "excepted" }
+                }
+                button type="button" name="open" { "Open all" }
+                button type="button" name="close" { "Close all" }
+                output aria-live="polite" {}
+            }
+        }
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
+#[cfg(test)]
+pub(super) const fn assets() -> [&'static str; 2] {
+    [STYLE, SCRIPT]
+}

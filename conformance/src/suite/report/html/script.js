@@ -1,0 +1,73 @@
+(() => {
+  "use strict";
+  const form = document.getElementById("filter");
+  const { text, result } = form.elements;
+  const output = form.querySelector("output");
+  const items = [...document.querySelectorAll("[data-result]")].map((node) => ({ node, words: null }));
+  const groups = [...document.querySelectorAll("[data-group]")];
+  const cases = [...document.querySelectorAll("details.case")];
+  let opened = null;
+
+  const matches = (item, words) => {
+    if (result.value && item.node.dataset.result !== result.value) return false;
+    if (words.length === 0) return true;
+    item.words ??= item.node.textContent.toLowerCase();
+    return words.every((word) => item.words.includes(word));
+  };
+
+  /* Sections are opened while there is a filter, and closed again behind it. */
+  const openSections = (filtered) => {
+    const sections = groups.filter((group) => group.tagName === "DETAILS");
+    if (filtered) {
+      opened ??= new Set(sections.filter((section) => section.open));
+      for (const section of sections) section.open = !section.hidden;
+    } else if (opened) {
+      for (const section of sections) section.open = opened.has(section);
+      opened = null;
+    }
+  };
+
+  const apply = () => {
+    const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const filtered = words.length > 0 || result.value !== "";
+    const counts = new Map([["finding", 0], ["statement", 0], ["case", 0]]);
+    for (const item of items) {
+      const shown = matches(item, words);
+      item.node.hidden = !shown;
+      if (!shown) continue;
+      for (const [name, count] of counts) {
+        if (item.node.classList.contains(name)) counts.set(name, count + 1);
+      }
+    }
+    for (const group of groups) group.hidden = !group.querySelector("[data-result]:not([hidden])");
+    openSections(filtered);
+    const names = { finding: "findings", statement: "requirements", case: "cases" };
+    const said = [...counts].filter(([, count]) => count > 0).map(([name, count]) => `${count} ${names[name]}`);
+    output.textContent = filtered ? said.join(", ") || "nothing is like that" : "";
+  };
+
+  const reveal = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (!target) return;
+    if (target.closest("[hidden]")) {
+      form.reset();
+      apply();
+    }
+    for (let node = target; node; node = node.parentElement) {
+      if (node.tagName === "DETAILS") node.open = true;
+    }
+    target.scrollIntoView();
+  };
+
+  let timer;
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(apply, 150);
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.elements.open.addEventListener("click", () => cases.forEach((one) => (one.open = !one.hidden)));
+  form.elements.close.addEventListener("click", () => cases.forEach((one) => (one.open = false)));
+  window.addEventListener("hashchange", reveal);
+  form.hidden = false;
+  reveal();
+})();
