@@ -18,6 +18,8 @@ const ENDS_WITHIN: Duration = Duration::from_secs(12);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// `quiet`: for so long.
 const QUIET: Duration = Duration::from_secs(3);
+/// More than these come from nobody who was given nothing to say.
+const MESSAGES_MAX: usize = 1000;
 /// What the three version fields of an accepting response show.
 const VERSIONS: &str = "1.7-01 1.7-02 2.2.2-02 2.2.2-03 2.2.2-04 2.2.2-05 2.2.2-06 2.2.2-07 2.2.2-08 2.2.2-09 \
     3.1.5.3-02 3.1.5.3-03 3.1.5.3-09 3.1.5.6-03 3.1.5.6-05";
@@ -193,12 +195,15 @@ impl Peer<'_> {
     /// The Data Transfer messages that come within `time`.
     ///
     /// # Errors
-    /// One is shorter than its header; a finding about `statements`.
+    /// One is shorter than its header, or there is no end of them; a finding about `statements`.
     pub fn all_within(&mut self, statements: &str, time: Duration) -> Result<Vec<Seen>, Stop> {
         let until = self.play.now().saturating_add(time);
         let mut all = Vec::new();
         while let Next::Message(message) = self.next(until.saturating_since(self.play.now())) {
             all.push(self.as_data(statements, message)?);
+            self.require(statements, all.len() <= MESSAGES_MAX, || {
+                format!("more than {MESSAGES_MAX} messages come within {} s", time.as_secs_f64())
+            })?;
         }
         Ok(all)
     }

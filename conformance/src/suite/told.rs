@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use smbd_core::Instant;
 use smbd_core::error::{CloseReason, ConnectError};
+use smbd_core::{Instant, Outstanding};
 
 use super::peer::Peer;
 use super::target::Told;
@@ -54,7 +54,7 @@ impl Peer<'_> {
     }
 
     /// Where the upper layer can be looked at: it is told of the end within 12 s, once, in the way that fits what it knew
-    /// of the connection, and then nothing but that the connection is drained. `None` where it cannot be looked at, or if
+    /// of the connection, and then nothing but that the connection is drained, with nothing left of it. `None` where it cannot be looked at, or if
     /// it was told nothing.
     pub fn told_the_end(&mut self, statements: &str) -> Option<End> {
         self.upper_if_seen()?;
@@ -87,6 +87,14 @@ impl Peer<'_> {
         self.check(statements, !ended || after == [Told::Drained], || {
             format!("behind the end only that it is drained should be told, it was {after:?}")
         });
+        if let Some(upper) = self.upper_if_seen() {
+            let (posted, lent) = (upper.endpoint().connection().outstanding(), upper.endpoint().lent());
+            self.check(statements, !drained || (posted == Outstanding::default() && lent == 0), || {
+                format!(
+                    "behind the end nothing should be left, there are {posted:?}, and {lent} fragments lent"
+                )
+            });
+        }
         first
     }
 

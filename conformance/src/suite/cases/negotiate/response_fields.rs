@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::response::refused_by_subject;
-use crate::suite::{Data, Peer, Play, Response, Stop, pattern};
+use crate::suite::{Data, Grant, Peer, Play, Response, Stop, pattern};
 
 /// Answers a request with a response that should be found good.
 fn taken<'p>(play: &'p mut Play, response: &Response) -> Result<Peer<'p>, Stop> {
@@ -24,7 +24,7 @@ pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
         peer.respond(&offering(size))?;
         let payload = pattern(25, 3000);
         peer.send_fragments(&payload)?;
-        let echo = peer.echoed("2.2-05 3.1.5.7-03", &payload)?;
+        let echo = peer.echoed("2.2-05 3.1.5.7-03 3.1.5.7-14", &payload)?;
         let longest = echo.fragments.iter().map(|seen| seen.message.bytes.len()).max().unwrap_or_default();
         let most = size.min(request.preferred_send_size) as usize;
         peer.check("2.2-05 2.2.2-20 3.1.5.7-14", longest <= most, || {
@@ -68,15 +68,7 @@ pub(super) fn credits(play: &mut Play) -> Result<(), Stop> {
         peer.asked("")?;
         // For 65535 there is no room on a device, and no need.
         peer.respond(&of(credits, credits))?;
-        let before = peer.all_within("3.1.5.7-16", Duration::from_secs(2))?;
-        peer.check("2.2.2-14 3.1.5.7-05 3.1.5.7-16", before.len() <= usize::from(credits), || {
-            format!("with {credits} credits as many messages may come, {} came", before.len())
-        });
-        let granted: u32 = before.iter().map(|seen| u32::from(seen.header.credits_granted)).sum();
-        offers.push(granted);
-        let payload = pattern(27, 100);
-        peer.send(&Data::of(&payload))?;
-        peer.echoed("3.1.5.7-05 3.1.5.7-06 3.1.5.7-16", &payload)?;
+        offers.push(echoes_within(&mut peer, credits)?);
     }
     // CR-5 lets it offer a few more than 1 or 2; it has to be more where more is asked for.
     let follow = offers[0] >= 1 && offers[0] <= offers[1] && offers[1] <= 10 && offers[2] > 10;
@@ -84,6 +76,38 @@ pub(super) fn credits(play: &mut Play) -> Result<(), Stop> {
         format!("for 1, 2 and 65535 credits asked, few, few and many should be granted, it was {offers:?}")
     });
     Ok(())
+}
+
+/// The subject has so many credits and as many messages to answer, and its first one takes one, too. Returns how many
+/// credits it granted with what it sent unasked.
+fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
+    const WITHIN: &str = "2.2.2-14 3.1.5.7-05 3.1.5.7-16";
+    const WAIT: Duration = Duration::from_secs(2);
+    let unasked = peer.all_within(WITHIN, WAIT)?;
+    let offered = unasked.iter().map(|seen| u32::from(seen.header.credits_granted)).sum();
+    let payloads: Vec<_> = (0..credits.min(2)).map(|seed| pattern(270 + u64::from(seed), 100)).collect();
+    for payload in &payloads {
+        peer.send(&Data { grant: Grant::Claimed(0), ..Data::of(payload) })?;
+    }
+    let answers = peer.all_within(WITHIN, WAIT)?;
+    let came = unasked.len() + answers.len();
+    peer.check(WITHIN, came <= usize::from(credits), || {
+        format!("with {credits} credits as many messages may come, {came} came")
+    });
+    let mut echoes: Vec<_> = answers.iter().filter(|seen| seen.header.data_length > 0).collect();
+    let mut late = Vec::new();
+    if echoes.len() < payloads.len() {
+        peer.send(&Data::empty().granting(10))?;
+    }
+    while echoes.len() + late.len() < payloads.len() {
+        late.extend(peer.whole_message("3.1.5.7-05 3.1.5.7-06 3.1.5.7-16")?.fragments);
+    }
+    echoes.extend(&late);
+    let same = echoes.iter().map(|seen| seen.payload()).eq(payloads.iter().map(|payload| &payload[..]));
+    peer.check("3.1.5.7-05 3.1.5.7-06 3.1.5.7-16", same, || {
+        format!("{} messages should come back as they were sent, {} came", payloads.len(), echoes.len())
+    });
+    Ok(offered)
 }
 
 pub(super) fn preferred_send_size(play: &mut Play) -> Result<(), Stop> {
