@@ -8,7 +8,7 @@ use crate::suite::outcome::{Outcome, Played};
 use crate::suite::report::{CaseReport, CaseResult};
 
 /// Message sequences drawn of one case.
-pub const DRAWN_MAX: usize = 6;
+pub const DRAWN_MAX: usize = 4;
 
 /// All cases, by group.
 pub(super) fn section(book: &Book<'_>) -> Markup {

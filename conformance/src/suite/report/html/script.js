@@ -41,8 +41,9 @@
     }
     for (const group of groups) group.hidden = !group.querySelector("[data-result]:not([hidden])");
     openSections(filtered);
-    const names = { finding: "findings", statement: "requirements", case: "cases" };
-    const said = [...counts].filter(([, count]) => count > 0).map(([name, count]) => `${count} ${names[name]}`);
+    const names = { finding: "finding", statement: "requirement", case: "case" };
+    const counted = ([name, count]) => `${count} ${names[name]}${count === 1 ? "" : "s"}`;
+    const said = [...counts].filter(([, count]) => count > 0).map(counted);
     output.textContent = filtered ? said.join(", ") || "nothing is like that" : "";
   };
 

@@ -52,7 +52,7 @@ fn one(row: &Row, place: &Place, time: Option<&str>) -> Markup {
     let (class, drawn) = match row.look {
         Look::Arrow(by, class) => (class, arrow(by, row, place)),
         Look::Note(by, class) => (class, note(by, row, place)),
-        Look::Band(class) => (class, band(row, place)),
+        Look::Band(class) => (class, band(class, row, place)),
     };
     let first = place.baselines.first().copied().unwrap_or(place.top);
     html! {
@@ -65,14 +65,13 @@ fn one(row: &Row, place: &Place, time: Option<&str>) -> Markup {
 }
 
 fn arrow(by: By, row: &Row, place: &Place) -> Markup {
-    let (from, to, back) = match by {
-        By::Script => (SCRIPT, SUBJECT, "-7"),
-        By::Subject => (SUBJECT, SCRIPT, "7"),
+    let (from, to, tip) = match by {
+        By::Script => (SCRIPT, SUBJECT, "-7-4 7 4-7 4"),
+        By::Subject => (SUBJECT, SCRIPT, "7-4-7 4 7 4"),
     };
     let middle = u32::midpoint(SCRIPT, SUBJECT);
     html! {
-        path d=(format!("M{from} {}H{to}", place.line)) {}
-        path.tip d=(format!("M{to} {}l{back} -4v8z", place.line)) {}
+        path d=(format!("M{from} {}H{to}m{tip}", place.line)) {}
         @for (index, (line, y)) in row.lines.iter().zip(&place.baselines).enumerate() {
             @if index == 0 { text.kind x=(middle) y=(y) { (line) } } @else { text.field x=(middle) y=(y) { (line) } }
         }
@@ -90,11 +89,13 @@ fn note(by: By, row: &Row, place: &Place) -> Markup {
     }
 }
 
-fn band(row: &Row, place: &Place) -> Markup {
+fn band(class: &str, row: &Row, place: &Place) -> Markup {
     let (top, height) = (place.top + 3, place.bottom.saturating_sub(place.top + 6));
     let middle = u32::midpoint(SCRIPT, SUBJECT);
     let drawn = html! {
-        rect x=(SCRIPT - EDGE) y=(top) width=(SUBJECT - SCRIPT + 2 * EDGE) height=(height) rx="4" {}
+        @if matches!(class, "more" | "finding") {
+            rect x=(SCRIPT - EDGE) y=(top) width=(SUBJECT - SCRIPT + 2 * EDGE) height=(height) rx="4" {}
+        }
         @for (line, y) in row.lines.iter().zip(&place.baselines) { text.across x=(middle) y=(y) { (line) } }
     };
     html! {

@@ -13,11 +13,11 @@ const TIMES_SHOWN: usize = 3;
 /// Fewer events than these are rather shown than folded.
 const FOLDED_MIN: usize = 6;
 /// Items of a diagram that are all shown.
-const ITEMS_MAX: usize = 120;
+const ITEMS_MAX: usize = 90;
 /// Of more, so many are shown from the beginning,
-const SHOWN_FIRST: usize = 60;
+const SHOWN_FIRST: usize = 45;
 /// and so many from the end,
-const SHOWN_LAST: usize = 40;
+const SHOWN_LAST: usize = 30;
 /// and these many findings with what is around them.
 const FINDINGS_SHOWN: usize = 8;
 /// Items shown before a finding; one is shown behind it.

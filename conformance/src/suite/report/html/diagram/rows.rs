@@ -6,7 +6,7 @@ use crate::suite::report::html::words;
 use crate::suite::trace::{By, Event, Kind, Packet, What, hex};
 
 /// Characters that have room between the lifelines.
-const WIDTH: usize = 88;
+const WIDTH: usize = 92;
 /// Lines of a text that is not the suite's own.
 const LINES_MAX: usize = 4;
 /// Bytes of a message that its arrow tells when it is pointed at.
