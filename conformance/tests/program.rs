@@ -170,6 +170,17 @@ fn json_has_recordings_and_junit_each_play() {
 }
 
 #[test]
+fn html_is_one_page_with_all_cases() {
+    let (status, page, _) = run(&[&FEW[..], &["--format", "html"]].concat());
+    assert_eq!(status, Some(0));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page:.200}");
+    assert!(page.contains("All 2 cases played passed"));
+    for name in &FEW[1..] {
+        assert!(page.contains(&format!("id=\"case-{name}\"")), "{name}");
+    }
+}
+
+#[test]
 fn show_has_statements_steps_and_messages() {
     let (status, text, _) = run(&["show", "BVT_SmbdNegotiate_Basic", "--bytes"]);
     assert_eq!(status, Some(0));

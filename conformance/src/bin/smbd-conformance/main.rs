@@ -37,6 +37,7 @@ Examples:
   smbd-conformance run --section 3.1.5.8        the cases that assert something about a section
   smbd-conformance show closing::the_upper      a case, its statements, and what happens when it is played
   smbd-conformance run --format junit --output report.xml
+  smbd-conformance run --format html --output report.html
   smbd-conformance capture trace.pcapng         what two peers did wrong, and their credits
   smbd-conformance capture trace.pcap --json    the same as JSON lines
 
