@@ -92,6 +92,11 @@ impl<'p> Peer<'p> {
         self.play.states[self.id].limits
     }
 
+    /// The private data of the subject's request or consent; `None` where the network has none.
+    pub fn private_data(&mut self) -> Option<Vec<u8>> {
+        self.play.rig.private_data(self.id)
+    }
+
     /// Messages the script may send.
     #[must_use]
     pub fn credits(&self) -> i64 {

@@ -12,9 +12,9 @@ use smbd_core::{Config, Instant, Token, WrId};
 pub use end::{SimBuffer, SimEnd};
 
 use crate::fault::{Disruption, Faults};
-use crate::host::{HostConfig, Listener};
+use crate::host::{HostConfig, Listener, PrivateData};
 use crate::memory::Buffer;
-use crate::nic::NicConfig;
+use crate::nic::{NicConfig, Personality};
 use crate::world::{World, WorldConfig};
 use crate::{Breach, Rng, Side};
 
@@ -159,6 +159,21 @@ impl SimNet {
         if let Some(link) = self.links.get_mut(connection) {
             link.world.faults_mut().left[side.index()] = Some(Refusal { counted, left: accepted });
         }
+    }
+
+    /// What a side says when it connects or accepts. Only on iWARP; elsewhere nobody hears it.
+    pub fn say(&mut self, connection: usize, side: Side, what: PrivateData) {
+        if let Some(link) = self.links.get_mut(connection)
+            && link.world.personality() == Personality::Iwarp
+        {
+            link.world.host_mut(side).say(what);
+        }
+    }
+
+    /// The private data that a side's peer sent with its request, or with its consent; `None` until they came.
+    #[must_use]
+    pub fn heard(&self, connection: usize, side: Side) -> Option<&[u8]> {
+        self.links.get(connection)?.world.host(side).heard()
     }
 
     /// The device fails so many deregistrations; the memory stays open.

@@ -3,6 +3,7 @@
 mod actions;
 mod bare;
 mod context;
+mod depths;
 mod inputs;
 mod local;
 mod registration;
@@ -14,6 +15,7 @@ use smbd_core::{Config, Connection, Instant, WrId};
 
 pub(crate) use bare::BareStep;
 pub use context::Context;
+pub use depths::PrivateData;
 pub(crate) use local::Local;
 pub use upper::{Listener, Upper};
 
@@ -78,6 +80,7 @@ pub struct Host<U> {
     polling: Polling,
     link: Link,
     read_depth: u16,
+    said: depths::Said,
     /// A post was refused: the rest is not posted.
     refusing: bool,
     drained: bool,
@@ -104,6 +107,7 @@ impl<U: Upper> Host<U> {
             bare: None,
             polling,
             link: Link::default(),
+            said: depths::Said::default(),
             refusing: false,
             drained: false,
             deadline: None,

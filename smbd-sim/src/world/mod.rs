@@ -143,6 +143,12 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         self.fabric.wires.iter().map(|wire| wire.packets.len() + wire.replies.len()).sum()
     }
 
+    /// Which kind of network it is.
+    #[must_use]
+    pub const fn personality(&self) -> Personality {
+        self.fabric.personality
+    }
+
     /// Gives a host commands from outside, and has its connection carry them out.
     pub fn command<R>(&mut self, side: Side, give: impl FnOnce(&mut U, &mut Context<'_>) -> R) -> R {
         let host = &mut self.hosts[side.index()];

@@ -123,14 +123,23 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             }
             Happening::PeerGone(_) if fabric.cut => {}
             Happening::ConnectRequest => {
-                acceptor.settle_read_depth(initiator.nic.config.read_depth);
-                acceptor.start(fabric);
+                let depth = initiator.nic.config.read_depth;
+                match acceptor.requested_with(initiator.request(), depth) {
+                    Ok(()) => acceptor.start(fabric),
+                    Err(reason) => {
+                        fabric.disconnect(Side::Acceptor, false, false);
+                        acceptor.notice(Local::ConnectFailed(reason), fabric);
+                    }
+                }
             }
             Happening::Accepted => {
                 if initiator.link().ended || initiator.link().disconnected {
                     return;
                 }
-                initiator.settle_read_depth(acceptor.read_depth());
+                if let Err(reason) = initiator.answered_with(acceptor.answer(), acceptor.read_depth()) {
+                    fabric.disconnect(Side::Initiator, true, false);
+                    return initiator.notice(Local::ConnectFailed(reason), fabric);
+                }
                 initiator.nic.establish(initiator.read_depth());
                 initiator.notice(Local::Connected, fabric);
                 match fabric.faults.established_late(&mut fabric.rng) {

@@ -78,6 +78,8 @@ pub struct Opening {
     pub read_depth: u16,
     /// The transport connection fails like this. Only where the network can be told to.
     pub failing: Option<(ConnectReason, Duration)>,
+    /// Private data of the script's request or consent, on a network that has them. `None` leaves it to the target.
+    pub private_data: Option<Vec<u8>>,
     /// The acceptor's device can invalidate a token with a send, and so can the initiator's.
     pub send_with_invalidate: bool,
 }
@@ -90,6 +92,7 @@ impl Default for Opening {
             send_len: 9000,
             read_depth: 16,
             failing: None,
+            private_data: None,
             send_with_invalidate: true,
         }
     }
@@ -209,6 +212,12 @@ pub trait Rig {
     fn cut(&mut self, connection: usize) -> Result<(), Unable> {
         let _ = connection;
         Err(Unable::NotApplicable("a connection cannot be dropped without a disconnect here".into()))
+    }
+
+    /// The private data of the subject's request or consent, when they have come. Only where the network has them.
+    fn private_data(&mut self, connection: usize) -> Option<Vec<u8>> {
+        let _ = connection;
+        None
     }
 
     /// The next thing that the script's device has to say, and when it was noticed.

@@ -19,7 +19,7 @@ fn in_pieces(all: &[BufferDescriptorV1], count: u32) -> Arc<[BufferDescriptorV1]
 }
 
 /// Where the subject's device is looked at: so many reads were under way at a time, and no more.
-fn at_a_time(peer: &mut Peer<'_>, statements: &str, depth: usize, since: usize) {
+pub(super) fn at_a_time(peer: &mut Peer<'_>, statements: &str, depth: usize, since: usize) {
     let Some(upper) = peer.upper_if_seen() else { return };
     let most = upper.rdma_seen().iter().skip(since).map(|seen| seen.reads).max().unwrap_or_default();
     peer.check(statements, most <= depth, || {
@@ -28,7 +28,12 @@ fn at_a_time(peer: &mut Peer<'_>, statements: &str, depth: usize, since: usize) 
 }
 
 /// Lets the subject read the same buffer `times` at once, and looks at what it has read.
-fn reads_at_once(peer: &mut Peer<'_>, statements: &str, times: u32, pieces: u32) -> Result<(), Stop> {
+pub(super) fn reads_at_once(
+    peer: &mut Peer<'_>,
+    statements: &str,
+    times: u32,
+    pieces: u32,
+) -> Result<(), Stop> {
     let content = pattern(51, MIB as usize);
     let memory = peer.register(&content, Access::Read)?;
     let descriptors = in_pieces(&memory.descriptors, pieces);

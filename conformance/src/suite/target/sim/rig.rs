@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use smbd_core::backend::{Backend, HostMemory};
 use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError, WorkError};
+use smbd_core::wire::ird_ord::IrdOrd;
 use smbd_core::{
     Access, BufferDescriptorV1, Config, ConfigError, Endpoint, Instant, MsgId, OpId, Params, RdmaVerb, RegId,
     Role, Token, WrId,
 };
 use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
 use smbd_sim::fault::Disruption;
+use smbd_sim::host::PrivateData;
 use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::world::WorldConfig;
 use smbd_sim::{Breach, Side};
@@ -123,6 +125,14 @@ impl Rig for SimRig {
         };
         let mut net = SimNet::between(&rules, &self.config, nics, fate, 1);
         net.pass(self.clock.now.saturating_since(Instant::ORIGIN));
+        let depth = u32::from(subjects.read_depth);
+        net.say(0, script.peer(), PrivateData::Depths(IrdOrd { ird: depth, ord: depth }));
+        if let Some(bytes) = &opening.private_data {
+            if self.personality != Personality::Iwarp {
+                return Err(Unable::NotApplicable("only on iWARP connections have private data here".into()));
+            }
+            net.say(0, script, PrivateData::Bytes(bytes.clone()));
+        }
         let subject = Subject::new(role, &self.config, self.clock.now);
         self.connections.push(Connection {
             net,
@@ -170,6 +180,11 @@ impl Rig for SimRig {
         at.net.disrupt(0, Disruption::CutLoudly);
         self.clock.is_busy();
         Ok(())
+    }
+
+    fn private_data(&mut self, connection: usize) -> Option<Vec<u8>> {
+        let at = self.connections.get(connection)?;
+        at.net.heard(0, at.script).map(<[u8]>::to_vec)
     }
 
     fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
