@@ -2,10 +2,11 @@
 //! scripts; with them it can be searched.
 //!
 //! # What is kept
-//! Every case, statement and finding, and with each finding the bytes of the first variant that had it. Message sequences are drawn of one play of each
-//! case and role, and of each play with findings that the ones before it had not, up to [`DRAWN_MAX`] of a case. What
-//! repeats itself in a sequence is folded into one band, and so is the middle of a long one; a recording has the first and
-//! last events only, as [`Trace`](crate::suite::trace::Trace) says. All recordings are in [`mod@super::json`].
+//! Every case, statement and finding, and with each finding the bytes of the first variant that had it. Message sequences
+//! are drawn of one play of each case and role, and of each play with findings that the ones before it had not, up to
+//! [`DRAWN_MAX`] of a case. What repeats itself in a sequence is folded into one band, and so is the middle of a long one;
+//! a recording has the first and last events only, as [`Trace`](crate::suite::trace::Trace) says. [`mod@super::json`] has
+//! what is folded here. All cases over the simulator make a page of 3 to 4 MB.
 //!
 //! # What a peer sends
 //! Bytes and texts of a peer get into the page. Everything is escaped by [`maud`], what cannot be seen or would change the

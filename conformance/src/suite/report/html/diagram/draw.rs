@@ -93,7 +93,7 @@ fn band(class: &str, row: &Row, place: &Place) -> Markup {
     let (top, height) = (place.top + 3, place.bottom.saturating_sub(place.top + 6));
     let middle = u32::midpoint(SCRIPT, SUBJECT);
     let drawn = html! {
-        @if matches!(class, "more" | "finding") {
+        @if matches!(class, "more" | "finding" | "connection") {
             rect x=(SCRIPT - EDGE) y=(top) width=(SUBJECT - SCRIPT + 2 * EDGE) height=(height) rx="4" {}
         }
         @for (line, y) in row.lines.iter().zip(&place.baselines) { text.across x=(middle) y=(y) { (line) } }

@@ -20,6 +20,8 @@ const SHOWN_FIRST: usize = 45;
 const SHOWN_LAST: usize = 30;
 /// and these many findings with what is around them.
 const FINDINGS_SHOWN: usize = 8;
+/// and these many steps, by which the case says where it is.
+const STEPS_SHOWN: usize = 16;
 /// Items shown before a finding; one is shown behind it.
 const BEFORE_FINDING: usize = 5;
 
@@ -147,6 +149,11 @@ fn shortened(items: Vec<Item<'_>>) -> Vec<Item<'_>> {
     let findings = items.iter().enumerate().filter(|(_, item)| matches!(item, Item::Finding(_)));
     for (at, _) in findings.take(FINDINGS_SHOWN) {
         keep[at.saturating_sub(BEFORE_FINDING)..(at + 2).min(count)].fill(true);
+    }
+    let is_step = |item: &Item<'_>| matches!(item, Item::Event(Event { what: What::Step { .. }, .. }));
+    let steps = items.iter().enumerate().filter(|(_, item)| is_step(item));
+    for (at, _) in steps.take(STEPS_SHOWN) {
+        keep[at] = true;
     }
     let mut shown = Vec::new();
     let mut at = 0;
