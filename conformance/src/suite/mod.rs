@@ -37,6 +37,11 @@
 //! - `settings` of a case are a function that changes the subject's parameters, in its [`Entry`].
 //! - What only the simulator gives (`needs = ["upper"]`) is [`Peer::upper`]. A case that can do without, but sees more
 //!   with it, asks [`Peer::upper_if_seen`].
+//! - What the upper layer should be told: [`Peer::told_the_end`] and its like, which are silent where it cannot be looked
+//!   at. [`Play::configure`] changes the subject's settings while a case is played; [`Play::prepare`] and [`Play::go`] are
+//!   the two halves of a connection.
+//! - What the subject's device can be made to do: [`refuse_after`](target::UpperHand::refuse_after),
+//!   [`break_device`](target::UpperHand::break_device), and to meet no receive with `Opening { receives: 0, .. }`.
 //! - What the transport can be made to do: [`Peer::disconnect`], [`Peer::cut`] (dropped without a farewell), and
 //!   [`Opening`](target::Opening): an attempt that fails, a device that cannot invalidate, a read depth, fewer receives.
 //! - A case on which the subject is known to be wrong stays as it is and gets an entry in `KNOWN` of

@@ -68,7 +68,7 @@ impl fmt::Display for Unable {
 /// A connection that the script is about to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// Most receives posted at a time.
+    /// Most receives posted at a time; with 0 there is none for the negotiation either.
     pub receives: u16,
     /// Bytes of the longest receive.
     pub receive_len: u32,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use smbd_core::error::{Aborted, CloseReason, OpError, RegistrationError};
-use smbd_core::{Access, MsgId, OpId, RdmaVerb, RegId};
+use smbd_core::{Access, Close, MsgId, OpId, RdmaVerb, RegId};
 
 use super::device::{cause, closed_with_its_cause};
 use crate::suite::target::{Told, Work};
@@ -129,5 +129,45 @@ pub(super) fn every_result(play: &mut Play) -> Result<(), Stop> {
     let commanded = command(&mut peer, &remote, own)?;
     closed_with_its_cause(&mut peer, "3.1.5.4-25 3.1.7.1-01");
     each_once(&mut peer, &commanded);
+
+    two_messages(play, "the script has no receive for either of two messages", 0, |_| Ok(()))?;
+    two_messages(play, "the upper layer closes while two messages are with the device", 10, |peer| {
+        // They are posted, and not yet acknowledged.
+        peer.play().pass(Duration::from_nanos(500));
+        let now = peer.play().now();
+        peer.upper()?.endpoint_mut().close(now, Close::Abort);
+        Ok(())
+    })
+}
+
+/// Two messages as long as a fragment; what becomes of them.
+fn two_messages(
+    play: &mut Play,
+    step: &str,
+    receives: u16,
+    meanwhile: impl FnOnce(&mut Peer<'_>) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    play.step(step);
+    let (mut peer, ..) = two_credits(play, receives)?;
+    let upper = peer.upper()?;
+    let sent = [7, 8].map(|seed| upper.send(pattern(seed, 10), None));
+    let [Ok(first), Ok(second)] = sent else {
+        return Err(Stop::Broken("the subject does not take two messages".into()));
+    };
+    meanwhile(&mut peer)?;
+    peer.closed("3.1.7.1-01");
+    let told: Vec<_> = peer.told().into_iter().map(|(_, told)| told).collect();
+    let results: Vec<_> = told.iter().filter(|told| matches!(told, Told::Sent(..))).cloned().collect();
+    let of =
+        |results: [Result<(), Aborted>; 2]| [Told::Sent(first, results[0]), Told::Sent(second, results[1])];
+    // A device that does not wait for the peer may have done its part.
+    let right = results == of([Err(Aborted); 2])
+        || results == of([Ok(()), Err(Aborted)])
+        || results == of([Ok(()); 2]);
+    peer.check(SEND, right, || format!("both should have one result, in order, told was {results:?}"));
+    let failed = cause(&mut peer).is_some();
+    peer.check(SEND, !failed || results == of([Err(Aborted); 2]), || {
+        format!("what the device failed to send was not sent, told was {results:?}")
+    });
     Ok(())
 }
