@@ -15,8 +15,27 @@ fn asking_for_one() -> Terms {
     terms
 }
 
+const LAST: &str = "3.1.5.1-07 3.1.5.9-04";
+
 pub(super) fn goes_to_a_grant(play: &mut Play) -> Result<(), Stop> {
-    const LAST: &str = "3.1.5.1-07 3.1.5.9-04";
+    one_at_a_time(play)?;
+    // The first echo grants all there is; for the second a receive has to be posted beyond what was asked for.
+    let mut peer = play.established_with(&Terms::default(), 2)?;
+    let payloads = [pattern(1, 100), pattern(2, 100)];
+    for payload in &payloads {
+        peer.send(&Data::of(payload).granting(0))?;
+    }
+    for payload in &payloads {
+        let whole = peer.echoed(LAST, payload)?;
+        for seen in whole.empties.iter().chain(&whole.fragments) {
+            last_credit_grants(&mut peer, LAST, seen);
+        }
+    }
+    Ok(())
+}
+
+/// A long message for whose echo the subject never has more than one credit.
+fn one_at_a_time(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_with(&asking_for_one(), 0)?;
     let payload = pattern(6, 5000);
     let mut fragments: VecDeque<_> = peer.fragments(&payload)?.into();

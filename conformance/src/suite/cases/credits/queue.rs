@@ -16,7 +16,7 @@ fn read(
     while let Next::Message(message) = peer.next(quiet) {
         let seen = peer.as_data(statements, message)?;
         had_a_credit(peer, statements, &seen);
-        last_credit_grants(peer, "", &seen);
+        last_credit_grants(peer, "3.1.5.1-07", &seen);
         came += 1;
         if whole.take(seen) {
             return Ok((came, true));

@@ -1,7 +1,12 @@
 //! Lengths and sums at their limits and beyond.
 
+use std::time::Duration;
+
 use super::{ends_after, settled};
 use crate::suite::{Data, Play, Stop, Terms, pattern};
+
+/// A question is answered within this time.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
     let statement = if play.subject_accepts() { "3.1.5.6-10" } else { "3.1.5.7-12" };
@@ -84,5 +89,13 @@ pub(super) fn max_fragmented_size(play: &mut Play) -> Result<(), Stop> {
     let payload = pattern(4, max as usize);
     peer.send_fragments(&payload)?;
     peer.echoed(&format!("{field} 3.1.5.8-06 3.1.5.8-17 3.1.5.8-24"), &payload)?;
+    // With a flag it is judged all the same.
+    let mut peer = settled(play)?;
+    let first = Data::of(&payload[..1000]).remaining(max - 1000);
+    peer.send(&Data { flags: 1, ..first })?;
+    let answer = peer.expect_data(&format!("{field} 3.1.5.8-06"), ANSWER_TIME)?.header;
+    peer.check("3.1.5.8-24", answer.data_length == 0, || {
+        format!("nothing is complete yet, and {answer:?} came")
+    });
     ends_after(play, &format!("{field} 3.1.5.8-06"), &[Data::of(&payload[..1000]).remaining(max - 999)])
 }

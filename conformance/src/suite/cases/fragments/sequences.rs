@@ -42,6 +42,8 @@ pub(super) fn cannot_grow(play: &mut Play) -> Result<(), Stop> {
             break;
         }
         sent += payload.len();
+        // The end has to be known here before the next one is sent.
+        peer.play().pass(Duration::from_millis(10));
     }
     peer.ends("3.1.5.8-19");
     peer.check("3.1.5.8-19", sent < 131_072, || {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use smbd_core::{Instant, Keepalive, Params};
 
 use super::Entry;
-use crate::suite::{Data, Peer, Play, Seen, Stop};
+use crate::suite::{Data, Peer, Play, Seen, Stop, Terms};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
@@ -59,9 +59,22 @@ fn able_to_ask(play: &mut Play) -> Result<Peer<'_>, Stop> {
     Ok(peer)
 }
 
+/// A connection on which the script takes its time for the negotiation: what counts from its beginning is told from what
+/// counts from its end.
+fn slowly<'p>(play: &'p mut Play, terms: &Terms) -> Result<Peer<'p>, Stop> {
+    let connects = !play.subject_accepts();
+    let mut peer = play.connect()?;
+    peer.play().pass(Duration::from_secs(3));
+    peer.negotiate(terms)?;
+    if connects {
+        peer.expect_data("", INTERVAL)?;
+    }
+    Ok(peer)
+}
+
 /// `established; grant N`, after which the script is silent.
 fn granted(play: &mut Play, credits: u16) -> Result<Peer<'_>, Stop> {
-    let mut peer = play.established_with(&crate::suite::Terms::default(), 0)?;
+    let mut peer = play.established_with(&Terms::default(), 0)?;
     peer.send(&Data::empty().granting(credits))?;
     peer.settle();
     Ok(peer)

@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use super::{INTERVAL, INTERVAL_MAX, able_to_ask, granted, has_flags, is_up, question};
+use super::{INTERVAL, INTERVAL_MAX, able_to_ask, granted, has_flags, is_up, question, slowly};
 use crate::suite::{Data, Next, Play, Stop, Terms, pattern};
 
 pub(super) fn questioned(play: &mut Play) -> Result<(), Stop> {
     const ASKED: &str =
         "3.1.1.1-03 3.1.2.2-01 3.1.2.2-02 3.1.5.1-11 3.1.6.2-01 3.1.6.2-03 3.1.6.2-04 3.1.6.2-05";
-    let statements = if play.subject_accepts() { ASKED.into() } else { format!("{ASKED} 3.1.5.7-21") };
-    let mut peer = able_to_ask(play)?;
+    let accepts = play.subject_accepts();
+    let statements = if accepts { ASKED.into() } else { format!("{ASKED} 3.1.5.7-21") };
+    let mut peer = slowly(play, &Terms::default())?;
+    if accepts {
+        peer.send(&Data::empty().granting(10))?;
+    }
+    peer.settle();
     let from = peer.last_said();
     question(&mut peer, &statements, from)?;
     peer.send(&Data::empty().granting(1))?;
@@ -33,8 +38,10 @@ pub(super) fn unanswered(play: &mut Play) -> Result<(), Stop> {
 pub(super) fn unsent(play: &mut Play) -> Result<(), Stop> {
     let established = if play.subject_accepts() { "3.1.5.6-21" } else { "3.1.5.7-21" };
     let ended = format!("3.1.6.2-02 {established}");
-    // The script's last message is that of the negotiation.
-    let mut peer = play.established_with(&Terms::default(), 0)?;
+    // The script's last message is that of the negotiation, and nothing is granted behind it.
+    let mut terms = Terms::default();
+    terms.response.credits_granted = 1;
+    let mut peer = slowly(play, &terms)?;
     let from = peer.last_said();
     let left = Duration::from_secs(8).saturating_sub(peer.play().now().saturating_since(from));
     let next = peer.next(left);
