@@ -12,9 +12,16 @@ fn followed(mut data: Data, bytes: usize) -> Data {
     data
 }
 
+/// The connection is still there when what was sent has arrived.
+fn taken(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
+    peer.settle();
+    let up = !peer.is_down();
+    peer.require(statements, up, || "the message should be taken, the connection went down".into())
+}
+
 /// A question gets a message without data: nothing was given to the upper layer.
 fn nothing_echoed(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
-    peer.settle();
+    taken(peer, statements)?;
     peer.send(&Data::question())?;
     let seen = peer.expect_data(statements, Duration::from_secs(5))?;
     no_data(peer, statements, &seen);
@@ -35,7 +42,7 @@ pub(super) fn empties_between(play: &mut Play) -> Result<(), Stop> {
     let Some(first) = fragments.next() else { return Ok(()) };
     peer.send(&first)?;
     peer.send(&Data::empty().granting(3))?;
-    peer.settle();
+    taken(&mut peer, "3.1.5.8-17")?;
     peer.send(&Data::question())?;
     let answer = peer.expect_data("3.1.5.8-14", Duration::from_secs(5))?;
     no_data(&mut peer, "3.1.5.8-14 3.1.5.8-17", &answer);
