@@ -133,5 +133,8 @@ pub(super) fn one_answer(play: &mut Play) -> Result<(), Stop> {
         format!("the echo is the answer, {empties} empty messages came besides")
     });
     peer.quiet(ONE);
-    Ok(())
+
+    let mut peer = play.established_with(&Terms::default(), 1)?;
+    peer.send(&Data { flags: 1, ..Data::of(&payload).remaining(50).granting(1) })?;
+    empty_answer(&mut peer, "3.1.5.8-14")
 }
