@@ -4,4 +4,5 @@
 
 pub mod catalogue;
 pub mod monitor;
+pub mod profile;
 pub mod suite;

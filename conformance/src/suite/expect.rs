@@ -275,7 +275,7 @@ impl Peer<'_> {
 
     /// `basic check of a response` to `request`. Counted for the statements that the case lists.
     pub fn basic_check(&mut self, request: &Request, response: &NegotiateResponse, bytes: &[u8]) {
-        let id = self.id;
+        let (id, request) = (self.id, self.as_sent(request));
         let mut field = |statements: &str, holds: bool, text: String| {
             self.play.shared(id, statements, holds, || text);
         };

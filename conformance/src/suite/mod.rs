@@ -76,7 +76,7 @@ pub use peer::{Next, PATIENCE, Peer, Seen};
 pub use play::Play;
 pub use run::{Options, SIDES, play};
 pub use script::{
-    Data, Grant, Line, RDMA_MAX, REGISTRATIONS_MAX, Request, Response, SENDS_MAX, Terms, pattern,
+    Data, Grant, Line, RDMA_MAX, REGISTRATIONS_MAX, Request, Response, SENDS_MAX, Terms, Usual, pattern,
 };
 pub use state::{Announced, Message};
 pub use told::End;

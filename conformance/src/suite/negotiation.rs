@@ -16,10 +16,17 @@ impl Peer<'_> {
     /// # Errors
     /// The script's device cannot.
     pub fn request(&mut self, request: &Request) -> Result<(), Stop> {
+        let request = self.as_sent(request);
         let state = &mut self.play.states[self.id];
-        state.terms.request = *request;
+        state.terms.request = request;
         state.receive_len = request.max_receive_size.min(state.receive_len_max);
         self.say_invalidating(&request.encode(), None)
+    }
+
+    /// A Negotiate Request as it is sent: with what the target needs instead of the usual values.
+    #[must_use]
+    pub fn as_sent(&self, request: &Request) -> Request {
+        self.play.rig.usual().map_or(*request, |usual| request.with(usual))
     }
 
     /// Sends a Negotiate Response, after posting the receives it grants, as many as there is room for.

@@ -20,6 +20,9 @@ pub struct TargetArgs {
     /// verbs: any initiator, which has to connect to this address of this host
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
+    /// with --connect: what is known of the product, such as `linux-6.12`: what it needs instead of the usual values
+    #[arg(long, value_name = "NAME", requires = "connect")]
+    profile: Option<String>,
     /// with --listen: a command for the shell that makes the initiator connect, run for each connection
     #[arg(long, value_name = "COMMAND", requires = "listen")]
     trigger: Option<String>,
@@ -56,10 +59,13 @@ impl TargetArgs {
 
     #[cfg(feature = "verbs")]
     fn verbs(&self) -> Result<Box<dyn Target>, String> {
+        use smbd_conformance::profile::Profile;
         use smbd_conformance::suite::target::verbs::{Connect, Listen, Ours};
+        let named = |name: &String| Profile::named(name).map_err(|error| error.to_string());
+        let profile = self.profile.as_ref().map(named).transpose()?;
         match (self.address, self.connect, self.listen) {
             (Some(address), ..) => Ok(Box::new(Ours::at(address))),
-            (_, Some(to), _) => Ok(Box::new(Connect::to(to))),
+            (_, Some(to), _) => Ok(Box::new(Connect::to(to, profile.map(|profile| profile.script)))),
             (.., Some(at)) => Ok(Box::new(Listen::at(at, self.trigger.clone()))),
             (None, None, None) => Err("--target verbs needs --address, --connect or --listen".into()),
         }

@@ -125,7 +125,7 @@ fn redundancy(play: &mut Play) -> Result<(), Stop> {
     const ALL: &str = "2.2-03 2.2-10 3.1.7.2-05";
     let request = Request::default();
     let mut peer = play.connect()?;
-    let mut bytes = request.encode();
+    let mut bytes = peer.as_sent(&request).encode();
     bytes.resize(512, 0);
     peer.say(&bytes)?;
     let (response, message) = peer.response(ALL)?;
@@ -206,7 +206,7 @@ fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
 }
 
 fn max_fragmented_size(play: &mut Play) -> Result<(), Stop> {
-    let offering = |max_fragmented_size| Request { max_fragmented_size, ..Request::default() };
+    let offering = |max_fragmented_size| Request { max_fragmented_size, exact: true, ..Request::default() };
     let mut peer = play.connect()?;
     peer.request(&offering(131_071))?;
     peer.ends("3.1.5.6-08 3.1.5.6-09");

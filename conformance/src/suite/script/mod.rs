@@ -5,4 +5,4 @@ mod line;
 mod words;
 
 pub use line::{Line, RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
-pub use words::{Data, Grant, Request, Response, Terms, pattern};
+pub use words::{Data, Grant, Request, Response, Terms, Usual, pattern};

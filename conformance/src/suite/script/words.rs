@@ -156,6 +156,8 @@ pub struct Request {
     pub max_receive_size: u32,
     /// MaxFragmentedSize.
     pub max_fragmented_size: u32,
+    /// Values that are the usual ones are meant: none is replaced by what a product needs instead.
+    pub exact: bool,
 }
 
 impl Default for Request {
@@ -168,11 +170,32 @@ impl Default for Request {
             preferred_send_size: 1024,
             max_receive_size: 1024,
             max_fragmented_size: 131_072,
+            exact: false,
         }
     }
 }
 
 impl Request {
+    /// The same with what a product needs in place of the usual values.
+    #[must_use]
+    pub fn with(self, usual: Usual) -> Self {
+        let Self { preferred_send_size, max_fragmented_size, .. } = Self::default();
+        let instead = |value, default, usual| if value == default && !self.exact { usual } else { value };
+        Self {
+            preferred_send_size: instead(
+                self.preferred_send_size,
+                preferred_send_size,
+                usual.preferred_send_size,
+            ),
+            max_fragmented_size: instead(
+                self.max_fragmented_size,
+                max_fragmented_size,
+                usual.max_fragmented_size,
+            ),
+            ..self
+        }
+    }
+
     /// Its 20 bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -185,6 +208,16 @@ impl Request {
         }
         out
     }
+}
+
+/// What a product needs to find in a Negotiate Request instead of the usual values, to get as far as most cases begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usual {
+    /// PreferredSendSize, in bytes.
+    pub preferred_send_size: u32,
+    /// MaxFragmentedSize, in bytes.
+    pub max_fragmented_size: u32,
 }
 
 /// A Negotiate Response (2.2.2), Reserved included.

@@ -18,7 +18,7 @@ use smbd_core::{Access, BufferDescriptorV1, Config, ConfigError, Instant, Limits
 
 pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand, Work};
 
-use super::script::{RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
+use super::script::{RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX, Usual};
 use super::trace::Event;
 use crate::catalogue::{Need, UnderTest};
 
@@ -225,6 +225,11 @@ pub trait Rig {
 
     /// Drives the subject and lets time pass, until there is news on any connection, or until `limit`.
     fn pass(&mut self, limit: Instant);
+
+    /// What the subject needs to find in a Negotiate Request instead of the usual values.
+    fn usual(&self) -> Option<Usual> {
+        None
+    }
 
     /// What the subject's device was seen to do besides messages, and its upper layer was told, since the last call.
     /// Empty where neither is looked at.

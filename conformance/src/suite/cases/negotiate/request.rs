@@ -122,9 +122,9 @@ pub(super) fn long(play: &mut Play) -> Result<(), Stop> {
     let request = Request::default();
     let (_, _, usual) = answered(play, "", &request)?;
     for len in [20, 21, 32, 511, 512] {
-        let mut bytes = request.encode();
-        bytes.resize(len, 0xFF);
         let mut peer = play.connect()?;
+        let mut bytes = peer.as_sent(&request).encode();
+        bytes.resize(len, 0xFF);
         peer.say(&bytes)?;
         let (response, message) = peer.response(ALL)?;
         peer.basic_check(&request, &response, &message.bytes);
@@ -207,6 +207,7 @@ pub(super) fn smallest(play: &mut Play) -> Result<(), Stop> {
         preferred_send_size: 0,
         max_receive_size: 128,
         max_fragmented_size: 131_072,
+        exact: true,
         ..Request::default()
     };
     let (mut peer, response, bytes) = answered(play, "3.1.5.6-07 3.1.5.6-08", &request)?;

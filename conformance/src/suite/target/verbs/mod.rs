@@ -11,6 +11,7 @@ use smbd_core::Config;
 use super::profile::Profile;
 use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
+use crate::suite::script::Usual;
 use own::Own;
 use remote::{Acceptor, Initiator};
 use rig::{Subject, VerbsRig};
@@ -80,13 +81,14 @@ impl Target for Ours {
 #[derive(Clone, Copy, Debug)]
 pub struct Connect {
     to: SocketAddr,
+    usual: Option<Usual>,
 }
 
 impl Connect {
-    /// The one at this address and port.
+    /// The one at this address and port, and what it needs instead of the script's usual values.
     #[must_use]
-    pub const fn to(to: SocketAddr) -> Self {
-        Self { to }
+    pub const fn to(to: SocketAddr, usual: Option<Usual>) -> Self {
+        Self { to, usual }
     }
 }
 
@@ -109,7 +111,9 @@ impl Target for Connect {
     fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
         own_settings(settings)?;
         let subject: Box<dyn Subject> = Box::new(Acceptor::at(self.to));
-        VerbsRig::new(subject, role, self.to).map(|rig| Box::new(rig) as Box<dyn Rig>)
+        VerbsRig::new(subject, role, self.to)
+            .map(|rig| rig.needing(self.usual))
+            .map(|rig| Box::new(rig) as Box<dyn Rig>)
     }
 }
 

@@ -10,7 +10,7 @@ use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener, Waitable};
 
 use super::super::{Full, News, Opening, Order, Rig, Unable};
 use crate::catalogue::UnderTest;
-use crate::suite::script::Line;
+use crate::suite::script::{Line, Usual};
 use crate::suite::trace::Event;
 
 /// Whoever is at the other end of the script's connections.
@@ -60,6 +60,7 @@ pub(super) struct VerbsRig {
     /// Where the script listens, if the subject connects.
     listener: Option<Listener>,
     at: SocketAddr,
+    usual: Option<Usual>,
     connections: Vec<Connection>,
 }
 
@@ -70,7 +71,12 @@ impl VerbsRig {
             UnderTest::Acceptor | UnderTest::Both => None,
         };
         let clock = subject.clock().unwrap_or_else(Clock::start);
-        Ok(Self { clock, subject, listener, at, connections: Vec::new() })
+        Ok(Self { clock, subject, listener, at, usual: None, connections: Vec::new() })
+    }
+
+    /// The same for a subject that needs other values than the usual ones.
+    pub(super) fn needing(self, usual: Option<Usual>) -> Self {
+        Self { usual, ..self }
     }
 
     fn end_for(&mut self, config: &Config) -> Result<End, Unable> {
@@ -209,6 +215,10 @@ impl Rig for VerbsRig {
             let fds = ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd).chain(self.subject.fd());
             sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
         }
+    }
+
+    fn usual(&self) -> Option<Usual> {
+        self.usual
     }
 
     fn seen(&mut self) -> Vec<Event> {
