@@ -63,6 +63,7 @@ pub(super) fn empties_are_nothing(play: &mut Play) -> Result<(), Stop> {
 
 pub(super) fn at_once(play: &mut Play) -> Result<(), Stop> {
     const COUNT: u64 = 20;
+    in_the_middle(play)?;
     let mut peer = play.established_on(&Terms::default())?;
     let mut whole = Whole::default();
     let mut done = 0;
@@ -91,6 +92,23 @@ pub(super) fn at_once(play: &mut Play) -> Result<(), Stop> {
             done += 1;
         }
     }
+    Ok(())
+}
+
+/// The subject gets its credits while the script has begun a message and not finished it.
+fn in_the_middle(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established_with(&Terms::default(), 0)?;
+    let (first, second) = (pattern(50, 100), pattern(51, 3000));
+    peer.send(&Data::of(&first).granting(0))?;
+    let mut fragments = peer.fragments(&second)?.into_iter();
+    for (fragment, credits) in fragments.by_ref().take(2).zip([0, 5]) {
+        peer.send(&fragment.granting(credits))?;
+    }
+    peer.echoed("2.2-02", &first)?;
+    for fragment in fragments {
+        peer.send(&fragment)?;
+    }
+    peer.echoed("2.2-02 3.1.5.8-17", &second)?;
     Ok(())
 }
 
