@@ -104,7 +104,12 @@ fn in_the_middle(play: &mut Play) -> Result<(), Stop> {
     for (fragment, credits) in fragments.by_ref().take(2).zip([0, 5]) {
         peer.send(&fragment.granting(credits))?;
     }
-    peer.echoed("2.2-02", &first)?;
+    // Nothing more is granted until the echo is there.
+    let mut whole = Whole::default();
+    while !whole.take(peer.expect_data("2.2-02", Duration::from_secs(3))?) {}
+    peer.check("2.2-02", whole.payload == first, || {
+        format!("100 bytes should come back as they were sent, {} came", whole.payload.len())
+    });
     for fragment in fragments {
         peer.send(&fragment)?;
     }
