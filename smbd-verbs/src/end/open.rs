@@ -63,7 +63,7 @@ impl End {
 }
 
 impl Open {
-    /// As [`End::arm`].
+    /// As [`Waitable::arm`](crate::Waitable::arm).
     pub(super) fn arm(&mut self) -> Result<bool, Error> {
         if !self.armed {
             self.qp.arm()?;
