@@ -9,7 +9,7 @@ const WINDOW_MIN: u16 = 3;
 /// *ungranted*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Credits {
-    /// At most the window and one in reserve; the ungranted are among them.
+    /// At most the ceiling and one in reserve; the ungranted are among them.
     posted: u16,
     ungranted: u16,
     send: u16,
@@ -18,11 +18,14 @@ pub struct Credits {
     /// Least window: 0 while negotiating, when it is exactly what was asked for (NE-9).
     floor: u16,
     window: u16,
+    /// The window, or what was posted when the last message came: more, if the peer has asked for less since. The reserve
+    /// is one beyond that: else the last credit would be stuck until the peer has used all that it asked for before.
+    ceiling: u16,
 }
 
 impl Credits {
     pub(crate) const fn new(max: u16) -> Self {
-        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, floor: 0, window: 0 }
+        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, floor: 0, window: 0, ceiling: 0 }
     }
 
     /// Receives posted for data and not yet used.
@@ -64,6 +67,11 @@ impl Credits {
     fn aim(&mut self, target: u16) {
         self.target = target;
         self.window = target.min(self.max).max(self.floor);
+        self.lift();
+    }
+
+    const fn lift(&mut self) {
+        self.ceiling = if self.posted > self.window { self.posted } else { self.window };
     }
 
     /// The peer's CreditsRequested from the negotiation, and its first grant.
@@ -87,9 +95,9 @@ impl Credits {
         self.send == 1 && self.ungranted == 0
     }
 
-    /// Whether that receive may be posted: one beyond the window is kept for it (CR-5).
+    /// Whether that receive may be posted: one beyond the ceiling is kept for it (CR-5).
     pub(crate) const fn allows_reserve(&self) -> bool {
-        self.posted <= self.window
+        self.posted <= self.ceiling
     }
 
     pub(crate) const fn on_posted(&mut self) {
@@ -137,6 +145,8 @@ impl Credits {
         self.send = self.send.wrapping_add(granted);
         if requested != self.target {
             self.aim(requested);
+        } else {
+            self.lift();
         }
     }
 }

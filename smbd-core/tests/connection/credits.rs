@@ -147,6 +147,22 @@ fn the_reserve_is_one_receive() {
 }
 
 #[test]
+fn a_lower_target_leaves_the_last_credit_usable() {
+    let mut side = acceptor(10, 10, 0);
+    assert_eq!(side.posted.len(), 10);
+    // Far more is posted than is asked for from now on, and the peer uses none of it while it waits for the answer.
+    side.receive_data(DataTransfer { credits_requested: 3, credits_granted: 1, ..DATA8 });
+    side.settle();
+    side.send(8);
+    let sent = side.drain();
+    assert_eq!(shape(&sent), "rsw");
+    assert_eq!((side.posted.len(), side.connection.credits().send()), (10, 0));
+    // One for each message that came: there are never more than before.
+    side.send(8);
+    assert_eq!(shape(&side.drain()), "w");
+}
+
+#[test]
 fn without_a_free_slot_the_last_credit_waits_for_one() {
     // CR-9: giving a fragment back is what restarts it.
     let params = Params { receive_credit_max: 4, lend_max: 0, ..quiet(Params::example()) };

@@ -25,6 +25,8 @@ pub(super) struct Credit {
     received: u64,
     /// Data messages sent.
     sent: u64,
+    /// Receives with the device when the last message had come.
+    before: u64,
 }
 
 impl Credit {
@@ -65,10 +67,16 @@ impl Credit {
         self.left() == 1 && self.ungranted() == 0
     }
 
-    /// Whether that receive may be posted: a target that fell may leave more than the window with the device, and then
-    /// the peer has credits enough to speak first.
+    /// The reserve is one beyond the window. A target that fell may have left more with the device; then it is one for each
+    /// message that came, so that there are never more than before.
+    const fn ceiling(&self) -> u64 {
+        let window = self.window();
+        if self.before > window { self.before } else { window }
+    }
+
+    /// Whether that receive may be posted.
     pub(super) const fn may_post_reserve(&self) -> bool {
-        self.in_queue() <= self.window()
+        self.in_queue() <= self.ceiling()
     }
 
     /// Whether a message with nothing but a grant may go out.
@@ -84,7 +92,7 @@ impl Credit {
 
     pub(super) fn on_post(&mut self, v: &mut Verdicts) {
         let (in_queue, window) = (self.in_queue(), self.window());
-        let reserve = self.waits_for_reserve() && in_queue == window;
+        let reserve = self.waits_for_reserve() && in_queue == self.ceiling();
         v.check(Law::Window, in_queue < window || reserve, || {
             format!("a receive posted beyond the window of {window}, {in_queue} are posted")
         });
@@ -144,6 +152,7 @@ impl Credit {
         self.consumed += 1;
         self.received += u64::from(granted);
         self.target = u64::from(requested);
+        self.before = self.in_queue();
         v.check(Law::Covered, self.with_peer() <= self.in_queue(), || {
             format!("{} granted and not used, {} posted", self.with_peer(), self.in_queue())
         });
