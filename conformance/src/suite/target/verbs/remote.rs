@@ -1,14 +1,10 @@
 //! Subjects that are not part of this program.
 
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
 use std::process::{Child, Command, Stdio};
-
-use smbd_core::Instant;
 
 use super::super::Unable;
 use super::rig::Subject;
-use crate::suite::trace::Event;
 
 /// One that is connected to.
 #[derive(Debug)]
@@ -30,22 +26,6 @@ impl Subject for Acceptor {
     fn connect(&mut self, _: SocketAddr) -> Result<(), Unable> {
         Err(Unable::NotApplicable("the peer is connected to, it does not connect".into()))
     }
-
-    fn drive(&mut self) -> Option<Instant> {
-        None
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn seen(&mut self) -> Vec<Event> {
-        Vec::new()
-    }
-
-    fn faults(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// One that connects: by itself, or because a command makes it.
@@ -60,14 +40,6 @@ pub(super) struct Initiator {
 impl Initiator {
     pub(super) const fn to(at: SocketAddr, trigger: Option<String>) -> Self {
         Self { at, trigger, running: Vec::new() }
-    }
-
-    fn stop(&mut self) {
-        for mut child in self.running.drain(..) {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }
 
@@ -84,26 +56,14 @@ impl Subject for Initiator {
         self.running.push(child);
         Ok(())
     }
-
-    fn drive(&mut self) -> Option<Instant> {
-        None
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn seen(&mut self) -> Vec<Event> {
-        Vec::new()
-    }
-
-    fn faults(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 impl Drop for Initiator {
     fn drop(&mut self) {
-        self.stop();
+        for child in &mut self.running {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }

@@ -24,8 +24,11 @@ pub(super) trait Subject {
     /// It cannot.
     fn connect(&mut self, to: SocketAddr) -> Result<(), Unable>;
 
-    /// Does what can be done without waiting; when to come back at the latest.
-    fn drive(&mut self) -> Option<Instant>;
+    /// Does what can be done without waiting; when to come back at the latest. Nothing, unless the subject is part of this
+    /// program.
+    fn drive(&mut self) -> Option<Instant> {
+        None
+    }
 
     /// The clock of [`drive`](Self::drive)'s deadlines, if it has any.
     fn clock(&self) -> Option<Clock> {
@@ -33,13 +36,19 @@ pub(super) trait Subject {
     }
 
     /// Readable when it has something to do.
-    fn fd(&self) -> Option<BorrowedFd<'_>>;
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// What was seen of it besides messages, since the last call.
-    fn seen(&mut self) -> Vec<Event>;
+    fn seen(&mut self) -> Vec<Event> {
+        Vec::new()
+    }
 
     /// What it did that no device would take.
-    fn faults(&self) -> Vec<String>;
+    fn faults(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// How long a subject may take to ask for a connection.
