@@ -11,10 +11,7 @@ use smbd_conformance::suite::target::sim::Sim;
 use smbd_conformance::suite::{Options, Outcome, Played, SIDES, cases, play};
 
 /// Cases on which `smbd-core` is known to be wrong, each with what is wrong.
-const KNOWN: [(&str, &str); 1] = [(
-    "closing::no_connection_is_told_of_whose_first_receive_is_refused",
-    "the connection is announced before the device could refuse: a refusal is an input of the next round of `drive`",
-)];
+const KNOWN: [(&str, &str); 0] = [];
 
 fn all() -> Vec<Played> {
     let catalogue = Catalogue::load().unwrap();

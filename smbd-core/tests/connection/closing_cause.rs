@@ -46,6 +46,18 @@ fn a_cause_behind_another_cause_changes_nothing() {
 }
 
 #[test]
+fn a_refused_receive_ends_the_connection_that_was_announced() {
+    // NE-17: that it was refused is news, and there is none of one that was not.
+    let mut side = Side::initiated(Params::example(), &RESPONSE);
+    assert!(side.events.iter().any(|event| matches!(event, Event::Established(_))));
+    let (first, _) = side.posted.pop_front().unwrap();
+    let error = WorkError::Refused { errno: 12 };
+    side.handle(Input::Failed { id: first.into(), error });
+    side.drain();
+    assert_eq!(closed(&side), Some(CloseReason::Transport { id: first.into(), error }));
+}
+
+#[test]
 fn what_was_told_is_not_taken_back() {
     let mut side = Side::initiated(Params::example(), &RESPONSE);
     side.disconnected = true;

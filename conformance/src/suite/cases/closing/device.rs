@@ -170,7 +170,8 @@ pub(super) fn first_receive(play: &mut Play) -> Result<(), Stop> {
         peer.respond(&Response::default())?;
     }
     peer.ends(all);
-    peer.not_connected(all);
+    // Told of a connection first or not (NE-17).
+    peer.told_the_end(all);
     Ok(())
 }
 

@@ -16,7 +16,7 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("closing::a_flush_is_a_consequence", device::flush),
     Entry::new("closing::a_failed_negotiation_message_is_told", device::negotiation_message),
     Entry::new("closing::a_receive_that_cannot_be_posted_ends_the_connection", device::receive),
-    Entry::new("closing::no_connection_is_told_of_whose_first_receive_is_refused", device::first_receive),
+    Entry::new("closing::a_refused_first_receive_ends_the_connection", device::first_receive),
     Entry::new("closing::a_connect_that_fails_says_why", device::connect),
 ];
 
