@@ -19,9 +19,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("examples::peer_reads_1_mib", peer_reads).with(values_of_the_examples),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 fn values_of_the_examples(params: &mut Params) {
     *params = Params { rdma_ops: 64, ..Params::example() };
 }

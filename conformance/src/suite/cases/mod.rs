@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// All cases that have code, by group.
+/// All cases, by group.
 const GROUPS: [&[Entry]; 12] = [
     smbd_negotiate::CASES,
     smbd_data_transfer::CASES,
@@ -54,22 +54,6 @@ const GROUPS: [&[Entry]; 12] = [
     upper::CASES,
 ];
 
-/// The names of cases that have none yet, by group.
-const TO_WRITE: [&[&str]; 12] = [
-    smbd_negotiate::TO_WRITE,
-    smbd_data_transfer::TO_WRITE,
-    smbd_credit_mgmt::TO_WRITE,
-    examples::TO_WRITE,
-    negotiate::TO_WRITE,
-    credits::TO_WRITE,
-    fragments::TO_WRITE,
-    keepalive::TO_WRITE,
-    rdma::TO_WRITE,
-    closing::TO_WRITE,
-    limits::TO_WRITE,
-    upper::TO_WRITE,
-];
-
 /// The code of all cases.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
     GROUPS.into_iter().flatten()
@@ -79,9 +63,4 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.name == name)
-}
-
-/// The names of cases that are in the catalogue and have no code yet.
-pub fn to_write() -> impl Iterator<Item = &'static str> {
-    TO_WRITE.into_iter().flatten().copied()
 }

@@ -24,9 +24,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("SmbdCreditMgmt_NegativeParameter_CreditRequested", credit_requested),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 /// 64 KiB and the header of an SMB2 READ response.
 const LONG: usize = 65_648;
 

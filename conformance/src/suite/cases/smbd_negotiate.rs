@@ -43,9 +43,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("SmbdNegotiate_NegotiationTimer_Timeout", timeout).with(timer_of_5_s),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 /// Connects, sends a request and looks at the response; that it comes is what `statements` say. That the rest of it is as
 /// it should be is checked, too.
 fn answered<'p>(

@@ -133,8 +133,6 @@ pub struct Totals {
     pub cases: Counts,
     /// A case is played once for each role and variant.
     pub plays: Counts,
-    /// Planned cases that have no code yet.
-    pub to_write: usize,
     /// The sum of all sections.
     pub statements: SectionReport,
 }

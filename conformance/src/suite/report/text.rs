@@ -44,9 +44,6 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport) -> fmt::
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.to_write > 0 {
-            writeln!(f, "planned cases without code: {}", self.to_write)?;
-        }
         writeln!(f, "plays: {}", Line(self.plays))?;
         writeln!(f, "cases: {}", Line(self.cases))?;
         let SectionReport { statements, covered, excepted, .. } = self.statements;

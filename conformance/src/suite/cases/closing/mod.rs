@@ -19,6 +19,3 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("closing::a_refused_first_receive_ends_the_connection", device::first_receive),
     Entry::new("closing::a_connect_that_fails_says_why", device::connect),
 ];
-
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];

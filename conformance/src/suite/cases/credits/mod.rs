@@ -31,9 +31,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("credits::one_answer_for_any_number_of_questions", queue::one_answer),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 /// Whoever spends the last credit grants.
 fn last_credit_grants(peer: &mut Peer<'_>, statements: &str, seen: &Seen) {
     let (left, granted) = (seen.message.left, seen.header.credits_granted);

@@ -44,9 +44,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("fragments::both_sides_send_at_once", together::at_once),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 fn tolerant(params: &mut Params) {
     params.strict = false;
 }

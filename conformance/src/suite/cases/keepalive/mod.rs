@@ -27,9 +27,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("keepalive::both_may_ask_at_once", answers::both_at_once).with(short),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 const INTERVAL: Duration = Duration::from_secs(5);
 /// The latest moment for what has to happen when the interval is over.
 const INTERVAL_MAX: Duration = Duration::from_secs(7);

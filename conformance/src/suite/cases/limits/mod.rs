@@ -22,9 +22,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("limits::noise_ends_a_connection_and_nothing_else", noise::ends_nothing_else),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 /// A setting that no peer could take, and what its refusal names: the field, the value, the least and the greatest value.
 type Impossible = (fn(&mut Params), [&'static str; 4]);
 

@@ -60,9 +60,6 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("negotiate::sizes_hold_until_the_end", initiator::sizes_hold),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 /// Values that no implementation has by itself.
 fn own_values(params: &mut Params) {
     params.send_credit_target = 77;

@@ -38,6 +38,3 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("rdma::a_depth_of_zero_is_not_agreed_on", headers::zero),
     Entry::new("rdma::an_initiators_ird_ord_header_is_plausible", headers::asked).with(headers::depth_of_16),
 ];
-
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];

@@ -35,8 +35,5 @@ pub(super) const CASES: &[Entry] = &[
         .with(idle::keepalive_of_the_text),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 /// Length of the long messages, in bytes.
 const LONG: usize = 65_536;

@@ -20,9 +20,6 @@ pub(super) const CASES: &[Entry] = &[
         .with(few_receives),
 ];
 
-/// Cases of this group that are still to be written.
-pub(super) const TO_WRITE: &[&str] = &[];
-
 fn queried(params: &mut Params) {
     (params.max_send_size, params.max_receive_size) = (2000, 3000);
     (params.max_fragmented_recv_size, params.max_read_write_size) = (200_000, 5_000_000);

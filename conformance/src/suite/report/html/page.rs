@@ -69,9 +69,6 @@ fn head(book: &Book<'_>) -> Markup {
                 @if !book.findings.is_empty() {
                     dt { "findings" } dd { a href="#findings" { (book.findings.len()) } }
                 }
-                @if totals.to_write > 0 {
-                    dt { "planned cases without code" } dd { (totals.to_write) }
-                }
             }
             div.totals {
                 (statements(&totals.statements))
