@@ -2,8 +2,9 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use common::{ROCE, path};
 
@@ -167,6 +168,53 @@ fn json_has_recordings_and_junit_each_play() {
     let (status, xml, _) = run(&[&FEW[..], &["--format", "junit"]].concat());
     assert_eq!(status, Some(0));
     assert_eq!(xml.matches("<testcase ").count(), 12);
+}
+
+/// A run of all cases that has played the first one when this returns; its standard error from there on.
+fn run_that_goes_on(report: &Path) -> (Child, BufReader<ChildStderr>) {
+    _ = std::fs::remove_file(report);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-conformance"));
+    command.args(["run", "--format", "json", "--output"]).arg(report);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    assert!(line.starts_with("BVT_SmbdNegotiate_Basic ... passed, "), "{line}");
+    (child, lines)
+}
+
+fn parsed(report: &Path) -> serde_json::Value {
+    let report_text = std::fs::read_to_string(report).unwrap();
+    std::fs::remove_file(report).unwrap();
+    report_text.parse().unwrap()
+}
+
+#[test]
+fn a_run_that_is_told_to_end_reports_what_it_has_played() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("interrupted.json");
+    let (child, lines) = run_that_goes_on(&file);
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let last = lines.lines().map_while(Result::ok).last().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(last.ends_with(" ... ended by a signal"), "{last}");
+    let counts = String::from_utf8(output.stdout).unwrap();
+    assert!(counts.contains(" not reached: the run was ended"), "{counts}");
+    let report = parsed(&file);
+    let left = report["totals"]["not_reached"].as_u64().unwrap();
+    let played = report["cases"].as_array().unwrap().len() as u64;
+    assert!(played > 0 && left > 0, "{played} {left}");
+    assert_eq!(played + left, smbd_conformance::catalogue::Catalogue::load().unwrap().cases.len() as u64);
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_a_report() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("killed.json");
+    let (mut child, _) = run_that_goes_on(&file);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(parsed(&file)["totals"]["not_reached"].as_u64().unwrap() > 0);
 }
 
 #[test]

@@ -19,6 +19,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(12);
 /// Without the first message of a subject that connects the script may not send.
 const FIRST_MESSAGE: Duration = Duration::from_secs(5);
 
+/// What ends a case whose time is over; the play has its own words for that.
+const LATE: &str = "the time is over";
+
 /// One case being played.
 pub struct Play {
     pub(super) rig: Box<dyn Rig>,
@@ -26,6 +29,8 @@ pub struct Play {
     pub(super) states: Vec<State>,
     pub(super) record: Record,
     listed: BTreeSet<String>,
+    /// When it has to be over.
+    limit: Option<Instant>,
 }
 
 impl std::fmt::Debug for Play {
@@ -36,7 +41,17 @@ impl std::fmt::Debug for Play {
 
 impl Play {
     pub(super) fn new(rig: Box<dyn Rig>, role: UnderTest, listed: BTreeSet<String>) -> Self {
-        Self { rig, role, states: Vec::new(), record: Record::default(), listed }
+        Self { rig, role, states: Vec::new(), record: Record::default(), listed, limit: None }
+    }
+
+    /// From now on it has so much time. When that is over nothing is waited for, done or found any more.
+    pub(super) fn end_after(&mut self, time: Duration) {
+        self.limit = Some(self.now().saturating_add(time));
+    }
+
+    /// Whether its time is over.
+    pub(super) fn is_late(&self) -> bool {
+        self.limit.is_some_and(|limit| self.now() >= limit)
     }
 
     /// Which side is under test: never [`UnderTest::Both`].
@@ -108,6 +123,9 @@ impl Play {
     /// # Errors
     /// The target cannot do that.
     pub fn prepare(&mut self, opening: &Opening) -> Result<usize, Stop> {
+        if self.is_late() {
+            return Err(Stop::Broken(LATE.into()));
+        }
         let id = self.rig.open(opening).map_err(|unable| match unable {
             Unable::NotApplicable(why) => Stop::NotApplicable(why),
             Unable::Broken(why) => Stop::Broken(why),
@@ -230,6 +248,9 @@ impl Play {
         holds: bool,
         text: impl FnOnce() -> String,
     ) -> bool {
+        if self.is_late() {
+            return holds;
+        }
         // What does not hold is broken, whatever the case is about.
         let counted: Vec<_> =
             statements.split_whitespace().filter(|s| !holds || self.listed.contains(*s)).collect();
@@ -259,6 +280,9 @@ impl Play {
         holds: bool,
         text: impl FnOnce() -> String,
     ) {
+        if self.is_late() {
+            return;
+        }
         self.record.tally(statements.split_whitespace(), holds);
         if !holds {
             self.found(id, statements, text());
@@ -293,6 +317,9 @@ impl Play {
     }
 
     pub(super) fn order(&mut self, id: usize, order: Order<'_>) -> Result<u64, Stop> {
+        if self.is_late() {
+            return Err(Stop::Broken(LATE.into()));
+        }
         self.rig.order(id, order).map_err(|full| Stop::Broken(format!("no room for more {}", full.0)))
     }
 
@@ -311,6 +338,7 @@ impl Play {
 
     /// Lets time pass until `done` says so; `false` if it did not until then.
     pub(super) fn wait(&mut self, until: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let until = self.limit.map_or(until, |limit| until.min(limit));
         loop {
             self.take_news();
             if done(self) {

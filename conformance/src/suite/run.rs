@@ -1,11 +1,13 @@
 //! Playing cases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::cases::Entry;
 use super::outcome::{Finding, Outcome, Played, Stop};
 use super::play::Play;
 use super::target::{Target, Unable};
+use super::trace::Trace;
 use crate::catalogue::{Case, Need, UnderTest};
 
 /// What is played besides the choice of cases.
@@ -13,11 +15,13 @@ use crate::catalogue::{Case, Need, UnderTest};
 pub struct Options {
     /// Cases that wait for a timer of the subject.
     pub timers: bool,
+    /// How long a play may take, in the target's time, beyond the time that its case waits for timers.
+    pub limit: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timers: true }
+        Self { timers: true, limit: None }
     }
 }
 
@@ -33,16 +37,7 @@ pub fn play(
     options: Options,
 ) -> Played {
     let name = target.variants().get(variant).cloned().unwrap_or_default();
-    let mut played = Played {
-        case: case.name.clone(),
-        role: role.to_string(),
-        variant: name,
-        outcome: Outcome::Passed,
-        asserted: std::collections::BTreeMap::new(),
-        findings: Vec::new(),
-        time: 0,
-        trace: super::trace::Trace::default(),
-    };
+    let mut played = Played::new(case, role, &name);
     if let Some(outcome) = not_played(target, case, role, options) {
         played.outcome = outcome;
         return played;
@@ -57,14 +52,22 @@ pub fn play(
     };
     let listed: BTreeSet<_> = case.statements.iter().map(ToString::to_string).collect();
     let mut play = Play::new(rig, role, listed);
+    let limit = options.limit.map(|limit| limit + case.time);
+    if let Some(limit) = limit {
+        play.end_after(limit);
+    }
     let result = (entry.play)(&mut play);
     play.take_news();
+    let late = limit.filter(|_| play.is_late());
     played.time = play.now().as_nanos();
     let faults = play.rig.faults();
     let record = play.record;
     (played.asserted, played.findings, played.trace) = (record.asserted, record.findings, record.trace);
     if !faults.is_empty() {
         return broken(played, format!("the subject's device was misused: {}", faults.join("; ")));
+    }
+    if let Some(limit) = late {
+        return broken(played, format!("did not end within {} s", limit.as_secs()));
     }
     match result {
         Ok(()) | Err(Stop::Failed) if !played.findings.is_empty() => played.outcome = Outcome::Failed,
@@ -85,6 +88,27 @@ fn not_played(target: &dyn Target, case: &Case, role: UnderTest, options: Option
     }
     (case.needs.contains(&Need::Timers) && !options.timers)
         .then(|| Outcome::LeftOut(format!("it waits for a timer, {} s", case.time.as_secs())))
+}
+
+impl Played {
+    fn new(case: &Case, role: UnderTest, variant: &str) -> Self {
+        Self {
+            case: case.name.clone(),
+            role: role.to_string(),
+            variant: variant.into(),
+            outcome: Outcome::Passed,
+            asserted: BTreeMap::new(),
+            findings: Vec::new(),
+            time: 0,
+            trace: Trace::default(),
+        }
+    }
+
+    /// A play of which nothing is known but why that is so: it failed.
+    #[must_use]
+    pub fn lost(case: &Case, role: UnderTest, variant: &str, why: String) -> Self {
+        broken(Self::new(case, role, variant), why)
+    }
 }
 
 /// The case could not be played: a failure that is not about a statement.

@@ -8,8 +8,8 @@ use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
 
 use super::target::sim::Sim;
 use super::target::{Opening, Target};
-use super::{Data, Play, SIDES, Stop, Terms, pattern};
-use crate::catalogue::UnderTest;
+use super::{Data, Entry, Options, Outcome, Play, SIDES, Stop, Terms, pattern};
+use crate::catalogue::{Catalogue, UnderTest};
 
 fn playing(role: UnderTest) -> Play {
     Play::new(Sim.rig(0, role, None).unwrap(), role, BTreeSet::new())
@@ -86,6 +86,28 @@ fn a_message_that_meets_no_receive_is_a_failure_of_the_script() {
     }
     peer.play().pass(Duration::from_secs(10));
     assert!(peer.failures().contains(&WorkError::ReceiverNotReady), "{:?}", peer.failures());
+}
+
+#[test]
+fn a_case_that_takes_too_long_is_ended_and_says_so() {
+    const PLAY: fn(&mut Play) -> Result<(), Stop> = |play| {
+        let mut peer = play.established()?;
+        for _ in 0..3600 {
+            peer.play().pass(Duration::from_secs(1));
+        }
+        // Nothing is found when the time is over.
+        peer.send(&Data::of(b"too late"))?;
+        peer.ends("1.5-01");
+        Ok(())
+    };
+    let catalogue = Catalogue::load().unwrap();
+    let case = catalogue.case("BVT_SmbdNegotiate_Basic").unwrap();
+    let entry = Entry { name: "BVT_SmbdNegotiate_Basic", play: PLAY, settings: None };
+    let options = Options { limit: Some(Duration::from_secs(5)), ..Options::default() };
+    let played = super::play(&mut Sim, 0, (case, &entry), UnderTest::Acceptor, options);
+    let texts: Vec<_> = played.findings.iter().map(|finding| finding.text.as_str()).collect();
+    assert_eq!(texts, ["did not end within 5 s"]);
+    assert_eq!((played.outcome, played.time), (Outcome::Failed, 5_000_000_000));
 }
 
 #[test]

@@ -8,8 +8,11 @@ use smbd_conformance::catalogue::Catalogue;
 mod capture;
 mod choice;
 mod list;
+mod output;
+mod progress;
 mod run;
 mod show;
+mod stage;
 mod target;
 
 /// Everything was as it should be.
@@ -18,6 +21,8 @@ const PASSED: u8 = 0;
 const FAILED: u8 = 1;
 /// The command line or a file is no good.
 const USAGE: u8 = 2;
+/// A signal ended it: this and its number.
+const SIGNALLED: u8 = 128;
 
 /// Holds SMB Direct (MS-SMBD) peers against the rules of the protocol.
 ///
@@ -41,7 +46,8 @@ Examples:
   smbd-conformance capture trace.pcapng         what two peers did wrong, and their credits
   smbd-conformance capture trace.pcap --json    the same as JSON lines
 
-Exit status: 0 nothing broken, 1 something broken, 2 the command line or a file is no good.";
+Exit status: 0 nothing broken, 1 something broken, 2 the command line or a file is no good;
+130 or 143 ended by a signal, with a report of what was played until then.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -1,18 +1,20 @@
 //! `smbd-conformance run`: plays cases and reports.
 
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use smbd_conformance::catalogue::Catalogue;
-use smbd_conformance::suite::report::{Report, html, json, junit, text::Text};
-use smbd_conformance::suite::{Options, cases, play};
+use smbd_conformance::catalogue::{Case, Catalogue};
+use smbd_conformance::suite::report::Report;
+use smbd_conformance::suite::target::Target;
+use smbd_conformance::suite::{Options, Played, cases};
 
 use super::choice::Choice;
+use super::output::{Failed, Format, Output};
+use super::progress::Progress;
+use super::stage::{Job, Lost, Stage};
 use super::target::TargetArgs;
-use super::{FAILED, PASSED, USAGE};
+use super::{FAILED, PASSED, SIGNALLED, USAGE};
 
 /// Plays cases and reports what the implementation under test does about each requirement.
 #[derive(Debug, clap::Args)]
@@ -24,29 +26,27 @@ pub struct RunArgs {
     /// Leave out what waits for timers of the implementation under test
     #[arg(long)]
     no_timers: bool,
+    /// Most seconds a play may take beyond the time that its case waits for timers; over a device 180 unless said otherwise
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    limit: Option<u64>,
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
-    /// Write it to a file instead; the counts are printed in any case
+    /// Write it to a file instead, which has a report of what was played so far at any time; the counts are printed in any
+    /// case
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Say how each case ended when it ends, on a terminal, too
+    #[arg(long, short)]
+    verbose: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// Findings, the matrix by section, counts
-    Text,
-    /// Everything, recordings included
-    Json,
-    /// JUnit XML
-    Junit,
-    /// One page for a browser: the matrix, findings with their bytes, every case with its messages drawn
-    Html,
-}
+/// Most seconds that a play over a device may take, timers apart.
+const LIMIT: u64 = 180;
 
 /// Plays and reports.
 pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
-    let mut target = match arguments.target.target() {
+    let target = match arguments.target.target() {
         Ok(target) => target,
         Err(why) => {
             eprintln!("smbd-conformance: {why}");
@@ -58,25 +58,21 @@ pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
         eprintln!("smbd-conformance: no case is like that; `smbd-conformance list` has all");
         return ExitCode::from(USAGE);
     }
-    let options = Options { timers: !arguments.no_timers };
-    let bar = progress(chosen.len());
-    let mut played = Vec::new();
-    for case in chosen {
-        bar.set_message(case.name.clone());
-        if let Some(entry) = cases::find(&case.name) {
-            for role in arguments.choice.sides(case) {
-                for variant in 0..target.variants().len() {
-                    played.push(play(&mut *target, variant, (case, entry), role, options));
-                }
-            }
+    let limit = arguments.limit.or(arguments.target.is_real().then_some(LIMIT)).map(Duration::from_secs);
+    let options = Options { timers: !arguments.no_timers, limit };
+    let stage = match Stage::new(arguments.target.clone(), options) {
+        Ok(stage) => stage,
+        Err(error) => {
+            eprintln!("smbd-conformance: signals: {error}");
+            return ExitCode::from(USAGE);
         }
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    let report = Report::new(target.name(), target.variants(), catalogue, played);
-    match write(&report, arguments.format, arguments.output.as_deref()) {
-        Ok(()) if report.passed() => ExitCode::from(PASSED),
-        Ok(()) => ExitCode::from(FAILED),
+    };
+    let output = Output::new(arguments.format, arguments.output.clone());
+    let mut run = Run { arguments, catalogue, target, stage, output, played: Vec::new() };
+    match run.all(&chosen) {
+        Ok((report, None)) if report.passed() => ExitCode::from(PASSED),
+        Ok((_, None)) => ExitCode::from(FAILED),
+        Ok((_, Some(signal))) => ExitCode::from(SIGNALLED.saturating_add(signal)),
         Err((name, error)) => {
             eprintln!("smbd-conformance: {name}: {error}");
             ExitCode::from(USAGE)
@@ -84,35 +80,63 @@ pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
     }
 }
 
-/// On standard error, and only if that is a terminal.
-fn progress(cases: usize) -> ProgressBar {
-    let bar = ProgressBar::new(u64::try_from(cases).unwrap_or(u64::MAX));
-    let style = ProgressStyle::with_template("{pos:>4}/{len} {wide_msg}");
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+struct Run<'a> {
+    arguments: &'a RunArgs,
+    catalogue: &'a Catalogue,
+    target: Box<dyn Target>,
+    stage: Stage,
+    output: Output,
+    played: Vec<Played>,
 }
 
-fn write(report: &Report, format: Format, to: Option<&Path>) -> Result<(), (String, io::Error)> {
-    let Some(path) = to else {
-        let mut out = BufWriter::new(io::stdout().lock());
-        let written = write_to(report, format, &mut out).and_then(|()| out.flush());
-        return match written {
-            // `smbd-conformance | head` has seen what it wanted.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            written => written.map_err(|error| ("output".into(), error)),
-        };
-    };
-    let named = |error| (path.display().to_string(), error);
-    let mut out = BufWriter::new(File::create(path).map_err(named)?);
-    write_to(report, format, &mut out).and_then(|()| out.flush()).map_err(named)?;
-    print!("{}", report.totals);
-    Ok(())
-}
-
-fn write_to(report: &Report, format: Format, out: &mut impl Write) -> io::Result<()> {
-    match format {
-        Format::Text => write!(out, "{}", Text { report }),
-        Format::Json => json::write(report, out),
-        Format::Junit => junit::write(report, out),
-        Format::Html => html::write(report, out),
+impl Run<'_> {
+    /// Plays until the end or a signal, which is returned.
+    fn all(&mut self, chosen: &[&Case]) -> Result<(Report, Option<u8>), Failed> {
+        let mut progress = Progress::new(chosen.len(), self.arguments.verbose);
+        let mut signal = None;
+        let mut left = chosen.len();
+        for case in chosen {
+            let Self { output, target, catalogue, played, .. } = self;
+            output.keep(|| report(&**target, catalogue, played.clone(), left))?;
+            progress.begin(&case.name);
+            match self.case(case) {
+                Ok(plays) => {
+                    progress.end(&plays);
+                    self.played.extend(plays);
+                }
+                Err(caught) => {
+                    progress.stop();
+                    signal = Some(caught);
+                    break;
+                }
+            }
+            left -= 1;
+        }
+        progress.finish();
+        let report = report(&*self.target, self.catalogue, std::mem::take(&mut self.played), left);
+        self.output.finish(&report)?;
+        Ok((report, signal))
     }
+
+    /// All plays of a case, or the signal that came.
+    fn case(&mut self, case: &Case) -> Result<Vec<Played>, u8> {
+        let mut plays = Vec::new();
+        let Some(entry) = cases::find(&case.name) else { return Ok(plays) };
+        for role in self.arguments.choice.sides(case) {
+            for (variant, name) in self.target.variants().iter().enumerate() {
+                let lost = |why: String| Played::lost(case, role, name, why);
+                plays.push(match self.stage.play(Job { case, entry, role, variant }) {
+                    Ok(played) => played,
+                    Err(Lost::Hangs) => lost("did not end: a call to the device does not return".into()),
+                    Err(Lost::Panicked) => lost("the case panicked".into()),
+                    Err(Lost::Signal(signal)) => return Err(u8::try_from(signal).unwrap_or(u8::MAX)),
+                });
+            }
+        }
+        Ok(plays)
+    }
+}
+
+fn report(target: &dyn Target, catalogue: &Catalogue, played: Vec<Played>, left: usize) -> Report {
+    Report::new(target.name(), target.variants(), catalogue, played).not_reaching(left)
 }

@@ -51,6 +51,11 @@ impl TargetArgs {
         }
     }
 
+    /// Whether its time is that of this host.
+    pub fn is_real(&self) -> bool {
+        self.target == TargetName::Verbs
+    }
+
     #[cfg(not(feature = "verbs"))]
     #[expect(clippy::unused_self, reason = "its fields are for the other build")]
     fn verbs(&self) -> Result<Box<dyn Target>, String> {

@@ -30,6 +30,16 @@ impl Outcome {
     }
 }
 
+impl CaseResult {
+    /// What comes of all plays of a case.
+    #[must_use]
+    pub fn of(plays: &[Played]) -> Self {
+        let any = |result| plays.iter().any(|played| played.outcome.result() == result);
+        let order = [Self::Failed, Self::Passed, Self::LeftOut];
+        order.into_iter().find(|result| any(*result)).unwrap_or(Self::NotApplicable)
+    }
+}
+
 impl CaseReport {
     fn new(case: &Case, mut plays: Vec<Played>) -> Self {
         let first = plays.first().map(|played| played.variant.clone());
@@ -38,13 +48,10 @@ impl CaseReport {
                 played.trace = Trace::default();
             }
         }
-        let any = |result| plays.iter().any(|played| played.outcome.result() == result);
-        let order = [CaseResult::Failed, CaseResult::Passed, CaseResult::LeftOut];
-        let result = order.into_iter().find(|result| any(*result)).unwrap_or(CaseResult::NotApplicable);
         Self {
             name: case.name.clone(),
             group: case.group.clone(),
-            result,
+            result: CaseResult::of(&plays),
             statements: case.statements.iter().map(ToString::to_string).collect(),
             steps: case.steps.clone(),
             expected: case.expected.clone(),

@@ -133,14 +133,23 @@ pub struct Totals {
     pub cases: Counts,
     /// A case is played once for each role and variant.
     pub plays: Counts,
+    /// Cases that were chosen and that the run did not come to.
+    pub not_reached: usize,
     /// The sum of all sections.
     pub statements: SectionReport,
 }
 
 impl Report {
-    /// Whether no case failed.
+    /// The same of a run that did not come to so many cases.
+    #[must_use]
+    pub const fn not_reaching(mut self, cases: usize) -> Self {
+        self.totals.not_reached = cases;
+        self
+    }
+
+    /// Whether the run came to its end and no case failed.
     #[must_use]
     pub const fn passed(&self) -> bool {
-        self.totals.cases.failed == 0
+        self.totals.cases.failed == 0 && self.totals.not_reached == 0
     }
 }

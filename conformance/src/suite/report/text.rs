@@ -45,7 +45,11 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport) -> fmt::
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "plays: {}", Line(self.plays))?;
-        writeln!(f, "cases: {}", Line(self.cases))?;
+        write!(f, "cases: {}", Line(self.cases))?;
+        match self.not_reached {
+            0 => writeln!(f)?,
+            left => writeln!(f, ", {left} not reached: the run was ended")?,
+        }
         let SectionReport { statements, covered, excepted, .. } = self.statements;
         writeln!(f, "requirements: {statements} ({covered} covered, {excepted} excepted)")
     }

@@ -3,6 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::book::Book;
+use super::words::counted;
 use super::{case, findings, matrix};
 use crate::suite::report::{Counts, Report, SectionReport};
 
@@ -68,6 +69,9 @@ fn head(book: &Book<'_>) -> Markup {
                 dt { "variants" } dd { (variants.join(", ")) }
                 @if !book.findings.is_empty() {
                     dt { "findings" } dd { a href="#findings" { (book.findings.len()) } }
+                }
+                @if totals.not_reached > 0 {
+                    dt { "not reached" } dd { (counted(totals.not_reached, "case")) ": the run was ended" }
                 }
             }
             div.totals {
