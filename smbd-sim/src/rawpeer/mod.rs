@@ -58,10 +58,9 @@ pub struct RawPeer {
 }
 
 impl RawPeer {
-    /// A connection on `side` with the script on the other one.
+    /// A connection on `side` with the script on the other one; `rng` decides all that is left to chance.
     #[must_use]
-    pub fn new(seed: u64, side: Side, config: &Config, watch: Watch) -> Self {
-        let mut rng = Rng::new(seed ^ 0x7261_7770_6565_7200);
+    pub fn new(mut rng: Rng, side: Side, config: &Config, watch: Watch) -> Self {
         let role = Role::from(side);
         let target = Target::draw(role, &mut rng);
         let config = adapt(config, target);

@@ -17,6 +17,8 @@ use crate::{Rng, Side};
 pub struct Plan {
     /// The seed it was drawn from, which also rules chance during the run.
     pub seed: u64,
+    /// What rules chance during the run instead of the seed: what is left of the bytes the plan was drawn from.
+    pub tape: Option<Rng>,
     /// Kind of network.
     pub personality: Personality,
     /// Configurations, initiator first.
@@ -66,7 +68,23 @@ impl Plan {
     /// The plan of a seed.
     #[must_use]
     pub fn of(seed: u64, options: &Options) -> Self {
-        let rng = &mut Rng::new(seed ^ 0x736d_6264_5f73_7761);
+        Self::drawn(seed, &mut Rng::new(seed ^ 0x736d_6264_5f73_7761), options)
+    }
+
+    /// The plan that `bytes` choose, from its parameters down to each chance of the run.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8], options: &Options) -> Self {
+        let mut rng = Rng::from_bytes(bytes);
+        let plan = Self::drawn(0, &mut rng, options);
+        Self { tape: Some(rng), ..plan }
+    }
+
+    /// What rules chance in one part of the run.
+    pub(super) fn chance(&self, salt: u64) -> Rng {
+        self.tape.clone().unwrap_or_else(|| Rng::new(self.seed ^ salt))
+    }
+
+    fn drawn(seed: u64, rng: &mut Rng, options: &Options) -> Self {
         let drawn = pick(rng, &[Personality::Roce, Personality::Iwarp]);
         let personality = options.personality.unwrap_or(drawn);
         let faulty = options.faults != FaultLevel::None;
@@ -87,6 +105,7 @@ impl Plan {
         let holds_when_idle = rng.chance(1, 4);
         Self {
             seed,
+            tape: None,
             personality,
             configs,
             nics,

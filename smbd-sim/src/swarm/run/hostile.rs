@@ -9,11 +9,14 @@ use crate::swarm::{Plan, Report, Watch};
 use crate::trace::Trace;
 use crate::upper::Carried;
 
+/// Tells the script's chances from those that drew the plan.
+const SALT: u64 = 0x7261_7770_6565_7200;
+
 /// A connection on `side` against a script.
 pub(super) fn run(plan: &Plan, side: Side, trace: Option<Trace>) -> Report {
     let oracles = Oracles::new(plan.configs.clone());
     let watch = Watch { oracles, counter: Counter::default(), trace, frames: () };
-    let mut raw = RawPeer::new(plan.seed, side, &plan.configs[side.index()], watch);
+    let mut raw = RawPeer::new(plan.chance(SALT), side, &plan.configs[side.index()], watch);
     raw.watch.oracles = Oracles::new([raw.config().clone(), raw.config().clone()]);
     raw.play();
     let mut faults = vec![0; fault::KINDS];

@@ -86,7 +86,8 @@ impl<'a, F: Probe> Run<'a, F> {
         for kind in &plan.standing {
             schedule.count(*kind);
         }
-        let world = World::new(&config, [host(0, a), host(1, b)], schedule, watch);
+        let mut world = World::new(&config, [host(0, a), host(1, b)], schedule, watch);
+        *world.rng_mut() = plan.chance(0);
         Self { plan, world, office, connections: 1, breaches: [[0; 2]; 2], nonsense: [false; 2] }
     }
 
