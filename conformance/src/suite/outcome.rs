@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::target::Unable;
 use super::trace::{Packet, Trace};
 
 /// Why a case does not go on.
@@ -16,6 +17,15 @@ pub enum Stop {
     NotApplicable(String),
     /// Target or case are not what they should be.
     Broken(String),
+}
+
+impl From<Unable> for Stop {
+    fn from(unable: Unable) -> Self {
+        match unable {
+            Unable::NotApplicable(why) => Self::NotApplicable(why),
+            Unable::Broken(why) => Self::Broken(why),
+        }
+    }
 }
 
 /// How a play ended.

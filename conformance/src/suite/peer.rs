@@ -9,7 +9,7 @@ use super::outcome::Stop;
 use super::play::Play;
 use super::script::{Data, Grant};
 use super::state::{Announced, Message};
-use super::target::{Order, Unable, UpperHand};
+use super::target::{Order, UpperHand};
 use super::trace::{By, Packet, What};
 
 /// How long the script waits for a credit, and for the answer to a Negotiate Request.
@@ -352,9 +352,6 @@ impl<'p> Peer<'p> {
     /// That cannot be brought about on this target.
     pub fn cut(&mut self) -> Result<(), Stop> {
         self.play.step("the connection is dropped without a farewell");
-        self.play.rig.cut(self.id).map_err(|unable| match unable {
-            Unable::NotApplicable(why) => Stop::NotApplicable(why),
-            Unable::Broken(why) => Stop::Broken(why),
-        })
+        Ok(self.play.rig.cut(self.id)?)
     }
 }

@@ -10,7 +10,7 @@ use super::outcome::{Finding, Record, Stop};
 use super::peer::Peer;
 use super::script::{Data, Terms};
 use super::state::{Link, State};
-use super::target::{Opening, Order, Rig, Unable};
+use super::target::{Ability, Opening, Order, Rig};
 use super::trace::{By, What};
 use crate::catalogue::UnderTest;
 
@@ -111,10 +111,7 @@ impl Play {
     /// # Errors
     /// They cannot be changed on this target.
     pub fn configure(&mut self, settings: impl Fn(&mut Params)) -> Result<Result<(), ConfigError>, Stop> {
-        self.rig.configure(&settings).map_err(|unable| match unable {
-            Unable::NotApplicable(why) => Stop::NotApplicable(why),
-            Unable::Broken(why) => Stop::Broken(why),
-        })
+        Ok(self.rig.configure(&settings)?)
     }
 
     /// Gets an end for a connection ready, its receive posted. The subject, if it is the one that connects, begins; the
@@ -126,10 +123,7 @@ impl Play {
         if self.is_late() {
             return Err(Stop::Broken(LATE.into()));
         }
-        let id = self.rig.open(opening).map_err(|unable| match unable {
-            Unable::NotApplicable(why) => Stop::NotApplicable(why),
-            Unable::Broken(why) => Stop::Broken(why),
-        })?;
+        let id = self.rig.open(opening)?;
         self.states.push(State::new(opening, self.role));
         let by = if self.subject_accepts() { By::Script } else { By::Subject };
         self.note(id, by, What::Opening);
@@ -192,6 +186,25 @@ impl Play {
             peer.settle();
         }
         Ok(peer)
+    }
+
+    /// Whether the devices can do something, asked when there is a connection. If not, the recording says why, and the case
+    /// does without.
+    #[must_use]
+    pub fn can(&mut self, ability: Ability) -> bool {
+        let why = self.rig.device_lacks(ability);
+        if let Some(why) = &why {
+            self.step(why);
+        }
+        why.is_none()
+    }
+
+    /// The same for what the case is nothing without.
+    ///
+    /// # Errors
+    /// They cannot.
+    pub fn needs(&mut self, ability: Ability) -> Result<(), Stop> {
+        self.rig.device_lacks(ability).map_or(Ok(()), |why| Err(Stop::NotApplicable(why)))
     }
 
     /// A connection made before.

@@ -6,6 +6,7 @@
 
 mod profile;
 pub mod sim;
+mod subject;
 mod upper;
 #[cfg(feature = "verbs")]
 pub mod verbs;
@@ -46,6 +47,17 @@ pub trait Target {
         role: UnderTest,
         settings: Option<Settings>,
     ) -> Result<Box<dyn Rig>, Unable>;
+}
+
+/// What a device does, as the verbs have it, and some devices do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// It refuses an RDMA Read of memory that was not registered for reading.
+    ReadRights,
+    /// It says that a message has invalidated a token, and which.
+    Invalidation,
+    /// It refuses to invalidate a token that is not in force any more.
+    InvalidationOnce,
 }
 
 /// A case cannot be played on a target.
@@ -225,6 +237,12 @@ pub trait Rig {
 
     /// Drives the subject and lets time pass, until there is news on any connection, or until `limit`.
     fn pass(&mut self, limit: Instant);
+
+    /// Why neither device can do something that the verbs say it can; `None` if it can, or before there is a connection.
+    fn device_lacks(&self, ability: Ability) -> Option<String> {
+        let _ = ability;
+        None
+    }
 
     /// What the subject needs to find in a Negotiate Request instead of the usual values.
     fn usual(&self) -> Option<Usual> {

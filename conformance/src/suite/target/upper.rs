@@ -11,6 +11,8 @@ use smbd_core::{
     Access, BufferDescriptorV1, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId, Token, WrId,
 };
 
+use super::Unable;
+
 /// What an upper layer was told: an `EndpointEvent` that can be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
@@ -106,10 +108,16 @@ pub trait UpperHand {
 
     /// The subject's device takes so many more work requests of a kind and refuses the next one; whatever is posted behind
     /// that is flushed.
-    fn refuse_after(&mut self, work: Work, accepted: usize);
+    ///
+    /// # Errors
+    /// It cannot be made to.
+    fn refuse_after(&mut self, work: Work, accepted: usize) -> Result<(), Unable>;
 
     /// The subject's device breaks: all that is posted is flushed. The script's device is not told.
-    fn break_device(&mut self);
+    ///
+    /// # Errors
+    /// There is no device yet.
+    fn break_device(&mut self) -> Result<(), Unable>;
 
     /// Work that the subject's device reported as failed, in the order of its reports.
     fn failures(&self) -> &[(WrId, WorkError)];

@@ -115,7 +115,7 @@ pub(super) fn every_result(play: &mut Play) -> Result<(), Stop> {
 
     play.step("the device refuses to post the second fragment");
     let (mut peer, remote, own) = two_credits(play, 10)?;
-    peer.upper()?.refuse_after(Work::Sends, 1);
+    peer.upper()?.refuse_after(Work::Sends, 1)?;
     let commanded = command(&mut peer, &remote, own)?;
     peer.expect_data("3.1.5.1-18", Duration::from_secs(5))?;
     peer.ends("3.1.5.1-18 3.1.5.4-25");

@@ -54,7 +54,7 @@ pub(super) fn flush(play: &mut Play) -> Result<(), Stop> {
 
     let mut peer = play.established()?;
     peer.settle();
-    peer.upper()?.break_device();
+    peer.upper()?.break_device()?;
     let told = peer.closed(ALL);
     let failures = peer.upper()?.failures().to_vec();
     let all = !failures.is_empty() && failures.iter().all(|(_, error)| *error == WorkError::Flushed);
@@ -72,7 +72,7 @@ fn refusing<'p>(
 ) -> Result<Peer<'p>, Stop> {
     let id = play.prepare(opening)?;
     if let Some((work, accepted)) = refuse {
-        play.peer(id).upper()?.refuse_after(work, accepted);
+        play.peer(id).upper()?.refuse_after(work, accepted)?;
     }
     play.go(id)?;
     play.pass(Duration::from_secs(1));
@@ -142,7 +142,7 @@ pub(super) fn receive(play: &mut Play) -> Result<(), Stop> {
     peer.send(&Data::of(&payload))?;
     peer.echoed("", &payload)?;
     peer.settle();
-    peer.upper()?.refuse_after(Work::Receives, 0);
+    peer.upper()?.refuse_after(Work::Receives, 0)?;
     peer.send(&Data::of(&payload))?;
     peer.ends("3.1.5.9-06");
     let told = peer.told_the_end("3.1.5.9-06");

@@ -7,7 +7,7 @@ use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 use smbd_examples::exercise::{Answer, Request as Asked};
 
 use super::pieces::seeded;
-use crate::suite::target::{Opening, Told};
+use crate::suite::target::{Ability, Opening, Told};
 use crate::suite::{Data, Peer, Play, Registered, Stop, Terms, Whole, pattern};
 
 /// The token goes with a message of its own.
@@ -45,8 +45,11 @@ fn token(registered: &Registered) -> Token {
     registered.descriptors.first().map_or(Token(0), |descriptor| descriptor.token)
 }
 
-/// The last message of the answer invalidated the token, and no other invalidated any.
+/// The last message of the answer invalidated the token, and no other invalidated any; where the script's device says so.
 fn invalidated_once(peer: &mut Peer<'_>, statements: &str, whole: &Whole, token: Token) {
+    if !peer.play().can(Ability::Invalidation) {
+        return;
+    }
     let with = |seen: &&crate::suite::Seen| seen.message.invalidated.is_some();
     let empties = whole.empties.iter().filter(with).count();
     let count = whole.fragments.iter().filter(with).count();
@@ -170,6 +173,7 @@ fn told_of(peer: &mut Peer<'_>) -> Vec<Told> {
 pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
     const TOLD: &str = "3.1.5.8-22 3.1.5.8-23";
     let mut peer = play.established()?;
+    peer.play().needs(Ability::Invalidation)?;
     peer.upper()?.by_hand();
     let mut offers = Vec::new();
     for seed in 90..93 {
@@ -236,7 +240,11 @@ pub(super) fn foreign(play: &mut Play) -> Result<(), Stop> {
     let token = offer.descriptors.first().map_or(Token(0), |descriptor| descriptor.token);
     peer.send(&Data { invalidate: Some(token), ..Data::of(b"once") })?;
     peer.echoed("3.1.5.8-23", b"once")?;
-    refused(play, id, token, 1)
+    if !play.can(Ability::InvalidationOnce) {
+        return Ok(());
+    }
+    let told = play.can(Ability::Invalidation).into();
+    refused(play, id, token, told)
 }
 
 /// On a new connection.

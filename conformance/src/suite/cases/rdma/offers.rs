@@ -7,7 +7,7 @@ use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 use smbd_examples::exercise::digest;
 
 use super::pieces::part;
-use crate::suite::target::{Told, Work};
+use crate::suite::target::{Ability, Told, Work};
 use crate::suite::{Data, Offer, Peer, Play, Stop, pattern};
 
 const RIGHTS: &str = "2.2.3.1-02 2.2.3.1-03 2.2.3.1-04 3.1.4.3-01";
@@ -75,7 +75,9 @@ pub(super) fn rights(play: &mut Play) -> Result<(), Stop> {
 
     const ACCESS: &str = "3.1.4.3-01";
     barred(play, ACCESS, Access::Read, RdmaVerb::Write, ONE)?;
-    barred(play, ACCESS, Access::Write, RdmaVerb::Read, ONE)?;
+    if play.can(Ability::ReadRights) {
+        barred(play, ACCESS, Access::Write, RdmaVerb::Read, ONE)?;
+    }
     const OFFSET: &str = "2.2.3.1-02 3.1.4.3-01";
     const LENGTH: &str = "2.2.3.1-04 3.1.4.3-01";
     const TOKEN: &str = "2.2.3.1-03 3.1.4.3-01";
@@ -175,7 +177,7 @@ pub(super) fn failed_registration(play: &mut Play) -> Result<(), Stop> {
     let upper = peer.upper()?;
     upper.by_hand();
     // The device takes the first segment and refuses the second.
-    upper.refuse_after(Work::Registrations, 1);
+    upper.refuse_after(Work::Registrations, 1)?;
     let id = upper.register(&pattern(72, LONG as usize), Access::ReadWrite);
     let Ok(id) = id else {
         return peer.require(TOLD, false, || format!("the command should be taken, it was not: {id:?}"));

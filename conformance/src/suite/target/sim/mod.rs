@@ -2,7 +2,6 @@
 
 mod clock;
 mod rig;
-mod subject;
 
 use smbd_sim::nic::Personality;
 

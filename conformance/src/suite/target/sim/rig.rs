@@ -1,13 +1,8 @@
 //! Simulated networks, one for each connection, and the virtual time they share.
 
-use bytes::Bytes;
 use smbd_core::backend::{Backend, HostMemory};
-use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError, WorkError};
 use smbd_core::wire::ird_ord::IrdOrd;
-use smbd_core::{
-    Access, BufferDescriptorV1, Config, ConfigError, Endpoint, Instant, MsgId, OpId, Params, RdmaVerb, RegId,
-    Role, Token, WrId,
-};
+use smbd_core::{BufferDescriptorV1, Config, ConfigError, Instant, Params, Role, Token, WrId};
 use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
 use smbd_sim::fault::Disruption;
 use smbd_sim::host::PrivateData;
@@ -16,20 +11,16 @@ use smbd_sim::world::WorldConfig;
 use smbd_sim::{Breach, Side};
 
 use super::clock::Clock;
-use super::subject::Subject;
 use crate::catalogue::UnderTest;
 use crate::suite::script::Line;
-use crate::suite::target::{
-    Full, MemoryOf, News, Opening, Order, RdmaSeen, Rig, Told, Unable, UpperHand, Work,
-};
+use crate::suite::target::subject::{Opens, Seat, Subject};
+use crate::suite::target::{Full, News, Opening, Order, Rig, Unable, UpperHand, Work};
 use crate::suite::trace::Event;
 
 /// Decides what the simulator leaves to chance, which is nothing.
 const SEED: u64 = 0;
 /// Bytes of the longest segment of a registration.
 const SEGMENT_LEN_MAX: u32 = 2 << 20;
-/// Most segments of a registration by hand.
-const SEGMENTS: u16 = 4;
 /// How far apart the first tokens of two connections are.
 const TOKENS_APART: u32 = 0x0010_0000;
 
@@ -37,7 +28,7 @@ const TOKENS_APART: u32 = 0x0010_0000;
 struct Connection {
     net: SimNet,
     line: Line<SimBuffer>,
-    subject: Subject,
+    subject: Subject<SimBuffer>,
     script: Side,
     personality: Personality,
     /// Neither side does anything any more.
@@ -49,6 +40,10 @@ impl Connection {
         self.net.end(0, self.script)
     }
 
+    fn subject_end(&mut self) -> Option<SimEnd<'_>> {
+        self.net.end(0, self.script.peer())
+    }
+
     /// Drives both sides; whether anything happened.
     fn look(&mut self) -> bool {
         let Some(end) = self.net.end(0, self.script.peer()) else { return false };
@@ -56,8 +51,7 @@ impl Connection {
         if let Some(mut end) = self.net.end(0, self.script) {
             self.line.poll(&mut end);
         }
-        let gone = self.subject.endpoint.connection().phase() == smbd_core::PhaseName::Drained;
-        self.over = self.line.is_over() && (gone || self.subject.broken.is_some());
+        self.over = self.line.is_over() && self.subject.is_over();
         busy || self.line.has_news()
     }
 }
@@ -248,9 +242,21 @@ const fn is_the_scripts_doing(breach: &Breach) -> bool {
     )
 }
 
-impl Connection {
-    fn subject_end(&mut self) -> Option<SimEnd<'_>> {
-        self.net.end(0, self.script.peer())
+impl Opens for SimEnd<'_> {
+    fn open_memory(&self) -> Vec<BufferDescriptorV1> {
+        SimEnd::open_memory(self)
+    }
+}
+
+impl Seat for Connection {
+    type Buffer = SimBuffer;
+
+    fn subject(&self) -> &Subject<SimBuffer> {
+        &self.subject
+    }
+
+    fn subject_mut(&mut self) -> &mut Subject<SimBuffer> {
+        &mut self.subject
     }
 
     fn buffer(&mut self, bytes: &[u8]) -> Option<SimBuffer> {
@@ -261,121 +267,34 @@ impl Connection {
         Some(buffer)
     }
 
-    fn now(&mut self) -> Instant {
-        self.subject_end().map_or(Instant::ORIGIN, |end| end.now())
-    }
-}
-
-/// What a case asks for and no memory is there: as if the connection had no room.
-const NO_MEMORY: CommandError = CommandError::NoRoom { what: "buffers of the simulated host" };
-
-impl UpperHand for Connection {
-    fn by_hand(&mut self) {
-        self.subject.layer.by_hand = true;
-    }
-
-    fn told(&self) -> &[(Instant, Told)] {
-        &self.subject.layer.told
-    }
-
-    fn sends_when_told(&self) -> &[u64] {
-        &self.subject.layer.sends_when_told
-    }
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.subject.endpoint
-    }
-
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.subject.endpoint
-    }
-
-    fn send(&mut self, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, SendError> {
-        let now = self.now();
-        self.subject.endpoint.send(now, payload, invalidate).map_err(|refused| refused.error)
-    }
-
-    fn rdma(
-        &mut self,
-        verb: RdmaVerb,
-        bytes: &[u8],
-        remote: &[BufferDescriptorV1],
-        offset: u64,
-    ) -> Result<OpId, RdmaError> {
-        let now = self.now();
-        let len = u32::try_from(bytes.len()).map_err(|_| NO_MEMORY)?;
-        let buffer = self.buffer(bytes).ok_or(NO_MEMORY)?;
-        let op = self.subject.endpoint.rdma(now, verb, len, remote.into(), offset)?;
-        self.subject.layer.operations.insert(op, buffer);
-        Ok(op)
-    }
-
-    fn register(&mut self, bytes: &[u8], access: Access) -> Result<RegId, RegisterError> {
-        let buffer = self.buffer(bytes).ok_or(NO_MEMORY)?;
-        let id = self.subject.endpoint.register(access, SEGMENTS)?;
-        self.subject.layer.registrations.insert(id, buffer);
-        Ok(id)
-    }
-
-    fn memory(&mut self, of: MemoryOf, len: usize) -> Option<Vec<u8>> {
-        let layer = &self.subject.layer;
-        let buffer = match of {
-            MemoryOf::Operation(op) => layer.operations.get(&op),
-            MemoryOf::Registration(id) => layer.registrations.get(&id),
-        };
-        let buffer = buffer?.clone();
+    fn contents(&mut self, buffer: &SimBuffer, len: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; len];
-        self.subject_end()?.read(&buffer, 0, &mut bytes).ok()?;
+        self.subject_end()?.read(buffer, 0, &mut bytes).ok()?;
         Some(bytes)
     }
 
-    fn hold(&mut self, fragments: usize) {
-        self.subject.layer.hold = fragments;
-    }
-
-    fn give_back(&mut self) {
-        let now = self.now();
-        self.subject.layer.give_back(&mut self.subject.endpoint, now);
-    }
-
-    fn refuse_after(&mut self, work: Work, accepted: usize) {
-        let counted: fn(WrId) -> bool = match work {
-            Work::Any => |_| true,
-            Work::Sends => |id| matches!(id, WrId::Send(_)),
-            Work::Receives => |id| matches!(id, WrId::Recv(_)),
-            Work::Registrations => |id| matches!(id, WrId::Reg(_)),
-        };
-        let side = self.script.peer();
-        self.net.refuse_some(0, side, counted, accepted);
-    }
-
-    fn break_device(&mut self) {
-        let side = self.script.peer();
-        self.net.disrupt(0, Disruption::BreakQueuePair(side));
-    }
-
-    fn failures(&self) -> &[(WrId, WorkError)] {
-        &self.subject.device.failures
-    }
-
-    fn greet(&mut self, payload: Bytes) {
-        self.subject.layer.greeting = Some(payload);
-    }
-
-    fn fail_deregistrations(&mut self, count: usize) {
-        let side = self.script.peer();
-        self.net.fail_deregistrations(0, side, count);
-    }
-
-    fn rdma_seen(&self) -> &[RdmaSeen] {
-        &self.subject.device.rdma
+    fn now(&mut self) -> Instant {
+        self.subject_end().map_or(Instant::ORIGIN, |end| end.now())
     }
 
     fn acknowledges_writes(&self) -> bool {
         self.personality == Personality::Roce
     }
 
-    fn opened(&self) -> &[BufferDescriptorV1] {
-        &self.subject.device.opened
+    fn refuse_after(&mut self, _: Work, counted: fn(WrId) -> bool, accepted: usize) -> Result<(), Unable> {
+        let side = self.script.peer();
+        self.net.refuse_some(0, side, counted, accepted);
+        Ok(())
+    }
+
+    fn break_device(&mut self) -> Result<(), Unable> {
+        let side = self.script.peer();
+        self.net.disrupt(0, Disruption::BreakQueuePair(side));
+        Ok(())
+    }
+
+    fn fail_deregistrations(&mut self, count: usize) {
+        let side = self.script.peer();
+        self.net.fail_deregistrations(0, side, count);
     }
 }

@@ -1,12 +1,12 @@
 //! Real time, real devices: the script over `smbd-verbs`, the subject at the other end of a network or of the same device.
 
+mod driven;
+mod faults;
 mod own;
 mod remote;
 mod rig;
 
 use std::net::{IpAddr, SocketAddr};
-
-use smbd_core::Config;
 
 use super::profile::Profile;
 use super::{Rig, Settings, Target, Unable};
@@ -48,8 +48,7 @@ impl Target for Ours {
     fn lacks(&self, _: UnderTest, need: Option<Need>) -> Option<String> {
         match need? {
             Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
-            Need::Upper => Some("only the simulator shows its upper layer and its device".into()),
-            Need::Echo | Need::Timers | Need::Rdma => None,
+            Need::Echo | Need::Timers | Need::Rdma | Need::Upper => None,
         }
     }
 
@@ -66,12 +65,11 @@ impl Target for Ours {
         if let Some(settings) = settings {
             settings(&mut params);
         }
-        let config = Config::try_from(params).map_err(|error| Unable::Broken(error.to_string()))?;
         let at = SocketAddr::new(self.address, self.next_port);
         self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_PORT);
         let subject: Box<dyn Subject> = match role {
-            UnderTest::Initiator => Box::new(Own::connecting(config)?),
-            UnderTest::Acceptor | UnderTest::Both => Box::new(Own::listening(at, config)?),
+            UnderTest::Initiator => Box::new(Own::connecting(params)?),
+            UnderTest::Acceptor | UnderTest::Both => Box::new(Own::listening(at, params)?),
         };
         VerbsRig::new(subject, role, at).map(|rig| Box::new(rig) as Box<dyn Rig>)
     }

@@ -1,28 +1,25 @@
-//! `smbd-core` over `smbd-verbs` as the subject: endpoints of one engine, with an upper layer that returns messages and
-//! does RDMA when asked to.
+//! `smbd-core` over `smbd-verbs` as the subject: endpoints with an upper layer that returns messages and does RDMA when asked
+//! to, until a case takes over.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use smbd_core::backend::{Backend, LocalMemory, Upper};
-use smbd_core::endpoint::EndpointEvent;
-use smbd_core::{Config, Endpoint, Instant, OpId, RegId, Role};
-use smbd_examples::exercise::{Limits, Server};
-use smbd_verbs::{Buffer, Clock, End, Engine, ListenOptions, Listener};
+use smbd_core::{Config, ConfigError, Instant, Params, Role};
+use smbd_verbs::{Clock, End, ListenOptions, Listener};
 
-use super::super::Unable;
+use super::super::{Opening, Unable, UpperHand};
+use super::driven::Driven;
 use super::rig::Subject;
-use crate::suite::trace::{By, Event, What};
+use crate::suite::trace::Event;
 
 /// The subject.
 pub(super) struct Own {
     at: SocketAddr,
+    params: Params,
     config: Config,
+    clock: Clock,
     listener: Option<Listener>,
-    engine: Engine<Layer>,
-    /// Connections made so far.
-    made: usize,
-    events: Vec<Event>,
+    connections: Vec<Driven>,
     faults: Vec<String>,
 }
 
@@ -32,44 +29,33 @@ fn broken(error: smbd_verbs::Error) -> Unable {
 
 impl Own {
     /// One that accepts.
-    pub(super) fn listening(at: SocketAddr, config: Config) -> Result<Self, Unable> {
+    pub(super) fn listening(at: SocketAddr, params: Params) -> Result<Self, Unable> {
         let listener = Listener::bind(at, ListenOptions::default()).map_err(broken)?;
-        let mut own = Self::new(at, config)?;
-        own.engine.watch(listener.as_fd()).map_err(broken)?;
-        own.listener = Some(listener);
-        Ok(own)
+        Ok(Self { at, listener: Some(listener), ..Self::connecting(params)? })
     }
 
     /// One that connects.
-    pub(super) fn connecting(config: Config) -> Result<Self, Unable> {
-        Self::new(SocketAddr::from(([0, 0, 0, 0], 0)), config)
+    pub(super) fn connecting(params: Params) -> Result<Self, Unable> {
+        let config = Config::try_from(params.clone()).map_err(|error| Unable::Broken(error.to_string()))?;
+        Ok(Self {
+            at: SocketAddr::from(([0, 0, 0, 0], 0)),
+            params,
+            config,
+            clock: Clock::start(),
+            listener: None,
+            connections: Vec::new(),
+            faults: Vec::new(),
+        })
     }
 
-    fn new(at: SocketAddr, config: Config) -> Result<Self, Unable> {
-        let engine = Engine::new(Clock::start()).map_err(broken)?;
-        Ok(Self { at, config, listener: None, engine, made: 0, events: Vec::new(), faults: Vec::new() })
-    }
-
-    fn add(&mut self, role: Role, end: End) -> Result<(), smbd_verbs::Error> {
-        let endpoint = Endpoint::new(role, &self.config, self.engine.clock().now());
-        self.engine.add(endpoint, end, Layer::new(self.made))?;
-        self.made += 1;
-        Ok(())
-    }
-
-    fn turn(&mut self) -> Result<(), smbd_verbs::Error> {
-        // What is due now; the rig does the waiting.
-        let woken = self.engine.turn(Some(Instant::ORIGIN))?;
-        if woken
-            && let Some(listener) = &mut self.listener
-            && let Some(incoming) = listener.poll()?
-        {
-            let end = incoming.accept(&self.config, self.engine.clock())?;
-            self.add(Role::Acceptor, end)?;
-        }
-        while let Some(finished) = self.engine.finished() {
-            self.faults.extend(finished.result.err().map(|error| error.to_string()));
-            self.events.extend(finished.upper.events);
+    /// Takes a request for the connection that waits for one; of several the last, since those before may never be asked
+    /// for.
+    fn accept(&mut self) -> Result<(), smbd_verbs::Error> {
+        let Some(listener) = &mut self.listener else { return Ok(()) };
+        let Some(incoming) = listener.poll()? else { return Ok(()) };
+        let end = incoming.accept(&self.config, self.clock)?;
+        if let Some(driven) = self.connections.iter_mut().rev().find(|driven| driven.waits()) {
+            driven.begin(end);
         }
         Ok(())
     }
@@ -80,79 +66,64 @@ impl Subject for Own {
         self.at
     }
 
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        let mut params = self.params.clone();
+        settings(&mut params);
+        Ok(Config::try_from(params).map(|config| self.config = config))
+    }
+
+    fn open(&mut self, opening: &Opening) {
+        let role = if self.listener.is_some() { Role::Acceptor } else { Role::Initiator };
+        let driven = Driven::new(role, &self.config, self.clock, opening.send_with_invalidate);
+        self.connections.push(driven);
+    }
+
     fn connect(&mut self, to: SocketAddr) -> Result<(), Unable> {
-        let end = End::connect(to, None, &self.config, self.engine.clock()).map_err(broken)?;
-        self.add(Role::Initiator, end).map_err(broken)
+        let end = End::connect(to, None, &self.config, self.clock).map_err(broken)?;
+        match self.connections.last_mut() {
+            Some(driven) => driven.begin(end),
+            None => return Err(Unable::Broken("no connection was opened".into())),
+        }
+        Ok(())
     }
 
     fn drive(&mut self) -> Option<Instant> {
-        if let Err(error) = self.turn() {
+        if let Err(error) = self.accept() {
             self.faults.push(error.to_string());
-            return None;
         }
-        self.engine.deadline()
+        self.connections.iter_mut().filter_map(Driven::drive).min()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.connections.iter_mut().any(Driven::arm)
     }
 
     fn clock(&self) -> Option<Clock> {
-        Some(self.engine.clock())
+        Some(self.clock)
     }
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.engine.as_fd())
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        let listener = self.listener.as_ref().map(AsFd::as_fd);
+        self.connections.iter().filter_map(Driven::fd).chain(listener).collect()
+    }
+
+    fn is_over(&self) -> bool {
+        self.connections.iter().all(Driven::is_over)
+    }
+
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        self.connections.get_mut(connection).map(|driven| driven as &mut dyn UpperHand)
     }
 
     fn seen(&mut self) -> Vec<Event> {
-        let keys: Vec<_> = self.engine.keys().collect();
-        for key in keys {
-            if let Some((.., layer)) = self.engine.get_mut(key) {
-                self.events.append(&mut layer.events);
-            }
-        }
-        self.events.sort_by_key(|event| event.at);
-        std::mem::take(&mut self.events)
+        let all = self.connections.iter_mut().enumerate();
+        let mut events: Vec<_> = all.flat_map(|(index, driven)| driven.take_events(index)).collect();
+        events.sort_by_key(|event| event.at);
+        events
     }
 
     fn faults(&self) -> Vec<String> {
-        self.faults.clone()
-    }
-}
-
-/// The upper layer of one connection.
-struct Layer {
-    server: Server<Buffer>,
-    connection: usize,
-    events: Vec<Event>,
-}
-
-impl Layer {
-    fn new(connection: usize) -> Self {
-        let limits = Limits { backlog_messages: 1 << 20, ..Limits::default() };
-        Self { server: Server::new(limits), connection, events: Vec::new() }
-    }
-}
-
-impl LocalMemory<Buffer> for Layer {
-    fn operation(&self, op: OpId) -> Option<&Buffer> {
-        self.server.operation(op)
-    }
-
-    fn registration(&self, id: RegId) -> Option<&Buffer> {
-        self.server.registration(id)
-    }
-}
-
-impl Upper<End, Endpoint> for Layer {
-    fn event(&mut self, endpoint: &mut Endpoint, end: &mut End, event: EndpointEvent) {
-        let text = match &event {
-            EndpointEvent::Established(_) => Some("established".into()),
-            EndpointEvent::ConnectFailed(error) => Some(format!("not connected: {error}")),
-            EndpointEvent::Closed(reason) => Some(format!("closed: {reason}")),
-            _ => None,
-        };
-        if let Some(text) = text {
-            let (at, connection) = (end.now().as_nanos(), self.connection);
-            self.events.push(Event { at, connection, by: By::Subject, what: What::Upper { text } });
-        }
-        self.server.event(endpoint, end, event);
+        let broken = self.connections.iter().filter_map(Driven::fault);
+        self.faults.iter().cloned().chain(broken).collect()
     }
 }

@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use smbd_core::{Config, Instant};
+use smbd_core::{Config, ConfigError, Instant, Params};
+use smbd_verbs::quirks::Invalidate;
 use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener, Waitable};
 
-use super::super::{Full, News, Opening, Order, Rig, Unable};
+use super::super::{Ability, Full, News, Opening, Order, Rig, Unable, UpperHand};
 use crate::catalogue::UnderTest;
 use crate::suite::script::{Line, Usual};
 use crate::suite::trace::Event;
@@ -24,6 +25,20 @@ pub(super) trait Subject {
     /// It cannot.
     fn connect(&mut self, to: SocketAddr) -> Result<(), Unable>;
 
+    /// As [`Rig::configure`].
+    ///
+    /// # Errors
+    /// As there.
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        let _ = settings;
+        Err(Unable::NotApplicable("the peer's settings are its own".into()))
+    }
+
+    /// The script is about to open a connection.
+    fn open(&mut self, opening: &Opening) {
+        let _ = opening;
+    }
+
     /// Does what can be done without waiting; when to come back at the latest. Nothing, unless the subject is part of this
     /// program.
     fn drive(&mut self) -> Option<Instant> {
@@ -35,8 +50,24 @@ pub(super) trait Subject {
         None
     }
 
-    /// Readable when it has something to do.
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
+    /// To be called before waiting for [`fds`](Self::fds): whether there is something to do at once.
+    fn arm(&mut self) -> bool {
+        false
+    }
+
+    /// One of them is readable when it has something to do.
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+
+    /// Whether none of its connections is up.
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    /// As [`Rig::upper`].
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        let _ = connection;
         None
     }
 
@@ -56,10 +87,21 @@ const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// Ends of connections that are over and are kept: their receive buffers are large.
 const KEPT: usize = 4;
 
+/// How long connections that are up may take to end when a play is over.
+const PARTING_TIME: Duration = Duration::from_secs(5);
+
 struct Connection {
     /// `None` once the connection has long been over.
     end: Option<Box<End>>,
     line: Line<Buffer>,
+    /// The script has ended it.
+    parted: bool,
+}
+
+impl Connection {
+    fn is_over(&self) -> bool {
+        self.end.is_none() || self.line.is_over()
+    }
 }
 
 /// The rig.
@@ -84,8 +126,9 @@ impl VerbsRig {
     }
 
     /// The same for a subject that needs other values than the usual ones.
-    pub(super) fn needing(self, usual: Option<Usual>) -> Self {
-        Self { usual, ..self }
+    pub(super) fn needing(mut self, usual: Option<Usual>) -> Self {
+        self.usual = usual;
+        self
     }
 
     fn end_for(&mut self, config: &Config) -> Result<End, Unable> {
@@ -110,13 +153,15 @@ impl VerbsRig {
                 let seconds = REQUEST_TIME.as_secs();
                 return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
             }
-            let fds = [Some(listener.as_fd()), self.subject.fd()];
-            sleep(self.clock, fds.into_iter().flatten(), deadline.into_iter().chain([until]).min());
+            if !self.subject.arm() {
+                let fds = self.subject.fds().into_iter().chain([listener.as_fd()]);
+                sleep(self.clock, fds, deadline.into_iter().chain([until]).min());
+            }
         }
     }
 
     fn at(&mut self, connection: usize) -> Result<(&mut End, &mut Line<Buffer>), Full> {
-        let Connection { end, line } =
+        let Connection { end, line, .. } =
             self.connections.get_mut(connection).ok_or(Full("no such connection"))?;
         let end = end.as_deref_mut().ok_or(Full("work: the connection has long been over"))?;
         Ok((end, line))
@@ -125,7 +170,7 @@ impl VerbsRig {
     /// Takes in what the script's devices say; whether there was something, or may be at once.
     fn look(&mut self) -> bool {
         let mut again = false;
-        for Connection { end, line } in &mut self.connections {
+        for Connection { end, line, .. } in &mut self.connections {
             let Some(end) = end else { continue };
             line.poll(&mut **end);
             // A device that cannot be asked says so with its next input.
@@ -138,14 +183,63 @@ impl VerbsRig {
         self.connections.iter().any(|connection| connection.line.has_news())
     }
 
+    /// Ends what is up.
+    fn part(&mut self) {
+        for Connection { end, line, parted } in &mut self.connections {
+            if let Some(end) = end.as_deref_mut().filter(|_| !line.is_over() && !*parted) {
+                // What there is no room for, was not begun.
+                let _ = line.order(end, Order::Disconnect);
+            }
+        }
+        let until = self.clock.now().saturating_add(PARTING_TIME);
+        self.turn(until, |rig| rig.connections.iter().all(Connection::is_over) && rig.subject.is_over());
+    }
+
+    /// Drives the subject and the script's devices until it is `done`, or until `limit`.
+    fn turn(&mut self, limit: Instant, done: impl Fn(&Self) -> bool) {
+        loop {
+            let deadline = self.subject.drive();
+            let again = self.look();
+            let now = self.clock.now();
+            if done(self) || now >= limit {
+                return;
+            }
+            let is_due = deadline.is_some_and(|at| at <= now);
+            if again || is_due || self.subject.arm() {
+                continue;
+            }
+            let ends = self.connections.iter().filter(|known| !known.line.is_over());
+            let fds = ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd);
+            let fds = fds.chain(self.subject.fds());
+            sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
+        }
+    }
+
     /// Lets go of what has been over for long.
     fn forget(&mut self) {
         let over = self.connections.iter_mut().filter(|known| known.line.is_over() && known.end.is_some());
         let over: Vec<_> = over.collect();
         let excess = over.len().saturating_sub(KEPT);
         for connection in over.into_iter().take(excess) {
-            connection.end = None;
+            bury(connection.end.take());
         }
+    }
+}
+
+impl Drop for VerbsRig {
+    fn drop(&mut self) {
+        self.part();
+        for Connection { end, .. } in &mut self.connections {
+            bury(end.take());
+        }
+    }
+}
+
+/// Drops an end on a thread of its own: with rxe the kernel's connection manager takes more than a minute now and then to
+/// forget a connection (`cm_destroy_id` waits until a message of its own was sent 16 times, 4.3 s apart).
+pub(super) fn bury(end: Option<Box<End>>) {
+    if let Some(end) = end {
+        std::thread::spawn(move || drop(end));
     }
 }
 
@@ -174,19 +268,29 @@ impl Rig for VerbsRig {
         if opening.failing.is_some() {
             return Err(Unable::NotApplicable("this network cannot be told to fail".into()));
         }
-        if !opening.send_with_invalidate {
-            return Err(Unable::NotApplicable("this device cannot be told not to invalidate".into()));
+        if opening.private_data.is_some() {
+            return Err(Unable::NotApplicable("private data is smbd-verbs' own matter".into()));
         }
         self.forget();
+        self.subject.open(opening);
         let config = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
         let end = self.end_for(&config)?;
-        self.connections.push(Connection { end: Some(Box::new(end)), line: Line::new(opening) });
+        self.connections.push(Connection {
+            end: Some(Box::new(end)),
+            line: Line::new(opening),
+            parted: false,
+        });
         Ok(self.connections.len() - 1)
     }
 
     fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
+        let parts = matches!(order, Order::Disconnect);
         let (end, line) = self.at(connection)?;
-        line.order(end, order)
+        let ticket = line.order(end, order)?;
+        if let Some(known) = self.connections.get_mut(connection) {
+            known.parted |= parts;
+        }
+        Ok(ticket)
     }
 
     fn allocate(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, Full> {
@@ -209,25 +313,34 @@ impl Rig for VerbsRig {
     }
 
     fn pass(&mut self, limit: Instant) {
-        loop {
-            let deadline = self.subject.drive();
-            let again = self.look();
-            let now = self.clock.now();
-            if self.has_news() || now >= limit {
-                return;
-            }
-            let is_due = deadline.is_some_and(|at| at <= now);
-            if again || is_due {
-                continue;
-            }
-            let ends = self.connections.iter().filter(|known| !known.line.is_over());
-            let fds = ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd).chain(self.subject.fd());
-            sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
-        }
+        self.turn(limit, Self::has_news);
+    }
+
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        self.subject.configure(settings)
+    }
+
+    fn device_lacks(&self, ability: Ability) -> Option<String> {
+        let end = self.connections.iter().rev().find_map(|known| known.end.as_deref())?;
+        let quirks = end.quirks()?;
+        let (lacks, what) = match ability {
+            Ability::ReadRights => (quirks.read_right_unchecked, "checks no right of an RDMA Read"),
+            Ability::Invalidation => (!end.remote_invalidation(), "does not tell of an invalidated token"),
+            // The kernel does not survive it on rxe, and siw takes it without a word.
+            Ability::InvalidationOnce => (
+                quirks.invalidate == Invalidate::Free || !end.remote_invalidation(),
+                "does not refuse the second invalidation of a token",
+            ),
+        };
+        lacks.then(|| format!("{} {what}", quirks.name))
     }
 
     fn usual(&self) -> Option<Usual> {
         self.usual
+    }
+
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        self.subject.upper(connection)
     }
 
     fn seen(&mut self) -> Vec<Event> {

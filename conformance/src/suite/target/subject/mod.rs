@@ -1,0 +1,106 @@
+//! The implementation under test where it is part of this program: an endpoint of `smbd-core` and its upper layer, over any
+//! backend.
+
+mod hand;
+mod layer;
+mod watched;
+
+use std::fmt;
+use std::rc::Rc;
+
+use smbd_core::backend::{HostMemory, drive};
+use smbd_core::error::WorkError;
+use smbd_core::{BufferDescriptorV1, Config, Endpoint, Instant, PhaseName, Role, WrId};
+
+pub(super) use hand::Seat;
+use layer::Layer;
+pub(super) use watched::Opens;
+use watched::{Device, Watched};
+
+use super::Told;
+use crate::suite::trace::{By, Event, What};
+
+/// What a refused post is reported as: the device's invalid argument.
+pub const REFUSED: WorkError = WorkError::Refused { errno: 22 };
+
+/// An endpoint, its upper layer, and what they were seen to do. `M` is a buffer of the backend.
+#[derive(Debug)]
+pub(super) struct Subject<M> {
+    endpoint: Endpoint,
+    layer: Layer<M>,
+    device: Device,
+    events: Vec<(Instant, What)>,
+    /// When it wants to be driven at the latest.
+    pub(super) deadline: Option<Instant>,
+    /// It or its backend did what breaks the contract between them.
+    pub(super) broken: Option<String>,
+}
+
+impl<M: Clone + fmt::Debug> Subject<M> {
+    pub(super) fn new(role: Role, config: &Config, now: Instant) -> Self {
+        Self {
+            endpoint: Endpoint::new(role, config, now),
+            layer: Layer::default(),
+            device: Device::default(),
+            events: Vec::new(),
+            deadline: None,
+            broken: None,
+        }
+    }
+
+    /// Whether it is not to be driven any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.endpoint.connection().phase() == PhaseName::Drained || self.broken.is_some()
+    }
+
+    /// Drives it; whether anything happened.
+    pub(super) fn drive<B: HostMemory<Buffer = M> + Opens>(&mut self, end: B) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
+        let told = self.layer.told.len();
+        let sends = Rc::clone(&self.layer.sends);
+        let mut watched = Watched::new(end, &mut self.device, sends, &mut self.events);
+        match drive(&mut self.endpoint, &mut watched, &mut self.layer) {
+            Ok(deadline) => self.deadline = deadline,
+            Err(error) => {
+                self.broken = Some(error.to_string());
+                self.deadline = None;
+            }
+        }
+        let busy = watched.is_busy() || self.layer.told.len() > told;
+        for (at, told) in &self.layer.told[told..] {
+            if let Some(text) = worth_telling(told) {
+                self.events.push((*at, What::Upper { text }));
+            }
+        }
+        busy
+    }
+
+    /// What was seen of it since the last call.
+    pub(super) fn take_events(&mut self, connection: usize) -> impl Iterator<Item = Event> + '_ {
+        let event =
+            move |(at, what): (Instant, What)| Event { at: at.as_nanos(), connection, by: By::Subject, what };
+        self.events.drain(..).map(event)
+    }
+
+    /// Memory that its device was seen to open to the script, in order.
+    fn opened(&self) -> &[BufferDescriptorV1] {
+        &self.device.opened
+    }
+
+    /// Work that its device reported as failed.
+    fn failures(&self) -> &[(WrId, WorkError)] {
+        &self.device.failures
+    }
+}
+
+/// What belongs into a recording; the rest can be seen in the messages.
+fn worth_telling(told: &Told) -> Option<String> {
+    match told {
+        Told::Established(_) => Some("established".into()),
+        Told::ConnectFailed(error) => Some(format!("not connected: {error}")),
+        Told::Closed(reason) => Some(format!("closed: {reason}")),
+        _ => None,
+    }
+}
