@@ -50,6 +50,7 @@
 //! # Features
 //!
 //! `endpoint` (default): `endpoint::Endpoint` and the dependency on `bytes`. `kit`: the backend test kit.
+//! `search`: what a search over all states needs besides [`Connection::fingerprint`].
 //! The crate is `no_std` with `alloc` in all combinations, and contains no unsafe code.
 //!
 //! [MS-SMBD]: https://learn.microsoft.com/openspecs/windows_protocols/ms-smbd/

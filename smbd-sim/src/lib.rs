@@ -19,6 +19,7 @@ pub mod oracle;
 pub mod probe;
 pub mod rawpeer;
 mod rng;
+pub mod search;
 mod side;
 pub mod swarm;
 pub mod trace;

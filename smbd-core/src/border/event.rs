@@ -102,6 +102,12 @@ impl Fragment {
         self.recv
     }
 
+    /// The same again, for a search that tries several futures of a cloned connection: each clone takes one of them back.
+    #[cfg(feature = "search")]
+    pub const fn duplicate(&self) -> Self {
+        Self { ..*self }
+    }
+
     /// Where in that buffer they are. Never empty, always inside the received message.
     #[must_use]
     pub fn range(&self) -> Range<usize> {

@@ -3,3 +3,4 @@
 pub mod decode;
 pub mod examples;
 pub mod run;
+pub mod search;

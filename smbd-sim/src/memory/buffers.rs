@@ -10,6 +10,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// Of hosts without memory.
+    pub(crate) const NOWHERE: Self = Self { index: u32::MAX, generation: u32::MAX };
+
     /// Its number, reused after it was freed.
     #[must_use]
     pub const fn index(self) -> u32 {

@@ -1,5 +1,7 @@
 //! The books kept on one side of a connection: what went in, what came out, and what has to follow.
 
+use std::hash::{Hash, Hasher};
+
 use smbd_core::wire::{DataTransfer, Flags};
 use smbd_core::{Action, Config, Input, Instant, Limits, Negotiated, RecvId, Role, SendId};
 
@@ -7,6 +9,7 @@ use super::credit::Credit;
 use super::ids::Ids;
 use super::keepalive::Keepalive;
 use super::law::{Law, Verdicts};
+use super::lone::distance;
 use super::negotiation::{self, Verdict};
 use super::operations::Operations;
 use super::receiving::Receiving;
@@ -26,7 +29,7 @@ pub(super) enum Cause {
 }
 
 /// Use of a receive slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Slot {
     Posted {
         data: bool,
@@ -36,7 +39,7 @@ pub(super) enum Slot {
 }
 
 /// What happened with the transport connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Link {
     /// Any action but an event.
     pub(super) touched: bool,
@@ -47,7 +50,7 @@ pub(super) struct Link {
 }
 
 /// What the upper layer was told.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Told {
     pub(super) established: bool,
     pub(super) end: bool,
@@ -299,6 +302,32 @@ impl Books {
         let max = self.actions_max;
         v.check(Law::Bounded, self.actions <= max, || format!("{max} actions without a wait"));
         v.check(Law::Drained, waits || !self.told.drained, || format!("{action:?} after Drained"));
+    }
+
+    /// What can influence a verdict: names left out, times by their distance from `now`.
+    pub(super) fn fingerprint(&self, now: Instant, into: &mut impl Hasher) {
+        let relative = |at: Option<Instant>| at.map(|at| distance(at, now));
+        let mut recvs: Vec<_> = self.recvs.iter().collect();
+        recvs.sort_unstable();
+        recvs.hash(into);
+        let mut sends: Vec<_> = self.sends.iter().map(|carries| self.sending.relative(*carries)).collect();
+        sends.sort_unstable();
+        sends.hash(into);
+        (self.rdma.used(), self.limits, self.negotiated, self.refusing).hash(into);
+        self.credit.fingerprint(into);
+        self.sending.fingerprint(self.ops.writes_posted, into);
+        self.receiving.fingerprint(into);
+        self.ops.fingerprint(into);
+        self.registrations.fingerprint(into);
+        self.keepalive.fingerprint(now, into);
+        (self.link, self.told, relative(self.flush), self.greeted, self.answer_owed, self.refused).hash(into);
+        (self.stalled, self.actions, self.waiting, self.timeout, distance(self.heard, now)).hash(into);
+        // No part of it is a time or a name.
+        self.cause.as_ref().map(|cause| format!("{cause:?}")).hash(into);
+        // Asked for only until there is an outcome.
+        if !self.told.established && !self.told.end {
+            relative(self.began).hash(into);
+        }
     }
 
     pub(super) fn something_happened(&mut self) {

@@ -1,5 +1,7 @@
 //! The credit ledger, worked out from the bytes on the wire.
 
+use std::hash::{Hash, Hasher};
+
 use super::law::{Law, Verdicts};
 use super::rule::{Rule, Rules};
 
@@ -136,6 +138,13 @@ impl Credit {
         v.check(Law::Order, self.granted <= self.posted, || {
             format!("{} receives granted in all, {} posted", self.granted, self.posted)
         });
+    }
+
+    /// What can influence a verdict: the counts only grow, and only their differences are ever looked at.
+    pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
+        (self.max, self.target, self.floor, self.before).hash(into);
+        (self.posted.wrapping_sub(self.returned), self.posted.wrapping_sub(self.granted)).hash(into);
+        (self.granted.wrapping_sub(self.consumed), self.received.wrapping_sub(self.sent)).hash(into);
     }
 
     /// Which rules a message of the peer breaks.

@@ -1,8 +1,11 @@
 //! Idle timer, probes, and the flag that goes with them.
 
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use smbd_core::{Config, Instant};
+
+use super::lone::distance;
 
 /// Answer timeout of a probe on a connection without keepalive.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -98,6 +101,17 @@ impl Keepalive {
             Some((at, _)) => Some(at.saturating_add(times.answer_timeout)),
             None => Some(self.alive?.saturating_add(times.interval)),
         }
+    }
+
+    /// What can influence a verdict, times by their distance from `now`.
+    pub(super) fn fingerprint(&self, now: Instant, into: &mut impl Hasher) {
+        if self.times.is_some() {
+            self.alive.map(|at| distance(at, now)).hash(into);
+        }
+        self.asked.map(|(at, sent)| (distance(at, now), sent)).hash(into);
+        self.probe
+            .map(|p| (distance(p.commanded, now), p.flagged.map(|at| distance(at, now)), p.answer))
+            .hash(into);
     }
 
     /// Whether the peer had its time to answer.

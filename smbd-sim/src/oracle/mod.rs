@@ -12,6 +12,7 @@ mod ids;
 mod inputs;
 mod keepalive;
 mod law;
+mod lone;
 mod negotiation;
 mod operations;
 mod receiving;
@@ -24,6 +25,7 @@ mod tests;
 use smbd_core::{Action, Config, Input, Instant, Misuse, WrId};
 
 pub use law::{Failure, Law, Verdicts};
+pub(crate) use lone::Lone;
 pub use rule::Rule;
 
 use crate::probe::{At, Command, Probe};

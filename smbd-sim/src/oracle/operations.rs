@@ -1,10 +1,12 @@
 //! RDMA operations: slices, their limits, results.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smbd_core::{BufferDescriptorV1, OpId, RdmaVerb};
 
 use super::law::{Law, Verdicts};
+use super::lone::digest;
 
 #[derive(Clone, Debug)]
 struct Op {
@@ -171,6 +173,15 @@ impl Operations {
         }
     }
 
+    /// What can influence a verdict: all but the names of operations.
+    pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
+        let writes = self.writes_commanded.wrapping_sub(self.writes_posted);
+        (self.used, self.untold, self.reads_in_flight, writes).hash(into);
+        let mut ops: Vec<_> = self.ops.iter().flatten().map(|op| digest(&op.anonymous())).collect();
+        ops.sort_unstable();
+        ops.hash(into);
+    }
+
     /// Whether a slice could leave but for places on the queues.
     pub(super) fn wants_to_post(&self, read_depth: u16) -> bool {
         self.used > 0
@@ -182,6 +193,11 @@ impl Operations {
 }
 
 impl Op {
+    fn anonymous(&self) -> impl Hash {
+        let progress = (self.element, self.within, self.posted, self.in_flight);
+        (self.verb, self.len, self.remote.clone(), progress, self.failed, self.told)
+    }
+
     /// Where the next byte belongs, and how many may follow it in the same descriptor and operation.
     fn next(&mut self) -> Option<(u64, smbd_core::Token, u32)> {
         loop {

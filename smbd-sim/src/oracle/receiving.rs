@@ -1,6 +1,7 @@
 //! What a data message of the peer means, and the fragments that come of it.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use smbd_core::wire::{DATA_OFFSET, DataTransfer};
 use smbd_core::{Config, Fragment, RecvId};
@@ -94,6 +95,14 @@ impl Receiving {
         };
         let due = self.due.pop_front();
         v.check(Law::Events, due == Some(got), || format!("{got:?} handed up, due was {due:?}"));
+    }
+
+    /// What can influence a verdict: all but the names of receives.
+    pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
+        (self.max_receive_size, self.missing, self.begun).hash(into);
+        for due in &self.due {
+            (due.offset, due.len, due.remaining, due.first).hash(into);
+        }
     }
 
     /// Fragments not handed up.

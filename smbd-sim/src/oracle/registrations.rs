@@ -1,14 +1,16 @@
 //! Registered buffers and their tokens, from the command to the end of all access.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use smbd_core::error::RegistrationError;
 use smbd_core::{Access, BufferDescriptorV1, RegId, Token};
 
 use super::ids::Ids;
 use super::law::{Law, Verdicts};
+use super::lone::digest;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Requested,
     Registering,
@@ -28,7 +30,7 @@ enum Stage {
 }
 
 /// How the device's work on a registration ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum How {
     Well,
     Badly,
@@ -36,7 +38,7 @@ enum How {
     Flushed,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Registration {
     access: Access,
     segments_max: u16,
@@ -254,6 +256,17 @@ impl Registrations {
             }
         }
         false
+    }
+
+    /// What can influence a verdict: all but names.
+    pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
+        self.requests_per_segment.hash(into);
+        for (_, token) in &self.invalidated {
+            token.hash(into);
+        }
+        let mut all: Vec<_> = self.all.iter().map(digest).collect();
+        all.sort_unstable();
+        all.hash(into);
     }
 
     /// Nobody will be told of what was invalidated.

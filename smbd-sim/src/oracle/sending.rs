@@ -1,6 +1,7 @@
 //! Messages from the command to its result, and the fragments between.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use smbd_core::wire::{DATA_OFFSET, DataTransfer, Flags};
 use smbd_core::{Body, Head, MsgId, Token};
@@ -17,7 +18,7 @@ struct Message {
 }
 
 /// What a send carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Carries {
     Control,
     Fragment,
@@ -187,6 +188,22 @@ impl Sending {
         } else {
             self.offset = offset.saturating_add(body.len);
             Carries::Fragment
+        }
+    }
+
+    /// What can influence a verdict. Numbers of messages are names; only distances matter.
+    pub(super) fn fingerprint(&self, writes_posted: u64, into: &mut impl Hasher) {
+        (self.max_send_size, self.next.wrapping_sub(self.first), self.offset, self.untold).hash(into);
+        for m in &self.messages {
+            (m.len, m.invalidate, m.after_writes.wrapping_sub(writes_posted), m.gone, m.told).hash(into);
+        }
+    }
+
+    /// What a send carries, its message by the distance from the oldest one in the books.
+    pub(super) const fn relative(&self, carries: Carries) -> Carries {
+        match carries {
+            Carries::Last(number) => Carries::Last(number.wrapping_sub(self.first)),
+            Carries::Control | Carries::Fragment => carries,
         }
     }
 

@@ -70,6 +70,11 @@ impl Trace {
         self.text.as_deref().unwrap_or_default()
     }
 
+    /// Nothing follows: the last line is finished.
+    pub(crate) fn end(&mut self) {
+        self.finish();
+    }
+
     /// Sum of all finished lines.
     #[must_use]
     pub const fn digest(&self) -> u64 {

@@ -1,0 +1,282 @@
+//! The configurations that are searched.
+
+use std::time::Duration;
+
+use smbd_core::{Access, Keepalive, Params, RdmaVerb};
+
+use super::setup::{Core, Delays, Do, Loss, Peer, Raw, Rules, Setup, Size};
+
+/// Credits 4 and 2 are the least there may be: windows of 3 both ways. Messages of 128 bytes carry 104.
+fn smallest() -> Params {
+    Params {
+        receive_credit_max: 4,
+        send_credit_target: 2,
+        max_send_size: 128,
+        max_receive_size: 128,
+        max_fragmented_recv_size: 131_072,
+        max_read_write_size: 1024,
+        keepalive: None,
+        send_credit_timeout: None,
+        lend_max: 0,
+        message_slots: 3,
+        send_slots: 4,
+        rdma_ops: 1,
+        rdma_slots: 1,
+        read_depth: 1,
+        registrations: 1,
+        segments_max: 1,
+        registration_slots: 1,
+        ..Params::example()
+    }
+}
+
+const KEEPALIVE: Keepalive =
+    Keepalive { interval: Duration::from_secs(120), answer_timeout: Duration::from_secs(5) };
+const PAYLOAD: u32 = 104;
+
+/// Messages of so many fragments.
+fn messages(fragments: &[u32]) -> Vec<Do> {
+    fragments.iter().map(|count| Do::send(count * PAYLOAD)).collect()
+}
+
+fn core(script: Vec<Do>) -> Core {
+    Core { params: smallest(), script, eager: false, hold: 0, windows: false, send_queue: None }
+}
+
+/// The initiator sends messages of so many fragments, the acceptor others; the initiator closes when it has all.
+fn talk(name: &'static str, about: &'static str, initiator: &[u32], acceptor: &[u32]) -> Setup {
+    let mut script = messages(initiator);
+    script.extend([Do::Received(acceptor.len()), Do::Answered, Do::Flush]);
+    between(name, about, core(script), core(messages(acceptor)))
+}
+
+fn between(name: &'static str, about: &'static str, initiator: Core, acceptor: Core) -> Setup {
+    Setup {
+        name,
+        about,
+        size: Size::Small,
+        peers: [Peer::Core(initiator), Peer::Core(acceptor)],
+        delays: Delays::Bounded,
+        loss: Loss::Never,
+        batches: false,
+        registrations_fail: false,
+        aborts: false,
+        tamper: None,
+    }
+}
+
+impl Setup {
+    fn cores(mut self, change: impl Fn(&mut Core)) -> Self {
+        for peer in &mut self.peers {
+            if let Peer::Core(core) = peer {
+                change(core);
+            }
+        }
+        self
+    }
+
+    fn hold(self, hold: usize) -> Self {
+        self.cores(|core| core.hold = hold)
+    }
+
+    fn eager(self) -> Self {
+        self.cores(|core| core.eager = true)
+    }
+
+    fn keepalive(self) -> Self {
+        self.cores(|core| {
+            core.params.keepalive = Some(KEEPALIVE);
+            core.params.send_credit_timeout = Some(Duration::from_secs(125));
+        })
+    }
+
+    /// The initiator closes at any point, and waits for nothing.
+    fn abort(mut self) -> Self {
+        if let [Peer::Core(initiator), _] = &mut self.peers {
+            initiator.script.retain(|command| !matches!(command, Do::Received(_) | Do::Answered | Do::Flush));
+            initiator.script.push(Do::Abort);
+        }
+        self.aborts = true;
+        self
+    }
+
+    const fn loss(mut self, loss: Loss) -> Self {
+        self.loss = loss;
+        self
+    }
+
+    /// All timers are of the same length, so that their distances do not multiply. One side asks for signs of life.
+    fn any_delay(mut self) -> Self {
+        const TICK: Duration = Duration::from_secs(5);
+        self.delays = Delays::Any;
+        if let [Peer::Core(initiator), _] = &mut self.peers {
+            initiator.params.keepalive = Some(Keepalive { interval: TICK, answer_timeout: TICK });
+        }
+        self.cores(|core| {
+            core.params.send_credit_timeout = Some(TICK);
+            core.params.active_negotiation_timeout = TICK;
+            core.params.passive_negotiation_timeout = TICK;
+        })
+    }
+
+    const fn batches(mut self) -> Self {
+        self.batches = true;
+        self
+    }
+
+    fn targets(mut self, initiator: u16, acceptor: u16) -> Self {
+        for (peer, target) in self.peers.iter_mut().zip([initiator, acceptor]) {
+            if let Peer::Core(core) = peer {
+                core.params.send_credit_target = target;
+                core.params.receive_credit_max = 6;
+            }
+        }
+        self
+    }
+
+    fn against(mut self, initiates: bool, rules: Rules, messages: &[u32]) -> Self {
+        let raw = Raw { rules, requested: 1, receives: 4, messages: messages.to_vec() };
+        self.peers[usize::from(!initiates)] = Peer::Raw(raw);
+        // It is the connection that closes.
+        self.cores(|core| {
+            core.script.retain(|command| !matches!(command, Do::Received(_) | Do::Answered | Do::Flush));
+            core.script.extend([Do::Received(messages.len()), Do::Answered, Do::Flush]);
+        })
+    }
+}
+
+/// The acceptor lets the initiator use a buffer, which answers with an invalidation or without.
+fn rdma(name: &'static str, about: &'static str, verb: RdmaVerb, windows: bool, invalidates: bool) -> Setup {
+    let access = match verb {
+        RdmaVerb::Read => Access::Read,
+        RdmaVerb::Write => Access::Write,
+    };
+    let asks = vec![
+        Do::Register(access),
+        Do::Send { len: PAYLOAD, tells: true, invalidates: false },
+        Do::Received(1),
+        Do::Deregister,
+        Do::Answered,
+        Do::Flush,
+    ];
+    let mut serves = vec![Do::Received(1), Do::Rdma(verb)];
+    if verb == RdmaVerb::Read {
+        // The buffer is the peer's again when it has the answer.
+        serves.push(Do::Answered);
+    }
+    serves.push(Do::Send { len: PAYLOAD, tells: false, invalidates });
+    between(name, about, core(asks), core(serves)).cores(|core| core.windows = windows)
+}
+
+/// Everything that is searched, the small ones first.
+#[must_use]
+pub fn all() -> Vec<Setup> {
+    [small(), medium(), large()].concat()
+}
+
+/// Of a few thousand states each.
+fn small() -> Vec<Setup> {
+    let sleeper = vec![Do::send(PAYLOAD), Do::Sleep(Duration::from_secs(400)), Do::Flush];
+    let silence = "a message, then three idle intervals with keepalive";
+    let prober = vec![Do::Probe, Do::send(PAYLOAD), Do::Answered, Do::Probe, Do::Answered, Do::Flush];
+    let probes = "two probes and a message, with keepalive";
+    vec![
+        talk("one-each", "a message of one fragment each way", &[1], &[1]),
+        talk("there", "messages of one, two and three fragments to the acceptor", &[1, 2, 3], &[]),
+        talk("back", "messages of three, two and one fragment to the initiator", &[], &[3, 2, 1]),
+        talk("eager", "two fragments and one, both ways, commanded in the drain loop", &[2, 1], &[2, 1])
+            .eager(),
+        talk("targets", "two fragments each way, targets of 2 and 5", &[2], &[2]).targets(2, 5),
+        between("silence", silence, core(sleeper), core(vec![])).keepalive(),
+        between("probe", probes, core(prober), core(vec![])).keepalive(),
+        talk("loss", "one message each way, the connection lost at any point", &[1], &[1]).loss(Loss::Told),
+        talk("silent-loss", "the same, nobody told, with keepalive", &[1], &[1])
+            .keepalive()
+            .loss(Loss::Silent),
+        rdma("write", "register, RDMA Write, answer with invalidation", RdmaVerb::Write, false, true),
+        rdma("read", "register, RDMA Read, answer, deregister", RdmaVerb::Read, false, false),
+        rdma("window", "RDMA Write to a window that the answer invalidates", RdmaVerb::Write, true, true),
+        rdma(
+            "window-local",
+            "RDMA Read from a window that its owner invalidates",
+            RdmaVerb::Read,
+            true,
+            false,
+        ),
+        rdma("window-loss", "the window, the connection lost at any point", RdmaVerb::Write, true, true)
+            .loss(Loss::Told),
+        talk("frugal-client", "three fragments to a client that asks for one credit", &[], &[3]).against(
+            true,
+            Rules::Sound,
+            &[50],
+        ),
+        talk("frugal-server", "three fragments to a server that asks for one credit", &[3], &[]).against(
+            false,
+            Rules::Sound,
+            &[50],
+        ),
+    ]
+}
+
+/// Of up to a million.
+fn medium() -> Vec<Setup> {
+    let late = "keepalive and an end in good order, any of it later than any timer";
+    let setups = vec![
+        talk("two-each", "messages of two fragments and one, both ways", &[2, 1], &[2, 1]),
+        talk("hold", "two fragments each way, upper layers hold two of three receives", &[2], &[2]).hold(2),
+        talk("batches", "two fragments and one, inputs in batches of any size", &[2], &[1]).batches(),
+        talk("abort", "two fragments each way, closed at once at any point", &[2], &[2]).abort(),
+        between("late", late, core(vec![Do::Flush]), core(vec![])).any_delay(),
+        talk("three-each", "messages of one, two and three fragments each way", &[1, 2, 3], &[1, 2, 3]),
+        talk("two-loss", "two fragments and one, the connection lost at any point", &[2, 1], &[1])
+            .loss(Loss::Told),
+        rdma("window-batches", "the window, lost at any point, in batches", RdmaVerb::Write, true, true)
+            .batches()
+            .loss(Loss::Told),
+    ];
+    setups.into_iter().map(|setup| Setup { size: Size::Medium, ..setup }).collect()
+}
+
+/// Of minutes.
+fn large() -> Vec<Setup> {
+    let prober = vec![Do::Probe, Do::send(PAYLOAD), Do::Answered, Do::Flush];
+    let late = "a probe and a message, any of it later than any timer";
+    let setups = vec![
+        talk(
+            "three-hold",
+            "three messages each way, upper layers hold two of three receives",
+            &[3, 2, 1],
+            &[1, 2, 3],
+        )
+        .hold(2),
+        talk("three-hold-all", "the same, they hold all three", &[3, 2, 1], &[1, 2, 3]).hold(3),
+        talk("four-loss", "two messages each way, held, the connection lost at any point", &[2, 1], &[1, 2])
+            .loss(Loss::Told)
+            .hold(2),
+        talk("four-batches", "two messages of two fragments each way, in batches", &[2, 2], &[2, 2])
+            .batches(),
+        talk("hold-batches-loss", "two fragments each way, held, in batches, lost at any point", &[2], &[2])
+            .batches()
+            .hold(2)
+            .loss(Loss::Told),
+        between("late-probe", late, core(prober), core(vec![])).any_delay(),
+        talk("late-each", "a fragment each way, any of it later than any timer", &[1], &[1]).any_delay(),
+        talk(
+            "three-loss",
+            "three messages each way, the connection lost at any point",
+            &[1, 2, 3],
+            &[1, 2, 3],
+        )
+        .loss(Loss::Told),
+        talk("three-hold-loss", "the same, upper layers hold two of three receives", &[3, 2, 1], &[1, 2, 3])
+            .hold(2)
+            .loss(Loss::Told),
+    ];
+    setups.into_iter().map(|setup| Setup { size: Size::Large, ..setup }).collect()
+}
+
+/// One of them.
+#[must_use]
+pub fn named(name: &str) -> Option<Setup> {
+    all().into_iter().find(|setup| setup.name == name)
+}

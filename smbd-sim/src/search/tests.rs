@@ -1,0 +1,140 @@
+//! The search finds what is there, on a shortest way; and nothing where nothing is.
+
+use std::time::Duration;
+
+use super::*;
+
+fn report(setup: &Setup) -> Report {
+    search(setup, &Limits::default(), &mut |_| true)
+}
+
+fn finding(setup: &Setup) -> Finding {
+    match report(setup).verdict {
+        Verdict::Broken(finding) => finding,
+        verdict => panic!("{}: {verdict:?}", setup.name),
+    }
+}
+
+fn one_each() -> Setup {
+    named("one-each").expect("in the catalogue")
+}
+
+fn raw(rules: Rules, requested: u16, messages: &[u32]) -> Peer {
+    Peer::Raw(Raw { rules, requested, receives: 4, messages: messages.to_vec() })
+}
+
+fn between(initiator: Peer, acceptor: Peer) -> Setup {
+    Setup { peers: [initiator, acceptor], ..one_each() }
+}
+
+/// A way and what it comes to, to read.
+fn told(finding: &Finding) -> String {
+    format!("{}: {}\n\n{}\n\n{}", finding.what, finding.detail, finding.steps.join("\n"), finding.trace)
+}
+
+#[test]
+fn every_small_configuration_holds() {
+    for setup in all().into_iter().filter(|setup| setup.size == Size::Small) {
+        let report = report(&setup);
+        if let Verdict::Broken(finding) = &report.verdict {
+            panic!("{}: {}", setup.name, told(finding));
+        }
+        assert!(matches!(report.verdict, Verdict::Holds), "{}", setup.name);
+        assert!(
+            report.ends > 0 && report.progress.states > 50,
+            "{}: hardly anything was searched",
+            setup.name
+        );
+    }
+}
+
+#[test]
+fn a_peer_that_asks_for_a_single_credit_stalls_under_the_rules_to_the_letter() {
+    let found = finding(&between(raw(Rules::Literal, 1, &[8]), raw(Rules::Literal, 1, &[8])));
+    assert_eq!(found.what, "deadlock");
+    insta::assert_snapshot!("literal", told(&found));
+}
+
+#[test]
+fn a_connection_that_meets_such_a_peer_stands_still_with_it_and_not_with_one_that_grants() {
+    let client = one_each().peers[0].clone();
+    let found = finding(&between(client.clone(), raw(Rules::Literal, 1, &[8])));
+    assert_eq!(found.what, "deadlock");
+    insta::assert_snapshot!("meets_literal", told(&found));
+
+    let sound = report(&between(client, raw(Rules::Sound, 1, &[8])));
+    assert!(matches!(sound.verdict, Verdict::Holds), "{:?}", sound.verdict);
+}
+
+#[test]
+fn peers_that_answer_grants_with_grants_never_rest() {
+    let found = finding(&between(raw(Rules::Prompt, 4, &[]), raw(Rules::Prompt, 4, &[])));
+    assert_eq!(found.what, "livelock");
+    insta::assert_snapshot!("prompt", told(&found));
+}
+
+#[test]
+fn a_peer_that_grants_nothing_leaves_messages_unsent() {
+    let Peer::Core(mut core) = one_each().peers[0].clone() else { panic!("a core") };
+    core.script.splice(..1, [1, 2, 3].map(|_| Do::send(104)));
+    let miser = between(Peer::Core(core.clone()), raw(Rules::Miser, 3, &[8]));
+    assert_eq!(finding(&miser).what, "deadlock");
+
+    // With a timer it is an end, but not one at which everything was done.
+    core.params.send_credit_timeout = Some(Duration::from_secs(125));
+    let found = finding(&Setup { peers: [Peer::Core(core), miser.peers[1].clone()], ..miser });
+    assert_eq!(found.what, "undone");
+    assert!(found.trace.contains("no send credit from the peer in time"), "{}", found.trace);
+}
+
+#[test]
+fn whoever_does_not_do_what_the_connection_says_is_found_on_a_shortest_way() {
+    let tampered = |tamper| finding(&Setup { tamper: Some(tamper), ..one_each() });
+    for (tamper, what, steps) in [
+        (Tamper::GrantsNothing, "window", 4),
+        (Tamper::GrantsNothingOnTheWire, "credits", 4),
+        (Tamper::SentTwice, "credits", 5),
+        (Tamper::ResultsLost, "deadlock", 15),
+    ] {
+        let found = tampered(tamper);
+        assert_eq!((found.what.as_str(), found.steps.len()), (what, steps), "{tamper:?}: {}", told(&found));
+    }
+}
+
+#[test]
+fn what_is_found_happens_again_when_it_is_played_again() {
+    for tamper in
+        [Tamper::GrantsNothing, Tamper::GrantsNothingOnTheWire, Tamper::SentTwice, Tamper::ResultsLost]
+    {
+        for name in ["eager", "loss", "targets", "silence", "window"] {
+            let setup = Setup { tamper: Some(tamper), ..named(name).expect("in the catalogue") };
+            let found = finding(&setup);
+            assert!(!found.trace.contains("played again"), "{name} {tamper:?}: {}", found.trace);
+            assert!(!found.trace.is_empty() && !found.steps.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_search_that_is_stopped_says_so() {
+    let stopped = search(&one_each(), &Limits { states: 100 }, &mut |_| true);
+    assert!(matches!(stopped.verdict, Verdict::Unfinished));
+    let told = search(&one_each(), &Limits::default(), &mut |_| false);
+    assert!(matches!(told.verdict, Verdict::Unfinished));
+}
+
+#[test]
+fn the_same_is_found_every_time() {
+    let [first, second] = [0, 1].map(|_| report(&one_each()));
+    assert_eq!(first.progress, second.progress);
+    assert_eq!((first.locals, first.ends), (second.locals, second.ends));
+}
+
+#[test]
+fn names_of_configurations_are_their_own() {
+    let all = all();
+    for (at, setup) in all.iter().enumerate() {
+        assert!(all[..at].iter().all(|other| other.name != setup.name), "{} twice", setup.name);
+        assert!(!setup.about.contains('|'));
+    }
+}
