@@ -162,6 +162,18 @@ live() {
   return "${PIPESTATUS[0]}"
 }
 
+# suite OPTION ...    the conformance suite against a peer of the kernel, held against its profile. It goes on behind the case
+# at which an earlier guest ended ($RESUME_AFTER), for the reason $RESUME_WHY, if that is not in its report.
+suite() {
+  local behind=() status=0
+  [ -z "$RESUME_AFTER" ] || behind=(--after "$RESUME_AFTER")
+  [ -z "$RESUME_WHY" ] || behind+=(--lost "$RESUME_WHY")
+  "${SMBD_LIVE%/*}/smbd-conformance" run --target verbs --profile linux-6.12 "$@" ${behind[@]+"${behind[@]}"} \
+    --output "$OUT/suite.txt" >"$OUT/counts.txt" 2>"$OUT/progress.txt" || status=$?
+  sed 's/^/suite, /' "$OUT/counts.txt" | cat
+  return "$status"
+}
+
 # --- looking on -------------------------------------------------------------------------------------------------------
 
 # kernel_log    makes SMB Direct of both sides of the kernel talkative; it goes to dmesg.log

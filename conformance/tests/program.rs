@@ -256,3 +256,43 @@ fn a_name_nothing_has_and_a_file_that_cannot_be_made_are_exit_status_2() {
         assert!(error.starts_with("smbd-conformance: "), "{error}");
     }
 }
+
+#[test]
+fn a_profile_that_names_an_unknown_case_is_exit_status_2_with_its_name() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("unknown-case.toml");
+    let text = "name = 'Made up'\nacceptor.name = 'a'\ninitiator.name = 'i'\n[[known]]\nrole = 'acceptor'\n\
+                statements = ['2.2.2-14']\ndoes = 'It does.'\nevidence = 'Seen.'\nfinds.'no::such_case' = ['more']\n";
+    std::fs::write(&file, text).unwrap();
+    let output = program(&["run", "BVT_SmbdNegotiate_Basic", "--profile"], &file);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("profile `Made up` names the case `no::such_case`, which there is not"), "{told}");
+}
+
+#[test]
+fn a_run_goes_on_behind_the_case_that_ended_the_one_before() {
+    let before = "SmbdNegotiate_DisconnectAfterNegotiate";
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-conformance"));
+        command.args(["run", "--group", "SmbdNegotiate", "--after"]).args(arguments).output().unwrap()
+    };
+    let output = run(&[before, "--lost", "the kernel crashed"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains(&format!("\nFAILED {before}\n  acceptor, windows-roce\n    the kernel crashed\n")),
+        "{text}"
+    );
+    let said = String::from_utf8(output.stderr).unwrap();
+    let mut lines = said.lines().filter(|line| !line.starts_with(' '));
+    assert!(lines.next().is_some_and(|line| line.starts_with(&format!("{before} ... FAILED"))), "{said}");
+    assert!(
+        lines.next().is_some_and(|line| line.starts_with("SmbdNegotiate_UncompletedMessage ... ")),
+        "{said}"
+    );
+
+    let output = run(&["no::such_case"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("no::such_case: there is no such case"));
+}

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::target::Unable;
 use super::trace::{Packet, Trace};
+use crate::profile::KnownFinding;
 
 /// Why a case does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +37,20 @@ pub enum Outcome {
     Passed,
     /// The findings say what was not.
     Failed,
+    /// The same, and all of it is known of this product.
+    Known,
     /// It cannot be played on this target.
     NotApplicable(String),
     /// It was not wanted.
     LeftOut(String),
+}
+
+impl Outcome {
+    /// Whether something expected was not seen.
+    #[must_use]
+    pub const fn has_findings(&self) -> bool {
+        matches!(self, Self::Failed | Self::Known)
+    }
 }
 
 impl fmt::Display for Outcome {
@@ -47,6 +58,7 @@ impl fmt::Display for Outcome {
         match self {
             Self::Passed => f.write_str("passed"),
             Self::Failed => f.write_str("failed"),
+            Self::Known => f.write_str("known"),
             Self::NotApplicable(reason) => write!(f, "not applicable: {reason}"),
             Self::LeftOut(reason) => write!(f, "left out: {reason}"),
         }
@@ -68,6 +80,8 @@ pub struct Finding {
     pub sent: Option<Packet>,
     /// The last message of the subject.
     pub came: Option<Packet>,
+    /// What the product's profile has to say about it, if there is one and it has.
+    pub known: Option<KnownFinding>,
 }
 
 /// How often something was asserted about a statement.
@@ -122,6 +136,8 @@ pub struct Played {
     pub asserted: BTreeMap<String, Tally>,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// The subject was of no use any more when it was over.
+    pub subject_hangs: bool,
     /// How long it took, in nanoseconds of the target's time.
     pub time: u64,
     /// What happened.

@@ -66,6 +66,12 @@ impl Play {
         self.role == UnderTest::Acceptor
     }
 
+    /// Whether the subject's upper layer may say something that no case made it say.
+    #[must_use]
+    pub fn subject_speaks(&self) -> bool {
+        self.rig.speaks()
+    }
+
     /// The time.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -319,6 +325,7 @@ impl Play {
             connection,
             sent: last(By::Script),
             came: last(By::Subject),
+            known: None,
         };
         self.record.findings.push(finding);
         self.note(connection.unwrap_or_default(), By::Script, What::Finding { index });

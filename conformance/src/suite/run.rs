@@ -42,7 +42,8 @@ pub fn play(
         played.outcome = outcome;
         return played;
     }
-    let rig = match target.rig(variant, role, entry.settings) {
+    let settings = entry.settings.filter(|_| !target.has(&case.settings));
+    let rig = match target.rig(variant, role, settings) {
         Ok(rig) => rig,
         Err(Unable::NotApplicable(why)) => {
             played.outcome = Outcome::NotApplicable(why);
@@ -61,8 +62,13 @@ pub fn play(
     let late = limit.filter(|_| play.is_late());
     played.time = play.now().as_nanos();
     let faults = play.rig.faults();
+    let ended = play.rig.end();
     let record = play.record;
+    played.subject_hangs = ended.is_err();
     (played.asserted, played.findings, played.trace) = (record.asserted, record.findings, record.trace);
+    if let Err(why) = ended {
+        return broken(played, why);
+    }
     if !faults.is_empty() {
         return broken(played, format!("the subject's device was misused: {}", faults.join("; ")));
     }
@@ -99,6 +105,7 @@ impl Played {
             outcome: Outcome::Passed,
             asserted: BTreeMap::new(),
             findings: Vec::new(),
+            subject_hangs: false,
             time: 0,
             trace: Trace::default(),
         }
@@ -121,6 +128,7 @@ fn broken(mut played: Played, why: String) -> Played {
         connection: None,
         sent: None,
         came: None,
+        known: None,
     });
     played
 }

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use smbd_conformance::catalogue::{Catalogue, Need, UnderTest};
-use smbd_conformance::suite::report::{Report, junit, text::Text};
+use smbd_conformance::profile::Profile;
+use smbd_conformance::suite::report::{ProfileReport, Report, Verdict, html, json, junit, text::Text};
 use smbd_conformance::suite::target::sim::Sim;
 use smbd_conformance::suite::target::{Full, News, Opening, Order, Rig, Settings, Target, Unable, UpperHand};
 use smbd_conformance::suite::trace::Event;
@@ -315,4 +316,97 @@ fn a_finding_is_reported_with_its_requirement_what_was_sent_and_what_came() {
     let mut xml = Vec::new();
     junit::write(&report, &mut xml).unwrap();
     insta::assert_snapshot!("findings.junit", String::from_utf8(xml).unwrap());
+}
+
+/// What a fake product is known to do: it grants more than was asked for.
+const GRANTS_MORE: &str = "
+name = 'Generous'
+acceptor.name = 'generousd'
+initiator.name = 'generous'
+[[known]]
+role = 'acceptor'
+issue = 'NE-9'
+statements = ['3.1.5.6-13']
+does = 'It grants 11 credits whatever was asked for.'
+evidence = 'It says so itself.'
+[known.finds]
+BVT_SmbdNegotiate_Basic = ['CreditsGranted should be 1 to 10, which was asked for, it is 11', 'never']
+";
+
+/// A run of one case against a subject that is wrong like this, of which so much is known.
+fn run_knowing(wrong: Wrong) -> Report {
+    let profile = Profile::parse(GRANTS_MORE).unwrap();
+    let catalogue = Catalogue::load().unwrap();
+    assert_eq!(profile.check(&catalogue), Ok(()));
+    let (case, entry) = (catalogue.case(BASIC).unwrap(), cases::find(BASIC).unwrap());
+    let mut target = Broken(wrong);
+    let variants = 0..target.variants().len();
+    let mut played: Vec<_> = variants
+        .map(|variant| play(&mut target, variant, (case, entry), Acceptor, Options::default()))
+        .collect();
+    for play in &mut played {
+        profile.judge(play, None);
+    }
+    let no_longer_found = profile.lost(&played, None);
+    let about = ProfileReport { name: profile.name, no_longer_found };
+    Report::new(target.name(), target.variants(), &catalogue, played).against(Some(about))
+}
+
+fn in_all_forms(report: &Report) -> [String; 4] {
+    let (mut xml, mut page, mut object) = (Vec::new(), Vec::new(), Vec::new());
+    junit::write(report, &mut xml).unwrap();
+    html::write(report, &mut page).unwrap();
+    json::write(report, &mut object).unwrap();
+    let [xml, page, object] = [xml, page, object].map(|bytes| String::from_utf8(bytes).unwrap());
+    [Text { report }.to_string(), xml, page, object]
+}
+
+#[test]
+fn a_known_deviation_is_reported_as_known_and_the_run_passes() {
+    let report = run_knowing(first!(10, [11, 0]));
+    assert!(report.passed());
+    let counts = report.totals.cases;
+    assert_eq!((counts.passed, counts.failed, counts.known), (0, 0, 1));
+    let verdict = |id: &str| report.statements.iter().find(|known| known.id == id).unwrap().verdict;
+    assert_eq!(verdict("3.1.5.6-13"), Verdict::Known);
+    assert_eq!(verdict("2.2.2-13"), Verdict::Held);
+    let [text, xml, page, object] = in_all_forms(&report);
+    let does = "It grants 11 credits whatever was asked for.";
+    assert!(text.contains("\nknown BVT_SmbdNegotiate_Basic\n") && !text.contains("FAILED"), "{text}");
+    assert!(text.contains(&format!("known (NE-9): {does}\n")), "{text}");
+    assert!(text.contains("evidence: It says so itself.\n"), "{text}");
+    assert!(text.contains("no longer found, though known of Generous:\n"), "{text}");
+    assert!(text.contains("\n  BVT_SmbdNegotiate_Basic, acceptor: never\n"), "{text}");
+    assert!(text.contains("cases: 0 passed, 0 failed, 1 known\n"), "{text}");
+    assert!(xml.contains(&format!("<skipped message=\"known: {does}\"")), "{xml}");
+    assert!(page.contains("Known and no longer found") && page.contains(does));
+    assert!(page.contains("Of 1 cases played 1 failed, each as known"));
+    assert!(object.contains("\"result\": \"known\"") && object.contains("\"outcome\": \"known\""));
+    assert!(object.contains("\"no_longer_found\": ["));
+}
+
+#[test]
+fn anything_else_of_a_product_with_a_profile_fails() {
+    let report = run_knowing(first!(10, [12, 0]));
+    assert!(!report.passed());
+    let [text, xml, ..] = in_all_forms(&report);
+    assert!(text.contains("\nFAILED BVT_SmbdNegotiate_Basic\n"), "{text}");
+    assert!(
+        text.contains("3.1.5.6-13 (MUST)") && text.contains("came: Negotiate Response, 32 bytes"),
+        "{text}"
+    );
+    assert!(xml.contains("<failure message="), "{xml}");
+
+    // The known one beside another: both are told, and which of them is known.
+    let report = run_knowing(Wrong::Says(|index, bytes| {
+        if index == 0 {
+            put(bytes, 8, [0, 0, 11, 0]);
+        }
+    }));
+    assert!(!report.passed());
+    let verdict = |id: &str| report.statements.iter().find(|known| known.id == id).unwrap().verdict;
+    assert_eq!((verdict("3.1.5.6-13"), verdict("2.2.2-13")), (Verdict::Known, Verdict::Broken));
+    let [text, ..] = in_all_forms(&report);
+    assert!(text.contains("CreditsRequested should be 1 at least, it is 0"), "{text}");
+    assert!(text.contains("known (NE-9)"), "{text}");
 }

@@ -16,6 +16,9 @@ pub struct Choice {
     /// Cases that assert a statement of this level
     #[arg(long, value_name = "LEVEL", ignore_case = true)]
     level: Option<LevelName>,
+    /// Those behind this one, in the order of `list`: what an earlier run did not come to
+    #[arg(long, value_name = "CASE")]
+    after: Option<String>,
     /// Only with this side under test
     #[arg(long, value_name = "ROLE")]
     role: Option<RoleName>,
@@ -39,7 +42,20 @@ enum RoleName {
 impl Choice {
     /// The cases chosen, in the order of the catalogue.
     pub fn cases<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Case> {
-        catalogue.cases.iter().filter(|case| self.takes(case, catalogue))
+        let begin = self.after.as_ref().map_or(Some(0), |name| {
+            catalogue.cases.iter().position(|case| case.name == *name).map(|at| at + 1)
+        });
+        let behind = begin.and_then(|begin| catalogue.cases.get(begin..)).unwrap_or_default();
+        behind.iter().filter(|case| self.takes(case, catalogue))
+    }
+
+    /// The case behind which it begins.
+    ///
+    /// # Errors
+    /// There is no such case.
+    pub fn before<'a>(&self, catalogue: &'a Catalogue) -> Result<Option<&'a Case>, String> {
+        let Some(name) = &self.after else { return Ok(None) };
+        catalogue.case(name).map(Some).ok_or_else(|| format!("--after {name}: there is no such case"))
     }
 
     /// The sides of a case that are to be played.

@@ -39,18 +39,20 @@ impl Progress {
         let time = self.bar.elapsed().as_secs_f64() - self.began;
         let reason = plays.iter().find_map(|played| match &played.outcome {
             Outcome::NotApplicable(reason) | Outcome::LeftOut(reason) => Some(reason.as_str()),
-            Outcome::Passed | Outcome::Failed => None,
+            Outcome::Passed | Outcome::Failed | Outcome::Known => None,
         });
         let line = match CaseResult::of(plays) {
             CaseResult::Passed => format!("passed, {time:.2} s\n"),
             CaseResult::Failed => format!("FAILED, {time:.2} s\n"),
+            CaseResult::Known => format!("known, {time:.2} s\n"),
             CaseResult::NotApplicable => format!("not applicable: {}\n", reason.unwrap_or_default()),
             CaseResult::LeftOut => format!("left out: {}\n", reason.unwrap_or_default()),
         };
         self.say(&line);
         for Played { role, variant, findings, .. } in plays {
             for finding in findings {
-                self.say(&format!("    {role}, {variant}: {}\n", finding.text));
+                let known = finding.known.as_ref().map_or("", |_| " (known)");
+                self.say(&format!("    {role}, {variant}: {}{known}\n", finding.text));
             }
         }
         self.bar.inc(1);

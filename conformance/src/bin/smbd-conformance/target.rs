@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use smbd_conformance::catalogue::Catalogue;
+use smbd_conformance::profile::Profile;
 use smbd_conformance::suite::target::{Target, sim::Sim};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
@@ -20,12 +22,20 @@ pub struct TargetArgs {
     /// verbs: any initiator, which has to connect to this address of this host
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// with --connect: what is known of the product, such as `linux-6.12`: what it needs instead of the usual values
-    #[arg(long, value_name = "NAME", requires = "connect")]
+    /// with --connect or --listen: a setting that the implementation was given, in the words of a case, such as
+    /// `KeepaliveInterval 5 s`; cases that need it are played then. May be repeated
+    #[arg(long, value_name = "SETTING")]
+    set: Vec<String>,
+    /// what is known of the product, such as `linux-6.12`
+    #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// with --listen: a command for the shell that makes the initiator connect, run for each connection
+    /// with --listen: a command for the shell that makes the initiator connect, run for each connection; killed when that
+    /// is done with, together with all it has started
     #[arg(long, value_name = "COMMAND", requires = "listen")]
     trigger: Option<String>,
+    /// with --trigger: a command for the shell that undoes what is left then, such as a mount
+    #[arg(long, value_name = "COMMAND", requires = "trigger")]
+    trigger_end: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -56,6 +66,21 @@ impl TargetArgs {
         self.target == TargetName::Verbs
     }
 
+    /// What is known of it.
+    ///
+    /// # Errors
+    /// The profile that was asked for cannot be had, or names what the catalogue does not have.
+    pub fn profile(&self, catalogue: &Catalogue) -> Result<Option<Profile>, String> {
+        let Some(profile) = self.named_profile()? else { return Ok(None) };
+        profile.check(catalogue).map_err(|error| error.to_string())?;
+        Ok(Some(profile))
+    }
+
+    fn named_profile(&self) -> Result<Option<Profile>, String> {
+        let named = |name: &String| Profile::named(name).map_err(|error| error.to_string());
+        self.profile.as_ref().map(named).transpose()
+    }
+
     #[cfg(not(feature = "verbs"))]
     #[expect(clippy::unused_self, reason = "its fields are for the other build")]
     fn verbs(&self) -> Result<Box<dyn Target>, String> {
@@ -64,14 +89,18 @@ impl TargetArgs {
 
     #[cfg(feature = "verbs")]
     fn verbs(&self) -> Result<Box<dyn Target>, String> {
-        use smbd_conformance::profile::Profile;
-        use smbd_conformance::suite::target::verbs::{Connect, Listen, Ours};
-        let named = |name: &String| Profile::named(name).map_err(|error| error.to_string());
-        let profile = self.profile.as_ref().map(named).transpose()?;
+        use smbd_conformance::catalogue::UnderTest;
+        use smbd_conformance::suite::target::verbs::{Connect, Listen, Ours, Remote, Trigger};
+        let trigger = Trigger { begin: self.trigger.clone(), end: self.trigger_end.clone() };
+        let profile = self.named_profile()?;
+        let remote = |role| Remote {
+            usual: profile.as_ref().map(|profile| profile.side(role).script),
+            settings: self.set.clone(),
+        };
         match (self.address, self.connect, self.listen) {
             (Some(address), ..) => Ok(Box::new(Ours::at(address))),
-            (_, Some(to), _) => Ok(Box::new(Connect::to(to, profile.map(|profile| profile.script)))),
-            (.., Some(at)) => Ok(Box::new(Listen::at(at, self.trigger.clone()))),
+            (_, Some(to), _) => Ok(Box::new(Connect::to(to, remote(UnderTest::Acceptor)))),
+            (.., Some(at)) => Ok(Box::new(Listen::at(at, trigger, remote(UnderTest::Initiator)))),
             (None, None, None) => Err("--target verbs needs --address, --connect or --listen".into()),
         }
     }

@@ -1,6 +1,6 @@
 //! From plays to a report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CaseReport, CaseResult, Counts, Report, SectionReport, StatementReport, Totals, Verdict};
 use crate::catalogue::{Case, Catalogue, Coverage, Statement};
@@ -12,6 +12,7 @@ impl Counts {
         let count = match result {
             CaseResult::Passed => &mut self.passed,
             CaseResult::Failed => &mut self.failed,
+            CaseResult::Known => &mut self.known,
             CaseResult::NotApplicable => &mut self.not_applicable,
             CaseResult::LeftOut => &mut self.left_out,
         };
@@ -24,6 +25,7 @@ impl Outcome {
         match self {
             Self::Passed => CaseResult::Passed,
             Self::Failed => CaseResult::Failed,
+            Self::Known => CaseResult::Known,
             Self::NotApplicable(_) => CaseResult::NotApplicable,
             Self::LeftOut(_) => CaseResult::LeftOut,
         }
@@ -35,7 +37,7 @@ impl CaseResult {
     #[must_use]
     pub fn of(plays: &[Played]) -> Self {
         let any = |result| plays.iter().any(|played| played.outcome.result() == result);
-        let order = [Self::Failed, Self::Passed, Self::LeftOut];
+        let order = [Self::Failed, Self::Known, Self::Passed, Self::LeftOut];
         order.into_iter().find(|result| any(*result)).unwrap_or(Self::NotApplicable)
     }
 }
@@ -44,7 +46,7 @@ impl CaseReport {
     fn new(case: &Case, mut plays: Vec<Played>) -> Self {
         let first = plays.first().map(|played| played.variant.clone());
         for played in &mut plays {
-            if played.outcome != Outcome::Failed && Some(&played.variant) != first.as_ref() {
+            if !played.outcome.has_findings() && Some(&played.variant) != first.as_ref() {
                 played.trace = Trace::default();
             }
         }
@@ -72,10 +74,13 @@ impl Report {
         let cases: Vec<_> = chosen.map(|(case, plays)| CaseReport::new(case, plays)).collect();
         let mut totals = Totals::default();
         let mut asserted: BTreeMap<&str, Tally> = BTreeMap::new();
+        let mut news: BTreeSet<&str> = BTreeSet::new();
         for case in &cases {
             totals.cases.add(case.result);
             for played in &case.plays {
                 totals.plays.add(played.outcome.result());
+                let unknown = played.findings.iter().filter(|finding| finding.known.is_none());
+                news.extend(unknown.flat_map(|finding| &finding.statements).map(String::as_str));
                 for (id, tally) in &played.asserted {
                     let sum = asserted.entry(id).or_default();
                     sum.held = sum.held.saturating_add(tally.held);
@@ -84,7 +89,7 @@ impl Report {
             }
         }
         let statements: Vec<_> =
-            catalogue.statements.iter().map(|statement| judge(statement, &asserted)).collect();
+            catalogue.statements.iter().map(|statement| judge(statement, &asserted, &news)).collect();
         let mut sections: Vec<SectionReport> = Vec::new();
         for (statement, known) in statements.iter().zip(&catalogue.statements) {
             let section = known.id.section();
@@ -96,7 +101,7 @@ impl Report {
             }
             totals.statements.add(statement.verdict);
         }
-        Self { target, variants, totals, sections, statements, cases }
+        Self { target, variants, profile: None, totals, sections, statements, cases }
     }
 }
 
@@ -110,17 +115,22 @@ impl SectionReport {
             }
             Verdict::NotAsserted => {}
             Verdict::Held => (self.asserted, self.held) = (self.asserted + 1, self.held + 1),
+            Verdict::Known => (self.asserted, self.known) = (self.asserted + 1, self.known + 1),
             Verdict::Broken => (self.asserted, self.broken) = (self.asserted + 1, self.broken + 1),
         }
         self.covered += 1;
     }
 }
 
-fn judge(statement: &Statement, asserted: &BTreeMap<&str, Tally>) -> StatementReport {
+/// `news`: the statements of which something is broken that is not known.
+fn judge(statement: &Statement, asserted: &BTreeMap<&str, Tally>, news: &BTreeSet<&str>) -> StatementReport {
     let id = statement.id.to_string();
     let verdict = match (&statement.coverage, asserted.get(id.as_str())) {
         (Coverage::Exception(_), _) => Verdict::Excepted,
         (Coverage::Cases(_), None) => Verdict::NotAsserted,
+        (Coverage::Cases(_), Some(tally)) if tally.failed > 0 && !news.contains(id.as_str()) => {
+            Verdict::Known
+        }
         (Coverage::Cases(_), Some(tally)) if tally.failed > 0 => Verdict::Broken,
         (Coverage::Cases(_), Some(_)) => Verdict::Held,
     };

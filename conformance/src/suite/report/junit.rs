@@ -38,6 +38,13 @@ fn test_case(case: &CaseReport, played: &Played) -> TestCase {
             status.set_description(format!("{}\n\n{trace}", texts.join("\n")));
             status
         }
+        Outcome::Known => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(format!("known: {}", findings.first().map_or("", known)));
+            let texts: Vec<_> = findings.iter().map(one_line).collect();
+            status.set_description(texts.join("\n"));
+            status
+        }
         Outcome::NotApplicable(_) | Outcome::LeftOut(_) => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(outcome.to_string());
@@ -50,5 +57,10 @@ fn test_case(case: &CaseReport, played: &Played) -> TestCase {
 }
 
 fn one_line(finding: &Finding) -> String {
-    format!("{} ({})", finding.text, finding.statements.join(" "))
+    let known = if finding.known.is_some() { format!("; known: {}", known(finding)) } else { String::new() };
+    format!("{} ({}){known}", finding.text, finding.statements.join(" "))
+}
+
+fn known(finding: &Finding) -> &str {
+    finding.known.as_ref().map_or("", |known| &known.does)
 }

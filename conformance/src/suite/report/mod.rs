@@ -10,6 +10,7 @@ pub mod text;
 use serde::Serialize;
 
 use super::outcome::Played;
+use crate::profile::Lost;
 
 /// All that came of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +19,8 @@ pub struct Report {
     pub target: String,
     /// Its variants, all of which were played.
     pub variants: Vec<String>,
+    /// What was known of it before, if something was.
+    pub profile: Option<ProfileReport>,
     /// How many there are of what.
     pub totals: Totals,
     /// The sections of MS-SMBD, in order.
@@ -28,6 +31,15 @@ pub struct Report {
     pub cases: Vec<CaseReport>,
 }
 
+/// What was known of a product, and what came of that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProfileReport {
+    /// Name of the product.
+    pub name: String,
+    /// What was looked for and not found.
+    pub no_longer_found: Vec<Lost>,
+}
+
 /// How a case ended, all its plays together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -36,6 +48,8 @@ pub enum CaseResult {
     Passed,
     /// At least one play failed.
     Failed,
+    /// At least one play failed in ways that are known of this product, and none in another.
+    Known,
     /// It cannot be played on this target.
     NotApplicable,
     /// It was not wanted.
@@ -69,6 +83,8 @@ pub enum Verdict {
     Held,
     /// It was asserted, and did not hold at least once.
     Broken,
+    /// The same, each time in a way that is known of this product.
+    Known,
     /// No case that was played asserts it.
     NotAsserted,
     /// No case covers it, for a reason.
@@ -111,6 +127,8 @@ pub struct SectionReport {
     pub held: usize,
     /// Asserted, and did not hold at least once.
     pub broken: usize,
+    /// The same, each time in a way that is known of this product; not among the broken.
+    pub known: usize,
 }
 
 /// How many cases or plays ended how.
@@ -120,6 +138,8 @@ pub struct Counts {
     pub passed: usize,
     /// Something was not.
     pub failed: usize,
+    /// Something was not, and all of that is known of this product; not among the failed.
+    pub known: usize,
     /// Not possible on this target.
     pub not_applicable: usize,
     /// Not wanted.
@@ -147,7 +167,14 @@ impl Report {
         self
     }
 
-    /// Whether the run came to its end and no case failed.
+    /// The same with what came of a profile.
+    #[must_use]
+    pub fn against(mut self, profile: Option<ProfileReport>) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Whether the run came to its end and no case failed, what is known of the product apart.
     #[must_use]
     pub const fn passed(&self) -> bool {
         self.totals.cases.failed == 0 && self.totals.not_reached == 0

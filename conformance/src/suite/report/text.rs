@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{CaseReport, CaseResult, Counts, Report, SectionReport, Totals};
+use crate::profile::{KnownFinding, Lost};
 use crate::suite::outcome::{Finding, Outcome, Played};
 
 /// The page.
@@ -19,27 +20,35 @@ impl fmt::Display for Text<'_> {
         for case in cases.iter().filter(|case| case.result == CaseResult::Failed) {
             failed_case(f, self.report, case)?;
         }
+        for case in cases.iter().filter(|case| case.result == CaseResult::Known) {
+            known_case(f, case)?;
+        }
+        no_longer_found(f, self.report)?;
         for (title, result) in
             [("not applicable", CaseResult::NotApplicable), ("left out", CaseResult::LeftOut)]
         {
             not_played(f, title, cases.iter().filter(|case| case.result == result))?;
         }
-        writeln!(
+        // What is known of a product is counted where something is.
+        let known = self.report.profile.is_some();
+        write!(
             f,
             "\n{:<10} {:>10} {:>8} {:>8} {:>9} {:>6} {:>7}",
             "section", "statements", "covered", "excepted", "asserted", "held", "broken"
         )?;
+        writeln!(f, "{}", if known { "  known" } else { "" })?;
         for section in sections {
-            row(f, &section.section, section)?;
+            row(f, &section.section, section, known)?;
         }
-        row(f, "all", &totals.statements)?;
+        row(f, "all", &totals.statements, known)?;
         write!(f, "\n{totals}")
     }
 }
 
-fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport) -> fmt::Result {
-    let SectionReport { statements, covered, excepted, asserted, held, broken, .. } = section;
-    writeln!(f, "{name:<10} {statements:>10} {covered:>8} {excepted:>8} {asserted:>9} {held:>6} {broken:>7}")
+fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport, with_known: bool) -> fmt::Result {
+    let SectionReport { statements, covered, excepted, asserted, held, broken, known, .. } = section;
+    write!(f, "{name:<10} {statements:>10} {covered:>8} {excepted:>8} {asserted:>9} {held:>6} {broken:>7}")?;
+    if with_known { writeln!(f, " {known:>6}") } else { writeln!(f) }
 }
 
 impl fmt::Display for Totals {
@@ -59,9 +68,9 @@ struct Line(Counts);
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts { passed, failed, not_applicable, left_out } = self.0;
+        let Counts { passed, failed, known, not_applicable, left_out } = self.0;
         write!(f, "{passed} passed, {failed} failed")?;
-        for (count, what) in [(not_applicable, "not applicable"), (left_out, "left out")] {
+        for (count, what) in [(known, "known"), (not_applicable, "not applicable"), (left_out, "left out")] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
             }
@@ -82,6 +91,39 @@ fn failed_case(f: &mut fmt::Formatter<'_>, report: &Report, case: &CaseReport) -
     Ok(())
 }
 
+/// In short: what was found, and what is known about it.
+fn known_case(f: &mut fmt::Formatter<'_>, case: &CaseReport) -> fmt::Result {
+    writeln!(f, "\nknown {}", case.name)?;
+    for played in case.plays.iter().filter(|played| played.outcome == Outcome::Known) {
+        let Played { role, variant, findings, .. } = played;
+        writeln!(f, "  {role}, {variant}")?;
+        for finding in findings {
+            writeln!(f, "    {} ({})", finding.text, finding.statements.join(" "))?;
+            what_is_known(f, finding.known.as_ref())?;
+        }
+    }
+    Ok(())
+}
+
+fn what_is_known(f: &mut fmt::Formatter<'_>, known: Option<&KnownFinding>) -> fmt::Result {
+    let Some(KnownFinding { issue, does, evidence }) = known else { return Ok(()) };
+    let issue = issue.as_ref().map(|issue| format!(" ({issue})")).unwrap_or_default();
+    writeln!(f, "      known{issue}: {does}\n      evidence: {evidence}")
+}
+
+/// What a profile knows and was not found: the product was mended, or a case no longer sees it.
+fn no_longer_found(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    let Some(profile) = report.profile.as_ref().filter(|profile| !profile.no_longer_found.is_empty()) else {
+        return Ok(());
+    };
+    writeln!(f, "\nno longer found, though known of {}:", profile.name)?;
+    for Lost { case, role, text, known } in &profile.no_longer_found {
+        writeln!(f, "  {case}, {role}: {text}")?;
+        what_is_known(f, Some(known))?;
+    }
+    Ok(())
+}
+
 /// A finding with what it is about, what was sent and what came.
 fn one_finding(f: &mut fmt::Formatter<'_>, report: &Report, finding: &Finding) -> fmt::Result {
     writeln!(f, "    {}", finding.text)?;
@@ -90,6 +132,7 @@ fn one_finding(f: &mut fmt::Formatter<'_>, report: &Report, finding: &Finding) -
             writeln!(f, "      {id} ({}): {}", statement.level, statement.text)?;
         }
     }
+    what_is_known(f, finding.known.as_ref())?;
     for (what, packet) in [("sent", &finding.sent), ("came", &finding.came)] {
         if let Some(packet) = packet {
             writeln!(f, "      {what}: {packet}\n            {}", packet.hex())?;
@@ -110,7 +153,7 @@ fn not_played<'a>(
     for case in cases {
         let reason = case.plays.first().map_or("", |played| match &played.outcome {
             Outcome::NotApplicable(reason) | Outcome::LeftOut(reason) => reason,
-            Outcome::Passed | Outcome::Failed => "",
+            Outcome::Passed | Outcome::Failed | Outcome::Known => "",
         });
         writeln!(f, "  {}: {reason}", case.name)?;
     }

@@ -179,19 +179,16 @@ impl Request {
     /// The same with what a product needs in place of the usual values.
     #[must_use]
     pub fn with(self, usual: Usual) -> Self {
-        let Self { preferred_send_size, max_fragmented_size, .. } = Self::default();
-        let instead = |value, default, usual| if value == default && !self.exact { usual } else { value };
+        let standard = Self::default();
+        let instead = |value, default, usual: Option<u32>| match usual {
+            Some(usual) if value == default && !self.exact => usual,
+            _ => value,
+        };
+        let sends = (standard.preferred_send_size, usual.preferred_send_size);
+        let takes = (standard.max_fragmented_size, usual.max_fragmented_size);
         Self {
-            preferred_send_size: instead(
-                self.preferred_send_size,
-                preferred_send_size,
-                usual.preferred_send_size,
-            ),
-            max_fragmented_size: instead(
-                self.max_fragmented_size,
-                max_fragmented_size,
-                usual.max_fragmented_size,
-            ),
+            preferred_send_size: instead(self.preferred_send_size, sends.0, sends.1),
+            max_fragmented_size: instead(self.max_fragmented_size, takes.0, takes.1),
             ..self
         }
     }
@@ -210,14 +207,16 @@ impl Request {
     }
 }
 
-/// What a product needs to find in a Negotiate Request instead of the usual values, to get as far as most cases begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What the script does otherwise for a product than usual, to get as far as most cases begin, or to see what they ask about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Usual {
-    /// PreferredSendSize, in bytes.
-    pub preferred_send_size: u32,
-    /// MaxFragmentedSize, in bytes.
-    pub max_fragmented_size: u32,
+    /// PreferredSendSize of its requests, in bytes.
+    pub preferred_send_size: Option<u32>,
+    /// MaxFragmentedSize of its requests, in bytes.
+    pub max_fragmented_size: Option<u32>,
+    /// The product answers no question: that a connection goes on is seen by its staying up.
+    pub answers_no_question: bool,
 }
 
 /// A Negotiate Response (2.2.2), Reserved included.

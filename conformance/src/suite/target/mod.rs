@@ -22,6 +22,7 @@ pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand, Work};
 use super::script::{RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX, Usual};
 use super::trace::Event;
 use crate::catalogue::{Need, UnderTest};
+use crate::profile::Network;
 
 /// Settings of the subject where its usual ones will not do.
 pub type Settings = fn(&mut Params);
@@ -33,6 +34,17 @@ pub trait Target {
 
     /// The variants of it that are all played: `windows-roce`. At least one.
     fn variants(&self) -> Vec<String>;
+
+    /// The kind of network it is reached over, if that is known.
+    fn network(&self) -> Option<Network> {
+        None
+    }
+
+    /// Whether the subject has these settings (as in `cases.toml`) already and needs not be given them.
+    fn has(&self, settings: &[String]) -> bool {
+        let _ = settings;
+        false
+    }
 
     /// Why the subject cannot be tested in this role, or cannot do what a case needs; `None` if it can.
     fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String>;
@@ -244,7 +256,12 @@ pub trait Rig {
         None
     }
 
-    /// What the subject needs to find in a Negotiate Request instead of the usual values.
+    /// Whether the subject's upper layer may say something that no case made it say, as that of another program may.
+    fn speaks(&self) -> bool {
+        false
+    }
+
+    /// What the script does otherwise for this subject than usual.
     fn usual(&self) -> Option<Usual> {
         None
     }
@@ -253,6 +270,14 @@ pub trait Rig {
     /// Empty where neither is looked at.
     fn seen(&mut self) -> Vec<Event> {
         Vec::new()
+    }
+
+    /// The play is over: the subject lets go of its connections.
+    ///
+    /// # Errors
+    /// It does not, and is of no use for another play.
+    fn end(&mut self) -> Result<(), String> {
+        Ok(())
     }
 
     /// What the subject did that no device would take: a fault of whoever drives it.

@@ -23,11 +23,13 @@ pub(super) fn own_values(play: &mut Play) -> Result<(), Stop> {
     peer.field("2.2.1-12 3.1.4.1-04 3.1.5.2-06", bytes, ("PreferredSendSize", 8..12), 2000);
     peer.field("2.2.1-13 3.1.4.1-04 3.1.5.2-07", bytes, ("MaxReceiveSize", 12..16), 3000);
     peer.field("2.2.1-14 3.1.4.1-04 3.1.5.2-08", bytes, ("MaxFragmentedSize", 16..20), 200_000);
-    Ok(())
+    // Nobody is left waiting.
+    peer.respond(&Response::default())
 }
 
 pub(super) fn comes_first(play: &mut Play) -> Result<(), Stop> {
     const FIRST: &str = "2.2-01 3.1.1.1-01 3.1.4.1-02 3.1.5.2-01";
+    let speaks = play.subject_speaks();
     let mut peer = play.connect()?;
     let (request, message) = peer.asked(FIRST)?;
     peer.check(FIRST, message.bytes.len() == 20 && request.min_version == 0x0100, || {
@@ -37,7 +39,8 @@ pub(super) fn comes_first(play: &mut Play) -> Result<(), Stop> {
     peer.respond(&Response::default())?;
     for seen in peer.all_within("3.1.4.1-08", Duration::from_secs(3))? {
         let header = seen.header;
-        peer.check("3.1.4.1-08", header.data_length == 0 && header.remaining_data_length == 0, || {
+        let bare = header.data_length == 0 && header.remaining_data_length == 0;
+        peer.check("3.1.4.1-08", bare || speaks, || {
             format!("nothing was given to send, a message with data came: {header:?}")
         });
         peer.check("3.1.4.1-08", seen.message.invalidated.is_none(), || {

@@ -77,10 +77,10 @@ fn results(case: &CaseReport) -> Markup {
     let roles: Vec<_> = unique(case.plays.iter().map(|played| played.role.as_str()));
     let reasons = unique(case.plays.iter().filter_map(|played| match &played.outcome {
         Outcome::NotApplicable(reason) | Outcome::LeftOut(reason) => Some(reason.as_str()),
-        Outcome::Passed | Outcome::Failed => None,
+        Outcome::Passed | Outcome::Failed | Outcome::Known => None,
     }));
     html! {
-        @if case.result == CaseResult::Passed || case.result == CaseResult::Failed {
+        @if matches!(case.result, CaseResult::Passed | CaseResult::Failed | CaseResult::Known) {
             div.scroll {
                 table.results {
                     thead { tr { th scope="col" { "under test" } @for variant in &variants { th scope="col" { (variant) } } } }
@@ -109,6 +109,7 @@ fn play_result(played: &Played) -> Markup {
         @match played.outcome {
             Outcome::Passed => span class=(format!("verdict {class}")) { "passed" },
             Outcome::Failed => span class=(format!("verdict {class}")) { "failed" },
+            Outcome::Known => span class=(format!("verdict {class}")) { "known" },
             Outcome::NotApplicable(_) => span class=(format!("verdict {class}")) { "not applicable" },
             Outcome::LeftOut(_) => span class=(format!("verdict {class}")) { "left out" },
         }
@@ -162,7 +163,7 @@ fn drawn(book: &Book<'_>, index: usize, case: &CaseReport) -> Vec<usize> {
         let of_role = case.plays.iter().enumerate().filter(|(_, played)| played.role == role);
         let recorded: Vec<_> = of_role.filter(|(_, played)| played.trace.events().next().is_some()).collect();
         let mut told: Vec<Vec<usize>> = Vec::new();
-        for (play, _) in recorded.iter().filter(|(_, played)| played.outcome == Outcome::Failed) {
+        for (play, _) in recorded.iter().filter(|(_, played)| played.outcome.has_findings()) {
             let numbers = book.numbers(index, *play);
             if !told.contains(&numbers) {
                 told.push(numbers);

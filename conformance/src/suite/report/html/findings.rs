@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::book::{Book, Found};
 use super::{bytes, words};
+use crate::profile::{KnownFinding, Lost};
 
 /// All findings, or nothing.
 pub(super) fn section(book: &Book<'_>) -> Markup {
@@ -19,10 +20,40 @@ pub(super) fn section(book: &Book<'_>) -> Markup {
     }
 }
 
+/// What the profile knows and was not found, or nothing.
+pub(super) fn no_longer_found(book: &Book<'_>) -> Markup {
+    let lost = book.report.profile.iter().flat_map(|profile| &profile.no_longer_found);
+    let lost: Vec<_> = lost.collect();
+    html! {
+        @if !lost.is_empty() {
+            section #no-longer-found data-group="" {
+                h2 { "Known and no longer found" }
+                @for Lost { case, role, text, known } in lost {
+                    article.finding data-result="known" {
+                        h3 { span.told { (text) } }
+                        p.where { a href=(format!("#case-{case}")) { (case) } " · " (role) " under test" }
+                        (what_is_known(known))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a profile says about a finding.
+fn what_is_known(known: &KnownFinding) -> Markup {
+    let KnownFinding { issue, does, evidence } = known;
+    html! {
+        p { span.verdict.known { "known" @if let Some(issue) = issue { " " (issue) } } " " (words::prose(does)) }
+        p.quiet { "Evidence: " (words::prose(evidence)) }
+    }
+}
+
 fn finding(book: &Book<'_>, number: usize, found: &Found<'_>) -> Markup {
     let Found { case, role, variants, finding, differs } = found;
+    let result = if finding.known.is_some() { "known" } else { "failed" };
     html! {
-        article.finding id=(format!("finding-{number}")) data-result="failed" {
+        article.finding id=(format!("finding-{number}")) data-result=(result) {
             h3 { span.number { (number) } " " span.told { (finding.text) } }
             p.where {
                 a href=(format!("#case-{}", case.name)) { (case.name) }
@@ -34,6 +65,7 @@ fn finding(book: &Book<'_>, number: usize, found: &Found<'_>) -> Markup {
             @if finding.statements.is_empty() {
                 p.quiet { "About no statement: the case could not be played to its end." }
             }
+            @if let Some(known) = &finding.known { (what_is_known(known)) }
             (requirements(book, &finding.statements))
             @if finding.sent.is_some() || finding.came.is_some() {
                 @if *differs { p.quiet { "The messages of " (variants.first().copied().unwrap_or_default()) "; elsewhere they differ." } }

@@ -19,7 +19,7 @@ pub(super) fn section(book: &Book<'_>) -> Markup {
             div.matrix {
                 div.row.head {
                     span { "section" }
-                    @for name in ["statements", "covered", "excepted", "asserted", "passed", "failed"] {
+                    @for name in ["statements", "covered", "excepted", "asserted", "passed", "failed", "known"] {
                         span.count { (name) }
                     }
                     span.bar {}
@@ -44,7 +44,7 @@ fn statements_of<'a>(book: &Book<'a>, section: &str) -> impl Iterator<Item = &'a
 }
 
 fn row(name: &str, counts: &SectionReport) -> Markup {
-    let SectionReport { statements, covered, excepted, asserted, held, broken, .. } = *counts;
+    let SectionReport { statements, covered, excepted, asserted, held, broken, known, .. } = *counts;
     html! {
         div.row.sum[name == "all"] {
             span.name { (name) }
@@ -53,17 +53,19 @@ fn row(name: &str, counts: &SectionReport) -> Markup {
             }
             span.count.passed.zero[held == 0] { (held) }
             span.count.failed.zero[broken == 0] { (broken) }
+            span.count.known.zero[known == 0] { (known) }
             (bar(counts))
         }
     }
 }
 
-/// Passed, failed, not asserted and excepted as one bar.
+/// Passed, failed, known, not asserted and excepted as one bar.
 pub(super) fn bar(counts: &SectionReport) -> Markup {
-    let SectionReport { covered, excepted, asserted, held, broken, .. } = *counts;
+    let SectionReport { covered, excepted, asserted, held, broken, known, .. } = *counts;
     let parts = [
         ("passed", held),
         ("failed", broken),
+        ("known", known),
         ("unplayed", covered.saturating_sub(asserted)),
         ("excepted", excepted),
     ];

@@ -32,6 +32,7 @@ pub(super) fn page(report: &Report) -> Markup {
                 (filter(&book))
                 main {
                     (findings::section(&book))
+                    (findings::no_longer_found(&book))
                     (matrix::section(&book))
                     (case::section(&book))
                 }
@@ -44,8 +45,15 @@ pub(super) fn page(report: &Report) -> Markup {
 
 /// In one sentence.
 fn verdict(report: &Report) -> String {
-    let Counts { passed, failed, .. } = report.totals.cases;
+    let Counts { passed, failed, known, .. } = report.totals.cases;
     match (passed, failed) {
+        (_, 0) if known > 0 => {
+            format!("of {} cases played {known} failed, each as known", passed.saturating_add(known))
+        }
+        (_, failed) if known > 0 => {
+            let played = passed.saturating_add(failed).saturating_add(known);
+            format!("{failed} of {played} cases played failed, {known} more as known")
+        }
         (0, 0) => "no case was played".into(),
         (1, 0) => "the only case played passed".into(),
         (_, 0) => format!("all {passed} cases played passed"),
@@ -67,6 +75,14 @@ fn head(book: &Book<'_>) -> Markup {
             dl.about {
                 dt { "target" } dd { (target) }
                 dt { "variants" } dd { (variants.join(", ")) }
+                @if let Some(profile) = &book.report.profile {
+                    dt { "profile" } dd {
+                        (profile.name)
+                        @if !profile.no_longer_found.is_empty() {
+                            ", " a href="#no-longer-found" { (profile.no_longer_found.len()) " no longer found" }
+                        }
+                    }
+                }
                 @if !book.findings.is_empty() {
                     dt { "findings" } dd { a href="#findings" { (book.findings.len()) } }
                 }
@@ -84,10 +100,11 @@ fn head(book: &Book<'_>) -> Markup {
 }
 
 fn statements(counts: &SectionReport) -> Markup {
-    let SectionReport { statements, covered, excepted, asserted, held, broken, .. } = *counts;
+    let SectionReport { statements, covered, excepted, asserted, held, broken, known, .. } = *counts;
     let parts = [
         ("passed", "passed", held),
         ("failed", "failed", broken),
+        ("known", "known", known),
         ("unplayed", "not asserted", covered.saturating_sub(asserted)),
         ("excepted", "excepted", excepted),
     ];
@@ -95,15 +112,16 @@ fn statements(counts: &SectionReport) -> Markup {
 }
 
 fn counts(name: &str, counts: Counts) -> Markup {
-    let Counts { passed, failed, not_applicable, left_out } = counts;
+    let Counts { passed, failed, known, not_applicable, left_out } = counts;
     let parts = [
         ("passed", "passed", passed),
         ("failed", "failed", failed),
+        ("known", "known", known),
         ("unplayed", "not applicable", not_applicable),
         ("excepted", "left out", left_out),
     ];
     let note = if name == "plays" { "one for each role and variant" } else { "chosen for this run" };
-    total(name, passed + failed + not_applicable + left_out, note, &parts)
+    total(name, passed + failed + known + not_applicable + left_out, note, &parts)
 }
 
 /// A sum with its parts: class, name and number of each.
@@ -139,6 +157,7 @@ fn filter(book: &Book<'_>) -> Markup {
                 select name="result" aria-label="Filter by result" {
                     option value="" { "any result" }
                     option value="failed" { "failed" }
+                    option value="known" { "known" }
                     option value="passed" { "passed" }
                     option value="unplayed" { "not played or asserted" }
                     option value="excepted" { "excepted" }

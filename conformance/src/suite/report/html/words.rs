@@ -12,6 +12,7 @@ pub(super) const fn result(result: CaseResult) -> &'static str {
     match result {
         CaseResult::Passed => "passed",
         CaseResult::Failed => "failed",
+        CaseResult::Known => "known",
         CaseResult::NotApplicable => "not applicable",
         CaseResult::LeftOut => "left out",
     }
@@ -22,6 +23,7 @@ pub(super) const fn result_class(result: CaseResult) -> &'static str {
     match result {
         CaseResult::Passed => "passed",
         CaseResult::Failed => "failed",
+        CaseResult::Known => "known",
         CaseResult::NotApplicable | CaseResult::LeftOut => "unplayed",
     }
 }
@@ -31,6 +33,7 @@ pub(super) const fn outcome_class(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Passed => "passed",
         Outcome::Failed => "failed",
+        Outcome::Known => "known",
         Outcome::NotApplicable(_) | Outcome::LeftOut(_) => "unplayed",
     }
 }
@@ -40,6 +43,7 @@ pub(super) const fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Held => "passed",
         Verdict::Broken => "failed",
+        Verdict::Known => "known",
         Verdict::NotAsserted => "not asserted",
         Verdict::Excepted => "excepted",
     }
@@ -50,6 +54,7 @@ pub(super) const fn verdict_class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Held => "passed",
         Verdict::Broken => "failed",
+        Verdict::Known => "known",
         Verdict::NotAsserted => "unplayed",
         Verdict::Excepted => "excepted",
     }

@@ -13,6 +13,7 @@ use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
 use crate::suite::script::Usual;
 use own::Own;
+pub use remote::Trigger;
 use remote::{Acceptor, Initiator};
 use rig::{Subject, VerbsRig};
 
@@ -75,18 +76,49 @@ impl Target for Ours {
     }
 }
 
+/// What is known of a peer that is not part of this program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// What the script does otherwise for it than usual.
+    pub usual: Option<Usual>,
+    /// Settings it was given, in the words of `cases.toml`: `KeepaliveInterval 5 s`.
+    pub settings: Vec<String>,
+}
+
+/// What MS-SMBD says of every peer that was given nothing else: 3.1.2.1, 3.1.2.2, 3.1.7.2.
+const SETTINGS_OF_THE_TEXT: [&str; 5] = [
+    "KeepaliveInterval 120 s",
+    "answer timeout 5 s",
+    "negotiation timer 5 s",
+    "no limit on the wait for a send credit",
+    "no send credit timer",
+];
+
+impl Remote {
+    /// Whether it has all of these.
+    fn has(&self, settings: &[String]) -> bool {
+        let given = |name: &str| self.settings.iter().any(|setting| setting == name);
+        let replaced = |name: &str| {
+            let field = name.split_once(' ').map_or(name, |(field, _)| field);
+            self.settings.iter().any(|setting| setting.starts_with(field))
+        };
+        let mut all = settings.iter().flat_map(|line| line.split(", "));
+        all.all(|name| given(name) || (SETTINGS_OF_THE_TEXT.contains(&name) && !replaced(name)))
+    }
+}
+
 /// Any acceptor: the script connects to it. Nothing is known of its upper layer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Connect {
     to: SocketAddr,
-    usual: Option<Usual>,
+    known: Remote,
 }
 
 impl Connect {
-    /// The one at this address and port, and what it needs instead of the script's usual values.
+    /// The one at this address and port.
     #[must_use]
-    pub const fn to(to: SocketAddr, usual: Option<Usual>) -> Self {
-        Self { to, usual }
+    pub const fn to(to: SocketAddr, known: Remote) -> Self {
+        Self { to, known }
     }
 }
 
@@ -97,6 +129,10 @@ impl Target for Connect {
 
     fn variants(&self) -> Vec<String> {
         vec!["as it is".into()]
+    }
+
+    fn has(&self, settings: &[String]) -> bool {
+        self.known.has(settings)
     }
 
     fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
@@ -110,7 +146,7 @@ impl Target for Connect {
         own_settings(settings)?;
         let subject: Box<dyn Subject> = Box::new(Acceptor::at(self.to));
         VerbsRig::new(subject, role, self.to)
-            .map(|rig| rig.needing(self.usual))
+            .map(|rig| rig.needing(self.known.usual))
             .map(|rig| Box::new(rig) as Box<dyn Rig>)
     }
 }
@@ -119,14 +155,15 @@ impl Target for Connect {
 #[derive(Clone, Debug)]
 pub struct Listen {
     at: SocketAddr,
-    trigger: Option<String>,
+    trigger: Trigger,
+    known: Remote,
 }
 
 impl Listen {
-    /// One that connects to this address and port: by itself, or when this command is run.
+    /// One that connects to this address and port when it is triggered.
     #[must_use]
-    pub const fn at(at: SocketAddr, trigger: Option<String>) -> Self {
-        Self { at, trigger }
+    pub const fn at(at: SocketAddr, trigger: Trigger, known: Remote) -> Self {
+        Self { at, trigger, known }
     }
 }
 
@@ -139,6 +176,10 @@ impl Target for Listen {
         vec!["as it is".into()]
     }
 
+    fn has(&self, settings: &[String]) -> bool {
+        self.known.has(settings)
+    }
+
     fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
         if role == UnderTest::Acceptor {
             return Some("the peer connects, it is not connected to".into());
@@ -149,7 +190,9 @@ impl Target for Listen {
     fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
         own_settings(settings)?;
         let subject: Box<dyn Subject> = Box::new(Initiator::to(self.at, self.trigger.clone()));
-        VerbsRig::new(subject, role, self.at).map(|rig| Box::new(rig) as Box<dyn Rig>)
+        VerbsRig::new(subject, role, self.at)
+            .map(|rig| rig.needing(self.known.usual))
+            .map(|rig| Box::new(rig) as Box<dyn Rig>)
     }
 }
 

@@ -1,7 +1,15 @@
 //! Subjects that are not part of this program.
 
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::super::Unable;
 use super::rig::Subject;
@@ -28,19 +36,79 @@ impl Subject for Acceptor {
     }
 }
 
+/// What makes an initiator connect, and what ends that again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trigger {
+    /// For the shell, run for each connection; it may go on for as long as there is one. `None`: the initiator connects by
+    /// itself.
+    pub begin: Option<String>,
+    /// For the shell, run when a connection is done with, after the first command and all it has started were killed: what
+    /// it left, such as a mount, is undone here. It is given 30 s.
+    pub end: Option<String>,
+}
+
+/// How long a command that ends something may take.
+const END_TIME: Duration = Duration::from_secs(30);
+
 /// One that connects: by itself, or because a command makes it.
 #[derive(Debug)]
 pub(super) struct Initiator {
     at: SocketAddr,
-    trigger: Option<String>,
-    /// Commands that may still be running.
-    running: Vec<Child>,
+    trigger: Trigger,
+    /// Commands that were begun; all but the last were killed.
+    begun: Vec<Begun>,
 }
 
 impl Initiator {
-    pub(super) const fn to(at: SocketAddr, trigger: Option<String>) -> Self {
-        Self { at, trigger, running: Vec::new() }
+    pub(super) const fn to(at: SocketAddr, trigger: Trigger) -> Self {
+        Self { at, trigger, begun: Vec::new() }
     }
+}
+
+/// A command in a process group of its own, so that what it has started can be ended with it.
+#[derive(Debug)]
+struct Begun {
+    child: Child,
+    /// Readable when it has ended.
+    process: OwnedFd,
+}
+
+impl Begun {
+    fn new(line: &str) -> Result<Self, Unable> {
+        let broken = |error: io::Error| Unable::Broken(format!("`{line}`: {error}"));
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.process_group(0).spawn().map_err(broken)?;
+        let process = pid(&child).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        Ok(Self { child, process: process.map_err(|error| broken(error.into()))? })
+    }
+
+    /// As long as it was not waited for, nobody else has its number.
+    fn kill(&self) {
+        if let Some(group) = pid(&self.child) {
+            // All of it may have ended by itself.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    /// Whether it has ended, for which it is given this time.
+    fn has_ended(&self, within: Duration) -> bool {
+        let limit = Timespec { tv_sec: within.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&limit)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Lets it come to its end, but not for ever: what hangs in the kernel is left to it.
+    fn finish(mut self, within: Duration) {
+        let ended = self.has_ended(within);
+        self.kill();
+        if ended {
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 impl Subject for Initiator {
@@ -49,21 +117,49 @@ impl Subject for Initiator {
     }
 
     fn connect(&mut self, _: SocketAddr) -> Result<(), Unable> {
-        let Some(trigger) = &self.trigger else { return Ok(()) };
-        let mut command = Command::new("sh");
-        command.args(["-c", trigger]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|error| Unable::Broken(format!("`{trigger}`: {error}")))?;
-        self.running.push(child);
+        let Some(line) = self.trigger.begin.clone() else { return Ok(()) };
+        // What the one before left is ended by the same shell, first.
+        let line = match &self.trigger.end {
+            Some(end) if !self.begun.is_empty() => format!("{end}\n{line}"),
+            _ => line,
+        };
+        self.end();
+        let (ended, running) =
+            self.begun.drain(..).partition::<Vec<_>, _>(|begun| begun.has_ended(Duration::ZERO));
+        self.begun = running;
+        ended.into_iter().for_each(|begun| begun.finish(Duration::ZERO));
+        self.begun.push(Begun::new(&line)?);
         Ok(())
+    }
+
+    fn speaks(&self) -> bool {
+        true
+    }
+
+    fn end(&mut self) {
+        if let Some(last) = self.begun.last() {
+            last.kill();
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.begun.iter().all(|begun| begun.has_ended(Duration::ZERO))
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        let running = self.begun.iter().filter(|begun| !begun.has_ended(Duration::ZERO));
+        running.map(|begun| begun.process.as_fd()).collect()
     }
 }
 
 impl Drop for Initiator {
     fn drop(&mut self) {
-        for child in &mut self.running {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
+        self.end();
+        for begun in self.begun.drain(..) {
+            begun.finish(Duration::ZERO);
+        }
+        if let Some(Ok(end)) = self.trigger.end.as_ref().map(|line| Begun::new(line)) {
+            end.finish(END_TIME);
         }
     }
 }

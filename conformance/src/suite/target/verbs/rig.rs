@@ -71,6 +71,19 @@ pub(super) trait Subject {
         None
     }
 
+    /// Whether its upper layer may say something that no case made it say.
+    fn speaks(&self) -> bool {
+        false
+    }
+
+    /// Has it let go of its connections, for which the script's ends have to be looked after.
+    fn end(&mut self) {}
+
+    /// Whether it has.
+    fn has_ended(&self) -> bool {
+        true
+    }
+
     /// What was seen of it besides messages, since the last call.
     fn seen(&mut self) -> Vec<Event> {
         Vec::new()
@@ -84,6 +97,8 @@ pub(super) trait Subject {
 
 /// How long a subject may take to ask for a connection.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
+/// How long a subject may take to let go of its connections: on rxe a disconnect is tried again for long.
+const END_TIME: Duration = Duration::from_secs(60);
 /// Ends of connections that are over and are kept: their receive buffers are large.
 const KEPT: usize = 4;
 
@@ -107,12 +122,13 @@ impl Connection {
 /// The rig.
 pub(super) struct VerbsRig {
     clock: Clock,
+    /// Dropped before the subject: one of another program can end only when its connections have.
+    connections: Vec<Connection>,
     subject: Box<dyn Subject>,
     /// Where the script listens, if the subject connects.
     listener: Option<Listener>,
     at: SocketAddr,
     usual: Option<Usual>,
-    connections: Vec<Connection>,
 }
 
 impl VerbsRig {
@@ -146,6 +162,8 @@ impl VerbsRig {
         let until = self.clock.now().saturating_add(REQUEST_TIME);
         loop {
             let deadline = self.subject.drive();
+            // A subject may have to end earlier connections before it can ask for another.
+            let again = self.look();
             if let Some(incoming) = listener.poll().map_err(broken)? {
                 return incoming.accept(config, self.clock).map_err(broken);
             }
@@ -153,8 +171,8 @@ impl VerbsRig {
                 let seconds = REQUEST_TIME.as_secs();
                 return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
             }
-            if !self.subject.arm() {
-                let fds = self.subject.fds().into_iter().chain([listener.as_fd()]);
+            if !again && !self.subject.arm() {
+                let fds = self.subject.fds().into_iter().chain([listener.as_fd()]).chain(self.fds());
                 sleep(self.clock, fds, deadline.into_iter().chain([until]).min());
             }
         }
@@ -177,6 +195,12 @@ impl VerbsRig {
             again |= !line.is_over() && end.arm().unwrap_or(true);
         }
         again
+    }
+
+    /// Readable when a device of the script has something to say.
+    fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let ends = self.connections.iter().filter(|known| !known.line.is_over());
+        ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd)
     }
 
     fn has_news(&self) -> bool {
@@ -208,9 +232,7 @@ impl VerbsRig {
             if again || is_due || self.subject.arm() {
                 continue;
             }
-            let ends = self.connections.iter().filter(|known| !known.line.is_over());
-            let fds = ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd);
-            let fds = fds.chain(self.subject.fds());
+            let fds = self.fds().chain(self.subject.fds());
             sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
         }
     }
@@ -341,6 +363,21 @@ impl Rig for VerbsRig {
 
     fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
         self.subject.upper(connection)
+    }
+
+    fn speaks(&self) -> bool {
+        self.subject.speaks()
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.subject.end();
+        let until = self.clock.now().saturating_add(END_TIME);
+        self.turn(until, |rig| rig.subject.has_ended());
+        if self.subject.has_ended() {
+            return Ok(());
+        }
+        let seconds = END_TIME.as_secs();
+        Err(format!("the subject hangs: it has not let go of its connections after {seconds} s"))
     }
 
     fn seen(&mut self) -> Vec<Event> {

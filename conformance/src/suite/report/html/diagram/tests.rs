@@ -17,13 +17,22 @@ fn empty() -> Played {
         outcome: Outcome::Failed,
         asserted: Default::default(),
         findings: Vec::new(),
+        subject_hangs: false,
         time: 0,
         trace: Trace::default(),
     }
 }
 
 fn finding(text: &str, at: u64) -> Finding {
-    Finding { statements: Vec::new(), text: text.into(), at, connection: None, sent: None, came: None }
+    Finding {
+        statements: Vec::new(),
+        text: text.into(),
+        at,
+        connection: None,
+        sent: None,
+        came: None,
+        known: None,
+    }
 }
 
 fn push(played: &mut Played, at: u64, connection: usize, by: By, what: What) {

@@ -43,6 +43,7 @@ fn fail(played: &mut Played, text: &str) {
         connection: Some(0),
         sent: message(By::Script),
         came: message(By::Subject),
+        known: None,
     };
     let index = played.findings.len();
     played.findings.push(finding);
