@@ -168,7 +168,7 @@ suite() {
   local behind=() status=0
   [ -z "$RESUME_AFTER" ] || behind=(--after "$RESUME_AFTER")
   [ -z "$RESUME_WHY" ] || behind+=(--lost "$RESUME_WHY")
-  "${SMBD_LIVE%/*}/smbd-conformance" run --target verbs --profile linux-6.12 "$@" ${behind[@]+"${behind[@]}"} \
+  "${SMBD_LIVE%/*}/smbd-conformance" run --target verbs --profile linux-6.12 --limit 600 "$@" ${behind[@]+"${behind[@]}"} \
     --output "$OUT/suite.txt" >"$OUT/counts.txt" 2>"$OUT/progress.txt" || status=$?
   sed 's/^/suite, /' "$OUT/counts.txt" | cat
   return "$status"

@@ -330,11 +330,11 @@ impl<'p> Peer<'p> {
         Ok(())
     }
 
-    /// Lets what is under way arrive: 200 ms, or 2 s where the subject's upper layer may be about to say something by itself.
+    /// Lets what is under way arrive: 200 ms, or 1 s where the subject's upper layer may be about to say something by itself.
     /// Messages that came are passed over.
     pub fn settle(&mut self) {
         let speaks = self.play.subject_speaks();
-        self.play.pass(Duration::from_millis(if speaks { 2000 } else { 200 }));
+        self.play.pass(Duration::from_millis(if speaks { 1000 } else { 200 }));
         self.play.states[self.id].inbox.clear();
     }
 
