@@ -73,8 +73,8 @@ impl Known {
         }
     }
 
-    fn is_about(&self, played: &Played, network: Option<Network>) -> bool {
-        let here = self.network.is_none() || network.is_none() || self.network == network;
+    fn is_about(&self, played: &Played) -> bool {
+        let here = self.network.is_none() || played.network.is_none() || self.network == played.network;
         here && self.role.to_string() == played.role && self.finds.contains_key(&played.case)
     }
 
@@ -89,8 +89,8 @@ impl Known {
 
 impl Profile {
     /// Marks what is known among the findings of a play; one that failed in known ways only is [`Outcome::Known`].
-    pub fn judge(&self, played: &mut Played, network: Option<Network>) {
-        let about: Vec<_> = self.known.iter().filter(|known| known.is_about(played, network)).collect();
+    pub fn judge(&self, played: &mut Played) {
+        let about: Vec<_> = self.known.iter().filter(|known| known.is_about(played)).collect();
         for finding in &mut played.findings {
             let known = about.iter().find(|known| known.is(finding, &played.case));
             finding.known = known.map(|known| known.told());
@@ -103,7 +103,7 @@ impl Profile {
 
     /// What is known, was looked for in these plays, and did not occur.
     #[must_use]
-    pub fn lost(&self, played: &[Played], network: Option<Network>) -> Vec<Lost> {
+    pub fn lost(&self, played: &[Played]) -> Vec<Lost> {
         let ended =
             |played: &&Played| matches!(played.outcome, Outcome::Passed | Outcome::Failed | Outcome::Known);
         let mut lost = Vec::new();
@@ -112,7 +112,7 @@ impl Profile {
                 let plays: Vec<_> = played
                     .iter()
                     .filter(ended)
-                    .filter(|played| played.case == *case && known.is_about(played, network))
+                    .filter(|played| played.case == *case && known.is_about(played))
                     .collect();
                 let findings = || plays.iter().flat_map(|played| &played.findings);
                 let gone = texts.iter().filter(|text| !findings().any(|found| matches(text, &found.text)));

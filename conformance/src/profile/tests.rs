@@ -36,6 +36,7 @@ fn played(findings: &[(&str, &str)]) -> Played {
         outcome: if findings.is_empty() { Outcome::Passed } else { Outcome::Failed },
         asserted: BTreeMap::new(),
         findings: findings.iter().map(finding).collect(),
+        network: None,
         subject_hangs: false,
         time: 0,
         trace: Trace::default(),
@@ -44,8 +45,8 @@ fn played(findings: &[(&str, &str)]) -> Played {
 
 /// What comes of a play with these findings.
 fn judged(findings: &[(&str, &str)], network: Option<Network>) -> Played {
-    let mut played = played(findings);
-    profile().judge(&mut played, network);
+    let mut played = Played { network, ..played(findings) };
+    profile().judge(&mut played);
     played
 }
 
@@ -139,23 +140,23 @@ fn what_is_not_known_exactly_is_news() {
     for change in changes {
         let mut play = played(&[("2.2.2-14", "more")]);
         change(&mut play);
-        profile().judge(&mut play, None);
+        profile().judge(&mut play);
         assert_eq!(play.outcome, Outcome::Failed);
     }
 }
 
 #[test]
 fn what_was_looked_for_and_not_found_is_lost() {
-    let texts = |plays: &[Played], network| -> Vec<String> {
-        profile().lost(plays, network).into_iter().map(|lost| lost.text).collect()
+    let texts = |plays: &[Played]| -> Vec<String> {
+        profile().lost(plays).into_iter().map(|lost| lost.text).collect()
     };
-    assert_eq!(texts(&[judged(&[("2.2.2-14", "more")], None)], None), ["should be 1, it is *"]);
-    assert_eq!(texts(&[judged(&[], None)], None), ["should be 1, it is *", "more"]);
-    assert!(texts(&[judged(&[], None)], Some(Network::Roce)).is_empty());
+    assert_eq!(texts(&[judged(&[("2.2.2-14", "more")], None)]), ["should be 1, it is *"]);
+    assert_eq!(texts(&[judged(&[], None)]), ["should be 1, it is *", "more"]);
+    assert!(texts(&[judged(&[], Some(Network::Roce))]).is_empty());
     // It was not looked for.
-    assert!(texts(&[], None).is_empty());
+    assert!(texts(&[]).is_empty());
     let outcome = Outcome::LeftOut("no time".into());
-    assert!(texts(&[Played { outcome, ..played(&[]) }], None).is_empty());
+    assert!(texts(&[Played { outcome, ..played(&[]) }]).is_empty());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::target::Unable;
 use super::trace::{Packet, Trace};
-use crate::profile::KnownFinding;
+use crate::profile::{KnownFinding, Network};
 
 /// Why a case does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +136,8 @@ pub struct Played {
     pub asserted: BTreeMap<String, Tally>,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// Over which kind of network, where it was a real one.
+    pub network: Option<Network>,
     /// The subject was of no use any more when it was over.
     pub subject_hangs: bool,
     /// How long it took, in nanoseconds of the target's time.

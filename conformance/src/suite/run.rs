@@ -62,6 +62,7 @@ pub fn play(
     let late = limit.filter(|_| play.is_late());
     played.time = play.now().as_nanos();
     let faults = play.rig.faults();
+    played.network = play.rig.network();
     let ended = play.rig.end();
     let record = play.record;
     played.subject_hangs = ended.is_err();
@@ -105,6 +106,7 @@ impl Played {
             outcome: Outcome::Passed,
             asserted: BTreeMap::new(),
             findings: Vec::new(),
+            network: None,
             subject_hangs: false,
             time: 0,
             trace: Trace::default(),

@@ -345,9 +345,9 @@ fn run_knowing(wrong: Wrong) -> Report {
         .map(|variant| play(&mut target, variant, (case, entry), Acceptor, Options::default()))
         .collect();
     for play in &mut played {
-        profile.judge(play, None);
+        profile.judge(play);
     }
-    let no_longer_found = profile.lost(&played, None);
+    let no_longer_found = profile.lost(&played);
     let about = ProfileReport { name: profile.name, no_longer_found };
     Report::new(target.name(), target.variants(), &catalogue, played).against(Some(about))
 }

@@ -122,7 +122,7 @@ impl Run<'_> {
     /// With what is known of the product.
     fn judged(&self, mut played: Played) -> Played {
         if let Some(profile) = &self.profile {
-            profile.judge(&mut played, self.target.network());
+            profile.judge(&mut played);
         }
         played
     }
@@ -191,9 +191,7 @@ fn report(
     played: Vec<Played>,
     left: usize,
 ) -> Report {
-    let profile = profile.map(|profile| ProfileReport {
-        name: profile.name.clone(),
-        no_longer_found: profile.lost(&played, target.network()),
-    });
+    let profile = profile
+        .map(|profile| ProfileReport { name: profile.name.clone(), no_longer_found: profile.lost(&played) });
     Report::new(target.name(), target.variants(), catalogue, played).not_reaching(left).against(profile)
 }

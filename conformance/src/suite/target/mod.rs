@@ -35,11 +35,6 @@ pub trait Target {
     /// The variants of it that are all played: `windows-roce`. At least one.
     fn variants(&self) -> Vec<String>;
 
-    /// The kind of network it is reached over, if that is known.
-    fn network(&self) -> Option<Network> {
-        None
-    }
-
     /// Whether the subject has these settings (as in `cases.toml`) already and needs not be given them.
     fn has(&self, settings: &[String]) -> bool {
         let _ = settings;
@@ -259,6 +254,11 @@ pub trait Rig {
     /// Whether the subject's upper layer may say something that no case made it say, as that of another program may.
     fn speaks(&self) -> bool {
         false
+    }
+
+    /// The kind of network between script and subject, if it is a real one and there was a connection.
+    fn network(&self) -> Option<Network> {
+        None
     }
 
     /// What the script does otherwise for this subject than usual.

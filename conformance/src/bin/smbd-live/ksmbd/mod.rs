@@ -6,6 +6,7 @@ mod life;
 mod negotiate;
 mod parameters;
 mod race;
+mod upper;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// All tests against ksmbd.
 pub(crate) fn cases() -> Vec<Case> {
-    [negotiate::CASES, parameters::CASES, life::CASES, deviations::CASES].concat()
+    [negotiate::CASES, parameters::CASES, life::CASES, deviations::CASES, upper::CASES].concat()
 }
 
 /// Where ksmbd listens at `address`: on iWARP not at the port of SMB over TCP.

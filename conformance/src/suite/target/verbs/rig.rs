@@ -7,10 +7,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smbd_core::{Config, ConfigError, Instant, Params};
 use smbd_verbs::quirks::Invalidate;
-use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener, Waitable};
+use smbd_verbs::{Buffer, Clock, End, LinkType, ListenOptions, Listener, Waitable};
 
 use super::super::{Ability, Full, News, Opening, Order, Rig, Unable, UpperHand};
 use crate::catalogue::UnderTest;
+use crate::profile::Network;
 use crate::suite::script::{Line, Usual};
 use crate::suite::trace::Event;
 
@@ -367,6 +368,14 @@ impl Rig for VerbsRig {
 
     fn speaks(&self) -> bool {
         self.subject.speaks()
+    }
+
+    fn network(&self) -> Option<Network> {
+        let ends = self.connections.iter().rev().filter_map(|known| known.end.as_deref());
+        ends.filter_map(End::link_type).next().map(|link| match link {
+            LinkType::Iwarp => Network::Iwarp,
+            LinkType::Roce | LinkType::InfiniBand => Network::Roce,
+        })
     }
 
     fn end(&mut self) -> Result<(), String> {

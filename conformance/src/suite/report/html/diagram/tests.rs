@@ -17,6 +17,7 @@ fn empty() -> Played {
         outcome: Outcome::Failed,
         asserted: Default::default(),
         findings: Vec::new(),
+        network: None,
         subject_hangs: false,
         time: 0,
         trace: Trace::default(),
