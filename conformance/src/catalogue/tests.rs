@@ -212,7 +212,7 @@ fn a_case_that_takes_time_says_so() {
         assert!(case.time.as_secs() < 300, "{}", case.name);
         let needs: BTreeSet<_> = case.needs.iter().collect();
         assert_eq!(needs.len(), case.needs.len(), "{}: {:?}", case.name, case.needs);
-        // What only the simulator shows is marked.
+        // What only a subject of our own shows is marked.
         let upper = case.steps.iter().chain(&case.expected).any(|line| line.contains("upper: "));
         assert!(!upper || case.needs.contains(&Need::Upper), "{}", case.name);
     }

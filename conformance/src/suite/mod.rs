@@ -35,8 +35,9 @@
 //! - Every statement that `cases.toml` lists for a case has to be asserted by it, in one of its roles, and no other; a
 //!   test sees to that. Where the plan was wrong, change `cases.toml` (and `covered_by` in `ms-smbd.toml`).
 //! - `settings` of a case are a function that changes the subject's parameters, in its [`Entry`].
-//! - What only the simulator gives (`needs = ["upper"]`) is [`Peer::upper`]. A case that can do without, but sees more
-//!   with it, asks [`Peer::upper_if_seen`].
+//! - What only a subject gives that is part of this program, in the simulator or over a device (`needs = ["upper"]`), is
+//!   [`Peer::upper`]. A case that can do without, but sees more with it, asks [`Peer::upper_if_seen`].
+//! - What some devices cannot show is asked with [`Play::can`], and the case does without, or with [`Play::needs`].
 //! - What the upper layer should be told: [`Peer::told_the_end`] and its like, which are silent where it cannot be looked
 //!   at. [`Play::configure`] changes the subject's settings while a case is played; [`Play::prepare`] and [`Play::go`] are
 //!   the two halves of a connection.

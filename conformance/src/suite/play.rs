@@ -78,6 +78,12 @@ impl Play {
         self.rig.now()
     }
 
+    /// Whether time is real: where it is, what is done often in virtual time is done less often.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        self.rig.is_real()
+    }
+
     /// A transport connection, with nothing said.
     ///
     /// # Errors
@@ -143,8 +149,13 @@ impl Play {
     /// # Errors
     /// The target cannot do that.
     pub fn go(&mut self, id: usize) -> Result<(), Stop> {
-        let order = if self.subject_accepts() { Order::Connect } else { Order::Accept };
-        self.order(id, order).map(|_| ())
+        if self.subject_accepts() {
+            return self.order(id, Order::Connect).map(|_| ());
+        }
+        if self.rig.await_request(id)? {
+            self.order(id, Order::Accept)?;
+        }
+        Ok(())
     }
 
     /// A connection on which negotiation is done with the usual values.

@@ -189,6 +189,11 @@ pub trait Rig {
     /// The time, virtual or not.
     fn now(&self) -> Instant;
 
+    /// Whether it is that of this host, and costs as much.
+    fn is_real(&self) -> bool {
+        false
+    }
+
     /// Connections opened from now on have subjects with other settings: its usual ones, changed.
     ///
     /// # Errors
@@ -199,11 +204,21 @@ pub trait Rig {
     }
 
     /// The script gets an end for another connection, and there is a subject at the other; neither does anything yet
-    /// but that a subject that connects begins to. Numbers are given from 0 on.
+    /// but that a subject that connects begins to, when time passes. Numbers are given from 0 on.
     ///
     /// # Errors
     /// Why that cannot be.
     fn open(&mut self, opening: &Opening) -> Result<usize, Unable>;
+
+    /// Waits until the subject, if it connects, has asked for a connection; `false` if it has given that up. Called before
+    /// [`Order::Accept`].
+    ///
+    /// # Errors
+    /// It did not ask.
+    fn await_request(&mut self, connection: usize) -> Result<bool, Unable> {
+        let _ = connection;
+        Ok(true)
+    }
 
     /// Has the script's device do something; what comes of it is news. Its ticket tells it from other work.
     ///

@@ -107,6 +107,12 @@ pub(super) fn data_too_early(play: &mut Play) -> Result<(), Stop> {
     peer.request(&Request::default())?;
     peer.send_now(&Data::of(&pattern(12, 100)))?;
     let until = peer.last_said().saturating_add(Duration::from_secs(12));
+    peer.play().pass(Duration::from_secs(1));
+    if !peer.failures().is_empty() && !peer.is_down() {
+        // Refused for want of a receive. The device of the subject learns no sooner that the script's has given up than
+        // its own messages time out, 17 s with rxe.
+        peer.disconnect()?;
+    }
     loop {
         let left = until.saturating_since(peer.play().now());
         let Next::Message(message) = peer.next(left) else { break };

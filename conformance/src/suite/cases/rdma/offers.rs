@@ -176,8 +176,11 @@ pub(super) fn failed_registration(play: &mut Play) -> Result<(), Stop> {
     peer.settle();
     let upper = peer.upper()?;
     upper.by_hand();
-    // The device takes the first segment and refuses the second.
-    upper.refuse_after(Work::Registrations, 1)?;
+    // The device takes the first segment and refuses the second; or the only one.
+    let in_part = upper.refuse_after(Work::Registrations, 1).is_ok();
+    if !in_part {
+        upper.refuse_after(Work::Registrations, 0)?;
+    }
     let id = upper.register(&pattern(72, LONG as usize), Access::ReadWrite);
     let Ok(id) = id else {
         return peer.require(TOLD, false, || format!("the command should be taken, it was not: {id:?}"));
@@ -192,10 +195,12 @@ pub(super) fn failed_registration(play: &mut Play) -> Result<(), Stop> {
     peer.check(TOLD, refused, || {
         format!("the registration should end with the device's error, it ended with {result:?}")
     });
-    let opened = peer.upper()?.opened().to_vec();
-    peer.require(SHUT, !opened.is_empty(), || "the device should have opened the first segment".into())?;
-    let first = part(&opened, 0, 1);
-    peer.is_barred(SHUT, RdmaVerb::Read, first[0])?;
+    if in_part {
+        let opened = peer.upper()?.opened().to_vec();
+        peer.require(SHUT, !opened.is_empty(), || "the device should have opened the first segment".into())?;
+        let first = part(&opened, 0, 1);
+        peer.is_barred(SHUT, RdmaVerb::Read, first[0])?;
+    }
     let told = times(&mut peer, |told| matches!(told, Told::Registered(..)));
     peer.check(TOLD, told == 1, || format!("its end should be told once, it was {told} times"));
 

@@ -45,6 +45,11 @@ impl Driven {
         self.end.is_none()
     }
 
+    /// Whether its connection is over, or never will be one.
+    pub(super) fn is_spent(&self) -> bool {
+        self.subject.is_over()
+    }
+
     /// Does what can be done without waiting; when to come back at the latest.
     pub(super) fn drive(&mut self) -> Option<Instant> {
         let end = self.end.as_deref_mut()?;
@@ -116,7 +121,8 @@ impl Seat for Driven {
 
     fn refuse_after(&mut self, work: Work, counted: fn(WrId) -> bool, accepted: usize) -> Result<(), Unable> {
         if work == Work::Registrations && accepted > 0 {
-            let why = "a registration is one segment on this device, and cannot fail after the first";
+            let why =
+                "a registration is one segment on this device: nothing of it can be taken before it fails";
             return Err(Unable::NotApplicable(why.into()));
         }
         self.faults.refuse_after(counted, accepted);

@@ -66,7 +66,8 @@ impl Faults {
             refusal.accepted = left;
             return None;
         }
-        self.refused = true;
+        // A registration that fails puts nothing on a queue: all goes on.
+        self.refused = !matches!(step, Step::Register { .. });
         Some((id, REFUSED))
     }
 }
@@ -94,6 +95,10 @@ impl Backend for Faulty<'_> {
     }
 
     fn execute(&mut self, step: Step<'_, Buffer>) {
+        if self.faults.refused && matches!(step, Step::Connect | Step::Accept) {
+            // Without its first receive nothing is connected.
+            return;
+        }
         match self.faults.verdict(&step) {
             None => self.end.execute(step),
             Some(failed) => self.faults.failed.push_back(failed),

@@ -5,6 +5,7 @@ mod faults;
 mod own;
 mod remote;
 mod rig;
+mod subject;
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -107,6 +107,10 @@ impl Subject for Own {
         self.connections.iter().filter_map(Driven::fd).chain(listener).collect()
     }
 
+    fn gave_up(&self) -> bool {
+        self.connections.last().is_some_and(Driven::is_spent)
+    }
+
     fn is_over(&self) -> bool {
         self.connections.iter().all(Driven::is_over)
     }

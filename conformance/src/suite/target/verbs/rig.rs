@@ -10,96 +10,18 @@ use smbd_verbs::quirks::Invalidate;
 use smbd_verbs::{Buffer, Clock, End, LinkType, ListenOptions, Listener, Waitable};
 
 use super::super::{Ability, Full, News, Opening, Order, Rig, Unable, UpperHand};
+pub(super) use super::subject::Subject;
 use crate::catalogue::UnderTest;
 use crate::profile::Network;
 use crate::suite::script::{Line, Usual};
 use crate::suite::trace::Event;
 
-/// Whoever is at the other end of the script's connections.
-pub(super) trait Subject {
-    /// Where it listens, if it accepts.
-    fn address(&self) -> SocketAddr;
-
-    /// Has it connect to the script.
-    ///
-    /// # Errors
-    /// It cannot.
-    fn connect(&mut self, to: SocketAddr) -> Result<(), Unable>;
-
-    /// As [`Rig::configure`].
-    ///
-    /// # Errors
-    /// As there.
-    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
-        let _ = settings;
-        Err(Unable::NotApplicable("the peer's settings are its own".into()))
-    }
-
-    /// The script is about to open a connection.
-    fn open(&mut self, opening: &Opening) {
-        let _ = opening;
-    }
-
-    /// Does what can be done without waiting; when to come back at the latest. Nothing, unless the subject is part of this
-    /// program.
-    fn drive(&mut self) -> Option<Instant> {
-        None
-    }
-
-    /// The clock of [`drive`](Self::drive)'s deadlines, if it has any.
-    fn clock(&self) -> Option<Clock> {
-        None
-    }
-
-    /// To be called before waiting for [`fds`](Self::fds): whether there is something to do at once.
-    fn arm(&mut self) -> bool {
-        false
-    }
-
-    /// One of them is readable when it has something to do.
-    fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        Vec::new()
-    }
-
-    /// Whether none of its connections is up.
-    fn is_over(&self) -> bool {
-        true
-    }
-
-    /// As [`Rig::upper`].
-    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
-        let _ = connection;
-        None
-    }
-
-    /// Whether its upper layer may say something that no case made it say.
-    fn speaks(&self) -> bool {
-        false
-    }
-
-    /// Has it let go of its connections, for which the script's ends have to be looked after.
-    fn end(&mut self) {}
-
-    /// Whether it has.
-    fn has_ended(&self) -> bool {
-        true
-    }
-
-    /// What was seen of it besides messages, since the last call.
-    fn seen(&mut self) -> Vec<Event> {
-        Vec::new()
-    }
-
-    /// What it did that no device would take.
-    fn faults(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 /// How long a subject may take to ask for a connection.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// How long a subject may take to let go of its connections: on rxe a disconnect is tried again for long.
 const END_TIME: Duration = Duration::from_secs(60);
+/// The ticket of what is ordered before there is an end: its end is not told by that.
+const EARLY: u64 = u64::MAX;
 /// Ends of connections that are over and are kept: their receive buffers are large.
 const KEPT: usize = 4;
 
@@ -107,9 +29,11 @@ const KEPT: usize = 4;
 const PARTING_TIME: Duration = Duration::from_secs(5);
 
 struct Connection {
-    /// `None` once the connection has long been over.
+    /// `None` until the subject has asked for the connection, if it connects, and when it has long been over.
     end: Option<Box<End>>,
     line: Line<Buffer>,
+    /// What the end will be, until there is one.
+    early: Option<Early>,
     /// The script has ended it.
     parted: bool,
 }
@@ -118,6 +42,13 @@ impl Connection {
     fn is_over(&self) -> bool {
         self.end.is_none() || self.line.is_over()
     }
+}
+
+/// An end that is still to be.
+struct Early {
+    config: Config,
+    /// Bytes of the receives that were ordered.
+    receives: Vec<u32>,
 }
 
 /// The rig.
@@ -148,32 +79,27 @@ impl VerbsRig {
         self
     }
 
-    fn end_for(&mut self, config: &Config) -> Result<End, Unable> {
-        let Some(mut listener) = self.listener.take() else {
-            return End::connect(self.subject.address(), None, config, self.clock).map_err(broken);
-        };
-        let end = self.accepted(&mut listener, config);
-        self.listener = Some(listener);
-        end
-    }
-
-    /// Has the subject connect, and takes its request.
-    fn accepted(&mut self, listener: &mut Listener, config: &Config) -> Result<End, Unable> {
-        self.subject.connect(self.at)?;
+    /// Takes the request of the subject that it was told to make; `None` if it has given that up.
+    fn request(&mut self, config: &Config) -> Result<Option<End>, Unable> {
         let until = self.clock.now().saturating_add(REQUEST_TIME);
         loop {
             let deadline = self.subject.drive();
             // A subject may have to end earlier connections before it can ask for another.
             let again = self.look();
+            let Some(listener) = &mut self.listener else { return Ok(None) };
             if let Some(incoming) = listener.poll().map_err(broken)? {
-                return incoming.accept(config, self.clock).map_err(broken);
+                return incoming.accept(config, self.clock).map(Some).map_err(broken);
+            }
+            if self.subject.gave_up() {
+                return Ok(None);
             }
             if self.clock.now() >= until {
                 let seconds = REQUEST_TIME.as_secs();
                 return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
             }
             if !again && !self.subject.arm() {
-                let fds = self.subject.fds().into_iter().chain([listener.as_fd()]).chain(self.fds());
+                let listener = self.listener.as_ref().map(AsFd::as_fd);
+                let fds = self.subject.fds().into_iter().chain(listener).chain(self.fds());
                 sleep(self.clock, fds, deadline.into_iter().chain([until]).min());
             }
         }
@@ -210,7 +136,7 @@ impl VerbsRig {
 
     /// Ends what is up.
     fn part(&mut self) {
-        for Connection { end, line, parted } in &mut self.connections {
+        for Connection { end, line, parted, .. } in &mut self.connections {
             if let Some(end) = end.as_deref_mut().filter(|_| !line.is_over() && !*parted) {
                 // What there is no room for, was not begun.
                 let _ = line.order(end, Order::Disconnect);
@@ -287,6 +213,10 @@ impl Rig for VerbsRig {
         self.clock.now()
     }
 
+    fn is_real(&self) -> bool {
+        true
+    }
+
     fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
         if opening.failing.is_some() {
             return Err(Unable::NotApplicable("this network cannot be told to fail".into()));
@@ -297,16 +227,37 @@ impl Rig for VerbsRig {
         self.forget();
         self.subject.open(opening);
         let config = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
-        let end = self.end_for(&config)?;
-        self.connections.push(Connection {
-            end: Some(Box::new(end)),
-            line: Line::new(opening),
-            parted: false,
-        });
+        let (end, early) = if self.listener.is_some() {
+            self.subject.connect(self.at)?;
+            (None, Some(Early { config, receives: Vec::new() }))
+        } else {
+            let end = End::connect(self.subject.address(), None, &config, self.clock).map_err(broken)?;
+            (Some(Box::new(end)), None)
+        };
+        self.connections.push(Connection { end, line: Line::new(opening), early, parted: false });
         Ok(self.connections.len() - 1)
     }
 
+    fn await_request(&mut self, connection: usize) -> Result<bool, Unable> {
+        let early = self.connections.get_mut(connection).and_then(|known| known.early.take());
+        let Some(Early { config, receives }) = early else { return Ok(true) };
+        let Some(mut end) = self.request(&config)?.map(Box::new) else { return Ok(false) };
+        let Some(known) = self.connections.get_mut(connection) else { return Ok(false) };
+        for len in receives {
+            let ordered = known.line.order(&mut *end, Order::Receive(len));
+            ordered.map_err(|full| Unable::Broken(full.0.into()))?;
+        }
+        known.end = Some(end);
+        Ok(true)
+    }
+
     fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
+        if let Some(Connection { early: Some(early), .. }) = self.connections.get_mut(connection)
+            && let Order::Receive(len) = order
+        {
+            early.receives.push(len);
+            return Ok(EARLY);
+        }
         let parts = matches!(order, Order::Disconnect);
         let (end, line) = self.at(connection)?;
         let ticket = line.order(end, order)?;
