@@ -35,6 +35,8 @@ pub struct Quirks {
     pub invalidate: Invalidate,
     /// A send can invalidate a token at the peer.
     pub send_with_invalidate: bool,
+    /// A peer may invalidate what was registered for another connection of the device. Nothing here can prevent it.
+    pub invalidates_foreign: bool,
     /// A peer may read what was registered for writing alone. Nothing here can prevent it; upper layers that register
     /// memory with secrets in it should know.
     pub read_right_unchecked: bool,
@@ -73,6 +75,7 @@ const PLAIN: Quirks = Quirks {
     invalidated_flags: WITH_INV,
     invalidate: Invalidate::Request,
     send_with_invalidate: true,
+    invalidates_foreign: false,
     read_right_unchecked: false,
     read_sink_is_remote: false,
     spin_micros_max: 50,
@@ -130,6 +133,9 @@ const RXE: Quirks = Quirks {
     // Invalidating a window that the peer has invalidated already is a NULL dereference in the kernel, and a peer's
     // invalidation may be under way unseen.
     invalidate: Invalidate::Free,
+    // rxe_invalidate_mw finds the window by its key and does not compare its queue pair with the message's. Seen: a message
+    // of one connection took the window of another out of force.
+    invalidates_foreign: true,
     spin_micros_max: SPIN_SOFTWARE,
     ..PLAIN
 };

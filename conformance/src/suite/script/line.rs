@@ -47,6 +47,8 @@ pub struct Line<M> {
     rdmas: Names,
     regs: Names,
     memory: Vec<Memory<M>>,
+    /// Registrations that the device has not bound yet, and whether they are to be deregistered then: not before.
+    unbound: BTreeMap<RegId, bool>,
     /// Tickets of what is under way.
     under_way: BTreeMap<WrId, u64>,
     next_ticket: u64,
@@ -71,6 +73,7 @@ impl<M: Clone + fmt::Debug> Line<M> {
             rdmas: Names::new(3, RDMA_MAX),
             regs: Names::new(4, REGISTRATIONS_MAX),
             memory: Vec::new(),
+            unbound: BTreeMap::new(),
             under_way: BTreeMap::new(),
             next_ticket: 0,
             news: VecDeque::new(),
@@ -117,7 +120,10 @@ impl<M: Clone + fmt::Debug> Line<M> {
                 }
                 Input::Sent { id } => self.done(id.into(), Ok(())),
                 Input::RdmaDone { id } => self.done(id.into(), Ok(())),
-                Input::Registered { id, segments, .. } => {
+                Input::Registered { id, segments, settled } => {
+                    if !settled {
+                        self.unbound.insert(id, false);
+                    }
                     let segments = segments.to_vec();
                     if let Some((_, known)) = self.registration(id) {
                         known.clone_from(&segments);
@@ -130,11 +136,18 @@ impl<M: Clone + fmt::Debug> Line<M> {
                 }
                 Input::Failed { id, error } => {
                     if let WrId::Reg(id) = id {
+                        self.unbound.remove(&id);
                         self.forget(id);
                     }
                     self.done(id, Err(error))
                 }
-                Input::Bound { .. } | Input::Timeout => continue,
+                Input::Bound { id } => {
+                    if self.unbound.remove(&id) == Some(true) {
+                        self.deregister(backend, id);
+                    }
+                    continue;
+                }
+                Input::Timeout => continue,
             };
             self.news.push_back((now, news));
         }
@@ -174,10 +187,13 @@ impl<M: Clone + fmt::Debug> Line<M> {
             }
             Order::Deregister(buffer) => {
                 let memory = self.memory.get(buffer).ok_or(Full("no such buffer"))?;
-                let (id, known) = memory.registration.clone().ok_or(Full("the buffer is not registered"))?;
-                let segments: Vec<_> = known.iter().map(|known| Segment::of(*known, true)).collect();
+                let (id, _) = memory.registration.as_ref().ok_or(Full("the buffer is not registered"))?;
+                let id = *id;
                 self.under_way.insert(id.into(), ticket);
-                backend.execute(Step::Deregister { id, segments: &segments });
+                match self.unbound.get_mut(&id) {
+                    Some(unwanted) => *unwanted = true,
+                    None => self.deregister(backend, id),
+                }
             }
             Order::Rdma(verb, buffer, offset, remote) => {
                 let id = self.rdma_id(ticket)?;
@@ -233,6 +249,13 @@ impl<M: Clone + fmt::Debug> Line<M> {
             WrId::Reg(_) => {}
         }
         News::Done(self.under_way.remove(&id).unwrap_or(u64::MAX), result)
+    }
+
+    fn deregister<B: HostMemory<Buffer = M>>(&mut self, backend: &mut B, id: RegId) {
+        let Some((_, known)) = self.registration(id) else { return };
+        let segments: Vec<_> = known.iter().map(|known| Segment::of(*known, true)).collect();
+        backend.execute(Step::Deregister { id, segments: &segments });
+        backend.ring();
     }
 
     fn registration(&mut self, id: RegId) -> Option<(RegId, &mut Vec<smbd_core::BufferDescriptorV1>)> {

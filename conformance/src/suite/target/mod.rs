@@ -63,6 +63,8 @@ pub enum Ability {
     ReadRights,
     /// It says that a message has invalidated a token, and which.
     Invalidation,
+    /// It refuses to invalidate a token of another connection.
+    ForeignTokens,
     /// It refuses to invalidate a token that is not in force any more.
     InvalidationOnce,
 }

@@ -185,6 +185,8 @@ pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
         let Some(remote) = remote else { return Err(Stop::Broken("a registration has no segment".into())) };
         offers.push((id, remote));
     }
+    // A token may be in force only before the subject's next message; nobody would know it sooner.
+    peer.goes_on(TOLD)?;
     let short = pattern(94, SHORT);
     peer.send(&Data { invalidate: Some(offers[0].1.token), ..Data::of(&short) })?;
     let long = pattern(95, 3000);
@@ -228,7 +230,9 @@ pub(super) fn foreign(play: &mut Play) -> Result<(), Stop> {
     let elsewhere = kept.descriptors.first().map_or(Token(0), |descriptor| descriptor.token);
     let (first, nobodys) = (peer.id(), Token(elsewhere.0 ^ 0x4000_0000));
     invalidates(play, nobodys, 0)?;
-    invalidates(play, elsewhere, 0)?;
+    if play.can(Ability::ForeignTokens) {
+        invalidates(play, elsewhere, 0)?;
+    }
     // It is in force where it was given out.
     let mut peer = play.peer(first);
     let came = peer.read_offer("3.1.5.8-23", &kept)?;

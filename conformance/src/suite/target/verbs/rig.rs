@@ -300,6 +300,7 @@ impl Rig for VerbsRig {
         let (lacks, what) = match ability {
             Ability::ReadRights => (quirks.read_right_unchecked, "checks no right of an RDMA Read"),
             Ability::Invalidation => (!end.remote_invalidation(), "does not tell of an invalidated token"),
+            Ability::ForeignTokens => (quirks.invalidates_foreign, "invalidates tokens of other connections"),
             // The kernel does not survive it on rxe, and siw takes it without a word.
             Ability::InvalidationOnce => (
                 quirks.invalidate == Invalidate::Free || !end.remote_invalidation(),
