@@ -92,11 +92,12 @@ impl Connection {
     /// falls free, and keep all else out for ever.
     fn next_in_short_queue(&self) -> Option<Next> {
         let room = self.queue_room();
-        // All places it needs and one for a send have to be free; nothing else takes one until they are.
+        // All places it needs and one for a send have to be free; nothing else takes one until they are. A connection that
+        // is closing does not wait for it.
         if let Some(wanted) = self.registrations.places_wanted(self.limits.registration_requests)
             && wanted > 0
         {
-            return Some(if wanted < room { Next::Registration } else { Next::Wait });
+            return Some(if wanted < room { Next::Registration } else { Next::Finish });
         }
         // The last two places are for one RDMA request and one send.
         let verb = self.rdma.next(self.limits.read_depth).filter(|_| self.rdma.in_flight() == 0)?;

@@ -1,6 +1,7 @@
 //! What `Connected` brings may lower what the configuration reserves, never raise it.
 
-use smbd_core::{Access, Limits, Params, RdmaVerb, Role};
+use smbd_core::error::CloseReason;
+use smbd_core::{Access, Close, Event, Limits, Params, RdmaVerb, Role};
 
 use crate::pair::{DATA, LIMITS, REQUEST, Side, request};
 
@@ -141,4 +142,20 @@ fn registrations_take_no_more_places_than_the_configuration_reserves_for_them() 
     side.connection.register(Access::Read, 2).unwrap();
     side.drain();
     assert_eq!(side.connection.outstanding().registrations, 1, "4 of 6 places are taken, 4 more do not fit");
+}
+
+/// Found by fuzzing: a flush waited for the places that a second registration waited for.
+#[test]
+fn a_flush_waits_for_no_registration_that_waits_for_places() {
+    let mut side =
+        with(Limits { read_depth: 1, send_queue: 2, rdma_len_max: 1, registration_requests: 1, ..LIMITS });
+    side.device.registers = false;
+    for _ in 0..2 {
+        side.connection.register(Access::Write, 1).unwrap();
+    }
+    let until = side.now.saturating_add(std::time::Duration::from_secs(1));
+    side.connection.close(side.now, Close::Flush { until });
+    side.drain();
+    let closed = side.events.iter().any(|event| matches!(event, Event::Closed(CloseReason::Local)));
+    assert!(closed, "{:?}", side.events);
 }

@@ -6,8 +6,6 @@ use super::books::{Books, Slot};
 use super::law::{Law, Verdicts};
 use super::sending::Leaving;
 
-const NEGOTIATION_RECEIVE: u32 = 512;
-
 impl Books {
     pub(super) fn on_action(&mut self, now: Instant, action: &Action, v: &mut Verdicts) {
         self.began = self.began.or(Some(now));
@@ -76,7 +74,7 @@ impl Books {
 
     fn on_post_recv(&mut self, id: RecvId, len: u32, v: &mut Verdicts) {
         let data = self.link.started;
-        let wanted = if data { self.receiving.max_receive_size } else { NEGOTIATION_RECEIVE };
+        let wanted = if data { self.receiving.max_receive_size } else { super::negotiation::RECEIVE };
         v.check(Law::Actions, len == wanted && (!data || self.negotiated.is_some()), || {
             format!("{id:?} of {len} bytes posted, should be {wanted}")
         });
@@ -89,10 +87,11 @@ impl Books {
     }
 
     fn on_wait(&mut self, now: Instant, deadline: Option<Instant>, v: &mut Verdicts) {
-        let timeout = std::mem::take(&mut self.timeout);
+        let told = self.timeout.take();
         self.waiting = true;
         self.actions = 0;
-        v.check(Law::Timers, !timeout || deadline.is_none_or(|at| at > now), || {
+        let passed = told.is_some_and(|told| deadline.is_some_and(|at| at <= told));
+        v.check(Law::Timers, !passed, || {
             format!("the deadline {deadline:?} has passed, and nothing came of it")
         });
         if self.told.drained {

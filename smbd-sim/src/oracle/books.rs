@@ -26,6 +26,8 @@ pub(super) enum Cause {
     Broken(Rules),
     Negotiation(Verdict),
     Work,
+    /// A timer, or the end of what was to be flushed: seen by a result that says so.
+    Itself,
 }
 
 /// Use of a receive slot.
@@ -91,8 +93,8 @@ pub(super) struct Books {
     pub(super) actions_max: u32,
     /// The last action was `Wait`, and nothing has happened since.
     pub(super) waiting: bool,
-    /// The last input was `Timeout`.
-    pub(super) timeout: bool,
+    /// When `Timeout` was told, if that was the last input.
+    pub(super) timeout: Option<Instant>,
     pub(super) began: Option<Instant>,
     /// The latest time the connection was told.
     pub(super) heard: Instant,
@@ -139,7 +141,7 @@ impl Books {
             actions: 0,
             actions_max,
             waiting: false,
-            timeout: false,
+            timeout: None,
             began: None,
             heard: Instant::ORIGIN,
             spent: [None; 4],
@@ -181,6 +183,10 @@ impl Books {
         }
         if data || (self.role == Role::Initiator && !self.greeted) {
             return self.end(Cause::Broken(Rules::one(super::Rule::BeforeRequest)));
+        }
+        if len > negotiation::RECEIVE {
+            let too_long = Verdict::Broken(Rules::one(super::Rule::LongMessage));
+            return self.end(Cause::Negotiation(too_long));
         }
         let verdict = match self.role {
             Role::Acceptor => negotiation::judge_request(&self.config, head.as_bytes()),
@@ -279,9 +285,14 @@ impl Books {
         self.sending.on_post(&header, send, invalidates, self.ops.writes_posted, v)
     }
 
+    /// Whether the upper layer was told of the connection, or is about to be told.
+    pub(super) const fn is_announced(&self) -> bool {
+        self.told.established || self.negotiated.is_some() && self.greeted && self.link.connected
+    }
+
     /// Whether the connection may take commands.
     pub(super) const fn takes_commands(&self) -> bool {
-        self.told.established && self.flush.is_none() && self.is_flowing()
+        self.is_announced() && self.flush.is_none() && self.is_flowing()
     }
 
     pub(super) fn is_flushed(&self) -> bool {

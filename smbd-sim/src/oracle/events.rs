@@ -1,6 +1,6 @@
 //! Events, checked against what happened.
 
-use smbd_core::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError};
+use smbd_core::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
 use smbd_core::{Event, Instant};
 
 use super::books::{Books, Cause};
@@ -17,6 +17,9 @@ impl Books {
         v.check(Law::Events, self.told.established || first, || format!("{event:?} before Established"));
         // Once the end is there, results of failure come out, and nothing else has happened.
         let ending = self.cause.is_some() || self.is_timed_out(now);
+        if self.cause.is_none() && is_aborted(event) && self.is_timed_out(now) {
+            self.end(Cause::Itself);
+        }
         match event {
             Event::Established(negotiated) => {
                 v.check(Law::Events, !self.told.established, || "Established twice".to_owned());
@@ -149,9 +152,9 @@ impl Books {
 
     fn explains_close(&self, now: Instant, reason: &CloseReason) -> bool {
         match (&self.cause, reason) {
-            (None, CloseReason::KeepaliveTimeout) => self.keepalive.is_over(now),
-            (None, CloseReason::CreditStall) => self.is_stalled(),
-            (None, CloseReason::Local) => {
+            (None | Some(Cause::Itself), CloseReason::KeepaliveTimeout) => self.keepalive.is_over(now),
+            (None | Some(Cause::Itself), CloseReason::CreditStall) => self.is_stalled(),
+            (None | Some(Cause::Itself), CloseReason::Local) => {
                 self.flush.is_some_and(|until| until <= now) || (self.flush.is_some() && self.is_flushed())
             }
             (Some(Cause::Closed), CloseReason::Local)
@@ -163,4 +166,16 @@ impl Books {
             _ => false,
         }
     }
+}
+
+/// Whether a command was cut off.
+const fn is_aborted(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Sent { result: Err(Aborted), .. }
+            | Event::RdmaDone { result: Err(OpError::Aborted(Aborted)), .. }
+            | Event::Registered { result: Err(RegistrationError::Aborted(Aborted)), .. }
+            | Event::Deregistered { result: Err(RegistrationError::Aborted(Aborted)), .. }
+            | Event::Probed(Err(ProbeError::Aborted(Aborted)))
+    )
 }

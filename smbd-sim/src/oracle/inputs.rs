@@ -21,7 +21,7 @@ impl Books {
         self.something_happened();
         self.heard = now;
         self.actions = 0;
-        self.timeout = matches!(input, Input::Timeout);
+        self.timeout = matches!(input, Input::Timeout).then_some(now);
         let known = self.is_known(input);
         v.check(Law::Ledger, known == result.is_ok(), || {
             let was = if known { "is outstanding" } else { "is not outstanding" };
@@ -87,7 +87,9 @@ impl Books {
     /// Whether an input is the answer to something that was asked and not answered.
     fn is_known(&mut self, input: &Input<'_>) -> bool {
         match *input {
-            Input::Received { id, .. } => matches!(self.recvs.get(id.slot(), id), Some(Slot::Posted { .. })),
+            Input::Received { id, .. } => {
+                self.link.started && matches!(self.recvs.get(id.slot(), id), Some(Slot::Posted { .. }))
+            }
             Input::Sent { id } => self.sends.get(id.slot(), id).is_some(),
             Input::RdmaDone { id } => self.rdma.get(id.slot(), id).is_some(),
             Input::Failed { id, .. } => match id {
@@ -101,8 +103,8 @@ impl Books {
             Input::Bound { id } => self.registrations.expects(id, Done::Bound),
             Input::Deregistered { id } => self.registrations.expects(id, Done::Deregistered),
             Input::Connected { .. } => self.link.started && !self.link.connected && !self.link.over,
-            Input::ConnectFailed { .. } => self.link.touched && !self.link.connected && !self.link.over,
-            Input::Disconnected => self.link.touched && !self.link.over,
+            Input::ConnectFailed { .. } => self.link.started && !self.link.connected && !self.link.over,
+            Input::Disconnected => (self.link.started || self.link.disconnect) && !self.link.over,
         }
     }
 
@@ -228,7 +230,7 @@ impl Books {
             Ok(_) => valid && !full && self.takes_commands(),
             // A timer may have ended it a moment ago: seen from outside only later.
             Err(error) if super::is_wrong_time(error) => {
-                !self.takes_commands() || self.timeout || self.told.end
+                !self.takes_commands() || self.timeout.is_some() || self.told.end
             }
             Err(error) if super::is_no_room(error) => full,
             Err(_) => !valid,
@@ -254,8 +256,10 @@ impl Books {
 
     fn on_close(&mut self, how: Close) {
         match how {
-            Close::Flush { until } if self.told.established && self.is_flowing() => {
+            Close::Flush { until } if self.is_announced() && self.is_flowing() => {
                 self.flush = Some(self.flush.map_or(until, |earlier| earlier.min(until)));
+                // It may be over already, and no timer has been told of it.
+                self.timeout = None;
             }
             Close::Flush { .. } | Close::Abort => self.end(Cause::Closed),
         }

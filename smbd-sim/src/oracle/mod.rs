@@ -53,6 +53,11 @@ impl Oracles {
         self.sides = books_of(&self.configs);
     }
 
+    /// A side's connection was made now. Without this it is taken to be made when it first acts.
+    pub fn begin(&mut self, at: At) {
+        self.sides[at.side.index()].began = Some(at.now);
+    }
+
     /// What was found.
     #[must_use]
     pub const fn verdicts(&self) -> &Verdicts {

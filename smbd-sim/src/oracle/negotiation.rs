@@ -9,6 +9,8 @@ use super::law::{Law, Verdicts};
 use super::rule::{Rule, Rules};
 
 const VERSION: u16 = 0x0100;
+/// Length of the receive for a negotiation message (3.1.4.1, 3.1.7.2).
+pub(super) const RECEIVE: u32 = 512;
 const RECEIVE_MIN: u32 = 128;
 const FRAGMENTED_MIN: u32 = 131_072;
 
