@@ -1,0 +1,38 @@
+//! Fuzz targets: a body for each, which takes bytes and panics where something is wrong.
+//!
+//! | target | what is fed | what has to hold |
+//! |---|---|---|
+//! | `wire` | bytes | each parser gives a value or an error, and the value is written as it was read |
+//! | `slice` | descriptors and an operation | requests cover exactly the range, computed a second time |
+//! | `capture` | a file | decoder, its text and JSON, and the monitor come to an end, and say so in bounded words |
+//! | `messages` | messages | a capture of them is decoded to the same messages; the monitor comes to an end |
+//! | `connection` | inputs and calls | the simulator's laws, and what is refused changes nothing |
+//! | `modes` | the same, twice | strict mode does what tolerant mode does, until something is tolerated |
+//! | `pair` | every choice and every chance of a run | the laws, delivery and liveness under faults |
+//! | `monitor` | the same | the monitor finds no violation in what two connections say |
+//! | `canary` | as `connection` | has to fail: the laws are told of one credit more than was granted |
+//!
+//! The bodies run in three ways: under libFuzzer (`fuzz/run`, or cargo-fuzz), over the files of `fuzz/corpus` with
+//! `cargo test -p smbd-fuzz`, and over files that are named, to see a find again:
+//! `cargo run -p smbd-fuzz --bin fuzz-connection -- FILE`.
+
+pub mod replay;
+mod rig;
+pub mod targets;
+
+/// The program of a target: libFuzzer's entry in a fuzzing build, a player of files otherwise.
+#[macro_export]
+macro_rules! target {
+    ($name:ident) => {
+        #[cfg(fuzzing)]
+        #[allow(unsafe_code, missing_docs, reason = "libFuzzer calls a C function")]
+        mod entry {
+            libfuzzer_sys::fuzz_target!(|data: &[u8]| $crate::targets::$name(data));
+        }
+
+        #[cfg(not(fuzzing))]
+        fn main() -> std::process::ExitCode {
+            $crate::replay::main(stringify!($name), $crate::targets::$name)
+        }
+    };
+}

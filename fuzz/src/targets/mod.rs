@@ -1,0 +1,32 @@
+//! The bodies.
+
+mod capture;
+mod connection;
+mod messages;
+mod modes;
+mod pair;
+mod slice;
+mod wire;
+
+pub use capture::capture;
+pub use connection::{canary, connection};
+pub use messages::messages;
+pub use modes::modes;
+pub use pair::{monitor, pair};
+pub use slice::slice;
+pub use wire::wire;
+
+/// What a target does with bytes; panics where something is wrong.
+pub type Body = fn(&[u8]);
+
+/// All that must find nothing, by name.
+pub const ALL: &[(&str, Body)] = &[
+    ("wire", wire),
+    ("slice", slice),
+    ("capture", capture),
+    ("messages", messages),
+    ("connection", connection),
+    ("modes", modes),
+    ("pair", pair),
+    ("monitor", monitor),
+];
