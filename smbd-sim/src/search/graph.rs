@@ -57,6 +57,11 @@ impl Graph {
         self.keys[state as usize]
     }
 
+    /// The states numbered from `before` on.
+    pub(super) fn since(&self, before: usize) -> Vec<Key> {
+        self.keys[before..].to_vec()
+    }
+
     /// The number of a state, a new one if it was not there.
     pub(super) fn insert(&mut self, key: Key) -> u32 {
         let Self { keys, index, hasher, .. } = self;

@@ -72,7 +72,10 @@ pub(super) fn hopeless(graph: &Graph, is_over: impl Fn(u32) -> bool) -> Option<u
     // Most steps lead to later states: from the last to the first nearly everything is settled in one pass.
     loop {
         let mut changed = false;
-        for state in (0..states).rev().filter(|state| !hopes[*state as usize]).collect::<Vec<_>>() {
+        for state in (0..states).rev() {
+            if hopes[state as usize] {
+                continue;
+            }
             let hope = graph.edges(state).any(|edge| !edge.is_fault() && hopes[edge.to() as usize]);
             hopes[state as usize] = hope;
             changed |= hope;

@@ -40,6 +40,7 @@ mod graph;
 mod judge;
 mod local;
 mod pipe;
+mod record;
 mod replay;
 mod setup;
 mod space;

@@ -115,6 +115,32 @@ fn what_is_found_happens_again_when_it_is_played_again() {
     }
 }
 
+/// The claim that all rests on: what a fingerprint does not tell apart goes on the same way, whatever happens next.
+#[test]
+fn what_is_taken_for_one_state_goes_on_as_one() {
+    let mut compared = 0;
+    for setup in all().into_iter().filter(|setup| setup.size == Size::Small) {
+        let mut search = explore::Search::new(&setup);
+        assert!(matches!(search.run(&Limits::default(), &mut |_| true), Verdict::Holds), "{}", setup.name);
+        let space = &search.space;
+        // Every so many of them, so that a test stays one.
+        for (local, twin) in space.twins.iter().step_by(1 + space.twins.len() / 500) {
+            let known = &space.locals[*local as usize];
+            let side = known.side();
+            for input in space.all_inputs(*local) {
+                let [a, b] = [known, twin].map(|local| local.give(&setup, side, space.given(input), &mut ()));
+                assert_eq!(a.failure.is_some(), b.failure.is_some(), "{}: {input:?}", setup.name);
+                if a.failure.is_none() {
+                    assert_eq!(a.out, b.out, "{}: {input:?}", setup.name);
+                    assert_eq!(a.next.fingerprint(), b.next.fingerprint(), "{}: {input:?}", setup.name);
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 20_000, "{compared}");
+}
+
 #[test]
 fn a_search_that_is_stopped_says_so() {
     let stopped = search(&one_each(), &Limits { states: 100 }, &mut |_| true);

@@ -187,6 +187,15 @@ impl Local {
         Outcome { next, out, failure }
     }
 
+    #[cfg(test)]
+    pub(super) fn side(&self) -> Side {
+        match self {
+            Self::Unborn { .. } => Side::Acceptor,
+            Self::Host(host) => host.side(),
+            Self::Raw(raw) => raw.side(),
+        }
+    }
+
     pub(super) fn view(&self) -> View {
         match self {
             Self::Unborn { .. } => View { unborn: true, over: true, ..View::default() },

@@ -62,6 +62,11 @@ impl RawPeer {
         self.failure.clone()
     }
 
+    #[cfg(test)]
+    pub(super) const fn side(&self) -> Side {
+        self.side
+    }
+
     fn at(&self) -> At {
         At { now: self.now, side: self.side }
     }

@@ -5,14 +5,16 @@
 //! itself, and looked up afterwards. That makes states of a few bytes, compared exactly; only states of one side are told
 //! apart by a fingerprint.
 
+mod steps;
+mod tables;
+
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 
 use super::local::{Given, Local, Outcome, Own, View};
 use super::pipe::{Listens, Pipe};
-use super::setup::{Delays, Loss, Setup};
+use super::setup::Setup;
 use super::step::Step;
-use super::wire::{Cut, Out, Packet, Word};
+use super::wire::{Out, Packet, Word};
 use crate::Side;
 use crate::oracle::{Failure, Law};
 use crate::probe::At;
@@ -89,6 +91,9 @@ pub(super) struct Space<'a> {
     failures: HashMap<(u32, u64), Failure>,
     pushes: HashMap<(u32, u32), u32>,
     mutes: HashMap<(u32, Listens), u32>,
+    /// Others that were taken for a state of a side.
+    #[cfg(test)]
+    pub(super) twins: Vec<(u32, Local)>,
 }
 
 /// A step that broke a law.
@@ -116,6 +121,8 @@ impl<'a> Space<'a> {
             failures: HashMap::new(),
             pushes: HashMap::new(),
             mutes: HashMap::new(),
+            #[cfg(test)]
+            twins: Vec::new(),
         }
     }
 
@@ -134,115 +141,6 @@ impl<'a> Space<'a> {
             key[2 + side.peer().index()] = self.push(key[2 + side.peer().index()], out);
         }
         Ok(key)
-    }
-
-    fn local(&mut self, local: Local) -> u32 {
-        let print = local.fingerprint();
-        let next = number(self.locals.len());
-        match self.by_print.entry(print) {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                entry.insert(next);
-                self.views.push(local.view());
-                self.locals.push(local);
-                next
-            }
-        }
-    }
-
-    fn out(&mut self, out: Vec<Out>) -> u32 {
-        if let Some(known) = self.by_out.get(&out) {
-            return *known;
-        }
-        let next = number(self.outs.len());
-        self.by_out.insert(out.clone(), next);
-        self.outs.push(out);
-        next
-    }
-
-    fn packet(&mut self, packet: &Packet) -> u16 {
-        if let Some(known) = self.by_packet.get(packet) {
-            return *known;
-        }
-        let next = u16::try_from(self.packets.len()).unwrap_or(u16::MAX);
-        self.by_packet.insert(packet.clone(), next);
-        self.packets.push(packet.clone());
-        next
-    }
-
-    fn pipe(&mut self, pipe: Pipe) -> u32 {
-        if let Some(known) = self.by_pipe.get(&pipe) {
-            return *known;
-        }
-        let next = number(self.pipes.len());
-        self.by_pipe.insert(pipe.clone(), next);
-        self.pipes.push(pipe);
-        self.pipe_views.push(None);
-        next
-    }
-
-    fn pipe_view(&mut self, pipe: u32) -> PipeView {
-        if let Some(view) = self.pipe_views[pipe as usize] {
-            return view;
-        }
-        let whole = self.pipes[pipe as usize].clone();
-        let mut view = PipeView {
-            ends: whole.ends(),
-            whole: whole.cut == Cut::Whole,
-            listens: whole.listens,
-            ..PipeView::default()
-        };
-        for packet in &whole.packets {
-            if let Packet::Message(message) = &self.packets[usize::from(*packet)] {
-                view.granted += u32::from(message.granted);
-                view.spending += u32::from(message.spends);
-            }
-        }
-        let mut rest = whole.clone();
-        if let Some(first) = whole.packets.first() {
-            rest.packets.remove(0);
-            view.packet = Some((*first, self.pipe(rest)));
-        }
-        if whole.answers > 0 {
-            view.answered = Some(self.pipe(Pipe { answers: whole.answers - 1, ..whole.clone() }));
-        }
-        if let Some(word) = whole.words.first() {
-            view.word = Some((*word, self.pipe(Pipe { words: whole.words[1..].to_vec(), ..whole.clone() })));
-        }
-        self.pipe_views[pipe as usize] = Some(view);
-        view
-    }
-
-    /// What leaves a side goes into the pipe to the other.
-    fn push(&mut self, pipe: u32, out: u32) -> u32 {
-        if out == 0 {
-            return pipe;
-        }
-        if let Some(known) = self.pushes.get(&(pipe, out)) {
-            return *known;
-        }
-        let mut longer = self.pipes[pipe as usize].clone();
-        for item in self.outs[out as usize].clone() {
-            let packet = if let Out::Packet(packet) = &item { Some(self.packet(packet)) } else { None };
-            longer.push(&item, packet);
-        }
-        let longer = self.pipe(longer);
-        self.pushes.insert((pipe, out), longer);
-        longer
-    }
-
-    fn mute(&mut self, pipe: u32, listens: Listens) -> u32 {
-        if listens == Listens::All || self.pipes[pipe as usize].listens >= listens {
-            return pipe;
-        }
-        if let Some(known) = self.mutes.get(&(pipe, listens)) {
-            return *known;
-        }
-        let mut muted = self.pipes[pipe as usize].clone();
-        muted.mute(listens);
-        let muted = self.pipe(muted);
-        self.mutes.insert((pipe, listens), muted);
-        muted
     }
 
     /// What a number stands for.
@@ -329,90 +227,6 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// All steps possible in a state, in a fixed order, and where they lead.
-    pub(super) fn steps(&mut self, key: Key, into: &mut Vec<(Step, Key)>) -> Result<(), Broken> {
-        into.clear();
-        for side in Side::BOTH {
-            self.steps_of(side, key, into)?;
-        }
-        let [a, b] = [key[0], key[1]].map(|local| self.views[local as usize]);
-        let left = a.left.into_iter().chain(b.left).min().filter(|left| *left > 0);
-        let may_pass = self.setup.delays == Delays::Any || into.iter().all(|(step, _)| step.is_fault());
-        if let Some(left) = left.filter(|_| may_pass) {
-            let broken = |failure| Broken { step: Step::Elapse, failure };
-            let mut after = key;
-            for side in Side::BOTH {
-                let at = side.index();
-                after[at] = self.go(side, key[at], Input::Elapse(left)).map_err(broken)?.next;
-            }
-            into.push((Step::Elapse, after));
-        }
-        self.lose(key, into);
-        Ok(())
-    }
-
-    fn steps_of(&mut self, side: Side, key: Key, into: &mut Vec<(Step, Key)>) -> Result<(), Broken> {
-        let here = side.index();
-        let view = self.views[key[here] as usize];
-        let pipe = self.pipe_view(key[2 + here]);
-        let mut take = |space: &mut Self, step, input, rest| match space.after(key, side, input, rest) {
-            Ok(after) => {
-                into.push((step, after));
-                Ok(())
-            }
-            Err(failure) => Err(Broken { step, failure }),
-        };
-        if let Some((packet, rest)) = pipe.packet.filter(|_| view.hears) {
-            take(self, Step::Packet(side), Input::Packet(packet), rest)?;
-        }
-        if let Some(rest) = pipe.answered.filter(|_| view.hears) {
-            take(self, Step::Answer(side), Input::Answer, rest)?;
-        }
-        match pipe.word {
-            Some((Word::Request, rest)) if view.unborn => {
-                take(self, Step::Word(side), Input::Request, rest)?;
-            }
-            Some((Word::Accepted, rest)) if view.awaits => {
-                take(self, Step::Word(side), Input::Accepted, rest)?;
-            }
-            _ => {}
-        }
-        // In good order, the end of a connection is told to nobody who was not told of its beginning.
-        if pipe.ends && view.ends && (view.knows || !pipe.whole) {
-            take(self, Step::Gone(side), Input::Gone, key[2 + here])?;
-            if view.can_fall {
-                take(self, Step::Down(side), Input::Down, key[2 + here])?;
-            }
-        }
-        let mut left = view.own;
-        while left != 0 {
-            let own = Own::ALL[left.trailing_zeros() as usize];
-            left &= left - 1;
-            take(self, Step::Own(side, own), Input::Own(own), key[2 + here])?;
-        }
-        Ok(())
-    }
-
-    fn lose(&mut self, key: Key, into: &mut Vec<(Step, Key)>) {
-        let cut = match self.setup.loss {
-            Loss::Never => return,
-            Loss::Told => Cut::Told,
-            Loss::Silent => Cut::Silent,
-        };
-        let both = [key[2], key[3]].map(|pipe| self.pipes[pipe as usize].clone());
-        // Once, and while it makes a difference.
-        if both.iter().any(|pipe| pipe.cut != Cut::Whole)
-            || both.iter().all(|p| p.listens == Listens::Nothing)
-        {
-            return;
-        }
-        let [to_initiator, to_acceptor] = both.map(|mut pipe| {
-            pipe.cut(cut);
-            self.pipe(pipe)
-        });
-        into.push((Step::Lose, [key[0], key[1], to_initiator, to_acceptor]));
-    }
-
     /// What a step gives to which side.
     pub(super) fn inputs(&mut self, key: Key, step: Step) -> Vec<(Side, Input)> {
         let pipe = |space: &mut Self, side: Side| space.pipe_view(key[2 + side.index()]);
@@ -437,6 +251,28 @@ impl<'a> Space<'a> {
         }
     }
 
+    /// All that can be given to a side in a state of its own, possible or not.
+    #[cfg(test)]
+    pub(super) fn all_inputs(&self, local: u32) -> Vec<Input> {
+        let view = self.views[local as usize];
+        let own = Own::ALL.iter().filter(|own| view.own & own.bit() != 0).map(|own| Input::Own(*own));
+        let packets =
+            (0..self.packets.len()).filter_map(|packet| u16::try_from(packet).ok().map(Input::Packet));
+        let mut all: Vec<_> = own.collect();
+        if view.hears {
+            all.extend(packets);
+            all.push(Input::Answer);
+        }
+        if view.awaits {
+            all.push(Input::Accepted);
+        }
+        if view.ends {
+            all.extend([Input::Gone, Input::Down]);
+        }
+        all.extend(view.left.filter(|left| *left > 0).map(Input::Elapse));
+        all
+    }
+
     /// Whether both sides are done.
     pub(super) fn is_over(&self, key: Key) -> bool {
         [key[0], key[1]].iter().all(|local| self.views[*local as usize].over)
@@ -449,9 +285,4 @@ impl<'a> Space<'a> {
             Some((side, missing))
         })
     }
-}
-
-fn number(len: usize) -> u32 {
-    // A search is stopped long before.
-    u32::try_from(len).unwrap_or(u32::MAX)
 }
