@@ -29,7 +29,7 @@ pub struct SearchArgs {
     /// Stops a configuration after so many seconds
     #[arg(long, value_name = "S")]
     time: Option<u64>,
-    /// Configurations searched at the same time
+    /// Configurations searched at the same time, each by two threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     threads: usize,
     /// Prints a table in Markdown instead of a line for each configuration
@@ -125,19 +125,21 @@ fn search_one(args: &SearchArgs, setup: &Setup, bars: &MultiProgress) -> (Report
 }
 
 fn show(report: &Report, took: Duration, table: bool) {
-    if !table {
+    {
         let Progress { states, steps, depth, .. } = report.progress;
         let result = match &report.verdict {
             Verdict::Holds => "holds",
             Verdict::Unfinished => "STOPPED",
             Verdict::Broken(_) => "BROKEN",
         };
-        println!(
+        let line = format!(
             "{:<24} {result:<8} {states:>11} states {steps:>12} steps {depth:>4} deep {:>8} of one side {:>8.1} s",
             report.name,
             report.locals,
             took.as_secs_f64()
         );
+        // Standard output is for the table.
+        if table { eprintln!("{line}") } else { println!("{line}") }
     }
     if let Verdict::Broken(Finding { what, detail, steps, trace }) = &report.verdict {
         eprintln!("{}: {what}: {detail}", report.name);

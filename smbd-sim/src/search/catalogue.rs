@@ -124,6 +124,16 @@ impl Setup {
         self
     }
 
+    const fn failing(mut self) -> Self {
+        self.registrations_fail = true;
+        self
+    }
+
+    /// A device with fewer places than the budget asks for.
+    fn send_queue(self, places: u16) -> Self {
+        self.cores(|core| core.send_queue = Some(places))
+    }
+
     fn targets(mut self, initiator: u16, acceptor: u16) -> Self {
         for (peer, target) in self.peers.iter_mut().zip([initiator, acceptor]) {
             if let Peer::Core(core) = peer {
@@ -145,7 +155,7 @@ impl Setup {
     }
 }
 
-/// The acceptor lets the initiator use a buffer, which answers with an invalidation or without.
+/// The initiator lets the acceptor use a buffer, which says so in two fragments, with an invalidation or without.
 fn rdma(name: &'static str, about: &'static str, verb: RdmaVerb, windows: bool, invalidates: bool) -> Setup {
     let access = match verb {
         RdmaVerb::Read => Access::Read,
@@ -164,7 +174,7 @@ fn rdma(name: &'static str, about: &'static str, verb: RdmaVerb, windows: bool, 
         // The buffer is the peer's again when it has the answer.
         serves.push(Do::Answered);
     }
-    serves.push(Do::Send { len: PAYLOAD, tells: false, invalidates });
+    serves.push(Do::Send { len: 2 * PAYLOAD, tells: false, invalidates });
     between(name, about, core(asks), core(serves)).cores(|core| core.windows = windows)
 }
 
@@ -187,6 +197,8 @@ fn small() -> Vec<Setup> {
         talk("eager", "two fragments and one, both ways, commanded in the drain loop", &[2, 1], &[2, 1])
             .eager(),
         talk("targets", "two fragments each way, targets of 2 and 5", &[2], &[2]).targets(2, 5),
+        talk("room", "two messages each way, and room for one", &[1, 1], &[1, 1])
+            .cores(|core| core.params.message_slots = 1),
         between("silence", silence, core(sleeper), core(vec![])).keepalive(),
         between("probe", probes, core(prober), core(vec![])).keepalive(),
         talk("loss", "one message each way, the connection lost at any point", &[1], &[1]).loss(Loss::Told),
@@ -205,6 +217,9 @@ fn small() -> Vec<Setup> {
         ),
         rdma("window-loss", "the window, the connection lost at any point", RdmaVerb::Write, true, true)
             .loss(Loss::Told),
+        rdma("write-fails", "RDMA Write, the registration may fail", RdmaVerb::Write, false, true).failing(),
+        rdma("short-queue", "the window, send queues of two places", RdmaVerb::Write, true, true)
+            .send_queue(2),
         talk("frugal-client", "three fragments to a client that asks for one credit", &[], &[3]).against(
             true,
             Rules::Sound,
@@ -233,6 +248,28 @@ fn medium() -> Vec<Setup> {
         rdma("window-batches", "the window, lost at any point, in batches", RdmaVerb::Write, true, true)
             .batches()
             .loss(Loss::Told),
+        talk(
+            "silent-two",
+            "two fragments and one, held, lost and nobody told, with keepalive",
+            &[2, 1],
+            &[1],
+        )
+        .keepalive()
+        .hold(1)
+        .loss(Loss::Silent),
+        talk("frugal-hold", "two fragments each way, the client asks for one credit, both hold", &[2], &[2])
+            .against(true, Rules::Sound, &[50, 50])
+            .hold(2),
+        rdma(
+            "short-queue-loss",
+            "the window, send queues of two places, lost at any point",
+            RdmaVerb::Read,
+            true,
+            false,
+        )
+        .send_queue(2)
+        .batches()
+        .loss(Loss::Told),
     ];
     setups.into_iter().map(|setup| Setup { size: Size::Medium, ..setup }).collect()
 }
@@ -269,6 +306,19 @@ fn large() -> Vec<Setup> {
         )
         .loss(Loss::Told),
         talk("three-hold-loss", "the same, upper layers hold two of three receives", &[3, 2, 1], &[1, 2, 3])
+            .hold(2)
+            .loss(Loss::Told),
+        talk(
+            "targets-loss",
+            "two messages each way, held, targets of 2 and 5, lost at any point",
+            &[2, 1],
+            &[1, 2],
+        )
+        .targets(2, 5)
+        .hold(2)
+        .loss(Loss::Told),
+        talk("everything", "two messages each way, held, in batches, lost at any point", &[2, 1], &[1, 2])
+            .batches()
             .hold(2)
             .loss(Loss::Told),
     ];

@@ -2,7 +2,8 @@
 
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 use super::space::Key;
 
@@ -35,7 +36,6 @@ impl Edge {
 pub(super) struct Graph {
     keys: Vec<Key>,
     index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
     edges: Vec<u32>,
     /// For each expanded state, where its edges end.
     ends: Vec<u32>,
@@ -64,7 +64,8 @@ impl Graph {
 
     /// The number of a state, a new one if it was not there.
     pub(super) fn insert(&mut self, key: Key) -> u32 {
-        let Self { keys, index, hasher, .. } = self;
+        let Self { keys, index, .. } = self;
+        let hasher = FxBuildHasher;
         let hash = hasher.hash_one(key);
         let found =
             index.entry(hash, |at| keys[*at as usize] == key, |at| hasher.hash_one(keys[*at as usize]));

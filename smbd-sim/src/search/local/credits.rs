@@ -1,6 +1,7 @@
 //! How scripted peers manage credits.
 
-use super::raw::Queue;
+use std::collections::VecDeque;
+
 use crate::search::setup::Rules;
 use crate::search::wire::Payload;
 
@@ -23,7 +24,7 @@ pub(super) struct Ledger {
     /// Posted, and the peer was not told.
     ungranted: u16,
     send: u16,
-    queue: Queue,
+    queue: VecDeque<Pending>,
     /// SendImmediate, or an answer that is owed.
     immediate: bool,
 }
@@ -38,7 +39,7 @@ impl Ledger {
             posted: 0,
             ungranted: 0,
             send: 0,
-            queue: Queue::new(),
+            queue: VecDeque::new(),
             immediate: false,
         }
     }

@@ -1,6 +1,5 @@
 //! A scripted peer: credits by rules of its own, and no more of the protocol than a partner needs.
 
-use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse, NtStatus};
@@ -268,5 +267,3 @@ impl RawPeer {
         (self.side, self.commanded, self.received, self.negotiated, self.up, self.ended).hash(into);
     }
 }
-
-pub(super) type Queue = VecDeque<Pending>;

@@ -84,6 +84,12 @@ impl Upper {
         self.move_on();
     }
 
+    /// Without a buffer nothing is left but to close.
+    fn give_up(&mut self) {
+        let close = self.script.iter().position(|command| matches!(command, Do::Flush | Do::Abort));
+        self.at = close.unwrap_or(self.script.len());
+    }
+
     fn closes(&self) -> bool {
         self.script.iter().any(|command| matches!(command, Do::Flush | Do::Abort))
     }
@@ -146,6 +152,9 @@ impl Upper {
             Event::RdmaDone { result, .. } => result.is_ok() || !self.closes(),
             Event::Registered { id, result } => {
                 self.registration = result.is_ok().then_some(*id);
+                if result.is_err() {
+                    self.give_up();
+                }
                 result.is_ok()
             }
             Event::Deregistered { result, .. } => {

@@ -9,6 +9,7 @@ mod steps;
 mod tables;
 
 use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 use super::local::{Given, Local, Outcome, Own, View};
 use super::pipe::{Listens, Pipe};
@@ -18,6 +19,8 @@ use super::wire::{Out, Packet, Word};
 use crate::Side;
 use crate::oracle::{Failure, Law};
 use crate::probe::At;
+
+type Map<K, V> = HashMap<K, V, FxBuildHasher>;
 
 /// A state: both sides, then what is under way to them.
 pub(super) type Key = [u32; 4];
@@ -79,18 +82,18 @@ pub(super) struct Space<'a> {
     pub(super) setup: &'a Setup,
     pub(super) locals: Vec<Local>,
     views: Vec<View>,
-    by_print: HashMap<u128, u32>,
+    by_print: Map<u128, u32>,
     packets: Vec<Packet>,
-    by_packet: HashMap<Packet, u16>,
+    by_packet: Map<Packet, u16>,
     pipes: Vec<Pipe>,
     pipe_views: Vec<Option<PipeView>>,
-    by_pipe: HashMap<Pipe, u32>,
+    by_pipe: Map<Pipe, u32>,
     outs: Vec<Vec<Out>>,
-    by_out: HashMap<Vec<Out>, u32>,
-    moves: HashMap<(u32, u64), Move>,
-    failures: HashMap<(u32, u64), Failure>,
-    pushes: HashMap<(u32, u32), u32>,
-    mutes: HashMap<(u32, Listens), u32>,
+    by_out: Map<Vec<Out>, u32>,
+    moves: Map<(u32, u64), Move>,
+    failures: Map<(u32, u64), Failure>,
+    pushes: Map<(u32, u32), u32>,
+    mutes: Map<(u32, Listens), u32>,
     /// Others that were taken for a state of a side.
     #[cfg(test)]
     pub(super) twins: Vec<(u32, Local)>,
@@ -109,18 +112,18 @@ impl<'a> Space<'a> {
             setup,
             locals: Vec::new(),
             views: Vec::new(),
-            by_print: HashMap::new(),
+            by_print: Map::default(),
             packets: Vec::new(),
-            by_packet: HashMap::new(),
+            by_packet: Map::default(),
             pipes: Vec::new(),
             pipe_views: Vec::new(),
-            by_pipe: HashMap::new(),
+            by_pipe: Map::default(),
             outs: vec![Vec::new()],
-            by_out: HashMap::from([(Vec::new(), 0)]),
-            moves: HashMap::new(),
-            failures: HashMap::new(),
-            pushes: HashMap::new(),
-            mutes: HashMap::new(),
+            by_out: Map::from_iter([(Vec::new(), 0)]),
+            moves: Map::default(),
+            failures: Map::default(),
+            pushes: Map::default(),
+            mutes: Map::default(),
             #[cfg(test)]
             twins: Vec::new(),
         }
