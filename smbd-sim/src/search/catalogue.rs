@@ -124,6 +124,18 @@ impl Setup {
         self
     }
 
+    /// The acceptor uses the buffer twice, with room for both and a read depth of 1.
+    fn twice(mut self) -> Self {
+        if let [_, Peer::Core(acceptor)] = &mut self.peers {
+            let at = acceptor.script.iter().position(|command| matches!(command, Do::Rdma(_)));
+            if let Some(at) = at {
+                acceptor.script.insert(at, acceptor.script[at]);
+            }
+            (acceptor.params.rdma_ops, acceptor.params.rdma_slots) = (2, 2);
+        }
+        self
+    }
+
     const fn failing(mut self) -> Self {
         self.registrations_fail = true;
         self
@@ -217,6 +229,9 @@ fn small() -> Vec<Setup> {
         ),
         rdma("window-loss", "the window, the connection lost at any point", RdmaVerb::Write, true, true)
             .loss(Loss::Told),
+        rdma("write-eager", "the write and its answer commanded at once", RdmaVerb::Write, false, true)
+            .eager(),
+        rdma("reads", "two RDMA Reads, one at a time", RdmaVerb::Read, false, false).twice(),
         rdma("write-fails", "RDMA Write, the registration may fail", RdmaVerb::Write, false, true).failing(),
         rdma("short-queue", "the window, send queues of two places", RdmaVerb::Write, true, true)
             .send_queue(2),

@@ -1,8 +1,12 @@
 //! The search finds what is there, on a shortest way; and nothing where nothing is.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
+use super::local::Local;
+use super::space::Space;
 use super::*;
+use crate::Side;
 
 fn report(setup: &Setup) -> Report {
     search(setup, &Limits::default(), &mut |_| true)
@@ -139,6 +143,36 @@ fn what_is_taken_for_one_state_goes_on_as_one() {
         }
     }
     assert!(compared > 20_000, "{compared}");
+}
+
+/// The other half of it: no state is made up of looked-up halves that do not go together.
+#[test]
+fn every_state_is_reached_by_connections_of_its_own() {
+    for name in ["one-each", "silence", "window", "short-queue", "frugal-client"] {
+        let setup = named(name).expect("in the catalogue");
+        let mut space = Space::new(&setup);
+        let start = space.start().expect("a start");
+        let sides = Side::BOTH.map(|side| Local::begin(&setup, side, &mut ()).next);
+        let mut seen = BTreeSet::from([start]);
+        let mut queue = VecDeque::from([(start, sides)]);
+        let mut steps = Vec::new();
+        while let Some((key, sides)) = queue.pop_front() {
+            assert!(space.steps(key, &mut steps).is_ok());
+            for (step, after) in steps.iter().filter(|(_, after)| seen.insert(*after)) {
+                let mut sides = sides.clone();
+                for (side, input) in space.inputs(key, *step) {
+                    let given = space.given(input);
+                    sides[side.index()] = sides[side.index()].give(&setup, side, given, &mut ()).next;
+                }
+                for side in Side::BOTH {
+                    let known = &space.locals[after[side.index()] as usize];
+                    assert_eq!(sides[side.index()].fingerprint(), known.fingerprint(), "{name}: {step}");
+                }
+                queue.push_back((*after, sides));
+            }
+        }
+        assert_eq!(seen.len(), report(&setup).progress.states, "{name}");
+    }
 }
 
 #[test]
