@@ -15,6 +15,7 @@ mod ours;
 mod pair;
 mod registry;
 mod run;
+mod script;
 mod settings;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

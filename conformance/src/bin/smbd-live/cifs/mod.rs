@@ -8,6 +8,7 @@ mod kernel;
 mod mounts;
 mod server;
 mod smb2;
+mod upper;
 
 use crate::case::Case;
 
@@ -16,5 +17,5 @@ pub(crate) use server::{Session, listen};
 
 /// All tests against cifs.
 pub(crate) fn cases() -> Vec<Case> {
-    [mounts::CASES, keepalive::CASES].concat()
+    [mounts::CASES, keepalive::CASES, upper::CASES].concat()
 }

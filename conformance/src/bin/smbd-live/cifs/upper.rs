@@ -1,0 +1,117 @@
+//! Deviations that only SMB2 can show: what cifs's transport takes is told by its going on to SESSION_SETUP.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use smbd_conformance::catalogue::UnderTest;
+use smbd_conformance::suite::target::verbs::{Listen, Remote, Trigger};
+use smbd_conformance::suite::{Data, Peer, Play, Stop};
+use smbd_examples::smb2::{Guid, NegotiateRequest, NegotiateResponse};
+use smbd_verbs::PORT_IWARP;
+
+use super::kernel::Parameter;
+use super::smb2::SESSION_SETUP;
+use crate::case::{Case, Context, Failure, Outcome, Target};
+use crate::expect::holds;
+use crate::kernel_log::Log;
+use crate::script::{its_own_header, next_smb2, script};
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "cifs::upper::payload_inside_the_header",
+        target: Target::Cifs,
+        about: "an SMB2 NEGOTIATE Response at DataOffset 0, whose first 20 bytes are the header too, is read",
+        run: inside_the_header,
+    },
+    Case {
+        name: "cifs::upper::fragments_that_do_not_continue",
+        target: Target::Cifs,
+        about: "an SMB2 NEGOTIATE Response whose last fragment has RemainingDataLength 5000 is followed by SESSION_SETUP",
+        run: not_continuing,
+    },
+    Case {
+        name: "cifs::upper::no_credits_requested",
+        target: Target::Cifs,
+        about: "CreditsRequested 0 in data changes nothing: SESSION_SETUP follows",
+        run: none_requested,
+    },
+];
+
+/// SMB2 messages come within this time.
+const TIME: Duration = Duration::from_secs(10);
+
+fn play_it(
+    context: &Context,
+    name: &'static str,
+    steps: fn(&mut Play) -> Result<(), Stop>,
+) -> Result<(), Failure> {
+    let folder = "/run/smbd-live-mount";
+    std::fs::create_dir_all(folder)?;
+    let mount = format!(
+        "exec mount -t cifs //{}/share {folder} -o username=tester,password=test123,vers=3.1.1,rdma",
+        context.address
+    );
+    let trigger = Trigger { begin: Some(mount), end: None };
+    let mut target = Listen::at(SocketAddr::new(context.address, PORT_IWARP), trigger, Remote::default());
+    script(&mut target, UnderTest::Initiator, name, steps)
+}
+
+/// A connection, and what is to be said to the SMB2 NEGOTIATE that came on it.
+fn asked(play: &mut Play) -> Result<(Peer<'_>, Vec<u8>), Stop> {
+    let mut peer = play.established()?;
+    let message = peer.whole_message("")?.payload;
+    let request = NegotiateRequest::parse(&message).map_err(|error| Stop::Broken(error.to_string()))?;
+    let answer = NegotiateResponse::to(&request, Guid(*b"smbd-conformance"), 65_536, 0);
+    let answer = answer.ok_or_else(|| Stop::Broken("cifs does not offer 3.1.1".into()))?;
+    let answer = answer.encode(&[0xa5; 32]).to_vec();
+    Ok((peer, answer))
+}
+
+/// SESSION_SETUP should come.
+fn goes_on(peer: &mut Peer<'_>) -> Result<(), Stop> {
+    let (_, command, _) = next_smb2(peer, TIME)?;
+    peer.require("", command == SESSION_SETUP, || format!("SESSION_SETUP should come, Command is {command}"))
+}
+
+/// VA-3: `recv_done` compares DataOffset and DataLength with the length of the message alone. The answer has no room for
+/// SMB2 credits, so nothing can follow: that it was read is in the kernel's log.
+fn inside_the_header(context: &Context) -> Outcome {
+    fn say(play: &mut Play) -> Result<(), Stop> {
+        let (mut peer, answer) = asked(play)?;
+        peer.say(&its_own_header(answer, 1))?;
+        peer.play().pass(Duration::from_secs(1));
+        Ok(())
+    }
+    let _talkative = Parameter::logging(u32::MAX)?;
+    let log = Log::from_here()?;
+    play_it(context, "fragments::data_inside_the_header_end_the_connection", say)?;
+    let came = log.lines("data_offset 0 data_length 3")?;
+    let read = log.lines("returning to thread data_read=3")?;
+    holds(came.len() == 1 && !read.is_empty(), || format!("not taken: {came:?}; not read: {read:?}"))?;
+    Ok(format!("deviation from 2.2.3: {}; {}", came.join(""), read.join("")))
+}
+
+/// RA-3: `smbd_recv` adds up the lengths of the first fragment and takes as many bytes from wherever they come.
+fn not_continuing(context: &Context) -> Outcome {
+    fn say(play: &mut Play) -> Result<(), Stop> {
+        let (mut peer, answer) = asked(play)?;
+        let (first, rest) = answer.split_at(100);
+        peer.send(&Data::of(first).remaining(u32::try_from(rest.len()).unwrap_or(u32::MAX)))?;
+        peer.send(&Data::of(rest).remaining(5000))?;
+        goes_on(&mut peer)
+    }
+    play_it(context, "fragments::a_sequence_cannot_grow", say)?;
+    Ok("deviation from 3.1.5.8: a last fragment that leaves 5000 bytes is taken for the last".into())
+}
+
+/// CR-12: `recv_done` stores CreditsRequested without a look at it.
+fn none_requested(context: &Context) -> Outcome {
+    fn say(play: &mut Play) -> Result<(), Stop> {
+        let (mut peer, answer) = asked(play)?;
+        peer.send(&Data::empty().requesting(0))?;
+        peer.send(&Data::of(&answer).requesting(0))?;
+        goes_on(&mut peer)
+    }
+    play_it(context, "credits::a_message_without_a_credit_ends_the_connection", say)?;
+    Ok("deviation from 3.1.5.8: two messages with CreditsRequested 0 are taken".into())
+}
