@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="the conformance suite against smbd-core over this device"
 guests=1
-limit=1200
+limit=3000
 long=yes
 
 scenario() {
