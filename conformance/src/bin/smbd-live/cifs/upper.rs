@@ -85,8 +85,9 @@ fn inside_the_header(context: &Context) -> Outcome {
     let _talkative = Parameter::logging(u32::MAX)?;
     let log = Log::from_here()?;
     play_it(context, "fragments::data_inside_the_header_end_the_connection", say)?;
-    let came = log.lines("data_offset 0 data_length 3")?;
-    let read = log.lines("returning to thread data_read=3")?;
+    // StructureSize of SMB2 is in the place of Flags.
+    let came = log.lines("data flags 64 data_offset 0 data_length")?;
+    let read = log.lines("returning rfc1002 length")?;
     holds(came.len() == 1 && !read.is_empty(), || format!("not taken: {came:?}; not read: {read:?}"))?;
     Ok(format!("deviation from 2.2.3: {}; {}", came.join(""), read.join("")))
 }

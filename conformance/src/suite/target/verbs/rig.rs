@@ -57,6 +57,8 @@ pub(super) struct VerbsRig {
     /// Dropped before the subject: one of another program can end only when its connections have.
     connections: Vec<Connection>,
     subject: Box<dyn Subject>,
+    /// The subject did not connect when it should have.
+    is_alone: bool,
     /// Where the script listens, if the subject connects.
     listener: Option<Listener>,
     at: SocketAddr,
@@ -70,7 +72,7 @@ impl VerbsRig {
             UnderTest::Acceptor | UnderTest::Both => None,
         };
         let clock = subject.clock().unwrap_or_else(Clock::start);
-        Ok(Self { clock, subject, listener, at, usual: None, connections: Vec::new() })
+        Ok(Self { clock, subject, listener, at, usual: None, connections: Vec::new(), is_alone: false })
     }
 
     /// The same for a subject that needs other values than the usual ones.
@@ -95,6 +97,7 @@ impl VerbsRig {
             }
             if self.clock.now() >= until {
                 let seconds = REQUEST_TIME.as_secs();
+                self.is_alone = true;
                 return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
             }
             if !again && !self.subject.arm() {
@@ -334,6 +337,9 @@ impl Rig for VerbsRig {
         self.subject.end();
         let until = self.clock.now().saturating_add(END_TIME);
         self.turn(until, |rig| rig.subject.has_ended());
+        if self.is_alone {
+            return Err("the subject hangs: it does not connect any more".into());
+        }
         if self.subject.has_ended() {
             return Ok(());
         }
