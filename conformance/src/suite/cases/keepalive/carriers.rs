@@ -32,7 +32,8 @@ pub(super) fn carried(play: &mut Play) -> Result<(), Stop> {
     let mut peer = granted(play, 10)?;
     let upper = peer.upper()?;
     upper.by_hand();
-    let before = Duration::from_millis(10);
+    // So early that a host with much to do is not late.
+    let before = Duration::from_millis(if peer.play().is_real() { 500 } else { 10 });
     let left = peer.last_said().saturating_add(INTERVAL - before).saturating_since(peer.play().now());
     peer.quiet_for(CARRIED, left);
     // The subject's clock is put forward by what is left: the interval is over, and nothing is polled before the command.

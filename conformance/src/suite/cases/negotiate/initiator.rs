@@ -122,6 +122,10 @@ pub(super) fn connecting_counts(play: &mut Play) -> Result<(), Stop> {
     let begin = play.now();
     let id = play.prepare(&Opening::default())?;
     play.pass(TIMER / 2);
+    let gave_up = |told: &Told| matches!(told, Told::ConnectFailed(ConnectError::Connect(_)));
+    if play.is_real() && play.peer(id).told().iter().any(|(_, told)| gave_up(told)) {
+        return Err(Stop::NotApplicable("the device gives a connection up before the timer does".into()));
+    }
     play.go(id)?;
     let mut peer = play.peer(id);
     peer.asked("3.1.4.1-10")?;
