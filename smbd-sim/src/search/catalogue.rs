@@ -124,6 +124,16 @@ impl Setup {
         self
     }
 
+    /// The initiator closes while its messages are under way and sends another then, which has to be refused.
+    fn afterwards(mut self) -> Self {
+        if let [Peer::Core(initiator), _] = &mut self.peers {
+            initiator.script.retain(|command| !matches!(command, Do::Received(_) | Do::Answered));
+            initiator.script.push(Do::send(PAYLOAD));
+        }
+        self.aborts = true;
+        self
+    }
+
     /// The acceptor uses the buffer twice, with room for both and a read depth of 1.
     fn twice(mut self) -> Self {
         if let [_, Peer::Core(acceptor)] = &mut self.peers {
@@ -209,6 +219,10 @@ fn small() -> Vec<Setup> {
         talk("eager", "two fragments and one, both ways, commanded in the drain loop", &[2, 1], &[2, 1])
             .eager(),
         talk("targets", "two fragments each way, targets of 2 and 5", &[2], &[2]).targets(2, 5),
+        talk("sizes", "two fragments each way, to a peer that takes less than is sent", &[2], &[2])
+            .cores(|core| core.params.max_send_size = 200),
+        talk("afterwards", "a fragment each way, and one that is commanded after the close", &[1], &[1])
+            .afterwards(),
         talk("room", "two messages each way, and room for one", &[1, 1], &[1, 1])
             .cores(|core| core.params.message_slots = 1),
         between("silence", silence, core(sleeper), core(vec![])).keepalive(),
@@ -232,6 +246,12 @@ fn small() -> Vec<Setup> {
         rdma("write-eager", "the write and its answer commanded at once", RdmaVerb::Write, false, true)
             .eager(),
         rdma("reads", "two RDMA Reads, one at a time", RdmaVerb::Read, false, false).twice(),
+        rdma("writes-loss", "two RDMA Writes, lost at any point", RdmaVerb::Write, false, true)
+            .twice()
+            .loss(Loss::Told),
+        rdma("short-writes", "two RDMA Writes, send queues of two places", RdmaVerb::Write, false, true)
+            .twice()
+            .send_queue(2),
         rdma("write-fails", "RDMA Write, the registration may fail", RdmaVerb::Write, false, true).failing(),
         rdma("short-queue", "the window, send queues of two places", RdmaVerb::Write, true, true)
             .send_queue(2),
@@ -332,10 +352,6 @@ fn large() -> Vec<Setup> {
         .targets(2, 5)
         .hold(2)
         .loss(Loss::Told),
-        talk("everything", "two messages each way, held, in batches, lost at any point", &[2, 1], &[1, 2])
-            .batches()
-            .hold(2)
-            .loss(Loss::Told),
     ];
     setups.into_iter().map(|setup| Setup { size: Size::Large, ..setup }).collect()
 }

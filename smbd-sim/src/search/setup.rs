@@ -23,7 +23,7 @@ pub struct Setup {
     pub batches: bool,
     /// Each registration may fail.
     pub registrations_fail: bool,
-    /// A side closes without waiting for anything.
+    /// A side closes without waiting for anything, or goes on after it has: not all of it can be done.
     pub aborts: bool,
     /// One side does not do what its connection says.
     pub tamper: Option<Tamper>,
