@@ -12,3 +12,12 @@ fn the_table_of_the_documentation_is_that_of_the_program() {
         assert!(DOCUMENT.lines().any(|line| line == row), "not in docs/search.md:\n{row}");
     }
 }
+
+#[test]
+fn every_configuration_is_in_the_documentation() {
+    for setup in all() {
+        assert!(DOCUMENT.contains(&format!("`{}`", setup.name)), "{} is not in docs/search.md", setup.name);
+        let row = format!("| `{}` | {} |", setup.name, setup.about);
+        assert!(setup.size == Size::Endless || DOCUMENT.contains(&row), "not in docs/search.md: {row}");
+    }
+}

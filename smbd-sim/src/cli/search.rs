@@ -52,7 +52,11 @@ pub fn run(args: &SearchArgs) -> ExitCode {
                 "{:<24} {}{}",
                 setup.name,
                 setup.about,
-                if setup.size == Size::Large { " (large)" } else { "" }
+                match setup.size {
+                    Size::Small | Size::Medium => "",
+                    Size::Large => " (--all)",
+                    Size::Endless => " (by name only)",
+                }
             );
         }
         return ExitCode::SUCCESS;
@@ -69,7 +73,8 @@ pub fn run(args: &SearchArgs) -> ExitCode {
 fn chosen(args: &SearchArgs) -> Result<Vec<Setup>, &str> {
     if args.configs.is_empty() {
         let all = search::all().into_iter();
-        return Ok(all.filter(|setup| args.all || args.list || setup.size < Size::Large).collect());
+        let most = if args.all { Size::Large } else { Size::Medium };
+        return Ok(all.filter(|setup| args.list || setup.size <= most).collect());
     }
     args.configs.iter().map(|name| search::named(name).ok_or(name.as_str())).collect()
 }

@@ -38,6 +38,8 @@ pub enum Size {
     Medium,
     /// Minutes.
     Large,
+    /// More than was ever searched to its end: by name only.
+    Endless,
 }
 
 /// One of the two peers.
