@@ -118,9 +118,13 @@ impl VerbsRig {
     /// Takes in what the script's devices say; whether there was something, or may be at once.
     fn look(&mut self) -> bool {
         let mut again = false;
-        for Connection { end, line, .. } in &mut self.connections {
+        for Connection { end, line, parted, .. } in &mut self.connections {
             let Some(end) = end else { continue };
             line.poll(&mut **end);
+            if line.is_over() && !*parted {
+                // On rxe a subject that has ended a connection asks for more than a minute whether this end knows.
+                *parted = line.order(&mut **end, Order::Disconnect).is_ok();
+            }
             // A device that cannot be asked says so with its next input.
             again |= !line.is_over() && end.arm().unwrap_or(true);
         }
