@@ -243,7 +243,8 @@ fn small() -> Vec<Setup> {
         ),
         rdma("window-loss", "the window, the connection lost at any point", RdmaVerb::Write, true, true)
             .loss(Loss::Told),
-        rdma("write-eager", "the write and its answer commanded at once", RdmaVerb::Write, false, true)
+        rdma("write-eager", "two writes and their answer commanded at once", RdmaVerb::Write, false, true)
+            .twice()
             .eager(),
         rdma("reads", "two RDMA Reads, one at a time", RdmaVerb::Read, false, false).twice(),
         rdma("writes-loss", "two RDMA Writes, lost at any point", RdmaVerb::Write, false, true)
