@@ -27,7 +27,7 @@ pub type Failed = (String, io::Error);
 /// Between two reports of a run that goes on at least.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The part of the time that writing them may take: one of so many.
-const SHARE: u32 = 20;
+const SHARE: u32 = 10;
 
 /// A file or standard output.
 #[derive(Debug)]

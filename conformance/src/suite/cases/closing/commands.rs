@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use smbd_core::error::{Aborted, CloseReason, OpError, RegistrationError};
+use smbd_core::error::{Aborted, CloseReason, OpError, RegistrationError, WorkError};
 use smbd_core::{Access, Close, MsgId, OpId, RdmaVerb, RegId};
 
 use super::device::{cause, closed_with_its_cause};
@@ -64,6 +64,7 @@ fn command(peer: &mut Peer<'_>, remote: &[Registered; 2], own: RegId) -> Result<
 
 /// Each command has one result, before the end is told; messages are not sent, in order; what else is not done is aborted.
 fn each_once(peer: &mut Peer<'_>, commanded: &Commanded) {
+    let is_real = peer.play().is_real();
     let all = peer.told();
     let end = all.iter().position(|(_, told)| matches!(told, Told::Closed(_))).unwrap_or_default();
     let told: Vec<_> = all.into_iter().take(end).map(|(_, told)| told).collect();
@@ -80,9 +81,12 @@ fn each_once(peer: &mut Peer<'_>, commanded: &Commanded) {
     };
     let operation = |wanted: OpId| {
         move |told: &Told| match told {
-            Told::RdmaDone(op, result) if *op == wanted => {
-                Some(matches!(result, Ok(()) | Err(OpError::Aborted(_))))
-            }
+            Told::RdmaDone(op, result) if *op == wanted => Some(match result {
+                Ok(()) | Err(OpError::Aborted(_)) => true,
+                // siw has no other word for what a peer that leaves does not take any more.
+                Err(OpError::Work(error)) => is_real && *error == WorkError::LocalOperation,
+                Err(_) => false,
+            }),
             _ => None,
         }
     };

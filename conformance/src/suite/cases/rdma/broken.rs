@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use super::refused::either;
-use crate::suite::target::Told;
+use crate::suite::target::{Ability, Told};
 use crate::suite::{Peer, Play, Stop, pattern};
 
 /// What is wrong with a descriptor.
@@ -31,7 +31,11 @@ pub(super) fn descriptors(play: &mut Play) -> Result<(), Stop> {
     for (verb, told) in [(RdmaVerb::Write, "3.1.4.5-06"), (RdmaVerb::Read, "3.1.4.6-06")] {
         for bad in ALL {
             play.step(format!("{verb:?}, wrong is the {bad:?}"));
-            operation(&mut play.established()?, verb, bad, told)?;
+            let mut peer = play.established()?;
+            let unchecked = (verb, bad) == (RdmaVerb::Read, Bad::Right);
+            if !unchecked || peer.play().can(Ability::ReadRights) {
+                operation(&mut peer, verb, bad, told)?;
+            }
         }
         play.step("a new connection");
         let mut peer = play.established()?;
