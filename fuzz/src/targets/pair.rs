@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use smbd_conformance::monitor::rules::behaviour::{KEEPALIVE_LATE, KEEPALIVE_UNANSWERED};
+use smbd_conformance::monitor::rules::behaviour::{KEEPALIVE_ASKS_BACK, KEEPALIVE_LATE, KEEPALIVE_UNANSWERED};
 use smbd_conformance::monitor::rules::negotiation::{NEGOTIATION_LATE, RESPONSE_MAX_READ_WRITE};
 use smbd_conformance::monitor::{self, text};
 use smbd_sim::capture::{Link, Writer};
@@ -43,7 +43,9 @@ pub fn monitor(data: &[u8]) {
     let mut found = verdict.findings().filter(|finding| {
         let excused = (little && finding.rule == &RESPONSE_MAX_READ_WRITE)
             || (patient && finding.rule == &NEGOTIATION_LATE)
-            || (faulty && late.contains(&finding.rule));
+            || (faulty && late.contains(&finding.rule))
+            // One empty message answers the peer and asks for a probe of one's own: a capture cannot tell (KA-1).
+            || finding.rule == &KEEPALIVE_ASKS_BACK;
         !excused
     });
     assert!(found.next().is_none(), "{}", text::verdict(&verdict));
