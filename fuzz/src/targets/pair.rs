@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use smbd_conformance::monitor::rules::behaviour::{KEEPALIVE_ASKS_BACK, KEEPALIVE_LATE, KEEPALIVE_UNANSWERED};
+use smbd_conformance::monitor::rules::behaviour::{
+    KEEPALIVE_ASKS_BACK, KEEPALIVE_LATE, KEEPALIVE_UNANSWERED,
+};
 use smbd_conformance::monitor::rules::negotiation::{NEGOTIATION_LATE, RESPONSE_MAX_READ_WRITE};
 use smbd_conformance::monitor::{self, text};
 use smbd_sim::capture::{Link, Writer};
