@@ -171,7 +171,8 @@ fn two_messages(
         || results == of([Ok(()); 2]);
     peer.check(SEND, right, || format!("both should have one result, in order, told was {results:?}"));
     let failed = cause(&mut peer).is_some();
-    peer.check(SEND, !failed || results == of([Err(Aborted); 2]), || {
+    // The first may have been handed over before the second failed.
+    peer.check(SEND, !failed || results != of([Ok(()); 2]), || {
         format!("what the device failed to send was not sent, told was {results:?}")
     });
     Ok(())
