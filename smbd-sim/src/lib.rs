@@ -16,6 +16,7 @@ pub mod host;
 pub mod memory;
 pub mod nic;
 pub mod oracle;
+pub mod peers;
 pub mod probe;
 pub mod rawpeer;
 mod rng;

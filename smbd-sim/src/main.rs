@@ -23,6 +23,7 @@ Examples:
   smbd-sim run --seeds 0..1000 --faults heavy  a thousand random runs, every law checked after every step
   smbd-sim run --seed 7 --trace -              one of them, step by step
   smbd-sim run --seed 7 --pcap run.pcapng      one of them, as a capture for Wireshark
+  smbd-sim peers                               a connection against models of Linux, of Windows, of the texts
   smbd-sim search                              everything that two connections can do, in small configurations
   smbd-sim decode capture.pcapng               what two peers said to each other
 
@@ -32,6 +33,7 @@ Exit status: 0 all passed, 1 something did not, 2 the command line or a file is 
 enum Command {
     Decode(cli::decode::DecodeArgs),
     Examples(cli::examples::ExamplesArgs),
+    Peers(cli::peers::PeersArgs),
     Run(cli::run::RunArgs),
     Search(cli::search::SearchArgs),
 }
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     match Args::parse().command {
         Some(Command::Decode(args)) => cli::decode::run(&args),
         Some(Command::Examples(args)) => cli::examples::run(&args),
+        Some(Command::Peers(args)) => cli::peers::run(&args),
         Some(Command::Run(args)) => cli::run::run(&args),
         Some(Command::Search(args)) => cli::search::run(&args),
         None => cli::examples::run(&cli::examples::ExamplesArgs::default()),

@@ -128,7 +128,9 @@ impl SimNet {
                 HostConfig { config: config.clone(), nic, upper: Listener }
             });
             let mut world = World::new(rules, hosts, Plan { fate, left: [None; 2], held_open: [0; 2] }, ());
-            world.make_bare();
+            for side in Side::BOTH {
+                world.make_bare(side);
+            }
             Link { world, dropped: [Rc::default(), Rc::default()] }
         };
         Self { links: (0..connections).map(link).collect() }

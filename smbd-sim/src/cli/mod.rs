@@ -2,5 +2,6 @@
 
 pub mod decode;
 pub mod examples;
+pub mod peers;
 pub mod run;
 pub mod search;

@@ -61,7 +61,7 @@ enum FaultsArg {
     Heavy,
 }
 
-fn parse_range(text: &str) -> Result<Range<u64>, String> {
+pub(super) fn parse_range(text: &str) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or("expected A..B")?;
     let number = |text: &str| text.trim().parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
     let range = number(from)?..number(to)?;

@@ -13,6 +13,7 @@ use crate::nic::Personality;
 
 pub use census::{Census, Counter};
 pub use fault::{Arranged, FaultKind, Schedule};
+pub(crate) use many::over_seeds;
 pub use many::{run_seed, run_seeds};
 pub use plan::Plan;
 pub use report::Report;

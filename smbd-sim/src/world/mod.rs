@@ -182,11 +182,13 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         result
     }
 
-    /// Neither host gets a connection: their devices are driven from outside.
-    pub(crate) fn make_bare(&mut self) {
-        self.hosts.iter_mut().for_each(Host::make_bare);
-        // There is nothing to start.
-        self.steps = 1;
+    /// A host gets no connection: its device is driven from outside. Before the first step.
+    pub(crate) fn make_bare(&mut self, side: Side) {
+        self.hosts[side.index()].make_bare();
+        if side == Side::Initiator {
+            // There is nothing to start.
+            self.steps = 1;
+        }
     }
 
     pub(crate) fn execute_bare(&mut self, side: Side, step: BareStep<'_>) {

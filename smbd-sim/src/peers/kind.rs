@@ -1,0 +1,86 @@
+//! Which peers there are models of.
+
+use super::line::ModelParams;
+use super::model::Rules;
+use super::text::{Edition, Text};
+use crate::Side;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $side:ident;)*) => {
+        /// A kind of peer, in one role.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name on the command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Its role.
+            #[must_use]
+            pub const fn side(self) -> Side {
+                match self {
+                    $(Self::$variant => Side::$side,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The text of 2021, which an acceptor can follow as it is.
+    Text2021Acceptor = "text-2021-acceptor", Acceptor;
+    /// The text of 2021 with CR-1 repaired; CR-2 it has repaired itself.
+    Text2021InitiatorRepaired = "text-2021-initiator-repaired", Initiator;
+    /// The text of 2018 with CR-1 and CR-2 repaired.
+    Text2018InitiatorRepaired = "text-2018-initiator-repaired", Initiator;
+    /// The text of 2018 with CR-2 repaired; CR-1 is none of an acceptor's.
+    Text2018AcceptorRepaired = "text-2018-acceptor-repaired", Acceptor;
+    /// The text of 2021 by the letter.
+    Text2021Initiator = "text-2021-initiator", Initiator;
+    /// The text of 2018 by the letter.
+    Text2018Initiator = "text-2018-initiator", Initiator;
+    /// The text of 2018 by the letter.
+    Text2018Acceptor = "text-2018-acceptor", Acceptor;
+}
+
+impl Kind {
+    /// The one with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// Whether it comes to a stand by its own rules (CR-1, CR-2), so that a run may end with
+    /// [`CreditStall`](smbd_core::error::CloseReason::CreditStall).
+    #[must_use]
+    pub const fn may_stall(self) -> bool {
+        matches!(self, Self::Text2021Initiator | Self::Text2018Initiator | Self::Text2018Acceptor)
+    }
+
+    /// Whether an initiator of this kind grants its first credits with its first message, and not before.
+    #[must_use]
+    pub const fn grants_with_messages(self) -> bool {
+        true
+    }
+
+    /// Its rules.
+    pub(super) fn rules(self, params: &ModelParams) -> Box<dyn Rules> {
+        let text = |edition, repaired| Box::new(Text::new(edition, repaired, params));
+        match self {
+            Self::Text2021Acceptor | Self::Text2021Initiator => text(Edition::V2021, false),
+            Self::Text2021InitiatorRepaired => text(Edition::V2021, true),
+            Self::Text2018Initiator | Self::Text2018Acceptor => text(Edition::V2018, false),
+            Self::Text2018InitiatorRepaired | Self::Text2018AcceptorRepaired => text(Edition::V2018, true),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The upper layer on the connection's side.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use smbd_core::error::{CloseReason, CommandError, SendError};
+use smbd_core::{Event, Fragment, Instant};
+
+use super::work::{Ear, Errand, Mouth};
+use crate::CommandRefused;
+use crate::host::{Context, Upper};
+
+/// How an upper layer treats what it gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manners {
+    /// In 1 of so many cases a fragment is held back; 0 is never.
+    pub hold_one_in: u32,
+    /// Most fragments held back at once.
+    pub hold_max: u32,
+    /// For how long.
+    pub hold: Duration,
+}
+
+/// Says its errands, hears those of the peer.
+#[derive(Debug)]
+pub(super) struct Correspondent {
+    manners: Manners,
+    mouth: Mouth,
+    pub(super) ear: Ear,
+    held: VecDeque<(Instant, Fragment)>,
+    full: bool,
+    pub(super) established: bool,
+    /// How the connection ended, if it did.
+    pub(super) ended: Option<End>,
+}
+
+/// How the connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Failed,
+    Closed(CloseReason),
+}
+
+impl Correspondent {
+    pub(super) fn new(manners: Manners, says: &[Errand], hears: &[Errand]) -> Self {
+        Self {
+            manners,
+            mouth: Mouth::new(says),
+            ear: Ear::new(hears),
+            held: VecDeque::new(),
+            full: false,
+            established: false,
+            ended: None,
+        }
+    }
+
+    /// Everything was said and heard.
+    pub(super) fn is_done(&self) -> bool {
+        self.mouth.left() == 0 && self.ear.left() == 0
+    }
+
+    pub(super) fn left(&self) -> String {
+        let (to_say, to_hear) = (self.mouth.left(), self.ear.left());
+        format!("{to_say} messages to send, {to_hear} to hear, {} fragments held", self.held.len())
+    }
+
+    /// Says one thing more.
+    pub(super) fn say(&mut self, errand: Errand, context: &mut Context<'_>) {
+        self.mouth.add(errand, context.now());
+        self.speak(context);
+    }
+
+    fn speak(&mut self, context: &mut Context<'_>) {
+        while self.established
+            && !self.full
+            && let Some(errand) = self.mouth.due(context.now())
+        {
+            match context.send_bytes(errand.bytes(), None) {
+                Ok(_) => self.mouth.said(context.now()),
+                Err(CommandRefused::Send(SendError::Command(CommandError::NoRoom { .. }))) => {
+                    self.full = true;
+                }
+                // The connection is over; the run will see it.
+                Err(_) => self.established = false,
+            }
+        }
+        self.set_alarm(context);
+    }
+
+    fn hear(&mut self, fragment: Fragment, context: &mut Context<'_>) {
+        self.ear.hear(context.fragment(&fragment), fragment.remaining());
+        let Manners { hold_one_in, hold_max, hold } = self.manners;
+        let room = self.held.len() < hold_max as usize;
+        if hold_one_in > 0 && room && context.rng().chance(1, u64::from(hold_one_in)) {
+            self.held.push_back((context.now().saturating_add(hold), fragment));
+            self.set_alarm(context);
+        } else {
+            context.release(fragment);
+        }
+    }
+
+    /// Gives back everything it has held until now.
+    pub(super) fn give_back(&mut self, until: Instant, context: &mut Context<'_>) {
+        while self.held.front().is_some_and(|(at, _)| *at <= until)
+            && let Some((_, fragment)) = self.held.pop_front()
+        {
+            context.release(fragment);
+        }
+    }
+
+    fn set_alarm(&self, context: &mut Context<'_>) {
+        let held = self.held.front().map(|(at, _)| *at);
+        let next = self.mouth.next().filter(|_| self.established && !self.full);
+        if let Some(at) = [held, next].into_iter().flatten().min() {
+            context.wake_at(at);
+        }
+    }
+}
+
+impl Upper for Correspondent {
+    fn event(&mut self, event: Event, context: &mut Context<'_>) {
+        match event {
+            Event::Established(_) => {
+                self.established = true;
+                self.mouth.begin(context.now());
+                self.speak(context);
+            }
+            Event::Writable => {
+                self.full = false;
+                self.speak(context);
+            }
+            Event::Data(fragment) => self.hear(fragment, context),
+            Event::ConnectFailed(_) => self.ended = Some(End::Failed),
+            Event::Closed(reason) => {
+                self.established = false;
+                self.ended = Some(End::Closed(reason));
+            }
+            Event::Invalidated { .. }
+            | Event::Sent { .. }
+            | Event::RdmaDone { .. }
+            | Event::Registered { .. }
+            | Event::Deregistered { .. }
+            | Event::Probed(_)
+            | Event::Drained => {}
+        }
+    }
+
+    fn wake(&mut self, context: &mut Context<'_>) {
+        self.give_back(context.now(), context);
+        self.speak(context);
+    }
+}

@@ -1,0 +1,122 @@
+//! What both upper layers of a run have to say, and what they have to hear.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use smbd_core::Instant;
+
+use crate::upper::content;
+
+/// One message to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errand {
+    /// Its length in bytes.
+    pub len: u32,
+    /// Which bytes it has.
+    pub key: u16,
+    /// Time to let pass before it is sent.
+    pub pause: Duration,
+}
+
+impl Errand {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &'static [u8] {
+        content(self.key, 0, self.len)
+    }
+}
+
+/// Messages still to be sent, one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Mouth {
+    errands: VecDeque<Errand>,
+    next: Option<Instant>,
+}
+
+impl Mouth {
+    pub(super) fn new(errands: &[Errand]) -> Self {
+        Self { errands: errands.iter().copied().collect(), next: None }
+    }
+
+    /// The connection is up.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.next = self.errands.front().map(|errand| now.saturating_add(errand.pause));
+    }
+
+    /// When the next one is to be sent; `None` before the beginning and behind the last one.
+    pub(super) const fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// The message that is to be sent now.
+    pub(super) fn due(&self, now: Instant) -> Option<Errand> {
+        self.errands.front().copied().filter(|_| self.next.is_some_and(|at| at <= now))
+    }
+
+    /// It was sent.
+    pub(super) fn said(&mut self, now: Instant) {
+        self.errands.pop_front();
+        self.begin(now);
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.errands.len()
+    }
+
+    /// One more.
+    pub(super) fn add(&mut self, errand: Errand, now: Instant) {
+        self.errands.push_back(errand);
+        if self.next.is_none() {
+            self.begin(now);
+        }
+    }
+}
+
+/// Messages still to be heard, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Ear {
+    expected: VecDeque<Errand>,
+    /// Bytes had of the first of them.
+    had: u32,
+    /// The first thing that was wrong.
+    pub(super) wrong: Option<String>,
+}
+
+impl Ear {
+    pub(super) fn new(errands: &[Errand]) -> Self {
+        Self { expected: errands.iter().copied().collect(), had: 0, wrong: None }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.expected.len()
+    }
+
+    /// One more.
+    pub(super) fn add(&mut self, errand: Errand) {
+        self.expected.push_back(errand);
+    }
+
+    /// A piece of a message, with the bytes of it that are still to come.
+    pub(super) fn hear(&mut self, bytes: &[u8], remaining: u32) {
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let Some(errand) = self.expected.front().copied() else {
+            return self.say(format!("{len} bytes of no message"));
+        };
+        let left = errand.len - self.had;
+        if len > left || remaining != left - len || bytes != content(errand.key, self.had, len) {
+            return self.say(format!(
+                "{len} bytes, {remaining} to come, behind {} of a message of {}: not what was sent",
+                self.had, errand.len
+            ));
+        }
+        self.had += len;
+        if remaining == 0 {
+            self.had = 0;
+            self.expected.pop_front();
+        }
+    }
+
+    fn say(&mut self, what: String) {
+        self.wrong.get_or_insert(what);
+    }
+}
