@@ -60,3 +60,45 @@ fn a_trace_shows_both_sides_message_by_message() {
     let sent = |side: &str| trace.lines().any(|line| line.contains(side) && line.contains("PostSend"));
     assert!(sent(" init ") && sent(" acc "), "{trace}");
 }
+
+#[test]
+fn a_run_is_about_something() {
+    for kind in Kind::ALL.iter().copied() {
+        let plans: Vec<Plan> = (0..SEEDS).map(|seed| Plan::of(kind, seed)).collect();
+        for side in [0, 1] {
+            let messages: usize = plans.iter().map(|plan| plan.errands[side].len()).sum();
+            assert!(messages as u64 > SEEDS * 10, "{}: {messages} messages from side {side}", kind.name());
+            let most = plans.iter().map(|plan| plan.errands[side].len()).max();
+            assert_eq!(most, Some(40), "{}", kind.name());
+        }
+        let drawn = |credits: fn(&Plan) -> u16| {
+            let all = plans.iter().map(credits);
+            (all.clone().min(), all.max())
+        };
+        assert_eq!(drawn(|plan| plan.config.receive_credit_max), (Some(4), Some(255)));
+        assert_eq!(drawn(|plan| plan.config.send_credit_target), (Some(2), Some(255)));
+        let (least, most) = drawn(|plan| plan.model.receive_credit_max);
+        // Half of what ksmbd has must be a MaxFragmentedSize (NE-5).
+        assert_eq!(least, Some(if kind == Kind::LinuxServer { 64 } else { 1 }), "{}", kind.name());
+        assert_eq!(most, Some(255), "{}", kind.name());
+    }
+}
+
+#[test]
+fn runs_go_through_a_keepalive_and_what_stands_still_ends_with_a_credit_stall() {
+    let trace = |kind, seed| run(&Plan::of(kind, seed), Some(Trace::kept()));
+    for kind in [Kind::WindowsInitiator, Kind::LinuxServer, Kind::Text2018AcceptorRepaired] {
+        let asked = (0..20).map(|seed| trace(kind, seed));
+        let asked =
+            asked.filter(|report| report.trace.as_ref().is_some_and(|t| t.contains("response_requested")));
+        assert!(asked.count() > 5, "{}", kind.name());
+    }
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.may_stall()) {
+        let stalled =
+            (0..20).map(|seed| trace(kind, seed)).filter(|report| report.verdict == Verdict::Stalled);
+        for report in stalled {
+            let text = report.trace.unwrap_or_default();
+            assert!(text.contains("Closed: no send credit"), "{} seed {}:\n{text}", kind.name(), report.seed);
+        }
+    }
+}

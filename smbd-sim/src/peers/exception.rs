@@ -1,6 +1,6 @@
 //! Runs that need not end well, told from their parameters alone.
 
-use super::Plan;
+use super::{Kind, Plan};
 use crate::Side;
 
 /// Why a peer with these parameters comes to a stand, by its own rules.
@@ -11,12 +11,56 @@ pub struct Exception {
 }
 
 /// Section 4.1: the initiator's first message is its first grant. Where there is none, the acceptor has no credit.
-const MUTE: Exception = Exception { reason: "an initiator with nothing to send grants nothing" };
+const MUTE: Exception = Exception { reason: "an initiator with nothing to send never grants" };
+
+/// RA-7: the rest of the message would need receives that are held for its beginning.
+const HELD: Exception = Exception { reason: "a message has more fragments than Linux has receives (RA-7)" };
+/// CR-4: who has no credits left lives from what the other one grants, and Linux spends its last credit on a message that
+/// grants nothing if that is the next to leave. Before the connection has used as many credits as Linux has receives it
+/// cannot come to that: until then it has credits to grant with.
+const SPENT: Exception =
+    Exception { reason: "as many messages as 255 receives, the last credit may go with a grant of 0 (CR-4)" };
+/// The same with fewer receives than it has unless told otherwise.
+const SPENT_FEW: Exception = Exception {
+    reason: "as many messages as receives, fewer than 255, the last credit may go with a grant of 0 (CR-4)",
+};
 
 /// The exception of a plan, decided before it is run.
 #[must_use]
 pub fn of(plan: &Plan) -> Option<Exception> {
     let says = |side: Side| !plan.errands[side.index()].is_empty();
     let mute = plan.kind.side() == Side::Initiator && !says(Side::Initiator) && says(Side::Acceptor);
-    (mute && plan.kind.grants_with_messages()).then_some(MUTE)
+    if mute && plan.kind.grants_with_messages() {
+        return Some(MUTE);
+    }
+    if !plan.kind.holds_receives() {
+        return None;
+    }
+    let receives = u64::from(plan.model.receive_credit_max);
+    if fragments(plan, plan.kind.side().peer()).any(|fragments| fragments > receives) {
+        return Some(HELD);
+    }
+    let spent = messages_max(plan) >= receives - 1;
+    spent.then_some(if receives == 255 { SPENT } else { SPENT_FEW })
+}
+
+/// Of each message of a side.
+fn fragments(plan: &Plan, side: Side) -> impl Iterator<Item = u64> {
+    let payload = plan.payload(side);
+    plan.errands[side.index()].iter().map(move |errand| u64::from(errand.len.div_ceil(payload)))
+}
+
+/// Most messages that the connection sends while Linux has receives: fragments, and messages that only grant, each of which
+/// takes more than half a window of messages of the peer. Those are fragments, and empty ones: of cifs at most one for each
+/// message it gets, of ksmbd one for all its receives, and an answer.
+fn messages_max(plan: &Plan) -> u64 {
+    let [ours, theirs] =
+        [plan.kind.side().peer(), plan.kind.side()].map(|side| fragments(plan, side).sum::<u64>());
+    let window = u64::from(plan.config.receive_credit_max.min(plan.model.send_credit_target).max(3));
+    let needed = window / 2 + 1;
+    match plan.kind {
+        // g grants: g * needed <= theirs + ours + g, and one when the connection is up.
+        Kind::LinuxClient => ours + (theirs + ours) / (needed - 1) + 1,
+        _ => ours + (theirs + 2) / needed + 1,
+    }
 }

@@ -1,8 +1,11 @@
 //! Which peers there are models of.
 
 use super::line::ModelParams;
+use super::linux::{LinuxClient, LinuxServer};
 use super::model::Rules;
 use super::text::{Edition, Text};
+use super::windows::Windows;
+use super::work::Opening;
 use crate::Side;
 
 macro_rules! kinds {
@@ -37,6 +40,14 @@ macro_rules! kinds {
 }
 
 kinds! {
+    /// cifs of Linux 6.12.
+    LinuxClient = "linux-6.12-client", Initiator;
+    /// ksmbd of Linux 6.12.
+    LinuxServer = "linux-6.12-server", Acceptor;
+    /// Windows as client.
+    WindowsInitiator = "windows-initiator", Initiator;
+    /// Windows as server.
+    WindowsAcceptor = "windows-acceptor", Acceptor;
     /// The text of 2021, which an acceptor can follow as it is.
     Text2021Acceptor = "text-2021-acceptor", Acceptor;
     /// The text of 2021 with CR-1 repaired; CR-2 it has repaired itself.
@@ -70,13 +81,32 @@ impl Kind {
     /// Whether an initiator of this kind grants its first credits with its first message, and not before.
     #[must_use]
     pub const fn grants_with_messages(self) -> bool {
-        true
+        !matches!(self, Self::LinuxClient)
+    }
+
+    /// Whether receives are held until a message is complete and read.
+    #[must_use]
+    pub const fn holds_receives(self) -> bool {
+        matches!(self, Self::LinuxClient | Self::LinuxServer)
+    }
+
+    /// How the conversation with it begins, on a side. Linux has nothing but SMB2 to say.
+    #[must_use]
+    pub const fn opening(self, side: Side) -> Opening {
+        match (self, side) {
+            (Self::LinuxClient | Self::LinuxServer, Side::Initiator) => Opening::Asks,
+            (Self::LinuxClient | Self::LinuxServer, Side::Acceptor) => Opening::Answers,
+            _ => Opening::AtOnce,
+        }
     }
 
     /// Its rules.
     pub(super) fn rules(self, params: &ModelParams) -> Box<dyn Rules> {
         let text = |edition, repaired| Box::new(Text::new(edition, repaired, params));
         match self {
+            Self::LinuxClient => Box::new(LinuxClient::new()),
+            Self::LinuxServer => Box::new(LinuxServer::new(params)),
+            Self::WindowsInitiator | Self::WindowsAcceptor => Box::new(Windows::new(params)),
             Self::Text2021Acceptor | Self::Text2021Initiator => text(Edition::V2021, false),
             Self::Text2021InitiatorRepaired => text(Edition::V2021, true),
             Self::Text2018Initiator | Self::Text2018Acceptor => text(Edition::V2018, false),

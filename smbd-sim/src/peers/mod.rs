@@ -9,6 +9,7 @@
 mod exception;
 mod kind;
 mod line;
+mod linux;
 mod model;
 mod plan;
 mod run;
@@ -17,6 +18,7 @@ mod summary;
 mod tests;
 mod text;
 mod upper;
+mod windows;
 mod work;
 
 pub use exception::Exception;
@@ -26,4 +28,4 @@ pub use plan::Plan;
 pub use run::{Report, Verdict, run};
 pub use summary::{Row, Summary, run_seeds, table};
 pub use upper::Manners;
-pub use work::Errand;
+pub use work::{Errand, Opening};

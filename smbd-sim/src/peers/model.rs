@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use smbd_core::Instant;
 
 use super::line::{Arrived, Line, ModelParams, Order, Phase, Segment};
-use super::work::{Ear, Errand, Mouth};
+use super::work::{Ear, Errand, Mouth, Opening};
 use crate::Side;
 
 /// What tells one kind of peer from another: which receives it posts, what it grants, when it sends, and its timers.
@@ -29,8 +29,8 @@ pub(super) trait Rules: Debug {
         false
     }
 
-    /// The upper layer has read a message: its receive buffers are free.
-    fn on_read(&mut self, _: &mut Line) {}
+    /// The upper layer has read a message: so many receive buffers are free.
+    fn on_read(&mut self, _: &mut Line, _freed: u32) {}
 
     /// The upper layer sends a message.
     fn send(&mut self, line: &mut Line, segments: Vec<Segment>);
@@ -80,6 +80,7 @@ impl Model {
         side: Side,
         params: ModelParams,
         rules: Box<dyn Rules>,
+        opening: Opening,
         says: &[Errand],
         hears: &[Errand],
     ) -> Self {
@@ -88,7 +89,7 @@ impl Model {
             line: Line::new(side, params, buffers),
             rules,
             buffers,
-            mouth: Mouth::new(says),
+            mouth: Mouth::new(says, opening),
             ear: Ear::new(hears),
             unread: VecDeque::new(),
             held: Vec::new(),
@@ -222,12 +223,16 @@ impl Model {
     fn read(&mut self) {
         while let Some(unread) = self.unread.front().filter(|unread| unread.at <= self.line.now) {
             self.ear.hear(&unread.bytes, 0);
+            if self.ear.count == 1 {
+                self.mouth.heard(self.line.now);
+            }
             let Some(Unread { slots, .. }) = self.unread.pop_front() else { return };
-            if !slots.is_empty() {
+            let freed = u32::try_from(slots.len()).unwrap_or(u32::MAX);
+            if freed > 0 {
                 for slot in slots {
                     self.line.give_back(slot);
                 }
-                self.rules.on_read(&mut self.line);
+                self.rules.on_read(&mut self.line, freed);
             }
         }
     }

@@ -7,7 +7,7 @@ use smbd_core::{Config, Keepalive, Params};
 use super::Kind;
 use super::line::{ModelParams, Posting};
 use super::upper::Manners;
-use super::work::Errand;
+use super::work::{Errand, Opening};
 use crate::host::Polling;
 use crate::nic::{NicConfig, Personality};
 use crate::upper::CONTENT_MAX;
@@ -71,8 +71,12 @@ impl Plan {
     pub fn of(kind: Kind, seed: u64) -> Self {
         let rng = &mut Rng::new(seed ^ SALT ^ (kind as u64) << 56);
         let personality = pick(rng, &[Personality::Roce, Personality::Iwarp]);
-        let model = kind.draw(rng);
-        let config = config(rng);
+        let (mut model, mut params) = (any_model(rng), any_params(rng));
+        suit(kind, &mut model, &mut params, rng);
+        let config = match Config::try_from(params) {
+            Ok(config) => config,
+            Err(error) => unreachable_config(&error),
+        };
         let nic = NicConfig { windows: false, ..NicConfig::of(personality, &config.budget()) };
         let late = Side::BOTH.map(|_| if rng.chance(1, 2) { Duration::ZERO } else { nanos(rng, LATE_MAX) });
         let least = Duration::from_nanos(rng.between(500, 20_000));
@@ -83,7 +87,12 @@ impl Plan {
             hold_max: u32::from(config.lend_max),
             hold: nanos(rng, Duration::from_millis(20)),
         };
-        let errands = Side::BOTH.map(|side| errands(side, kind, &config, &model, rng));
+        let mut errands = Side::BOTH.map(|side| errands(side, kind, &config, &model, rng));
+        if kind == Kind::LinuxClient
+            && let Some(first) = errands[Side::Initiator.index()].first_mut()
+        {
+            first.pause += LINUX_REGISTERS;
+        }
         Self {
             seed,
             kind,
@@ -119,13 +128,18 @@ fn errands(side: Side, kind: Kind, config: &Config, model: &ModelParams, rng: &m
     let payload = payload(side, kind, config, model);
     let taken =
         if side == kind.side() { config.max_fragmented_recv_size } else { model.max_fragmented_recv_size };
+    // Where a question comes first there is one, and an answer.
+    let least = u64::from(kind.opening(side) != Opening::AtOnce);
     let count = match rng.below(16) {
-        0 => 0,
+        0 => least,
         1..=2 => 1,
         3..=5 => MESSAGES_MAX,
-        _ => rng.between(0, MESSAGES_MAX),
+        _ => rng.between(least, MESSAGES_MAX),
     };
     let unhurried = rng.chance(1, 2);
+    // Now and then more than a peer can take that holds its receives.
+    let held = kind.holds_receives() && side != kind.side() && rng.chance(7, 8);
+    let fragments_max = if held { u32::from(model.receive_credit_max) } else { u32::MAX };
     let mut errand = || {
         let fragments = match rng.below(64) {
             0 => 150,
@@ -133,7 +147,7 @@ fn errands(side: Side, kind: Kind, config: &Config, model: &ModelParams, rng: &m
             9..=20 => 3,
             _ => 1,
         };
-        let most = payload.saturating_mul(fragments).min(taken).min(CONTENT_MAX);
+        let most = payload.saturating_mul(fragments.min(fragments_max)).min(taken).min(CONTENT_MAX);
         let pause = match rng.below(40) {
             0 => nanos(rng, Duration::from_secs(1)),
             _ if unhurried => nanos(rng, Duration::from_millis(2)),
@@ -149,9 +163,9 @@ fn errands(side: Side, kind: Kind, config: &Config, model: &ModelParams, rng: &m
 }
 
 /// The connection's side: within what is legal for it.
-fn config(rng: &mut Rng) -> Config {
+fn any_params(rng: &mut Rng) -> Params {
     let keepalive = Keepalive { interval: pick(rng, &INTERVALS), answer_timeout: Duration::from_secs(5) };
-    let params = Params {
+    Params {
         receive_credit_max: credits(rng, 4),
         send_credit_target: credits(rng, 2),
         max_send_size: pick(rng, &[128, 200, 512, 1364, 1364, 4096]),
@@ -170,11 +184,85 @@ fn config(rng: &mut Rng) -> Config {
         registration_slots: 0,
         strict: false,
         ..Params::windows()
-    };
-    match Config::try_from(params) {
-        Ok(config) => config,
-        Err(error) => unreachable_config(&error),
     }
+}
+
+/// The model's side, as far as no kind says otherwise: within what is legal for a text.
+fn any_model(rng: &mut Rng) -> ModelParams {
+    ModelParams {
+        receive_credit_max: credits(rng, 1),
+        send_credit_target: credits(rng, 1),
+        max_send_size: pick(rng, &[128, 200, 512, 1364, 1364, 4096]),
+        max_receive_size: pick(rng, &[128, 256, 1000, 1364, 1364, 4096]),
+        max_fragmented_recv_size: pick(rng, &[131_072, 173_910, 1 << 20]),
+        keepalive_interval: pick(rng, &INTERVALS),
+        posting: pick(rng, &[Posting::Missing, Posting::Missing, Posting::One, Posting::Most]),
+        reading: Duration::ZERO,
+        put_off: Duration::ZERO,
+        work_first: true,
+    }
+}
+
+/// What is particular to a kind, on both sides.
+fn suit(kind: Kind, model: &mut ModelParams, ours: &mut Params, rng: &mut Rng) {
+    match kind {
+        Kind::LinuxClient => linux_client(model, ours, rng),
+        Kind::LinuxServer => linux_server(model, ours, rng),
+        Kind::WindowsInitiator | Kind::WindowsAcceptor => windows(model, rng),
+        _ => {}
+    }
+}
+
+/// cifs registers memory between the negotiation and the first request; what it put off before is done by then.
+const LINUX_REGISTERS: Duration = Duration::from_millis(1);
+
+/// What a kernel thread leaves undone for a while.
+fn linux_times(model: &mut ModelParams, rng: &mut Rng) {
+    model.reading = nanos(rng, Duration::from_millis(2));
+    model.put_off = nanos(rng, Duration::from_micros(200));
+    model.work_first = rng.chance(1, 2);
+    model.keepalive_interval = Duration::from_secs(120);
+}
+
+/// Credits and sizes can be set in /proc/fs/cifs, MaxFragmentedSize cannot. It is not asked for signs of life, which it may
+/// take for a reason to go (KA-5): as the profile [`Params::linux_server`] has it.
+fn linux_client(model: &mut ModelParams, ours: &mut Params, rng: &mut Rng) {
+    linux_times(model, rng);
+    if rng.chance(3, 4) {
+        (model.receive_credit_max, model.send_credit_target) = (255, 255);
+        (model.max_send_size, model.max_receive_size) = (1364, 1364);
+    }
+    model.max_fragmented_recv_size = 173_910;
+    ours.keepalive = None;
+}
+
+/// Its numbers are fixed; others are what somebody might build, as long as a correct initiator takes what they make of
+/// MaxFragmentedSize (NE-5) and the server takes what the initiator offers (NE-4).
+fn linux_server(model: &mut ModelParams, ours: &mut Params, rng: &mut Rng) {
+    linux_times(model, rng);
+    (model.receive_credit_max, model.send_credit_target) = (255, 255);
+    (model.max_send_size, model.max_receive_size) = (1364, 1364);
+    ours.max_send_size = pick(rng, &[1029, 1364, 1364, 4096]);
+    ours.max_receive_size = pick(rng, &[129, 256, 1000, 1364, 1364, 4096]);
+    ours.max_fragmented_recv_size = ours.max_fragmented_recv_size.max(131_073);
+    if rng.chance(1, 4) {
+        model.max_receive_size = pick(rng, &[1364, 2048, 4096]);
+        let least = (2 * 131_072_u32).div_ceil(model.max_receive_size.min(ours.max_send_size));
+        model.receive_credit_max = credits(rng, u16::try_from(least).unwrap_or(255).min(255));
+        model.send_credit_target = credits(rng, 1);
+    }
+    let receive_size = model.max_receive_size.min(ours.max_send_size);
+    model.max_fragmented_recv_size = u32::from(model.receive_credit_max) * receive_size / 2;
+}
+
+/// The defaults of note <7> in half of the runs.
+fn windows(model: &mut ModelParams, rng: &mut Rng) {
+    if rng.chance(1, 2) {
+        (model.receive_credit_max, model.send_credit_target) = (255, 255);
+        (model.max_send_size, model.max_receive_size) = (1364, 8192);
+        model.max_fragmented_recv_size = 1 << 20;
+    }
+    model.keepalive_interval = Duration::from_secs(120);
 }
 
 /// Of keepalive, both sides: longer than any run takes.
@@ -184,21 +272,4 @@ pub(super) const INTERVALS: [Duration; 3] =
 #[expect(clippy::panic, reason = "a plan that cannot be is a mistake of this file, to be seen at once")]
 fn unreachable_config(error: &smbd_core::ConfigError) -> Config {
     panic!("parameters against peers: {error}")
-}
-
-impl Kind {
-    /// Parameters of the model, within what is legal for it.
-    fn draw(self, rng: &mut Rng) -> ModelParams {
-        ModelParams {
-            receive_credit_max: credits(rng, 1),
-            send_credit_target: credits(rng, 1),
-            max_send_size: pick(rng, &[128, 200, 512, 1364, 1364, 4096]),
-            max_receive_size: pick(rng, &[128, 256, 1000, 1364, 1364, 4096]),
-            max_fragmented_recv_size: pick(rng, &[131_072, 173_910, 1 << 20]),
-            keepalive_interval: pick(rng, &INTERVALS),
-            posting: pick(rng, &[Posting::Missing, Posting::Missing, Posting::One, Posting::Most]),
-            reading: Duration::ZERO,
-            put_off: Duration::ZERO,
-        }
-    }
 }

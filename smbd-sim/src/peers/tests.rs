@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use smbd_core::Instant;
-use smbd_core::wire::{DataTransfer, Flags};
+use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse, NtStatus};
 
 use super::line::{Arrived, Line, Order, Segment};
 use super::model::{Model, Rules};
 use super::run::run_model;
-use super::{Kind, ModelParams, Plan, Posting, Verdict};
+use super::{Errand, Kind, ModelParams, Opening, Plan, Posting, Verdict};
+use crate::Side;
 
 /// Eight receives.
 pub(super) fn params() -> ModelParams {
@@ -22,7 +23,62 @@ pub(super) fn params() -> ModelParams {
         posting: Posting::Missing,
         reading: Duration::ZERO,
         put_off: Duration::ZERO,
+        work_first: true,
     }
+}
+
+/// A message of 100 bytes.
+pub(super) const SMALL: Errand = Errand { len: 100, key: 7, pause: Duration::ZERO };
+
+/// A model that was asked for four credits and granted so many, and what its response grants if it is an acceptor.
+pub(super) fn met(
+    side: Side,
+    params: ModelParams,
+    rules: Box<dyn Rules>,
+    credits_granted: u16,
+    says: &[Errand],
+) -> (Model, u16) {
+    let mut model = Model::new(side, params, rules, Opening::AtOnce, says, &[]);
+    model.start();
+    let mut bytes = [0; NegotiateResponse::LEN];
+    let encoded = match side {
+        Side::Acceptor => NegotiateRequest {
+            min_version: 0x0100,
+            max_version: 0x0100,
+            credits_requested: 4,
+            preferred_send_size: 1364,
+            max_receive_size: 1364,
+            max_fragmented_size: 131_072,
+        }
+        .encode(&mut bytes),
+        Side::Initiator => NegotiateResponse {
+            min_version: 0x0100,
+            max_version: 0x0100,
+            negotiated_version: 0x0100,
+            credits_requested: 4,
+            credits_granted,
+            status: NtStatus(0),
+            max_read_write_size: 0,
+            preferred_send_size: 1000,
+            max_receive_size: 1000,
+            max_fragmented_size: 131_072,
+        }
+        .encode(&mut bytes),
+    };
+    let len = encoded.expect("there is room");
+    model.on_received(Instant::ORIGIN, 0, &bytes[..len]);
+    let granted = match side {
+        Side::Initiator => 0,
+        Side::Acceptor => {
+            std::iter::from_fn(|| model.next_order())
+                .find_map(|order| {
+                    if let Order::Send(said) = order { NegotiateResponse::parse(&said).ok() } else { None }
+                })
+                .expect("a response")
+                .credits_granted
+        }
+    };
+    (model, granted)
 }
 
 /// An empty message that asks for four credits.
@@ -57,6 +113,26 @@ pub(super) fn heard(model: &mut Model) -> Vec<Heard> {
         .collect()
 }
 
+/// What each of them grants.
+pub(super) fn granted(heard: &[Heard]) -> Vec<u16> {
+    heard.iter().map(|message| message.granted).collect()
+}
+
+/// A fragment of 10 bytes, with so many to come.
+pub(super) fn fragment(credits_granted: u16, remaining_data_length: u32) -> Vec<u8> {
+    let header = DataTransfer {
+        credits_requested: 4,
+        credits_granted,
+        remaining_data_length,
+        data_offset: 24,
+        data_length: 10,
+        ..DataTransfer::default()
+    };
+    let mut bytes = vec![0; 34];
+    header.encode(&mut bytes).expect("there is room");
+    bytes
+}
+
 /// What a broken peer does otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Broken {
@@ -66,6 +142,8 @@ enum Broken {
     NeverGrants,
     /// Answers every message, grants or not.
     AlwaysAnswers,
+    /// Has something to say every ten seconds.
+    Chatters,
 }
 
 /// A peer that would be fine but for one thing.
@@ -74,6 +152,7 @@ struct BrokenPeer {
     broken: Broken,
     credits: u32,
     queue: Vec<Segment>,
+    chatter: Option<Instant>,
 }
 
 impl BrokenPeer {
@@ -119,21 +198,27 @@ impl Rules for BrokenPeer {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        self.chatter
     }
 
     fn idle_deadline(&self) -> Option<Instant> {
         None
     }
 
-    fn on_time(&mut self, _: &mut Line) {}
+    fn on_time(&mut self, line: &mut Line) {
+        self.chatter = Some(line.now.saturating_add(Duration::from_secs(10)));
+        if self.credits > 1 {
+            self.say(line, None);
+        }
+    }
 }
 
 /// What went wrong with broken peers in the place of a good one, with each of some seeds.
 fn failures(broken: Broken) -> Vec<String> {
     let failure = |seed: u64| {
         let plan = Plan::of(Kind::Text2021Acceptor, seed);
-        let peer = BrokenPeer { broken, credits: 0, queue: Vec::new() };
+        let chatter = (broken == Broken::Chatters).then_some(Instant::ORIGIN);
+        let peer = BrokenPeer { broken, credits: 0, queue: Vec::new(), chatter };
         match run_model(&plan, plan.model_of(Box::new(peer)), None).verdict {
             Verdict::Failed(what) => Some(what),
             Verdict::Delivered | Verdict::Stalled => None,
@@ -153,6 +238,13 @@ fn a_peer_that_never_grants_is_found() {
 fn a_peer_that_sends_without_credits_is_found() {
     let failures = failures(Broken::SendsWithoutCredits);
     assert!(failures.iter().any(|what| what.contains("no receive posted")), "{failures:#?}");
+}
+
+#[test]
+fn a_peer_that_is_not_quiet_is_found() {
+    let failures = failures(Broken::Chatters);
+    let noisy = failures.iter().filter(|what| what.contains("not quiet before the keepalive"));
+    assert_eq!(noisy.count(), 60, "{failures:#?}");
 }
 
 #[test]

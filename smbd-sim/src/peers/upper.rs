@@ -6,7 +6,7 @@ use std::time::Duration;
 use smbd_core::error::{CloseReason, CommandError, SendError};
 use smbd_core::{Event, Fragment, Instant};
 
-use super::work::{Ear, Errand, Mouth};
+use super::work::{Ear, Errand, Mouth, Opening};
 use crate::CommandRefused;
 use crate::host::{Context, Upper};
 
@@ -42,10 +42,10 @@ pub(super) enum End {
 }
 
 impl Correspondent {
-    pub(super) fn new(manners: Manners, says: &[Errand], hears: &[Errand]) -> Self {
+    pub(super) fn new(manners: Manners, opening: Opening, says: &[Errand], hears: &[Errand]) -> Self {
         Self {
             manners,
-            mouth: Mouth::new(says),
+            mouth: Mouth::new(says, opening),
             ear: Ear::new(hears),
             held: VecDeque::new(),
             full: false,
@@ -89,6 +89,10 @@ impl Correspondent {
 
     fn hear(&mut self, fragment: Fragment, context: &mut Context<'_>) {
         self.ear.hear(context.fragment(&fragment), fragment.remaining());
+        if self.ear.count == 1 && fragment.is_last() {
+            self.mouth.heard(context.now());
+            self.set_alarm(context);
+        }
         let Manners { hold_one_in, hold_max, hold } = self.manners;
         let room = self.held.len() < hold_max as usize;
         if hold_one_in > 0 && room && context.rng().chance(1, u64::from(hold_one_in)) {

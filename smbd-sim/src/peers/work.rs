@@ -31,16 +31,42 @@ impl Errand {
 pub(super) struct Mouth {
     errands: VecDeque<Errand>,
     next: Option<Instant>,
+    opening: Opening,
+}
+
+/// How a conversation begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opening {
+    /// Both sides say what they have to say.
+    #[default]
+    AtOnce,
+    /// With one message, as SMB2 does with NEGOTIATE, and nothing else until the answer.
+    Asks,
+    /// With an answer, and nothing before the question.
+    Answers,
 }
 
 impl Mouth {
-    pub(super) fn new(errands: &[Errand]) -> Self {
-        Self { errands: errands.iter().copied().collect(), next: None }
+    pub(super) fn new(errands: &[Errand], opening: Opening) -> Self {
+        Self { errands: errands.iter().copied().collect(), next: None, opening }
     }
 
     /// The connection is up.
     pub(super) fn begin(&mut self, now: Instant) {
+        if self.opening != Opening::Answers {
+            self.set(now);
+        }
+    }
+
+    fn set(&mut self, now: Instant) {
         self.next = self.errands.front().map(|errand| now.saturating_add(errand.pause));
+    }
+
+    /// The peer has said something.
+    pub(super) fn heard(&mut self, now: Instant) {
+        if std::mem::take(&mut self.opening) != Opening::AtOnce {
+            self.set(now);
+        }
     }
 
     /// When the next one is to be sent; `None` before the beginning and behind the last one.
@@ -56,7 +82,11 @@ impl Mouth {
     /// It was sent.
     pub(super) fn said(&mut self, now: Instant) {
         self.errands.pop_front();
-        self.begin(now);
+        if self.opening == Opening::Asks {
+            self.next = None;
+        } else {
+            self.set(now);
+        }
     }
 
     pub(super) fn left(&self) -> usize {
@@ -67,7 +97,7 @@ impl Mouth {
     pub(super) fn add(&mut self, errand: Errand, now: Instant) {
         self.errands.push_back(errand);
         if self.next.is_none() {
-            self.begin(now);
+            self.set(now);
         }
     }
 }
@@ -78,13 +108,15 @@ pub(super) struct Ear {
     expected: VecDeque<Errand>,
     /// Bytes had of the first of them.
     had: u32,
+    /// Messages heard.
+    pub(super) count: u32,
     /// The first thing that was wrong.
     pub(super) wrong: Option<String>,
 }
 
 impl Ear {
     pub(super) fn new(errands: &[Errand]) -> Self {
-        Self { expected: errands.iter().copied().collect(), had: 0, wrong: None }
+        Self { expected: errands.iter().copied().collect(), had: 0, count: 0, wrong: None }
     }
 
     pub(super) fn left(&self) -> usize {
@@ -112,6 +144,7 @@ impl Ear {
         self.had += len;
         if remaining == 0 {
             self.had = 0;
+            self.count += 1;
             self.expected.pop_front();
         }
     }

@@ -203,6 +203,15 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         self.hosts[side.index()].next_input(&mut self.fabric)
     }
 
+    /// Whoever drives a bare host has posted: what is complete already is there to be looked at, at a
+    /// [`Step::Poll`].
+    pub(crate) fn look_bare(&mut self, side: Side) {
+        let host = &mut self.hosts[side.index()];
+        if host.nic.has_completions() {
+            host.look(&mut self.fabric);
+        }
+    }
+
     /// Disturbs the run now.
     pub fn disrupt(&mut self, disruption: Disruption) {
         match disruption {

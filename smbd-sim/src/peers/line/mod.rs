@@ -38,6 +38,8 @@ pub struct ModelParams {
     pub reading: Duration,
     /// How long work that its kernel puts off waits for a thread.
     pub put_off: Duration,
+    /// Of two threads that wait for a send credit, that one goes first which sends an empty message.
+    pub work_first: bool,
 }
 
 /// How many receives are posted at a time: 3.1.5.9 allows one to min(ReceiveCreditTarget, ReceiveCreditMax).
@@ -120,6 +122,11 @@ impl Line {
             assembly: Assembly::default(),
             sent: 0,
         }
+    }
+
+    /// Connection.MaxReceiveSize, as it was settled.
+    pub(super) const fn max_receive_size(&self) -> u32 {
+        self.sizes.max_receive_size
     }
 
     /// What the device is to do next.

@@ -102,6 +102,7 @@ impl Run<'_> {
             }
         }
         self.show(&Action::Wait(None));
+        self.world.look_bare(self.side);
     }
 
     fn post_send(&mut self, message: &[u8]) {

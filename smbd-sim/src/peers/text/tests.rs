@@ -1,71 +1,25 @@
 //! What is particular to the texts, one message at a time.
 
-use smbd_core::wire::{NegotiateRequest, NegotiateResponse, NtStatus};
-
 use super::*;
 use crate::Side;
 use crate::peers::line::Order;
 use crate::peers::model::Model;
-use crate::peers::tests::{Heard, data, heard, params};
+use crate::peers::tests::{SMALL, data, granted, heard, met, params};
 use crate::peers::work::Errand;
 
 const REPAIRED: bool = true;
 const LITERAL: bool = false;
 
-fn model(side: Side, edition: Edition, repaired: bool, says: &[Errand]) -> Model {
-    let params = params();
-    let rules = Box::new(Text::new(edition, repaired, &params));
-    let mut model = Model::new(side, params, rules, says, &[]);
-    model.start();
-    model
-}
-
 /// An acceptor that was asked for four credits, and what its response grants.
 fn acceptor(edition: Edition, repaired: bool, says: &[Errand]) -> (Model, u16) {
-    let mut model = model(Side::Acceptor, edition, repaired, says);
-    let request = NegotiateRequest {
-        min_version: 0x0100,
-        max_version: 0x0100,
-        credits_requested: 4,
-        preferred_send_size: 1364,
-        max_receive_size: 1364,
-        max_fragmented_size: 131_072,
-    };
-    let mut bytes = [0; NegotiateRequest::LEN];
-    request.encode(&mut bytes).expect("there is room");
-    model.on_received(Instant::ORIGIN, 0, &bytes);
-    let response = std::iter::from_fn(|| model.next_order()).find_map(|order| {
-        if let Order::Send(bytes) = order { NegotiateResponse::parse(&bytes).ok() } else { None }
-    });
-    let granted = response.expect("a response").credits_granted;
-    (model, granted)
+    let rules = Box::new(Text::new(edition, repaired, &params()));
+    met(Side::Acceptor, params(), rules, 0, says)
 }
 
-/// An initiator that was granted `granted` credits and asked for four.
+/// An initiator that was granted so many credits, and asked for four.
 fn initiator(edition: Edition, repaired: bool, granted: u16, says: &[Errand]) -> Model {
-    let mut model = model(Side::Initiator, edition, repaired, says);
-    let response = NegotiateResponse {
-        min_version: 0x0100,
-        max_version: 0x0100,
-        negotiated_version: 0x0100,
-        credits_requested: 4,
-        credits_granted: granted,
-        status: NtStatus(0),
-        max_read_write_size: 0,
-        preferred_send_size: 1000,
-        max_receive_size: 1000,
-        max_fragmented_size: 131_072,
-    };
-    let mut bytes = [0; NegotiateResponse::LEN];
-    response.encode(&mut bytes).expect("there is room");
-    model.on_received(Instant::ORIGIN, 0, &bytes);
-    model
-}
-
-const SMALL: Errand = Errand { len: 100, key: 7, pause: Duration::ZERO };
-
-fn granted(heard: &[Heard]) -> Vec<u16> {
-    heard.iter().map(|message| message.granted).collect()
+    let rules = Box::new(Text::new(edition, repaired, &params()));
+    met(Side::Initiator, params(), rules, granted, says).0
 }
 
 #[test]
