@@ -14,7 +14,7 @@ use super::{
     error::{CallError, non_null, ok},
     extended, lock,
     sys::{
-        ibv_ack_async_event, ibv_async_event, ibv_context, ibv_create_cq, ibv_device_attr,
+        ibv_ack_async_event, ibv_async_event, ibv_context, ibv_cq, ibv_create_cq, ibv_device_attr,
         ibv_device_cap_flags, ibv_get_async_event, ibv_get_device_name, ibv_transport_type,
         rdma_free_devices, rdma_get_devices,
     },
@@ -128,8 +128,19 @@ impl AsyncEvent {
 /// Devices that are never given back, so that [`Device`] can be copied freely.
 static KEPT: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
+/// The lists on which librdmacm gave them: it keeps a device open as long as somebody has it on one.
+static LISTS: Mutex<Vec<ForEver<*mut ibv_context>>> = Mutex::new(Vec::new());
+
 /// Devices with a spacer (see [`Device::hold_spacer`]).
-static SPACED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
+static SPACED: Mutex<Vec<(Device, ForEver<ibv_cq>)>> = Mutex::new(Vec::new());
+
+/// What a library allocated and is never given back. It is remembered: who looks for leaks then sees that it is none.
+struct ForEver<T>(
+    #[expect(dead_code, reason = "a place where it can be found is all that is wanted")] NonNull<T>,
+);
+
+// SAFETY: nothing is done with the pointer.
+unsafe impl<T> Send for ForEver<T> {}
 
 impl Device {
     /// All devices of this machine.
@@ -147,7 +158,7 @@ impl Device {
             // SAFETY: it came from `rdma_get_devices` and is freed once. An earlier list keeps all of its devices.
             unsafe { rdma_free_devices(list.as_ptr()) };
         } else {
-            // This list is never freed: librdmacm keeps a device open as long as somebody has it on a list.
+            lock(&LISTS).push(ForEver(list));
             let new: Vec<Self> = devices.iter().filter(|device| !kept.contains(device)).copied().collect();
             kept.extend(&new);
             drop(kept);
@@ -226,15 +237,14 @@ impl Device {
     /// every time once a process gets there. A large object made first steps over that page.
     pub(crate) fn hold_spacer(self, cq_entries: u32) -> Result<(), CallError> {
         let mut spaced = lock(&SPACED);
-        if spaced.contains(&self) {
+        if spaced.iter().any(|(device, _)| *device == self) {
             return Ok(());
         }
         let entries = i32::try_from(cq_entries).map_err(|_| CallError::new("ibv_create_cq", libc::EINVAL))?;
         // SAFETY: a kept device is open; the queue has no channel and no context of ours. It is never destroyed.
         let cq =
             unsafe { ibv_create_cq(self.context.as_ptr(), entries, ptr::null_mut(), ptr::null_mut(), 0) };
-        non_null("ibv_create_cq", cq)?;
-        spaced.push(self);
+        spaced.push((self, ForEver(non_null("ibv_create_cq", cq)?)));
         Ok(())
     }
 
