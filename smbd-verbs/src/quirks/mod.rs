@@ -96,8 +96,9 @@ const SIW: Quirks = Quirks {
     name: "siw",
     // Took 45 s against an address that drops SYNs.
     connect_blocks: true,
-    // What arrives right after the accept can stay unread in the socket: once in 300 connections without this wait,
-    // never in 2000 with it.
+    // What arrives right after the accept can stay unread in the socket, until more arrives: once in 300 connections without
+    // this wait, never in 2000 with it. siw_accept sends its reply before it hands the socket to the queue pair, and in
+    // between siw_cm_llp_data_ready has nothing to do with what comes.
     settle_millis: 5,
     // Up to 40 bytes that are not inline are copied from the caller's address space if the frame leaves within the system
     // call (siw_try_1seg), but after 100 frames (SQ_USER_MAXBURST) a kernel thread goes on while that is still noted:
