@@ -156,3 +156,6 @@ macro_rules! into_wr_id {
     };
 }
 into_wr_id!(RecvId => Recv, SendId => Send, RdmaId => Rdma, RegId => Reg);
+
+#[cfg(test)]
+mod tests;

@@ -35,9 +35,13 @@ fn profiles_carry_the_numbers_of_their_models() {
         (cifs.max_send_size, cifs.max_receive_size, cifs.max_fragmented_recv_size),
         (1364, 1364, 173_910)
     );
+    let longest = Some(Duration::from_secs(125));
+    assert_eq!(cifs.send_credit_timeout, longest);
     let ksmbd = Params::linux_server();
     assert_eq!((ksmbd.keepalive, ksmbd.passive_negotiation_timeout), (None, minutes));
+    assert_eq!(ksmbd.send_credit_timeout, None);
     let example = Params::example();
+    assert_eq!(example.send_credit_timeout, longest);
     assert_eq!((example.receive_credit_max, example.max_receive_size), (10, 1024));
     assert_eq!(example.max_fragmented_recv_size, 131_072);
 }

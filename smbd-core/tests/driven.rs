@@ -9,13 +9,14 @@ use bytes::Bytes;
 use smbd_core::backend::kit::reference::{Reference, ReferenceBuffer, ReferenceEnd, ReferenceFixture};
 use smbd_core::backend::kit::{End, Fixture, Lab, Situation};
 use smbd_core::backend::{
-    Backend, DriveError, HostMemory, LocalMemory, NoMemory, Payload, ReceiveMemory, Step, Upper, drive,
+    Backend, DriveError, HostMemory, LocalMemory, Machine, NoMemory, Payload, ReceiveMemory, Step, Upper,
+    drive,
 };
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason};
 use smbd_core::{
-    Access, Body, BufferDescriptorV1, Close, Config, Connection, Endpoint, Event, Input, Instant, OpId,
-    Params, RdmaVerb, RecvId, RegId, Role,
+    Access, Action, Body, BufferDescriptorV1, Close, Config, Connection, Endpoint, Event, Input, Instant,
+    OpId, Params, RdmaVerb, RecvId, RegId, Role,
 };
 
 const ENDS: [End; 2] = [End::INITIATOR, End::ACCEPTOR];
@@ -210,6 +211,77 @@ fn a_refused_connection_drains() {
     pair.run(5);
     let failed = ConnectError::Connect(ConnectReason::Refused);
     assert_eq!(pair.uppers[0].log, [format!("connect failed: {failed}"), "drained".into()]);
+}
+
+/// Takes a backend by reference, as a wrapper around one would.
+fn through<B: HostMemory<Buffer = ReferenceBuffer>>(
+    mut backend: B,
+    connection: &mut Connection,
+    seen: &mut Vec<&'static str>,
+) {
+    while let Some(input) = backend.next_input() {
+        if let Input::Received { id, len, .. } = input {
+            assert_eq!(backend.received(id).len(), len as usize);
+            seen.push("a message");
+            let head = smbd_core::Head::of(backend.received(id));
+            connection.handle(Instant::ORIGIN, Input::Received { id, head, len, invalidated: None }).unwrap();
+        } else {
+            connection.handle(Instant::ORIGIN, input).unwrap();
+        }
+    }
+    let buffer = backend.allocate(4).unwrap();
+    backend.fill(&buffer, 1, &[7, 8]).unwrap();
+    let mut bytes = [9; 4];
+    backend.read(&buffer, 0, &mut bytes).unwrap();
+    assert_eq!(bytes, [0, 7, 8, 0]);
+    assert!(backend.now() >= Instant::ORIGIN);
+    loop {
+        match connection.poll_action() {
+            Action::Wait(_) => break,
+            Action::Notify(Event::Established(_)) => seen.push("established"),
+            Action::Notify(_) => {}
+            action => backend.execute(Step::of(&action, connection, &Nothing).unwrap().unwrap()),
+        }
+    }
+    backend.ring();
+}
+
+struct Nothing;
+
+impl LocalMemory<ReferenceBuffer> for Nothing {}
+
+#[test]
+fn a_borrowed_backend_is_a_backend() {
+    let config = Config::try_from(Params::example()).unwrap();
+    let mut fixture = Reference::default().fixture(Situation::Connects, &config).unwrap();
+    let mut connections =
+        [Role::Initiator, Role::Acceptor].map(|role| Connection::new(role, &config, Instant::ORIGIN));
+    let mut seen = Vec::new();
+    for _ in 0..20 {
+        for (end, connection) in ENDS.iter().zip(&mut connections) {
+            through(&mut fixture.end(*end), connection, &mut seen);
+        }
+        fixture.pass(Duration::from_millis(1));
+    }
+    // The request; the response; the message that grants.
+    assert_eq!(seen, ["a message", "established", "a message", "established", "a message"]);
+}
+
+#[test]
+fn a_machine_is_drained_when_all_is_over() {
+    fn drained(machine: &impl Machine) -> bool {
+        machine.is_drained()
+    }
+    let config = Config::try_from(Params::example()).unwrap();
+    let mut connection = Connection::new(Role::Initiator, &config, Instant::ORIGIN);
+    let mut endpoint = Endpoint::new(Role::Initiator, &config, Instant::ORIGIN);
+    assert!(!drained(&connection) && !drained(&endpoint));
+    connection.close(Instant::ORIGIN, Close::Abort);
+    endpoint.close(Instant::ORIGIN, Close::Abort);
+    assert!(!drained(&connection) && !drained(&endpoint), "nobody was told yet");
+    while !matches!(connection.poll_action(), Action::Notify(Event::Drained)) {}
+    while !matches!(endpoint.poll_action(&Chatty).unwrap(), Action::Notify(EndpointEvent::Drained)) {}
+    assert!(drained(&connection) && drained(&endpoint));
 }
 
 /// Commands what it has no memory for.

@@ -436,3 +436,15 @@ fn a_message_in_fragments_of_one_byte_arrives_with_few_receives() {
     assert_eq!(side.connection.stats().received.bytes, 131_072);
     assert_eq!(side.connection.phase(), PhaseName::Established);
 }
+
+#[test]
+fn the_target_is_what_the_peer_asked_for_last() {
+    let mut side = acceptor(10, 7, 5);
+    let credits = |side: &Side| (side.connection.credits().target(), side.connection.credits().window());
+    assert_eq!(credits(&side), (7, 7));
+    for (asked, window) in [(2, 3), (9, 9), (200, 10)] {
+        side.receive_data(DataTransfer { credits_requested: asked, ..DATA });
+        side.settle();
+        assert_eq!(credits(&side), (asked, window), "3 at least, 10 at most (CR-5)");
+    }
+}

@@ -470,3 +470,44 @@ proptest! {
         prop_assert_eq!(after(bytes), after([0; 12]));
     }
 }
+
+#[test]
+fn what_is_missing_of_a_message_can_be_watched() {
+    let mut side = side();
+    let missing = |side: &Side| side.connection.incomplete();
+    assert_eq!(missing(&side), 0);
+    for remaining in [20, 12, 4] {
+        side.receive_data(DataTransfer { remaining_data_length: remaining, ..DATA8 });
+        side.drain();
+        assert_eq!(missing(&side), remaining);
+    }
+    side.receive_data(DataTransfer { data_length: 4, ..DATA8 });
+    side.drain();
+    assert_eq!(missing(&side), 0);
+}
+
+#[test]
+fn parts_of_a_message_are_counted_and_whole_ones_are_not() {
+    let mut side = side();
+    let fragments = |side: &Side| side.connection.stats().received.fragments;
+    side.receive_data(DATA8);
+    assert_eq!(fragments(&side), 0, "a whole message");
+    for (nth, remaining) in [(1, 16), (2, 8), (3, 0)] {
+        side.receive_data(DataTransfer { remaining_data_length: remaining, ..DATA8 });
+        side.drain();
+        assert_eq!(fragments(&side), nth);
+    }
+    side.receive_data(DATA);
+    assert_eq!((fragments(&side), side.connection.stats().received.messages), (3, 5), "nothing is no part");
+}
+
+#[test]
+fn a_fragment_is_never_empty_and_says_what_is_behind_it() {
+    let mut side = side();
+    side.release = false;
+    side.receive_data(DataTransfer { remaining_data_length: 3, ..DATA8 });
+    side.drain();
+    let fragment = &side.fragments[0];
+    assert!(!fragment.is_empty() && !fragment.is_last() && fragment.is_first());
+    assert_eq!((fragment.len(), fragment.remaining()), (8, 3));
+}

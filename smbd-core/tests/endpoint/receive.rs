@@ -209,3 +209,19 @@ fn a_fragment_that_is_not_there_is_an_error_that_stays() {
     assert_eq!(played.endpoint.poll_action(&played.slab).unwrap_err(), short);
     assert!(short.to_string().ends_with("bytes 24 to 124, its buffer has 30"), "{short}");
 }
+
+#[test]
+fn what_is_lent_is_counted() {
+    let mut played = Played::established(params(), 10);
+    let mut lent = Vec::new();
+    for nth in 1..=2 {
+        played.message(&pattern(100, 1), &[1000]);
+        let Some(Message::Lent(fragment)) = messages(&mut played).pop() else { panic!("not lent") };
+        lent.push(fragment);
+        assert_eq!(played.endpoint.lent(), nth);
+    }
+    for (left, fragment) in [1, 0].into_iter().zip(lent) {
+        played.endpoint.release(Instant::ORIGIN, fragment).unwrap();
+        assert_eq!(played.endpoint.lent(), left);
+    }
+}

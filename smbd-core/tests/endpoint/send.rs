@@ -2,7 +2,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::{Aborted, CommandError, SendError, WorkError};
-use smbd_core::{Action, Close, Input, MsgId, Params};
+use smbd_core::{Access, Action, BufferDescriptorV1, Close, Input, MsgId, Params, Token};
 
 use crate::peer::{Played, params, pattern};
 
@@ -117,4 +117,44 @@ fn finish(played: &mut Played) {
             other => panic!("{other:?} at the end"),
         }
     }
+}
+
+/// What the endpoint asks of its device until it waits, and what it tells.
+fn actions(played: &mut Played) -> Vec<Action<EndpointEvent>> {
+    let mut actions = Vec::new();
+    loop {
+        match played.endpoint.poll_action(&played.slab).unwrap() {
+            Action::Wait(_) => return actions,
+            action => actions.push(action),
+        }
+    }
+}
+
+#[test]
+fn commands_that_are_not_about_messages_reach_the_connection() {
+    let mut played = Played::established(params(), 10);
+    played.endpoint.probe(played.now).unwrap();
+    assert!(played.endpoint.probe(played.now).is_err(), "one at a time");
+    let asked = actions(&mut played);
+    assert!(
+        matches!(asked[..], [Action::PostSend { ref head, body: None, .. }] if head.as_bytes()[4] == 1),
+        "{asked:?}"
+    );
+
+    let id = played.endpoint.register(Access::Read, 1).unwrap();
+    let asked = actions(&mut played);
+    assert!(matches!(asked[..], [Action::Register { id: asked, .. }] if asked == id), "{asked:?}");
+    let segment = BufferDescriptorV1 { offset: 0, token: Token(1), length: 8 };
+    let input = Input::Registered { id, segments: &[segment], settled: true };
+    played.endpoint.handle(played.now, input).unwrap();
+    assert_eq!(played.endpoint.connection().live_segments(id).collect::<Vec<_>>(), [segment]);
+
+    let told = actions(&mut played);
+    assert!(
+        matches!(told[..], [Action::Notify(EndpointEvent::Registered { id: told, result: Ok(()) })] if told == id),
+        "{told:?}"
+    );
+    played.endpoint.deregister(id).unwrap();
+    let asked = actions(&mut played);
+    assert!(matches!(asked[..], [Action::Deregister { id: asked }] if asked == id), "{asked:?}");
 }

@@ -87,3 +87,11 @@ fn a_lab_without_fixtures_fails_every_line_and_says_why() {
     assert_eq!(report.broken().count(), report.outcomes.len());
     assert!(report.to_string().contains("no fixture for Refused: no device"), "{report}");
 }
+
+#[test]
+fn the_kits_configuration_is_small_enough_to_reach_its_limits() {
+    let config = kit::config().unwrap();
+    assert!(config.send_slots <= 8 && config.rdma_ops <= 4 && config.rdma_slots <= 4);
+    assert!(config.registrations <= 4 && config.segments_max <= 4 && config.registration_slots <= 4);
+    assert!(config.receive_credit_max <= 20 && config.read_depth <= 2);
+}

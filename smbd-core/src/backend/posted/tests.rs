@@ -312,3 +312,48 @@ fn end_of(input: &Input<'_>) -> (WrId, bool) {
         ref other => panic!("{other:?} is nothing the books may say"),
     }
 }
+
+#[test]
+fn the_books_of_a_queue_pair_are_those_of_its_two_queues() {
+    let budget = Config::try_from(Params::example()).map(|config| config.budget());
+    let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
+    assert!(!queues.is_broken() && !queues.is_awaited());
+    assert_eq!(queues.push(recv(0)), Push::Chain);
+    queues.rung();
+    assert_eq!(queues.push(send(0, true)), Push::Chain);
+    queues.rung();
+    assert_eq!([Queue::Recv, Queue::Send].map(|queue| queues.queue(queue).used()), [1, 1]);
+    assert_eq!(queues.complete(send(0, true).id(), Ok(())), Ok(()));
+    assert_eq!(queues.poll().map(|input| text(&input)), Some("send0 Sent".to_string()));
+    assert_eq!([Queue::Recv, Queue::Send].map(|queue| queues.queue(queue).used()), [1, 0]);
+    assert!(queues.is_awaited(), "the receive");
+    assert_eq!(queues.complete(recv(0).id(), Err(WorkError::LocalLength)), Ok(()));
+    assert_eq!(queues.poll().map(|input| text(&input)), Some("recv0 LocalLength".to_string()));
+    assert_eq!(queues.poll().map(|input| text(&input)), None);
+    assert!(!queues.is_awaited());
+    queues.stop();
+    assert!(queues.is_broken());
+}
+
+#[test]
+fn a_send_queue_that_the_device_made_smaller_is_full_sooner() {
+    let budget = Config::try_from(Params::example()).map(|config| config.budget());
+    let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
+    queues.limit_send(2);
+    assert_eq!([0, 1, 2].map(|index| queues.push(send(index, true))), [Push::Chain, Push::Chain, Push::Skip]);
+    assert!(queues.is_broken());
+}
+
+#[test]
+fn a_flush_ends_what_both_queues_hold() {
+    let budget = Config::try_from(Params::example()).map(|config| config.budget());
+    let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
+    assert_eq!(queues.push(recv(4)), Push::Chain);
+    queues.rung();
+    assert_eq!(queues.push(send(5, false)), Push::Chain);
+    queues.rung();
+    queues.flush();
+    let mut ends: Vec<_> = core::iter::from_fn(|| queues.poll().map(|input| text(&input))).collect();
+    ends.sort();
+    assert_eq!(ends, ["recv4 Flushed", "send5 Flushed"]);
+}
