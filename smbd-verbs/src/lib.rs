@@ -40,7 +40,7 @@ mod wait;
 
 pub use clock::Clock;
 pub use end::{End, LinkOptions};
-pub use engine::{Engine, Finished, Key};
+pub use engine::{Engine, Finished, Key, Retired};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
 pub use listener::{

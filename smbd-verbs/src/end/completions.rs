@@ -6,7 +6,7 @@ use super::End;
 use super::ending::MARKER_ID;
 use super::reports::Report;
 use crate::ffi::Completion;
-use crate::{quirks, status};
+use crate::{CallError, quirks, status};
 
 /// What a look at the completion queue gave.
 #[derive(Debug)]
@@ -31,13 +31,18 @@ impl End {
                 self.completed(&completion)
             }
             Ok(None) => Polled::Nothing,
-            // A completion queue that cannot be read has nothing more to say about anything.
             Err(error) => {
-                crate::trace::provider_failed(error);
-                self.link.reports.disconnected();
+                self.device_failed(error);
                 Polled::Nothing
             }
         }
+    }
+
+    /// A completion queue that cannot be read, or asked to say when there is something, has nothing more to say about
+    /// anything.
+    pub(super) fn device_failed(&mut self, error: CallError) {
+        crate::trace::provider_failed(error);
+        self.link.reports.disconnected();
     }
 
     fn completed(&mut self, completion: &Completion) -> Polled {

@@ -3,13 +3,17 @@
 //! A marker behind everything else tells that all before it is back. A provider that takes none any more, or never
 //! returns it, is left after a while: its queue pair is destroyed, what it still reported is read, and what is missing
 //! then will never come.
+//!
+//! The connection manager of InfiniBand and RoCE goes on with its answer for 69 s, and lets nobody destroy the id in that
+//! time, if it is told first that a message came, and before it has worked that out, that the connection ends. So the second
+//! waits for the first, at most for the time that a flush has.
 
 use std::time::Duration;
 
 use smbd_core::backend::Request;
 
 use super::End;
-use super::link::Phase;
+use super::link::{Early, Phase};
 
 /// `wr_id` of the marker: no [`WrId`](smbd_core::WrId) is 0.
 pub(super) const MARKER_ID: u64 = 0;
@@ -82,7 +86,7 @@ impl End {
     fn flush_queues(&mut self) {
         let Some(open) = &mut self.open else { return self.over_without_queues() };
         // Refused if the connection never came up or is gone: then nothing else flushes the queues.
-        let orderly = self.link.id.disconnect().is_ok();
+        let orderly = self.link.early != Early::Told && self.link.id.disconnect().is_ok();
         if !orderly {
             let _ = open.qp.set_error();
         }
@@ -105,7 +109,8 @@ impl End {
             return false;
         };
         match ending {
-            Ending::Flushing { marker: false, .. } if !self.books.is_awaited() => {}
+            Ending::Flushing { marker: false, .. }
+                if !self.books.is_awaited() && self.link.early != Early::Told => {}
             Ending::Flushing { stage: Stage::GivenUp, .. } => {}
             Ending::Flushing { stage: stage @ Stage::Overdue, .. } => {
                 let _ = open.qp.set_error();
@@ -132,7 +137,9 @@ impl End {
     pub(super) fn poll_is_due(&self) -> bool {
         match &self.link.phase {
             Phase::Ending(Ending::Flushing { marker, stage }) => {
-                *stage == Stage::GivenUp || *stage == Stage::Overdue || (!marker && !self.books.is_awaited())
+                *stage == Stage::GivenUp
+                    || *stage == Stage::Overdue
+                    || (!marker && !self.books.is_awaited() && self.link.early != Early::Told)
             }
             Phase::Ending(Ending::Destroyed) => true,
             _ => false,

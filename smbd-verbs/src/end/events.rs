@@ -1,10 +1,12 @@
 //! Looking at file descriptors, and what the connection manager says.
 
+use std::time::Duration;
+
 use smbd_core::error::ConnectReason;
 
 use super::End;
 use super::completions::Polled;
-use super::link::Phase;
+use super::link::{Early, Phase};
 use super::reports::Report;
 use crate::depth::{Told, header_of};
 use crate::ffi::{CmEvent, CmEventKind};
@@ -12,6 +14,9 @@ use crate::{LinkType, status};
 
 /// While nothing happens, file descriptors are looked at once in so many calls of `next_input`: it is a system call.
 pub(super) const LOOK_AFTER: u32 = 32;
+/// How long the connection manager's last message may take after the first message of the peer, which has overtaken it.
+/// If it was lost, it is sent again after seconds only.
+const OVERTAKEN: Duration = Duration::from_millis(100);
 /// Reject reason of the connection manager: the consumer said no. 8: nobody listens at that service.
 const REJECTED_BY: [i32; 2] = [28, 8];
 
@@ -78,6 +83,11 @@ impl End {
                 self.announce(limits);
             }
             Phase::Ending(ending) => ending.time_is_up(),
+            // Refused if its last message has come meanwhile; then that is on its way to us.
+            Phase::Accepting(_) if self.link.early == Early::Noticed => {
+                let told = self.link.id.notify_established().is_ok();
+                self.link.early = if told { Early::Told } else { Early::None };
+            }
             _ => {}
         }
     }
@@ -98,6 +108,9 @@ impl End {
     }
 
     fn link_event(&mut self, event: &CmEvent) {
+        if matches!(event.kind, CmEventKind::Established) {
+            self.early_is_known();
+        }
         // What comes during or after the own disconnect is no news.
         if matches!(self.link.phase, Phase::Ending(_) | Phase::Over) {
             return;
@@ -157,11 +170,20 @@ impl End {
     }
 
     /// A message came before the connection manager's last one: that may be lost, and the message says as much.
-    pub(super) fn received_early(&self) {
+    pub(super) fn received_early(&mut self) {
         let iwarp = self.link_type() == Some(LinkType::Iwarp);
-        if matches!(self.link.phase, Phase::Accepting(_)) && !iwarp {
-            // Refused if it has come meanwhile; then it is on its way to us.
-            let _ = self.link.id.notify_established();
+        if matches!(self.link.phase, Phase::Accepting(_)) && !iwarp && self.link.early == Early::None {
+            self.link.early = Early::Noticed;
+            self.wake.set_timer(OVERTAKEN);
+        }
+    }
+
+    /// The connection manager knows that the connection is up. An end of it that had to wait for that can go on.
+    fn early_is_known(&mut self) {
+        let told = std::mem::take(&mut self.link.early) == Early::Told;
+        if told && matches!(self.link.phase, Phase::Ending(_)) {
+            // The queues are in error already; this tells the peer.
+            let _ = self.link.id.disconnect();
         }
     }
 }

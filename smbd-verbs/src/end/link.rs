@@ -31,6 +31,20 @@ pub(super) struct Link {
     pub(super) answer: Option<Terms>,
     /// What came with the peer's refusal.
     pub(super) reject_data: PrivateData,
+    /// What the connection manager was told of a message that came before its last one.
+    pub(super) early: Early,
+}
+
+/// A message that came while the answer was on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Early {
+    /// There was none, or the connection is known to be up.
+    #[default]
+    None,
+    /// One came; the connection manager's last message is given a moment.
+    Noticed,
+    /// The connection manager was told, and has not said that the connection is up.
+    Told,
 }
 
 #[derive(Debug)]
@@ -80,6 +94,7 @@ impl Link {
             reports: LinkReports::default(),
             answer: None,
             reject_data: PrivateData::default(),
+            early: Early::None,
         }
     }
 

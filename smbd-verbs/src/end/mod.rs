@@ -222,10 +222,16 @@ impl Waitable for End {
         if self.reports.is_ready() || self.poll_is_due() {
             return Ok(true);
         }
-        match &mut self.open {
+        let armed = match &mut self.open {
             Some(open) if self.link.has_completions() => open.arm(),
             _ => Ok(false),
-        }
+        };
+        // One that cannot be asked has nothing more to say about anything. That is the end of this connection, and no
+        // error of those who wait for others as well.
+        Ok(armed.unwrap_or_else(|error| {
+            self.device_failed(error);
+            true
+        }))
     }
 
     fn is_ready(&mut self) -> bool {

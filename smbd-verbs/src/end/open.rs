@@ -8,7 +8,7 @@ use super::regions::Regions;
 use super::registrations::Registrations;
 use crate::ffi::{ProtectionDomain, QueuePair};
 use crate::quirks::{self, Quirks};
-use crate::{DeviceAttributes, Error, LinkType, fit};
+use crate::{CallError, DeviceAttributes, Error, LinkType, fit};
 
 pub(super) struct Open {
     /// Before the queue pair: rxe destroys none that a window is bound to, and waits for a minute.
@@ -64,12 +64,12 @@ impl End {
 
 impl Open {
     /// As [`Waitable::arm`](crate::Waitable::arm).
-    pub(super) fn arm(&mut self) -> Result<bool, Error> {
+    pub(super) fn arm(&mut self) -> Result<bool, CallError> {
         if !self.armed {
             self.qp.arm()?;
             self.armed = true;
         }
-        Ok(self.qp.has_completion()?)
+        self.qp.has_completion()
     }
 
     /// Takes what the completion channel has to say; then it has to be asked again.

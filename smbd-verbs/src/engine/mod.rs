@@ -3,8 +3,11 @@
 //! An engine sleeps on one file descriptor for all its ends. A connection is *due* when something is known to have
 //! happened, *hot* when it was driven and its device was not asked to wake anybody yet, and asleep otherwise. Hot ones are
 //! looked at for a moment before everything sleeps, as far as that has been worth it lately. However busy some are, the
-//! others and what is watched are looked at every so many turns.
+//! others and what is watched are looked at every so many turns. What is over is destroyed on threads of its own.
 
+mod driven;
+mod reaper;
+mod retired;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -22,6 +25,11 @@ use smbd_core::{Endpoint, Instant};
 
 use crate::wait::{self, Spin, Waitable};
 use crate::{Clock, End, Error};
+pub use driven::Finished;
+use driven::{Driven, State};
+use reaper::Reaper;
+pub use retired::Retired;
+use retired::Retirement;
 pub use slots::Key;
 use slots::Slots;
 
@@ -34,6 +42,8 @@ const WATCHED: u64 = u64::MAX;
 
 /// Drives many connections. Their machines are [`Endpoint`]s or [`Connection`](smbd_core::Connection)s, their upper layers
 /// of one type, and so are their backends: [`End`]s unless said otherwise.
+///
+/// Dropped, it ends all connections at once and waits until their ends are destroyed.
 pub struct Engine<U, M = Endpoint, B = End> {
     clock: Clock,
     all: OwnedFd,
@@ -49,47 +59,14 @@ pub struct Engine<U, M = Endpoint, B = End> {
     spin: Spin,
     /// What the caller allows instead of what the devices' rows do.
     spin_for: Option<u64>,
+    retirement: Retirement<B>,
 }
 
-/// A connection, with everything it is made of.
-struct Driven<U, M, B> {
-    machine: M,
-    end: B,
-    upper: U,
-    /// As noted among the deadlines of all, its own or an earlier one.
-    deadline: Option<Instant>,
-    state: State,
-    /// Is among those that were driven since all devices were asked to wake somebody.
-    is_hot: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Asleep,
-    Due,
-    Hot,
-}
-
-/// A connection that is over and was taken out of the engine.
-#[derive(Debug)]
-pub struct Finished<U, M = Endpoint, B = End> {
-    /// What it was called.
-    pub key: Key,
-    /// The connection.
-    pub machine: M,
-    /// Its end. Dropping it frees what it has of the device.
-    pub end: B,
-    /// Its upper layer.
-    pub upper: U,
-    /// An error says that this side broke a contract; the connection was cut off then.
-    pub result: Result<(), DriveError>,
-}
-
-impl<U: Upper<B, M>, M: Machine, B: Waitable> Engine<U, M, B> {
+impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
     /// An engine without connections.
     ///
     /// # Errors
-    /// The system has no file descriptor left.
+    /// The system has no file descriptor left, or starts no thread.
     pub fn new(clock: Clock) -> Result<Self, Error> {
         let all =
             epoll::create(CreateFlags::CLOEXEC).map_err(|errno| Error::system("epoll_create1", errno))?;
@@ -105,6 +82,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable> Engine<U, M, B> {
             turns: 0,
             spin: Spin::default(),
             spin_for: None,
+            retirement: Retirement::new(Reaper::new()?),
         })
     }
 
@@ -126,6 +104,13 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable> Engine<U, M, B> {
         self.len() == 0
     }
 
+    /// Ends that were dropped and are not destroyed yet: a device may take more than a minute for one. No connection waits
+    /// for that, but each counts against the limits of its listener until then.
+    #[must_use]
+    pub fn retiring(&self) -> usize {
+        self.retirement.pending()
+    }
+
     /// Takes a connection in. It is driven from the next [`turn`](Self::turn) on.
     ///
     /// # Errors
@@ -138,7 +123,9 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable> Engine<U, M, B> {
             None => Ok(()),
         };
         if let Err(error) = added {
-            self.slots.remove(key.slot);
+            if let Some((_, driven)) = self.slots.remove(key.slot) {
+                self.retirement.take(driven.end);
+            }
             return Err(error);
         }
         self.make_due(key.slot);
@@ -270,6 +257,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable> Engine<U, M, B> {
         }
         // Its descriptor goes with the end, and with it its place among those waited for.
         let _ = epoll::delete(&self.all, end.as_fd());
+        let end = self.retirement.retire(end);
         self.finished.push(Finished { key, machine, end, upper, result });
     }
 
@@ -368,6 +356,17 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable> Engine<U, M, B> {
 /// A slot as the system gives it back.
 fn name_of(slot: usize) -> u64 {
     u64::try_from(slot).unwrap_or(WATCHED)
+}
+
+impl<U, M, B> Drop for Engine<U, M, B> {
+    fn drop(&mut self) {
+        // All at the same time.
+        self.finished.clear();
+        for driven in self.slots.drain() {
+            self.retirement.take(driven.end);
+        }
+        self.retirement.finish();
+    }
 }
 
 impl<U, M, B> AsFd for Engine<U, M, B> {

@@ -45,6 +45,12 @@ impl<T> Slots<T> {
         Some((Key { slot, generation }, value))
     }
 
+    /// All there are.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.free.clear();
+        self.places.drain(..).flatten().map(|(_, value)| value)
+    }
+
     pub(super) fn get(&self, key: Key) -> Option<&T> {
         let (generation, value) = self.places.get(key.slot)?.as_ref()?;
         (*generation == key.generation).then_some(value)

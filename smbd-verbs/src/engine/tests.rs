@@ -1,6 +1,7 @@
-use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -22,18 +23,33 @@ struct Device {
     never_pauses: bool,
     /// What a drive has taken of it, and whether it has asked to be woken since.
     said: bool,
-    armed: Rc<Cell<bool>>,
+    armed: Arc<AtomicBool>,
+    farewell: Option<Farewell>,
 }
 
 impl Device {
     fn new(clock: Clock, never_pauses: bool) -> Self {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let bell = eventfd(0, flags).unwrap();
-        Self { clock, bell, never_pauses, said: false, armed: Rc::default() }
+        Self { clock, bell, never_pauses, said: false, armed: Arc::default(), farewell: None }
     }
 
     fn ring_bell(&self) {
         rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).unwrap();
+    }
+}
+
+/// The destruction of a device takes until somebody allows it.
+struct Farewell {
+    begun: Sender<()>,
+    allowed: Receiver<()>,
+}
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.begun.send(()).unwrap();
+        // Or nobody is there to allow it.
+        let _ = self.allowed.recv();
     }
 }
 
@@ -70,7 +86,7 @@ impl Backend for Device {
 
 impl Waitable for Device {
     fn arm(&mut self) -> Result<bool, Error> {
-        self.armed.set(true);
+        self.armed.store(true, Ordering::Relaxed);
         Ok(self.never_pauses)
     }
 
@@ -87,6 +103,8 @@ impl Waitable for Device {
 #[derive(Default)]
 struct Told {
     inputs: u32,
+    /// Is over after so many inputs.
+    drained_after: Option<u32>,
     timeouts: u32,
     deadline: Option<Instant>,
 }
@@ -107,7 +125,7 @@ impl Machine for Told {
     }
 
     fn is_drained(&self) -> bool {
-        false
+        self.drained_after.is_some_and(|inputs| self.inputs >= inputs)
     }
 
     fn step<'a, M>(
@@ -193,10 +211,10 @@ fn a_turn_that_may_not_wait_leaves_everything_armed() {
     let clock = Clock::start();
     let mut engine = TestEngine::new(clock).unwrap();
     let device = Device::new(clock, false);
-    let armed = Rc::clone(&device.armed);
+    let armed = Arc::clone(&device.armed);
     let key = engine.add(Told::default(), device, Nobody).unwrap();
     engine.turn(Some(Instant::ORIGIN)).unwrap();
-    assert!(armed.get());
+    assert!(armed.load(Ordering::Relaxed));
     assert_eq!(engine.deadline(), None);
     assert!(!is_readable(&engine));
     engine.get(key).unwrap().1.ring_bell();
@@ -205,6 +223,59 @@ fn a_turn_that_may_not_wait_leaves_everything_armed() {
     assert_eq!(engine.deadline(), Some(Instant::ORIGIN), "it is due: the next turn drives it");
     engine.turn(Some(Instant::ORIGIN)).unwrap();
     assert_eq!(told(&engine, key).inputs, 1);
+}
+
+/// rxe may take 69 s to destroy the id of a connection.
+#[test]
+fn an_end_that_takes_long_to_destroy_holds_up_nobody_but_the_end_of_the_engine() {
+    let clock = Clock::start();
+    let mut engine = TestEngine::new(clock).unwrap();
+    engine.spin_for(0);
+    let (begun, begins) = channel();
+    let (allow, allowed) = channel();
+    let mut dying = Device::new(clock, false);
+    dying.farewell = Some(Farewell { begun, allowed });
+    dying.ring_bell();
+    let over = Told { drained_after: Some(1), ..Told::default() };
+    let dying = engine.add(over, dying, Nobody).unwrap();
+    let other = engine.add(Told::default(), Device::new(clock, false), Nobody).unwrap();
+    engine.turn(None).unwrap();
+    let finished = engine.finished().unwrap();
+    assert_eq!((finished.key, engine.retiring()), (dying, 0));
+    drop(finished);
+    begins.recv().unwrap();
+    engine.get(other).unwrap().1.ring_bell();
+    while told(&engine, other).inputs == 0 {
+        engine.turn(None).unwrap();
+    }
+    assert_eq!(engine.retiring(), 1);
+    allow.send(()).unwrap();
+    drop(engine);
+    assert!(allowed_is_gone(&allow), "the engine has waited for it");
+}
+
+#[test]
+fn an_engine_that_is_dropped_destroys_all_its_ends_at_the_same_time() {
+    let clock = Clock::start();
+    let mut engine = TestEngine::new(clock).unwrap();
+    let (begun, begins) = channel();
+    let mut allow = Vec::new();
+    for _ in 0..3 {
+        let (tell, allowed) = channel();
+        let mut device = Device::new(clock, false);
+        device.farewell = Some(Farewell { begun: begun.clone(), allowed });
+        engine.add(Told::default(), device, Nobody).unwrap();
+        allow.push(tell);
+    }
+    let gone = std::thread::spawn(move || drop(engine));
+    (0..3).for_each(|_| begins.recv().unwrap());
+    assert!(!gone.is_finished());
+    drop(allow);
+    gone.join().unwrap();
+}
+
+fn allowed_is_gone(allow: &Sender<()>) -> bool {
+    allow.send(()).is_err()
 }
 
 fn is_readable(engine: &TestEngine) -> bool {
