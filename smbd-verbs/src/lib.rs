@@ -32,6 +32,7 @@ mod engine;
 mod error;
 mod ffi;
 mod fit;
+mod footprint;
 mod listener;
 pub mod quirks;
 mod status;
@@ -43,6 +44,7 @@ pub use end::{End, LinkOptions};
 pub use engine::{Engine, Finished, Key, Retired};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
+pub use footprint::footprint;
 pub use listener::{
     Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, RejectReason, port_of,
 };

@@ -32,13 +32,15 @@ pub struct ListenOptions {
     pub backlog: u32,
     /// Connections that were taken and are not up yet.
     pub max_pending: u32,
-    /// Connections altogether, pending ones included, until their ends are dropped.
+    /// Connections altogether, pending ones included, until their ends are destroyed.
     pub max_connections: u32,
+    /// Of those, connections of one IP address, so that one host cannot take what others may have.
+    pub max_per_host: u32,
 }
 
 impl Default for ListenOptions {
     fn default() -> Self {
-        Self { ports: Ports::Fixed, backlog: 128, max_pending: 64, max_connections: 1024 }
+        Self { ports: Ports::Fixed, backlog: 128, max_pending: 64, max_connections: 1024, max_per_host: 1024 }
     }
 }
 
@@ -48,6 +50,8 @@ impl Default for ListenOptions {
 pub enum RejectReason {
     /// There are too many connections.
     Busy,
+    /// The initiator's host has too many connections.
+    BusyWithHost,
     /// SMB Direct is on another port for this kind of link.
     WrongPort,
     /// The RDMA Read depth would be zero (6.2).
@@ -62,6 +66,7 @@ impl RejectReason {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Busy => "too many connections",
+            Self::BusyWithHost => "too many connections of this host",
             Self::WrongPort => "wrong port for this kind of link",
             Self::ReadDepth => "read depth is zero (MS-SMBD 6.2)",
             Self::Unwanted => "not wanted",
@@ -94,6 +99,7 @@ pub struct Listener {
     options: ListenOptions,
     counts: Arc<Counts>,
     counters: ListenerCounters,
+    last_refused: Option<(SocketAddr, RejectReason)>,
 }
 
 /// A connection request: to be accepted, or refused, which dropping does as well.
@@ -124,7 +130,7 @@ impl Listener {
             id.listen(options.backlog)?;
         }
         let counts = Arc::new(Counts::default());
-        Ok(Self { ids, channel, options, counts, counters: ListenerCounters::default() })
+        Ok(Self { ids, channel, options, counts, counters: ListenerCounters::default(), last_refused: None })
     }
 
     /// Where it listens.
@@ -136,6 +142,12 @@ impl Listener {
     #[must_use]
     pub const fn counters(&self) -> ListenerCounters {
         self.counters
+    }
+
+    /// Who was refused last, and why, if anybody was since the last call. How many there were is in the
+    /// [`counters`](Self::counters): a flood is not worth a line for each.
+    pub const fn last_refused(&mut self) -> Option<(SocketAddr, RejectReason)> {
+        self.last_refused.take()
     }
 
     /// Connections that were let in and are not dropped yet.
@@ -186,13 +198,15 @@ impl Listener {
     }
 
     /// `None` if it was refused.
-    fn admit(&self, event: CmEvent) -> Result<Option<Incoming>, Error> {
+    fn admit(&mut self, event: CmEvent) -> Result<Option<Incoming>, Error> {
         let CmEvent { private_data, responder_resources, initiator_depth, request, .. } = event;
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
         let id = request.ok_or(Error::NoDevice { address: unknown })?;
         let (local, peer) = (id.local_addr().unwrap_or(unknown), id.peer_addr().unwrap_or(unknown));
-        let refuse = |reason: RejectReason| {
+        let last_refused = &mut self.last_refused;
+        let mut refuse = |reason: RejectReason| {
             trace::refused(peer, reason);
+            *last_refused = Some((peer, reason));
             // The initiator may be gone; dropping the id refuses as well.
             let _ = id.reject(reason.text().as_bytes());
             Ok(None)
@@ -208,8 +222,9 @@ impl Listener {
             LinkType::InfiniBand | LinkType::Roce => Ok(None),
         };
         let Ok(header) = header else { return refuse(RejectReason::ReadDepth) };
-        let Some(permit) = Permit::take(&self.counts, &self.options) else {
-            return refuse(RejectReason::Busy);
+        let permit = match Permit::take(&self.counts, &self.options, peer.ip()) {
+            Ok(permit) => permit,
+            Err(reason) => return refuse(reason),
         };
         let offer = Told { header, incoming: responder_resources, outgoing: initiator_depth };
         Ok(Some(Incoming { request: Request { id, peer, offer }, permit, link_type }))

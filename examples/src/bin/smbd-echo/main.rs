@@ -1,6 +1,8 @@
 //! `smbd-echo`: a server for `smbd-perf` and for tests, over real RDMA devices.
 
 mod options;
+mod refusals;
+mod room;
 mod serve;
 mod served;
 mod signals;

@@ -12,7 +12,8 @@ use smbd_verbs::{ListenOptions, Ports};
 /// Serves smbd-perf and tests: returns messages as they came, counts them, gives and uses memory by RDMA.
 ///
 /// Needs an RDMA device; `rdma link` lists those of this host. Says "listening on ADDR:PORT" on standard output for each
-/// address, then a line when a connection comes up and one when it ends, with who ended it. SIGUSR1 shows statistics,
+/// address and how much memory its connections may take, then a line when a connection comes up and one when it ends, with
+/// who ended it and why. SIGUSR1 shows statistics,
 /// SIGINT and SIGTERM end it in good order.
 #[derive(Debug, Parser)]
 #[command(name = "smbd-echo", version, after_help = EXAMPLES)]
@@ -30,6 +31,10 @@ pub(crate) struct Options {
     /// Of those, connections that are not up yet.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     max_pending: u32,
+    /// Connections of one IP address at the same time, so that one host cannot take what others may have; as many as
+    /// --max-connections unless given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_per_host: Option<u32>,
     /// Longest message to return, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     max_message: u32,
@@ -91,6 +96,7 @@ impl Options {
             ports,
             max_pending: self.max_pending,
             max_connections: self.max_connections,
+            max_per_host: self.max_per_host.unwrap_or(self.max_connections),
             ..ListenOptions::default()
         };
         let limits = Limits {

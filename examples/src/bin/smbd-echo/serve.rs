@@ -11,6 +11,8 @@ use smbd_examples::exercise::ServerStats;
 use smbd_verbs::{Clock, Engine, Incoming, Listener};
 
 use crate::options::Settings;
+use crate::refusals::Refusals;
+use crate::room::{Room, allow_descriptors};
 use crate::served::{Served, summary};
 use crate::signals::Signals;
 
@@ -34,6 +36,7 @@ pub(crate) struct Echo<'a> {
     taken: u64,
     over: u64,
     refused: u64,
+    refusals: Refusals,
     totals: ServerStats,
     /// Since when there is no connection.
     idle_since: Instant,
@@ -53,6 +56,11 @@ impl<'a> Echo<'a> {
         for fd in signals.fds() {
             engine.watch(fd)?;
         }
+        let connections = settings.listen.max_connections;
+        if let Some(warning) = allow_descriptors(connections) {
+            say(format_args!("{warning}"));
+        }
+        say(format_args!("{}", Room::of(connections, &settings.config, &settings.limits)));
         let mut listeners = Vec::new();
         for address in &settings.addresses {
             let listener = Listener::bind(*address, settings.listen)
@@ -72,6 +80,7 @@ impl<'a> Echo<'a> {
             taken: 0,
             over: 0,
             refused: 0,
+            refusals: Refusals::default(),
             totals: ServerStats::default(),
             idle_since,
             stop_at: None,
@@ -133,6 +142,9 @@ impl<'a> Echo<'a> {
             if let Some(incoming) = self.listeners[index].poll()? {
                 self.take(incoming);
             }
+            if let Some((peer, reason)) = self.listeners[index].last_refused() {
+                self.refusals.note(self.engine.clock().now(), peer, reason, self.refused());
+            }
         }
         Ok(())
     }
@@ -173,7 +185,14 @@ impl<'a> Echo<'a> {
             add(&mut totals, served.stats());
         }
         let (now, taken, refused) = (self.engine.len(), self.taken, self.refused());
-        say(format_args!("connections: now {now}, taken {taken}, refused {refused}; {}", summary(&totals)));
+        let retiring = match self.engine.retiring() {
+            0 => String::new(),
+            ends => format!(", being destroyed {ends}"),
+        };
+        say(format_args!(
+            "connections: now {now}, taken {taken}, refused {refused}{retiring}; {}",
+            summary(&totals)
+        ));
     }
 
     fn refused(&self) -> u64 {

@@ -24,6 +24,7 @@ pub(crate) use poll::Completion;
 use poll::Polled;
 use receives::Receives;
 use sends::Sends;
+pub(crate) use slab::slab_bytes;
 use windows::Windows;
 
 use super::{

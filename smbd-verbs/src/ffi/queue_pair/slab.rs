@@ -6,6 +6,14 @@ use crate::ffi::{Buffer, CallError, MemoryRegion, ProtectionDomain, Rights};
 
 /// Slots begin at multiples of this: a cache line, so that two slots share none.
 const ALIGN: u32 = 64;
+/// Bytes of a page of memory: the smallest there is.
+const PAGE: u64 = 4096;
+
+/// Bytes of memory of so many slots, whole pages; `None` if there cannot be so many.
+pub(crate) fn slab_bytes(slots: u32, slot_len: u32) -> Option<u64> {
+    let len = slot_len.checked_next_multiple_of(ALIGN)?.checked_mul(slots)?;
+    Some(u64::from(len).next_multiple_of(PAGE))
+}
 
 /// Slots that only one queue pair reaches.
 pub(super) struct Slab {
