@@ -81,6 +81,12 @@ rdma_over() {
 }
 port_is_active() { grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"; }
 
+# honest_address    another address of the device, HONEST: for who should not be taken for an attacker
+honest_address() {
+  export HONEST=10.9.0.77
+  ip address add "$HONEST/24" dev "$NETDEV"
+}
+
 # path_mtu    of the device, as it says itself
 path_mtu() { ibv_devinfo -d "$RDMA_DEVICE" | awk '/active_mtu/ { print $2 }'; }
 

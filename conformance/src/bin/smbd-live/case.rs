@@ -31,6 +31,10 @@ pub(crate) enum Target {
     Cifs,
     /// Two hosts, for captures.
     Pair,
+    /// `smbd-echo`, by peers that mean it no good.
+    Hostile,
+    /// The same in such numbers that it takes long.
+    HostileLong,
 }
 
 /// Where a test takes place.

@@ -8,6 +8,7 @@ mod cifs;
 mod compare;
 mod device;
 mod expect;
+mod hostile;
 mod kernel_log;
 mod kit;
 mod ksmbd;

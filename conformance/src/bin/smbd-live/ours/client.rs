@@ -20,13 +20,13 @@ pub(crate) struct Client {
 
 /// A buffer of the server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offered {
-    pub(super) id: u32,
-    pub(super) whole: BufferDescriptorV1,
+pub(crate) struct Offered {
+    pub(crate) id: u32,
+    pub(crate) whole: BufferDescriptorV1,
 }
 
 impl Client {
-    pub(super) fn connect(to: SocketAddr, config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn connect(to: SocketAddr, config: &Config) -> Result<Self, Failure> {
         Ok(Self::over(Connection::connect(to, config)?))
     }
 
@@ -35,7 +35,7 @@ impl Client {
     }
 
     /// Asks, and waits for the answer. Nothing else may be under way.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, Failure> {
+    pub(crate) fn ask(&mut self, request: &Request) -> Result<Answer, Failure> {
         self.tag += 1;
         self.connection.send(request.encode(self.tag))?;
         let message = self.connection.recv(PATIENCE)?;
@@ -48,7 +48,7 @@ impl Client {
         }
     }
 
-    pub(super) fn offer(&mut self, length: u32, access: Access, seed: u64) -> Result<Offered, Failure> {
+    pub(crate) fn offer(&mut self, length: u32, access: Access, seed: u64) -> Result<Offered, Failure> {
         match self.ask(&Request::Offer { length, access, seed })? {
             Answer::Offered { id, descriptors } => match descriptors[..] {
                 [whole] => Ok(Offered { id, whole }),
@@ -58,17 +58,17 @@ impl Client {
         }
     }
 
-    pub(super) fn withdraw(&mut self, offered: Offered) -> Result<(), Failure> {
+    pub(crate) fn withdraw(&mut self, offered: Offered) -> Result<(), Failure> {
         self.ask(&Request::Withdraw { id: offered.id }).map(|_| ())
     }
 
     /// The hash of an offered buffer as the server sees it.
-    pub(super) fn hash(&mut self, offered: Offered) -> Result<u64, Failure> {
+    pub(crate) fn hash(&mut self, offered: Offered) -> Result<u64, Failure> {
         hash_of(self.ask(&Request::Hash { id: offered.id, offset: 0, length: offered.whole.length })?)
     }
 
     /// Has the server read memory of this side; returns the hash of what it got.
-    pub(super) fn be_read(
+    pub(crate) fn be_read(
         &mut self,
         descriptors: &Arc<[BufferDescriptorV1]>,
         offset: u64,
@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// Ends in good order.
-    pub(super) fn close(self) -> Result<(), Failure> {
+    pub(crate) fn close(self) -> Result<(), Failure> {
         match self.connection.close(PATIENCE)? {
             CloseReason::Local => Ok(()),
             other => Err(format!("instead of a close: {other}").into()),

@@ -10,7 +10,7 @@ mod invalidation;
 mod many;
 mod messages;
 mod neighbours;
-mod pair;
+pub(crate) mod pair;
 mod pieces;
 mod ports;
 mod refusals;

@@ -16,24 +16,24 @@ use super::ports;
 use crate::case::{Context, Failure};
 
 /// Longest time that a connection takes to come up or to end.
-pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A connection, both sides of it. A side is served only while it is asked for something; RDMA needs no serving.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) initiator: Connection,
-    pub(super) acceptor: Connection,
+pub(crate) struct Pair {
+    pub(crate) initiator: Connection,
+    pub(crate) acceptor: Connection,
 }
 
 impl Pair {
-    pub(super) fn new(context: &Context, config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn new(context: &Context, config: &Config) -> Result<Self, Failure> {
         let at = ports::fresh(context);
         let mut listener = Listener::bind(at, ListenOptions::default())?;
         Self::through(&mut listener, at, config)
     }
 
     /// Over a listener of the caller's.
-    pub(super) fn through(listener: &mut Listener, at: SocketAddr, config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn through(listener: &mut Listener, at: SocketAddr, config: &Config) -> Result<Self, Failure> {
         thread::scope(|scope| {
             let initiator = scope.spawn(|| Connection::connect(at, config));
             let acceptor = Connection::accept(next_request(listener)?, config)?;
@@ -43,13 +43,13 @@ impl Pair {
     }
 
     /// A message each way: both sides work.
-    pub(super) fn check(&mut self) -> Result<(), Failure> {
+    pub(crate) fn check(&mut self) -> Result<(), Failure> {
         say(&mut self.initiator, &mut self.acceptor, 1)?;
         say(&mut self.acceptor, &mut self.initiator, 2)
     }
 
     /// Both sides end in good order, the initiator first.
-    pub(super) fn close(self) -> Result<(), Failure> {
+    pub(crate) fn close(self) -> Result<(), Failure> {
         let reason = self.initiator.close(PATIENCE)?;
         let other = self.acceptor.drain()?;
         if (reason, other) == (CloseReason::Local, CloseReason::Lost) {
@@ -71,7 +71,7 @@ fn say(from: &mut Connection, to: &mut Connection, seed: u64) -> Result<(), Fail
 }
 
 /// The next request for a connection.
-pub(super) fn next_request(listener: &mut Listener) -> Result<Incoming, Failure> {
+pub(crate) fn next_request(listener: &mut Listener) -> Result<Incoming, Failure> {
     loop {
         if let Some(incoming) = listener.poll()? {
             return Ok(incoming);
@@ -83,28 +83,28 @@ pub(super) fn next_request(listener: &mut Listener) -> Result<Incoming, Failure>
 }
 
 /// Waits until a descriptor is readable; whether it is.
-pub(super) fn is_readable(what: &impl AsFd, within: Duration) -> Result<bool, Failure> {
+pub(crate) fn is_readable(what: &impl AsFd, within: Duration) -> Result<bool, Failure> {
     let timeout =
         Timespec { tv_sec: i64::try_from(within.as_secs())?, tv_nsec: within.subsec_nanos().into() };
     Ok(poll(&mut [PollFd::new(what, PollFlags::IN)], Some(&timeout))? > 0)
 }
 
 /// A buffer with the pattern of `seed`.
-pub(super) fn buffer_of(seed: u64, len: u32) -> Result<Buffer, Failure> {
+pub(crate) fn buffer_of(seed: u64, len: u32) -> Result<Buffer, Failure> {
     let buffer = Buffer::new(len)?;
     buffer.fill(0, &pattern(seed, usize::try_from(len)?))?;
     Ok(buffer)
 }
 
 /// All bytes of a buffer.
-pub(super) fn contents(buffer: &Buffer) -> Result<Vec<u8>, Failure> {
+pub(crate) fn contents(buffer: &Buffer) -> Result<Vec<u8>, Failure> {
     let mut bytes = vec![0; usize::try_from(buffer.len())?];
     buffer.read(0, &mut bytes)?;
     Ok(bytes)
 }
 
 /// The one descriptor of a registration.
-pub(super) fn only(registration: &Registration) -> Result<BufferDescriptorV1, Failure> {
+pub(crate) fn only(registration: &Registration) -> Result<BufferDescriptorV1, Failure> {
     match registration.descriptors[..] {
         [descriptor] => Ok(descriptor),
         ref other => Err(format!("{} descriptors for one buffer", other.len()).into()),

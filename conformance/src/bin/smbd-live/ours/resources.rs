@@ -18,7 +18,7 @@ const KINDS: [&str; 5] = ["qp", "cq", "mr", "pd", "cm_id"];
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// How much of everything.
-type Held = BTreeMap<&'static str, usize>;
+pub(crate) type Held = BTreeMap<&'static str, usize>;
 
 /// Finds what tests leave behind.
 #[derive(Debug)]
@@ -66,8 +66,13 @@ fn connection_works(context: &Context, config: &Config) -> Result<(), Failure> {
 }
 
 fn held() -> Result<Held, Failure> {
+    held_by(std::process::id())
+}
+
+/// What a process of this host holds.
+pub(crate) fn held_by(process: u32) -> Result<Held, Failure> {
     let mut held = Held::new();
-    let own = std::process::id().to_string();
+    let own = process.to_string();
     for kind in KINDS {
         let output = Command::new("rdma").args(["resource", "show", kind]).output()?;
         if !output.status.success() {
@@ -81,6 +86,6 @@ fn held() -> Result<Held, Failure> {
         };
         held.insert(kind, text.lines().filter(is_own).count());
     }
-    held.insert("file descriptors", std::fs::read_dir("/proc/self/fd")?.count());
+    held.insert("file descriptors", std::fs::read_dir(format!("/proc/{process}/fd"))?.count());
     Ok(held)
 }

@@ -53,15 +53,12 @@ fn ready() -> Result<(), Failure> {
 
 /// A process that dies with this value.
 #[derive(Debug)]
-pub(super) struct Victim(Child);
+pub(crate) struct Victim(Child);
 
 impl Victim {
     /// Started, and in the middle of its work.
-    pub(super) fn start(part: Part, at: SocketAddr) -> Result<Self, Failure> {
-        let part = part.to_possible_value().ok_or("no such part")?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["victim", part.get_name(), &at.to_string()]);
-        let mut victim = Self(command.stdout(Stdio::piped()).spawn()?);
+    pub(crate) fn start(part: Part, at: SocketAddr) -> Result<Self, Failure> {
+        let mut victim = Self::begin(part, at)?;
         let output = victim.0.stdout.take().ok_or("no output")?;
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
@@ -71,8 +68,16 @@ impl Victim {
         Ok(victim)
     }
 
+    /// Only started.
+    pub(crate) fn begin(part: Part, at: SocketAddr) -> Result<Self, Failure> {
+        let part = part.to_possible_value().ok_or("no such part")?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["victim", part.get_name(), &at.to_string()]);
+        Ok(Self(command.stdout(Stdio::piped()).spawn()?))
+    }
+
     /// Without a warning (SIGKILL); returns when it is gone.
-    pub(super) fn kill(mut self) -> Result<(), Failure> {
+    pub(crate) fn kill(mut self) -> Result<(), Failure> {
         self.0.kill()?;
         self.0.wait()?;
         Ok(())

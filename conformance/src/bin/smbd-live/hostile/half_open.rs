@@ -1,0 +1,207 @@
+//! Connections that are opened and not used.
+
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use smbd_core::backend::{Backend, Step};
+use smbd_core::{Config, Input, Params};
+use smbd_verbs::{Clock, End, LinkType};
+
+use super::siege::Siege;
+use crate::case::{Context, Failure, Outcome};
+use crate::device;
+
+/// What the server says of one that has not negotiated in time.
+const TOO_LONG: &str = "negotiation took too long (3.1.6.1)";
+/// How many of one attacker are open at a time: more than the server allows of one host.
+const OPEN: usize = 30;
+const GLANCE: Duration = Duration::from_millis(2);
+/// How long one may take to come up or to be refused.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Connections of the RDMA connection manager without a word of SMB Direct.
+struct Opened {
+    clock: Clock,
+    config: Config,
+    open: Vec<End>,
+    up: usize,
+    refused: usize,
+}
+
+impl Opened {
+    fn new() -> Result<Self, Failure> {
+        let params = Params {
+            receive_credit_max: 4,
+            max_receive_size: 512,
+            lend_max: 0,
+            send_slots: 2,
+            message_slots: 1,
+            rdma_ops: 1,
+            rdma_slots: 1,
+            registrations: 0,
+            segments_max: 0,
+            registration_slots: 0,
+            ..Params::example()
+        };
+        let config = Config::try_from(params)?;
+        Ok(Self { clock: Clock::start(), config, open: Vec::new(), up: 0, refused: 0 })
+    }
+
+    /// Opens one more, up or refused. The oldest goes if there are too many.
+    fn another(&mut self, to: SocketAddr) -> Result<(), Failure> {
+        let mut end = End::connect(to, None, &self.config, self.clock)?;
+        end.execute(Step::Connect);
+        end.ring();
+        let until = self.clock.now().saturating_add(PATIENCE);
+        loop {
+            match end.next_input() {
+                Some(Input::Connected { .. }) => {
+                    self.up += 1;
+                    self.open.push(end);
+                    break;
+                }
+                Some(Input::ConnectFailed { .. } | Input::Disconnected) => {
+                    self.refused += 1;
+                    bury(end);
+                    break;
+                }
+                _ if self.clock.now() >= until => {
+                    return Err("an attempt neither succeeded nor failed".into());
+                }
+                _ => thread::sleep(GLANCE),
+            }
+        }
+        if self.open.len() > OPEN {
+            bury(self.open.remove(0));
+        }
+        Ok(())
+    }
+
+    /// Lets go of all, as a process that ends.
+    fn leave(&mut self) {
+        self.open.drain(..).for_each(bury);
+    }
+}
+
+/// On rxe the kernel may take more than a minute to forget a connection.
+fn bury(end: End) {
+    thread::spawn(move || drop(end));
+}
+
+pub(super) fn few(context: &Context) -> Outcome {
+    half_open(context, "half-open", 40)
+}
+
+pub(super) fn thousands(context: &Context) -> Outcome {
+    half_open(context, "half-open-thousands", 4000)
+}
+
+/// As many as there may be of one host, and each time one has gone, the next.
+fn half_open(context: &Context, name: &'static str, count: usize) -> Outcome {
+    let siege = Siege::begin(context, name)?;
+    let mark = siege.echo.mark();
+    let mut opened = Opened::new()?;
+    let mut admitted = Duration::ZERO;
+    for number in 0..count {
+        opened.another(siege.echo.at)?;
+        if number == count / 2 {
+            admitted = siege.admits_another()?;
+        }
+    }
+    let (up, refused) = (opened.up, opened.refused);
+    siege.honest.goes_on(1)?;
+    siege.echo.said(mark, &[&siege.attacker, TOO_LONG])?;
+    siege.echo.said(mark, &[&siege.attacker, "was refused: too many connections of this host"])?;
+    opened.leave();
+    let named = siege.echo.count(mark, &[&siege.attacker, TOO_LONG]);
+    let lost = siege.echo.count(mark, &[&siege.attacker, "did not come up: connection lost"]);
+    let seen = format!(
+        "{up} half-open, {refused} refused; in the log {named} took too long, {lost} were given up; another client was \
+         let in after {:.2} s",
+        admitted.as_secs_f64()
+    );
+    siege.end(seen)
+}
+
+pub(super) fn gone_few(context: &Context) -> Outcome {
+    gone(context, "gone", 20)
+}
+
+pub(super) fn gone_thousand(context: &Context) -> Outcome {
+    gone(context, "gone-thousand", 1000)
+}
+
+/// Connected, and disconnected before anything is said.
+fn gone(context: &Context, name: &'static str, count: usize) -> Outcome {
+    let siege = Siege::begin(context, name)?;
+    let mark = siege.echo.mark();
+    let mut opened = Opened::new()?;
+    for _ in 0..count {
+        opened.another(siege.echo.at)?;
+        for mut end in opened.open.drain(..) {
+            end.execute(Step::Disconnect);
+            bury(end);
+        }
+    }
+    siege.honest.goes_on(1)?;
+    siege
+        .echo
+        .said(mark, &[&siege.attacker, "did not come up: connection lost during negotiation (3.1.7.1)"])?;
+    let admitted = siege.admits_another()?;
+    let lost = siege.echo.count(mark, &[&siege.attacker, "did not come up"]);
+    let seen = format!(
+        "{} came up and went, {} were refused; in the log {lost}; another client was let in after {:.2} s",
+        opened.up,
+        opened.refused,
+        admitted.as_secs_f64()
+    );
+    siege.end(seen)
+}
+
+pub(super) fn bare_few(context: &Context) -> Outcome {
+    bare(context, "bare", 50)
+}
+
+pub(super) fn bare_thousands(context: &Context) -> Outcome {
+    bare(context, "bare-thousands", 2000)
+}
+
+/// TCP connections that say nothing, or something else than MPA. They end in siw, before anybody hears of them.
+fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
+    let link = link_type(context.address)?;
+    if link != LinkType::Iwarp {
+        return Ok(format!("not on {link}: there is no TCP below it"));
+    }
+    let siege = Siege::begin(context, name)?;
+    let (mut open, mut opened, mut refused) = (Vec::new(), 0, 0);
+    for number in 0..count {
+        match TcpStream::connect_timeout(&siege.echo.at, PATIENCE) {
+            Ok(mut stream) => {
+                opened += 1;
+                if number % 2 == 1 {
+                    // Refused if siw has closed it already.
+                    let _ =
+                        std::io::Write::write_all(&mut stream, b"GET / HTTP/1.1\r\n\r\n and some more bytes");
+                }
+                open.push(stream);
+            }
+            Err(_) => refused += 1,
+        }
+        if open.len() > OPEN {
+            open.remove(0);
+        }
+    }
+    let admitted = siege.admits_another()?;
+    siege.honest.goes_on(1)?;
+    drop(open);
+    let seen = format!(
+        "{opened} of {count} opened, {refused} refused; another client was let in after {:.2} s",
+        admitted.as_secs_f64()
+    );
+    siege.end(seen)
+}
+
+fn link_type(address: IpAddr) -> Result<LinkType, Failure> {
+    Ok(if device::quirks(address)?.name.contains("siw") { LinkType::Iwarp } else { LinkType::Roce })
+}

@@ -1,0 +1,39 @@
+//! Hostile peers against `smbd-echo`: it goes on serving others, keeps to its memory, and its log says who did what.
+
+mod attack;
+mod data;
+mod echo;
+mod flood;
+mod half_open;
+mod honest;
+mod invalidation;
+mod killed;
+mod negotiation;
+mod raw;
+mod siege;
+
+use crate::case::{Case, Context, Outcome, Target};
+
+const fn short(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
+    Case { name, target: Target::Hostile, about, run }
+}
+
+const fn long(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
+    Case { name, target: Target::HostileLong, about, run }
+}
+
+pub(crate) const CASES: &[Case] = &[
+    short("hostile::negotiation", "first messages with each field wrong", negotiation::malformed),
+    short("hostile::data", "messages with each field wrong, too long, out of turn", data::malformed),
+    short("hostile::flood_without_credits", "more messages than there are receives", flood::without_credits),
+    short("hostile::flood_of_questions", "keepalive questions as fast as can be", flood::questions),
+    short("hostile::invalidation", "tokens that are none, and twice", invalidation::nonsense),
+    short("hostile::half_open", "connections that never negotiate", half_open::few),
+    short("hostile::gone_at_once", "connections that end as soon as they are up", half_open::gone_few),
+    short("hostile::bare_network", "connections of TCP without a word of MPA", half_open::bare_few),
+    short("hostile::killed", "processes that connect and are killed", killed::few),
+    long("hostile::half_open_thousands", "4000 connections that never negotiate", half_open::thousands),
+    long("hostile::gone_thousand", "1000 that end as soon as they are up", half_open::gone_thousand),
+    long("hostile::bare_thousands", "2000 of TCP without a word of MPA", half_open::bare_thousands),
+    long("hostile::killed_hundred", "100 processes that connect and are killed", killed::hundred),
+];
