@@ -25,6 +25,7 @@ Examples:
   smbd-sim run --seed 7 --pcap run.pcapng      one of them, as a capture for Wireshark
   smbd-sim peers                               a connection against models of Linux, of Windows, of the texts
   smbd-sim search                              everything that two connections can do, in small configurations
+  smbd-sim soak                                a day of virtual time, idle and loaded
   smbd-sim decode capture.pcapng               what two peers said to each other
 
 Exit status: 0 all passed, 1 something did not, 2 the command line or a file is no good.";
@@ -36,6 +37,7 @@ enum Command {
     Peers(cli::peers::PeersArgs),
     Run(cli::run::RunArgs),
     Search(cli::search::SearchArgs),
+    Soak(cli::soak::SoakArgs),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Some(Command::Peers(args)) => cli::peers::run(&args),
         Some(Command::Run(args)) => cli::run::run(&args),
         Some(Command::Search(args)) => cli::search::run(&args),
+        Some(Command::Soak(args)) => cli::soak::run(&args),
         None => cli::examples::run(&cli::examples::ExamplesArgs::default()),
     }
 }

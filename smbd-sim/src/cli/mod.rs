@@ -5,3 +5,4 @@ pub mod examples;
 pub mod peers;
 pub mod run;
 pub mod search;
+pub mod soak;

@@ -160,6 +160,12 @@ impl Buffers {
         self.slots.get_mut(buffer.index as usize).filter(|s| s.live && s.generation == buffer.generation)
     }
 
+    /// Places for buffers, used or not.
+    #[must_use]
+    pub const fn places(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Whether the buffer exists.
     #[must_use]
     pub fn is_live(&self, buffer: Buffer) -> bool {

@@ -143,6 +143,18 @@ impl Tokens {
         })
     }
 
+    /// How many tokens are in force, of all domains.
+    #[must_use]
+    pub fn live_of_all(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.grant.is_some()).count()
+    }
+
+    /// Entries of the table, in force or not.
+    #[must_use]
+    pub const fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
     /// What is open to the peer of one domain.
     pub fn open(&self, domain: DomainId) -> impl Iterator<Item = BufferDescriptorV1> + '_ {
         (0_u32..).zip(&self.entries).filter_map(move |(index, entry)| {

@@ -17,6 +17,7 @@ pub(crate) use many::over_seeds;
 pub use many::{run_seed, run_seeds};
 pub use plan::Plan;
 pub use report::Report;
+pub use run::soak;
 pub use run::{run, run_showing};
 pub use summary::{LEAST, Summary};
 pub use watch::Watch;

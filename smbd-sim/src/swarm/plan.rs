@@ -79,6 +79,16 @@ impl Plan {
         Self { tape: Some(rng), ..plan }
     }
 
+    /// Other tasks of the same kind, for the same sides.
+    pub(super) fn more_tasks(&self, rng: &mut Rng) -> Vec<Task> {
+        tasks(&self.configs, &self.nics[0], rng)
+    }
+
+    /// Other faults, for one round.
+    pub(super) fn more_faults(&self, rng: &mut Rng) -> Vec<Arranged> {
+        rounds(&self.configs, 1, 4, rng).into_iter().flatten().collect()
+    }
+
     /// What rules chance in one part of the run.
     pub(super) fn chance(&self, salt: u64) -> Rng {
         self.tape.clone().unwrap_or_else(|| Rng::new(self.seed ^ salt))

@@ -108,8 +108,17 @@ impl Client {
         format!("{} of {} tasks done, {} begun, first {busy:?}", self.done, self.tasks.len(), self.active)
     }
 
+    /// Other tasks instead of those that are all done.
+    pub(super) fn refill(&mut self, tasks: Vec<Task>) {
+        let count = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+        self.states = vec![State::Todo; tasks.len()];
+        self.tasks = tasks;
+        self.todo = (0..count).collect();
+        (self.active, self.done, self.resting) = (0, 0, None);
+    }
+
     /// Begins what may be begun.
-    fn pump(&mut self, context: &mut Context<'_>) {
+    pub(super) fn pump(&mut self, context: &mut Context<'_>) {
         while self.common.established && self.active < self.window {
             let Some(&number) = self.todo.front() else { return };
             let task = self.tasks[number as usize];

@@ -256,6 +256,21 @@ impl Party {
         }
     }
 
+    /// Other tasks, the same for both sides, instead of those that are all done.
+    pub fn refill(&mut self, tasks: Vec<Task>) {
+        match self {
+            Self::Client(client) => client.refill(tasks),
+            Self::Server(server) => server.refill(tasks),
+        }
+    }
+
+    /// Begins what may be begun.
+    pub fn go_on(&mut self, context: &mut Context<'_>) {
+        if let Self::Client(client) = self {
+            client.pump(context);
+        }
+    }
+
     /// Changes how it behaves.
     pub fn behave(&mut self, change: impl FnOnce(Manners) -> Manners) {
         let common = match self {

@@ -52,6 +52,11 @@ impl Server {
         }
     }
 
+    /// Other tasks instead of those that are all done.
+    pub(super) fn refill(&mut self, tasks: Vec<Task>) {
+        self.tasks = tasks;
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.jobs.is_empty() && self.running.is_empty()
     }

@@ -98,6 +98,11 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         self.schedule(self.now.saturating_add(after), happening);
     }
 
+    /// Happenings that are due some time.
+    pub(super) fn arranged(&self) -> usize {
+        self.agenda.len()
+    }
+
     /// When the next happening is due.
     pub(super) const fn next(&self) -> Option<Instant> {
         self.next

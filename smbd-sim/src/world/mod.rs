@@ -143,6 +143,12 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         self.fabric.wires.iter().map(|wire| wire.packets.len() + wire.replies.len()).sum()
     }
 
+    /// What is arranged to happen, besides what is under way.
+    #[must_use]
+    pub fn arranged(&self) -> usize {
+        self.fabric.arranged()
+    }
+
     /// Which kind of network it is.
     #[must_use]
     pub const fn personality(&self) -> Personality {

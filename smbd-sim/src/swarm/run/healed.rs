@@ -87,7 +87,7 @@ impl<F: Probe> Run<'_, F> {
         !over && !self.failed()
     }
 
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         let until = self.world.now().saturating_add(SETTLE + self.plan.times.latency.most * 20);
         self.steps_until(until, Self::is_over);
     }

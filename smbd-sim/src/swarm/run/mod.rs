@@ -4,6 +4,7 @@ mod healed;
 mod hostile;
 mod look;
 mod renewal;
+pub mod soak;
 mod strike;
 
 use std::cell::RefCell;

@@ -1,0 +1,155 @@
+//! `smbd-sim soak`: a day of virtual time, idle and loaded.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use smbd_sim::nic::Personality;
+use smbd_sim::swarm::Profile;
+use smbd_sim::swarm::soak::{Idle, Loaded, Soaked, idle, loaded};
+
+/// Leaves pairs alone and has pairs work for a day of virtual time; in the end everything has to be as in the beginning.
+///
+/// Idle pairs have to say exactly what their keepalive intervals demand. Loaded ones carry random messages, RDMA and
+/// registrations through faults of all kinds, reconnect and rest; every law is checked after every step.
+#[derive(Debug, clap::Args)]
+pub struct SoakArgs {
+    /// Hours of virtual time, for each pair
+    #[arg(long, default_value_t = 24.0, value_parser = parse_hours)]
+    hours: f64,
+    /// Decides loads and faults
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What this process may have more in the end than after the first pair, in bytes: allocators keep some of what they had.
+const GROWTH: u64 = 8 << 20;
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn parse_hours(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(hours) if hours > 0.0 && hours <= 100_000.0 => Ok(hours),
+        Ok(_) => Err("must be above 0 and at most 100000".to_owned()),
+        Err(_) => Err("not a number of hours".to_owned()),
+    }
+}
+
+const PERSONALITIES: [(Personality, &str); 2] = [(Personality::Roce, "roce"), (Personality::Iwarp, "iwarp")];
+const PROFILES: [(Profile, &str); 4] = [
+    (Profile::Windows, "windows"),
+    (Profile::LinuxClient, "linux-client"),
+    (Profile::Example, "example"),
+    (Profile::Random, "random"),
+];
+/// Keepalive intervals of both sides, and how they are called.
+const INTERVALS: [([Option<Duration>; 2], &str); 4] = [
+    ([Some(MINUTE.saturating_mul(2)), None], "the initiator asks"),
+    ([None, Some(MINUTE.saturating_mul(2))], "the acceptor asks"),
+    ([Some(MINUTE.saturating_mul(2)), Some(MINUTE.saturating_mul(2))], "both ask"),
+    ([Some(MINUTE.saturating_mul(2)), Some(MINUTE)], "the acceptor asks sooner"),
+];
+
+/// What is added up over all pairs.
+#[derive(Default)]
+struct Sum {
+    passed: u32,
+    failed: u32,
+    /// After the first loaded pair.
+    resident: Option<u64>,
+}
+
+/// Exit code 0, 1 if a law was broken or something was left.
+pub fn run(args: &SoakArgs) -> ExitCode {
+    let time = Duration::from_secs_f64(args.hours * 3600.0);
+    let mut sum = Sum::default();
+    for (personality, network) in PERSONALITIES {
+        for (intervals, name) in INTERVALS {
+            let what = Idle { personality, intervals, time };
+            match idle(&what) {
+                Ok(soaked) => {
+                    let (said, asked) = (soaked.sent, what.questions());
+                    sum.note(&format!("idle {network}, {name}"), &soaked);
+                    println!(
+                        "  messages: {} and {}, for {asked} questions and as many answers",
+                        said[0], said[1]
+                    );
+                }
+                Err(error) => {
+                    sum.failed += 1;
+                    println!("idle {network}, {name}: FAILED: {error}");
+                }
+            }
+        }
+    }
+    for (personality, network) in PERSONALITIES {
+        for (profile, name) in PROFILES {
+            let what = Loaded { seed: args.seed, profile, personality, time };
+            let soaked = with_bar(&what);
+            sum.note(&format!("loaded {network}, {name}"), &soaked);
+            let carried = &soaked.carried;
+            println!(
+                "  {} connections, {} messages ({} MiB), {} RDMA operations ({} MiB), {} registrations, {} faults",
+                soaked.connections,
+                carried.messages,
+                carried.bytes >> 20,
+                carried.operations,
+                carried.operation_bytes >> 20,
+                carried.registrations,
+                soaked.faults
+            );
+            println!(
+                "  in use in the end: {}; tables {} -> {}",
+                soaked.in_use[1], soaked.tables[0], soaked.tables[1]
+            );
+            sum.look_at_memory();
+        }
+    }
+    println!("soak: {} passed, {} failed", sum.passed, sum.failed);
+    if sum.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Sum {
+    fn note(&mut self, name: &str, soaked: &Soaked) {
+        let hours = soaked.time.as_secs_f64() / 3600.0;
+        let verdict = match &soaked.failure {
+            None => {
+                self.passed += 1;
+                "passed".to_owned()
+            }
+            Some(failure) => {
+                self.failed += 1;
+                format!("FAILED: {failure}")
+            }
+        };
+        println!("{name}: {hours:.2} h, {} steps, {} looks at laws: {verdict}", soaked.steps, soaked.laws);
+    }
+
+    /// What this process has, where the system tells.
+    fn look_at_memory(&mut self) {
+        let Some(now) = resident() else { return };
+        let first = *self.resident.get_or_insert(now);
+        println!("  memory of this process: {} KiB, {} KiB after the first", now >> 10, first >> 10);
+        if now > first + GROWTH {
+            self.failed += 1;
+            println!("  FAILED: it has grown by more than {} MiB", GROWTH >> 20);
+        }
+    }
+}
+
+/// With a bar on a terminal; hidden elsewhere.
+fn with_bar(what: &Loaded) -> Soaked {
+    let minutes = |time: Duration| time.as_secs() / 60;
+    let bar = ProgressBar::new(minutes(what.time));
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} minutes of virtual time, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let soaked = loaded(what, &|time| bar.set_position(minutes(time)));
+    bar.finish_and_clear();
+    soaked
+}
+
+/// Memory of this process in bytes (VmRSS); `None` where there is no `/proc`.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
+}
