@@ -15,15 +15,15 @@ const MUTE: Exception = Exception { reason: "an initiator with nothing to send n
 
 /// RA-7: the rest of the message would need receives that are held for its beginning.
 const HELD: Exception = Exception { reason: "a message has more fragments than Linux has receives (RA-7)" };
-/// CR-4: who has no credits left lives from what the other one grants, and Linux spends its last credit on a message that
-/// grants nothing if that is the next to leave. Before the connection has used as many credits as Linux has receives it
-/// cannot come to that: until then it has credits to grant with.
-const SPENT: Exception =
-    Exception { reason: "as many messages as 255 receives, the last credit may go with a grant of 0 (CR-4)" };
-/// The same with fewer receives than it has unless told otherwise.
-const SPENT_FEW: Exception = Exception {
-    reason: "as many messages as receives, fewer than 255, the last credit may go with a grant of 0 (CR-4)",
+/// RA-7 and CR-4: a connection that has sent as many messages as Linux has receives lives from those that are posted again.
+/// cifs posts again when a buffer comes back, and while a message is incomplete none does; both spend the last credit on a
+/// message that grants nothing, if that is the next to leave. Then neither side has a credit. Before it has sent that many
+/// the connection has credits to grant with.
+const SPENT: Exception = Exception {
+    reason: "as many messages as 255 receives: held (RA-7), or posted again with no credit to grant them (CR-4)",
 };
+/// The same with fewer receives than it has unless told otherwise.
+const SPENT_FEW: Exception = Exception { reason: "the same with fewer receives" };
 
 /// The exception of a plan, decided before it is run.
 #[must_use]
@@ -62,5 +62,48 @@ fn messages_max(plan: &Plan) -> u64 {
         // g grants: g * needed <= theirs + ours + g, and one when the connection is up.
         Kind::LinuxClient => ours + (theirs + ours) / (needed - 1) + 1,
         _ => ours + (theirs + 2) / needed + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::peers::{Errand, Verdict, run};
+
+    /// cifs with 20 receives, to which the connection sends one message of so many bytes.
+    fn plan(seed: u64, len: impl Fn(u32) -> u32) -> Plan {
+        let mut plan = Plan::of(Kind::LinuxClient, seed);
+        plan.model.receive_credit_max = 20;
+        let small = Errand { len: 1, key: 0, pause: Duration::from_millis(1) };
+        let len = len(plan.payload(Side::Acceptor));
+        plan.errands = [vec![small], vec![Errand { len, ..small }]];
+        plan
+    }
+
+    #[test]
+    fn a_message_of_more_fragments_than_linux_has_receives_is_one_too_many() {
+        for seed in 0..100 {
+            let fits = plan(seed, |payload| payload * 14);
+            assert_ne!(of(&fits), Some(HELD), "seed {seed}");
+            assert_eq!(run(&fits, None).verdict, Verdict::Delivered, "seed {seed}");
+            let more = plan(seed, |payload| payload * 20 + 1);
+            assert_eq!(of(&more), Some(HELD), "seed {seed}");
+            assert_eq!(run(&more, None).verdict, Verdict::Stalled, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn initiators_with_nothing_to_send_are_an_exception_where_they_are_waited_for() {
+        for kind in Kind::ALL.iter().copied() {
+            let mut plan = Plan::of(kind, 1);
+            plan.errands[Side::Initiator.index()].clear();
+            let mute = of(&plan) == Some(MUTE);
+            let waited_for = kind.side() == Side::Initiator && kind != Kind::LinuxClient;
+            assert_eq!(mute, waited_for, "{}", kind.name());
+            plan.errands[Side::Acceptor.index()].clear();
+            assert_ne!(of(&plan), Some(MUTE), "{}: nobody has anything to say", kind.name());
+        }
     }
 }

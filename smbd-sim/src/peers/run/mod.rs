@@ -28,6 +28,8 @@ const STEPS_MAX: u64 = 1_000_000;
 /// Virtual time after which everything must have been said, or somebody must have found out that it cannot be.
 const DOOM: Duration = Duration::from_secs(1200);
 
+/// After so many steps a connection that waits is polled again.
+const POLL_AGAIN: u64 = 16;
 /// Time in which something happens if anything does but timers.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// As long as the ECHO of SMB2 (MS-SMB2 2.2.28).
@@ -80,6 +82,8 @@ struct Run<'a> {
     /// Of the model.
     side: Side,
     posts: Posts,
+    /// Steps of the world and of the model.
+    steps: u64,
 }
 
 /// Runs a plan to its end.
@@ -145,7 +149,7 @@ impl<'a> Run<'a> {
         };
         let mut world = World::new(&config, Side::BOTH.map(host), Late(plan.late), watch);
         world.make_bare(side);
-        Self { plan, world, model, side, posts: Posts::default() }
+        Self { plan, world, model, side, posts: Posts::default(), steps: 0 }
     }
 
     const fn ours(&self) -> Side {
@@ -238,10 +242,10 @@ impl<'a> Run<'a> {
     }
 
     fn steps_until(&mut self, until: Instant, done: impl Fn(&Self) -> bool) -> Result<(), String> {
-        let begin = self.world.steps();
+        let begin = self.steps;
         while !done(self) && self.step(until) {
             self.look()?;
-            if self.world.steps() - begin > STEPS_MAX {
+            if self.steps - begin > STEPS_MAX {
                 return Err(format!("more than {STEPS_MAX} steps, the model: {}", self.model.left()));
             }
         }
@@ -254,6 +258,10 @@ impl<'a> Run<'a> {
         let world = self.world.next_time().filter(|at| *at <= until);
         match (model, world) {
             (None, None) => return false,
+            _ if self.steps.is_multiple_of(POLL_AGAIN) => {
+                // A connection that waits is asked once more: law 6.
+                self.world.command(self.ours(), |_, _| ());
+            }
             (Some(at), world) if world.is_none_or(|world| at < world) => {
                 self.world.run_until(at, |_| false);
                 self.model.on_time(self.world.now());
@@ -265,6 +273,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        self.steps += 1;
         true
     }
 

@@ -62,3 +62,16 @@ fn a_peer_that_is_silent_is_asked_once_and_given_5_s_credits_or_not() {
     model.on_time(after(idle + ANSWER_TIMEOUT));
     assert_eq!(model.deadline(), None, "{:?}", model.phase());
 }
+
+#[test]
+fn grants_travel_alone_also_between_the_fragments_of_a_message_ra_4() {
+    let long = Errand { len: 3000, ..SMALL };
+    let (mut model, _) = acceptor(&[long]);
+    model.on_time(Instant::ORIGIN);
+    let mut lengths = Vec::new();
+    for (slot, credits) in (1..).zip([2, 0, 0, 0, 4]) {
+        model.on_received(Instant::ORIGIN, slot, &data(credits, false));
+        lengths.extend(heard(&mut model).iter().map(|message| message.len));
+    }
+    assert_eq!(lengths, [976, 976, 0, 976, 72]);
+}
