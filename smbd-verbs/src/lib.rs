@@ -41,7 +41,7 @@ mod wait;
 
 pub use clock::Clock;
 pub use end::{End, LinkOptions};
-pub use engine::{Engine, Finished, Key, Retired};
+pub use engine::{CutOff, Engine, Finished, Key, Retired};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
 pub use footprint::footprint;

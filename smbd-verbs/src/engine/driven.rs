@@ -2,9 +2,10 @@
 
 use smbd_core::backend::DriveError;
 use smbd_core::{Endpoint, Instant};
+use thiserror::Error as ThisError;
 
 use super::{Key, Retired};
-use crate::End;
+use crate::{End, Error};
 
 /// A connection, with everything it is made of.
 pub(super) struct Driven<U, M, B> {
@@ -36,6 +37,18 @@ pub struct Finished<U, M = Endpoint, B = End> {
     pub end: Retired<B>,
     /// Its upper layer.
     pub upper: U,
-    /// An error says that this side broke a contract; the connection was cut off then.
-    pub result: Result<(), DriveError>,
+    /// An error says that the connection was cut off without an end of its own.
+    pub result: Result<(), CutOff>,
+}
+
+/// Why an engine has cut a connection off.
+#[derive(Clone, Debug, ThisError)]
+#[non_exhaustive]
+pub enum CutOff {
+    /// This side broke a contract.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// Its backend does not answer.
+    #[error(transparent)]
+    Backend(#[from] Error),
 }

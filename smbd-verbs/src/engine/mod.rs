@@ -20,12 +20,12 @@ use std::time::Duration;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use smbd_core::backend::{DriveError, Machine, Upper, drive};
+use smbd_core::backend::{Machine, Upper, drive};
 use smbd_core::{Endpoint, Instant};
 
 use crate::wait::{self, Spin, Waitable};
 use crate::{Clock, End, Error};
-pub use driven::Finished;
+pub use driven::{CutOff, Finished};
 use driven::{Driven, State};
 use reaper::Reaper;
 pub use retired::Retired;
@@ -189,12 +189,12 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
     /// when something happens.
     ///
     /// # Errors
-    /// The system or a device fails.
+    /// The system fails. What fails on one connection is told with what it [`finished`](Self::finished) with.
     pub fn turn(&mut self, until: Option<Instant>) -> Result<bool, Error> {
         loop {
             let driven = self.drive_due();
             if until.is_some_and(|until| until <= self.clock.now()) {
-                self.arm_hot()?;
+                self.arm_hot();
                 return self.glance();
             }
             if driven {
@@ -204,7 +204,12 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
             if self.look() {
                 continue;
             }
-            self.arm_hot()?;
+            let finished = self.finished.len();
+            self.arm_hot();
+            if self.finished.len() > finished {
+                // To be asked for: nothing may ever happen again that would end this turn.
+                return Ok(false);
+            }
             if self.due.is_empty() && self.sleep(self.deadline().into_iter().chain(until).min())? {
                 return Ok(true);
             }
@@ -244,11 +249,11 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
                 }
             }
             Ok(_) => self.finish(slot, Ok(())),
-            Err(error) => self.finish(slot, Err(error)),
+            Err(error) => self.finish(slot, Err(error.into())),
         }
     }
 
-    fn finish(&mut self, slot: usize, result: Result<(), DriveError>) {
+    fn finish(&mut self, slot: usize, result: Result<(), CutOff>) {
         let Some((key, Driven { machine, end, upper, deadline, .. })) = self.slots.remove(slot) else {
             return;
         };
@@ -281,7 +286,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
     }
 
     /// Asks the devices of what was driven to say when something completes.
-    fn arm_hot(&mut self) -> Result<(), Error> {
+    fn arm_hot(&mut self) {
         while let Some(slot) = self.hot.pop() {
             let Some(driven) = self.slots.at_mut(slot) else { continue };
             driven.is_hot = false;
@@ -289,11 +294,13 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
                 continue;
             }
             driven.state = State::Asleep;
-            if driven.end.arm()? {
-                self.make_due(slot);
+            match driven.end.arm() {
+                Ok(false) => {}
+                Ok(true) => self.make_due(slot),
+                // The others go on.
+                Err(error) => self.finish(slot, Err(error.into())),
             }
         }
-        Ok(())
     }
 
     /// Sleeps; makes due what has something to say. Whether a watched descriptor has.

@@ -9,7 +9,7 @@ use smbd_core::backend::{Backend, LocalMemory, Machine, NoMemory, ReceiveMemory,
 use smbd_core::{Action, Input, Instant, Misuse, RecvId};
 
 use super::slots::Slots;
-use super::{Engine, GLANCE_EVERY, Key};
+use super::{CutOff, Engine, GLANCE_EVERY, Key};
 use crate::wait::Waitable;
 use crate::{Clock, Error};
 
@@ -25,13 +25,23 @@ struct Device {
     said: bool,
     armed: Arc<AtomicBool>,
     farewell: Option<Farewell>,
+    /// It cannot be armed.
+    is_broken: bool,
 }
 
 impl Device {
     fn new(clock: Clock, never_pauses: bool) -> Self {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let bell = eventfd(0, flags).unwrap();
-        Self { clock, bell, never_pauses, said: false, armed: Arc::default(), farewell: None }
+        Self {
+            clock,
+            bell,
+            never_pauses,
+            said: false,
+            armed: Arc::default(),
+            farewell: None,
+            is_broken: false,
+        }
     }
 
     fn ring_bell(&self) {
@@ -86,6 +96,9 @@ impl Backend for Device {
 
 impl Waitable for Device {
     fn arm(&mut self) -> Result<bool, Error> {
+        if self.is_broken {
+            return Err(Error::system("ibv_req_notify_cq", rustix::io::Errno::IO));
+        }
         self.armed.store(true, Ordering::Relaxed);
         Ok(self.never_pauses)
     }
@@ -276,6 +289,26 @@ fn an_engine_that_is_dropped_destroys_all_its_ends_at_the_same_time() {
 
 fn allowed_is_gone(allow: &Sender<()>) -> bool {
     allow.send(()).is_err()
+}
+
+#[test]
+fn a_device_that_does_not_answer_ends_its_own_connection_only() {
+    let clock = Clock::start();
+    let mut engine = TestEngine::new(clock).unwrap();
+    engine.spin_for(0);
+    let broken = Device { is_broken: true, ..Device::new(clock, false) };
+    let broken = engine.add(Told::default(), broken, Nobody).unwrap();
+    let other = engine.add(Told::default(), Device::new(clock, false), Nobody).unwrap();
+    engine.turn(None).unwrap();
+    engine.turn(None).unwrap();
+    let finished = engine.finished().unwrap();
+    assert_eq!(finished.key, broken);
+    assert!(matches!(finished.result, Err(CutOff::Backend(_))), "{:?}", finished.result);
+    engine.get(other).unwrap().1.ring_bell();
+    while told(&engine, other).inputs == 0 {
+        engine.turn(None).unwrap();
+    }
+    assert_eq!(engine.len(), 1);
 }
 
 fn is_readable(engine: &TestEngine) -> bool {

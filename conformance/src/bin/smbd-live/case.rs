@@ -35,6 +35,8 @@ pub(crate) enum Target {
     Hostile,
     /// The same in such numbers that it takes long.
     HostileLong,
+    /// The same where the kernel of some device does not survive it.
+    Fatal,
 }
 
 /// Where a test takes place.

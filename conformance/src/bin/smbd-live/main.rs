@@ -18,6 +18,7 @@ mod registry;
 mod run;
 mod script;
 mod settings;
+mod soak;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,15 @@ enum Command {
         #[command(flatten)]
         options: compare::Options,
     },
+    /// Lets clients come, work, go and be killed for a while; ends with what `smbd-echo` holds before and afterwards.
+    ///
+    /// Exit code 1 says that something was left, or was wrong.
+    Soak {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        options: soak::Options,
+    },
     /// Holds what tests of two hosts noted against a capture; ends with `N passed, M failed`.
     #[command(hide = true)]
     Captured {
@@ -85,6 +95,12 @@ enum Command {
         name: String,
         #[command(flatten)]
         place: Place,
+    },
+    /// A client of a soak.
+    #[command(hide = true)]
+    Client {
+        #[command(flatten)]
+        work: soak::Work,
     },
     /// A peer that is killed by a test.
     #[command(hide = true)]
@@ -133,6 +149,23 @@ fn main() -> ExitCode {
             Err(error) => {
                 eprintln!("{error}");
                 ExitCode::from(2)
+            }
+        },
+        Command::Soak { place, options } => match soak::run(place.address, &options) {
+            Ok(passed) => ExitCode::from(u8::from(!passed)),
+            Err(error) => {
+                println!("soak FAILED: {error}");
+                ExitCode::from(1)
+            }
+        },
+        Command::Client { work } => match work.run() {
+            Ok(done) => {
+                println!("{done}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                println!("{error}");
+                ExitCode::FAILURE
             }
         },
         Command::Captured { capture, notes } => captured(&capture, &notes),

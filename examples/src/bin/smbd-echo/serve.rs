@@ -93,7 +93,7 @@ impl<'a> Echo<'a> {
             let woken = self.engine.turn(self.next_look())?;
             while let Some(finished) = self.engine.finished() {
                 if let Err(error) = finished.result {
-                    say(format_args!("the connection was cut off: {error}"));
+                    finished.upper.say_cut_off(&error);
                 }
                 self.over += 1;
                 self.book(finished.upper.stats());

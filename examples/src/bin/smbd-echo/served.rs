@@ -7,7 +7,7 @@ use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Endpoint, Instant, Negotiated, OpId, RegId};
 use smbd_examples::exercise::{Limits, Server, ServerStats};
-use smbd_verbs::{Buffer, End};
+use smbd_verbs::{Buffer, CutOff, End};
 
 use crate::serve::say;
 
@@ -49,6 +49,11 @@ impl Served {
              messages of {max_fragmented_send_size} bytes to it",
             self.number, self.peer
         ));
+    }
+
+    /// Says that it was ended without an end of its own.
+    pub(crate) fn say_cut_off(&self, error: &CutOff) {
+        say(format_args!("{}: {} was cut off: {error}", self.number, self.peer));
     }
 
     /// Says how it ended: who did what.

@@ -14,12 +14,13 @@ pub(super) struct Attack {
     pub(super) said: &'static [&'static str],
 }
 
-/// Says what is wrong on a connection, waits for its end, and for the line of the log that names peer and rule.
+/// Says what is wrong on a connection, waits for its end, and for the line of the log that names peer and rule: one with
+/// `ended` in it.
 pub(super) fn play(
     siege: &Siege,
     raw: &mut Raw,
     id: Id,
-    mark: usize,
+    (mark, ended): (usize, &str),
     attack: &Attack,
 ) -> Result<(), Failure> {
     let because = |failure: Failure| format!("{}: {failure}", attack.name);
@@ -27,7 +28,7 @@ pub(super) fn play(
         raw.say(id, message).map_err(because)?;
     }
     raw.ended(id).map_err(because)?;
-    let line = siege.echo.said(mark, &[&siege.attacker, "; "]).map_err(because)?;
+    let line = siege.echo.said(mark, &[&siege.attacker, ended]).map_err(because)?;
     if attack.said.iter().any(|words| line.contains(words)) {
         return Ok(());
     }

@@ -19,8 +19,7 @@ pub(super) fn malformed(context: &Context) -> Outcome {
             raw.leave(id)?;
             break;
         };
-        siege.echo.said(mark, &[&siege.attacker, "is connected"])?;
-        play(&siege, &mut raw, id, mark + 1, attack)?;
+        play(&siege, &mut raw, id, (mark, "was ended by"), attack)?;
         kinds += 1;
     }
     drop(raw);

@@ -21,13 +21,13 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// The program, and its output so far.
 #[derive(Debug)]
-pub(super) struct Echo {
+pub(crate) struct Echo {
     name: &'static str,
     child: Child,
-    pub(super) at: SocketAddr,
+    pub(crate) at: SocketAddr,
     log: Arc<Log>,
     /// Bytes that its connections may take altogether, as it says itself.
-    pub(super) room: u64,
+    pub(crate) room: u64,
 }
 
 #[derive(Debug, Default)]
@@ -44,18 +44,18 @@ impl Log {
 
 /// Memory of its process in bytes, from `/proc/PID/status`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// What it has now (VmRSS).
-    pub(super) resident: u64,
+    pub(crate) resident: u64,
     /// The most it had (VmHWM).
-    pub(super) peak: u64,
+    pub(crate) peak: u64,
     /// What is pinned for the device (VmPin), a part of it.
-    pub(super) pinned: u64,
+    pub(crate) pinned: u64,
 }
 
 impl Echo {
     /// Starts it at an address, with these options besides. What it says is kept in the folder of the run, as `NAME.log`.
-    pub(super) fn start(name: &'static str, address: IpAddr, options: &[&str]) -> Result<Self, Failure> {
+    pub(crate) fn start(name: &'static str, address: IpAddr, options: &[&str]) -> Result<Self, Failure> {
         let at = SocketAddr::new(address, 7000);
         let program = std::env::current_exe()?.with_file_name("smbd-echo");
         let mut command = Command::new(&program);
@@ -80,12 +80,12 @@ impl Echo {
     }
 
     /// How many lines it has said: where to look from on for what comes next.
-    pub(super) fn mark(&self) -> usize {
+    pub(crate) fn mark(&self) -> usize {
         self.log.lines().len()
     }
 
     /// Waits for a line with all of these words in it, after a mark.
-    pub(super) fn said(&self, mark: usize, words: &[&str]) -> Result<String, Failure> {
+    pub(crate) fn said(&self, mark: usize, words: &[&str]) -> Result<String, Failure> {
         let clock = Clock::start();
         let until = clock.now().saturating_add(PATIENCE);
         let mut lines = self.log.lines();
@@ -104,12 +104,12 @@ impl Echo {
     }
 
     /// How many lines after a mark have all of these words.
-    pub(super) fn count(&self, mark: usize, words: &[&str]) -> usize {
+    pub(crate) fn count(&self, mark: usize, words: &[&str]) -> usize {
         let lines = self.log.lines();
         lines.iter().skip(mark).filter(|line| words.iter().all(|word| line.contains(word))).count()
     }
 
-    pub(super) fn memory(&self) -> Result<Memory, Failure> {
+    pub(crate) fn memory(&self) -> Result<Memory, Failure> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let field = |name: &str| -> Result<u64, Failure> {
             let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -120,12 +120,29 @@ impl Echo {
     }
 
     /// What it holds of the device and of the system.
-    pub(super) fn held(&self) -> Result<Held, Failure> {
+    pub(crate) fn held(&self) -> Result<Held, Failure> {
         resources::held_by(self.child.id())
     }
 
+    /// Waits until it serves nobody; what it holds then.
+    pub(crate) fn settled(&self) -> Result<Held, Failure> {
+        let clock = Clock::start();
+        let until = clock.now().saturating_add(SETTLE);
+        loop {
+            let held = self.held()?;
+            // One queue pair may be there for good, which works around siw; connections have more than one object.
+            if held.get("mr").is_none_or(|count| *count == 0) {
+                return Ok(held);
+            }
+            if clock.now() >= until {
+                return Err(format!("smbd-echo still holds {held:?}").into());
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+
     /// Waits until it holds as much as before; how long that took.
-    pub(super) fn holds(&self, before: &Held) -> Result<Duration, Failure> {
+    pub(crate) fn holds(&self, before: &Held) -> Result<Duration, Failure> {
         let clock = Clock::start();
         loop {
             let now = self.held()?;
@@ -141,7 +158,7 @@ impl Echo {
     }
 
     /// Ends it in good order; the last it says.
-    pub(super) fn stop(mut self) -> Result<String, Failure> {
+    pub(crate) fn stop(mut self) -> Result<String, Failure> {
         let mark = self.mark();
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or("no process")?;
         kill_process(pid, Signal::TERM)?;

@@ -94,7 +94,7 @@ pub(super) fn few(context: &Context) -> Outcome {
 }
 
 pub(super) fn thousands(context: &Context) -> Outcome {
-    half_open(context, "half-open-thousands", 4000)
+    half_open(context, "half-open-thousands", 2000)
 }
 
 /// As many as there may be of one host, and each time one has gone, the next.
@@ -128,8 +128,8 @@ pub(super) fn gone_few(context: &Context) -> Outcome {
     gone(context, "gone", 20)
 }
 
-pub(super) fn gone_thousand(context: &Context) -> Outcome {
-    gone(context, "gone-thousand", 1000)
+pub(super) fn gone_hundreds(context: &Context) -> Outcome {
+    gone(context, "gone-hundreds", 500)
 }
 
 /// Connected, and disconnected before anything is said.

@@ -22,6 +22,10 @@ const BUFFER: u32 = 64 << 10;
 /// How often a client tries that is refused because others take all the room.
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(250);
 
+/// How long one may take to be let in while the server is under attack: by then the attackers' own connections have run into
+/// the server's timers.
+pub(super) const ADMISSION: Duration = Duration::from_secs(10);
+
 /// A client on a thread of its own.
 #[derive(Debug)]
 pub(super) struct Honest {
@@ -66,7 +70,7 @@ pub(super) fn connect_within(
 impl Honest {
     /// Connects, and works until it is told to stop.
     pub(super) fn start(from: IpAddr, to: SocketAddr) -> Result<Self, Failure> {
-        let work = Work::begin(connect(from, to)?)?;
+        let work = Work::begin(connect_within(from, to, ADMISSION)?.0)?;
         let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&rounds));
         let thread = thread::spawn(move || {

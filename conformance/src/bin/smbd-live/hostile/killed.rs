@@ -8,8 +8,8 @@ pub(super) fn few(context: &Context) -> Outcome {
     killed(context, "killed", 4)
 }
 
-pub(super) fn hundred(context: &Context) -> Outcome {
-    killed(context, "killed-hundred", 100)
+pub(super) fn dozens(context: &Context) -> Outcome {
+    killed(context, "killed-dozens", 50)
 }
 
 /// One half is killed in the middle of transfers, the other as soon as it was started, wherever it is then.

@@ -2,7 +2,7 @@
 
 mod attack;
 mod data;
-mod echo;
+pub(crate) mod echo;
 mod flood;
 mod half_open;
 mod honest;
@@ -32,8 +32,14 @@ pub(crate) const CASES: &[Case] = &[
     short("hostile::gone_at_once", "connections that end as soon as they are up", half_open::gone_few),
     short("hostile::bare_network", "connections of TCP without a word of MPA", half_open::bare_few),
     short("hostile::killed", "processes that connect and are killed", killed::few),
-    long("hostile::half_open_thousands", "4000 connections that never negotiate", half_open::thousands),
-    long("hostile::gone_thousand", "1000 that end as soon as they are up", half_open::gone_thousand),
+    Case {
+        name: "hostile::invalidation_wherever",
+        target: Target::Fatal,
+        about: "tokens that are none, and twice, on any device",
+        run: invalidation::wherever,
+    },
+    long("hostile::half_open_thousands", "2000 connections that never negotiate", half_open::thousands),
+    long("hostile::gone_hundreds", "500 that end as soon as they are up", half_open::gone_hundreds),
     long("hostile::bare_thousands", "2000 of TCP without a word of MPA", half_open::bare_thousands),
-    long("hostile::killed_hundred", "100 processes that connect and are killed", killed::hundred),
+    long("hostile::killed_dozens", "50 processes that connect and are killed", killed::dozens),
 ];

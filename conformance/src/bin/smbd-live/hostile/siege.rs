@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::echo::Echo;
-use super::honest::{Honest, Served, connect_within};
+use super::honest::{ADMISSION, Honest, Served, connect_within};
 use crate::case::{Context, Failure, Outcome};
 use crate::ours::resources::Held;
 
@@ -24,9 +24,6 @@ pub(super) const OPTIONS: &[&str] = &[
     "--max-backlog",
     "1048576",
 ];
-/// How long a new client may take to be let in while the server is under attack: by then the attackers' own connections
-/// have run into the server's timers.
-const ADMISSION: Duration = Duration::from_secs(10);
 const MIB: f64 = (1 << 20) as f64;
 
 /// A server under attack.

@@ -28,6 +28,8 @@ pub(super) fn with_a_message(context: &Context) -> Outcome {
     for (round, len) in [1, 40, 3000].into_iter().enumerate() {
         let registration = pair.initiator.register(&buffer, Access::Write)?;
         let remote = only(&registration)?;
+        // A window is bound behind what was posted before, and open when a message from behind it has come.
+        pair.check()?;
         pair.acceptor.rdma(RdmaVerb::Write, &Buffer::new(LEN)?, &[remote].into(), 0, LEN)?;
         let message = pattern(round as u64, len);
         pair.acceptor.send_invalidating(message.clone(), remote.token)?;
