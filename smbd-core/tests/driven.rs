@@ -16,7 +16,7 @@ use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason};
 use smbd_core::{
     Access, Action, Body, BufferDescriptorV1, Close, Config, Connection, Endpoint, Event, Input, Instant,
-    OpId, Params, RdmaVerb, RecvId, RegId, Role,
+    OpId, Params, RdmaVerb, RecvId, RegId, Role, WrId,
 };
 
 const ENDS: [End; 2] = [End::INITIATOR, End::ACCEPTOR];
@@ -249,6 +249,61 @@ fn through<B: HostMemory<Buffer = ReferenceBuffer>>(
 struct Nothing;
 
 impl LocalMemory<ReferenceBuffer> for Nothing {}
+
+#[test]
+fn what_has_no_memory_is_named_and_never_executed() {
+    let config = Config::try_from(Params::example()).unwrap();
+    let connection = Connection::new(Role::Initiator, &config, Instant::ORIGIN);
+    let id = |kind: u64| WrId::from_raw(kind << 56).unwrap();
+    let (WrId::Send(send), WrId::Rdma(rdma), WrId::Reg(reg)) = (id(2), id(3), id(4)) else { panic!() };
+    let (body, op) = some_names(&config);
+    let head = smbd_core::Head::of(&[0; 24]);
+    let remote = BufferDescriptorV1 { offset: 0, token: smbd_core::Token(1), length: 8 };
+    let missing: [(Action, WrId); 3] = [
+        (
+            Action::PostSend {
+                id: send,
+                head,
+                body: Some(body),
+                invalidate: None,
+                signal: true,
+                solicit: false,
+            },
+            send.into(),
+        ),
+        (Action::PostRdma { id: rdma, op, verb: RdmaVerb::Read, local_offset: 0, remote }, rdma.into()),
+        (Action::Register { id: reg, access: Access::Read, segments_max: 1 }, reg.into()),
+    ];
+    for (action, id) in missing {
+        assert_eq!(Step::of(&action, &connection, &Nothing).unwrap_err(), NoMemory(id));
+    }
+    for action in [Action::Wait(None), Action::Notify(Event::Drained)] {
+        assert!(Step::<ReferenceBuffer>::of(&action, &connection, &Nothing).unwrap().is_none());
+    }
+}
+
+/// The body of a message and the name of an operation, as a connection gives them.
+fn some_names(config: &Config) -> (Body, OpId) {
+    let mut fixture = Reference::default().fixture(Situation::Connects, config).unwrap();
+    let mut connections =
+        [Role::Initiator, Role::Acceptor].map(|role| Connection::new(role, config, Instant::ORIGIN));
+    for _ in 0..20 {
+        for (end, connection) in ENDS.iter().zip(&mut connections) {
+            through(&mut fixture.end(*end), connection, &mut Vec::new());
+        }
+        fixture.pass(Duration::from_millis(1));
+    }
+    let [initiator, _] = &mut connections;
+    let remote: Arc<[BufferDescriptorV1]> =
+        [BufferDescriptorV1 { offset: 0, token: smbd_core::Token(1), length: 8 }].into();
+    let op = initiator.rdma(Instant::ORIGIN, RdmaVerb::Read, 8, remote, 0).unwrap();
+    initiator.send(Instant::ORIGIN, 8, None).unwrap();
+    loop {
+        if let Action::PostSend { body: Some(body), .. } = initiator.poll_action() {
+            return (body, op);
+        }
+    }
+}
 
 #[test]
 fn a_borrowed_backend_is_a_backend() {

@@ -252,6 +252,30 @@ fn everything_that_matters_matters() {
             side.connection.probe(side.now).unwrap();
             side.settle();
         }),
+        ("an answer to it", |side| {
+            side.connection.probe(side.now).unwrap();
+            side.settle();
+            side.receive_data(DataTransfer { credits_requested: 20, ..DATA });
+        }),
+        ("a registration done and not told", |side| {
+            side.device.registers = false;
+            side.connection.register(Access::Read, 1).unwrap();
+            side.drain();
+            side.complete_registration(1, true);
+        }),
+        ("a deregistration done and not told", |side| {
+            let id = side.connection.register(Access::Read, 1).unwrap();
+            side.drain();
+            side.device.registers = false;
+            side.connection.deregister(id).unwrap();
+            side.drain();
+            side.complete_deregistration();
+        }),
+        ("an invalidation not told", |side| {
+            side.connection.register(Access::Read, 1).unwrap();
+            side.drain();
+            side.receive_long(&data(&DataTransfer { credits_requested: 20, ..DATA }), 20, Some(Token(1)));
+        }),
         ("a flush", |side| {
             side.send(8);
             side.connection.close(side.now, Close::Flush { until: Instant::from_nanos(1 << 50) });
@@ -262,6 +286,10 @@ fn everything_that_matters_matters() {
         }),
         ("the end", |side| side.connection.close(side.now, Close::Abort)),
         ("another end", |side| side.handle(Input::Disconnected)),
+        ("the end by a receive that failed", |side| {
+            let (id, _) = side.posted.pop_front().unwrap();
+            side.handle(failure(id));
+        }),
         ("the end told", |side| {
             side.connection.close(side.now, Close::Abort);
             side.poll();

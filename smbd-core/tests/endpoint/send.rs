@@ -1,8 +1,10 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::{Aborted, CommandError, SendError, WorkError};
-use smbd_core::{Access, Action, BufferDescriptorV1, Close, Input, MsgId, Params, Token};
+use smbd_core::{Access, Action, BufferDescriptorV1, Close, Head, Input, MsgId, Params, RdmaVerb, Token};
 
 use crate::peer::{Played, params, pattern};
 
@@ -157,4 +159,39 @@ fn commands_that_are_not_about_messages_reach_the_connection() {
     played.endpoint.deregister(id).unwrap();
     let asked = actions(&mut played);
     assert!(matches!(asked[..], [Action::Deregister { id: asked }] if asked == id), "{asked:?}");
+    played.endpoint.handle(played.now, Input::Deregistered { id }).unwrap();
+    let told = actions(&mut played);
+    assert!(
+        matches!(told[..], [Action::Notify(EndpointEvent::Deregistered { id: told, result: Ok(()) })] if told == id),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn an_operation_and_an_invalidation_are_told_as_they_are() {
+    let mut played = Played::established(params(), 10);
+    let far: Arc<[BufferDescriptorV1]> =
+        [BufferDescriptorV1 { offset: 0, token: Token(9), length: 8 }].into();
+    let op = played.endpoint.rdma(played.now, RdmaVerb::Write, 8, far, 0).unwrap();
+    let Some(Action::PostRdma { id, .. }) = actions(&mut played).pop() else { panic!("nothing was posted") };
+    played.endpoint.handle(played.now, Input::RdmaDone { id }).unwrap();
+    let told = actions(&mut played);
+    assert!(
+        matches!(told[..], [Action::Notify(EndpointEvent::RdmaDone { op: told, result: Ok(()) })] if told == op),
+        "{told:?}"
+    );
+
+    let id = played.endpoint.register(Access::Read, 1).unwrap();
+    actions(&mut played);
+    let segment = BufferDescriptorV1 { offset: 0, token: Token(1), length: 8 };
+    let input = Input::Registered { id, segments: &[segment], settled: true };
+    played.endpoint.handle(played.now, input).unwrap();
+    actions(&mut played);
+    let recv = played.posted.pop_front().unwrap();
+    let message = [10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let input = Input::Received { id: recv, head: Head::of(&message), len: 20, invalidated: Some(Token(1)) };
+    played.endpoint.handle(played.now, input).unwrap();
+    let told = actions(&mut played);
+    let is_told = |action: &Action<EndpointEvent>| matches!(action, Action::Notify(EndpointEvent::Invalidated { id: told, token: Token(1) }) if *told == id);
+    assert!(told.iter().any(is_told), "{told:?}");
 }
