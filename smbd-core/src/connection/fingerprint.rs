@@ -65,8 +65,9 @@ pub(crate) fn hash_unordered<T: Hash>(items: impl Iterator<Item = T>, into: &mut
     for item in items {
         let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
         item.hash(&mut hasher);
-        sum = sum.wrapping_add(hasher.0);
-        mixed = mixed.wrapping_add(hasher.0.rotate_left(32).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let hash = hasher.finish();
+        sum = sum.wrapping_add(hash);
+        mixed = mixed.wrapping_add(hash.rotate_left(32).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         count = count.wrapping_add(1);
     }
     (sum, mixed, count).hash(into);
