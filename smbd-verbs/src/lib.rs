@@ -22,7 +22,11 @@
 //!
 //! Five file descriptors, one protection domain, one completion queue and one queue pair, one registration for all its
 //! receive buffers and one for its send buffers, and one for each buffer of the upper layer that the device was told of.
-//! Nothing is shared between connections, so nothing is left of one when its [`End`] is dropped.
+//! Nothing is shared between connections, so nothing is left of one when its [`End`] is dropped. [`footprint()`] says what it
+//! takes in memory.
+//!
+//! Dropping an end makes system calls, and some devices take their time for those: rxe more than a minute now and then.
+//! [`Engine`] has threads for it; an event loop of your own should not drop ends on its thread.
 
 pub mod blocking;
 mod clock;

@@ -114,7 +114,12 @@ impl Task {
         loop {
             let deadline = drive(&mut self.endpoint, &mut self.end, &mut self.program)?;
             if self.endpoint.is_drained() {
-                return Ok(self.program.reason);
+                let Self { end, readable, program, .. } = self;
+                // It watches the end's descriptor.
+                drop(readable);
+                // A device may take its time to destroy it, and other tasks of the thread should not wait for that.
+                tokio::task::spawn_blocking(move || drop(end)).await?;
+                return Ok(program.reason);
             }
             if self.end.arm()? {
                 // Other tasks of the thread want their turn.

@@ -39,7 +39,7 @@ use wake::Wake;
 /// another, and tokens of one connection mean nothing on another. It may move between threads.
 ///
 /// Dropped before [`Event::Drained`](smbd_core::Event::Drained), it ends the connection at once; memory stays as long as
-/// the device may touch it.
+/// the device may touch it. Dropping may wait for the device: see [the crate](crate).
 pub struct End {
     clock: Clock,
     budget: Budget,
