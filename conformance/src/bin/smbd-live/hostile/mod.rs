@@ -40,6 +40,11 @@ pub(crate) const CASES: &[Case] = &[
     },
     long("hostile::half_open_thousands", "2000 connections that never negotiate", half_open::thousands),
     long("hostile::gone_hundreds", "500 that end as soon as they are up", half_open::gone_hundreds),
-    long("hostile::bare_thousands", "2000 of TCP without a word of MPA", half_open::bare_thousands),
+    Case {
+        name: "hostile::bare_thousands",
+        target: Target::Fatal,
+        about: "2000 of TCP without a word of MPA",
+        run: half_open::bare_thousands,
+    },
     long("hostile::killed_dozens", "50 processes that connect and are killed", killed::dozens),
 ];
