@@ -26,6 +26,9 @@ pub struct Known {
     pub does: String,
     /// How that is known.
     pub evidence: String,
+    /// Texts that any case may come upon: what the product does whatever is said to it, and not each time.
+    #[serde(default)]
+    pub anywhere: Vec<String>,
     /// What the cases find: for the name of each the texts of its findings. `*` stands for anything.
     pub finds: BTreeMap<String, Vec<String>>,
 }
@@ -75,12 +78,12 @@ impl Known {
 
     fn is_about(&self, played: &Played) -> bool {
         let here = self.network.is_none() || played.network.is_none() || self.network == played.network;
-        here && self.role.to_string() == played.role && self.finds.contains_key(&played.case)
+        here && self.role.to_string() == played.role
     }
 
     /// Whether this is the finding: its text, and one of the statements, unless it is about none.
     fn is(&self, finding: &Finding, case: &str) -> bool {
-        let mut texts = self.finds.get(case).into_iter().flatten();
+        let mut texts = self.finds.get(case).into_iter().flatten().chain(&self.anywhere);
         let about: BTreeSet<_> = self.statements.iter().map(ToString::to_string).collect();
         let fits = finding.statements.is_empty() || finding.statements.iter().any(|id| about.contains(id));
         fits && texts.any(|text| matches(text, &finding.text))

@@ -179,3 +179,17 @@ fn a_star_stands_for_anything() {
         assert_eq!(known::matches(pattern, text), expected, "{pattern} {text}");
     }
 }
+
+#[test]
+fn what_any_case_may_come_upon_is_known_in_each_and_missed_in_none() {
+    let text = text("acceptor", "2.2.2-14", "SmbdNegotiate_Redundancy")
+        .replace("network = 'iwarp'", "network = 'iwarp'\nanywhere = ['the kernel crashed in here']");
+    let profile = Profile::parse(&text).unwrap();
+    let mut crashed = played(&[("", "the kernel crashed in here")]);
+    profile.judge(&mut crashed);
+    assert_eq!(crashed.outcome, Outcome::Known);
+    let mut elsewhere = played(&[("", "the kernel crashed in there")]);
+    profile.judge(&mut elsewhere);
+    assert_eq!(elsewhere.outcome, Outcome::Failed, "another crash is news");
+    assert!(profile.lost(&[played(&[])]).is_empty());
+}
