@@ -99,7 +99,7 @@ fn close_all(engine: &mut Engine<Worker>, clock: Clock) -> Result<(), Failure> {
                 return Err(format!("a closed connection says {:?}", finished.upper.ended).into());
             }
         }
-        if clock.now() >= until {
+        if clock.now() >= until && !engine.is_empty() {
             return Err(format!("{} connections did not end", engine.len()).into());
         }
     }
