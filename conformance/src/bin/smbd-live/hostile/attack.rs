@@ -15,12 +15,12 @@ pub(super) struct Attack {
 }
 
 /// Says what is wrong on a connection, waits for its end, and for the line of the log that names peer and rule: one with
-/// `ended` in it.
+/// one of the ways to end in it.
 pub(super) fn play(
     siege: &Siege,
     raw: &mut Raw,
     id: Id,
-    (mark, ended): (usize, &str),
+    (mark, ends): (usize, &[&str]),
     attack: &Attack,
 ) -> Result<(), Failure> {
     let because = |failure: Failure| format!("{}: {failure}", attack.name);
@@ -28,7 +28,7 @@ pub(super) fn play(
         raw.say(id, message).map_err(because)?;
     }
     raw.ended(id).map_err(because)?;
-    let line = siege.echo.said(mark, &[&siege.attacker, ended]).map_err(because)?;
+    let line = siege.echo.said_in_a_way(mark, &[&siege.attacker], ends).map_err(because)?;
     if attack.said.iter().any(|words| line.contains(words)) {
         return Ok(());
     }

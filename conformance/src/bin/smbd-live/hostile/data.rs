@@ -7,6 +7,10 @@ use super::raw::{Raw, Terms};
 use super::siege::Siege;
 use crate::case::{Context, Outcome};
 
+/// How the log may say that it was the end. A server that has answered need not have heard from its device that the connection
+/// is up (rxe): then it never was.
+const ENDS: [&str; 2] = ["was ended by", "did not come up: "];
+
 pub(super) fn malformed(context: &Context) -> Outcome {
     let siege = Siege::begin(context, "data")?;
     let mut raw = Raw::to(siege.echo.at)?;
@@ -19,7 +23,7 @@ pub(super) fn malformed(context: &Context) -> Outcome {
             raw.leave(id)?;
             break;
         };
-        play(&siege, &mut raw, id, (mark, "was ended by"), attack)?;
+        play(&siege, &mut raw, id, (mark, &ENDS), attack)?;
         kinds += 1;
     }
     drop(raw);
@@ -96,7 +100,7 @@ fn attacks(terms: &Terms) -> Vec<Attack> {
         many(
             "longer than the receive",
             vec![good.clone().filled_to(terms.max_receive_size as usize + 8).encode(255, 10)],
-            &["failed: ", "or lost"],
+            &["failed: ", "or lost", "connection lost"],
         ),
     ]
 }

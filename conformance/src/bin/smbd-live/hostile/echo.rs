@@ -86,18 +86,35 @@ impl Echo {
 
     /// Waits for a line with all of these words in it, after a mark.
     pub(crate) fn said(&self, mark: usize, words: &[&str]) -> Result<String, Failure> {
+        self.said_in_a_way(mark, words, &[""])
+    }
+
+    /// The same, with one of these ways to say it.
+    pub(crate) fn said_in_a_way(
+        &self,
+        mark: usize,
+        words: &[&str],
+        ways: &[&str],
+    ) -> Result<String, Failure> {
         let clock = Clock::start();
         let until = clock.now().saturating_add(PATIENCE);
         let mut lines = self.log.lines();
         loop {
             let mut new = lines.iter().skip(mark);
-            if let Some(line) = new.find(|line| words.iter().all(|word| line.contains(word))) {
+            let is_it = |line: &str| {
+                words.iter().all(|word| line.contains(word)) && ways.iter().any(|way| line.contains(way))
+            };
+            if let Some(line) = new.find(|line| is_it(line)) {
                 return Ok(line.clone());
             }
             let left = until.saturating_since(clock.now());
             if left.is_zero() {
                 let seen: Vec<_> = lines.iter().skip(mark).map(String::as_str).collect();
-                return Err(format!("no line with {words:?} in its log, only:\n{}", seen.join("\n")).into());
+                return Err(format!(
+                    "no line with {words:?} and one of {ways:?} in its log, only:\n{}",
+                    seen.join("\n")
+                )
+                .into());
             }
             lines = self.log.grown.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -14,7 +14,7 @@ pub(super) fn malformed(context: &Context) -> Outcome {
     for attack in &attacks {
         let mark = siege.echo.mark();
         let id = raw.connect()?;
-        play(&siege, &mut raw, id, (mark, "did not come up"), attack)?;
+        play(&siege, &mut raw, id, (mark, &["did not come up"]), attack)?;
     }
     drop(raw);
     siege.end(format!("{} kinds, each named in the log", attacks.len()))
