@@ -38,11 +38,12 @@ impl Connection {
 
     pub(super) fn poll_closing(&mut self) -> Option<Action> {
         let Phase::Closing(closing) = &self.phase else { return None };
-        if let Some(outcome) = closing.untold {
+        let (outcome, told) = (closing.outcome, closing.told);
+        if !told {
             if let Some(event) = self.poll_last_results(outcome) {
                 return Some(Action::Notify(event));
             }
-            self.phase = Phase::Closing(super::Closing { untold: None });
+            self.phase = Phase::Closing(super::Closing { outcome, told: true });
             return Some(Action::Notify(outcome.event()));
         }
         if self.transport.touched && !self.transport.disconnect_polled {

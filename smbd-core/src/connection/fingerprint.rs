@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 use super::Connection;
 use super::keepalive::Probe;
 use super::pending::Pending;
-use super::phase::{Closing, Established, Outcome, Phase};
+use super::phase::{Closing, Established, Phase};
 use crate::Instant;
 
 impl Connection {
@@ -23,7 +23,7 @@ impl Connection {
             Phase::Established(Established { respond, announce_by, flush }) => {
                 (respond, announce_by.map(left), flush.map(left)).hash(into);
             }
-            Phase::Closing(Closing { untold }) => untold.map(Outcome::anonymous).hash(into),
+            Phase::Closing(Closing { outcome, told }) => (outcome.anonymous(), told).hash(into),
             Phase::Drained => {}
         }
         self.config.hash(into);

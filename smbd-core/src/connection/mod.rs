@@ -338,7 +338,7 @@ impl Connection {
     /// The one way into `Closing`. What the upper layer has not seen fails to connect; what it has seen closes (LC-1).
     fn end(&mut self, cause: Cause) {
         match &mut self.phase {
-            Phase::Closing(Closing { untold: Some(outcome) }) => return outcome.refine(cause),
+            Phase::Closing(closing) if !closing.told => return closing.outcome.refine(cause),
             Phase::Closing(_) | Phase::Drained => return,
             Phase::Connecting { .. }
             | Phase::Negotiating { .. }
@@ -351,7 +351,7 @@ impl Connection {
             Outcome::ConnectFailed(cause.connect_error())
         };
         self.sender.end_run();
-        self.phase = Phase::Closing(Closing { untold: Some(outcome) });
+        self.phase = Phase::Closing(Closing { outcome, told: false });
     }
 
     fn push_event(&mut self, event: Pending) {

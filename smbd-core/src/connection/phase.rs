@@ -55,8 +55,8 @@ impl Established {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Closing {
-    /// What the upper layer has not been told yet.
-    pub(crate) untold: Option<Outcome>,
+    pub(crate) outcome: Outcome,
+    pub(crate) told: bool,
 }
 
 /// What the upper layer is told at the end.
