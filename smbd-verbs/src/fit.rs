@@ -10,8 +10,8 @@ use crate::{DeviceAttributes, Error};
 const RDMA_LEN_MAX: u32 = 1 << 30;
 /// Least places of a send queue that a connection can live with.
 const SEND_QUEUE_MIN: u32 = 2;
-/// The marker that tells when everything before it is back.
-const MARKER: u32 = 1;
+/// The end's own request: the marker that tells when everything before it is back, or long before that the nudge.
+const OWN: u32 = 1;
 /// Bytes of a send that the device may take along with the request: enough for every message without payload.
 const INLINE: u32 = 64;
 
@@ -28,8 +28,8 @@ pub(crate) fn sizes(budget: &Budget, device: &DeviceAttributes, quirks: &Quirks)
         Err(Error::DeviceTooSmall { device, what, has: has.into(), needs: needs.into(), field })
     };
     need("receives in a queue", device.max_qp_wr, budget.recv_queue, "receive_credit_max")?;
-    need("sends in a queue", device.max_qp_wr, SEND_QUEUE_MIN + MARKER, "send_slots")?;
-    let send_wr = budget.send_queue.saturating_add(MARKER).min(device.max_qp_wr);
+    need("sends in a queue", device.max_qp_wr, SEND_QUEUE_MIN + OWN, "send_slots")?;
+    let send_wr = budget.send_queue.saturating_add(OWN).min(device.max_qp_wr);
     let cq_entries = budget.recv_queue.saturating_add(send_wr);
     need("entries in a completion queue", device.max_cqe, cq_entries, "receive_credit_max or send_slots")?;
     Ok(Sizes {
@@ -55,7 +55,7 @@ pub(crate) fn limits(
 ) -> Limits {
     Limits {
         read_depth,
-        send_queue: u16::try_from(granted.send_wr.saturating_sub(MARKER)).unwrap_or(u16::MAX),
+        send_queue: u16::try_from(granted.send_wr.saturating_sub(OWN)).unwrap_or(u16::MAX),
         rdma_len_max: RDMA_LEN_MAX.min(u32::try_from(device.max_mr_size).unwrap_or(u32::MAX)).max(1),
         registration_requests: u16::from(has_windows(device)),
         send_with_invalidate: quirks.send_with_invalidate && device.mem_mgt_extensions,

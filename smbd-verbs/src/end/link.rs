@@ -190,7 +190,10 @@ impl End {
     pub(super) fn connected(&mut self, read_depth: u16) {
         let Some(open) = &self.open else { return };
         let limits = fit::limits(&open.qp.granted(), &open.device, open.quirks, read_depth);
-        if matches!(self.link.phase, Phase::Connecting(_)) && open.quirks.settle_millis > 0 {
+        if matches!(self.link.phase, Phase::Accepting(_)) {
+            self.await_first(read_depth);
+            self.announce(limits);
+        } else if open.quirks.settle_millis > 0 {
             self.wake.set_timer(Duration::from_millis(open.quirks.settle_millis));
             self.link.phase = Phase::Settling(limits);
         } else {

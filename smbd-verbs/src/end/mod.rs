@@ -5,6 +5,7 @@ mod completions;
 mod ending;
 mod events;
 mod link;
+mod nudge;
 mod open;
 mod options;
 mod posts;

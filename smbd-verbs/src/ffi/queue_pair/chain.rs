@@ -246,6 +246,15 @@ impl QueuePair {
             reset(request, opcode::IBV_WR_SEND, SIGNALED, 0);
         })
     }
+
+    /// Chains an RDMA Read of nothing: the peer's device answers it, and nobody else hears of it.
+    pub(crate) fn chain_nudge(&mut self, wr_id: u64) -> Result<(), ChainError> {
+        self.sends.chain(wr_id, None, Keeper::default(), false, |request, _| {
+            reset(request, opcode::IBV_WR_RDMA_READ, SIGNALED, 0);
+            request.wr.rdma.remote_addr = 0;
+            request.wr.rdma.rkey = 0;
+        })
+    }
 }
 
 /// The element for `len` bytes of `region` from `offset` on. One of no bytes is left out by callers: to some devices it

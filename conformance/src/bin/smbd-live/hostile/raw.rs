@@ -34,9 +34,6 @@ pub(super) struct Terms {
     pub(super) max_fragmented_size: u32,
 }
 
-/// How often an ordinary negotiation is tried.
-const ATTEMPTS: u32 = 3;
-
 /// Something that a connection saw.
 #[derive(Debug)]
 pub(super) enum Seen {
@@ -73,30 +70,20 @@ impl Raw {
         }
     }
 
-    /// A connection after an ordinary negotiation. siw may leave a first message unread when it has to wait for a processor
-    /// ([`Quirks::settle_millis`](smbd_verbs::quirks::Quirks::settle_millis)): then the server's timer ends the connection.
+    /// A connection after an ordinary negotiation.
     pub(super) fn established(&mut self) -> Result<(Id, Terms), Failure> {
-        for _ in 0..ATTEMPTS {
-            if let Some(established) = self.try_establish()? {
-                return Ok(established);
-            }
-        }
-        Err(format!("{ATTEMPTS} connections ended in an ordinary negotiation").into())
-    }
-
-    fn try_establish(&mut self) -> Result<Option<(Id, Terms)>, Failure> {
         let id = self.connect()?;
         let request = Request { credits_requested: 255, ..Request::default() };
         self.say(id, &request.encode())?;
         let Seen::Message(bytes) = self.next(id, PATIENCE)? else {
-            return Ok(None);
+            return Err("the connection ended in an ordinary negotiation".into());
         };
         let half = |at: usize| Some(u16::from_le_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
         let word = |at: usize| Some(u32::from(half(at)?) | u32::from(half(at + 2)?) << 16);
         let terms = || {
             Some(Terms { credits: half(10)?, max_receive_size: word(24)?, max_fragmented_size: word(28)? })
         };
-        Ok(Some((id, terms().ok_or("the Negotiate Response is too short")?)))
+        Ok((id, terms().ok_or("the Negotiate Response is too short")?))
     }
 
     /// Sends these bytes. That there is no connection any more is seen by the next look.

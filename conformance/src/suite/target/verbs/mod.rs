@@ -6,7 +6,6 @@ mod own;
 mod remote;
 mod rig;
 mod subject;
-mod wake;
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -11,7 +11,6 @@ use smbd_verbs::{Buffer, Clock, End, LinkType, ListenOptions, Listener, Waitable
 
 use super::super::{Ability, Full, News, Opening, Order, Rig, Unable, UpperHand};
 pub(super) use super::subject::Subject;
-use super::wake::Wake;
 use crate::catalogue::UnderTest;
 use crate::profile::Network;
 use crate::suite::script::{Line, Usual};
@@ -37,7 +36,6 @@ struct Connection {
     early: Option<Early>,
     /// The script has ended it.
     parted: bool,
-    wake: Wake,
 }
 
 impl Connection {
@@ -139,12 +137,6 @@ impl VerbsRig {
         ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd)
     }
 
-    /// Wakes the devices that may have slept over the first message; when to come back.
-    fn wake(&mut self, now: Instant) -> Option<Instant> {
-        let known = self.connections.iter_mut().filter(|known| !known.line.is_over());
-        known.filter_map(|known| known.wake.look(now, known.end.as_deref_mut()?, &mut known.line)).min()
-    }
-
     fn has_news(&self) -> bool {
         self.connections.iter().any(|connection| connection.line.has_news())
     }
@@ -167,7 +159,6 @@ impl VerbsRig {
             let deadline = self.subject.drive();
             let again = self.look();
             let now = self.clock.now();
-            let wake = self.wake(now);
             if done(self) || now >= limit {
                 return;
             }
@@ -176,7 +167,7 @@ impl VerbsRig {
                 continue;
             }
             let fds = self.fds().chain(self.subject.fds());
-            sleep(self.clock, fds, deadline.into_iter().chain(wake).chain([limit]).min());
+            sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
         }
     }
 
@@ -250,13 +241,7 @@ impl Rig for VerbsRig {
             let end = End::connect(self.subject.address(), None, &config, self.clock).map_err(broken)?;
             (Some(Box::new(end)), None)
         };
-        self.connections.push(Connection {
-            end,
-            line: Line::new(opening),
-            early,
-            parted: false,
-            wake: Wake::Done,
-        });
+        self.connections.push(Connection { end, line: Line::new(opening), early, parted: false });
         Ok(self.connections.len() - 1)
     }
 
@@ -269,7 +254,6 @@ impl Rig for VerbsRig {
             let ordered = known.line.order(&mut *end, Order::Receive(len));
             ordered.map_err(|full| Unable::Broken(full.0.into()))?;
         }
-        known.wake = Wake::new(&end);
         known.end = Some(end);
         Ok(true)
     }
@@ -306,13 +290,7 @@ impl Rig for VerbsRig {
     }
 
     fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
-        let Connection { line, wake, .. } = self.connections.get_mut(connection)?;
-        loop {
-            let news = line.news()?;
-            if !wake.takes(&news) {
-                return Some(news);
-            }
-        }
+        self.connections.get_mut(connection)?.line.news()
     }
 
     fn pass(&mut self, limit: Instant) {
