@@ -9,7 +9,7 @@ const WINDOW_MIN: u16 = 3;
 /// *ungranted*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Credits {
-    /// At most the ceiling and one in reserve; the ungranted are among them.
+    /// At most what the window has been and one in reserve; the ungranted are among them.
     posted: u16,
     ungranted: u16,
     send: u16,
@@ -18,14 +18,11 @@ pub struct Credits {
     /// Least window: 0 while negotiating, when it is exactly what was asked for (NE-9).
     floor: u16,
     window: u16,
-    /// The window, or what was posted when the last message came: more, if the peer has asked for less since. The reserve
-    /// is one beyond that: else the last credit would be stuck until the peer has used all that it asked for before.
-    ceiling: u16,
 }
 
 impl Credits {
     pub(crate) const fn new(max: u16) -> Self {
-        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, floor: 0, window: 0, ceiling: 0 }
+        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, floor: 0, window: 0 }
     }
 
     /// Receives posted for data and not yet used.
@@ -67,11 +64,6 @@ impl Credits {
     fn aim(&mut self, target: u16) {
         self.target = target;
         self.window = target.min(self.max).max(self.floor);
-        self.lift();
-    }
-
-    const fn lift(&mut self) {
-        self.ceiling = if self.posted > self.window { self.posted } else { self.window };
     }
 
     /// The peer's CreditsRequested from the negotiation, and its first grant.
@@ -90,14 +82,11 @@ impl Credits {
         self.posted < self.window
     }
 
-    /// 3.1.5.1: the last credit is spent only on a message that grants. `true`: a receive must be posted first.
+    /// 3.1.5.1: the last credit is spent only on a message that grants. `true`: a receive must be posted first, beyond the
+    /// window if need be (CR-5). There is never more than one such: the last credit is spent on the message that grants it,
+    /// and another comes only with a message that uses a receive.
     pub(crate) const fn needs_reserve(&self) -> bool {
         self.send == 1 && self.ungranted == 0
-    }
-
-    /// Whether that receive may be posted: one beyond the ceiling is kept for it (CR-5).
-    pub(crate) const fn allows_reserve(&self) -> bool {
-        self.posted <= self.ceiling
     }
 
     pub(crate) const fn on_posted(&mut self) {
@@ -145,8 +134,6 @@ impl Credits {
         self.send = self.send.wrapping_add(granted);
         if requested != self.target {
             self.aim(requested);
-        } else {
-            self.lift();
         }
     }
 }

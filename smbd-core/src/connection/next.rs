@@ -121,8 +121,7 @@ impl Connection {
         }
         if self.credits.needs_reserve() {
             // None free: the upper layer has them; releasing one brings us back here (CR-9).
-            let allowed = self.credits.allows_reserve() && !self.receiver.slots.is_full();
-            return allowed.then_some(Next::Receive);
+            return if self.receiver.slots.is_full() { None } else { Some(Next::Receive) };
         }
         Some(if message_ready { Next::Fragment } else { Next::Empty })
     }

@@ -18,6 +18,10 @@ use crate::{Rng, Side};
 const SALT: u64 = 0x7065_6572_735f_0000;
 /// Most messages each way.
 const MESSAGES_MAX: u64 = 40;
+/// Sizes that both sides draw from: the least, some odd ones, the usual one twice as often, a large one.
+const SEND_SIZES: [u32; 6] = [128, 200, 512, 1364, 1364, 4096];
+const RECEIVE_SIZES: [u32; 6] = [128, 256, 1000, 1364, 1364, 4096];
+const FRAGMENTED_SIZES: [u32; 3] = [131_072, 173_910, 1 << 20];
 
 /// Everything a run is made of.
 #[derive(Clone, Debug)]
@@ -168,9 +172,9 @@ fn any_params(rng: &mut Rng) -> Params {
     Params {
         receive_credit_max: credits(rng, 4),
         send_credit_target: credits(rng, 2),
-        max_send_size: pick(rng, &[128, 200, 512, 1364, 1364, 4096]),
-        max_receive_size: pick(rng, &[128, 256, 1000, 1364, 1364, 4096]),
-        max_fragmented_recv_size: pick(rng, &[131_072, 173_910, 1 << 20]),
+        max_send_size: pick(rng, &SEND_SIZES),
+        max_receive_size: pick(rng, &RECEIVE_SIZES),
+        max_fragmented_recv_size: pick(rng, &FRAGMENTED_SIZES),
         keepalive: Some(keepalive).filter(|_| rng.chance(3, 4)),
         // The lack of credits is found out before silence is.
         send_credit_timeout: Some(Duration::from_secs(pick(rng, &[5, 5, 30, 60]))),
@@ -192,9 +196,9 @@ fn any_model(rng: &mut Rng) -> ModelParams {
     ModelParams {
         receive_credit_max: credits(rng, 1),
         send_credit_target: credits(rng, 1),
-        max_send_size: pick(rng, &[128, 200, 512, 1364, 1364, 4096]),
-        max_receive_size: pick(rng, &[128, 256, 1000, 1364, 1364, 4096]),
-        max_fragmented_recv_size: pick(rng, &[131_072, 173_910, 1 << 20]),
+        max_send_size: pick(rng, &SEND_SIZES),
+        max_receive_size: pick(rng, &RECEIVE_SIZES),
+        max_fragmented_recv_size: pick(rng, &FRAGMENTED_SIZES),
         keepalive_interval: pick(rng, &INTERVALS),
         posting: pick(rng, &[Posting::Missing, Posting::Missing, Posting::One, Posting::Most]),
         reading: Duration::ZERO,

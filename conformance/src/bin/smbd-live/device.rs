@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use smbd_core::backend::{Backend, Step, kit};
 use smbd_verbs::quirks::Quirks;
-use smbd_verbs::{Clock, End};
+use smbd_verbs::{Clock, End, LinkType};
 
 use crate::case::Failure;
 
@@ -17,14 +17,24 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 /// The row of the quirk table for the device of an address of this host.
 pub(crate) fn quirks(address: IpAddr) -> Result<&'static Quirks, Failure> {
+    of(address, End::quirks)
+}
+
+/// What kind of link it has.
+pub(crate) fn link_type(address: IpAddr) -> Result<LinkType, Failure> {
+    of(address, End::link_type)
+}
+
+/// What an end knows of its device as soon as it has one.
+fn of<T>(address: IpAddr, known: impl Fn(&End) -> Option<T>) -> Result<T, Failure> {
     let clock = Clock::start();
     let mut end = End::connect(SocketAddr::new(address, NOBODY), None, &kit::config()?, clock)?;
     end.execute(Step::Connect);
     let until = clock.now().saturating_add(PATIENCE);
     while clock.now() < until {
         let _ = end.next_input();
-        if let Some(quirks) = end.quirks() {
-            return Ok(quirks);
+        if let Some(known) = known(&end) {
+            return Ok(known);
         }
         thread::sleep(GLANCE);
     }

@@ -1,6 +1,6 @@
 //! Connections that are opened and not used.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn half_open(context: &Context, name: &'static str, count: usize) -> Outcome {
     let siege = Siege::begin(context, name)?;
     let mark = siege.echo.mark();
     let mut opened = Opened::new()?;
-    let mut admitted = Duration::ZERO;
+    let mut admitted = String::new();
     for number in 0..count {
         opened.another(siege.echo.at)?;
         if number == count / 2 {
@@ -117,9 +117,7 @@ fn half_open(context: &Context, name: &'static str, count: usize) -> Outcome {
     let named = siege.echo.count(mark, &[&siege.attacker, TOO_LONG]);
     let lost = siege.echo.count(mark, &[&siege.attacker, "did not come up: connection lost"]);
     let seen = format!(
-        "{up} half-open, {refused} refused; in the log {named} took too long, {lost} were given up; another client was \
-         let in after {:.2} s",
-        admitted.as_secs_f64()
+        "{up} half-open, {refused} refused; in the log {named} took too long, {lost} were given up; {admitted}"
     );
     siege.end(seen)
 }
@@ -151,10 +149,8 @@ fn gone(context: &Context, name: &'static str, count: usize) -> Outcome {
     let admitted = siege.admits_another()?;
     let lost = siege.echo.count(mark, &[&siege.attacker, "did not come up"]);
     let seen = format!(
-        "{} came up and went, {} were refused; in the log {lost}; another client was let in after {:.2} s",
-        opened.up,
-        opened.refused,
-        admitted.as_secs_f64()
+        "{} came up and went, {} were refused; in the log {lost}; {admitted}",
+        opened.up, opened.refused
     );
     siege.end(seen)
 }
@@ -169,7 +165,7 @@ pub(super) fn bare_thousands(context: &Context) -> Outcome {
 
 /// TCP connections that say nothing, or something else than MPA. They end in siw, before anybody hears of them.
 fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
-    let link = link_type(context.address)?;
+    let link = device::link_type(context.address)?;
     if link != LinkType::Iwarp {
         return Ok(format!("not on {link}: there is no TCP below it"));
     }
@@ -195,13 +191,6 @@ fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
     let admitted = siege.admits_another()?;
     siege.honest.goes_on(1)?;
     drop(open);
-    let seen = format!(
-        "{opened} of {count} opened, {refused} refused; another client was let in after {:.2} s",
-        admitted.as_secs_f64()
-    );
+    let seen = format!("{opened} of {count} opened, {refused} refused; {admitted}");
     siege.end(seen)
-}
-
-fn link_type(address: IpAddr) -> Result<LinkType, Failure> {
-    Ok(if device::quirks(address)?.name.contains("siw") { LinkType::Iwarp } else { LinkType::Roce })
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::time::Duration;
 
 use super::echo::Echo;
 use super::honest::{ADMISSION, Honest, Served, connect_within};
@@ -54,11 +53,11 @@ impl Siege {
         Ok(Self { echo, honest, from, attacker: format!("{}:", context.address), before })
     }
 
-    /// A client that was not there before is served, too.
-    pub(super) fn admits_another(&self) -> Result<Duration, Failure> {
+    /// A client that was not there before is served, too; says so.
+    pub(super) fn admits_another(&self) -> Result<String, Failure> {
         let (client, time) = connect_within(self.from, self.echo.at, ADMISSION)?;
         client.close()?;
-        Ok(time)
+        Ok(format!("another client was let in after {:.2} s", time.as_secs_f64()))
     }
 
     /// The attackers are gone: all is as it was, and was all the time for the honest client. `what` was seen besides.
