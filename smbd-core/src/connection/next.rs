@@ -91,17 +91,17 @@ impl Connection {
     /// A queue shorter than what the configuration reserves is shared: a stream of messages would take every place that
     /// falls free, and keep all else out for ever.
     fn next_in_short_queue(&self) -> Option<Next> {
-        let room = self.queue_room();
-        // All places it needs and one for a send have to be free; nothing else takes one until they are. A connection that
-        // is closing does not wait for it.
-        if let Some(wanted) = self.registrations.places_wanted(self.limits.registration_requests)
-            && wanted > 0
+        // All places it needs and one for a send have to be free; nothing else takes one until they are.
+        if self
+            .registrations
+            .places_wanted(self.limits.registration_requests)
+            .is_some_and(|wanted| wanted > 0)
         {
-            return Some(if wanted < room { Next::Registration } else { Next::Finish });
+            return Some(Next::Registration);
         }
         // The last two places are for one RDMA request and one send.
         let verb = self.rdma.next(self.limits.read_depth).filter(|_| self.rdma.in_flight() == 0)?;
-        match room {
+        match self.queue_room() {
             0 | 1 => Some(Next::Wait),
             2 => Some(Next::Rdma(verb)),
             _ => None,

@@ -76,7 +76,7 @@ impl Connection {
         sent.fragments = sent.fragments.wrapping_add(u64::from(fragmented));
         let invalidate = invalidate.and_then(|token| self.allowed_invalidation(token));
         let solicit = self.config.solicit && remaining == 0;
-        let signal = self.wants_signal(remaining > 0);
+        let signal = self.wants_signal();
         if remaining > 0 && self.has_only_messages() {
             self.plan_run();
         }
@@ -120,7 +120,7 @@ impl Connection {
         let Some(id) = self.sender.post(Carries::Control) else { return self.wait() };
         let head = self.data_header(0, None);
         self.stats.sent.empties = self.stats.sent.empties.wrapping_add(1);
-        let signal = self.wants_signal(false);
+        let signal = self.wants_signal();
         Action::PostSend { id, head, body: None, invalidate: None, signal, solicit: false }
     }
 
@@ -171,10 +171,9 @@ impl Connection {
     }
 
     /// A completion is asked for with the last send for now, and before the queue runs short of places.
-    fn wants_signal(&mut self, is_sequence_open: bool) -> bool {
-        // The last credit may have to wait for a receive (CR-4).
-        let more =
-            self.credits.send() > 1 && (is_sequence_open || self.sender.is_ready(self.rdma.writes_posted()));
+    fn wants_signal(&mut self) -> bool {
+        // A message of which a fragment has left is still the first. The last credit may have to wait for a receive (CR-4).
+        let more = self.credits.send() > 1 && self.sender.is_ready(self.rdma.writes_posted());
         // Both are of 16 bits.
         let short = self.queue_room().wrapping_mul(4) < u32::from(self.limits.send_queue);
         let table_full = self.sender.in_flight.is_full();

@@ -235,8 +235,9 @@ impl Rdma {
         Some(OpId(slot))
     }
 
+    /// For an operation that was told: nothing else can come of it when none of its requests is out.
     fn free_if_over(&mut self, slot: Slot) {
-        if self.ops.get(slot).is_some_and(|op| op.in_flight == 0 && op.state == OpState::Told) {
+        if self.ops.get(slot).is_some_and(|op| op.in_flight == 0) {
             self.ops.release(slot);
         }
     }

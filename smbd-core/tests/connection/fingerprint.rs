@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
+use smbd_core::error::WorkError;
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
 use smbd_core::{Access, Close, Input, Instant, Params, RdmaVerb, Role, Token};
 
@@ -290,6 +291,16 @@ fn everything_that_matters_matters() {
             let (id, _) = side.posted.pop_front().unwrap();
             side.handle(failure(id));
         }),
+        ("the end by one that failed otherwise", |side| {
+            let (id, _) = side.posted.pop_front().unwrap();
+            side.handle(Input::Failed { id: id.into(), error: WorkError::RemoteAccess });
+        }),
+        ("the end by a message that asks for nothing", |side| {
+            side.receive_data(DataTransfer { credits_requested: 0, ..DATA });
+        }),
+        ("the end by a message that grants too much", |side| {
+            side.receive_data(DataTransfer { credits_requested: 20, credits_granted: u16::MAX, ..DATA });
+        }),
         ("the end told", |side| {
             side.connection.close(side.now, Close::Abort);
             side.poll();
@@ -389,5 +400,5 @@ fn the_name_of_the_work_that_failed_does_not_count() {
 }
 
 fn failure(id: smbd_core::RecvId) -> Input<'static> {
-    Input::Failed { id: id.into(), error: smbd_core::error::WorkError::LocalLength }
+    Input::Failed { id: id.into(), error: WorkError::LocalLength }
 }

@@ -3,7 +3,7 @@
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, Close, Event, Limits, Params, RdmaVerb, Role};
 
-use crate::pair::{DATA, LIMITS, REQUEST, Side, request};
+use crate::pair::{DATA, LIMITS, REQUEST, Side, request, shape};
 
 fn with(limits: Limits) -> Side {
     let params = Params { keepalive: None, send_credit_timeout: None, ..Params::example() };
@@ -77,6 +77,29 @@ fn limits_that_come_after_the_request_hold_from_then_on() {
     side.send(10_000);
     side.drain();
     assert_eq!(side.sends.len(), 2, "the response and one");
+}
+
+#[test]
+fn a_registration_that_takes_no_place_comes_behind_messages() {
+    let mut side = with(Limits { send_queue: 3, registration_requests: 0, ..LIMITS });
+    side.connection.register(Access::Read, 2).unwrap();
+    side.send(8);
+    assert_eq!(shape(&side.drain()), "sgnw");
+}
+
+#[test]
+fn a_registration_leaves_a_place_for_a_send() {
+    let mut side = with(Limits { send_queue: 3, registration_requests: 1, ..LIMITS });
+    side.device.registers = false;
+    side.send(8);
+    side.drain();
+    assert_eq!(side.sends.len(), 1);
+    side.connection.register(Access::Read, 2).unwrap();
+    side.drain();
+    assert_eq!(side.registering.len(), 0, "two of three places are free, and it needs both");
+    side.complete_send();
+    side.drain();
+    assert_eq!(side.registering.len(), 1);
 }
 
 /// A side that is never out of messages and credits; one send completes at a time.

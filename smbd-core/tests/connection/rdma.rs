@@ -281,6 +281,25 @@ fn a_full_table_takes_no_more_operations_and_says_when_it_does_again() {
 }
 
 #[test]
+fn room_for_messages_and_for_operations_at_once_is_told_once() {
+    let mut side = side(Params { rdma_ops: 1, message_slots: 1, ..params() }, LIMITS);
+    side.rdma(READ, 10, &[(0, 10)], 0);
+    refused(&mut side, READ, 10, &[(0, 10)], 0);
+    side.drain();
+    side.send(8);
+    side.connection.send(side.now, 8, None).unwrap_err();
+    // The message leaves, which gives room for another; before that is told, there is room for an operation, too.
+    side.poll();
+    assert_eq!(side.sends.len(), 1);
+    side.complete_rdma();
+    side.drain();
+    let told = side.events.iter().filter(|event| matches!(event, Event::Writable)).count();
+    assert_eq!(told, 1);
+    side.rdma(READ, 10, &[(0, 10)], 0);
+    side.send(8);
+}
+
+#[test]
 fn a_refused_write_holds_up_no_message() {
     let mut side = side(Params { rdma_ops: 1, rdma_slots: 1, ..params() }, LIMITS);
     side.rdma(READ, 10, &[(0, 10)], 0);
