@@ -198,6 +198,14 @@ fn everything_that_matters_matters() {
             side.rdma(RdmaVerb::Write, 8, &[(0, 8)], 0);
             side.drain();
         }),
+        ("a short write and a long one", |side| {
+            side.rdma(RdmaVerb::Write, 8, &[(0, 8)], 0);
+            side.rdma(RdmaVerb::Write, 9, &[(0, 9)], 0);
+        }),
+        ("a long write and a short one", |side| {
+            side.rdma(RdmaVerb::Write, 9, &[(0, 9)], 0);
+            side.rdma(RdmaVerb::Write, 8, &[(0, 8)], 0);
+        }),
         ("a done write", |side| {
             side.rdma(RdmaVerb::Write, 8, &[(0, 8)], 0);
             side.drain();
@@ -219,6 +227,14 @@ fn everything_that_matters_matters() {
         }),
         ("a bigger one", |side| {
             side.connection.register(Access::Read, 2).unwrap();
+        }),
+        ("a registration to read and one to write", |side| {
+            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(Access::Write, 1).unwrap();
+        }),
+        ("a registration to write and one to read", |side| {
+            side.connection.register(Access::Write, 1).unwrap();
+            side.connection.register(Access::Read, 1).unwrap();
         }),
         ("a registration under way", |side| {
             side.device.registers = false;

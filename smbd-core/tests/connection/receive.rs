@@ -208,6 +208,18 @@ fn empty_messages_inside_a_sequence_change_nothing_and_count() {
     assert_eq!(stats.received.credits, 3);
 }
 
+/// Flagged, so that they are looked at closely.
+#[test]
+fn fragments_with_data_or_with_more_to_come_are_not_empty() {
+    let mut side = opened(strict(), 16);
+    let flagged = DataTransfer { flags: Flags::RESPONSE_REQUESTED, ..DATA8 };
+    side.receive_data(DataTransfer { remaining_data_length: 8, ..flagged });
+    side.receive_data(flagged);
+    side.drain();
+    assert_eq!(side.data, [(true, 8, 16), (false, 8, 8), (false, 8, 0)]);
+    assert_eq!(side.connection.stats().tolerances.empty_inside_sequence, 0);
+}
+
 #[test]
 fn empty_messages_are_nothing_to_the_upper_layer() {
     // RA-6.

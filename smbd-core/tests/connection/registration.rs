@@ -217,6 +217,19 @@ fn binds_and_invalidations_take_places_of_the_send_queue_and_leave_one_for_a_sen
 }
 
 #[test]
+fn a_deregistration_waits_for_a_place_for_each_token_in_force() {
+    let mut side = side_with(params(), Limits { registration_requests: 1, send_queue: 4, ..LIMITS });
+    side.receive_data(smbd_core::wire::DataTransfer { credits_granted: 10, ..DATA });
+    let (id, segments) = registered(&mut side, 3);
+    side.send(8);
+    assert_eq!(shape(&side.drain()), "sw");
+    side.connection.deregister(id).unwrap();
+    assert_eq!(shape(&side.drain()), "w", "three places are free, and one is for a send");
+    invalidate(&mut side, segments[0].token);
+    assert_eq!(shape(&side.drain()), "nrdw", "two are enough now");
+}
+
+#[test]
 fn an_invalidated_token_needs_no_place_of_the_send_queue() {
     let mut side = side_with(params(), Limits { registration_requests: 1, send_queue: 4, ..LIMITS });
     let (first, segments) = registered(&mut side, 3);
