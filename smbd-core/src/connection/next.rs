@@ -115,8 +115,9 @@ impl Connection {
             return None;
         }
         let message_ready = self.sender.is_ready(self.rdma.writes_posted());
-        // RA-4: an empty message never interrupts a sequence. It may overtake a message that waits for RDMA Writes.
-        if !message_ready && (self.sender.is_sequence_open() || !self.wants_empty()) {
+        // RA-4: an empty message never interrupts a sequence, for what has begun to leave is ready until it has left. It may
+        // overtake a message that waits for RDMA Writes.
+        if !message_ready && !self.wants_empty() {
             return None;
         }
         if self.credits.needs_reserve() {

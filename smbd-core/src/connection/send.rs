@@ -124,10 +124,6 @@ impl Sender {
         self.queue.is_empty()
     }
 
-    pub(crate) const fn is_sequence_open(&self) -> bool {
-        self.sent_of_first > 0
-    }
-
     /// Whether the first message waits for nothing but credits and a place in the send queue.
     pub(crate) fn is_ready(&self, writes_posted: u32) -> bool {
         self.queue.front().is_some_and(|message| {
