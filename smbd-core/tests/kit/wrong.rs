@@ -40,6 +40,7 @@ faults! {
     UnsignalledForgotten => "completion.unsignalled",
     RdmaFirst => "completion.mixed",
     FlushedSendsForgotten => "completion.own-disconnect",
+    FlushedTwice => "completion.own-disconnect",
     PeerDisconnectIgnored => "completion.peer-disconnect",
     EndBeforeCauses => "completion.before-the-end",
     DeregisteredBeforeMessages => "completion.before-deregistered",
@@ -57,6 +58,7 @@ faults! {
     SecondReadFails => "limits.read-depth",
     ThirdReadLost => "limits.read-depth-overflow",
     WritesOneByteOff => "rdma.write",
+    NoSegments => "rdma.write",
     ReadsOneByteOff => "rdma.read",
     SegmentsUnderstated => "rdma.bounds",
     EveryRightGiven => "rdma.rights",
@@ -144,6 +146,7 @@ fn every_line_finds_the_backend_that_breaks_it() {
     let mut table = String::new();
     for (fault, line) in FAULTS {
         let report = kit::run(&mut Wrong(*fault));
+        assert!(!report.passed());
         let broken: Vec<_> = report.broken().map(|outcome| outcome.id).collect();
         assert!(broken.contains(line), "{fault:?} passes {line}:\n{report}");
         let others: Vec<_> = broken.into_iter().filter(|other| other != line).collect();

@@ -82,10 +82,10 @@ impl PostedQueues {
         self.recv.is_awaited() || self.send.is_awaited()
     }
 
-    /// Whether nothing more will be posted.
+    /// Whether nothing more will be posted. What breaks one queue stops both.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
-        self.recv.is_broken() || self.send.is_broken()
+        self.send.is_broken()
     }
 
     /// The device reports a completion; of a receive only if it failed.

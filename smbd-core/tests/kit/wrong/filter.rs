@@ -28,6 +28,9 @@ impl WrongEnd<'_> {
             if self.fault == Fault::SegmentsUnderstated {
                 self.state.segments.iter_mut().for_each(|segment| segment.length -= 1);
             }
+            if self.fault == Fault::NoSegments {
+                self.state.segments.clear();
+            }
             return self.state.out.push_back(out);
         };
         match input {
@@ -97,6 +100,7 @@ impl WrongEnd<'_> {
             ) => {
                 vec![]
             }
+            (Fault::FlushedTwice, Input::Failed { error: WorkError::Flushed, .. }) => vec![input, input],
             (Fault::PeerDisconnectIgnored, Input::Disconnected) if !state.disconnecting => {
                 state.kept = Some(input);
                 vec![]
