@@ -29,14 +29,17 @@ fn a_backend_that_cannot_invalidate_and_says_so_passes() {
     assert!(matches!(report.outcomes.last().unwrap().result, Err(Finding::NotApplicable(_))));
 }
 
-/// Can bring about nothing but a connection.
-struct Plain(Reference);
+/// Can bring about nothing but a connection, with or without RDMA.
+struct Plain {
+    reference: Reference,
+    rdma: bool,
+}
 
 impl Lab for Plain {
     type Fixture = ReferenceFixture;
 
     fn capabilities(&self) -> Capabilities {
-        let patience = self.0.capabilities().patience;
+        let patience = self.reference.capabilities().patience;
         Capabilities {
             refusal: false,
             two_connections: false,
@@ -44,7 +47,7 @@ impl Lab for Plain {
             refused: false,
             unreachable: false,
             silent: false,
-            rdma: false,
+            rdma: self.rdma,
             read_rights: false,
             invalidation_told: false,
             patience,
@@ -53,7 +56,7 @@ impl Lab for Plain {
 
     fn fixture(&mut self, situation: Situation, config: &Config) -> Result<ReferenceFixture, String> {
         match situation {
-            Situation::Connects => self.0.fixture(situation, config),
+            Situation::Connects => self.reference.fixture(situation, config),
             other => Err(format!("asked for {other:?}")),
         }
     }
@@ -61,9 +64,13 @@ impl Lab for Plain {
 
 #[test]
 fn a_fixture_is_asked_only_for_what_it_can_do() {
-    let report = kit::run(&mut Plain(Reference::default()));
-    assert!(report.passed(), "{report}");
-    assert_eq!(report.to_string().lines().last().unwrap(), "kit: 20 passed, 0 failed, 20 not applicable");
+    for (rdma, counts) in
+        [(false, "20 passed, 0 failed, 20 not applicable"), (true, "31 passed, 0 failed, 9 not applicable")]
+    {
+        let report = kit::run(&mut Plain { reference: Reference::default(), rdma });
+        assert!(report.passed(), "{report}");
+        assert_eq!(report.to_string().lines().last().unwrap(), format!("kit: {counts}"));
+    }
 }
 
 /// Cannot even make a fixture.
