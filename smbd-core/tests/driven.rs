@@ -339,48 +339,59 @@ fn a_machine_is_drained_when_all_is_over() {
     assert!(drained(&connection) && drained(&endpoint));
 }
 
-/// Commands what it has no memory for.
-struct Careless(Vec<Event>);
+/// Sends a message of ten bytes, and has these for it.
+struct Promise {
+    bytes: &'static [u8],
+    told: Vec<Event>,
+}
 
-impl LocalMemory<ReferenceBuffer> for Careless {
+impl LocalMemory<ReferenceBuffer> for Promise {
     fn body(&self, body: Body) -> Option<Payload<'_, ReferenceBuffer>> {
-        // One byte too few.
-        static BYTES: [u8; 9] = [0; 9];
         assert_eq!(body.len, 10);
-        Some(Payload::Copy(&BYTES))
+        Some(Payload::Copy(self.bytes))
     }
 }
 
-impl<'a> Upper<ReferenceEnd<'a>> for Careless {
+impl<'a> Upper<ReferenceEnd<'a>> for Promise {
     fn event(&mut self, connection: &mut Connection, _: &mut ReferenceEnd<'a>, event: Event) {
         if matches!(event, Event::Established(_)) && connection.role() == Role::Initiator {
             connection.send(Instant::ORIGIN, 10, None).unwrap();
         }
         if let Event::Data(fragment) = event {
+            assert_eq!(fragment.len(), 10);
             connection.release(Instant::ORIGIN, fragment).unwrap();
         } else {
-            self.0.push(event);
+            self.told.push(event);
         }
     }
 }
 
-#[test]
-fn an_upper_layer_without_the_bytes_it_promised_stops_the_loop() {
+/// What an upper layer is told on both sides that has these bytes for a message of ten.
+fn told_with(bytes: &'static [u8]) -> Result<Vec<Event>, NoMemory> {
     let config = Config::try_from(Params::example()).unwrap();
     let mut fixture = Reference::default().fixture(Situation::Connects, &config).unwrap();
     let mut connections =
         [Role::Initiator, Role::Acceptor].map(|role| Connection::new(role, &config, Instant::ORIGIN));
-    let mut upper = Careless(Vec::new());
+    let mut upper = Promise { bytes, told: Vec::new() };
     for _ in 0..20 {
         for (end, connection) in ENDS.iter().zip(&mut connections) {
             if let Err(error) = drive(connection, &mut fixture.end(*end), &mut upper) {
-                assert!(matches!(error, DriveError::Upper(NoMemory(_))), "{error}");
-                return;
+                let DriveError::Upper(missing) = error else { panic!("{error}") };
+                return Err(missing);
             }
         }
         fixture.pass(Duration::from_millis(1));
     }
-    panic!("the loop did not notice: {:?}", upper.0);
+    Ok(upper.told)
+}
+
+#[test]
+fn an_upper_layer_has_exactly_the_bytes_it_promised_or_stops_the_loop() {
+    let told = told_with(&[7; 10]).unwrap();
+    assert!(told.iter().any(|event| matches!(event, Event::Sent { result: Ok(()), .. })), "{told:?}");
+    for bytes in [&[7; 9][..], &[7; 11]] {
+        assert!(matches!(told_with(bytes), Err(NoMemory(WrId::Send(_)))));
+    }
 }
 
 /// Always has something to say.
