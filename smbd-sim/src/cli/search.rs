@@ -55,7 +55,7 @@ pub fn run(args: &SearchArgs) -> ExitCode {
                 match setup.size {
                     Size::Small | Size::Medium => "",
                     Size::Large => " (--all)",
-                    Size::Endless => " (by name only)",
+                    Size::Huge => " (by name only)",
                 }
             );
         }

@@ -38,8 +38,8 @@ pub enum Size {
     Medium,
     /// Minutes.
     Large,
-    /// More than was ever searched to its end: by name only.
-    Endless,
+    /// Minutes of two processors and more than 10 GiB: by name only.
+    Huge,
 }
 
 /// One of the two peers.
