@@ -41,9 +41,10 @@ impl Connection {
         if len > max {
             return Err(too_long);
         }
-        self.now = self.now.max(now);
         let full = CommandError::NoRoom { what: "message slots" };
-        self.sender.enqueue(len, invalidate, self.rdma.writes_commanded()).ok_or_else(|| full.into())
+        let id = self.sender.enqueue(len, invalidate, self.rdma.writes_commanded()).ok_or(full)?;
+        self.now = self.now.max(now);
+        Ok(id)
     }
 
     /// Moves `len` bytes between a local buffer and the peer's buffer that `remote` describes, beginning at `offset`
@@ -67,12 +68,11 @@ impl Connection {
         if verb == RdmaVerb::Read && self.limits.read_depth == 0 {
             return Err(RdmaError::NoReadDepth);
         }
-        self.now = self.now.max(now);
-        let op = self.rdma.command(verb, len, remote, offset)?;
-        let Some(op) = op else {
+        let Some(op) = self.rdma.command(verb, len, remote, offset)? else {
             self.rdma.on_refused();
             return Err(CommandError::NoRoom { what: "RDMA operations" }.into());
         };
+        self.now = self.now.max(now);
         // It shares the send queue from now on, or its result comes before the next send.
         self.sender.end_run();
         if len == 0 {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use smbd_core::error::{CommandError, ProbeError};
+use smbd_core::error::{CommandError, ProbeError, RdmaError};
 use smbd_core::wire::{DataTransfer, Flags};
-use smbd_core::{Event, Input, Keepalive, Params, PhaseName};
+use smbd_core::{Event, Input, Keepalive, Params, PhaseName, RdmaVerb};
 
-use crate::pair::{ACCEPTOR, DATA, INITIATOR, Pair, REQUEST, Side};
+use crate::pair::{ACCEPTOR, DATA, INITIATOR, Pair, REQUEST, Side, descriptors};
 
 const SECOND: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_secs(120);
@@ -31,6 +31,21 @@ fn probed(side: &Side) -> Vec<Result<Duration, ProbeError>> {
         .iter()
         .filter_map(|e| if let Event::Probed(result) = e { Some(*result) } else { None })
         .collect()
+}
+
+/// Found by fuzzing: a refused RDMA command moved the clock, and with it the time at which a question was asked.
+#[test]
+fn a_refused_command_tells_no_time() {
+    let mut side = side(Params::example(), 5);
+    side.connection.probe(side.now).unwrap();
+    side.now = side.now.saturating_add(Duration::from_millis(45));
+    let now = side.now;
+    let beyond = side.connection.rdma(now, RdmaVerb::Write, 8, descriptors(&[(0, 4)]), 0);
+    assert!(matches!(beyond, Err(RdmaError::BeyondDescriptors { .. })), "{beyond:?}");
+    side.settle();
+    side.receive_data(DATA);
+    side.drain();
+    assert_eq!(probed(&side), [Ok(Duration::from_millis(45))]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ impl Books {
         v.check(Law::Events, self.told.established || first, || format!("{event:?} before Established"));
         // Once the end is there, results of failure come out, and nothing else has happened.
         let ending = self.cause.is_some() || self.is_timed_out(now);
-        if self.cause.is_none() && is_aborted(event) && self.is_timed_out(now) {
+        if self.cause.is_none() && self.is_cut_off(event) && self.is_timed_out(now) {
             self.end(Cause::Itself);
         }
         match event {
@@ -148,6 +148,15 @@ impl Books {
             (Some(Cause::Negotiation(verdict)), error) => negotiation::explains(verdict, error),
             _ => false,
         }
+    }
+
+    /// Whether a command was cut off by the end: what the device has flushed was not.
+    fn is_cut_off(&self, event: &Event) -> bool {
+        let flushed = match event {
+            Event::Registered { id, .. } | Event::Deregistered { id, .. } => self.registrations.is_flushed(*id),
+            _ => false,
+        };
+        is_aborted(event) && !flushed
     }
 
     fn explains_close(&self, now: Instant, reason: &CloseReason) -> bool {

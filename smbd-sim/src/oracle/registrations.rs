@@ -124,6 +124,14 @@ impl Registrations {
         self.all.get_mut(id.slot(), id)
     }
 
+    /// Whether the device has flushed the work on it: its result is aborted without anybody's doing.
+    pub(super) fn is_flushed(&self, id: RegId) -> bool {
+        let flushed = |r: &Registration| {
+            r.failed == Some(How::Flushed) || r.stage == (Stage::Ended { how: How::Flushed })
+        };
+        self.all.get(id.slot(), id).is_some_and(flushed)
+    }
+
     pub(super) fn on_register(&mut self, id: RegId, access: Access, segments_max: u16, v: &mut Verdicts) {
         let registration = Registration {
             access,
