@@ -419,7 +419,7 @@ fn a_message_that_waits_for_an_rdma_write_does_not_wait_for_credits() {
     let stall = Some(ANSWER);
     let params = Params { keepalive: None, send_credit_timeout: stall, rdma_slots: 1, ..Params::example() };
     let mut side = side(params, 0);
-    side.rdma(smbd_core::RdmaVerb::Write, 16, &[(0, 8), (0x100, 8)], 0);
+    side.rdma(RdmaVerb::Write, 16, &[(0, 8), (0x100, 8)], 0);
     side.send(8);
     side.drain();
     side.pass(10 * ANSWER);

@@ -153,7 +153,9 @@ impl Books {
     /// Whether a command was cut off by the end: what the device has flushed was not.
     fn is_cut_off(&self, event: &Event) -> bool {
         let flushed = match event {
-            Event::Registered { id, .. } | Event::Deregistered { id, .. } => self.registrations.is_flushed(*id),
+            Event::Registered { id, .. } | Event::Deregistered { id, .. } => {
+                self.registrations.is_flushed(*id)
+            }
             _ => false,
         };
         is_aborted(event) && !flushed
