@@ -94,10 +94,13 @@ impl<F: Fixture> Far<F> {
 
     /// An access that must fail: the connection ends, and nothing has changed on either side.
     fn refused(mut self, verb: RdmaVerb, remote: BufferDescriptorV1, what: &str) -> Result<(), Finding> {
-        self.bench.rdma(End::INITIATOR, verb, &self.near, 0, remote);
+        let id = self.bench.rdma(End::INITIATOR, verb, &self.near, 0, remote);
         self.bench.ring(End::INITIATOR);
         self.bench.wait(End::INITIATOR, &format!("the end after {what}"), Seen::is_end)?;
         self.bench.quiet();
+        let read =
+            self.bench.ends(End::INITIATOR, id).contains(&Seen::RdmaDone(id)) && verb == RdmaVerb::Read;
+        ensure(!read, || format!("{what}: the read succeeded"))?;
         let far = self.bench.contents(End::ACCEPTOR, &self.buffer, LEN)?;
         ensure(far == [1; LEN], || format!("{what}: the peer's memory is now {far:?}"))?;
         let near = self.bench.contents(End::INITIATOR, &self.near, LEN)?;
