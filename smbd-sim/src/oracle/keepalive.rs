@@ -85,6 +85,10 @@ impl Keepalive {
             || matches!(self.probe, Some(Probe { flagged: None, answer: None, .. }))
     }
 
+    pub(super) const fn is_asking(&self) -> bool {
+        self.asked.is_some()
+    }
+
     pub(super) const fn on_flag_sent(&mut self, now: Instant) {
         if let Some((_, sent)) = &mut self.asked {
             *sent = true;

@@ -79,6 +79,12 @@ impl Oracles {
     pub fn credits_left(&self, side: Side) -> u64 {
         self.sides[side.index()].credit.left()
     }
+
+    /// Whether a side's idle timer has expired, and no sign of life came since.
+    #[must_use]
+    pub fn is_asking(&self, side: Side) -> bool {
+        self.sides[side.index()].keepalive.is_asking()
+    }
 }
 
 fn books_of(configs: &[Config; 2]) -> [Books; 2] {

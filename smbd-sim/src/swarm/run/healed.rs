@@ -14,6 +14,8 @@ use crate::upper::{Manners, Party};
 const RECONNECTS_MAX: u32 = 4;
 /// In which a host notices and acknowledges all that is under way.
 const SETTLE: Duration = Duration::from_millis(40);
+/// Keepalive questions that may come one upon the other before that counts as talking.
+const QUESTIONS_MAX: u32 = 100;
 
 impl<F: Probe> Run<'_, F> {
     /// No more faults: what was begun is finished.
@@ -70,6 +72,7 @@ impl<F: Probe> Run<'_, F> {
             }
         }
         self.settle();
+        self.until_nobody_asks();
         let most = [self.longest_silence(), Duration::from_secs(300)].into_iter().min().unwrap_or_default();
         let sent = self.world.probe().counter.sent;
         let until = self.world.now().saturating_add(most);
@@ -90,6 +93,28 @@ impl<F: Probe> Run<'_, F> {
     pub(super) fn settle(&mut self) {
         let until = self.world.now().saturating_add(SETTLE + self.plan.times.latency.most * 20);
         self.steps_until(until, Self::is_over);
+    }
+
+    /// Goes on behind a keepalive question that is under way: its deadline is not when the next one is due.
+    fn until_nobody_asks(&mut self) {
+        // What crosses a question is a sign of life too, and its answer comes later.
+        let answer = self.plan.times.latency.most * 20;
+        for _ in 0..QUESTIONS_MAX {
+            let until = self.world.now().saturating_add(DOOM);
+            self.steps_until(until, |run| run.is_over() || !run.is_asking());
+            let until = self.world.now().saturating_add(answer);
+            self.steps_until(until, Self::is_over);
+            if self.is_over() || !self.is_asking() {
+                return;
+            }
+        }
+        self.check(Law::Quiet, false, Side::Initiator, || {
+            format!("idle peers have asked for a sign of life {QUESTIONS_MAX} times on end")
+        });
+    }
+
+    fn is_asking(&self) -> bool {
+        Side::BOTH.into_iter().any(|side| self.world.probe().oracles.is_asking(side))
     }
 
     /// No keepalive is due for so long.
