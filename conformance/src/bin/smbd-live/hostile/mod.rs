@@ -30,13 +30,6 @@ pub(crate) const CASES: &[Case] = &[
     short("hostile::invalidation", "tokens that are none, and twice", invalidation::nonsense),
     short("hostile::half_open", "connections that never negotiate", half_open::few),
     short("hostile::gone_at_once", "connections that end as soon as they are up", half_open::gone_few),
-    // siw's kernel may crash when a listener goes that such connections came to: see docs/hostile.md.
-    Case {
-        name: "hostile::bare_network",
-        target: Target::Fatal,
-        about: "connections of TCP without a word of MPA",
-        run: half_open::bare_few,
-    },
     short("hostile::killed", "processes that connect and are killed", killed::few),
     Case {
         name: "hostile::invalidation_wherever",
@@ -46,11 +39,17 @@ pub(crate) const CASES: &[Case] = &[
     },
     long("hostile::half_open_thousands", "2000 connections that never negotiate", half_open::thousands),
     long("hostile::gone_hundreds", "500 that end as soon as they are up", half_open::gone_hundreds),
+    long("hostile::killed_dozens", "50 processes that connect and are killed", killed::dozens),
+    Case {
+        name: "hostile::bare_network",
+        target: Target::Bare,
+        about: "connections of TCP without a word of MPA",
+        run: half_open::bare_few,
+    },
     Case {
         name: "hostile::bare_thousands",
-        target: Target::Fatal,
+        target: Target::BareLong,
         about: "2000 of TCP without a word of MPA",
         run: half_open::bare_thousands,
     },
-    long("hostile::killed_dozens", "50 processes that connect and are killed", killed::dozens),
 ];
