@@ -35,10 +35,6 @@ pub(crate) enum Target {
     Hostile,
     /// The same in such numbers that it takes long.
     HostileLong,
-    /// `smbd-echo`, by TCP connections without MPA. siw's kernel may not survive the end of a server that had such.
-    Bare,
-    /// The same by the thousand.
-    BareLong,
     /// What the kernel of some device does not survive, whoever listens.
     Fatal,
 }

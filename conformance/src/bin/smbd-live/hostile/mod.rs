@@ -1,5 +1,6 @@
 //! Hostile peers against `smbd-echo`: it goes on serving others, keeps to its memory, and its log says who did what.
 
+mod accept_queue;
 mod attack;
 mod data;
 pub(crate) mod echo;
@@ -30,6 +31,7 @@ pub(crate) const CASES: &[Case] = &[
     short("hostile::invalidation", "tokens that are none, and twice", invalidation::nonsense),
     short("hostile::half_open", "connections that never negotiate", half_open::few),
     short("hostile::gone_at_once", "connections that end as soon as they are up", half_open::gone_few),
+    short("hostile::bare_network", "connections of TCP without a word of MPA", half_open::bare_few),
     short("hostile::killed", "processes that connect and are killed", killed::few),
     Case {
         name: "hostile::invalidation_wherever",
@@ -37,19 +39,14 @@ pub(crate) const CASES: &[Case] = &[
         about: "tokens that are none, and twice, on any device",
         run: invalidation::wherever,
     },
+    Case {
+        name: "hostile::bare_hasty",
+        target: Target::Fatal,
+        about: "connections of TCP that end before they are accepted",
+        run: half_open::bare_hasty,
+    },
     long("hostile::half_open_thousands", "2000 connections that never negotiate", half_open::thousands),
     long("hostile::gone_hundreds", "500 that end as soon as they are up", half_open::gone_hundreds),
+    long("hostile::bare_thousands", "2000 of TCP without a word of MPA", half_open::bare_thousands),
     long("hostile::killed_dozens", "50 processes that connect and are killed", killed::dozens),
-    Case {
-        name: "hostile::bare_network",
-        target: Target::Bare,
-        about: "connections of TCP without a word of MPA",
-        run: half_open::bare_few,
-    },
-    Case {
-        name: "hostile::bare_thousands",
-        target: Target::BareLong,
-        about: "2000 of TCP without a word of MPA",
-        run: half_open::bare_thousands,
-    },
 ];

@@ -61,7 +61,7 @@ impl Siege {
     }
 
     /// The attackers are gone: all is as it was, and was all the time for the honest client. `what` was seen besides.
-    pub(super) fn judge(self, what: impl fmt::Display) -> Result<Judged, Failure> {
+    pub(super) fn end(self, what: impl fmt::Display) -> Outcome {
         let Self { echo, honest, from, before, .. } = self;
         honest.goes_on(2)?;
         let settled = echo.holds(&before)?;
@@ -70,48 +70,21 @@ impl Siege {
         let memory = echo.memory()?;
         let Served { rounds, longest } = honest.stop()?;
         let room = echo.room;
+        let last = echo.stop()?;
         if memory.peak > room + room / 10 {
             return Err(format!("{} bytes at the most, {room} and 10 % are allowed", memory.peak).into());
         }
         let mib = |bytes: u64| bytes as f64 / MIB;
-        let seen = format!(
+        let Some((counts, _)) = last.split_once(';') else { return Err(last.into()) };
+        Ok(format!(
             "{what}; peak {:.1} MiB of {:.1}, then {:.1} ({:.1} pinned); honest: {rounds} rounds, longest {:.2} s; all \
-             given back after {:.1} s",
+             given back after {:.1} s; {counts}",
             mib(memory.peak),
             mib(room),
             mib(memory.resident),
             mib(memory.pinned),
             longest.as_secs_f64(),
             settled.as_secs_f64()
-        );
-        Ok(Judged { echo, seen })
-    }
-
-    /// The same, and the server ends as it should.
-    pub(super) fn end(self, what: impl fmt::Display) -> Outcome {
-        self.judge(what)?.end()
-    }
-}
-
-/// A server that has stood its attack.
-#[derive(Debug)]
-pub(super) struct Judged {
-    echo: Echo,
-    seen: String,
-}
-
-impl Judged {
-    /// The server ends as it should.
-    pub(super) fn end(self) -> Outcome {
-        let Self { echo, seen } = self;
-        let last = echo.stop()?;
-        let Some((counts, _)) = last.split_once(';') else { return Err(last.into()) };
-        Ok(format!("{seen}; {counts}"))
-    }
-}
-
-impl fmt::Display for Judged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.seen)
+        ))
     }
 }
