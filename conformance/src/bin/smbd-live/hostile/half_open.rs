@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use rustix::net::sockopt::set_socket_reuseaddr;
 use smbd_core::backend::{Backend, Step};
 use smbd_core::{Config, Input, Params};
 use smbd_verbs::{Clock, End, LinkType};
@@ -182,6 +183,8 @@ fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
         match TcpStream::connect_timeout(&siege.echo.at, PATIENCE) {
             Ok(mut stream) => {
                 opened += 1;
+                // Its port is free for others as soon as it has ended: siw's clients take ports that it does not give out.
+                set_socket_reuseaddr(&stream, true)?;
                 if number % 2 == 1 {
                     // Refused if siw has closed it already.
                     let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n and some more bytes");

@@ -4,6 +4,8 @@
 
 mod end;
 mod net;
+#[cfg(test)]
+mod tests;
 
 use alloc::format;
 use alloc::rc::Rc;

@@ -57,8 +57,6 @@ pub(super) struct EndState {
     pub(super) refuse_after: Option<usize>,
     /// To be told of the connection after the first message.
     pub(super) late: bool,
-    /// The queue pair takes nothing any more.
-    pub(super) disconnected: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -139,7 +137,6 @@ impl Net {
             regions: Vec::new(),
             refuse_after: None,
             late: situation == Situation::LateConnected && index == 1,
-            disconnected: false,
         };
         let ends = core::array::from_fn(end);
         Self { options, situation, limits, now: Instant::ORIGIN, ends, next_token: 0x100 }
@@ -183,7 +180,8 @@ impl Net {
     fn carry_out(&mut self, index: usize) {
         let limits = self.limits;
         let Some([here, there]) = self.pair(index) else { return };
-        if here.link != Link::Up || there.link != Link::Up || here.disconnected {
+        // Both are up, or none.
+        if here.link != Link::Up {
             return;
         }
         let Some(work) = here.sends.pop_front() else { return };
@@ -259,7 +257,6 @@ impl Net {
 
     pub(super) fn disconnect(&mut self, index: usize) {
         let Some([here, there]) = self.pair(index) else { return };
-        here.disconnected = true;
         here.regions.clear();
         // Every request that was not carried out completes as flushed, signalled or not.
         let receives = here.receives.drain(..).map(|(id, _)| WrId::Recv(id));
