@@ -62,6 +62,7 @@ faults! {
     ReadsOneByteOff => "rdma.read",
     SegmentsUnderstated => "rdma.bounds",
     EveryRightGiven => "rdma.rights",
+    RefusedReadsCalledDone => "rdma.rights",
     TokensNeverDie => "rdma.dead-token",
     OneDomain => "rdma.foreign-token",
     MemoryNotKept => "rdma.handles",

@@ -128,6 +128,10 @@ impl WrongEnd<'_> {
                 vec![Input::Failed { id: id.into(), error: WorkError::Refused { errno: 12 } }]
             }
             (Fault::OverflowLost, Input::Failed { error: WorkError::Refused { errno: 12 }, .. }) => vec![],
+            (
+                Fault::RefusedReadsCalledDone,
+                Input::Failed { id: WrId::Rdma(id), error: WorkError::RemoteAccess },
+            ) => vec![Input::RdmaDone { id }],
             (Fault::SecondReadFails | Fault::ThirdReadLost, Input::RdmaDone { id }) => {
                 state.reads += 1;
                 match (self.fault, state.reads) {
