@@ -40,3 +40,19 @@ fn after_hours_of_work_and_faults_all_is_as_it_was() {
         }
     }
 }
+
+/// Counted as it is allocated: what the system says of a process has in it what the allocator keeps.
+#[test]
+fn allocations_do_not_grow_in_number_with_time_and_all_are_given_back() {
+    for (personality, profile) in [(NETWORKS[0], Profile::Windows), (NETWORKS[1], Profile::Random)] {
+        let [short, long] = [4 * HOUR, 16 * HOUR].map(|time| {
+            let play = |time| loaded(&Loaded { seed: 1, profile, personality, time }, &|_| ());
+            // What a process makes once and keeps.
+            play(MINUTE);
+            allocation_counter::measure(|| assert_eq!(play(time).failure, None))
+        });
+        assert_eq!([short.bytes_current, long.bytes_current], [0; 2], "{profile:?}");
+        // Four times the time, for one in twenty more at a time.
+        assert!(long.count_max <= short.count_max + short.count_max / 20, "{short:?} {long:?}");
+    }
+}
