@@ -82,7 +82,7 @@ impl End {
                 let limits = *limits;
                 self.announce(limits);
             }
-            Phase::Up => self.nudge(),
+            Phase::Up => self.look_for_first(),
             Phase::Ending(ending) => ending.time_is_up(),
             // Refused if its last message has come meanwhile; then that is on its way to us.
             Phase::Accepting(_) if self.link.early == Early::Noticed => {

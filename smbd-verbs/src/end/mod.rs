@@ -12,6 +12,7 @@ mod posts;
 mod regions;
 mod registrations;
 mod reports;
+mod unread;
 mod wake;
 
 use std::fmt;
@@ -28,6 +29,7 @@ use crate::quirks::Quirks;
 use crate::wait::{self, Spin, Waitable};
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
 use link::{Link, Phase, Route, Way};
+use nudge::Looks;
 use open::Open;
 pub use options::LinkOptions;
 use reports::{Report, Reports};
@@ -55,6 +57,7 @@ pub struct End {
     /// Calls of `next_input` that found nothing, since file descriptors were last looked at.
     quiet_calls: u32,
     first_received: Option<Head>,
+    looks: Looks,
     spin: Spin,
     /// Counts this end against its listener's limits.
     permit: Option<Permit>,
@@ -116,6 +119,7 @@ impl End {
             reports: Reports::default(),
             quiet_calls: 0,
             first_received: None,
+            looks: Looks::default(),
             spin: Spin::default(),
             permit,
             moderation: None,

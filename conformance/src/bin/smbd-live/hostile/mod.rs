@@ -12,6 +12,7 @@ mod killed;
 mod negotiation;
 mod raw;
 mod siege;
+mod slow;
 
 use crate::case::{Case, Context, Outcome, Target};
 
@@ -29,6 +30,7 @@ pub(crate) const CASES: &[Case] = &[
     short("hostile::flood_without_credits", "more messages than there are receives", flood::without_credits),
     short("hostile::flood_of_questions", "keepalive questions as fast as can be", flood::questions),
     short("hostile::invalidation", "tokens that are none, and twice", invalidation::nonsense),
+    short("hostile::slow_to_speak", "peers that begin when they are nearly given up", slow::to_speak),
     short("hostile::half_open", "connections that never negotiate", half_open::few),
     short("hostile::gone_at_once", "connections that end as soon as they are up", half_open::gone_few),
     short("hostile::bare_network", "connections of TCP without a word of MPA", half_open::bare_few),

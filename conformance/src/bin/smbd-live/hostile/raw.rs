@@ -73,6 +73,11 @@ impl Raw {
     /// A connection after an ordinary negotiation.
     pub(super) fn established(&mut self) -> Result<(Id, Terms), Failure> {
         let id = self.connect()?;
+        Ok((id, self.negotiate(id)?))
+    }
+
+    /// An ordinary negotiation.
+    pub(super) fn negotiate(&mut self, id: Id) -> Result<Terms, Failure> {
         let request = Request { credits_requested: 255, ..Request::default() };
         self.say(id, &request.encode())?;
         let Seen::Message(bytes) = self.next(id, PATIENCE)? else {
@@ -83,7 +88,7 @@ impl Raw {
         let terms = || {
             Some(Terms { credits: half(10)?, max_receive_size: word(24)?, max_fragmented_size: word(28)? })
         };
-        Ok((id, terms().ok_or("the Negotiate Response is too short")?))
+        terms().ok_or_else(|| "the Negotiate Response is too short".into())
     }
 
     /// Sends these bytes. That there is no connection any more is seen by the next look.
