@@ -14,9 +14,9 @@ fn bytes(table: &str, local: SocketAddr, peer: SocketAddr) -> Option<u32> {
     let (local, peer) = (written(local), written(peer));
     table.lines().skip(1).find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
-        let is_it = fields.next()? == local && fields.next()? == peer;
-        let (_sending, received) = fields.nth(1)?.split_once(':')?;
-        is_it.then(|| u32::from_str_radix(received, 16).ok()).flatten()
+        let (near, far, _state, queues) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let (_sending, received) = queues.split_once(':')?;
+        (near == local && far == peer).then(|| u32::from_str_radix(received, 16).ok()).flatten()
     })
 }
 
@@ -74,6 +74,8 @@ mod tests {
             let local = far.local_addr().expect("an address");
             assert!(!is_any(local, peer).expect("told"));
             near.write_all(b"unread").expect("sent");
+            // Waits until it has come, and leaves it there.
+            far.peek(&mut [0]).expect("come");
             assert!(is_any(local, peer).expect("told"), "{local} {peer}");
             far.read_exact(&mut [0; 6]).expect("read");
             assert!(!is_any(local, peer).expect("told"));
