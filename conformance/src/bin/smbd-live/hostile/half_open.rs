@@ -169,13 +169,18 @@ pub(super) fn bare_thousands(context: &Context) -> Outcome {
     bare(context, "bare-thousands", 2000)
 }
 
+/// Why there is no TCP below the device, if there is none.
+fn without_tcp(context: &Context) -> Result<Option<String>, Failure> {
+    let link = device::link_type(context.address)?;
+    Ok((link != LinkType::Iwarp).then(|| format!("not on {link}: there is no TCP below it")))
+}
+
 /// TCP connections that say nothing, or something else than MPA. They end in siw, before anybody hears of them.
 ///
 /// None ends before siw has accepted it: see [`bare_hasty`].
 fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
-    let link = device::link_type(context.address)?;
-    if link != LinkType::Iwarp {
-        return Ok(format!("not on {link}: there is no TCP below it"));
+    if let Some(why) = without_tcp(context)? {
+        return Ok(why);
     }
     let siege = Siege::begin(context, name)?;
     let (mut open, mut opened, mut refused) = (VecDeque::new(), 0, 0);
@@ -209,9 +214,8 @@ fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
 /// The same in haste. A connection that ends before siw has accepted it still has the listener's callbacks, and siw takes its
 /// end for the listener's: it closes it, and later falls over what is left of it (docs/hostile.md).
 pub(super) fn bare_hasty(context: &Context) -> Outcome {
-    let link = device::link_type(context.address)?;
-    if link != LinkType::Iwarp {
-        return Ok(format!("not on {link}: there is no TCP below it"));
+    if let Some(why) = without_tcp(context)? {
+        return Ok(why);
     }
     let siege = Siege::begin(context, "bare-hasty")?;
     for number in 1..=HASTY_MAX {
