@@ -1,4 +1,6 @@
-use smbd_core::{Misuse, Token, WrId};
+use smbd_core::backend::ShortReceive;
+use smbd_core::error::WorkError;
+use smbd_core::{Instant, Misuse, Token, WrId};
 use thiserror::Error;
 
 use crate::memory::AccessFault;
@@ -127,6 +129,69 @@ pub enum Breach {
     /// An action names a message, an operation or a registration without memory.
     #[error("{0} has no memory")]
     NoMemory(WrId),
+    /// A fragment is not in the receive buffer it was reported in.
+    #[error("{0}")]
+    ShortReceive(ShortReceive),
+    /// The queues of what is posted refused a request for which the device has room.
+    #[error("{0} was refused, and there is room for it")]
+    RefusedWithRoom(WrId),
+    /// The queues report what did not happen: the wrong request, the wrong result, or one a second time.
+    #[error("{work} was reported as {result:?}, which is not what became of it")]
+    Report {
+        /// The request.
+        work: WrId,
+        /// What was reported.
+        result: Result<(), WorkError>,
+    },
+    /// The queues say nothing of a request that is complete.
+    #[error("{0} is complete, and was not reported")]
+    NotReported(WrId),
+    /// A completion was refused by the queues of what is posted.
+    #[error("the completion of what is posted was refused: {0}")]
+    Completion(Misuse),
+    /// The end of the connection was reported before what the device had completed.
+    #[error("the end was reported before everything that came before it")]
+    EndTooEarly,
+    /// News of the connection manager were not reported, or twice.
+    #[error("{0}: not reported, or not as it was")]
+    LinkReport(&'static str),
+    /// Whoever drives left something undone.
+    #[error("driven wrongly: {0}")]
+    Drive(DriveFault),
+}
+
+/// What was wrong with a turn of the loop between connection and backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DriveFault {
+    /// Chained requests were left without a doorbell.
+    #[error("it waits with requests chained and no doorbell rung")]
+    NoDoorbell,
+    /// Inputs were not handed over, or more than there were.
+    #[error("the backend gave {given} inputs, the connection took {taken}")]
+    Inputs {
+        /// Given by the backend.
+        given: u64,
+        /// Taken by the connection.
+        taken: u64,
+    },
+    /// The time had come that the connection waited for, and it was not told.
+    #[error("the deadline {deadline:?} had come, and the connection was asked on without being told")]
+    NotTold {
+        /// What it waited for.
+        deadline: Instant,
+    },
+    /// It waits for another time than the connection.
+    #[error("it waits until {until:?}, the connection until {deadline:?}")]
+    Waits {
+        /// When whoever drives comes back.
+        until: Option<Instant>,
+        /// When it has to.
+        deadline: Option<Instant>,
+    },
+    /// The inputs were not handed over in the order given.
+    #[error("inputs were handed over in another order than given")]
+    Order,
 }
 
 impl Breach {

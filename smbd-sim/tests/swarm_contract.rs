@@ -77,7 +77,7 @@ fn two_upper_layers_that_wait_for_each_other_are_stuck_until_the_keepalive_and_l
     // Their fault, not the connection's: it kept every law, and gave everything back.
     assert_eq!(world.probe().verdicts().failure(), None);
     assert_eq!(world.breaches().collect::<Vec<_>>(), []);
-    assert_eq!(Side::BOTH.map(|side| world.host(side).nic.buffers.live()), [0, 0]);
+    assert_eq!(Side::BOTH.map(|side| world.host(side).device.nic.buffers.live()), [0, 0]);
 }
 
 #[test]

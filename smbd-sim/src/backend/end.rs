@@ -1,14 +1,13 @@
 use std::rc::Rc;
 
-use smbd_core::backend::{Backend, HostMemory, Local, OutOfMemory, OutOfRange, Payload, ReceiveMemory, Step};
-use smbd_core::error::WorkError;
-use smbd_core::{BufferDescriptorV1, Input, Instant, RecvId, WrId};
+use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step};
+use smbd_core::{BufferDescriptorV1, Input, Instant, RecvId, Token};
 
-use super::{Dropped, Link, SimNet};
+use super::{Dropped, Plan};
 use crate::Side;
-use crate::host::BareStep;
+use crate::device::{DeviceEnd, SimMemory};
 use crate::memory::{Buffer, Range};
-use crate::nic::{Operation, SendWork};
+use crate::nic::Nic;
 
 /// Memory of a simulated host: freed when the last clone is dropped and no device uses it any more.
 #[derive(Clone, Debug)]
@@ -17,7 +16,7 @@ pub struct SimBuffer(Rc<Handle>);
 #[derive(Debug)]
 struct Handle {
     /// It is memory of the host, known to the device of this connection.
-    connection: usize,
+    owner: Owner,
     buffer: Buffer,
     len: u32,
     dropped: Dropped,
@@ -35,82 +34,45 @@ impl SimBuffer {
     }
 }
 
+/// A device of a [`SimNet`]: those of one connection have the same first token, those of different ones do not.
+type Owner = (Side, Token);
+
+const fn owner(side: Side, nic: &Nic) -> Owner {
+    (side, nic.config.first_token)
+}
+
+impl SimMemory for SimBuffer {
+    fn range(&self, side: Side, nic: &Nic) -> Option<Range> {
+        (self.0.owner == owner(side, nic)).then(|| self.whole())
+    }
+}
+
 /// One simulated device of a [`SimNet`].
 #[derive(Debug)]
 pub struct SimEnd<'a> {
-    net: &'a mut SimNet,
-    connection: usize,
-    side: Side,
+    end: DeviceEnd<'a, Plan, (), SimBuffer>,
+    dropped: &'a Dropped,
 }
 
 impl<'a> SimEnd<'a> {
-    /// The connection exists.
-    pub(super) const fn new(net: &'a mut SimNet, connection: usize, side: Side) -> Self {
-        Self { net, connection, side }
+    pub(super) const fn new(
+        end: DeviceEnd<'a, Plan, (), SimBuffer>,
+        dropped: &'a Dropped,
+    ) -> Self {
+        Self { end, dropped }
     }
 
     /// Memory that the device opens to the peer at this moment.
     #[must_use]
     pub fn open_memory(&self) -> Vec<BufferDescriptorV1> {
-        let nic = &self.link().world.host(self.side).nic;
+        let nic = &self.end.device.nic;
         nic.tokens.open(nic.domain()).collect()
-    }
-
-    fn link(&self) -> &Link {
-        &self.net.links[self.connection]
-    }
-
-    fn link_mut(&mut self) -> &mut Link {
-        &mut self.net.links[self.connection]
-    }
-
-    /// A range of memory the device knows.
-    fn local(&self, local: &Local<'_, SimBuffer>) -> Option<Range> {
-        let known = local.buffer.0.connection == self.connection;
-        local.buffer.whole().part(local.offset, local.len).filter(|_| known)
-    }
-
-    fn body(&mut self, body: Option<Payload<'_, SimBuffer>>) -> Result<Option<Range>, WorkError> {
-        match body {
-            None => Ok(None),
-            Some(Payload::InPlace(local)) => self.local(&local).map(Some).ok_or(WorkError::LocalProtection),
-            Some(Payload::Copy(bytes)) => {
-                let side = self.side;
-                let copy = self.link_mut().world.host_mut(side).nic.buffers.alloc_with(bytes);
-                // Nobody has a handle to it: it is freed when the send is complete.
-                self.link().dropped[side.index()].borrow_mut().push(copy);
-                let len = u32::try_from(bytes.len()).map_err(|_| WorkError::LocalLength)?;
-                Ok(Some(Range { buffer: copy, offset: 0, len }))
-            }
-        }
-    }
-
-    fn run(&mut self, step: BareStep<'_>) {
-        let side = self.side;
-        self.link_mut().world.execute_bare(side, step);
-    }
-
-    fn post(
-        &mut self,
-        id: impl Into<WrId>,
-        operation: Result<Operation, WorkError>,
-        signal: bool,
-        solicit: bool,
-    ) {
-        let id = id.into();
-        match operation {
-            Ok(operation) => self.run(BareStep::Post(SendWork { id, operation, signal }, solicit)),
-            Err(error) => {
-                let side = self.side;
-                self.link_mut().world.refuse_bare(side, id, error);
-            }
-        }
     }
 }
 
 impl ReceiveMemory for SimEnd<'_> {
     fn received(&self, id: RecvId) -> &[u8] {
-        self.link().world.host(self.side).nic.message(id)
+        self.end.received(id)
     }
 }
 
@@ -118,60 +80,31 @@ impl Backend for SimEnd<'_> {
     type Buffer = SimBuffer;
 
     fn now(&self) -> Instant {
-        self.link().world.now()
+        self.end.now()
     }
 
     fn execute(&mut self, step: Step<'_, SimBuffer>) {
-        match step {
-            Step::Connect => self.run(BareStep::Connect),
-            Step::Accept => self.run(BareStep::Accept),
-            Step::Disconnect => self.run(BareStep::Disconnect),
-            Step::PostRecv { id, len } => self.run(BareStep::PostRecv(id, len)),
-            Step::PostSend { id, head, body, invalidate, signal, solicit } => {
-                let body = self.body(body);
-                let operation = body.map(|body| Operation::Send { head: *head, body, invalidate });
-                self.post(id, operation, signal, solicit);
-            }
-            Step::PostRdma { id, verb, local, remote } => {
-                let local = self.local(&local).ok_or(WorkError::LocalProtection);
-                let operation = local.map(|local| Operation::Rdma { verb, local, remote });
-                self.post(id, operation, true, false);
-            }
-            Step::Register { id, buffer, access, segments_max } => {
-                let all = Local { buffer, offset: 0, len: buffer.0.len };
-                match self.local(&all) {
-                    Some(range) => self.run(BareStep::Register { id, range, access, segments_max }),
-                    None => self.post(id, Err(WorkError::LocalProtection), true, false),
-                }
-            }
-            Step::Deregister { id, segments } => {
-                let live: Vec<_> = segments.iter().filter_map(smbd_core::Segment::descriptor).collect();
-                self.run(BareStep::Deregister { id, live: &live });
-            }
-        }
+        self.end.execute(step);
     }
 
-    fn ring(&mut self) {}
+    fn ring(&mut self) {
+        self.end.ring();
+    }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
-        let side = self.side;
-        self.link_mut().world.next_input(side)
+        self.end.next_input()
     }
 }
-
 impl HostMemory for SimEnd<'_> {
     fn allocate(&mut self, len: u32) -> Result<SimBuffer, OutOfMemory> {
-        let (connection, side) = (self.connection, self.side);
-        let link = self.link_mut();
-        let buffer = link.world.host_mut(side).nic.buffers.alloc(len);
-        let dropped = Rc::clone(&link.dropped[side.index()]);
-        Ok(SimBuffer(Rc::new(Handle { connection, buffer, len, dropped })))
+        let device = &mut self.end.device;
+        let (buffer, dropped) = (device.nic.buffers.alloc(len), Rc::clone(self.dropped));
+        Ok(SimBuffer(Rc::new(Handle { owner: owner(device.side, &device.nic), buffer, len, dropped })))
     }
 
     fn fill(&mut self, buffer: &SimBuffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
         let range = part(buffer, offset, bytes.len())?;
-        let host = self.net.links[buffer.0.connection].world.host_mut(self.side);
-        let memory = host.nic.buffers.bytes_mut(range.buffer);
+        let memory = self.end.device.nic.buffers.bytes_mut(range.buffer);
         let start = range.offset as usize;
         if let Some(to) = memory.get_mut(start..start + bytes.len()) {
             to.copy_from_slice(bytes);
@@ -181,7 +114,7 @@ impl HostMemory for SimEnd<'_> {
 
     fn read(&self, buffer: &SimBuffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         let range = part(buffer, offset, out.len())?;
-        let bytes = self.net.links[buffer.0.connection].world.host(self.side).nic.buffers.range(range);
+        let bytes = self.end.device.nic.buffers.range(range);
         if bytes.len() == out.len() {
             out.copy_from_slice(bytes);
         }

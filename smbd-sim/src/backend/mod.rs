@@ -12,7 +12,8 @@ use smbd_core::{Config, Instant, Token, WrId};
 pub use end::{SimBuffer, SimEnd};
 
 use crate::fault::{Disruption, Faults};
-use crate::host::{HostConfig, Listener, PrivateData};
+use crate::device::PrivateData;
+use crate::host::{HostConfig, Listener};
 use crate::memory::Buffer;
 use crate::nic::{NicConfig, Personality};
 use crate::world::{World, WorldConfig};
@@ -138,8 +139,9 @@ impl SimNet {
 
     /// One device; `None` if there is no such connection.
     pub fn end(&mut self, connection: usize, side: Side) -> Option<SimEnd<'_>> {
-        self.links.get_mut(connection)?.sweep(side);
-        Some(SimEnd::new(self, connection, side))
+        let link = self.links.get_mut(connection)?;
+        link.sweep(side);
+        Some(SimEnd::new(link.world.end(side), &link.dropped[side.index()]))
     }
 
     /// Lets virtual time pass.
@@ -168,14 +170,14 @@ impl SimNet {
         if let Some(link) = self.links.get_mut(connection)
             && link.world.personality() == Personality::Iwarp
         {
-            link.world.host_mut(side).say(what);
+            link.world.host_mut(side).device.say(what);
         }
     }
 
     /// The private data that a side's peer sent with its request, or with its consent; `None` until they came.
     #[must_use]
     pub fn heard(&self, connection: usize, side: Side) -> Option<&[u8]> {
-        self.links.get(connection)?.world.host(side).heard()
+        self.links.get(connection)?.world.host(side).device.heard()
     }
 
     /// The device fails so many deregistrations; the memory stays open.
@@ -201,7 +203,7 @@ impl SimNet {
 impl Link {
     /// Frees memory nobody has a handle to and no device uses.
     fn sweep(&mut self, side: Side) {
-        let buffers = &mut self.world.host_mut(side).nic.buffers;
+        let buffers = &mut self.world.host_mut(side).device.nic.buffers;
         self.dropped[side.index()].borrow_mut().retain(|buffer| {
             let used = buffers.in_use(*buffer);
             if !used {

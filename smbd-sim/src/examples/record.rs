@@ -59,6 +59,10 @@ struct Ledger {
     /// Bytes still to come of the message it is sending.
     remaining: u32,
     waiting: bool,
+    /// Messages posted that have not left: their doorbell is rung when the connection waits.
+    posted: u32,
+    /// It waits, and this is to be noted when they have left.
+    waits: bool,
 }
 
 /// Records a run.
@@ -94,6 +98,20 @@ impl Recorder {
             bytes.get(reserved_at..reserved_at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
         let message = message.unwrap_or(Message::Unreadable);
         self.push(at, What::Message { len, reserved, message });
+        self.sides[at.side.index()].posted = self.sides[at.side.index()].posted.saturating_sub(1);
+        self.note_wait(at);
+    }
+
+    /// Notes that a side waits, behind what it has posted before.
+    fn note_wait(&mut self, at: At) {
+        let ledger = &mut self.sides[at.side.index()];
+        if ledger.posted > 0 || !std::mem::take(&mut ledger.waits) {
+            return;
+        }
+        if ledger.remaining > 0 && !std::mem::replace(&mut ledger.waiting, true) {
+            let what = if ledger.credits == 0 { "waits for credits" } else { "waits for its send queue" };
+            self.push(at, What::Waits(what));
+        }
     }
 }
 
@@ -135,12 +153,11 @@ impl Probe for Recorder {
     fn action(&mut self, at: At, action: &Action) {
         let note = match action {
             Action::Wait(_) => {
-                let ledger = &mut self.sides[at.side.index()];
-                if ledger.remaining > 0 && !std::mem::replace(&mut ledger.waiting, true) {
-                    let what =
-                        if ledger.credits == 0 { "waits for credits" } else { "waits for its send queue" };
-                    self.push(at, What::Waits(what));
-                }
+                self.sides[at.side.index()].waits = true;
+                return self.note_wait(at);
+            }
+            Action::PostSend { .. } => {
+                self.sides[at.side.index()].posted += 1;
                 return;
             }
             Action::Notify(Event::Established(_)) => "is established",
@@ -151,7 +168,6 @@ impl Probe for Recorder {
             | Action::Accept
             | Action::Disconnect
             | Action::PostRecv { .. }
-            | Action::PostSend { .. }
             | Action::PostRdma { .. }
             | Action::Register { .. }
             | Action::Deregister { .. } => return,

@@ -4,19 +4,39 @@ use smbd_core::{
     Access, BufferDescriptorV1, Close, Connection, Fragment, Instant, MsgId, OpId, RdmaVerb, RegId, Token,
 };
 
-use super::local::LocalMemory;
+use super::memory::Names;
 use crate::error::CommandRefused;
 use crate::memory::{Buffers, Range};
 use crate::nic::Nic;
 use crate::probe::{At, Command, Probe};
 use crate::{Breach, Rng, Side};
 
+/// What takes commands.
+#[derive(Debug)]
+pub(super) enum Commands<'a> {
+    Connection(&'a mut Connection),
+}
+
+impl Commands<'_> {
+    const fn connection(&self) -> &Connection {
+        match self {
+            Self::Connection(connection) => connection,
+        }
+    }
+
+    const fn connection_mut(&mut self) -> &mut Connection {
+        match self {
+            Self::Connection(connection) => connection,
+        }
+    }
+}
+
 /// What an upper layer can do while it is called.
 pub struct Context<'a> {
     pub(super) at: At,
-    pub(super) connection: Option<&'a mut Connection>,
+    pub(super) commands: Option<Commands<'a>>,
     pub(super) nic: &'a mut Nic,
-    pub(super) local: &'a mut LocalMemory,
+    pub(super) names: &'a mut Names,
     pub(super) rng: &'a mut Rng,
     pub(super) probe: &'a mut dyn Probe,
     pub(super) alarm: &'a mut Option<Instant>,
@@ -44,7 +64,7 @@ impl Context<'_> {
     /// The connection.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection> {
-        self.connection.as_deref()
+        self.commands.as_ref().map(Commands::connection)
     }
 
     /// The host's memory.
@@ -95,7 +115,7 @@ impl Context<'_> {
             .check(range)
             .and_then(|connection| Ok(connection.send(now, u64::from(range.len), invalidate)?));
         if let Ok(msg) = result {
-            self.local.put_message(msg, range, owned);
+            self.names.put_message(msg, range, owned);
         }
         self.probe.command(self.at, &Command::Send { range, invalidate, result });
         result
@@ -104,7 +124,7 @@ impl Context<'_> {
     fn check(&mut self, range: Range) -> Result<&mut Connection, CommandRefused> {
         let whole = self.nic.buffers.whole(range.buffer).ok_or(CommandRefused::NoBuffer)?;
         whole.part(range.offset, range.len).ok_or(CommandRefused::NoBuffer)?;
-        self.connection.as_deref_mut().ok_or(CommandRefused::NoConnection)
+        self.commands.as_mut().map(Commands::connection_mut).ok_or(CommandRefused::NoConnection)
     }
 
     /// Moves bytes between a local buffer and the peer's.
@@ -123,7 +143,7 @@ impl Context<'_> {
             .check(local)
             .and_then(|connection| Ok(connection.rdma(now, verb, local.len, Arc::clone(remote), offset)?));
         if let Ok(op) = result {
-            self.local.put_op(op, local);
+            self.names.put_op(op, local);
         }
         self.probe.command(self.at, &Command::Rdma { verb, local, remote, offset, result });
         result
@@ -141,7 +161,7 @@ impl Context<'_> {
     ) -> Result<RegId, CommandRefused> {
         let result = self.check(range).and_then(|connection| Ok(connection.register(access, segments_max)?));
         if let Ok(id) = result {
-            self.local.put_registration(id, range);
+            self.names.put_registration(id, range);
         }
         self.probe.command(self.at, &Command::Register { access, range, segments_max, result });
         result
@@ -158,7 +178,7 @@ impl Context<'_> {
     }
 
     fn connected(&mut self) -> Result<&mut Connection, CommandRefused> {
-        self.connection.as_deref_mut().ok_or(CommandRefused::NoConnection)
+        self.commands.as_mut().map(Commands::connection_mut).ok_or(CommandRefused::NoConnection)
     }
 
     /// The bytes of a fragment; none without content.
@@ -170,7 +190,7 @@ impl Context<'_> {
     /// Gives a fragment back. What the connection thinks of it is recorded if it refuses.
     pub fn release(&mut self, fragment: Fragment) {
         self.probe.command(self.at, &Command::Release { fragment: &fragment });
-        let Some(connection) = self.connection.as_deref_mut() else { return };
+        let Some(connection) = self.commands.as_mut().map(Commands::connection_mut) else { return };
         if let Err(misuse) = connection.release(self.at.now, fragment) {
             self.nic.breaches.record(Breach::Misuse(misuse));
         }
@@ -189,7 +209,7 @@ impl Context<'_> {
 
     /// Ends the connection.
     pub fn close(&mut self, how: Close) {
-        if let Some(connection) = self.connection.as_deref_mut() {
+        if let Some(connection) = self.commands.as_mut().map(Commands::connection_mut) {
             self.probe.command(self.at, &Command::Close(how));
             connection.close(self.at.now, how);
         }
@@ -198,6 +218,6 @@ impl Context<'_> {
     /// Descriptors of a registration in force, in buffer order.
     #[must_use]
     pub fn descriptors(&self, id: RegId) -> Vec<BufferDescriptorV1> {
-        self.connection.as_deref().map_or_else(Vec::new, |c| c.live_segments(id).collect())
+        self.connection().map_or_else(Vec::new, |c| c.live_segments(id).collect())
     }
 }

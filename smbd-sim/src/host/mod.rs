@@ -1,28 +1,26 @@
-//! One host: connection, device, memory and upper layer, and the driver between them.
+//! One host: device, connection and upper layer, driven by the loop that every backend is driven by
+//! ([`smbd_core::backend::drive()`]).
 
-mod actions;
-mod bare;
 mod context;
-mod depths;
-mod inputs;
-mod local;
-mod registration;
+mod driven;
+mod layer;
+mod memory;
 mod upper;
+mod watched;
 
-use std::collections::VecDeque;
+use smbd_core::{Config, Connection, Input, Instant, Misuse, Role};
 
-use smbd_core::{Config, Connection, Instant, WrId};
-
-pub(crate) use bare::BareStep;
 pub use context::Context;
-pub use depths::PrivateData;
-pub(crate) use local::Local;
 pub use upper::{Listener, Upper};
 
 use crate::Side;
-use crate::memory::DomainId;
-use crate::nic::{Nic, NicConfig};
-use local::LocalMemory;
+use crate::device::{Device, Polling};
+use crate::fabric::Fabric;
+use crate::fault::Faults;
+use crate::nic::NicConfig;
+use crate::probe::Probe;
+use driven::Driven;
+use memory::Names;
 
 /// What a host is made of.
 #[derive(Debug)]
@@ -35,97 +33,55 @@ pub struct HostConfig<U> {
     pub upper: U,
 }
 
-/// In which order, and how many at once, completions are handed to the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Polling {
-    /// Draws which queue is polled next, instead of receives first.
-    pub shuffled: bool,
-    /// Most inputs before the connection is drained, at least 1.
-    pub batch: u32,
-}
-
-impl Default for Polling {
-    fn default() -> Self {
-        Self { shuffled: false, batch: 64 }
-    }
-}
-
-/// Where a host is with the transport connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
-    /// `Connect` or `Accept` was carried out.
-    pub(crate) started: bool,
-    /// The connection was told that it is up.
-    pub(crate) up: bool,
-    /// The connection was told, or soon will be, that it is over.
-    pub(crate) ended: bool,
-    /// `Disconnect` was carried out.
-    pub(crate) disconnected: bool,
-}
-
 /// A host.
 #[derive(Debug)]
-pub struct Host<U> {
+pub struct Host<U, P> {
     /// Which one.
     pub side: Side,
     /// Its upper layer.
     pub upper: U,
     /// Its device, memory and tokens, and the breaches found there.
-    pub nic: Nic,
+    pub device: Device,
     config: Config,
-    connection: Option<Connection>,
-    local: LocalMemory,
-    inbox: VecDeque<Local>,
-    bare: Option<bare::Bare>,
-    polling: Polling,
-    link: Link,
-    read_depth: u16,
-    said: depths::Said,
-    /// A post was refused: the rest is not posted.
-    refusing: bool,
+    driven: Option<Driven<P>>,
+    /// Somebody else drives its device: it has no connection.
+    bare: bool,
+    names: Names,
     drained: bool,
     /// When the connection wants to be told the time.
     pub(crate) deadline: Option<Instant>,
     /// When the upper layer wants to be called.
     pub(crate) alarm: Option<Instant>,
-    /// When completions are looked at.
-    pub(crate) due: Option<Instant>,
 }
 
-impl<U: Upper> Host<U> {
+impl<U: Upper, P: Probe> Host<U, P> {
     pub(crate) fn new(side: Side, parts: HostConfig<U>, polling: Polling) -> Self {
-        let domain = DomainId(u32::from(side == Side::Acceptor) + 1);
         Self {
             side,
             upper: parts.upper,
-            read_depth: parts.nic.read_depth,
-            nic: Nic::new(parts.nic, domain),
+            device: Device::new(side, parts.nic, &parts.config.budget(), polling),
             config: parts.config,
-            connection: None,
-            local: LocalMemory::default(),
-            inbox: VecDeque::new(),
-            bare: None,
-            polling,
-            link: Link::default(),
-            said: depths::Said::default(),
-            refusing: false,
+            driven: None,
+            bare: false,
+            names: Names::default(),
             drained: false,
             deadline: None,
             alarm: None,
-            due: None,
         }
     }
 
-    /// Ready for another connection on the same device, memory and upper layer: with a protection domain of its own.
+    /// It gets no connection: somebody else drives its device.
+    pub(crate) const fn make_bare(&mut self) {
+        self.bare = true;
+    }
+
+    /// Ready for another connection on the same device, memory and upper layer.
     pub(crate) fn renew(&mut self) {
-        self.nic.renew();
-        self.connection = None;
-        self.local = LocalMemory::default();
-        self.inbox.clear();
-        self.link = Link::default();
-        self.read_depth = self.nic.config.read_depth;
-        (self.refusing, self.drained) = (false, false);
-        (self.deadline, self.alarm, self.due) = (None, None, None);
+        self.device.renew();
+        self.driven = None;
+        self.names = Names::default();
+        self.drained = false;
+        (self.deadline, self.alarm) = (None, None);
     }
 
     /// When its connection wants to be told the time.
@@ -137,7 +93,10 @@ impl<U: Upper> Host<U> {
     /// Its connection, once there is one.
     #[must_use]
     pub const fn connection(&self) -> Option<&Connection> {
-        self.connection.as_ref()
+        match &self.driven {
+            Some(driven) => Some(driven.connection()),
+            None => None,
+        }
     }
 
     /// Whether its connection said `Drained`.
@@ -146,25 +105,61 @@ impl<U: Upper> Host<U> {
         self.drained
     }
 
-    /// All breaches of this host, those of its memory included.
-    pub fn breaches(&self) -> impl Iterator<Item = crate::Breach> + '_ {
-        self.nic.breaches.first().iter().chain(self.nic.buffers.breaches.first()).copied()
+    /// The connection begins: now, for the initiator; when the request is in, for the acceptor.
+    pub(crate) fn start<F: Faults>(&mut self, fabric: &mut Fabric<F, P>) {
+        if self.bare {
+            return self.device.requested(fabric);
+        }
+        if self.driven.is_none() {
+            let role = Role::from(self.side);
+            // A listener has the request before it makes a connection.
+            if role == Role::Acceptor {
+                self.device.requested(fabric);
+            }
+            self.driven = Some(Driven::new(role, &self.config, fabric));
+            self.drive(fabric);
+        }
     }
 
-    /// Whether the transport connection was taken or asked for, and is not over.
-    pub(crate) const fn link(&self) -> Link {
-        self.link
+    /// The time the connection asked for has come.
+    pub(crate) fn timeout<F: Faults>(&mut self, fabric: &mut Fabric<F, P>) {
+        self.deadline = None;
+        self.drive(fabric);
     }
 
-    pub(crate) const fn settle_read_depth(&mut self, peer: u16) {
-        self.read_depth = if self.nic.config.read_depth < peer { self.nic.config.read_depth } else { peer };
+    /// The upper layer asked to be called now.
+    pub(crate) fn wake<F: Faults>(&mut self, fabric: &mut Fabric<F, P>) {
+        self.alarm = None;
+        self.with_upper(fabric, Upper::wake);
+        self.drive(fabric);
     }
 
-    pub(crate) const fn read_depth(&self) -> u16 {
-        self.read_depth
+    /// Calls the upper layer.
+    pub(crate) fn with_upper<F: Faults, R>(
+        &mut self,
+        fabric: &mut Fabric<F, P>,
+        call: impl FnOnce(&mut U, &mut Context<'_>) -> R,
+    ) -> R {
+        let at = fabric.at(self.side);
+        let probe = std::rc::Rc::clone(fabric.probe());
+        let mut context = Context {
+            at,
+            commands: self.driven.as_mut().map(Driven::commands),
+            nic: &mut self.device.nic,
+            names: &mut self.names,
+            rng: &mut fabric.rng,
+            probe: &mut *probe.borrow_mut(),
+            alarm: &mut self.alarm,
+        };
+        call(&mut self.upper, &mut context)
     }
 
-    fn no_memory(&mut self, id: impl Into<WrId>) {
-        self.nic.breaches.record(crate::Breach::NoMemory(id.into()));
+    /// Tells the connection something that did not happen.
+    pub(crate) fn forge<F: Faults>(
+        &mut self,
+        input: Input<'_>,
+        fabric: &Fabric<F, P>,
+    ) -> Option<Result<(), Misuse>> {
+        Some(self.driven.as_mut()?.tell(fabric.now, input))
     }
 }

@@ -19,7 +19,7 @@ use smbd_core::{Head, RecvId, Token, WrId};
 
 pub use config::{NicConfig, Personality};
 pub use packet::{Packet, Payload, Reply, Response};
-pub use post::{Operation, Refused, SendWork};
+pub use post::{Body, Operation, Refused, SendWork};
 
 use crate::memory::{Buffer, Buffers, DomainId, Tokens};
 use crate::{Breach, Breaches};
@@ -83,6 +83,8 @@ pub struct Nic {
     sq: requester::SendQueue,
     rq: VecDeque<post::RecvWork>,
     recv_cq: VecDeque<RecvDone>,
+    /// Of the send queue, polled or vouched for.
+    outcomes: VecDeque<SendDone>,
     /// Receives posted and not yet reported by `poll_recv`.
     recvs: u32,
     slab: Vec<u8>,
@@ -108,6 +110,7 @@ impl Nic {
             sq: requester::SendQueue::new(&config),
             rq: VecDeque::with_capacity(config.recv_queue as usize),
             recv_cq: VecDeque::with_capacity(config.recv_cq as usize),
+            outcomes: VecDeque::with_capacity(config.send_queue as usize),
             recvs: 0,
             slab: vec![0; slab],
             lengths: vec![0; config.recv_slots as usize],
@@ -126,6 +129,7 @@ impl Nic {
         self.sq = requester::SendQueue::new(&self.config);
         self.rq.clear();
         self.recv_cq.clear();
+        self.outcomes.clear();
         self.recvs = 0;
     }
 
@@ -193,7 +197,7 @@ impl Nic {
         self.recv_cq.len()
     }
 
-    /// Completions of the send queue that were not polled (derived ones not counted).
+    /// Completions of the send queue that were not polled.
     #[must_use]
     pub fn send_completions(&self) -> usize {
         self.sq.completions()
@@ -202,14 +206,19 @@ impl Nic {
     /// Whether there is something to poll.
     #[must_use]
     pub fn has_completions(&self) -> bool {
-        let down = self.state == QpState::Error && self.sq.len() > 0;
-        !self.recv_cq.is_empty() || self.sq.completions() > 0 || down
+        !self.recv_cq.is_empty() || self.sq.completions() > 0
     }
 
     /// Receives in the queue.
     #[must_use]
     pub fn recvs_posted(&self) -> usize {
         self.rq.len()
+    }
+
+    /// Receives posted and not polled.
+    #[must_use]
+    pub const fn recvs_open(&self) -> u32 {
+        self.recvs
     }
 
     /// Work requests that occupy the send queue.
@@ -244,6 +253,14 @@ impl Nic {
         bytes.clear();
         bytes.extend_from_slice(self.buffers.range(range));
         bytes
+    }
+
+    /// A copy of `bytes` to send, in memory of the device.
+    pub fn copy(&mut self, bytes: &[u8]) -> Body {
+        let mut copy = self.pool.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(bytes);
+        Body::Copied(copy)
     }
 
     fn give_pooled(&mut self, bytes: Vec<u8>) {

@@ -14,7 +14,7 @@ pub(super) struct RecvWork {
 }
 
 /// A work request for the send queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct SendWork {
     /// Its name.
     pub id: WrId,
@@ -24,15 +24,26 @@ pub struct SendWork {
     pub signal: bool,
 }
 
+/// The bytes of a message behind its head.
+#[derive(Debug)]
+pub enum Body {
+    /// None.
+    None,
+    /// Memory of the host, which the device uses until the completion.
+    InPlace(Range),
+    /// A copy, which the device keeps.
+    Copied(Vec<u8>),
+}
+
 /// What a work request of the send queue does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Operation {
     /// Send a message.
     Send {
         /// Its first bytes.
         head: Head,
         /// The rest.
-        body: Option<Range>,
+        body: Body,
         /// The peer's token to invalidate.
         invalidate: Option<Token>,
     },
@@ -103,23 +114,25 @@ impl Nic {
                 return Err(EINVAL);
             }
             QpState::Error => {
-                self.sq.push_flushed(Entry::new(&work, Completes::Now));
+                self.sq.push_flushed(Entry::new(work.id, work.signal, Completes::Now));
                 self.check_send_cq();
                 return Ok(None);
             }
             QpState::Ready => {}
         }
-        let packet = match work.operation {
+        let SendWork { id, operation, signal } = work;
+        let entry = Entry::new(id, signal, Completes::Now);
+        let packet = match operation {
             Operation::Send { head, body, invalidate } => {
-                Some(self.start_send(&work, head, body, invalidate))
+                Some(self.start_send(entry, head, body, invalidate))
             }
-            Operation::Rdma { verb, local, remote } => self.start_rdma(&work, verb, local, remote),
+            Operation::Rdma { verb, local, remote } => self.start_rdma(entry, verb, local, remote),
             Operation::Bind => {
-                self.sq.push(Entry::new(&work, Completes::Now));
+                self.sq.push(entry);
                 None
             }
             Operation::Invalidate(token) => {
-                self.start_invalidate(&work, token);
+                self.start_invalidate(entry, token);
                 None
             }
         };
@@ -147,30 +160,34 @@ impl Nic {
 
     fn start_send(
         &mut self,
-        work: &SendWork,
+        mut entry: Entry,
         head: Head,
-        body: Option<Range>,
+        body: Body,
         invalidate: Option<Token>,
     ) -> Packet {
         if invalidate.is_some() && !self.config.send_with_invalidate {
-            self.breaches.record(Breach::NoInvalidate(work.id));
+            self.breaches.record(Breach::NoInvalidate(entry.id));
         }
-        let mut entry = Entry::new(work, self.one_way());
-        let mut payload = Payload::Nothing;
-        let mut body_len = 0;
-        if let Some(range) = body {
-            self.buffers.hold(range.buffer, Hold::Read);
-            entry.held = Some((range.buffer, false));
-            payload = self.lend(range);
-            body_len = range.len;
-        }
+        entry.completes = self.one_way();
+        let (payload, body_len) = match body {
+            Body::None => (Payload::Nothing, 0),
+            Body::InPlace(range) => {
+                self.buffers.hold(range.buffer, Hold::Read);
+                entry.held = Some((range.buffer, false));
+                (self.lend(range), range.len)
+            }
+            Body::Copied(bytes) => {
+                let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                (Payload::Copied(bytes), len)
+            }
+        };
         let seq = self.sq.push(entry);
         Packet::Send { seq, head, body_len, body: payload, invalidate }
     }
 
     fn start_rdma(
         &mut self,
-        work: &SendWork,
+        entry: Entry,
         verb: RdmaVerb,
         local: Range,
         remote: BufferDescriptorV1,
@@ -178,28 +195,29 @@ impl Nic {
         let max = self.config.rdma_len_max;
         let whole = self.buffers.whole(local.buffer);
         if local.len != remote.length || whole.and_then(|w| w.part(local.offset, local.len)).is_none() {
-            self.breaches.record(Breach::LocalRange { work: work.id });
-            self.break_with(work, WorkError::LocalProtection);
+            self.breaches.record(Breach::LocalRange { work: entry.id });
+            self.break_with(entry, WorkError::LocalProtection);
             return None;
         }
         if local.len > max {
-            self.breaches.record(Breach::RdmaLength { work: work.id, len: local.len, max });
-            self.break_with(work, WorkError::LocalLength);
+            self.breaches.record(Breach::RdmaLength { work: entry.id, len: local.len, max });
+            self.break_with(entry, WorkError::LocalLength);
             return None;
         }
         match verb {
             RdmaVerb::Write => {
                 self.buffers.hold(local.buffer, Hold::Read);
                 let payload = self.lend(local);
-                let entry = Entry { held: Some((local.buffer, false)), ..Entry::new(work, self.one_way()) };
+                let held = Some((local.buffer, false));
+                let entry = Entry { held, completes: self.one_way(), ..entry };
                 let seq = self.sq.push(entry);
                 Some(Packet::Write { seq, remote, payload })
             }
             RdmaVerb::Read => {
                 let depth = self.read_depth;
                 if self.sq.reads() >= depth {
-                    self.breaches.record(Breach::ReadDepth { work: work.id, depth });
-                    self.break_with(work, WorkError::RemoteInvalidRequest);
+                    self.breaches.record(Breach::ReadDepth { work: entry.id, depth });
+                    self.break_with(entry, WorkError::RemoteInvalidRequest);
                     return None;
                 }
                 self.buffers.hold(local.buffer, Hold::Write);
@@ -207,7 +225,8 @@ impl Nic {
                 let entry = Entry {
                     held: Some((local.buffer, true)),
                     sink: Some((local, sink.map(|s| s.token))),
-                    ..Entry::new(work, Completes::Answered)
+                    completes: Completes::Answered,
+                    ..entry
                 };
                 let seq = self.sq.push(entry);
                 Some(Packet::Read { seq, remote, sink })
@@ -226,21 +245,21 @@ impl Nic {
         }
     }
 
-    fn start_invalidate(&mut self, work: &SendWork, token: Token) {
+    fn start_invalidate(&mut self, entry: Entry, token: Token) {
         match self.tokens.invalidate(self.domain, token) {
             Ok(buffer) => {
-                self.sq.push(Entry { held: Some((buffer, true)), ..Entry::new(work, Completes::Now) });
+                self.sq.push(Entry { held: Some((buffer, true)), ..entry });
             }
             Err(fault) => {
                 self.breaches.record(Breach::of_invalidation(token, fault));
-                self.break_with(work, WorkError::LocalOperation);
+                self.break_with(entry, WorkError::LocalOperation);
             }
         }
     }
 
     /// The work request fails at once, and the queue pair with it.
-    fn break_with(&mut self, work: &SendWork, error: WorkError) {
-        let seq = self.sq.push(Entry::new(work, Completes::Answered));
+    fn break_with(&mut self, entry: Entry, error: WorkError) {
+        let seq = self.sq.push(Entry { completes: Completes::Answered, ..entry });
         self.fail(seq, error);
     }
 }

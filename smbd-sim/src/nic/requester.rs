@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use smbd_core::error::WorkError;
 use smbd_core::{Token, WrId};
 
-use super::{Nic, NicConfig, QpState, Reply, SendDone, SendWork};
+use super::{Nic, NicConfig, QpState, Reply, SendDone};
 use crate::memory::{Buffer, Range};
 
 /// What makes a work request complete.
@@ -29,8 +29,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) const fn new(work: &SendWork, completes: Completes) -> Self {
-        Self { id: work.id, signal: work.signal, completes, held: None, sink: None }
+    pub(super) const fn new(id: WrId, signal: bool, completes: Completes) -> Self {
+        Self { id, signal, completes, held: None, sink: None }
     }
 }
 
@@ -139,31 +139,52 @@ impl SendQueue {
         }
     }
 
-    fn poll(&mut self, down: bool) -> Option<(Entry, Result<(), WorkError>)> {
-        let Some(completion) = self.cq.front().copied() else {
-            // A queue pair that is down completes no more: what is left asked for no completion and was carried out.
-            let entry = if down { self.entries.pop_front() } else { None };
-            self.first += u64::from(entry.is_some());
-            return entry.map(|entry| (entry, Ok(())));
-        };
+    /// The next entry that is complete, in posting order, and whether the completion is its own. A completion vouches for
+    /// everything posted before it that asked for none.
+    fn pop(&mut self) -> Option<(Entry, Result<(), WorkError>, bool)> {
+        let completion = self.cq.front().copied()?;
         let entry = self.entries.pop_front()?;
-        let seq = self.first;
+        let own = self.first == completion.seq;
         self.first += 1;
-        // A completion vouches for everything posted before it that asked for none.
-        let result = if seq == completion.seq {
+        if own {
             self.cq.pop_front();
-            completion.result
-        } else {
-            Ok(())
-        };
-        Some((entry, result))
+        }
+        Some((entry, if own { completion.result } else { Ok(()) }, own))
+    }
+
+    /// Takes what a queue pair that is down, and has no completion left, was not asked to report: it was carried out.
+    fn pop_silent(&mut self) -> Option<Entry> {
+        let entry = self.entries.pop_front()?;
+        self.first += 1;
+        Some(entry)
     }
 }
 
 impl Nic {
-    /// Next completed work of the send queue, in posting order, with what was posted without a signal.
+    /// Next completion of the send queue. Work before it that asked for no completion is complete as well.
     pub fn poll_send(&mut self) -> Option<SendDone> {
-        let (entry, result) = self.sq.poll(self.state == QpState::Error)?;
+        loop {
+            let (entry, result, own) = self.sq.pop()?;
+            let done = self.complete(&entry, result);
+            if own {
+                return Some(done);
+            }
+        }
+    }
+
+    /// The queue pair is down and nothing is left to poll: what asked for no completion and was carried out is done with.
+    /// `false` if it is not down, or there is something to poll.
+    pub fn reap(&mut self) -> bool {
+        if self.state != QpState::Error || self.has_completions() {
+            return false;
+        }
+        while let Some(entry) = self.sq.pop_silent() {
+            self.complete(&entry, Ok(()));
+        }
+        true
+    }
+
+    fn complete(&mut self, entry: &Entry, result: Result<(), WorkError>) -> SendDone {
         if let Some((buffer, write)) = entry.held {
             self.unhold(buffer, write);
         }
@@ -171,7 +192,21 @@ impl Nic {
             // Still open if no answer came.
             let _closed = self.tokens.disable(self.domain, token);
         }
-        Some(SendDone { id: entry.id, result })
+        let done = SendDone { id: entry.id, result };
+        self.outcomes.push_back(done);
+        done
+    }
+
+    /// What became of the next request of the send queue whose completion was polled, or vouched for by a later one, in
+    /// posting order: what a program has to work out from the completions.
+    pub fn next_outcome(&mut self) -> Option<SendDone> {
+        self.outcomes.pop_front()
+    }
+
+    /// As [`next_outcome`](Self::next_outcome), and it stays.
+    #[must_use]
+    pub fn peek_outcome(&self) -> Option<&SendDone> {
+        self.outcomes.front()
     }
 
     /// A reply of the responder arrived. `true` if it ended the stream.

@@ -51,12 +51,13 @@ fn rdma(index: u64) -> WrId {
 }
 
 fn message(index: u64, head: &[u8], body: Option<Range>) -> SendWork {
+    let body = body.map_or(Body::None, Body::InPlace);
     let operation = Operation::Send { head: Head::of(head), body, invalidate: None };
     SendWork { id: send(index), operation, signal: true }
 }
 
 fn invalidating(index: u64, token: Token) -> SendWork {
-    let operation = Operation::Send { head: Head::of(b"h"), body: None, invalidate: Some(token) };
+    let operation = Operation::Send { head: Head::of(b"h"), body: Body::None, invalidate: Some(token) };
     SendWork { id: send(index), operation, signal: true }
 }
 
@@ -108,7 +109,9 @@ impl Pair {
     }
 
     fn sent(&mut self) -> Vec<(WrId, Result<(), WorkError>)> {
-        std::iter::from_fn(|| self.a.poll_send()).map(|done| (done.id, done.result)).collect()
+        while self.a.poll_send().is_some() {}
+        self.a.reap();
+        std::iter::from_fn(|| self.a.next_outcome()).map(|done| (done.id, done.result)).collect()
     }
 
     fn received(&mut self) -> Vec<(u16, Result<u32, WorkError>)> {
@@ -422,10 +425,10 @@ fn local_invalidation_ends_a_window_and_a_second_one_breaks_the_queue_pair() {
     let domain = pair.a.domain();
     let opened = pair.a.tokens.enable(&pair.a.buffers, domain, Kind::Window, Access::Read, range);
     let token = opened.expect("live").token;
-    let invalidate = SendWork { id: raw(4, 0), operation: Operation::Invalidate(token), signal: true };
-    assert_eq!(pair.run(invalidate), "nothing");
+    let invalidate = || SendWork { id: raw(4, 0), operation: Operation::Invalidate(token), signal: true };
+    assert_eq!(pair.run(invalidate()), "nothing");
     assert_eq!(pair.sent(), [(raw(4, 0), Ok(()))]);
-    pair.run(invalidate);
+    pair.run(invalidate());
     assert_eq!(pair.sent(), [(raw(4, 0), Err(WorkError::LocalOperation))]);
     assert_eq!(pair.a.breaches.first(), [Breach::DoubleInvalidation(token)]);
     assert_eq!(pair.a.state(), QpState::Error);

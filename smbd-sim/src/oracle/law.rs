@@ -74,6 +74,13 @@ laws! {
     Content = "rdma content",
     /// The device found nothing broken.
     Device = "device",
+    /// The loop between connection and backend hands every input over, in order, rings the doorbell before it waits, tells
+    /// every deadline, and waits for nothing else.
+    Driven = "driven",
+    /// What is reported of each request, from completions or without, is what became of it: once, in order.
+    Reported = "reported",
+    /// The transport connection is reported as it was: one answer, one end, the end behind everything before it.
+    LinkReported = "link reported",
     /// After the faults are over, everything is done in bounded time.
     Liveness = "liveness",
     /// In the end no buffer, token or slot is left behind.

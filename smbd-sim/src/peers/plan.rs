@@ -8,7 +8,7 @@ use super::Kind;
 use super::line::{ModelParams, Posting};
 use super::upper::Manners;
 use super::work::{Errand, Opening};
-use crate::host::Polling;
+use crate::device::Polling;
 use crate::nic::{NicConfig, Personality};
 use crate::upper::CONTENT_MAX;
 use crate::world::{Latency, Times};

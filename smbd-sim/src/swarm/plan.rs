@@ -6,7 +6,7 @@ use smbd_core::{Config, Keepalive, Params, Token};
 
 use super::fault::{Arranged, FaultKind};
 use super::{FaultLevel, Options, Profile};
-use crate::host::Polling;
+use crate::device::Polling;
 use crate::nic::{NicConfig, Personality};
 use crate::upper::{Manners, Task, TaskKind};
 use crate::world::{Latency, Times};

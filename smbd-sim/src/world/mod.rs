@@ -3,24 +3,24 @@
 //! One seed decides everything. What happens at the same time happens in a fixed order: connection management and
 //! other happenings in the order they were arranged, packets, replies, completions being looked at, timers, wake-ups.
 
-mod fabric;
 mod step;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::time::Duration;
 
-use smbd_core::error::WorkError;
-use smbd_core::{Connection, Input, Instant, Misuse, WrId};
+use std::cell::{Ref, RefMut};
+use std::rc::Rc;
 
-pub use fabric::Times;
-pub(crate) use fabric::{Fabric, Happening};
+use smbd_core::{Connection, Input, Instant, Misuse};
+
 pub use step::Step;
-pub use wire::Latency;
 
+use crate::device::{DeviceEnd, Polling, SimMemory};
+pub use crate::fabric::{Latency, Times};
+use crate::fabric::Fabric;
 use crate::fault::{Disruption, Faults, NoFaults};
-use crate::host::{BareStep, Context, Host, HostConfig, Polling, Upper};
+use crate::host::{Context, Host, HostConfig, Upper};
 use crate::nic::Personality;
 use crate::probe::Probe;
 use crate::{Breach, Rng, Side};
@@ -49,7 +49,7 @@ impl WorldConfig {
 /// Two hosts and the wire between them.
 #[derive(Debug)]
 pub struct World<U, F = NoFaults, P = ()> {
-    hosts: [Host<U>; 2],
+    hosts: [Host<U, P>; 2],
     fabric: Fabric<F, P>,
     steps: u64,
 }
@@ -84,12 +84,12 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 
     /// A host.
     #[must_use]
-    pub const fn host(&self, side: Side) -> &Host<U> {
+    pub const fn host(&self, side: Side) -> &Host<U, P> {
         &self.hosts[side.index()]
     }
 
     /// A host, to change: its memory, its tokens, its upper layer.
-    pub const fn host_mut(&mut self, side: Side) -> &mut Host<U> {
+    pub const fn host_mut(&mut self, side: Side) -> &mut Host<U, P> {
         &mut self.hosts[side.index()]
     }
 
@@ -101,19 +101,24 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 
     /// What watches the run.
     #[must_use]
-    pub const fn probe(&self) -> &P {
-        &self.fabric.probe
+    pub fn probe(&self) -> Ref<'_, P> {
+        self.fabric.probe().borrow()
     }
 
     /// What watches the run, to take out what it has seen.
-    pub const fn probe_mut(&mut self) -> &mut P {
-        &mut self.fabric.probe
+    pub fn probe_mut(&mut self) -> RefMut<'_, P> {
+        self.fabric.probe_mut()
     }
 
     /// Ends the world, and gives back what watched it.
     #[must_use]
     pub fn into_probe(self) -> P {
-        self.fabric.probe
+        let Self { hosts, fabric, .. } = self;
+        drop(hosts);
+        match Rc::try_unwrap(fabric.into_probe()) {
+            Ok(probe) => probe.into_inner(),
+            Err(_) => unreachable!("the hosts are gone, and nobody else has it"),
+        }
     }
 
     /// What decides about faults.
@@ -128,7 +133,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 
     /// All breaches, with the host that did it.
     pub fn breaches(&self) -> impl Iterator<Item = (Side, Breach)> + '_ {
-        self.hosts.iter().flat_map(|host| host.breaches().map(|breach| (host.side, breach)))
+        self.hosts.iter().flat_map(|host| host.device.breaches().map(|breach| (host.side, breach)))
     }
 
     /// Whether both connections said `Drained`; one that never began counts as drained.
@@ -159,7 +164,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
     pub fn command<R>(&mut self, side: Side, give: impl FnOnce(&mut U, &mut Context<'_>) -> R) -> R {
         let host = &mut self.hosts[side.index()];
         let result = host.with_upper(&mut self.fabric, give);
-        host.drain(&mut self.fabric);
+        host.drive(&mut self.fabric);
         result
     }
 
@@ -168,7 +173,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
     pub fn reconnect(&mut self) {
         for to in Side::BOTH {
             while let Some((_, packet)) = self.fabric.wires[to.index()].packets.pop_front() {
-                self.hosts[to.peer().index()].nic.take_back(packet);
+                self.hosts[to.peer().index()].device.nic.take_back(packet);
             }
         }
         self.fabric.clear();
@@ -180,12 +185,9 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
     }
 
     /// Tells a connection something that did not happen, as a broken backend might; shown to the probe like any other
-    /// input, but no breach. `None` if there is no connection.
+    /// input, but no breach. What it does about it, it does when it is driven next. `None` if there is no connection.
     pub fn forge(&mut self, side: Side, input: Input<'_>) -> Option<Result<(), Misuse>> {
-        let host = &mut self.hosts[side.index()];
-        let result = host.forge(input, &mut self.fabric);
-        host.drain(&mut self.fabric);
-        result
+        self.hosts[side.index()].forge(input, &self.fabric)
     }
 
     /// A host gets no connection: its device is driven from outside. Before the first step.
@@ -197,24 +199,20 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         }
     }
 
-    pub(crate) fn execute_bare(&mut self, side: Side, step: BareStep<'_>) {
-        self.hosts[side.index()].execute_bare(step, &mut self.fabric);
-    }
-
-    pub(crate) fn refuse_bare(&mut self, side: Side, id: WrId, error: WorkError) {
-        self.hosts[side.index()].refuse(id, error, &mut self.fabric);
-    }
-
-    pub(crate) fn next_input(&mut self, side: Side) -> Option<Input<'_>> {
-        self.hosts[side.index()].next_input(&mut self.fabric)
+    /// The device of a side that somebody else drives.
+    pub(crate) fn end<M: SimMemory>(&mut self, side: Side) -> DeviceEnd<'_, F, P, M> {
+        let device = &mut self.hosts[side.index()].device;
+        // Whoever drives it looks as long as it likes.
+        device.begin_look(None);
+        DeviceEnd::new(device, &mut self.fabric)
     }
 
     /// Whoever drives a bare host has posted: what is complete already is there to be looked at, at a
     /// [`Step::Poll`].
     pub(crate) fn look_bare(&mut self, side: Side) {
-        let host = &mut self.hosts[side.index()];
-        if host.nic.has_completions() {
-            host.look(&mut self.fabric);
+        let device = &mut self.hosts[side.index()].device;
+        if device.nic.has_completions() {
+            device.look(&mut self.fabric);
         }
     }
 
@@ -229,7 +227,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                 }
             }
             Disruption::ClockJump(time) => self.fabric.now = self.fabric.now.saturating_add(time),
-            Disruption::BreakQueuePair(side) => self.hosts[side.index()].break_queue_pair(&mut self.fabric),
+            Disruption::BreakQueuePair(side) => self.hosts[side.index()].device.break_queue_pair(&mut self.fabric),
         }
     }
 

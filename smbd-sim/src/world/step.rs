@@ -3,10 +3,12 @@ use std::time::Duration;
 use smbd_core::Instant;
 use smbd_core::error::ConnectReason;
 
-use super::{Fabric, Happening, World};
+use super::World;
 use crate::Side;
+use crate::device::Device;
+use crate::fabric::{Fabric, Happening, Notice};
 use crate::fault::Faults;
-use crate::host::{Host, Local, Upper};
+use crate::host::Upper;
 use crate::nic::{Personality, QpState, Response};
 use crate::probe::Probe;
 
@@ -56,8 +58,8 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         offer(to_acceptor.packets.front().map(|p| p.0), Step::Packets(Side::Acceptor));
         offer(to_initiator.replies.front().map(|r| r.0), Step::Replies(Side::Initiator));
         offer(to_acceptor.replies.front().map(|r| r.0), Step::Replies(Side::Acceptor));
-        offer(initiator.due, Step::Poll(Side::Initiator));
-        offer(acceptor.due, Step::Poll(Side::Acceptor));
+        offer(initiator.device.due, Step::Poll(Side::Initiator));
+        offer(acceptor.device.due, Step::Poll(Side::Acceptor));
         offer(initiator.deadline, Step::Timeout(Side::Initiator));
         offer(acceptor.deadline, Step::Timeout(Side::Acceptor));
         offer(initiator.alarm, Step::Wake(Side::Initiator));
@@ -97,9 +99,9 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             },
         };
         match step {
-            Step::Packets(_) => deliver(here, there, fabric),
-            Step::Replies(_) => answer(here, there, fabric),
-            Step::Poll(_) => here.poll(fabric),
+            Step::Packets(_) => deliver(&mut here.device, &mut there.device, fabric),
+            Step::Replies(_) => answer(&mut here.device, &mut there.device, fabric),
+            Step::Poll(_) => here.drive(fabric),
             Step::Timeout(_) => here.timeout(fabric),
             Step::Wake(_) => here.wake(fabric),
             // Dealt with above.
@@ -113,76 +115,76 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         let [initiator, acceptor] = &mut self.hosts;
         match happening {
             Happening::ConnectRequest if fabric.cut => {
-                let failed = Local::ConnectFailed(ConnectReason::TimedOut);
-                fabric.schedule_in(fabric.times.disconnect, Happening::Local(Side::Initiator, failed));
+                let failed = Notice::ConnectFailed(ConnectReason::TimedOut);
+                fabric.schedule_in(fabric.times.disconnect, Happening::Notice(Side::Initiator, failed));
             }
             Happening::Accepted if fabric.cut => {
-                let failed = Local::ConnectFailed(ConnectReason::TimedOut);
-                fabric.schedule_in(fabric.times.disconnect, Happening::Local(Side::Initiator, failed));
-                fabric.schedule_in(fabric.times.disconnect, Happening::Local(Side::Acceptor, Local::NeverUp));
+                let failed = Notice::ConnectFailed(ConnectReason::TimedOut);
+                fabric.schedule_in(fabric.times.disconnect, Happening::Notice(Side::Initiator, failed));
+                fabric.schedule_in(fabric.times.disconnect, Happening::Notice(Side::Acceptor, Notice::NeverUp));
             }
             Happening::PeerGone(_) if fabric.cut => {}
             Happening::ConnectRequest => {
-                let depth = initiator.nic.config.read_depth;
-                match acceptor.requested_with(initiator.request(), depth) {
+                let depth = initiator.device.nic.config.read_depth;
+                match acceptor.device.requested_with(initiator.device.request(), depth) {
                     Ok(()) => acceptor.start(fabric),
                     Err(reason) => {
                         fabric.disconnect(Side::Acceptor, false, false);
-                        acceptor.notice(Local::ConnectFailed(reason), fabric);
+                        acceptor.device.notice(Notice::ConnectFailed(reason), fabric);
                     }
                 }
             }
             Happening::Accepted => {
-                if initiator.link().ended || initiator.link().disconnected {
+                if initiator.device.link().ended || initiator.device.link().disconnected {
                     return;
                 }
-                if let Err(reason) = initiator.answered_with(acceptor.answer(), acceptor.read_depth()) {
+                if let Err(reason) = initiator.device.answered_with(acceptor.device.answer(), acceptor.device.read_depth()) {
                     fabric.disconnect(Side::Initiator, true, false);
-                    return initiator.notice(Local::ConnectFailed(reason), fabric);
+                    return initiator.device.notice(Notice::ConnectFailed(reason), fabric);
                 }
-                initiator.nic.establish(initiator.read_depth());
-                initiator.notice(Local::Connected, fabric);
+                initiator.device.nic.establish(initiator.device.read_depth());
+                initiator.device.notice(Notice::Connected, fabric);
                 match fabric.faults.established_late(&mut fabric.rng) {
                     None => {
                         // The acceptor learns of it before the first message can be there.
                         let after = fabric.times.latency.least.saturating_sub(Duration::from_nanos(1));
-                        fabric.schedule_in(after, Happening::Local(Side::Acceptor, Local::Connected));
+                        fabric.schedule_in(after, Happening::Notice(Side::Acceptor, Notice::Connected));
                     }
                     Some(late) => {
                         let after = fabric.times.latency.most.saturating_add(late);
-                        fabric.schedule_in(after, Happening::Local(Side::Acceptor, Local::Connected));
+                        fabric.schedule_in(after, Happening::Notice(Side::Acceptor, Notice::Connected));
                     }
                 }
             }
             Happening::PeerGone(side) => self.peer_gone(side, false),
-            Happening::Local(side, local) => self.hosts[side.index()].notice(local, fabric),
+            Happening::Notice(side, notice) => self.hosts[side.index()].device.notice(notice, fabric),
             Happening::GiveUp(side, seq) => {
-                let host = &mut self.hosts[side.index()];
-                host.nic.give_up(seq);
-                host.look(fabric);
+                let device = &mut self.hosts[side.index()].device;
+                device.nic.give_up(seq);
+                device.look(fabric);
             }
             Happening::StreamLost(side) => self.peer_gone(side, false),
         }
     }
 
-    /// The connection is over for `side`, by its peer or, if `device`, by the device itself.
-    pub(super) fn peer_gone(&mut self, side: Side, device: bool) {
-        let host = &mut self.hosts[side.index()];
-        let link = host.link();
+    /// The connection is over for `side`, by its peer or, if `by_device`, by the device itself.
+    pub(super) fn peer_gone(&mut self, side: Side, by_device: bool) {
+        let device = &mut self.hosts[side.index()].device;
+        let link = device.link();
         if !link.started || link.ended {
             return;
         }
-        if device || self.fabric.personality == Personality::Iwarp {
-            host.nic.flush();
+        if by_device || self.fabric.personality == Personality::Iwarp {
+            device.nic.flush();
         }
-        let local = if link.up {
-            Local::Disconnected
+        let notice = if link.up {
+            Notice::Disconnected
         } else if side == Side::Initiator {
-            Local::ConnectFailed(ConnectReason::Refused)
+            Notice::ConnectFailed(ConnectReason::Refused)
         } else {
-            Local::NeverUp
+            Notice::NeverUp
         };
-        host.notice(local, &mut self.fabric);
+        device.notice(notice, &mut self.fabric);
     }
 
     /// From now on nothing arrives; who waits for an answer gives up in time.
@@ -194,16 +196,16 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             let wire = &mut self.fabric.wires[side.peer().index()];
             let lost: Vec<_> = wire.packets.drain(..).collect();
             let replies = !std::mem::take(&mut wire.replies).is_empty();
-            let host = &mut self.hosts[side.index()];
+            let device = &mut self.hosts[side.index()].device;
             // A reliable connection waits for its acknowledgements, a byte stream for those of whatever it sent.
             let waiting = match self.fabric.personality {
-                Personality::Roce => host.nic.sends_posted() > 0,
-                Personality::Iwarp => host.nic.sends_posted() > 0 || !lost.is_empty() || replies,
+                Personality::Roce => device.nic.sends_posted() > 0,
+                Personality::Iwarp => device.nic.sends_posted() > 0 || !lost.is_empty() || replies,
             };
             for (_, packet) in lost {
-                host.nic.take_back(packet);
+                device.nic.take_back(packet);
             }
-            if host.link().started && host.nic.state() == QpState::Ready && waiting {
+            if device.link().started && device.nic.state() == QpState::Ready && waiting {
                 let happening = match self.fabric.personality {
                     Personality::Roce => Happening::GiveUp(side, u64::MAX),
                     Personality::Iwarp => Happening::StreamLost(side),
@@ -215,9 +217,9 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 }
 
 /// All packets that arrive at `here` now.
-fn deliver<U: Upper, F: Faults, P: Probe>(
-    here: &mut Host<U>,
-    there: &mut Host<U>,
+fn deliver<F: Faults, P: Probe>(
+    here: &mut Device,
+    there: &mut Device,
     fabric: &mut Fabric<F, P>,
 ) {
     let now = fabric.now;
@@ -235,7 +237,7 @@ fn deliver<U: Upper, F: Faults, P: Probe>(
             Response::Lost => fabric.schedule_in(fabric.times.retry, Happening::GiveUp(there.side, seq)),
             Response::Terminated(reply) => {
                 fabric.answer(here.side, reply);
-                here.notice(Local::Disconnected, fabric);
+                here.notice(Notice::Disconnected, fabric);
             }
         }
     }
@@ -245,14 +247,14 @@ fn deliver<U: Upper, F: Faults, P: Probe>(
 }
 
 /// All replies that arrive at `here` now.
-fn answer<U: Upper, F: Faults, P: Probe>(here: &mut Host<U>, there: &mut Host<U>, fabric: &mut Fabric<F, P>) {
+fn answer<F: Faults, P: Probe>(here: &mut Device, there: &mut Device, fabric: &mut Fabric<F, P>) {
     let now = fabric.now;
     while let Some((at, _)) = fabric.wires[here.side.index()].replies.front()
         && *at <= now
         && let Some((_, reply)) = fabric.wires[here.side.index()].replies.pop_front()
     {
         if here.nic.reply(reply, &mut there.nic) {
-            here.notice(Local::Disconnected, fabric);
+            here.notice(Notice::Disconnected, fabric);
         }
     }
     if here.nic.has_completions() {

@@ -4,7 +4,8 @@ use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Close, Config, Event, Params, PhaseName, WrId};
 
 use super::*;
-use crate::host::{Listener, Polling};
+use crate::device::Polling;
+use crate::host::Listener;
 use crate::nic::NicConfig;
 use crate::trace::Trace;
 
@@ -96,7 +97,7 @@ fn two_hosts_negotiate_exchange_messages_and_part() {
         world.run_for(Duration::from_secs(10));
         assert!(world.is_drained());
         assert_eq!(world.host(Side::Acceptor).upper.ends(), ["Closed(Local)", "Drained"]);
-        assert_eq!(world.host(Side::Acceptor).nic.buffers.live(), 0, "what was made for messages is freed");
+        assert_eq!(world.host(Side::Acceptor).device.nic.buffers.live(), 0, "what was made for messages is freed");
         check(&world);
     }
 }
@@ -312,7 +313,7 @@ fn work_errors_of_the_fault_table_reach_the_connection() {
         events.last().is_some_and(|e| e.contains("Registered") && e.contains("LocalProtection")),
         "{events:?}"
     );
-    let nic = &world.host(Side::Initiator).nic;
+    let nic = &world.host(Side::Initiator).device.nic;
     assert_eq!(nic.tokens.live(nic.domain()).count(), 0);
     check(&world);
 }

@@ -1,25 +1,21 @@
 //! The model's orders carried out by a simulated device, and what the device reports told to the model.
 
-use std::collections::VecDeque;
-
+use smbd_core::backend::{Backend as _, Payload, ReceiveMemory as _, Step};
 use smbd_core::{Action, Head, Input, RecvId, SendId, WrId};
 
 use super::Run;
-use crate::host::BareStep;
-use crate::memory::{Buffer, Range};
-use crate::nic::{NicConfig, Operation, Personality, SendWork};
+use crate::memory::Range;
+use crate::nic::{NicConfig, Personality};
 use crate::peers::line::{ModelParams, Order};
 use crate::probe::{At, Probe as _};
 
 /// Sends that a model may have posted: more than it can have credits for.
 const SENDS: u16 = 2048;
 
-/// Names of a model's work, and the memory behind it.
+/// Names of a model's work.
 #[derive(Debug, Default)]
 pub(super) struct Posts {
     next: u16,
-    /// Of sends, in the order in which they complete.
-    bodies: VecDeque<Option<Buffer>>,
 }
 
 /// What a device reported.
@@ -83,25 +79,26 @@ impl Run<'_> {
             match order {
                 Order::Connect => {
                     self.show(&Action::Connect);
-                    self.world.execute_bare(self.side, BareStep::Connect);
+                    self.execute(Step::Connect);
                 }
                 Order::Accept => {
                     self.show(&Action::Accept);
-                    self.world.execute_bare(self.side, BareStep::Accept);
+                    self.execute(Step::Accept);
                 }
                 Order::Disconnect => {
                     self.show(&Action::Disconnect);
-                    self.world.execute_bare(self.side, BareStep::Disconnect);
+                    self.execute(Step::Disconnect);
                 }
                 Order::PostRecv { slot, len } => {
                     let Some(id) = recv_id(slot) else { continue };
                     self.show(&Action::PostRecv { id, len });
-                    self.world.execute_bare(self.side, BareStep::PostRecv(id, len));
+                    self.execute(Step::PostRecv { id, len });
                 }
                 Order::Send(message) => self.post_send(&message),
             }
         }
         self.show(&Action::Wait(None));
+        self.world.end::<Range>(self.side).ring();
         self.world.look_bare(self.side);
     }
 
@@ -111,19 +108,12 @@ impl Run<'_> {
         let head = Head::of(message);
         self.show(&Action::PostSend { id, head, body: None, invalidate: None, signal: true, solicit: false });
         let rest = message.get(Head::MAX..).filter(|rest| !rest.is_empty());
-        let buffers = &mut self.world.host_mut(self.side).nic.buffers;
-        let buffer = rest.map(|rest| buffers.alloc_with(rest));
-        let body = rest.zip(buffer).map(|(rest, buffer)| Range {
-            buffer,
-            offset: 0,
-            len: u32::try_from(rest.len()).unwrap_or(u32::MAX),
-        });
-        self.posts.bodies.push_back(buffer);
-        let operation = Operation::Send { head, body, invalidate: None };
-        self.world.execute_bare(
-            self.side,
-            BareStep::Post(SendWork { id: id.into(), operation, signal: true }, false),
-        );
+        let body = rest.map(Payload::Copy);
+        self.execute(Step::PostSend { id, head: &head, body, invalidate: None, signal: true, solicit: false });
+    }
+
+    fn execute(&mut self, step: Step<'_, Range>) {
+        self.world.end(self.side).execute(step);
     }
 
     /// Everything the device has to report.
@@ -133,12 +123,7 @@ impl Run<'_> {
             match report {
                 Report::Connected => self.model.on_connected(now),
                 Report::Received(slot, message) => self.model.on_received(now, slot, &message),
-                Report::Sent => {
-                    if let Some(Some(buffer)) = self.posts.bodies.pop_front() {
-                        self.world.host_mut(self.side).nic.buffers.free(buffer);
-                    }
-                    self.model.on_sent(now);
-                }
+                Report::Sent => self.model.on_sent(now),
                 Report::Over => self.model.on_lost(),
             }
             self.carry_out();
@@ -147,7 +132,8 @@ impl Run<'_> {
 
     fn next_report(&mut self) -> Option<Report> {
         let (at, side) = (self.at(), self.side);
-        let input = self.world.next_input(side)?;
+        let mut end = self.world.end::<Range>(side);
+        let input = end.next_input()?;
         // A report of the world's own memory, which has to be given back before anything is done with it.
         let copy = match input {
             Input::Connected { limits } => Input::Connected { limits },
@@ -162,7 +148,7 @@ impl Run<'_> {
         Some(match copy {
             Input::Connected { .. } => Report::Connected,
             Input::Received { id, .. } => {
-                Report::Received(id.slot(), self.world.host(side).nic.message(id).to_vec())
+                Report::Received(id.slot(), self.world.end::<Range>(side).received(id).to_vec())
             }
             Input::Sent { .. } => Report::Sent,
             _ => Report::Over,

@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
         if !host.is_drained() {
             return Err("an orderly end that never came".to_owned());
         }
-        match host.nic.buffers.live() {
+        match host.device.nic.buffers.live() {
             0 => Ok(()),
             left => Err(format!("{left} buffers were left behind")),
         }

@@ -12,7 +12,8 @@ const POLL_AGAIN: u64 = 16;
 impl<F: Probe> Run<'_, F> {
     pub(super) fn check(&mut self, law: Law, holds: bool, side: Side, what: impl FnOnce() -> String) {
         let at = At { now: self.world.now(), side };
-        let verdicts = self.world.probe_mut().oracles.verdicts_mut();
+        let mut probe = self.world.probe_mut();
+        let verdicts = probe.oracles.verdicts_mut();
         verdicts.at(at);
         verdicts.check(law, holds, what);
     }
@@ -34,7 +35,7 @@ impl<F: Probe> Run<'_, F> {
 
     pub(super) fn look(&mut self) {
         for side in Side::BOTH {
-            let nic = &self.world.host(side).nic;
+            let nic = &self.world.host(side).device.nic;
             let counts = [nic.breaches.count(), nic.buffers.breaches.count()];
             let seen = std::mem::replace(&mut self.breaches[side.index()], counts);
             if counts != seen {
@@ -53,7 +54,7 @@ impl<F: Probe> Run<'_, F> {
     }
 
     fn on_breaches(&mut self, side: Side, seen: [u64; 2]) {
-        let nic = &self.world.host(side).nic;
+        let nic = &self.world.host(side).device.nic;
         let lists = [nic.breaches.first(), nic.buffers.breaches.first()];
         let new = lists.into_iter().zip(seen).flat_map(|(list, seen)| {
             let seen = usize::try_from(seen).unwrap_or(usize::MAX);
@@ -65,6 +66,11 @@ impl<F: Probe> Run<'_, F> {
             let law = match breach {
                 Breach::DoubleInvalidation(_) => Law::Tokens,
                 Breach::Misuse(_) => Law::Ledger,
+                Breach::Drive(_) => Law::Driven,
+                Breach::Report { .. } | Breach::NotReported(_) | Breach::RefusedWithRoom(_) | Breach::Completion(_) => {
+                    Law::Reported
+                }
+                Breach::EndTooEarly | Breach::LinkReport(_) => Law::LinkReported,
                 Breach::Endless(_) => Law::Bounded,
                 _ => Law::Device,
             };

@@ -47,7 +47,7 @@ impl<F: Probe> Run<'_, F> {
         let lost = self.office.borrow_mut().lost();
         for (side, lost) in Side::BOTH.into_iter().zip(lost) {
             let host = self.world.host_mut(side);
-            host.upper.renew(lost, &mut host.nic.buffers);
+            host.upper.renew(lost, &mut host.device.nic.buffers);
         }
         self.check_leaks();
     }
@@ -56,13 +56,14 @@ impl<F: Probe> Run<'_, F> {
     fn after_drained(&mut self) {
         for side in Side::BOTH {
             self.world.forge(side, Input::Timeout);
+            self.world.command(side, |_, _| ());
             self.forge(side);
         }
     }
 
     fn check_leaks(&mut self) {
         for side in Side::BOTH {
-            let nic = &self.world.host(side).nic;
+            let nic = &self.world.host(side).device.nic;
             let (buffers, tokens) = (nic.buffers.live(), nic.tokens.live(nic.domain()).count());
             let idle = nic.is_drained();
             self.check(Law::Leaks, buffers == 0 && tokens == 0 && idle, side, || {

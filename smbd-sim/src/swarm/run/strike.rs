@@ -101,6 +101,7 @@ impl<F: Probe> Run<'_, F> {
                     format!("{input:?} was made up, answer {result:?}, state changed: {}", before != after)
                 });
                 any |= result.is_some();
+                self.world.command(side, |_, _| ());
             }
         }
         any

@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::{Config, ConfigError, Keepalive, Params, PhaseName};
 
 use super::{Soaked, Stock, stock};
-use crate::host::Polling;
+use crate::device::Polling;
 use crate::nic::{NicConfig, Personality};
 use crate::oracle::Law;
 use crate::swarm::Plan;

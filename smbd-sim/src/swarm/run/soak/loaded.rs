@@ -40,7 +40,7 @@ pub fn loaded(what: &Loaded, progress: &dyn Fn(Duration)) -> Soaked {
     let mut run = Run::new(&plan, None, ());
     // As on real hardware: otherwise the tables of the simulator remember every token there ever was.
     for side in Side::BOTH {
-        run.world.host_mut(side).nic.tokens.reuse(true);
+        run.world.host_mut(side).device.nic.tokens.reuse(true);
     }
     let began = Stock::of(&run);
     let mut rng = Rng::new(what.seed ^ SALT);

@@ -35,7 +35,7 @@ impl Stock {
             Self { packets: run.world.in_flight(), arranged: run.world.arranged(), ..Self::default() };
         for side in Side::BOTH {
             let host = run.world.host(side);
-            let nic = &host.nic;
+            let nic = &host.device.nic;
             stock.buffers += nic.buffers.live();
             stock.tokens += nic.tokens.live_of_all();
             stock.receives += nic.recvs_posted();
@@ -51,7 +51,7 @@ impl Stock {
 /// Places of tables that grow with what is in use at the same time, and never shrink.
 pub(super) fn tables<F: Probe>(run: &Run<'_, F>) -> usize {
     let of = |side| {
-        let nic = &run.world.host(side).nic;
+        let nic = &run.world.host(side).device.nic;
         nic.buffers.places() + nic.tokens.entries()
     };
     Side::BOTH.into_iter().map(of).sum()

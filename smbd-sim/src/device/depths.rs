@@ -1,12 +1,12 @@
-//! What hosts on iWARP say about read depths when they connect (section 6 of MS-SMBD).
+//! What ends on iWARP say about read depths when they connect (section 6 of MS-SMBD).
 
 use smbd_core::error::ConnectReason;
 use smbd_core::wire::WireError;
 use smbd_core::wire::ird_ord::{self, IrdOrd, View};
 
-use super::{Host, Upper};
+use super::Device;
 
-/// The private data of a host's request for a connection, or of its consent.
+/// The private data of an end's request for a connection, or of its consent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PrivateData {
     /// None, and what the peer says is not looked at.
@@ -45,7 +45,7 @@ fn told(bytes: &[u8]) -> Result<Option<IrdOrd>, ConnectReason> {
     }
 }
 
-impl<U: Upper> Host<U> {
+impl Device {
     /// What is said by it from now on.
     pub(crate) fn say(&mut self, own: PrivateData) {
         self.said.own = own;

@@ -1,15 +1,35 @@
+//! What hosts share: time, the wire, chance, what is arranged to happen, and who watches.
+
+mod wire;
+
+use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
-use smbd_core::error::ConnectReason;
-use smbd_core::{Instant, WrId};
+use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::{Instant, RegId, WrId};
 
-use super::wire::{Latency, Wire};
+pub use wire::Latency;
+use wire::Wire;
+
 use crate::fault::Faults;
-use crate::host::Local;
 use crate::nic::{Nic, Packet, Payload, Personality, Reply};
 use crate::probe::{At, Frame, Probe};
 use crate::{Rng, Side};
+
+/// Something that comes to a device's notice without a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Connected,
+    ConnectFailed(ConnectReason),
+    /// The connection was taken, but the initiator never came.
+    NeverUp,
+    Disconnected,
+    Registered(RegId),
+    RegistrationFailed(RegId, WorkError),
+    Deregistered(RegId),
+}
 
 /// What will happen at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +40,8 @@ pub(crate) enum Happening {
     Accepted,
     /// The peer's end of the connection reaches this side.
     PeerGone(Side),
-    /// Something local comes to a host's notice.
-    Local(Side, Local),
+    /// Something comes to a device's notice.
+    Notice(Side, Notice),
     /// Nobody answered a work request.
     GiveUp(Side, u64),
     /// A byte stream got no acknowledgement.
@@ -55,13 +75,14 @@ pub(crate) struct Fabric<F, P> {
     pub(crate) now: Instant,
     pub(crate) rng: Rng,
     pub(crate) faults: F,
-    pub(crate) probe: P,
+    /// Shared with the connections, which are watched as well.
+    probe: Rc<RefCell<P>>,
     pub(crate) times: Times,
     pub(crate) personality: Personality,
     /// Nothing arrives any more.
     pub(crate) cut: bool,
     /// By the side that receives.
-    pub(super) wires: [Wire; 2],
+    pub(crate) wires: [Wire; 2],
     agenda: BTreeMap<(Instant, u64), Happening>,
     next: Option<Instant>,
     seq: u64,
@@ -73,7 +94,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             now: Instant::ORIGIN,
             rng,
             faults,
-            probe,
+            probe: Rc::new(RefCell::new(probe)),
             times,
             personality,
             cut: false,
@@ -82,6 +103,20 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             next: None,
             seq: 0,
         }
+    }
+
+    /// What watches, for others who see something.
+    pub(crate) fn probe(&self) -> &Rc<RefCell<P>> {
+        &self.probe
+    }
+
+    pub(crate) fn probe_mut(&mut self) -> RefMut<'_, P> {
+        self.probe.borrow_mut()
+    }
+
+    /// Nothing is watched any more: gives back what did.
+    pub(crate) fn into_probe(self) -> Rc<RefCell<P>> {
+        self.probe
     }
 
     pub(crate) const fn at(&self, side: Side) -> At {
@@ -99,16 +134,16 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
     }
 
     /// Happenings that are due some time.
-    pub(super) fn arranged(&self) -> usize {
+    pub(crate) fn arranged(&self) -> usize {
         self.agenda.len()
     }
 
     /// When the next happening is due.
-    pub(super) const fn next(&self) -> Option<Instant> {
+    pub(crate) const fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    pub(super) fn take_next(&mut self) -> Option<Happening> {
+    pub(crate) fn take_next(&mut self) -> Option<Happening> {
         let (_, happening) = self.agenda.pop_first()?;
         self.next = self.agenda.keys().next().map(|key| key.0);
         Some(happening)
@@ -123,7 +158,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
     }
 
     /// Nothing is under way any more, and nothing is arranged.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.cut = false;
         self.wires = [Wire::new(), Wire::new()];
         self.agenda.clear();
@@ -132,7 +167,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
 
     /// A packet leaves `from`.
     pub(crate) fn transmit(&mut self, from: Side, packet: Packet, nic: &mut Nic, solicit: bool) {
-        if self.probe.wants_frames() {
+        if self.probe.borrow().wants_frames() {
             self.show(from, &packet, nic, solicit);
         }
         if self.cut {
@@ -168,19 +203,19 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             }
             Packet::Read { seq, remote, sink } => Frame::Read { seq: *seq, remote: *remote, sink: *sink },
         };
-        self.probe.frame(At { now: self.now, side: from }, &frame);
+        self.probe.borrow_mut().frame(At { now: self.now, side: from }, &frame);
     }
 
     /// A reply leaves `from`.
-    pub(super) fn answer(&mut self, from: Side, reply: Reply) {
-        if self.probe.wants_frames() {
+    pub(crate) fn answer(&mut self, from: Side, reply: Reply) {
+        if self.probe.borrow().wants_frames() {
             let frame = match &reply {
                 Reply::Ack { upto } => Frame::Ack { upto: *upto },
                 Reply::Nak { seq, error } => Frame::Nak { seq: *seq, error: *error },
                 Reply::ReadData { seq, bytes } => Frame::ReadData { seq: *seq, payload: bytes },
                 Reply::Terminate { error, .. } => Frame::Terminate { error: *error },
             };
-            self.probe.frame(At { now: self.now, side: from }, &frame);
+            self.probe.borrow_mut().frame(At { now: self.now, side: from }, &frame);
         }
         if self.cut {
             return;
@@ -197,8 +232,8 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
     }
 
     pub(crate) fn frame(&mut self, from: Side, frame: &Frame<'_>) {
-        if self.probe.wants_frames() {
-            self.probe.frame(At { now: self.now, side: from }, frame);
+        if self.probe.borrow().wants_frames() {
+            self.probe.borrow_mut().frame(At { now: self.now, side: from }, frame);
         }
     }
 
@@ -214,7 +249,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
                 self.schedule(at, Happening::ConnectRequest);
             }
             Err((reason, after)) => {
-                self.schedule_in(after, Happening::Local(side, Local::ConnectFailed(reason)));
+                self.schedule_in(after, Happening::Notice(side, Notice::ConnectFailed(reason)));
             }
         }
     }
@@ -224,7 +259,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         let side = Side::Acceptor;
         self.frame(side, &Frame::Accept { read_depth });
         if self.cut {
-            return self.schedule_in(self.times.disconnect, Happening::Local(side, Local::NeverUp));
+            return self.schedule_in(self.times.disconnect, Happening::Notice(side, Notice::NeverUp));
         }
         let at = self.management(side);
         self.schedule(at, Happening::Accepted);
@@ -240,7 +275,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             done = self.times.latency.most * 2;
         }
         if answer {
-            self.schedule_in(done, Happening::Local(side, Local::Disconnected));
+            self.schedule_in(done, Happening::Notice(side, Notice::Disconnected));
         }
     }
 }

@@ -33,9 +33,9 @@ impl Latency {
 
 /// One direction of a link: first in, first out.
 #[derive(Debug)]
-pub(super) struct Wire {
-    pub(super) packets: VecDeque<(Instant, Packet)>,
-    pub(super) replies: VecDeque<(Instant, Reply)>,
+pub(crate) struct Wire {
+    pub(crate) packets: VecDeque<(Instant, Packet)>,
+    pub(crate) replies: VecDeque<(Instant, Reply)>,
     /// When the last thing sent arrives: nothing sent later comes earlier.
     last: Instant,
 }

@@ -1,0 +1,106 @@
+//! One end as a [`Backend`].
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use smbd_core::backend::{Backend, ReceiveMemory, Request, Step};
+use smbd_core::{Input, Instant, RecvId, Segment};
+
+use super::Device;
+use super::posts::{Flags, sent};
+use crate::Side;
+use crate::fabric::Fabric;
+use crate::fault::Faults;
+use crate::memory::Range;
+use crate::nic::{Nic, Operation};
+use crate::probe::Probe;
+
+/// A handle to memory of a simulated host.
+pub(crate) trait SimMemory: Clone + fmt::Debug {
+    /// The memory, if the device of this side knows it.
+    fn range(&self, side: Side, nic: &Nic) -> Option<Range>;
+}
+
+impl SimMemory for Range {
+    fn range(&self, _: Side, _: &Nic) -> Option<Range> {
+        Some(*self)
+    }
+}
+
+/// One end, for as long as it is driven; `M` names memory of its host.
+pub(crate) struct DeviceEnd<'a, F, P, M = Range> {
+    pub(crate) device: &'a mut Device,
+    pub(crate) fabric: &'a mut Fabric<F, P>,
+    memory: PhantomData<M>,
+}
+
+impl<F, P, M> fmt::Debug for DeviceEnd<'_, F, P, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceEnd").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+impl<'a, F, P, M> DeviceEnd<'a, F, P, M> {
+    pub(crate) const fn new(device: &'a mut Device, fabric: &'a mut Fabric<F, P>) -> Self {
+        Self { device, fabric, memory: PhantomData }
+    }
+}
+
+impl<F, P, M> ReceiveMemory for DeviceEnd<'_, F, P, M> {
+    fn received(&self, id: RecvId) -> &[u8] {
+        self.device.nic.message(id)
+    }
+}
+
+impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceEnd<'_, F, P, M> {
+    type Buffer = M;
+
+    fn now(&self) -> Instant {
+        self.fabric.now
+    }
+
+    fn execute(&mut self, step: Step<'_, M>) {
+        let Self { device, fabric, .. } = self;
+        match step {
+            Step::PostRecv { id, len } => device.post_recv(id, len, fabric),
+            Step::PostSend { id, head, body, invalidate, signal, solicit } => {
+                device.post_send(id, *head, body, Flags { invalidate, signal, solicit }, fabric);
+            }
+            Step::PostRdma { id, verb, local, remote } => {
+                let local = device.range(&local);
+                let operation = local.map(|local| Operation::Rdma { verb, local, remote });
+                device.post(Request::Rdma(id), sent(id.into(), operation, true, false), fabric);
+            }
+            Step::Connect => {
+                device.ring(fabric);
+                device.connect(fabric);
+            }
+            Step::Accept => {
+                device.ring(fabric);
+                device.accept(fabric);
+            }
+            Step::Disconnect => {
+                device.ring(fabric);
+                device.disconnect(fabric);
+            }
+            Step::Register { id, buffer, access, segments_max } => {
+                device.ring(fabric);
+                let range = buffer.range(device.side, &device.nic);
+                device.register(id, range, access, segments_max, fabric);
+            }
+            Step::Deregister { id, segments } => {
+                device.ring(fabric);
+                let live: Vec<_> = segments.iter().filter_map(Segment::descriptor).collect();
+                device.deregister(id, &live, fabric);
+            }
+        }
+    }
+
+    fn ring(&mut self) {
+        self.device.ring(self.fabric);
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        self.device.next_input(self.fabric)
+    }
+}

@@ -1,0 +1,162 @@
+//! One end of a transport connection on a simulated device, as a backend of a real one has it: the queue pair, the queues
+//! of what is posted to it, memory opened to the peer, what the connection manager says.
+//!
+//! Completions come as devices give them: one for each signalled or failed work request, none for an unsignalled send
+//! that went well. What follows from them is worked out by [`PostedQueues`] and [`LinkReports`], as in any backend, and
+//! held against what the device knows ([`outcomes`]).
+
+mod depths;
+mod end;
+mod link;
+mod outcomes;
+mod posts;
+mod registration;
+mod reports;
+
+use std::collections::VecDeque;
+
+use smbd_core::backend::{LinkReports, PostedQueues};
+use smbd_core::{Budget, Instant};
+
+pub use depths::PrivateData;
+pub(crate) use end::{DeviceEnd, SimMemory};
+pub(crate) use link::Link;
+
+use crate::Side;
+use crate::fabric::Notice;
+use crate::memory::DomainId;
+use crate::nic::{Nic, NicConfig};
+use outcomes::Outcomes;
+use posts::Chained;
+use registration::Registrations;
+use reports::Report;
+
+/// In which order, and how many at once, completions are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// Draws which queue is polled next, instead of receives first.
+    pub shuffled: bool,
+    /// Most inputs that are seen at one look, at least 1.
+    pub batch: u32,
+}
+
+impl Default for Polling {
+    fn default() -> Self {
+        Self { shuffled: false, batch: 64 }
+    }
+}
+
+/// One end.
+#[derive(Debug)]
+pub struct Device {
+    /// Which one.
+    pub side: Side,
+    /// The device itself, its memory and tokens, and the breaches found there.
+    pub nic: Nic,
+    budget: Budget,
+    queues: PostedQueues,
+    /// Noted in the queues and not handed to the device.
+    chain: VecDeque<Chained>,
+    outcomes: Outcomes,
+    registrations: Registrations,
+    link: Link,
+    link_reports: LinkReports,
+    inbox: VecDeque<Notice>,
+    /// To be told before anything else is looked at.
+    ready: VecDeque<Report>,
+    /// The queues may have something to report.
+    derives: bool,
+    /// Everything is complete, and nothing is posted any more.
+    reaped: bool,
+    polling: Polling,
+    /// Inputs that may still be seen at this look; `None` if it has no end.
+    sight: Option<u32>,
+    /// Inputs given.
+    given: u64,
+    read_depth: u16,
+    said: depths::Said,
+    /// The initiator's request has arrived.
+    requested: bool,
+    /// When completions are looked at.
+    pub(crate) due: Option<Instant>,
+}
+
+impl Device {
+    /// A device whose queues are those of `budget`, or shorter if it has less.
+    pub(crate) fn new(side: Side, nic: NicConfig, budget: &Budget, polling: Polling) -> Self {
+        let domain = DomainId(u32::from(side == Side::Acceptor) + 1);
+        Self {
+            side,
+            queues: queues(&nic, budget),
+            read_depth: nic.read_depth,
+            nic: Nic::new(nic, domain),
+            budget: *budget,
+            chain: VecDeque::new(),
+            outcomes: Outcomes::default(),
+            registrations: Registrations::default(),
+            link: Link::default(),
+            link_reports: LinkReports::default(),
+            inbox: VecDeque::new(),
+            ready: VecDeque::new(),
+            derives: false,
+            reaped: false,
+            polling,
+            sight: Some(0),
+            given: 0,
+            said: depths::Said::default(),
+            requested: false,
+            due: None,
+        }
+    }
+
+    /// Ready for another connection on the same device and memory: with a queue pair and a protection domain of its own.
+    pub(crate) fn renew(&mut self) {
+        self.nic.renew();
+        self.queues = queues(&self.nic.config, &self.budget);
+        self.chain.clear();
+        self.outcomes = Outcomes::default();
+        self.registrations = Registrations::default();
+        (self.link, self.link_reports) = (Link::default(), LinkReports::default());
+        self.inbox.clear();
+        self.ready.clear();
+        (self.derives, self.reaped, self.requested, self.given) = (false, false, false, 0);
+        self.read_depth = self.nic.config.read_depth;
+        self.due = None;
+    }
+
+    /// All breaches of this end, those of its memory included.
+    pub fn breaches(&self) -> impl Iterator<Item = crate::Breach> + '_ {
+        self.nic.breaches.first().iter().chain(self.nic.buffers.breaches.first()).copied()
+    }
+
+    /// Another look, at which so many inputs may be seen; `None` for one without an end.
+    pub(crate) const fn begin_look(&mut self, inputs: Option<u32>) {
+        self.sight = inputs;
+    }
+
+    /// Inputs given since the connection began.
+    pub(crate) const fn given(&self) -> u64 {
+        self.given
+    }
+
+    /// Most inputs that are seen at one look.
+    pub(crate) fn batch(&self) -> u32 {
+        self.polling.batch.max(1)
+    }
+
+    /// Whether something is chained that no doorbell was rung for.
+    pub(crate) fn has_chain(&self) -> bool {
+        !self.chain.is_empty()
+    }
+}
+
+/// For what the connection may post, or a device made for more; and no more than the device takes.
+fn queues(nic: &NicConfig, budget: &Budget) -> PostedQueues {
+    let mut queues = PostedQueues::new(&Budget {
+        recv_queue: budget.recv_queue.max(nic.recv_queue),
+        send_queue: budget.send_queue.max(nic.send_queue),
+        ..*budget
+    });
+    queues.limit_send(nic.send_queue);
+    queues
+}

@@ -1,0 +1,182 @@
+//! Posting: the queues first, then the chain, which is handed over when the doorbell is rung.
+
+use smbd_core::backend::{Local, Payload, Push, Queue, Request};
+use smbd_core::error::WorkError;
+use smbd_core::{Head, RecvId, SendId, Token, WrId};
+
+use super::Device;
+use super::end::SimMemory;
+use crate::Breach;
+use crate::fabric::Fabric;
+use crate::fault::Faults;
+use crate::memory::Range;
+use crate::nic::{Body, Operation, SendWork};
+use crate::probe::Probe;
+
+/// Invalid argument.
+const EINVAL: i32 = 22;
+
+/// A work request that waits for its doorbell.
+#[derive(Debug)]
+pub(super) enum Chained {
+    Recv(RecvId, u32),
+    Send { work: SendWork, solicit: bool },
+    /// Its memory is not what the device knows.
+    Senseless(WrId),
+}
+
+impl Chained {
+    fn id(&self) -> WrId {
+        match self {
+            Self::Recv(id, _) => (*id).into(),
+            Self::Send { work, .. } => work.id,
+            Self::Senseless(id) => *id,
+        }
+    }
+}
+
+/// What a send asks for besides its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flags {
+    pub(super) invalidate: Option<Token>,
+    pub(super) signal: bool,
+    pub(super) solicit: bool,
+}
+
+impl Device {
+    pub(super) fn post_recv<F: Faults, P: Probe>(&mut self, id: RecvId, len: u32, fabric: &mut Fabric<F, P>) {
+        self.post(Request::Recv(id), Chained::Recv(id, len), fabric);
+    }
+
+    pub(super) fn post_send<F: Faults, P: Probe, M: SimMemory>(
+        &mut self,
+        id: SendId,
+        head: Head,
+        body: Option<Payload<'_, M>>,
+        flags: Flags,
+        fabric: &mut Fabric<F, P>,
+    ) {
+        let Flags { invalidate, signal, solicit } = flags;
+        let body = match body {
+            None => Some(Body::None),
+            Some(Payload::Copy(bytes)) => Some(self.nic.copy(bytes)),
+            Some(Payload::InPlace(local)) => self.range(&local).map(Body::InPlace),
+        };
+        let operation = body.map(|body| Operation::Send { head, body, invalidate });
+        let work = sent(id.into(), operation, signal, solicit);
+        self.post(Request::Send { id, signal }, work, fabric);
+    }
+
+    /// A range of memory that the device knows.
+    pub(super) fn range<M: SimMemory>(&self, local: &Local<'_, M>) -> Option<Range> {
+        local.buffer.range(self.side, &self.nic)?.part(local.offset, local.len)
+    }
+
+    /// Notes a request and chains it. `false` if it will not be posted.
+    pub(super) fn post<F: Faults, P: Probe>(
+        &mut self,
+        request: Request,
+        work: Chained,
+        fabric: &mut Fabric<F, P>,
+    ) -> bool {
+        let mut was_broken = self.queues.is_broken();
+        let mut push = self.queues.push(request);
+        if let Push::RingFirst(_) = push {
+            self.ring(fabric);
+            was_broken = self.queues.is_broken();
+            push = self.queues.push(request);
+        }
+        if push == Push::Chain {
+            self.chain.push_back(work);
+            return true;
+        }
+        if !was_broken {
+            self.record_full(request);
+        }
+        self.unposted(request.id(), !was_broken, fabric);
+        false
+    }
+
+    /// The queues have no room for a request: nobody should have tried, if the device has none either.
+    fn record_full(&mut self, request: Request) {
+        let (work, config) = (request.id(), &self.nic.config);
+        let (used, depth) = match request.queue() {
+            Queue::Recv => (self.nic.recvs_open() as usize, config.recv_queue),
+            Queue::Send => (self.nic.sends_posted(), config.send_queue),
+        };
+        let breach = match request.queue() {
+            _ if used + self.chain.len() < depth as usize => Breach::RefusedWithRoom(work),
+            Queue::Recv => Breach::ReceiveQueueOverflow { work, depth },
+            Queue::Send => Breach::SendQueueOverflow { work, depth },
+        };
+        self.nic.breaches.record(breach);
+    }
+
+    /// It will not be posted: the queues report that it failed.
+    fn unposted<F: Faults, P: Probe>(&mut self, id: WrId, refused: bool, fabric: &mut Fabric<F, P>) {
+        self.outcomes.unposted(id, refused);
+        self.derives = true;
+        self.look(fabric);
+    }
+
+    /// Hands over what is chained.
+    pub(super) fn ring<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+        if self.chain.is_empty() {
+            return;
+        }
+        let mut chain = std::mem::take(&mut self.chain);
+        let mut accepted = 0;
+        let mut refused = None;
+        while let Some(work) = chain.pop_front() {
+            let id = work.id();
+            if let Err(errno) = self.hand_over(work, fabric) {
+                refused = Some((id, errno));
+                break;
+            }
+            accepted += 1;
+        }
+        let Some((id, errno)) = refused else {
+            self.chain = chain;
+            return self.queues.rung();
+        };
+        self.queues.rung_until(accepted, errno);
+        self.unposted(id, true, fabric);
+        for left in chain.drain(..) {
+            self.unposted(left.id(), false, fabric);
+        }
+        self.chain = chain;
+    }
+
+    /// One request of a chain: the error number with which the device refuses it.
+    fn hand_over<F: Faults, P: Probe>(
+        &mut self,
+        work: Chained,
+        fabric: &mut Fabric<F, P>,
+    ) -> Result<(), i32> {
+        if let Some(errno) = fabric.refuse_post(self.side, work.id()) {
+            return Err(errno);
+        }
+        match work {
+            Chained::Recv(id, len) => self.nic.post_recv(id, len).map_err(|refused| refused.0),
+            Chained::Send { work, solicit } => {
+                let packet = self.nic.post_send(work).map_err(|refused| refused.0)?;
+                if let Some(packet) = packet {
+                    fabric.transmit(self.side, packet, &mut self.nic, solicit);
+                }
+                Ok(())
+            }
+            Chained::Senseless(_) => Err(EINVAL),
+        }
+    }
+}
+
+/// A request of the send queue, or nothing sensible.
+pub(super) fn sent(id: WrId, operation: Option<Operation>, signal: bool, solicit: bool) -> Chained {
+    match operation {
+        Some(operation) => Chained::Send { work: SendWork { id, operation, signal }, solicit },
+        None => Chained::Senseless(id),
+    }
+}
+
+/// The error of a registration that the device refuses.
+pub(super) const REFUSED: WorkError = WorkError::Refused { errno: EINVAL };

@@ -1,0 +1,232 @@
+//! What happened below, one input at a time.
+
+use smbd_core::{Input, RegId, WrId};
+
+use super::Device;
+use super::registration::Stage;
+use crate::Breach;
+use crate::fabric::{Fabric, Notice};
+use crate::fault::Faults;
+use crate::nic::RecvDone;
+use crate::probe::Probe;
+
+/// Something to tell.
+#[derive(Debug)]
+pub(super) enum Report {
+    Input(Input<'static>),
+    /// Its segments are in the registration.
+    Registered { id: RegId, settled: bool },
+}
+
+impl Device {
+    /// The next input; `None` if nothing can be seen at the moment.
+    pub(super) fn next_input<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Option<Input<'_>> {
+        while self.ready.is_empty() {
+            if let Some(left) = &mut self.sight {
+                *left = left.checked_sub(1)?;
+            }
+            if !self.poll_one(fabric) {
+                // Nothing more comes at this look.
+                self.sight = self.sight.map(|_| 0);
+                return None;
+            }
+        }
+        self.given += 1;
+        Some(match self.ready.pop_front()? {
+            Report::Input(input) => input,
+            Report::Registered { id, settled } => {
+                Input::Registered { id, segments: self.registrations.segments(id), settled }
+            }
+        })
+    }
+
+    /// Whether there is something that a look would find.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.inbox.is_empty()
+            || !self.ready.is_empty()
+            || self.nic.has_completions()
+            || self.derives
+            || self.may_reap()
+    }
+
+    /// One thing from the three places where there may be something. In order: good news, receives, sends, bad news.
+    #[inline]
+    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+        if self.polling.shuffled {
+            return self.poll_any(fabric);
+        }
+        (self.inbox.front().is_some_and(|notice| is_good(*notice)) && self.poll_inbox())
+            || self.poll_receives()
+            || self.poll_sends()
+            || self.poll_inbox()
+    }
+
+    /// One thing, from whichever place chance looks at first.
+    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+        match fabric.rng.below(3) {
+            0 => self.poll_inbox() || self.poll_receives() || self.poll_sends(),
+            1 => self.poll_receives() || self.poll_sends() || self.poll_inbox(),
+            _ => self.poll_sends() || self.poll_inbox() || self.poll_receives(),
+        }
+    }
+
+    fn poll_receives(&mut self) -> bool {
+        let Some(done) = self.nic.poll_recv() else { return false };
+        self.on_recv(done);
+        true
+    }
+
+    fn on_recv(&mut self, done: RecvDone) {
+        let RecvDone { id, result } = done;
+        let noted = match result {
+            Ok(m) => {
+                let input = Input::Received { id, head: m.head, len: m.len, invalidated: m.invalidated };
+                let noted = self.queues.received(id);
+                self.ready.push_back(Report::Input(input));
+                noted
+            }
+            Err(error) => {
+                self.outcomes.receive_failed(id);
+                self.derives = true;
+                let noted = self.queues.complete(id.into(), Err(error));
+                self.derive();
+                noted
+            }
+        };
+        self.note(noted);
+    }
+
+    fn note(&mut self, noted: Result<(), smbd_core::Misuse>) {
+        if let Err(misuse) = noted {
+            self.nic.breaches.record(Breach::Completion(misuse));
+        }
+    }
+
+    /// What follows from completions of the send queue: one report, and whether there was one.
+    fn poll_sends(&mut self) -> bool {
+        loop {
+            if self.derives && self.derive() {
+                return true;
+            }
+            if let Some(done) = self.nic.poll_send() {
+                let noted = self.queues.complete(done.id, done.result);
+                self.note(noted);
+                self.derives = true;
+                continue;
+            }
+            if !self.may_reap() {
+                return false;
+            }
+            self.reaped = true;
+            self.nic.reap();
+            self.queues.drained();
+            self.derives = true;
+        }
+    }
+
+    /// The own disconnect is done and the device holds nothing more: what it was not asked to report went well.
+    fn may_reap(&self) -> bool {
+        self.link.disconnected && !self.reaped && !self.nic.has_completions()
+    }
+
+    /// One thing that the queues have worked out; `false` if there is none.
+    fn derive(&mut self) -> bool {
+        let Some(input) = self.queues.poll() else {
+            self.derives = false;
+            let empty = self.outcomes.check_empty(&self.nic);
+            if let Err(breach) = empty {
+                self.nic.breaches.record(breach);
+            }
+            return false;
+        };
+        if let Err(breach) = self.outcomes.check(&input, &mut self.nic) {
+            self.nic.breaches.record(breach);
+        }
+        self.on_derived(input);
+        true
+    }
+
+    fn on_derived(&mut self, input: Input<'static>) {
+        match input {
+            Input::Bound { id } if !self.registrations.on_bound(id) => return,
+            // Causes first: a message that came before it may say that the token is invalid.
+            Input::Deregistered { id } => {
+                self.registrations.on_invalidated(id);
+                self.receive_all();
+            }
+            Input::Failed { id: WrId::Reg(id), .. } if self.registrations.on_failed(id) => {
+                self.close_tokens(id);
+            }
+            _ => {}
+        }
+        self.ready.push_back(Report::Input(input));
+    }
+
+    fn poll_inbox(&mut self) -> bool {
+        let Some(notice) = self.inbox.pop_front() else { return false };
+        match notice {
+            Notice::Connected => {
+                let input = self.link_reports.poll_connected();
+                self.tell_link("Connected", input, |input| matches!(input, Input::Connected { .. }));
+            }
+            Notice::ConnectFailed(_) | Notice::NeverUp => {
+                let input = self.link_reports.poll_failure();
+                self.tell_link("ConnectFailed", input, |input| matches!(input, Input::ConnectFailed { .. }));
+            }
+            Notice::Disconnected => {
+                self.complete_all();
+                let input = self.link_reports.poll_end();
+                if self.nic.has_completions() {
+                    self.nic.breaches.record(Breach::EndTooEarly);
+                }
+                self.tell_link("Disconnected", input, |input| matches!(input, Input::Disconnected));
+                if self.link_reports.poll_end().is_some() {
+                    self.nic.breaches.record(Breach::LinkReport("Disconnected"));
+                }
+            }
+            Notice::Deregistered(id) => {
+                self.receive_all();
+                self.ready.push_back(Report::Input(Input::Deregistered { id }));
+            }
+            Notice::RegistrationFailed(id, error) => {
+                if self.registrations.stage(id) == Some(Stage::Failed) {
+                    self.close_tokens(id);
+                }
+                self.ready.push_back(Report::Input(Input::Failed { id: id.into(), error }));
+            }
+            Notice::Registered(id) => {
+                if let Some(settled) = self.registrations.on_told(id) {
+                    self.ready.push_back(Report::Registered { id, settled });
+                }
+            }
+        }
+        true
+    }
+
+    fn tell_link(
+        &mut self,
+        what: &'static str,
+        input: Option<Input<'static>>,
+        right: impl Fn(&Input<'_>) -> bool,
+    ) {
+        if !input.as_ref().is_some_and(right) {
+            self.nic.breaches.record(Breach::LinkReport(what));
+        }
+        self.ready.extend(input.map(Report::Input));
+    }
+
+    /// Causes first: what the device holds when the connection ends is reported before its end.
+    fn complete_all(&mut self) {
+        self.receive_all();
+        while self.poll_sends() {}
+    }
+
+    fn receive_all(&mut self) {
+        while self.poll_receives() {}
+    }
+}
+
+const fn is_good(notice: Notice) -> bool {
+    matches!(notice, Notice::Connected | Notice::Registered(_) | Notice::Deregistered(_))
+}
+

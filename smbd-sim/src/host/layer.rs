@@ -1,0 +1,102 @@
+//! The upper layer of a host as a driven connection sees it.
+
+use smbd_core::backend::{LocalMemory, Payload};
+use smbd_core::error::RegistrationError;
+use smbd_core::{Body, Connection, Event, Instant, OpId, RegId, backend};
+
+use super::context::Commands;
+use super::memory::Names;
+use super::watched::Watched;
+use super::{Context, Upper};
+use crate::Breach;
+use crate::device::{Device, DeviceEnd};
+use crate::fault::Faults;
+use crate::memory::{Buffer, Range};
+use crate::probe::Probe;
+
+/// The upper layer, and the memory it has named.
+#[derive(Debug)]
+pub(super) struct Layer<'a, U> {
+    pub(super) upper: &'a mut U,
+    pub(super) names: &'a mut Names,
+    pub(super) alarm: &'a mut Option<Instant>,
+    pub(super) drained: &'a mut bool,
+}
+
+impl<U> LocalMemory<Range> for Layer<'_, U> {
+    fn body(&self, body: Body) -> Option<Payload<'_, Range>> {
+        self.names.body(body)
+    }
+
+    fn operation(&self, op: OpId) -> Option<&Range> {
+        self.names.operation(op)
+    }
+
+    fn registration(&self, id: RegId) -> Option<&Range> {
+        self.names.registration(id)
+    }
+}
+
+impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<Connection, P>>
+    for Layer<'_, U>
+{
+    fn event(
+        &mut self,
+        connection: &mut Watched<Connection, P>,
+        end: &mut DeviceEnd<'_, F, P>,
+        event: Event,
+    ) {
+        self.prepare(&event, end.device);
+        let probe = std::rc::Rc::clone(connection.probe());
+        let mut context = Context {
+            at: end.fabric.at(end.device.side),
+            commands: Some(Commands::Connection(&mut connection.machine)),
+            nic: &mut end.device.nic,
+            names: self.names,
+            rng: &mut end.fabric.rng,
+            probe: &mut *probe.borrow_mut(),
+            alarm: self.alarm,
+        };
+        self.upper.event(event, &mut context);
+    }
+}
+
+impl<U> Layer<'_, U> {
+    /// What an event means for memory, before the upper layer hears of it.
+    fn prepare(&mut self, event: &Event, device: &mut Device) {
+        match event {
+            Event::Sent { msg, result } => {
+                if let Some(buffer) = self.names.take_message(*msg) {
+                    self.give_back(buffer, result.is_ok(), device);
+                }
+            }
+            // A connection that is dying serves nobody any more; what is left then is closed with `Drained`.
+            Event::Registered { id, result: Err(RegistrationError::Work(_)) }
+            | Event::Deregistered { id, result: Ok(()) } => device.close_tokens(*id),
+            Event::Drained => self.on_drained(device),
+            _ => {}
+        }
+    }
+
+    /// Frees a message's buffer: at once when it was sent, else when the device is surely done with it.
+    fn give_back(&mut self, buffer: Buffer, sent: bool, device: &mut Device) {
+        if sent {
+            device.nic.buffers.free(buffer);
+        } else {
+            self.names.deferred.push(buffer);
+        }
+    }
+
+    fn on_drained(&mut self, device: &mut Device) {
+        if std::mem::replace(self.drained, true) {
+            return device.nic.breaches.record(Breach::Action("Notify(Drained)"));
+        }
+        if !device.nic.is_drained() {
+            device.nic.breaches.record(Breach::Action("Notify(Drained) with work posted"));
+        }
+        device.close_all_registrations();
+        for buffer in std::mem::take(&mut self.names.deferred) {
+            device.nic.buffers.free(buffer);
+        }
+    }
+}
