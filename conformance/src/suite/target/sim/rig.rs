@@ -5,7 +5,7 @@ use smbd_core::wire::ird_ord::IrdOrd;
 use smbd_core::{BufferDescriptorV1, Config, ConfigError, Instant, Params, Role, Token, WrId};
 use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
 use smbd_sim::fault::Disruption;
-use smbd_sim::host::PrivateData;
+use smbd_sim::device::PrivateData;
 use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::world::WorldConfig;
 use smbd_sim::{Breach, Side};
