@@ -106,13 +106,13 @@ mod tests {
             |request| request.max_receive_size = 127,
             |request| request.max_fragmented_size = 131_071,
         ];
-        bad.map(|change| assert_eq!(request(change), Due::End(BAD_REQUEST)));
+        bad.into_iter().for_each(|change| assert_eq!(request(change), Due::End(BAD_REQUEST)));
         let refused: [fn(&mut Request); 3] = [
             |request| request.min_version = 0x0101,
             |request| request.max_version = 0x00FF,
             |request| (request.min_version, request.max_version) = (0x0101, 0x00FF),
         ];
-        refused.map(|change| assert_eq!(request(change), Due::Refusal));
+        refused.into_iter().for_each(|change| assert_eq!(request(change), Due::Refusal));
         let good: [fn(&mut Request); 5] = [
             |_| {},
             |request| request.credits_requested = 1,
@@ -120,14 +120,14 @@ mod tests {
             |request| request.preferred_send_size = 1,
             |request| request.reserved = u16::MAX,
         ];
-        good.map(|change| assert_eq!(request(change), Due::Nothing));
+        good.into_iter().for_each(|change| assert_eq!(request(change), Due::Nothing));
         let open: [fn(&mut Request); 4] = [
             |request| request.max_version = 0x0101,
             |request| request.preferred_send_size = 0,
             |request| request.preferred_send_size = 8137,
             |request| request.max_receive_size = 1025,
         ];
-        open.map(|change| assert_eq!(request(change), Due::Open));
+        open.into_iter().for_each(|change| assert_eq!(request(change), Due::Open));
     }
 
     fn response(change: fn(&mut Response)) -> Due {
@@ -149,7 +149,7 @@ mod tests {
             |response| response.preferred_send_size = Some(2001),
             |response| response.status = NtStatus(1),
         ];
-        bad.map(|change| assert_eq!(response(change), Due::End(BAD_RESPONSE)));
+        bad.into_iter().for_each(|change| assert_eq!(response(change), Due::End(BAD_RESPONSE)));
         let good: [fn(&mut Response); 6] = [
             |_| {},
             |response| response.max_receive_size = 128,
@@ -158,13 +158,13 @@ mod tests {
             |response| (response.min_version, response.max_version) = (7, 3),
             |response| (response.reserved, response.max_read_write_size) = (9, 0),
         ];
-        good.map(|change| assert_eq!(response(change), Due::Nothing));
+        good.into_iter().for_each(|change| assert_eq!(response(change), Due::Nothing));
         let open: [fn(&mut Response); 3] = [
             |response| response.preferred_send_size = Some(0),
             |response| response.credits_granted = 11,
             |response| response.max_receive_size = 1025,
         ];
-        open.map(|change| assert_eq!(response(change), Due::Open));
+        open.into_iter().for_each(|change| assert_eq!(response(change), Due::Open));
     }
 
     fn data(change: fn(&mut Data), credits: (u16, u16)) -> Due {
@@ -186,20 +186,20 @@ mod tests {
             |data| data.remaining = 131_072 - 99,
             |data| data.remaining = u32::MAX,
         ];
-        bad.map(|change| assert_eq!(data(change, (10, 0)), Due::End(BAD_DATA)));
+        bad.into_iter().for_each(|change| assert_eq!(data(change, (10, 0)), Due::End(BAD_DATA)));
         let good: [fn(&mut Data); 4] = [
             |_| {},
             |data| (data.flags, data.reserved) = (u16::MAX, u16::MAX),
             |data| data.length = 99,
             |data| (data.offset, data.length) = (120, 0),
         ];
-        good.map(|change| assert_eq!(data(change, (1, 0)), Due::Nothing));
+        good.into_iter().for_each(|change| assert_eq!(data(change, (1, 0)), Due::Nothing));
         assert_eq!(data(|_| {}, (10, 1)), Due::Open);
         let open: [fn(&mut Data); 3] = [
             |data| data.remaining = 131_072 - 100,
             |data| data.offset = 16,
             |data| data.body.resize(1005, 0),
         ];
-        open.map(|change| assert_eq!(data(change, (10, 0)), Due::Open));
+        open.into_iter().for_each(|change| assert_eq!(data(change, (10, 0)), Due::Open));
     }
 }
