@@ -2,6 +2,7 @@
 about="the kernel's client and server over SMB Direct"
 guests=1
 limit=120
+whole=yes
 long=yes
 
 scenario() {

@@ -2,6 +2,7 @@
 about="smbd-verbs in two guests, with itself, cifs and ksmbd, captured"
 guests=2
 limit=300
+whole=yes
 
 # A message of the connection manager that meets a link that is down puts rxe's queue pair 1 into the error state, and
 # nothing takes it out again: until the device is made anew, no connection comes up.

@@ -2,6 +2,7 @@
 about="smbd-ping against ksmbd, held against a capture; smbd-perf against smbd-echo"
 guests=2
 limit=240
+whole=yes
 
 # What ksmbd answers: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
 ordinary="254 1364 173910 8388608"

@@ -2,6 +2,7 @@
 about="the kernel's client and server in two guests, with a capture"
 guests=2
 limit=180
+whole=yes
 long=yes
 
 scenario() {

@@ -3,7 +3,6 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,26 +78,17 @@ fn rdma<T: Transport>(writer: &mut Writer<Vec<u8>, T>, now: u64, from: Side, ope
     .unwrap();
 }
 
-/// What tshark prints, or `None` when there is no tshark, which is said on stderr.
-pub fn tshark<I: AsRef<OsStr>>(file: &Path, arguments: impl IntoIterator<Item = I>) -> Option<String> {
+/// What tshark prints. Without tshark the test fails: it would have shown nothing.
+pub fn tshark<I: AsRef<OsStr>>(file: &Path, arguments: impl IntoIterator<Item = I>) -> String {
     // The port of SMB Direct on iWARP is registered to another protocol, so its dissector has to come second.
     let output = Command::new("tshark")
         .args(["-o", "tcp.try_heuristic_first:TRUE", "-r"])
         .arg(file)
         .args(arguments)
-        .output();
-    match output {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Some(String::from_utf8(output.stdout).unwrap())
-        }
-        Err(error) => {
-            // Not by eprintln: the test harness would swallow it.
-            let reason = format!("SKIPPED: comparison with tshark, which cannot be run: {error}\n");
-            io::stderr().write_all(reason.as_bytes()).unwrap();
-            None
-        }
-    }
+        .output()
+        .unwrap_or_else(|error| panic!("tshark cannot be run ({error}): `./test packages` installs it"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// A file of its own for a test, removed when dropped.

@@ -1,6 +1,7 @@
 //! What a test is.
 
 use std::error::Error;
+use std::fmt;
 use std::net::IpAddr;
 
 use clap::ValueEnum;
@@ -8,8 +9,28 @@ use clap::ValueEnum;
 /// Why a test did not pass.
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
-/// What a test returns. The text is printed behind its name: what was seen.
+/// What a test returns. The text is printed behind its name: what was seen. A test that was not played fails with
+/// [`Skipped`].
 pub(crate) type Outcome = Result<String, Failure>;
+
+/// Why a test was not played: this device or kernel cannot show what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Skipped(String);
+
+impl Skipped {
+    /// As a test returns it.
+    pub(crate) fn because(why: impl Into<String>) -> Failure {
+        Self(why.into()).into()
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Skipped {}
 
 /// A test.
 #[derive(Clone, Copy, Debug)]

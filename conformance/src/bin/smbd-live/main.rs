@@ -19,6 +19,7 @@ mod run;
 mod script;
 mod settings;
 mod soak;
+mod tally;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -29,13 +30,14 @@ use clap::{Parser, Subcommand};
 
 use case::{Context, Target};
 use ours::victim::Part;
+use tally::{Ended, Tally};
 
 /// Live tests of smbd over RDMA devices.
 #[derive(Debug, Parser)]
 #[command(
     name = "smbd-live",
     version,
-    after_help = "Exit codes: 0 all passed, 1 a test failed, 2 wrong usage."
+    after_help = "Exit codes: 0 all passed that were played, 1 a test failed, 2 wrong usage, 3 nothing was played."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -50,7 +52,7 @@ enum Command {
         #[arg(long)]
         target: Option<Target>,
     },
-    /// Runs tests; ends with `N passed, M failed`.
+    /// Runs tests; ends with `N passed, M failed, K skipped`.
     Run {
         /// Only tests whose name contains one of these.
         filters: Vec<String>,
@@ -81,7 +83,7 @@ enum Command {
         #[command(flatten)]
         options: soak::Options,
     },
-    /// Holds what tests of two hosts noted against a capture; ends with `N passed, M failed`.
+    /// Holds what tests of two hosts noted against a capture; ends with `N passed, M failed, K skipped`.
     #[command(hide = true)]
     Captured {
         /// The capture.
@@ -142,7 +144,11 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Run { filters, target, place, limit } => {
-            run::all(&registry::cases(target, &filters), &place, Duration::from_secs(limit))
+            let cases = registry::cases(target, &filters);
+            if cases.is_empty() {
+                return none_matches(&filters);
+            }
+            run::all(&cases, &place, Duration::from_secs(limit))
         }
         Command::Compare { place, options } => match compare::run(place.address, &options) {
             Ok(reached) => ExitCode::from(u8::from(!reached)),
@@ -182,13 +188,24 @@ fn main() -> ExitCode {
 
 fn captured(capture: &Path, notes: &Path) -> ExitCode {
     match pair::compare(capture, notes) {
-        Ok((passed, failed)) => {
-            println!("{passed} passed, {failed} failed");
-            if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) }
+        Ok(tally) => {
+            println!("{tally}");
+            // Notes without a line are no comparison.
+            if tally.passed > 0 { tally.into() } else { ExitCode::from(tally::FAILED) }
         }
         Err(error) => {
-            println!("capture FAILED: {error}\n0 passed, 1 failed");
-            ExitCode::from(1)
+            let tally = Tally { failed: 1, ..Tally::default() };
+            println!("capture FAILED: {error}\n{tally}");
+            tally.into()
         }
     }
+}
+
+/// Nothing was played, which counts as one test that was not.
+fn none_matches(filters: &[String]) -> ExitCode {
+    let ended = Ended::Skipped(format!("no test matches {}", filters.join(" ")));
+    let mut tally = Tally::default();
+    tally.add(&ended);
+    println!("{}\n{tally}", ended.line("", 0.0).trim_start());
+    tally.into()
 }

@@ -10,56 +10,42 @@ use smbd_verbs::Clock;
 use crate::Place;
 use crate::case::{Case, Context};
 use crate::registry;
+use crate::tally::{self, Ended, Tally};
 
 /// How often a running test is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// Runs tests one after the other and prints a line for each.
 pub(crate) fn all(cases: &[Case], place: &Place, limit: Duration) -> ExitCode {
-    let (mut passed, mut failed) = (0_u32, 0_u32);
+    let mut tally = Tally::default();
     for (index, case) in cases.iter().enumerate() {
         if std::io::stderr().is_terminal() {
             eprint!("\r[{}/{}] {} ...\x1b[K\r", index + 1, cases.len(), case.name);
         }
         let clock = Clock::start();
-        let ended = apart(case, place, limit);
+        let ended = apart(case, place, limit).unwrap_or_else(Ended::Failed);
         let time = clock.now().saturating_since(smbd_core::Instant::ORIGIN).as_secs_f64();
-        match ended {
-            Ok(seen) => {
-                passed += 1;
-                println!("{:<44} ok      {time:6.2} s  {seen}", case.name);
-            }
-            Err(why) => {
-                failed += 1;
-                println!("{:<44} FAILED  {time:6.2} s  {why}", case.name);
-            }
-        }
+        tally.add(&ended);
+        println!("{}", ended.line(case.name, time));
         let _ = std::io::stdout().flush();
     }
-    println!("{passed} passed, {failed} failed");
-    if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    println!("{tally}");
+    tally.into()
 }
 
 /// Runs a test in this process.
 pub(crate) fn one(name: &str, context: &Context) -> ExitCode {
     let Some(case) = registry::cases(None, &[]).into_iter().find(|case| case.name == name) else {
         eprintln!("there is no test {name}; `smbd-live list` names them");
-        return ExitCode::from(2);
+        return ExitCode::from(tally::USAGE);
     };
-    match (case.run)(context) {
-        Ok(seen) => {
-            println!("{seen}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            println!("{error}");
-            ExitCode::from(1)
-        }
-    }
+    let ended = Ended::from((case.run)(context));
+    println!("{}", ended.said());
+    ExitCode::from(ended.code())
 }
 
-/// Runs a test in a process of its own; returns what it has seen, or why it failed.
-fn apart(case: &Case, place: &Place, limit: Duration) -> Result<String, String> {
+/// Runs a test in a process of its own. An error is that process', not the test's.
+fn apart(case: &Case, place: &Place, limit: Duration) -> Result<Ended, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     let mut command = Command::new(program);
     command.args(["one", case.name, "--address", &place.address.to_string()]);
@@ -73,11 +59,7 @@ fn apart(case: &Case, place: &Place, limit: Duration) -> Result<String, String> 
     let reader = thread::spawn(move || std::io::read_to_string(output).unwrap_or_default());
     let status = wait(&mut child, limit)?;
     let said = reader.join().unwrap_or_default();
-    match status {
-        Some(0) => Ok(said.trim_end().to_owned()),
-        Some(_) => Err(said.trim_end().to_owned()),
-        None => Err(format!("killed by a signal; {}", said.trim_end())),
-    }
+    Ok(Ended::of_process(status, &said))
 }
 
 fn wait(child: &mut Child, limit: Duration) -> Result<Option<i32>, String> {

@@ -13,7 +13,7 @@ use smbd_verbs::{Clock, End, LinkType};
 
 use super::accept_queue;
 use super::siege::Siege;
-use crate::case::{Context, Failure, Outcome};
+use crate::case::{Context, Failure, Outcome, Skipped};
 use crate::device;
 
 /// What the server says of one that has not negotiated in time.
@@ -169,19 +169,20 @@ pub(super) fn bare_thousands(context: &Context) -> Outcome {
     bare(context, "bare-thousands", 2000)
 }
 
-/// Why there is no TCP below the device, if there is none.
-fn without_tcp(context: &Context) -> Result<Option<String>, Failure> {
+/// What there is to show takes TCP below the device.
+fn needs_tcp(context: &Context) -> Result<(), Failure> {
     let link = device::link_type(context.address)?;
-    Ok((link != LinkType::Iwarp).then(|| format!("not on {link}: there is no TCP below it")))
+    if link == LinkType::Iwarp {
+        return Ok(());
+    }
+    Err(Skipped::because(format!("there is no TCP below {link}")))
 }
 
 /// TCP connections that say nothing, or something else than MPA. They end in siw, before anybody hears of them.
 ///
 /// None ends before siw has accepted it: see [`bare_hasty`].
 fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
-    if let Some(why) = without_tcp(context)? {
-        return Ok(why);
-    }
+    needs_tcp(context)?;
     let siege = Siege::begin(context, name)?;
     let (mut open, mut opened, mut refused) = (VecDeque::new(), 0, 0);
     for number in 0..count {
@@ -214,9 +215,7 @@ fn bare(context: &Context, name: &'static str, count: usize) -> Outcome {
 /// The same in haste. A connection that ends before siw has accepted it still has the listener's callbacks, and siw takes its
 /// end for the listener's: it closes it, and later falls over what is left of it (docs/hostile.md).
 pub(super) fn bare_hasty(context: &Context) -> Outcome {
-    if let Some(why) = without_tcp(context)? {
-        return Ok(why);
-    }
+    needs_tcp(context)?;
     let siege = Siege::begin(context, "bare-hasty")?;
     for number in 1..=HASTY_MAX {
         if TcpStream::connect_timeout(&siege.echo.at, PATIENCE).is_err() {

@@ -13,7 +13,7 @@ use smbd_verbs::quirks::Invalidate;
 
 use super::raw::{Id, Raw, Seen};
 use super::siege::Siege;
-use crate::case::{Context, Failure, Outcome};
+use crate::case::{Context, Failure, Outcome, Skipped};
 use crate::device;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn nonsense(context: &Context) -> Outcome {
     let quirks = device::quirks(context.address)?;
     if quirks.invalidate == Invalidate::Free || quirks.invalidates_foreign {
-        return Ok(format!("not played on {}: its kernel does not survive it", quirks.name));
+        return Err(Skipped::because(format!("the kernel of {} does not survive it", quirks.name)));
     }
     wherever(context)
 }

@@ -7,11 +7,11 @@ use smbd_verbs::Buffer;
 
 use super::pair::{Pair, buffer_of, contents, only};
 use super::traffic;
-use crate::case::{Context, Outcome};
+use crate::case::{Context, Outcome, Skipped};
 
 pub(super) fn works(context: &Context) -> Outcome {
     let Some(address) = std::env::var("ADDRESS6").ok().filter(|text| !text.is_empty()) else {
-        return Ok("NOT RUN: ADDRESS6 is empty, the kernel has no IPv6".to_owned());
+        return Err(Skipped::because("ADDRESS6 is empty: the kernel has no IPv6"));
     };
     let address: IpAddr = address.parse()?;
     let mut pair = Pair::new(&Context { address, ..*context }, &traffic::config()?)?;

@@ -13,6 +13,7 @@ use smbd_sim::decode::{self, Body, Direction, ItemKind, Options, Report};
 use smbd_verbs::blocking::Connection;
 
 use crate::case::Failure;
+use crate::tally::Tally;
 
 /// When a connection has been quiet for so long, nothing is under way, and its numbers are taken.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -147,27 +148,27 @@ impl fmt::Display for Numbers {
     }
 }
 
-/// Holds a file of notes against a capture, a line for each connection. Returns how many agree and how many do not.
-pub(crate) fn compare(capture: &Path, notes: &Path) -> Result<(u32, u32), Failure> {
+/// Holds a file of notes against a capture, a line for each connection: a test, that they agree.
+pub(crate) fn compare(capture: &Path, notes: &Path) -> Result<Tally, Failure> {
     let report = decode::read_with(BufReader::new(fs::File::open(capture)?), Options { keep_bytes: false });
     if let Some(problem) = &report.problem {
         return Err(format!("{}: {problem}", capture.display()).into());
     }
     let shown = of(&report);
-    let (mut same, mut different) = (0, 0);
+    let mut tally = Tally::default();
     for line in fs::read_to_string(notes)?.lines() {
         let (port, noted) = parse(line)?;
         let name = format!("capture of the connection to port {port}");
         match shown.get(&port) {
             Some(numbers) if *numbers == noted => {
-                same += 1;
+                tally.passed += 1;
                 println!("{name:<44} ok      {noted}");
             }
             other => {
-                different += 1;
+                tally.failed += 1;
                 println!("{name:<44} FAILED\nnoted {noted:?}\nshown {other:?}");
             }
         }
     }
-    Ok((same, different))
+    Ok(tally)
 }

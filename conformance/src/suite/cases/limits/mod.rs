@@ -1,5 +1,6 @@
 //! Limits.
 
+mod due;
 mod noise;
 
 use std::time::Duration;

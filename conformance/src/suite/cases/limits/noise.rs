@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use smbd_core::wire::status::NOT_SUPPORTED;
+
+use super::due::{self, Due};
 use crate::suite::target::Opening;
 use crate::suite::{Data, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
 
@@ -82,20 +85,35 @@ fn opening() -> Opening {
     Opening { receives: 40, receive_len: 1024, send_len: 1024, ..Opening::default() }
 }
 
+/// Receives behind the first one.
+const RECEIVES: u16 = 10;
+
 /// As the script's first message.
 fn noise_first(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
     let accepts = play.subject_accepts();
-    let statement = if accepts { "3.1.5.5-01" } else { "3.1.5.5-02" };
-    let mut peer = play.connect_as("", &opening())?;
-    peer.post_receives(10)?;
-    let message = if accepts {
-        draw.message(Request::default().encode(), 20)
+    let opening = opening();
+    let mut peer = play.connect_as("", &opening)?;
+    peer.post_receives(RECEIVES)?;
+    if accepts {
+        let request = peer.as_sent(&Request::default());
+        let message = draw.message(request.encode(), 20);
+        peer.say(&message)?;
+        let due = due::by_acceptor(&message, opening.receive_len);
+        if due == Due::Nothing {
+            let (response, _) = peer.response("3.1.5.5-01")?;
+            let status = response.status;
+            peer.check("3.1.5.5-01", status.is_success(), || {
+                format!("a request that breaks no rule should be accepted, Status is {status}")
+            });
+        }
+        becomes(&mut peer, due, "3.1.5.5-01")
     } else {
         let (request, _) = peer.asked("")?;
-        draw.message(Response::default().encode(request.max_receive_size), 32)
-    };
-    peer.say(&message)?;
-    ends_or_goes_on(&mut peer, statement)
+        let message = draw.message(Response::default().encode(request.max_receive_size), 32);
+        peer.say(&message)?;
+        let due = due::by_initiator(&message, request.max_receive_size, (RECEIVES, opening.receive_len));
+        becomes(&mut peer, due, "3.1.5.5-02")
+    }
 }
 
 /// As its first message after negotiation.
@@ -105,11 +123,43 @@ fn noise_later(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
     let payload = draw.bytes(100);
     let good = Data { grant: Grant::Used, ..Data::of(&payload) }.encode(10, 0);
     let message = draw.message(good, 20);
+    let announced = peer.announced()?;
     peer.say(&message)?;
-    ends_or_goes_on(&mut peer, "3.1.5.5-05 3.1.5.8-07")
+    let due = due::by_established(&message, announced.max_receive_size(), announced.max_fragmented_size());
+    becomes(&mut peer, due, "3.1.5.5-05")
 }
 
-/// Whatever was said: the connection ends within 12 s, or it goes on.
+/// What has to become of the connection becomes of it; `statements` are about how the message is read.
+fn becomes(peer: &mut Peer<'_>, due: Due, statements: &str) -> Result<(), Stop> {
+    match due {
+        Due::End(statements) => {
+            peer.ends(statements);
+        }
+        Due::Refusal => {
+            let (response, _) = peer.response("3.1.5.5-01 3.1.5.6-04")?;
+            let status = response.status;
+            peer.check("3.1.5.5-01 3.1.5.6-04", status == NOT_SUPPORTED, || {
+                format!("Status should be {NOT_SUPPORTED}, it is {status}")
+            });
+            peer.ends("3.1.5.6-04");
+        }
+        Due::Nothing => {
+            peer.settle();
+            let up = !peer.is_down();
+            peer.check(statements, up, || "the message breaks no rule, and the connection went down".into());
+            if up {
+                peer.goes_on(statements)?;
+            }
+        }
+        Due::Open => ends_or_goes_on(peer, statements)?,
+    }
+    if !peer.is_down() {
+        peer.disconnect()?;
+    }
+    Ok(())
+}
+
+/// The connection ends within 12 s, or it goes on.
 fn ends_or_goes_on(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
     // What a subject does about a message it does at once; an end takes the time of the transport.
     let mut down = false;
@@ -137,8 +187,5 @@ fn ends_or_goes_on(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
     peer.check(statements, settled, || {
         "the connection should go on or be down after 12 s, it is up and says nothing".into()
     });
-    if !peer.is_down() {
-        peer.disconnect()?;
-    }
     Ok(())
 }
