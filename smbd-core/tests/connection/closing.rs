@@ -225,50 +225,6 @@ fn disconnected_in_every_phase() {
 }
 
 #[test]
-fn drained_waits_for_every_receive_send_request_registration_and_for_the_transport() {
-    let mut side = busy();
-    side.device.flushes = false;
-    side.connection.close(side.now, Close::Abort);
-    side.drain();
-    assert_eq!(side.connection.phase(), PhaseName::Closing);
-    side.handle(Input::Disconnected);
-    side.drain();
-    assert_eq!(side.connection.phase(), PhaseName::Closing);
-    let receives: Vec<_> = side.posted.drain(..).collect();
-    for (id, _) in receives {
-        side.connection.handle(side.now, crate::pair::flushed(id.into())).unwrap();
-    }
-    side.drain();
-    while side.complete_send() {
-        side.drain();
-    }
-    while side.complete_rdma() {
-        side.drain();
-    }
-    assert_eq!(side.connection.phase(), PhaseName::Closing, "registrations are missing");
-    side.flush();
-    assert_eq!(shape(&side.drain()), "nw");
-    assert_eq!(side.connection.phase(), PhaseName::Drained);
-}
-
-#[test]
-fn drained_waits_for_fragments_also_those_not_yet_handed_out() {
-    let mut side = side(3);
-    side.release = false;
-    side.receive_data(DataTransfer { data_offset: 24, data_length: 8, ..DATA });
-    side.drain();
-    side.receive_data(DataTransfer { data_offset: 24, data_length: 8, ..DATA });
-    side.connection.close(side.now, Close::Abort);
-    side.drain();
-    assert_eq!(side.fragments.len(), 2, "what arrived is handed up before the end");
-    assert_eq!(side.connection.outstanding().lent, 2);
-    assert_eq!(side.connection.phase(), PhaseName::Closing);
-    side.release_all();
-    assert_eq!(shape(&side.drain()), "nw");
-    assert_eq!(side.connection.phase(), PhaseName::Drained);
-}
-
-#[test]
 fn messages_that_arrive_after_the_end_mean_nothing() {
     let mut side = side(3);
     side.device.flushes = false;
