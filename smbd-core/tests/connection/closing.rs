@@ -206,22 +206,26 @@ fn a_transport_that_does_not_come_up_fails_once_and_is_disconnected() {
 
 #[test]
 fn disconnected_in_every_phase() {
-    let mut side = Side::new(Role::Acceptor, params());
-    side.drain();
-    side.disconnected = true;
-    side.handle(Input::Disconnected);
-    side.drain();
-    assert_eq!(side.end(), "ConnectFailed(Lost)");
-    let mut side = Side::connected(Role::Initiator, params());
-    side.disconnected = true;
-    side.handle(Input::Disconnected);
-    side.drain();
-    assert_eq!(side.end(), "ConnectFailed(Lost)");
-    let mut side = self::side(3);
-    side.disconnected = true;
-    side.handle(Input::Disconnected);
-    assert_eq!(shape(&side.drain()), "nDnw", "Disconnect all the same: some devices flush nothing before");
-    assert_eq!(side.end(), "Closed(Lost)");
+    let mut connecting = Side::new(Role::Acceptor, params());
+    connecting.drain();
+    let asked = Side::connected(Role::Initiator, params());
+    let waiting = Side::connected(Role::Acceptor, params());
+    for (mut side, end) in [
+        (connecting, "ConnectFailed(Lost)"),
+        (asked, "ConnectFailed(Lost)"),
+        (waiting, "ConnectFailed(Lost)"),
+        (side(3), "Closed(Lost)"),
+    ] {
+        side.disconnected = true;
+        side.handle(Input::Disconnected);
+        assert_eq!(
+            shape(&side.drain()),
+            "nDnw",
+            "Disconnect all the same: some devices flush nothing before"
+        );
+        assert_eq!(side.end(), end);
+        assert_eq!(side.connection.phase(), PhaseName::Drained, "the news came, and does not come again");
+    }
 }
 
 #[test]
