@@ -102,6 +102,22 @@ impl Bench {
         }
     }
 
+    /// Polls and notes what is posted; what is told is lost.
+    fn poll_only(&mut self) {
+        match self.connection.poll_action() {
+            Action::PostRecv { id, .. } => self.posted.push(id),
+            Action::PostSend { id, .. } => self.sends.push(id),
+            Action::PostRdma { id, .. } => self.rdma.push(id),
+            other => drop(other),
+        }
+    }
+
+    fn fail_one(&mut self, pick: fn(&mut Self) -> Option<WrId>) {
+        if let Some(id) = pick(self) {
+            self.handle(Input::Failed { id, error: smbd_core::error::WorkError::RetryExceeded });
+        }
+    }
+
     fn disconnect(&mut self) {
         while let Some(id) = self.posted.pop() {
             self.flush(id.into());
@@ -325,18 +341,35 @@ fn the_border_is_small() {
     ");
 }
 
+/// What may end a connection, if anything does.
+const ENDS: [fn(&mut Bench); 7] = [
+    |_| {},
+    |bench| bench.connection.close(bench.now, Close::Abort),
+    |bench| bench.handle(Input::Disconnected),
+    |bench| bench.receive(&[0; 3], 3, None),
+    |bench| bench.fail_one(|bench| bench.posted.pop().map(WrId::from)),
+    |bench| bench.fail_one(|bench| bench.sends.pop().map(WrId::from)),
+    |bench| bench.fail_one(|bench| bench.rdma.pop().map(WrId::from)),
+];
+
 #[test]
 fn a_connection_dropped_at_any_moment_leaves_nothing() {
     let config = Config::try_from(Params::example()).unwrap();
-    for polls in 0..60 {
-        let count = measure(|| {
-            let remote: Arc<[BufferDescriptorV1]> = [SEGMENT, SEGMENT].into();
-            let mut bench = Bench::new(Connection::new(Role::Acceptor, &config, Instant::ORIGIN));
-            bench.begin(&remote);
-            for _ in 0..polls {
-                drop(bench.connection.poll_action());
-            }
-        });
-        assert_eq!((count.count_current, count.bytes_current), (0, 0));
+    for (polls, end) in (0..30).flat_map(|polls| ENDS.map(|end| (polls, end))) {
+        for polls_after in 0..30 {
+            let count = measure(|| {
+                let remote: Arc<[BufferDescriptorV1]> = [SEGMENT, SEGMENT].into();
+                let mut bench = Bench::new(Connection::new(Role::Acceptor, &config, Instant::ORIGIN));
+                bench.begin(&remote);
+                for _ in 0..polls {
+                    bench.poll_only();
+                }
+                end(&mut bench);
+                for _ in 0..polls_after {
+                    bench.poll_only();
+                }
+            });
+            assert_eq!((count.count_current, count.bytes_current), (0, 0));
+        }
     }
 }

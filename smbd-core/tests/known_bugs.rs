@@ -1,5 +1,6 @@
-//! `docs/known-bugs.md` names tests: they exist.
+//! `docs/known-bugs.md` names tests: they exist, and each is one that a patch of `mutants` turns red.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -8,6 +9,30 @@ fn table() -> Vec<Vec<String>> {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/known-bugs.md")).unwrap();
     let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
     rows.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+fn tests_of(row: &[String]) -> impl Iterator<Item = &str> {
+    row[3].split('`').skip(1).step_by(2).filter(|code| code.contains("::"))
+}
+
+/// Rows and tests that patches name together.
+fn patches() -> BTreeSet<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("mutants");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut named = BTreeSet::new();
+    for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "patch")) {
+        let text = fs::read_to_string(&file).unwrap();
+        let head = text.split("\ndiff ").next().unwrap();
+        let values = |key: &'static str| head.lines().filter_map(move |line| line.strip_prefix(key));
+        let pairs = values("Row: ")
+            .flat_map(|row| values("Test: ").map(move |test| (row.to_owned(), test.to_owned())));
+        assert!(
+            values("Row: ").count() > 0 && values("Test: ").count() > 0,
+            "{file:?} names no row or no test"
+        );
+        named.extend(pairs);
+    }
+    named
 }
 
 /// The file that holds the test `path`, and the test's name.
@@ -32,7 +57,7 @@ fn every_bug_has_its_row() {
 fn every_named_test_exists() {
     let mut named = 0;
     for row in table() {
-        for path in row[3].split('`').skip(1).step_by(2).filter(|code| code.contains("::")) {
+        for path in tests_of(&row) {
             let (file, test) = place(path);
             let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file));
             let source = source.unwrap_or_else(|error| panic!("row {}: {file}: {error}", row[0]));
@@ -41,4 +66,24 @@ fn every_named_test_exists() {
         }
     }
     assert!(named > 47, "{named}");
+}
+
+#[test]
+fn every_test_of_a_row_is_named_by_a_patch_of_that_row_and_every_row_without_says_why() {
+    let named: BTreeSet<_> = table()
+        .iter()
+        .flat_map(|row| tests_of(row).map(|test| (row[0].clone(), test.to_owned())).collect::<Vec<_>>())
+        .collect();
+    let patched = patches();
+    let lonely: Vec<_> = named.symmetric_difference(&patched).collect();
+    assert!(lonely.is_empty(), "named by a row or by a patch, not by both: {lonely:?}");
+    for row in table() {
+        let none = row[3].starts_with("no patch: ");
+        assert_eq!(
+            tests_of(&row).next().is_none(),
+            none,
+            "row {} names tests, or says why there is no patch",
+            row[0]
+        );
+    }
 }

@@ -2,7 +2,7 @@
 
 use smbd_core::error::{CloseReason, Violation, WorkError};
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse};
-use smbd_core::{Action, Event, Input, Params, PhaseName};
+use smbd_core::{Action, Event, Input, Params, PhaseName, Role};
 
 use crate::pair::{ACCEPTOR, DATA, INITIATOR, Pair, Polled, REQUEST, RESPONSE, Side, data, shape};
 
@@ -45,7 +45,7 @@ fn the_initiators_first_message_grants_everything_posted() {
 
 #[test]
 fn a_message_of_the_upper_layer_carries_the_first_grant_if_there_is_one() {
-    let mut side = Side::connected(smbd_core::Role::Initiator, quiet(Params::example()));
+    let mut side = Side::connected(Role::Initiator, quiet(Params::example()));
     side.receive(&crate::pair::response(&RESPONSE));
     assert!(matches!(side.poll(), Polled::Action(Action::Notify(Event::Established(_)))));
     side.send(8);
@@ -333,15 +333,36 @@ fn sends_are_also_limited_by_places_for_them() {
 
 #[test]
 fn a_failed_send_ends_the_connection_so_that_no_credit_is_ever_put_back() {
-    // CR-14.
-    let mut side = acceptor(10, 10, 20);
-    side.send(8);
-    side.drain();
-    let id = side.sends.pop_front().unwrap();
-    let error = WorkError::RetryExceeded;
-    side.handle(Input::Failed { id: id.into(), error });
-    side.drain();
-    assert_eq!(side.end(), format!("Closed(Transport {{ id: {id:?}, error: RetryExceeded }})"));
+    // CR-14: whatever it carried.
+    let connecting = |role| Side::connected(role, quiet(Params::example()));
+    let mut response = connecting(Role::Acceptor);
+    response.receive(&crate::pair::request(&REQUEST));
+    let mut first_grant = connecting(Role::Initiator);
+    first_grant.complete_send();
+    first_grant.receive(&crate::pair::response(&RESPONSE));
+    let mut whole_message = acceptor(10, 10, 20);
+    whole_message.send(8);
+    let mut fragments = acceptor(10, 10, 20);
+    fragments.send(2500);
+    let mut last_fragment = acceptor(10, 10, 20);
+    last_fragment.send(1500);
+    last_fragment.drain();
+    last_fragment.complete_send();
+    let mut answer = acceptor(10, 10, 20);
+    answer.receive_data(DataTransfer { flags: Flags::RESPONSE_REQUESTED, ..DATA });
+    let asked = [connecting(Role::Initiator)];
+    let seen = [response, first_grant, whole_message, fragments, last_fragment, answer];
+    for (sides, end) in [(&mut Vec::from(asked), "ConnectFailed"), (&mut Vec::from(seen), "Closed")] {
+        for side in sides {
+            side.drain();
+            let (id, error) = (side.sends.pop_front().unwrap(), WorkError::RetryExceeded);
+            let credits = side.connection.credits().send();
+            side.handle(Input::Failed { id: id.into(), error });
+            assert_eq!(side.connection.credits().send(), credits);
+            side.drain();
+            assert_eq!(side.end(), format!("{end}(Transport {{ id: {id:?}, error: RetryExceeded }})"));
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod pair;
 mod closing;
 mod closing_cause;
 mod credits;
+mod drained;
 mod examples;
 mod fingerprint;
 mod ledger;

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use smbd_core::{Access, Action, Close, Event, Input, Instant, Params, PhaseName, RdmaVerb, RegId, WrId};
+use smbd_core::{
+    Access, Action, Close, Event, Input, Instant, Outstanding, Params, PhaseName, RdmaVerb, RegId, WrId,
+};
 
 use crate::pair::{ACCEPTOR, INITIATOR, Pair, Polled, Side};
 
@@ -258,6 +260,7 @@ proptest! {
             side.release_all();
             side.drain();
             prop_assert_eq!(side.connection.phase(), PhaseName::Drained);
+            prop_assert_eq!(side.connection.outstanding(), Outstanding::default());
             let count = |wanted: fn(&Event) -> bool| side.events.iter().filter(|e| wanted(e)).count();
             prop_assert_eq!(count(|e| matches!(e, Event::Sent { .. })), run.lengths[index].len());
             prop_assert_eq!(count(|e| matches!(e, Event::RdmaDone { .. })), run.writes[index]);

@@ -387,10 +387,16 @@ proptest! {
         loop {
             if let Some((write, remote, offset, len)) = &next {
                 let verb = if *write { WRITE } else { READ };
-                if let Ok(op) = side.connection.rdma(side.now, verb, *len, descriptors(remote), *offset) {
-                    commanded.push((op, verb, remote.clone(), *offset, *len, side.requests.len()));
-                    next = queue.next();
-                    continue;
+                match side.connection.rdma(side.now, verb, *len, descriptors(remote), *offset) {
+                    Ok(op) => {
+                        commanded.push((op, verb, remote.clone(), *offset, *len, side.requests.len()));
+                        next = queue.next();
+                        continue;
+                    }
+                    Err(error) => {
+                        let full = CommandError::NoRoom { what: "RDMA operations" };
+                        prop_assert_eq!(error, RdmaError::Command(full));
+                    }
                 }
             }
             side.drain();
