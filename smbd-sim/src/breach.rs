@@ -1,6 +1,6 @@
 use smbd_core::backend::ShortReceive;
 use smbd_core::error::WorkError;
-use smbd_core::{Instant, Misuse, Token, WrId};
+use smbd_core::{Instant, Misuse, MsgId, Token, WrId};
 use thiserror::Error;
 
 use crate::memory::AccessFault;
@@ -155,6 +155,9 @@ pub enum Breach {
     /// News of the connection manager were not reported, or twice.
     #[error("{0}: not reported, or not as it was")]
     LinkReport(&'static str),
+    /// A promise of [`Endpoint`](smbd_core::Endpoint) was broken.
+    #[error("endpoint: {0}")]
+    Endpoint(EndpointFault),
     /// Whoever drives left something undone.
     #[error("driven wrongly: {0}")]
     Drive(DriveFault),
@@ -175,12 +178,9 @@ pub enum DriveFault {
         /// Taken by the connection.
         taken: u64,
     },
-    /// The time had come that the connection waited for, and it was not told.
-    #[error("the deadline {deadline:?} had come, and the connection was asked on without being told")]
-    NotTold {
-        /// What it waited for.
-        deadline: Instant,
-    },
+    /// The time had come that the connection waited for, and it was not told, or asked on before.
+    #[error("the time had come that the connection waits for, and it was not told")]
+    NotTold,
     /// It waits for another time than the connection.
     #[error("it waits until {until:?}, the connection until {deadline:?}")]
     Waits {
@@ -189,9 +189,34 @@ pub enum DriveFault {
         /// When it has to.
         deadline: Option<Instant>,
     },
-    /// The inputs were not handed over in the order given.
-    #[error("inputs were handed over in another order than given")]
+    /// The time was told before what the backend had by then.
+    #[error("the time was told before the inputs that were there")]
     Order,
+    /// The connection was not asked until it waited.
+    #[error("the connection was not asked until it waited")]
+    Unheard,
+}
+
+/// What an endpoint did otherwise than it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EndpointFault {
+    /// The bytes of a message did not come back with its result.
+    #[error("the bytes of {0:?} did not come back with its result")]
+    Payload(MsgId),
+    /// The bytes of a message that was not taken did not come back.
+    #[error("the bytes of a message that was not taken did not come back")]
+    NotSent,
+    /// The reassembly buffer is larger than what has arrived explains.
+    #[error(
+        "{capacity} bytes are kept for reassembly, and no more than {arrived} of one message have arrived"
+    )]
+    Memory {
+        /// Bytes kept.
+        capacity: usize,
+        /// Most bytes of one message that have arrived.
+        arrived: usize,
+    },
 }
 
 impl Breach {

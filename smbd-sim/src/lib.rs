@@ -29,7 +29,7 @@ pub mod trace;
 pub mod upper;
 pub mod world;
 
-pub use breach::{Breach, Breaches, DriveFault};
+pub use breach::{Breach, Breaches, DriveFault, EndpointFault};
 pub use error::CommandRefused;
 pub use rng::Rng;
 pub use side::Side;

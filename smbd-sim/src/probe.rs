@@ -31,6 +31,22 @@ pub trait Probe {
         let _ = (at, action);
     }
 
+    /// The connection that begins hands up whole messages: [`whole`](Self::whole) instead of events with fragments.
+    fn begin_whole(&mut self, at: At) {
+        let _ = at;
+    }
+
+    /// An endpoint handed up a message. The fragments of those that are copied were given back before.
+    fn whole(&mut self, at: At, message: &Whole<'_>) {
+        let _ = (at, message);
+    }
+
+    /// Most bytes of one message that have arrived on a side, if that is counted.
+    fn arrived(&self, side: Side) -> usize {
+        let _ = side;
+        usize::MAX / 4
+    }
+
     /// An upper layer gave a command.
     fn command(&mut self, at: At, command: &Command<'_>) {
         let _ = (at, command);
@@ -50,6 +66,18 @@ pub trait Probe {
 impl Probe for () {}
 
 impl<P: Probe + ?Sized> Probe for Box<P> {
+    fn begin_whole(&mut self, at: At) {
+        (**self).begin_whole(at);
+    }
+
+    fn whole(&mut self, at: At, message: &Whole<'_>) {
+        (**self).whole(at, message);
+    }
+
+    fn arrived(&self, side: Side) -> usize {
+        (**self).arrived(side)
+    }
+
     fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
         (**self).input(at, input, result);
     }
@@ -72,6 +100,20 @@ impl<P: Probe + ?Sized> Probe for Box<P> {
 }
 
 impl<A: Probe, B: Probe> Probe for (A, B) {
+    fn begin_whole(&mut self, at: At) {
+        self.0.begin_whole(at);
+        self.1.begin_whole(at);
+    }
+
+    fn whole(&mut self, at: At, message: &Whole<'_>) {
+        self.0.whole(at, message);
+        self.1.whole(at, message);
+    }
+
+    fn arrived(&self, side: Side) -> usize {
+        self.0.arrived(side).min(self.1.arrived(side))
+    }
+
     fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
         self.0.input(at, input, result);
         self.1.input(at, input, result);
@@ -95,6 +137,15 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.0.frame(at, frame);
         self.1.frame(at, frame);
     }
+}
+
+/// A whole message that an endpoint hands up.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole<'a> {
+    /// Its length in bytes.
+    pub len: u32,
+    /// Where it lies, if it was not copied.
+    pub lent: Option<&'a Fragment>,
 }
 
 /// A command of an upper layer, with what came of it.

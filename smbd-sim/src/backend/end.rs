@@ -55,10 +55,7 @@ pub struct SimEnd<'a> {
 }
 
 impl<'a> SimEnd<'a> {
-    pub(super) const fn new(
-        end: DeviceEnd<'a, Plan, (), SimBuffer>,
-        dropped: &'a Dropped,
-    ) -> Self {
+    pub(super) const fn new(end: DeviceEnd<'a, Plan, (), SimBuffer>, dropped: &'a Dropped) -> Self {
         Self { end, dropped }
     }
 

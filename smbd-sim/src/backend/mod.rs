@@ -11,8 +11,8 @@ use smbd_core::{Config, Instant, Token, WrId};
 
 pub use end::{SimBuffer, SimEnd};
 
-use crate::fault::{Disruption, Faults};
 use crate::device::PrivateData;
+use crate::fault::{Disruption, Faults};
 use crate::host::{HostConfig, Listener};
 use crate::memory::Buffer;
 use crate::nic::{NicConfig, Personality};

@@ -20,7 +20,10 @@ const EINVAL: i32 = 22;
 #[derive(Debug)]
 pub(super) enum Chained {
     Recv(RecvId, u32),
-    Send { work: SendWork, solicit: bool },
+    Send {
+        work: SendWork,
+        solicit: bool,
+    },
     /// Its memory is not what the device knows.
     Senseless(WrId),
 }
@@ -56,7 +59,9 @@ impl Device {
         flags: Flags,
         fabric: &mut Fabric<F, P>,
     ) {
-        let Flags { invalidate, signal, solicit } = flags;
+        let Flags { invalidate, mut signal, solicit } = flags;
+        let len = head.len() as usize + body.as_ref().map_or(0, Payload::len);
+        signal |= len >= self.nic.config.signal_from as usize;
         let body = match body {
             None => Some(Body::None),
             Some(Payload::Copy(bytes)) => Some(self.nic.copy(bytes)),

@@ -15,7 +15,10 @@ use crate::probe::Probe;
 pub(super) enum Report {
     Input(Input<'static>),
     /// Its segments are in the registration.
-    Registered { id: RegId, settled: bool },
+    Registered {
+        id: RegId,
+        settled: bool,
+    },
 }
 
 impl Device {
@@ -229,4 +232,3 @@ impl Device {
 const fn is_good(notice: Notice) -> bool {
     matches!(notice, Notice::Connected | Notice::Registered(_) | Notice::Deregistered(_))
 }
-

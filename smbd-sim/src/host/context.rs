@@ -1,35 +1,17 @@
 use std::sync::Arc;
 
+use smbd_core::endpoint::Message;
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Connection, Fragment, Instant, MsgId, OpId, RdmaVerb, RegId, Token,
 };
 
+use super::commands::Commands;
 use super::memory::Names;
 use crate::error::CommandRefused;
 use crate::memory::{Buffers, Range};
 use crate::nic::Nic;
 use crate::probe::{At, Command, Probe};
 use crate::{Breach, Rng, Side};
-
-/// What takes commands.
-#[derive(Debug)]
-pub(super) enum Commands<'a> {
-    Connection(&'a mut Connection),
-}
-
-impl Commands<'_> {
-    const fn connection(&self) -> &Connection {
-        match self {
-            Self::Connection(connection) => connection,
-        }
-    }
-
-    const fn connection_mut(&mut self) -> &mut Connection {
-        match self {
-            Self::Connection(connection) => connection,
-        }
-    }
-}
 
 /// What an upper layer can do while it is called.
 pub struct Context<'a> {
@@ -48,7 +30,7 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// Virtual time.
     #[must_use]
     pub const fn now(&self) -> Instant {
@@ -111,9 +93,10 @@ impl Context<'_> {
         owned: bool,
     ) -> Result<MsgId, CommandRefused> {
         let now = self.at.now;
-        let result = self
-            .check(range)
-            .and_then(|connection| Ok(connection.send(now, u64::from(range.len), invalidate)?));
+        let result = self.check(range).and_then(|()| {
+            let commands = self.commands.as_mut().ok_or(CommandRefused::NoConnection)?;
+            Ok(commands.send(now, self.nic.buffers.range(range), range.len, invalidate)?)
+        });
         if let Ok(msg) = result {
             self.names.put_message(msg, range, owned);
         }
@@ -121,10 +104,13 @@ impl Context<'_> {
         result
     }
 
-    fn check(&mut self, range: Range) -> Result<&mut Connection, CommandRefused> {
+    fn check(&self, range: Range) -> Result<(), CommandRefused> {
         let whole = self.nic.buffers.whole(range.buffer).ok_or(CommandRefused::NoBuffer)?;
-        whole.part(range.offset, range.len).ok_or(CommandRefused::NoBuffer)?;
-        self.commands.as_mut().map(Commands::connection_mut).ok_or(CommandRefused::NoConnection)
+        whole.part(range.offset, range.len).map(|_| ()).ok_or(CommandRefused::NoBuffer)
+    }
+
+    fn commands(&mut self) -> Result<&mut Commands<'a>, CommandRefused> {
+        self.commands.as_mut().ok_or(CommandRefused::NoConnection)
     }
 
     /// Moves bytes between a local buffer and the peer's.
@@ -141,7 +127,7 @@ impl Context<'_> {
         let now = self.at.now;
         let result = self
             .check(local)
-            .and_then(|connection| Ok(connection.rdma(now, verb, local.len, Arc::clone(remote), offset)?));
+            .and_then(|()| Ok(self.commands()?.rdma(now, verb, local.len, Arc::clone(remote), offset)?));
         if let Ok(op) = result {
             self.names.put_op(op, local);
         }
@@ -159,7 +145,7 @@ impl Context<'_> {
         range: Range,
         segments_max: u16,
     ) -> Result<RegId, CommandRefused> {
-        let result = self.check(range).and_then(|connection| Ok(connection.register(access, segments_max)?));
+        let result = self.check(range).and_then(|()| Ok(self.commands()?.register(access, segments_max)?));
         if let Ok(id) = result {
             self.names.put_registration(id, range);
         }
@@ -172,13 +158,18 @@ impl Context<'_> {
     /// # Errors
     /// As [`Connection::deregister`].
     pub fn deregister(&mut self, id: RegId) -> Result<(), CommandRefused> {
-        let result = self.connected().and_then(|connection| Ok(connection.deregister(id)?));
+        let result = self.commands().and_then(|commands| Ok(commands.deregister(id)?));
         self.probe.command(self.at, &Command::Deregister { id, result });
         result
     }
 
-    fn connected(&mut self) -> Result<&mut Connection, CommandRefused> {
-        self.commands.as_mut().map(Commands::connection_mut).ok_or(CommandRefused::NoConnection)
+    /// The bytes of a message.
+    #[must_use]
+    pub fn bytes<'b>(&'b self, message: &'b Message) -> &'b [u8] {
+        match message {
+            Message::Owned(bytes) => bytes,
+            Message::Lent(fragment) => self.fragment(fragment),
+        }
     }
 
     /// The bytes of a fragment; none without content.
@@ -190,8 +181,8 @@ impl Context<'_> {
     /// Gives a fragment back. What the connection thinks of it is recorded if it refuses.
     pub fn release(&mut self, fragment: Fragment) {
         self.probe.command(self.at, &Command::Release { fragment: &fragment });
-        let Some(connection) = self.commands.as_mut().map(Commands::connection_mut) else { return };
-        if let Err(misuse) = connection.release(self.at.now, fragment) {
+        let Some(commands) = &mut self.commands else { return };
+        if let Err(misuse) = commands.release(self.at.now, fragment) {
             self.nic.breaches.record(Breach::Misuse(misuse));
         }
     }
@@ -202,16 +193,16 @@ impl Context<'_> {
     /// As [`Connection::probe`].
     pub fn probe(&mut self) -> Result<(), CommandRefused> {
         let now = self.at.now;
-        let result = self.connected().and_then(|connection| Ok(connection.probe(now)?));
+        let result = self.commands().and_then(|commands| Ok(commands.probe(now)?));
         self.probe.command(self.at, &Command::Probe { result });
         result
     }
 
     /// Ends the connection.
     pub fn close(&mut self, how: Close) {
-        if let Some(connection) = self.commands.as_mut().map(Commands::connection_mut) {
+        if let Some(commands) = &mut self.commands {
             self.probe.command(self.at, &Command::Close(how));
-            connection.close(self.at.now, how);
+            commands.close(self.at.now, how);
         }
     }
 

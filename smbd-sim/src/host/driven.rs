@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use smbd_core::backend::{DriveError, drive};
-use smbd_core::{Config, Connection, Input, Instant, Misuse, Role};
+use smbd_core::{Config, Connection, Endpoint, Input, Instant, Misuse};
 
-use super::context::Commands;
+use super::commands::Commands;
 use super::layer::Layer;
-use super::watched::{ACTIONS_MAX, Turn, Watched};
-use super::{Host, Upper};
+use super::watched::{ACTIONS_MAX, Watched};
+use super::{Host, Machines, Upper};
 use crate::breach::DriveFault;
-use crate::device::{Device, DeviceEnd};
+use crate::device::DeviceEnd;
 use crate::fabric::Fabric;
 use crate::fault::Faults;
 use crate::probe::Probe;
@@ -20,22 +20,34 @@ use crate::{Breach, Side};
 #[derive(Debug)]
 pub(super) enum Driven<P> {
     Connection(Watched<Connection, P>),
+    Endpoint(Watched<Endpoint, P>),
 }
 
 impl<P: Probe> Driven<P> {
-    pub(super) fn new<F: Faults>(role: Role, config: &Config, fabric: &Fabric<F, P>) -> Self {
-        let side = match role {
-            Role::Initiator => Side::Initiator,
-            Role::Acceptor => Side::Acceptor,
-        };
-        let connection = Connection::new(role, config, fabric.now);
-        Self::Connection(Watched::new(connection, side, fabric.now, Rc::clone(fabric.probe())))
+    pub(super) fn new<F: Faults>(
+        machine: Machines,
+        side: Side,
+        config: &Config,
+        fabric: &Fabric<F, P>,
+    ) -> Self {
+        let (now, probe) = (fabric.now, Rc::clone(fabric.probe()));
+        match machine {
+            Machines::Connection => {
+                let connection = Connection::new(side.into(), config, now);
+                Self::Connection(Watched::new(connection, side, now, probe))
+            }
+            Machines::Endpoint => {
+                probe.borrow_mut().begin_whole(fabric.at(side));
+                Self::Endpoint(Watched::new(Endpoint::new(side.into(), config, now), side, now, probe))
+            }
+        }
     }
 
     /// Tells it something that is not from its device.
     pub(super) fn tell(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         match self {
             Self::Connection(connection) => connection.tell(now, input),
+            Self::Endpoint(endpoint) => endpoint.tell(now, input),
         }
     }
 
@@ -46,25 +58,23 @@ impl<P: Probe> Driven<P> {
                 connection.commanded();
                 Commands::Connection(&mut connection.machine)
             }
+            Self::Endpoint(endpoint) => {
+                endpoint.commanded();
+                Commands::Endpoint(&mut endpoint.machine, &mut endpoint.books)
+            }
         }
     }
 
-    const fn turn(&self) -> &Turn {
-        match self {
-            Self::Connection(connection) => connection.turn(),
-        }
-    }
-
-    const fn taken(&self) -> u64 {
-        match self {
-            Self::Connection(connection) => connection.taken(),
-        }
-    }
-
-    const fn waits_until(&self) -> Option<Instant> {
-        match self {
-            Self::Connection(connection) => connection.waits_until(),
-        }
+    /// What is wrong with how it was driven.
+    fn fault(&mut self, until: Option<Instant>, given: u64) -> Option<Breach> {
+        let (turn, endless, fault) = match self {
+            Self::Connection(machine) => (machine.end(until, given), machine.is_endless(), None),
+            Self::Endpoint(machine) => {
+                (machine.end(until, given), machine.is_endless(), machine.books.fault.take())
+            }
+        };
+        let endless = endless.then_some(Breach::Endless(ACTIONS_MAX));
+        endless.or(turn.err().map(Breach::Drive)).or(fault.map(Breach::Endpoint))
     }
 }
 
@@ -72,6 +82,7 @@ impl<P> Driven<P> {
     pub(super) const fn connection(&self) -> &Connection {
         match self {
             Self::Connection(connection) => &connection.machine,
+            Self::Endpoint(endpoint) => endpoint.machine.connection(),
         }
     }
 }
@@ -94,6 +105,10 @@ impl<U: Upper, P: Probe> Host<U, P> {
                 connection.begin(end.fabric.now);
                 drive(connection, &mut end, &mut layer)
             }
+            Driven::Endpoint(endpoint) => {
+                endpoint.begin(end.fabric.now);
+                drive(endpoint, &mut end, &mut layer)
+            }
         };
         match driving {
             Ok(until) => self.wait(until, fabric),
@@ -106,39 +121,19 @@ impl<U: Upper, P: Probe> Host<U, P> {
 
     /// What was driven waits: for whatever the device sees, and for a time.
     fn wait<F: Faults>(&mut self, until: Option<Instant>, fabric: &mut Fabric<F, P>) {
-        let Some(driven) = &self.driven else { return };
-        if let Some(fault) = fault_of(driven, &self.device, until, fabric.now) {
-            self.device.nic.breaches.record(Breach::Drive(fault));
-        }
-        if driven.turn().endless {
-            self.device.nic.breaches.record(Breach::Endless(ACTIONS_MAX));
+        let Some(driven) = &mut self.driven else { return };
+        if let Some(breach) = driven.fault(until, self.device.given()) {
+            self.device.nic.breaches.record(breach);
+        } else if self.device.has_chain() {
+            self.device.nic.breaches.record(Breach::Drive(DriveFault::NoDoorbell));
         }
         self.deadline = until.map(|at| at.saturating_add(fabric.timer_late(self.side)));
-        if self.device.has_more() {
+        if until.is_some_and(|at| at <= fabric.now) {
+            // There is more to do, which was seen already.
+            self.device.due = Some(fabric.now);
+        } else if self.device.has_more() {
             self.device.look(fabric);
         }
-    }
-}
-
-/// What was wrong with a turn, by the books of both ends of the loop.
-fn fault_of<P: Probe>(
-    driven: &Driven<P>,
-    device: &Device,
-    until: Option<Instant>,
-    now: Instant,
-) -> Option<DriveFault> {
-    let (given, taken) = (device.given(), driven.taken());
-    let deadline = driven.waits_until();
-    // There is more to do: it comes back at once.
-    let at_once = until.is_some_and(|at| at <= now);
-    if device.has_chain() {
-        Some(DriveFault::NoDoorbell)
-    } else if given != taken {
-        Some(DriveFault::Inputs { given, taken })
-    } else if !at_once && (until != deadline || deadline.is_some_and(|at| at <= now)) {
-        Some(DriveFault::Waits { until, deadline })
-    } else {
-        driven.turn().fault
     }
 }
 

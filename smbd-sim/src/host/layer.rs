@@ -1,12 +1,16 @@
 //! The upper layer of a host as a driven connection sees it.
 
-use smbd_core::backend::{LocalMemory, Payload};
-use smbd_core::error::RegistrationError;
-use smbd_core::{Body, Connection, Event, Instant, OpId, RegId, backend};
+use std::rc::Rc;
 
-use super::context::Commands;
+use smbd_core::backend::{LocalMemory, Payload};
+use smbd_core::endpoint::EndpointEvent;
+use smbd_core::error::RegistrationError;
+use smbd_core::{Body, Connection, Endpoint, Event, Instant, OpId, RegId, backend};
+
+use super::commands::Commands;
 use super::memory::Names;
 use super::watched::Watched;
+use super::whole::plain;
 use super::{Context, Upper};
 use crate::Breach;
 use crate::device::{Device, DeviceEnd};
@@ -46,18 +50,63 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
         end: &mut DeviceEnd<'_, F, P>,
         event: Event,
     ) {
+        let probe = Rc::clone(connection.probe());
+        let commands = Commands::Connection(&mut connection.machine);
+        self.hear(event, commands, end, &mut *probe.borrow_mut());
+    }
+}
+
+impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<Endpoint, P>>
+    for Layer<'_, U>
+{
+    fn event(
+        &mut self,
+        endpoint: &mut Watched<Endpoint, P>,
+        end: &mut DeviceEnd<'_, F, P>,
+        event: EndpointEvent,
+    ) {
+        let probe = Rc::clone(endpoint.probe());
+        let mut probe = probe.borrow_mut();
+        let commands = Commands::Endpoint(&mut endpoint.machine, &mut endpoint.books);
+        if let Some(event) = plain(&event) {
+            return self.hear(event, commands, end, &mut *probe);
+        }
+        if let EndpointEvent::Message(message) = event {
+            let (upper, mut context) = self.context(commands, end, &mut *probe);
+            upper.message(message, &mut context);
+        }
+    }
+}
+
+impl<U: Upper> Layer<'_, U> {
+    fn hear<F: Faults, P: Probe>(
+        &mut self,
+        event: Event,
+        commands: Commands<'_>,
+        end: &mut DeviceEnd<'_, F, P>,
+        probe: &mut P,
+    ) {
         self.prepare(&event, end.device);
-        let probe = std::rc::Rc::clone(connection.probe());
-        let mut context = Context {
+        let (upper, mut context) = self.context(commands, end, probe);
+        upper.event(event, &mut context);
+    }
+
+    fn context<'b, F: Faults, P: Probe>(
+        &'b mut self,
+        commands: Commands<'b>,
+        end: &'b mut DeviceEnd<'_, F, P>,
+        probe: &'b mut P,
+    ) -> (&'b mut U, Context<'b>) {
+        let context = Context {
             at: end.fabric.at(end.device.side),
-            commands: Some(Commands::Connection(&mut connection.machine)),
+            commands: Some(commands),
             nic: &mut end.device.nic,
             names: self.names,
             rng: &mut end.fabric.rng,
-            probe: &mut *probe.borrow_mut(),
+            probe,
             alarm: self.alarm,
         };
-        self.upper.event(event, &mut context);
+        (self.upper, context)
     }
 }
 

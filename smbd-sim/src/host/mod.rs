@@ -1,14 +1,16 @@
 //! One host: device, connection and upper layer, driven by the loop that every backend is driven by
 //! ([`smbd_core::backend::drive()`]).
 
+mod commands;
 mod context;
 mod driven;
 mod layer;
 mod memory;
 mod upper;
 mod watched;
+mod whole;
 
-use smbd_core::{Config, Connection, Input, Instant, Misuse, Role};
+use smbd_core::{Config, Connection, Input, Instant, Misuse};
 
 pub use context::Context;
 pub use upper::{Listener, Upper};
@@ -33,6 +35,16 @@ pub struct HostConfig<U> {
     pub upper: U,
 }
 
+/// What a host drives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Machines {
+    /// A [`Connection`]: its upper layer gets fragments.
+    #[default]
+    Connection,
+    /// An [`Endpoint`](smbd_core::Endpoint): its upper layer gets whole messages.
+    Endpoint,
+}
+
 /// A host.
 #[derive(Debug)]
 pub struct Host<U, P> {
@@ -42,6 +54,8 @@ pub struct Host<U, P> {
     pub upper: U,
     /// Its device, memory and tokens, and the breaches found there.
     pub device: Device,
+    /// What it drives, from its next connection on.
+    pub machine: Machines,
     config: Config,
     driven: Option<Driven<P>>,
     /// Somebody else drives its device: it has no connection.
@@ -61,6 +75,7 @@ impl<U: Upper, P: Probe> Host<U, P> {
             upper: parts.upper,
             device: Device::new(side, parts.nic, &parts.config.budget(), polling),
             config: parts.config,
+            machine: Machines::default(),
             driven: None,
             bare: false,
             names: Names::default(),
@@ -92,11 +107,8 @@ impl<U: Upper, P: Probe> Host<U, P> {
 
     /// Its connection, once there is one.
     #[must_use]
-    pub const fn connection(&self) -> Option<&Connection> {
-        match &self.driven {
-            Some(driven) => Some(driven.connection()),
-            None => None,
-        }
+    pub fn connection(&self) -> Option<&Connection> {
+        self.driven.as_ref().map(Driven::connection)
     }
 
     /// Whether its connection said `Drained`.
@@ -111,12 +123,11 @@ impl<U: Upper, P: Probe> Host<U, P> {
             return self.device.requested(fabric);
         }
         if self.driven.is_none() {
-            let role = Role::from(self.side);
             // A listener has the request before it makes a connection.
-            if role == Role::Acceptor {
+            if self.side == Side::Acceptor {
                 self.device.requested(fabric);
             }
-            self.driven = Some(Driven::new(role, &self.config, fabric));
+            self.driven = Some(Driven::new(self.machine, self.side, &self.config, fabric));
             self.drive(fabric);
         }
     }

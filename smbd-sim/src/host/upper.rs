@@ -1,4 +1,5 @@
 use smbd_core::Event;
+use smbd_core::endpoint::Message;
 
 use super::Context;
 
@@ -6,6 +7,13 @@ use super::Context;
 pub trait Upper {
     /// The connection has something to tell.
     fn event(&mut self, event: Event, context: &mut Context<'_>);
+
+    /// A whole message has come, where an [`Endpoint`](smbd_core::Endpoint) is driven. Left out, it is given back.
+    fn message(&mut self, message: Message, context: &mut Context<'_>) {
+        if let Message::Lent(fragment) = message {
+            context.release(fragment);
+        }
+    }
 
     /// The time set by [`Context::wake_at`] has come.
     fn wake(&mut self, context: &mut Context<'_>) {
@@ -16,6 +24,10 @@ pub trait Upper {
 impl<U: Upper + ?Sized> Upper for Box<U> {
     fn event(&mut self, event: Event, context: &mut Context<'_>) {
         (**self).event(event, context);
+    }
+
+    fn message(&mut self, message: Message, context: &mut Context<'_>) {
+        (**self).message(message, context);
     }
 
     fn wake(&mut self, context: &mut Context<'_>) {

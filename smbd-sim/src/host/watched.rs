@@ -15,27 +15,28 @@ pub(super) const ACTIONS_MAX: u32 = 500_000;
 
 /// A machine whose doings can be shown.
 pub(super) trait Shown: Machine {
-    /// It took an input.
-    fn show_input<P: Probe>(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>, probe: &mut P) {
-        let _ = self;
-        probe.input(at, input, result);
-    }
+    /// What is kept about it besides.
+    type Books: Default + std::fmt::Debug;
 
     /// It yielded an action; `memory` holds the messages received.
     fn show_action<P: Probe>(
         &mut self,
         at: At,
         action: &Action<Self::Event>,
+        books: &mut Self::Books,
         memory: &impl ReceiveMemory,
         probe: &mut P,
     );
 }
 
 impl Shown for Connection {
+    type Books = ();
+
     fn show_action<P: Probe>(
         &mut self,
         at: At,
         action: &Action<Event>,
+        (): &mut (),
         _: &impl ReceiveMemory,
         probe: &mut P,
     ) {
@@ -43,55 +44,83 @@ impl Shown for Connection {
     }
 }
 
-/// What was seen of one turn of the loop that drives a machine.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Turn {
-    /// What it last waited for.
-    deadline: Option<Instant>,
-    /// It waits, and has been told nothing since.
-    waits: bool,
-    /// Since its last input.
-    actions: u32,
-    pub(super) fault: Option<DriveFault>,
-    pub(super) endless: bool,
+/// How far one turn of the loop has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The machine has more to say.
+    Speaks,
+    /// It waits, and was told nothing since.
+    Waits(Option<Instant>),
+    /// It waited, and was told something since.
+    Told {
+        /// What it had waited for.
+        deadline: Option<Instant>,
+        /// That included the time.
+        time: bool,
+    },
 }
 
 /// The machine, and who watches.
 #[derive(Debug)]
-pub(super) struct Watched<M, P> {
+pub(super) struct Watched<M: Shown, P> {
     pub(super) machine: M,
+    pub(super) books: M::Books,
     probe: Rc<RefCell<P>>,
     at: At,
     turn: Turn,
+    /// What was wrong with this turn.
+    fault: Option<DriveFault>,
+    /// Since its last input.
+    actions: u32,
     /// Inputs taken from its backend.
     taken: u64,
     /// The last thing shown was that it waits, until then.
     shown: Option<Option<Instant>>,
 }
 
-impl<M, P> Watched<M, P> {
+impl<M: Shown, P> Watched<M, P> {
     pub(super) fn new(machine: M, side: Side, now: Instant, probe: Rc<RefCell<P>>) -> Self {
-        Self { machine, probe, at: At { now, side }, turn: Turn::default(), taken: 0, shown: None }
+        Self {
+            machine,
+            books: M::Books::default(),
+            probe,
+            at: At { now, side },
+            turn: Turn::Speaks,
+            fault: None,
+            actions: 0,
+            taken: 0,
+            shown: None,
+        }
     }
 
     /// Whoever drives begins at this time.
-    pub(super) const fn begin(&mut self, now: Instant) {
+    pub(super) fn begin(&mut self, now: Instant) {
         self.at.now = now;
-        self.turn = Turn { deadline: None, waits: false, actions: 0, fault: None, endless: false };
+        (self.turn, self.fault, self.actions) = (Turn::Speaks, None, 0);
     }
 
-    pub(super) const fn turn(&self) -> &Turn {
-        &self.turn
+    /// Whoever drives has come to an end, and comes back at `until` or when the backend, which has given so many inputs, has
+    /// something new.
+    pub(super) fn end(&self, until: Option<Instant>, given: u64) -> Result<(), DriveFault> {
+        let (now, taken) = (self.at.now, self.taken);
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        if given != taken {
+            return Err(DriveFault::Inputs { given, taken });
+        }
+        match self.turn {
+            Turn::Waits(deadline) if deadline.is_some_and(|at| at <= now) => Err(DriveFault::NotTold),
+            Turn::Waits(deadline) if until == deadline => Ok(()),
+            Turn::Told { .. } if until.is_some_and(|at| at <= now) => Ok(()),
+            Turn::Waits(deadline) | Turn::Told { deadline, .. } => Err(DriveFault::Waits { until, deadline }),
+            Turn::Speaks => Err(DriveFault::Unheard),
+        }
     }
 
-    /// Inputs taken from its backend.
-    pub(super) const fn taken(&self) -> u64 {
-        self.taken
-    }
-
-    /// What it waits for, if waiting was the last it said.
-    pub(super) const fn waits_until(&self) -> Option<Instant> {
-        self.turn.deadline
+    /// It does not come to an end.
+    pub(super) const fn is_endless(&self) -> bool {
+        self.actions > ACTIONS_MAX
     }
 
     /// A command was given: what follows is news.
@@ -102,15 +131,37 @@ impl<M, P> Watched<M, P> {
     pub(super) const fn probe(&self) -> &Rc<RefCell<P>> {
         &self.probe
     }
+
+    /// It is told something by its backend, or the time.
+    fn note(&mut self, is_time: bool) {
+        match self.turn {
+            // The time was told, and the backend had more: both are for the same round.
+            Turn::Told { time: true, .. } => self.fault = self.fault.or(Some(DriveFault::Order)),
+            Turn::Told { deadline, .. } | Turn::Waits(deadline) => {
+                self.turn = Turn::Told { deadline, time: is_time };
+            }
+            Turn::Speaks => self.fault = self.fault.or(Some(DriveFault::Unheard)),
+        }
+    }
+
+    /// It is asked on: a time that had come when it waited was to be told before.
+    fn note_asked(&mut self) {
+        if let Turn::Told { deadline: Some(at), time: false } | Turn::Waits(Some(at)) = self.turn
+            && at <= self.at.now
+        {
+            self.fault = self.fault.or(Some(DriveFault::NotTold));
+        }
+        self.turn = Turn::Speaks;
+    }
 }
 
 impl<M: Shown, P: Probe> Watched<M, P> {
-    /// Tells the machine something that is not from its backend.
+    /// Tells the machine something that its backend did not say in this turn.
     pub(super) fn tell(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.at.now = now;
         self.shown = None;
         let result = self.machine.handle(now, input);
-        self.machine.show_input(self.at, &input, result, &mut *self.probe.borrow_mut());
+        self.probe.borrow_mut().input(self.at, &input, result);
         result
     }
 }
@@ -119,29 +170,23 @@ impl<M: Shown, P: Probe> Machine for Watched<M, P> {
     type Event = M::Event;
 
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
-        if matches!(input, Input::Timeout) {
-            self.turn.deadline = None;
-        } else {
-            self.taken += 1;
-        }
-        self.turn.actions = 0;
+        let is_time = matches!(input, Input::Timeout);
+        self.taken += u64::from(!is_time);
+        self.actions = 0;
+        self.note(is_time);
         self.tell(now, input)
     }
 
     fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<M::Event>, ShortReceive> {
-        // A time that had come when it waited was to be told before it is asked on.
-        if let Some(deadline) = self.turn.deadline.filter(|at| self.turn.waits && *at <= self.at.now) {
-            self.turn.fault.get_or_insert(DriveFault::NotTold { deadline });
-        }
+        self.note_asked();
         let action = self.machine.poll_action(memory)?;
-        self.turn.actions += 1;
-        if self.turn.actions > ACTIONS_MAX {
-            self.turn.endless = true;
+        self.actions += 1;
+        if self.is_endless() {
+            self.turn = Turn::Waits(None);
             return Ok(Action::Wait(None));
         }
-        self.turn.waits = false;
         if let Action::Wait(deadline) = action {
-            (self.turn.deadline, self.turn.waits) = (deadline, true);
+            self.turn = Turn::Waits(deadline);
             // Who waits and is asked again, with nothing in between, says the same.
             if self.shown.replace(deadline) == Some(deadline) {
                 return Ok(action);
@@ -149,7 +194,8 @@ impl<M: Shown, P: Probe> Machine for Watched<M, P> {
         } else {
             self.shown = None;
         }
-        self.machine.show_action(self.at, &action, memory, &mut *self.probe.borrow_mut());
+        let mut probe = self.probe.borrow_mut();
+        self.machine.show_action(self.at, &action, &mut self.books, memory, &mut *probe);
         Ok(action)
     }
 

@@ -41,6 +41,8 @@ pub struct NicConfig {
     pub content: bool,
     /// The first token it gives out.
     pub first_token: Token,
+    /// Its backend asks for a completion with each send of at least so many bytes, needed or not.
+    pub signal_from: u32,
 }
 
 impl NicConfig {
@@ -62,6 +64,7 @@ impl NicConfig {
             segment_len_max: u32::MAX,
             content: true,
             first_token: Token(0x1A00_BC56),
+            signal_from: u32::MAX,
         }
     }
 

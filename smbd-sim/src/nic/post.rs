@@ -158,13 +158,7 @@ impl Nic {
         }
     }
 
-    fn start_send(
-        &mut self,
-        mut entry: Entry,
-        head: Head,
-        body: Body,
-        invalidate: Option<Token>,
-    ) -> Packet {
+    fn start_send(&mut self, mut entry: Entry, head: Head, body: Body, invalidate: Option<Token>) -> Packet {
         if invalidate.is_some() && !self.config.send_with_invalidate {
             self.breaches.record(Breach::NoInvalidate(entry.id));
         }

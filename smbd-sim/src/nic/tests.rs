@@ -28,6 +28,7 @@ fn config(personality: Personality) -> NicConfig {
         segment_len_max: u32::MAX,
         content: true,
         first_token: Token(0x100),
+        signal_from: u32::MAX,
     }
 }
 

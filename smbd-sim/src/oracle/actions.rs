@@ -1,6 +1,6 @@
 //! Actions, checked and booked.
 
-use smbd_core::{Action, Instant, RecvId, Role};
+use smbd_core::{Action, Event, Instant, RecvId, Role};
 
 use super::books::{Books, Slot};
 use super::law::{Law, Verdicts};
@@ -10,6 +10,10 @@ impl Books {
     pub(super) fn on_action(&mut self, now: Instant, action: &Action, v: &mut Verdicts) {
         self.began = self.began.or(Some(now));
         self.count_action(action, v);
+        let ends = matches!(action, Action::Notify(Event::Closed(_) | Event::ConnectFailed(_)));
+        if ends || !matches!(action, Action::Notify(_)) {
+            self.absorb(v);
+        }
         self.link.touched |= !matches!(action, Action::Wait(_) | Action::Notify(_));
         if !matches!(action, Action::Wait(_) | Action::Notify(_) | Action::Disconnect) {
             v.check(Law::Actions, !self.link.disconnect && !self.told.end, || {

@@ -16,6 +16,7 @@ use super::receiving::Receiving;
 use super::registrations::Registrations;
 use super::rule::Rules;
 use super::sending::{Carries, Leaving, Sending};
+use super::whole::Whole;
 
 /// Why a connection is over, as far as it can be seen from outside.
 #[derive(Clone, Debug)]
@@ -71,6 +72,7 @@ pub(super) struct Books {
     pub(super) credit: Credit,
     pub(super) sending: Sending,
     pub(super) receiving: Receiving,
+    pub(super) whole: Whole,
     pub(super) ops: Operations,
     pub(super) registrations: Registrations,
     pub(super) keepalive: Keepalive,
@@ -125,6 +127,7 @@ impl Books {
             credit: Credit::new(config.receive_credit_max),
             sending: Sending::new(config),
             receiving: Receiving::new(config),
+            whole: Whole::default(),
             ops: Operations::new(budget.rdma_ops),
             registrations: Registrations::new(budget.registrations, config.segments_max),
             keepalive: Keepalive::new(config),
@@ -230,6 +233,7 @@ impl Books {
         self.credit.on_message(header.credits_requested, header.credits_granted, v);
         self.keepalive.alive(now);
         self.answer_owed |= header.flags.contains(Flags::RESPONSE_REQUESTED);
+        self.whole.on_fragment(&header);
         if self.receiving.on_message(id, &header) {
             // Its slot is in use until the upper layer gives it back.
             let lent = self.recvs.reopen(id.slot(), Slot::Lent);

@@ -251,6 +251,7 @@ impl Books {
     fn on_release(&mut self, fragment: &Fragment, v: &mut Verdicts) {
         let id = fragment.recv();
         let slot = self.recvs.close(id.slot(), id);
+        self.whole.given_back();
         v.check(Law::Ledger, slot == Some(Slot::Lent), || format!("{id:?} released, was {slot:?}"));
     }
 

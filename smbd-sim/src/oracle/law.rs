@@ -79,6 +79,9 @@ laws! {
     Driven = "driven",
     /// What is reported of each request, from completions or without, is what became of it: once, in order.
     Reported = "reported",
+    /// An endpoint hands up each message once, whole, lent as long as it may be, and takes no more memory than has arrived;
+    /// the bytes of a message sent come back with its result.
+    Messages = "messages",
     /// The transport connection is reported as it was: one answer, one end, the end behind everything before it.
     LinkReported = "link reported",
     /// After the faults are over, everything is done in bounded time.

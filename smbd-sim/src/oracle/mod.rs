@@ -21,6 +21,7 @@ mod rule;
 mod sending;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use smbd_core::{Action, Config, Input, Instant, Misuse, WrId};
 
@@ -28,7 +29,7 @@ pub use law::{Failure, Law, Verdicts};
 pub(crate) use lone::Lone;
 pub use rule::Rule;
 
-use crate::probe::{At, Command, Probe};
+use crate::probe::{At, Command, Probe, Whole};
 use crate::{CommandRefused, Side};
 use books::Books;
 
@@ -100,6 +101,19 @@ impl Probe for Oracles {
     fn action(&mut self, at: At, action: &Action) {
         self.verdicts.at(at);
         self.sides[at.side.index()].on_action(at.now, action, &mut self.verdicts);
+    }
+
+    fn begin_whole(&mut self, at: At) {
+        self.sides[at.side.index()].whole.begin();
+    }
+
+    fn whole(&mut self, at: At, message: &Whole<'_>) {
+        self.verdicts.at(at);
+        self.sides[at.side.index()].on_whole(message, &mut self.verdicts);
+    }
+
+    fn arrived(&self, side: Side) -> usize {
+        self.sides[side.index()].whole.arrived()
     }
 
     fn command(&mut self, at: At, command: &Command<'_>) {

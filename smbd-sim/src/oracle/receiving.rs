@@ -11,12 +11,12 @@ use super::rule::{Rule, Rules};
 
 /// A fragment the upper layer is to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Due {
-    recv: RecvId,
+pub(super) struct Due {
+    pub(super) recv: RecvId,
     offset: u32,
-    len: u32,
-    remaining: u32,
-    first: bool,
+    pub(super) len: u32,
+    pub(super) remaining: u32,
+    pub(super) first: bool,
 }
 
 /// The receiving side of a connection.
@@ -103,6 +103,16 @@ impl Receiving {
         for due in &self.due {
             (due.offset, due.len, due.remaining, due.first).hash(into);
         }
+    }
+
+    /// The next fragment, to be handed up.
+    pub(super) fn peek_due(&self) -> Option<&Due> {
+        self.due.front()
+    }
+
+    /// The next fragment was taken without being handed up.
+    pub(super) fn take_due(&mut self) -> Option<Due> {
+        self.due.pop_front()
     }
 
     /// Fragments not handed up.

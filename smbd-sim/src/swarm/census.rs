@@ -6,7 +6,7 @@ use smbd_core::error::{CloseReason, ConnectError, ConnectReason};
 use smbd_core::{Action, Event, Input, Misuse, RdmaVerb};
 
 use crate::oracle::Rule;
-use crate::probe::{At, Probe};
+use crate::probe::{At, Probe, Whole};
 
 /// What was seen, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ counters! {
     Sent = "Sent", SentErr = "Sent, aborted", RdmaDone = "RdmaDone", RdmaDoneErr = "RdmaDone, failed",
     Registered = "Registered", RegisteredErr = "Registered, failed", Deregistered = "Deregistered",
     DeregisteredErr = "Deregistered, failed", Probed = "Probed", ProbedErr = "Probed, unanswered",
-    Writable = "Writable", Closed = "Closed", Drained = "Drained",
+    Writable = "Writable", Closed = "Closed", Drained = "Drained", Owned = "Message, copied", Lent = "Message, lent",
     InConnected = "Connected", InConnectFailed = "ConnectFailed", InDisconnected = "Disconnected",
     InTimeout = "Timeout", InReceived = "Received", InSent = "Sent", InRdmaDone = "RdmaDone",
     InRegistered = "Registered", InBound = "Bound", InDeregistered = "Deregistered", InFailed = "Failed",
@@ -174,6 +174,10 @@ const fn connect_error(error: &ConnectError) -> &'static str {
 }
 
 impl Probe for Counter {
+    fn whole(&mut self, _: At, message: &Whole<'_>) {
+        self.see(if message.lent.is_some() { Seen::Lent } else { Seen::Owned });
+    }
+
     fn input(&mut self, _: At, input: &Input<'_>, result: Result<(), Misuse>) {
         let seen = match input {
             _ if result.is_err() => Seen::InForged,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Instant, WrId};
 
+use super::Seam;
 use crate::fault::Faults;
 use crate::{Rng, Side};
 
@@ -88,6 +89,12 @@ kinds! {
     ShortRdma = "RDMA requests short",
     /// Registrations come in many segments.
     ManySegments = "many segments",
+    /// A completion wakes nobody, and is seen when something else wakes the host.
+    LostWakeUp = "wake-up lost",
+    /// Completions are seen all at once, however many there are.
+    MergedCompletions = "completions merged",
+    /// A backend asks for completions that nobody needs.
+    SignalledSends = "sends signalled",
     /// The peer breaks the protocol.
     HostilePeer = "hostile peer",
 }
@@ -109,7 +116,7 @@ pub struct Arranged {
 }
 
 /// The faults of one round, as the world asks for them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Schedule {
     /// Not happened yet.
     waiting: Vec<Arranged>,
@@ -118,13 +125,27 @@ pub struct Schedule {
     late: [Duration; 2],
     hangs: [Option<Instant>; 2],
     timers_late: [Duration; 2],
+    seam: Seam,
 }
 
 impl Schedule {
-    /// Nothing is arranged.
+    /// Nothing is arranged but what goes wrong between device and backend.
     #[must_use]
-    pub fn new() -> Self {
-        Self { counts: vec![0; KINDS], ..Self::default() }
+    pub fn new(seam: Seam) -> Self {
+        let mut schedule = Self {
+            waiting: Vec::new(),
+            counts: vec![0; KINDS],
+            posts: [[0; 4]; 2],
+            late: [Duration::ZERO; 2],
+            hangs: [None; 2],
+            timers_late: [Duration::ZERO; 2],
+            seam,
+        };
+        let standing: Vec<_> = schedule.seam.standing().collect();
+        for kind in standing {
+            schedule.count(kind);
+        }
+        schedule
     }
 
     /// Another round begins; what was arranged before and did not happen will not.
@@ -132,6 +153,7 @@ impl Schedule {
         self.waiting = faults.to_vec();
         self.posts = [[0; 4]; 2];
         self.heal_times();
+        self.seam.begin();
     }
 
     fn heal_times(&mut self) {
@@ -144,6 +166,7 @@ impl Schedule {
     pub fn heal(&mut self) {
         self.waiting.clear();
         self.heal_times();
+        self.seam.heal();
     }
 
     /// It happened.
@@ -238,12 +261,22 @@ impl Faults for Schedule {
         let count = &mut self.posts[side.index()][at];
         *count += 1;
         let count = *count;
-        self.take(kind, side, count).map(|_| ENOMEM)
+        if self.take(kind, side, count).is_some() {
+            return Some(ENOMEM);
+        }
+        self.seam.refuses().then(|| {
+            self.count(kind);
+            ENOMEM
+        })
     }
 
     fn completion_late(&mut self, now: Instant, side: Side, rng: &mut Rng) -> Duration {
         if let Some(until) = self.hangs[side.index()].filter(|until| *until > now) {
             return until.saturating_since(now);
+        }
+        if let Some(time) = self.seam.lose_wakeup() {
+            self.count(FaultKind::LostWakeUp);
+            return time;
         }
         let most = self.late[side.index()];
         if most.is_zero() {

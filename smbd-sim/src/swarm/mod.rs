@@ -6,6 +6,7 @@ mod many;
 mod plan;
 mod report;
 mod run;
+mod seam;
 mod summary;
 mod watch;
 
@@ -19,6 +20,7 @@ pub use plan::Plan;
 pub use report::Report;
 pub use run::soak;
 pub use run::{run, run_showing};
+pub use seam::Seam;
 pub use summary::{LEAST, Summary};
 pub use watch::Watch;
 

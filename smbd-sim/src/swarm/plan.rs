@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::{Config, Keepalive, Params, Token};
 
 use super::fault::{Arranged, FaultKind};
-use super::{FaultLevel, Options, Profile};
+use super::{FaultLevel, Options, Profile, Seam};
 use crate::device::Polling;
 use crate::nic::{NicConfig, Personality};
 use crate::upper::{Manners, Task, TaskKind};
@@ -43,7 +43,12 @@ pub struct Plan {
     pub hostile: Option<Side>,
     /// Fragments are held while both sides are idle.
     pub holds_when_idle: bool,
+    /// What lies between devices and connections, drawn from a stream of its own.
+    pub seam: Seam,
 }
+
+/// Tells the second stream of chance from the first.
+const SEAM_SALT: u64 = 0x7365_616d_5f73_616c;
 
 fn pick<T: Copy>(rng: &mut Rng, items: &[T]) -> T {
     items[usize::try_from(rng.below(items.len() as u64)).unwrap_or(0)]
@@ -68,14 +73,27 @@ impl Plan {
     /// The plan of a seed.
     #[must_use]
     pub fn of(seed: u64, options: &Options) -> Self {
-        Self::drawn(seed, &mut Rng::new(seed ^ 0x736d_6264_5f73_7761), options)
+        let plan = Self::drawn(seed, &mut Rng::new(seed ^ 0x736d_6264_5f73_7761), options);
+        plan.with_seam(&mut Rng::new(seed ^ SEAM_SALT), options)
+    }
+
+    /// Draws what lies between devices and connections.
+    fn with_seam(mut self, rng: &mut Rng, options: &Options) -> Self {
+        self.seam = Seam::drawn(rng, options.faults != FaultLevel::None);
+        if self.seam.merged {
+            self.polling.batch = u32::MAX;
+        }
+        for (nic, from) in self.nics.iter_mut().zip(self.seam.signal_from) {
+            nic.signal_from = from;
+        }
+        self
     }
 
     /// The plan that `bytes` choose, from its parameters down to each chance of the run.
     #[must_use]
     pub fn from_bytes(bytes: &[u8], options: &Options) -> Self {
         let mut rng = Rng::from_bytes(bytes);
-        let plan = Self::drawn(0, &mut rng, options);
+        let plan = Self::drawn(0, &mut rng, options).with_seam(&mut rng, options);
         Self { tape: Some(rng), ..plan }
     }
 
@@ -128,6 +146,7 @@ impl Plan {
             standing,
             hostile,
             holds_when_idle,
+            seam: Seam::plain(),
         }
     }
 }

@@ -3,8 +3,9 @@
 use smbd_core::Input;
 
 use super::census::Counter;
+use crate::Side;
 use crate::oracle::Oracles;
-use crate::probe::{At, Command, Frame, Probe};
+use crate::probe::{At, Command, Frame, Probe, Whole};
 use crate::trace::Trace;
 
 /// What watches a run.
@@ -35,6 +36,22 @@ impl<F: Probe> Probe for Watch<F> {
         }
         self.counter.action(at, action);
         self.oracles.action(at, action);
+    }
+
+    fn begin_whole(&mut self, at: At) {
+        self.oracles.begin_whole(at);
+    }
+
+    fn whole(&mut self, at: At, message: &Whole<'_>) {
+        if let Some(trace) = &mut self.trace {
+            trace.whole(at, message);
+        }
+        self.counter.whole(at, message);
+        self.oracles.whole(at, message);
+    }
+
+    fn arrived(&self, side: Side) -> usize {
+        self.oracles.arrived(side)
     }
 
     fn command(&mut self, at: At, command: &Command<'_>) {

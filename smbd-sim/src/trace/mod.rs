@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use smbd_core::{Action, Input, Misuse};
 
 use crate::Side;
-use crate::probe::{At, Command, Probe};
+use crate::probe::{At, Command, Probe, Whole};
 pub use pcap::Pcap;
 use text::Words;
 
@@ -136,6 +136,16 @@ impl Probe for Trace {
         } else {
             self.add(at, |line, words| words.action(line, action));
         }
+    }
+
+    fn whole(&mut self, at: At, message: &Whole<'_>) {
+        self.add(at, |line, _| {
+            let Whole { len, lent } = message;
+            let _ = match lent {
+                None => write!(line, "Message {len} B"),
+                Some(fragment) => write!(line, "Message {len} B in {:?}", fragment.recv()),
+            };
+        });
     }
 
     fn command(&mut self, at: At, command: &Command<'_>) {

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
+use smbd_core::endpoint::Message;
 use smbd_core::error::RegisterError;
 use smbd_core::{Access, Event, RegId};
 
@@ -258,6 +259,17 @@ impl Client {
         }
     }
 
+    fn on_letter(&mut self, letter: Option<Letter>, context: &mut Context<'_>) {
+        if let Some(Letter { kind: Kind::Response { task }, .. }) = letter {
+            self.on_response(task, context);
+        }
+    }
+
+    pub(super) fn message(&mut self, message: Message, context: &mut Context<'_>) {
+        let letter = self.common.on_message(message, context);
+        self.on_letter(letter, context);
+    }
+
     pub(super) fn event(&mut self, event: Event, context: &mut Context<'_>) {
         use smbd_core::error::RegistrationError::Work;
         match event {
@@ -267,11 +279,8 @@ impl Client {
                 self.common.set_alarm(context);
             }
             Event::Data(fragment) => {
-                if let Some(Letter { kind: Kind::Response { task }, .. }) =
-                    self.common.on_fragment(fragment, context)
-                {
-                    self.on_response(task, context);
-                }
+                let letter = self.common.on_fragment(fragment, context);
+                self.on_letter(letter, context);
             }
             Event::Registered { id, result } => {
                 self.on_registered(id, result.is_ok(), matches!(result, Err(Work(_))), context);

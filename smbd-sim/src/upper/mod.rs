@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
+use smbd_core::endpoint::Message;
 use smbd_core::error::{CommandError, SendError};
 use smbd_core::{Event, Fragment, Instant, Token};
 
@@ -54,6 +55,15 @@ struct Waiting {
     invalidate: Option<Token>,
 }
 
+/// A fragment that is held back.
+#[derive(Debug)]
+struct Held {
+    until: Instant,
+    fragment: Fragment,
+    /// The message, if the fragment is all of it and an endpoint has lent it.
+    lent: Option<Letter>,
+}
+
 /// What client and server have in common.
 #[derive(Debug)]
 pub struct Common {
@@ -62,7 +72,7 @@ pub struct Common {
     manners: Manners,
     established: bool,
     waiting: VecDeque<Waiting>,
-    held: VecDeque<(Instant, Fragment)>,
+    held: VecDeque<Held>,
     /// Notices to send, by number.
     notices: VecDeque<u32>,
     notice_at: Option<Instant>,
@@ -112,22 +122,47 @@ impl Common {
 
     fn on_fragment(&mut self, fragment: Fragment, context: &mut Context<'_>) -> Option<Letter> {
         let letter = self.office.borrow_mut().received(self.side, &fragment, context.fragment(&fragment));
+        self.hold_or_release(fragment, None, context);
+        self.on_letter(letter, context)
+    }
+
+    fn on_message(&mut self, message: Message, context: &mut Context<'_>) -> Option<Letter> {
+        let letter = self.office.borrow_mut().received_whole(self.side, context.bytes(&message));
+        if let Message::Lent(fragment) = message {
+            self.hold_or_release(fragment, letter.clone(), context);
+        }
+        self.on_letter(letter, context)
+    }
+
+    fn hold_or_release(&mut self, fragment: Fragment, lent: Option<Letter>, context: &mut Context<'_>) {
         let Manners { hold_one_in, hold_max, hold, .. } = self.manners;
         if hold_one_in > 0
             && self.held.len() < hold_max as usize
             && context.rng().chance(1, u64::from(hold_one_in))
         {
             self.office.borrow_mut().carried.held += 1;
-            self.held.push_back((context.now().saturating_add(hold), fragment));
+            let until = context.now().saturating_add(hold);
+            self.held.push_back(Held { until, fragment, lent });
             self.set_alarm(context);
         } else {
             context.release(fragment);
         }
+    }
+
+    fn on_letter(&mut self, letter: Option<Letter>, context: &mut Context<'_>) -> Option<Letter> {
         if letter.is_some() {
             self.heard += 1;
             self.now_and_then(context);
         }
         letter
+    }
+
+    /// Gives a fragment back that was held.
+    fn give_back(&self, held: Held, context: &mut Context<'_>) {
+        if let Some(letter) = &held.lent {
+            self.office.borrow_mut().held(self.side, letter, context.fragment(&held.fragment));
+        }
+        context.release(held.fragment);
     }
 
     fn now_and_then(&mut self, context: &mut Context<'_>) {
@@ -155,7 +190,7 @@ impl Common {
     }
 
     fn set_alarm(&self, context: &mut Context<'_>) {
-        let held = self.held.iter().map(|(at, _)| *at).min();
+        let held = self.held.iter().map(|held| held.until).min();
         let notice = self.notice_at.filter(|_| self.established);
         let retry = self.retry_at.filter(|_| self.established);
         if let Some(at) = [held, notice, retry].into_iter().flatten().min() {
@@ -174,7 +209,7 @@ impl Common {
         let now = context.now();
         for _ in 0..self.held.len() {
             match self.held.pop_front() {
-                Some((at, fragment)) if at <= now => context.release(fragment),
+                Some(held) if held.until <= now => self.give_back(held, context),
                 Some(later) => self.held.push_back(later),
                 None => {}
             }
@@ -210,15 +245,15 @@ impl Common {
 
     /// Gives nothing back before `until`.
     fn keep(&mut self, until: Instant) {
-        for (at, _) in &mut self.held {
-            *at = until;
+        for held in &mut self.held {
+            held.until = until;
         }
     }
 
     /// Gives back everything held: for an end in good order.
     fn release_all(&mut self, context: &mut Context<'_>) {
-        for (_, fragment) in self.held.drain(..) {
-            context.release(fragment);
+        while let Some(held) = self.held.pop_front() {
+            self.give_back(held, context);
         }
     }
 
@@ -345,6 +380,13 @@ impl Upper for Party {
         match self {
             Self::Client(client) => client.event(event, context),
             Self::Server(server) => server.event(event, context),
+        }
+    }
+
+    fn message(&mut self, message: Message, context: &mut Context<'_>) {
+        match self {
+            Self::Client(client) => client.message(message, context),
+            Self::Server(server) => server.message(message, context),
         }
     }
 

@@ -143,6 +143,29 @@ impl Office {
         None
     }
 
+    /// A whole message came to `side`: the letter.
+    pub fn received_whole(&mut self, side: Side, bytes: &[u8]) -> Option<Letter> {
+        self.carried.compared[0] += 1;
+        let Some(letter) = self.under_way[side.peer().index()].pop_front() else {
+            self.wrong(side, Wrong::Message(format!("{} bytes of no message", bytes.len())));
+            return None;
+        };
+        if bytes != content(letter.key, 0, letter.len) {
+            let what = format!("{} bytes that are not those of {letter:?}", bytes.len());
+            self.wrong(side, Wrong::Message(what));
+        }
+        self.carried.messages += 1;
+        self.carried.bytes += u64::from(letter.len);
+        Some(letter)
+    }
+
+    /// A message was held where it lay: it has to be what it was when it came.
+    pub fn held(&mut self, side: Side, letter: &Letter, bytes: &[u8]) {
+        if bytes != content(letter.key, 0, letter.len) {
+            self.wrong(side, Wrong::Message(format!("{letter:?} changed while it was lent")));
+        }
+    }
+
     /// Bytes moved by RDMA: `got` has to be the content of `key` from its beginning.
     pub fn moved(&mut self, side: Side, what: &str, key: u16, got: &[u8]) {
         let len = u32::try_from(got.len()).unwrap_or(u32::MAX);

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use smbd_core::endpoint::Message;
 use smbd_core::error::{CommandError, RdmaError};
 use smbd_core::{BufferDescriptorV1, Event, OpId, RdmaVerb, Token};
 
@@ -149,6 +150,17 @@ impl Server {
         self.work(context);
     }
 
+    fn on_letter(&mut self, letter: Option<Letter>, context: &mut Context<'_>) {
+        if let Some(Letter { kind: Kind::Request { task, remote }, .. }) = letter {
+            self.on_request(task, remote, context);
+        }
+    }
+
+    pub(super) fn message(&mut self, message: Message, context: &mut Context<'_>) {
+        let letter = self.common.on_message(message, context);
+        self.on_letter(letter, context);
+    }
+
     pub(super) fn event(&mut self, event: Event, context: &mut Context<'_>) {
         match event {
             Event::Established(_) => {
@@ -156,11 +168,8 @@ impl Server {
                 self.common.set_alarm(context);
             }
             Event::Data(fragment) => {
-                if let Some(Letter { kind: Kind::Request { task, remote }, .. }) =
-                    self.common.on_fragment(fragment, context)
-                {
-                    self.on_request(task, remote, context);
-                }
+                let letter = self.common.on_fragment(fragment, context);
+                self.on_letter(letter, context);
             }
             Event::RdmaDone { op, result } => self.on_rdma(op, result.is_ok(), context),
             Event::Writable => {

@@ -17,8 +17,8 @@ use smbd_core::{Connection, Input, Instant, Misuse};
 pub use step::Step;
 
 use crate::device::{DeviceEnd, Polling, SimMemory};
-pub use crate::fabric::{Latency, Times};
 use crate::fabric::Fabric;
+pub use crate::fabric::{Latency, Times};
 use crate::fault::{Disruption, Faults, NoFaults};
 use crate::host::{Context, Host, HostConfig, Upper};
 use crate::nic::Personality;
@@ -95,7 +95,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 
     /// A host's connection, once there is one.
     #[must_use]
-    pub const fn connection(&self, side: Side) -> Option<&Connection> {
+    pub fn connection(&self, side: Side) -> Option<&Connection> {
         self.host(side).connection()
     }
 
@@ -227,7 +227,9 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                 }
             }
             Disruption::ClockJump(time) => self.fabric.now = self.fabric.now.saturating_add(time),
-            Disruption::BreakQueuePair(side) => self.hosts[side.index()].device.break_queue_pair(&mut self.fabric),
+            Disruption::BreakQueuePair(side) => {
+                self.hosts[side.index()].device.break_queue_pair(&mut self.fabric)
+            }
         }
     }
 

@@ -121,7 +121,8 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             Happening::Accepted if fabric.cut => {
                 let failed = Notice::ConnectFailed(ConnectReason::TimedOut);
                 fabric.schedule_in(fabric.times.disconnect, Happening::Notice(Side::Initiator, failed));
-                fabric.schedule_in(fabric.times.disconnect, Happening::Notice(Side::Acceptor, Notice::NeverUp));
+                fabric
+                    .schedule_in(fabric.times.disconnect, Happening::Notice(Side::Acceptor, Notice::NeverUp));
             }
             Happening::PeerGone(_) if fabric.cut => {}
             Happening::ConnectRequest => {
@@ -138,7 +139,9 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                 if initiator.device.link().ended || initiator.device.link().disconnected {
                     return;
                 }
-                if let Err(reason) = initiator.device.answered_with(acceptor.device.answer(), acceptor.device.read_depth()) {
+                if let Err(reason) =
+                    initiator.device.answered_with(acceptor.device.answer(), acceptor.device.read_depth())
+                {
                     fabric.disconnect(Side::Initiator, true, false);
                     return initiator.device.notice(Notice::ConnectFailed(reason), fabric);
                 }
@@ -217,11 +220,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 }
 
 /// All packets that arrive at `here` now.
-fn deliver<F: Faults, P: Probe>(
-    here: &mut Device,
-    there: &mut Device,
-    fabric: &mut Fabric<F, P>,
-) {
+fn deliver<F: Faults, P: Probe>(here: &mut Device, there: &mut Device, fabric: &mut Fabric<F, P>) {
     let now = fabric.now;
     while let Some((at, packet)) = fabric.wires[here.side.index()].packets.front()
         && *at <= now

@@ -97,7 +97,11 @@ fn two_hosts_negotiate_exchange_messages_and_part() {
         world.run_for(Duration::from_secs(10));
         assert!(world.is_drained());
         assert_eq!(world.host(Side::Acceptor).upper.ends(), ["Closed(Local)", "Drained"]);
-        assert_eq!(world.host(Side::Acceptor).device.nic.buffers.live(), 0, "what was made for messages is freed");
+        assert_eq!(
+            world.host(Side::Acceptor).device.nic.buffers.live(),
+            0,
+            "what was made for messages is freed"
+        );
         check(&world);
     }
 }

@@ -109,7 +109,14 @@ impl Run<'_> {
         self.show(&Action::PostSend { id, head, body: None, invalidate: None, signal: true, solicit: false });
         let rest = message.get(Head::MAX..).filter(|rest| !rest.is_empty());
         let body = rest.map(Payload::Copy);
-        self.execute(Step::PostSend { id, head: &head, body, invalidate: None, signal: true, solicit: false });
+        self.execute(Step::PostSend {
+            id,
+            head: &head,
+            body,
+            invalidate: None,
+            signal: true,
+            solicit: false,
+        });
     }
 
     fn execute(&mut self, step: Step<'_, Range>) {

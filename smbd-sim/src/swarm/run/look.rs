@@ -67,9 +67,11 @@ impl<F: Probe> Run<'_, F> {
                 Breach::DoubleInvalidation(_) => Law::Tokens,
                 Breach::Misuse(_) => Law::Ledger,
                 Breach::Drive(_) => Law::Driven,
-                Breach::Report { .. } | Breach::NotReported(_) | Breach::RefusedWithRoom(_) | Breach::Completion(_) => {
-                    Law::Reported
-                }
+                Breach::Report { .. }
+                | Breach::NotReported(_)
+                | Breach::RefusedWithRoom(_)
+                | Breach::Completion(_) => Law::Reported,
+                Breach::Endpoint(_) => Law::Messages,
                 Breach::EndTooEarly | Breach::LinkReport(_) => Law::LinkReported,
                 Breach::Endless(_) => Law::Bounded,
                 _ => Law::Device,

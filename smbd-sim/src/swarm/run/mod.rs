@@ -83,12 +83,15 @@ impl<'a, F: Probe> Run<'a, F> {
             times: plan.times,
             polling: plan.polling,
         };
-        let mut schedule = Schedule::new();
+        let mut schedule = Schedule::new(plan.seam.clone());
         for kind in &plan.standing {
             schedule.count(*kind);
         }
         let mut world = World::new(&config, [host(0, a), host(1, b)], schedule, watch);
         *world.rng_mut() = plan.chance(0);
+        for side in Side::BOTH {
+            world.host_mut(side).machine = plan.seam.machines[side.index()];
+        }
         Self { plan, world, office, connections: 1, breaches: [[0; 2]; 2], nonsense: [false; 2] }
     }
 

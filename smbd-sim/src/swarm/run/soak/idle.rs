@@ -8,8 +8,8 @@ use super::{Soaked, Stock, stock};
 use crate::device::Polling;
 use crate::nic::{NicConfig, Personality};
 use crate::oracle::Law;
-use crate::swarm::Plan;
 use crate::swarm::run::Run;
+use crate::swarm::{Plan, Seam};
 use crate::upper::Manners;
 use crate::world::Times;
 use crate::{Side, Side::Initiator};
@@ -76,6 +76,7 @@ impl Idle {
             standing: Vec::new(),
             hostile: None,
             holds_when_idle: false,
+            seam: Seam::plain(),
         })
     }
 }

@@ -1,0 +1,103 @@
+//! Commands of an upper layer, for whatever its host drives.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
+use smbd_core::{
+    Access, BufferDescriptorV1, Close, Connection, Endpoint, Fragment, Instant, Misuse, MsgId, OpId,
+    RdmaVerb, RegId, Token,
+};
+
+use super::whole::EndpointBooks;
+
+/// What takes commands.
+#[derive(Debug)]
+pub(super) enum Commands<'a> {
+    Connection(&'a mut Connection),
+    Endpoint(&'a mut Endpoint, &'a mut EndpointBooks),
+}
+
+impl Commands<'_> {
+    pub(super) const fn connection(&self) -> &Connection {
+        match self {
+            Self::Connection(connection) => connection,
+            Self::Endpoint(endpoint, _) => endpoint.connection(),
+        }
+    }
+
+    /// An endpoint gets a copy of the bytes, and keeps it until they are sent.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        len: u32,
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, SendError> {
+        match self {
+            Self::Connection(connection) => connection.send(now, u64::from(len), invalidate),
+            Self::Endpoint(endpoint, books) => {
+                let payload = Bytes::copy_from_slice(bytes);
+                match endpoint.send(now, payload.clone(), invalidate) {
+                    Ok(msg) => {
+                        books.sent(msg, payload);
+                        Ok(msg)
+                    }
+                    Err(not_sent) => {
+                        books.not_sent(&payload, &not_sent.payload);
+                        Err(not_sent.error)
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn rdma(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, RdmaError> {
+        match self {
+            Self::Connection(connection) => connection.rdma(now, verb, len, remote, offset),
+            Self::Endpoint(endpoint, _) => endpoint.rdma(now, verb, len, remote, offset),
+        }
+    }
+
+    pub(super) fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
+        match self {
+            Self::Connection(connection) => connection.register(access, segments_max),
+            Self::Endpoint(endpoint, _) => endpoint.register(access, segments_max),
+        }
+    }
+
+    pub(super) fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
+        match self {
+            Self::Connection(connection) => connection.deregister(id),
+            Self::Endpoint(endpoint, _) => endpoint.deregister(id),
+        }
+    }
+
+    pub(super) fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
+        match self {
+            Self::Connection(connection) => connection.release(now, fragment),
+            Self::Endpoint(endpoint, _) => endpoint.release(now, fragment),
+        }
+    }
+
+    pub(super) fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
+        match self {
+            Self::Connection(connection) => connection.probe(now),
+            Self::Endpoint(endpoint, _) => endpoint.probe(now),
+        }
+    }
+
+    pub(super) fn close(&mut self, now: Instant, how: Close) {
+        match self {
+            Self::Connection(connection) => connection.close(now, how),
+            Self::Endpoint(endpoint, _) => endpoint.close(now, how),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! An `Endpoint` shown as the connection inside it, and its own promises held against books kept here.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use smbd_core::backend::ReceiveMemory;
+use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::{Action, Endpoint, Event, MsgId};
+
+use super::watched::Shown;
+use crate::breach::EndpointFault;
+use crate::probe::{At, Probe, Whole};
+
+/// What was given to an endpoint, and what it may hold.
+#[derive(Debug, Default)]
+pub(super) struct EndpointBooks {
+    /// Bytes of messages that have no result yet, in the order in which they were sent.
+    payloads: VecDeque<(MsgId, Bytes)>,
+    /// Longest part of a message that has arrived, in bytes.
+    arrived: usize,
+    pub(super) fault: Option<EndpointFault>,
+}
+
+impl EndpointBooks {
+    /// A message was taken.
+    pub(super) fn sent(&mut self, msg: MsgId, payload: Bytes) {
+        self.payloads.push_back((msg, payload));
+    }
+
+    /// A message was not taken: its bytes come back at once.
+    pub(super) fn not_sent(&mut self, payload: &Bytes, back: &Bytes) {
+        if payload != back {
+            self.fault.get_or_insert(EndpointFault::NotSent);
+        }
+    }
+
+    /// A message has its result: its bytes come back with it, and not before.
+    fn result(&mut self, msg: MsgId, payload: &Bytes) {
+        let at = self.payloads.iter().position(|(known, _)| *known == msg);
+        let known = at.and_then(|at| self.payloads.remove(at));
+        if known.is_none_or(|(_, known)| known != *payload) {
+            self.fault.get_or_insert(EndpointFault::Payload(msg));
+        }
+    }
+
+    /// Memory grows with what has arrived, never with what was announced.
+    fn check_memory(&mut self, endpoint: &Endpoint) {
+        let (capacity, arrived) = (endpoint.reassembly_capacity(), self.arrived);
+        if capacity > arrived * 2 {
+            self.fault.get_or_insert(EndpointFault::Memory { capacity, arrived });
+        }
+    }
+}
+
+impl Shown for Endpoint {
+    type Books = EndpointBooks;
+
+    fn show_action<P: Probe>(
+        &mut self,
+        at: At,
+        action: &Action<EndpointEvent>,
+        books: &mut EndpointBooks,
+        memory: &impl ReceiveMemory,
+        probe: &mut P,
+    ) {
+        match action {
+            Action::Notify(EndpointEvent::Message(message)) => {
+                let bytes = message.bytes(memory).map_or(0, <[u8]>::len);
+                let lent = match message {
+                    Message::Owned(_) => None,
+                    Message::Lent(fragment) => Some(fragment),
+                };
+                let len = u32::try_from(bytes).unwrap_or(u32::MAX);
+                probe.whole(at, &Whole { len, lent });
+            }
+            Action::Notify(event) => {
+                if let EndpointEvent::Sent { msg, payload, .. } = event {
+                    books.result(*msg, payload);
+                }
+                if let Some(event) = plain(event) {
+                    probe.action(at, &Action::Notify(event));
+                }
+            }
+            action => {
+                if let Some(action) = below(action) {
+                    probe.action(at, &action);
+                }
+            }
+        }
+        // What has come of a message under way is known to who hears of its fragments.
+        books.arrived = books.arrived.max(probe.arrived(at.side));
+        books.check_memory(self);
+    }
+}
+
+/// An action that is no event, as a connection's.
+fn below(action: &Action<EndpointEvent>) -> Option<Action> {
+    Some(match *action {
+        Action::Connect => Action::Connect,
+        Action::Accept => Action::Accept,
+        Action::Disconnect => Action::Disconnect,
+        Action::PostRecv { id, len } => Action::PostRecv { id, len },
+        Action::PostSend { id, head, body, invalidate, signal, solicit } => {
+            Action::PostSend { id, head, body, invalidate, signal, solicit }
+        }
+        Action::PostRdma { id, op, verb, local_offset, remote } => {
+            Action::PostRdma { id, op, verb, local_offset, remote }
+        }
+        Action::Register { id, access, segments_max } => Action::Register { id, access, segments_max },
+        Action::Deregister { id } => Action::Deregister { id },
+        Action::Wait(deadline) => Action::Wait(deadline),
+        Action::Notify(_) => return None,
+    })
+}
+
+/// An event that is no message, as a connection's.
+pub(super) fn plain(event: &EndpointEvent) -> Option<Event> {
+    Some(match *event {
+        EndpointEvent::Established(negotiated) => Event::Established(negotiated),
+        EndpointEvent::ConnectFailed(error) => Event::ConnectFailed(error),
+        EndpointEvent::Invalidated { id, token } => Event::Invalidated { id, token },
+        EndpointEvent::Sent { msg, result, .. } => Event::Sent { msg, result },
+        EndpointEvent::RdmaDone { op, result } => Event::RdmaDone { op, result },
+        EndpointEvent::Registered { id, result } => Event::Registered { id, result },
+        EndpointEvent::Deregistered { id, result } => Event::Deregistered { id, result },
+        EndpointEvent::Probed(result) => Event::Probed(result),
+        EndpointEvent::Writable => Event::Writable,
+        EndpointEvent::Closed(reason) => Event::Closed(reason),
+        EndpointEvent::Drained => Event::Drained,
+        EndpointEvent::Message(_) => return None,
+    })
+}

@@ -1,0 +1,91 @@
+//! What a run leaves to a second stream of chance: what is driven, and what goes wrong between device and backend.
+
+use std::time::Duration;
+
+use super::fault::FaultKind;
+use crate::Rng;
+use crate::host::Machines;
+
+/// Longest time for which a completion is not seen after its wake-up was lost.
+const LOST: Duration = Duration::from_millis(8);
+
+/// What lies between devices and connections.
+#[derive(Clone, Debug)]
+pub struct Seam {
+    /// What each side drives.
+    pub machines: [Machines; 2],
+    /// Completions come all at once, however many there are.
+    pub merged: bool,
+    /// Sends of at least so many bytes are signalled, whether or not that was asked for.
+    pub signal_from: [u32; 2],
+    /// In 1 of so many cases nobody is woken by a completion, until something else is; 0 is never.
+    lost_one_in: u64,
+    /// 1 of so many work requests is refused; 0 is none.
+    refused_one_in: u64,
+    rng: Rng,
+    is_healed: bool,
+}
+
+impl Seam {
+    /// Nothing goes wrong, and both sides drive connections.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self {
+            machines: [Machines::Connection; 2],
+            merged: false,
+            signal_from: [u32::MAX; 2],
+            lost_one_in: 0,
+            refused_one_in: 0,
+            rng: Rng::new(0),
+            is_healed: true,
+        }
+    }
+
+    /// Drawn from a stream of its own; `faulty` runs have faults.
+    pub(super) fn drawn(rng: &mut Rng, faulty: bool) -> Self {
+        let machine = |rng: &mut Rng| {
+            if rng.chance(1, 2) { Machines::Endpoint } else { Machines::Connection }
+        };
+        let signal = |rng: &mut Rng| if rng.chance(1, 4) { 64 } else { u32::MAX };
+        Self {
+            machines: [machine(rng), machine(rng)],
+            merged: rng.chance(1, 4),
+            signal_from: [signal(rng), signal(rng)],
+            lost_one_in: if rng.chance(1, 3) { rng.between(2, 40) } else { 0 },
+            refused_one_in: if faulty && rng.chance(1, 6) { rng.between(50, 2000) } else { 0 },
+            rng: rng.split(),
+            is_healed: !faulty,
+        }
+    }
+
+    /// Faults that are there from the beginning.
+    pub(super) fn standing(&self) -> impl Iterator<Item = FaultKind> {
+        let signalled = self.signal_from.iter().any(|from| *from < u32::MAX);
+        let merged = self.merged.then_some(FaultKind::MergedCompletions);
+        merged.into_iter().chain(signalled.then_some(FaultKind::SignalledSends))
+    }
+
+    /// From now on nothing goes wrong.
+    pub(super) const fn heal(&mut self) {
+        self.is_healed = true;
+    }
+
+    /// Faults again.
+    pub(super) const fn begin(&mut self) {
+        self.is_healed = false;
+    }
+
+    /// A completion wakes nobody: how long it is not seen.
+    pub(super) fn lose_wakeup(&mut self) -> Option<Duration> {
+        if self.is_healed || self.lost_one_in == 0 || !self.rng.chance(1, self.lost_one_in) {
+            return None;
+        }
+        let most = u64::try_from(LOST.as_nanos()).unwrap_or(u64::MAX);
+        Some(Duration::from_nanos(self.rng.below(most)))
+    }
+
+    /// A work request is refused.
+    pub(super) fn refuses(&mut self) -> bool {
+        !self.is_healed && self.refused_one_in > 0 && self.rng.chance(1, self.refused_one_in)
+    }
+}
