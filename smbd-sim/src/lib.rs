@@ -15,6 +15,7 @@ pub mod examples;
 mod fabric;
 pub mod fault;
 pub mod host;
+mod machine;
 pub mod memory;
 pub mod nic;
 pub mod oracle;

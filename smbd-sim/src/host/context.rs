@@ -5,9 +5,9 @@ use smbd_core::{
     Access, BufferDescriptorV1, Close, Connection, Fragment, Instant, MsgId, OpId, RdmaVerb, RegId, Token,
 };
 
-use super::commands::Commands;
 use super::memory::Names;
 use crate::error::CommandRefused;
+use crate::machine::Commands;
 use crate::memory::{Buffers, Range};
 use crate::nic::Nic;
 use crate::probe::{At, Command, Probe};

@@ -7,14 +7,12 @@ use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::RegistrationError;
 use smbd_core::{Body, Connection, Endpoint, Event, Instant, OpId, RegId, backend};
 
-use super::commands::Commands;
 use super::memory::Names;
-use super::watched::Watched;
-use super::whole::plain;
 use super::{Context, Upper};
 use crate::Breach;
 use crate::device::{Device, DeviceEnd};
 use crate::fault::Faults;
+use crate::machine::{Commands, Watched, plain};
 use crate::memory::{Buffer, Range};
 use crate::probe::Probe;
 
@@ -51,8 +49,7 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
         event: Event,
     ) {
         let probe = Rc::clone(connection.probe());
-        let commands = Commands::Connection(&mut connection.machine);
-        self.hear(event, commands, end, &mut *probe.borrow_mut());
+        self.hear(event, connection.commands(), end, &mut *probe.borrow_mut());
     }
 }
 
@@ -67,7 +64,7 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
     ) {
         let probe = Rc::clone(endpoint.probe());
         let mut probe = probe.borrow_mut();
-        let commands = Commands::Endpoint(&mut endpoint.machine, &mut endpoint.books);
+        let commands = endpoint.commands();
         if let Some(event) = plain(&event) {
             return self.hear(event, commands, end, &mut *probe);
         }

@@ -1,14 +1,13 @@
 //! One host: device, connection and upper layer, driven by the loop that every backend is driven by
 //! ([`smbd_core::backend::drive()`]).
 
-mod commands;
 mod context;
-mod driven;
+mod drive;
 mod layer;
 mod memory;
 mod upper;
-mod watched;
-mod whole;
+
+use std::rc::Rc;
 
 use smbd_core::{Config, Connection, Input, Instant, Misuse};
 
@@ -19,9 +18,10 @@ use crate::Side;
 use crate::device::{Device, Polling};
 use crate::fabric::Fabric;
 use crate::fault::Faults;
+use crate::machine::Driven;
+pub use crate::machine::Machines;
 use crate::nic::NicConfig;
 use crate::probe::Probe;
-use driven::Driven;
 use memory::Names;
 
 /// What a host is made of.
@@ -33,16 +33,6 @@ pub struct HostConfig<U> {
     pub nic: NicConfig,
     /// Its upper layer.
     pub upper: U,
-}
-
-/// What a host drives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Machines {
-    /// A [`Connection`]: its upper layer gets fragments.
-    #[default]
-    Connection,
-    /// An [`Endpoint`](smbd_core::Endpoint): its upper layer gets whole messages.
-    Endpoint,
 }
 
 /// A host.
@@ -127,7 +117,13 @@ impl<U: Upper, P: Probe> Host<U, P> {
             if self.side == Side::Acceptor {
                 self.device.requested(fabric);
             }
-            self.driven = Some(Driven::new(self.machine, self.side, &self.config, fabric));
+            self.driven = Some(Driven::new(
+                self.machine,
+                self.side,
+                &self.config,
+                fabric.now,
+                Rc::clone(fabric.probe()),
+            ));
             self.drive(fabric);
         }
     }
@@ -152,7 +148,7 @@ impl<U: Upper, P: Probe> Host<U, P> {
         call: impl FnOnce(&mut U, &mut Context<'_>) -> R,
     ) -> R {
         let at = fabric.at(self.side);
-        let probe = std::rc::Rc::clone(fabric.probe());
+        let probe = Rc::clone(fabric.probe());
         let mut context = Context {
             at,
             commands: self.driven.as_mut().map(Driven::commands),

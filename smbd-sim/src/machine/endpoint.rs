@@ -13,22 +13,22 @@ use crate::probe::{At, Probe, Whole};
 
 /// What was given to an endpoint, and what it may hold.
 #[derive(Debug, Default)]
-pub(super) struct EndpointBooks {
+pub(crate) struct EndpointBooks {
     /// Bytes of messages that have no result yet, in the order in which they were sent.
     payloads: VecDeque<(MsgId, Bytes)>,
     /// Longest part of a message that has arrived, in bytes.
     arrived: usize,
-    pub(super) fault: Option<EndpointFault>,
+    pub(crate) fault: Option<EndpointFault>,
 }
 
 impl EndpointBooks {
     /// A message was taken.
-    pub(super) fn sent(&mut self, msg: MsgId, payload: Bytes) {
+    pub(crate) fn sent(&mut self, msg: MsgId, payload: Bytes) {
         self.payloads.push_back((msg, payload));
     }
 
     /// A message was not taken: its bytes come back at once.
-    pub(super) fn not_sent(&mut self, payload: &Bytes, back: &Bytes) {
+    pub(crate) fn not_sent(&mut self, payload: &Bytes, back: &Bytes) {
         if payload != back {
             self.fault.get_or_insert(EndpointFault::NotSent);
         }
@@ -114,7 +114,7 @@ fn below(action: &Action<EndpointEvent>) -> Option<Action> {
 }
 
 /// An event that is no message, as a connection's.
-pub(super) fn plain(event: &EndpointEvent) -> Option<Event> {
+pub(crate) fn plain(event: &EndpointEvent) -> Option<Event> {
     Some(match *event {
         EndpointEvent::Established(negotiated) => Event::Established(negotiated),
         EndpointEvent::ConnectFailed(error) => Event::ConnectFailed(error),

@@ -9,17 +9,17 @@ use smbd_core::{
     RdmaVerb, RegId, Token,
 };
 
-use super::whole::EndpointBooks;
+use super::endpoint::EndpointBooks;
 
 /// What takes commands.
 #[derive(Debug)]
-pub(super) enum Commands<'a> {
+pub(crate) enum Commands<'a> {
     Connection(&'a mut Connection),
     Endpoint(&'a mut Endpoint, &'a mut EndpointBooks),
 }
 
 impl Commands<'_> {
-    pub(super) const fn connection(&self) -> &Connection {
+    pub(crate) const fn connection(&self) -> &Connection {
         match self {
             Self::Connection(connection) => connection,
             Self::Endpoint(endpoint, _) => endpoint.connection(),
@@ -27,7 +27,7 @@ impl Commands<'_> {
     }
 
     /// An endpoint gets a copy of the bytes, and keeps it until they are sent.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         now: Instant,
         bytes: &[u8],
@@ -52,7 +52,7 @@ impl Commands<'_> {
         }
     }
 
-    pub(super) fn rdma(
+    pub(crate) fn rdma(
         &mut self,
         now: Instant,
         verb: RdmaVerb,
@@ -66,35 +66,35 @@ impl Commands<'_> {
         }
     }
 
-    pub(super) fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
+    pub(crate) fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
         match self {
             Self::Connection(connection) => connection.register(access, segments_max),
             Self::Endpoint(endpoint, _) => endpoint.register(access, segments_max),
         }
     }
 
-    pub(super) fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
+    pub(crate) fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
         match self {
             Self::Connection(connection) => connection.deregister(id),
             Self::Endpoint(endpoint, _) => endpoint.deregister(id),
         }
     }
 
-    pub(super) fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
+    pub(crate) fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
         match self {
             Self::Connection(connection) => connection.release(now, fragment),
             Self::Endpoint(endpoint, _) => endpoint.release(now, fragment),
         }
     }
 
-    pub(super) fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
+    pub(crate) fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
         match self {
             Self::Connection(connection) => connection.probe(now),
             Self::Endpoint(endpoint, _) => endpoint.probe(now),
         }
     }
 
-    pub(super) fn close(&mut self, now: Instant, how: Close) {
+    pub(crate) fn close(&mut self, now: Instant, how: Close) {
         match self {
             Self::Connection(connection) => connection.close(now, how),
             Self::Endpoint(endpoint, _) => endpoint.close(now, how),

@@ -4,17 +4,19 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use smbd_core::backend::{LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step};
-use smbd_core::{Action, Connection, Event, Input, Instant, Misuse};
+use smbd_core::{Action, Connection, Endpoint, Event, Input, Instant, Misuse};
+
+use super::commands::Commands;
 
 use crate::Side;
 use crate::breach::DriveFault;
 use crate::probe::{At, Probe};
 
 /// More actions than any connection has reason for between two inputs.
-pub(super) const ACTIONS_MAX: u32 = 500_000;
+pub(crate) const ACTIONS_MAX: u32 = 500_000;
 
 /// A machine whose doings can be shown.
-pub(super) trait Shown: Machine {
+pub(crate) trait Shown: Machine {
     /// What is kept about it besides.
     type Books: Default + std::fmt::Debug;
 
@@ -46,7 +48,7 @@ impl Shown for Connection {
 
 /// How far one turn of the loop has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(crate) enum Turn {
     /// The machine has more to say.
     Speaks,
     /// It waits, and was told nothing since.
@@ -62,9 +64,9 @@ pub(super) enum Turn {
 
 /// The machine, and who watches.
 #[derive(Debug)]
-pub(super) struct Watched<M: Shown, P> {
-    pub(super) machine: M,
-    pub(super) books: M::Books,
+pub(crate) struct Watched<M: Shown, P> {
+    pub(crate) machine: M,
+    pub(crate) books: M::Books,
     probe: Rc<RefCell<P>>,
     at: At,
     turn: Turn,
@@ -79,7 +81,7 @@ pub(super) struct Watched<M: Shown, P> {
 }
 
 impl<M: Shown, P> Watched<M, P> {
-    pub(super) fn new(machine: M, side: Side, now: Instant, probe: Rc<RefCell<P>>) -> Self {
+    pub(crate) fn new(machine: M, side: Side, now: Instant, probe: Rc<RefCell<P>>) -> Self {
         Self {
             machine,
             books: M::Books::default(),
@@ -94,14 +96,14 @@ impl<M: Shown, P> Watched<M, P> {
     }
 
     /// Whoever drives begins at this time.
-    pub(super) fn begin(&mut self, now: Instant) {
+    pub(crate) fn begin(&mut self, now: Instant) {
         self.at.now = now;
         (self.turn, self.fault, self.actions) = (Turn::Speaks, None, 0);
     }
 
     /// Whoever drives has come to an end, and comes back at `until` or when the backend, which has given so many inputs, has
     /// something new.
-    pub(super) fn end(&self, until: Option<Instant>, given: u64) -> Result<(), DriveFault> {
+    pub(crate) fn end(&self, until: Option<Instant>, given: u64) -> Result<(), DriveFault> {
         let (now, taken) = (self.at.now, self.taken);
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -119,16 +121,11 @@ impl<M: Shown, P> Watched<M, P> {
     }
 
     /// It does not come to an end.
-    pub(super) const fn is_endless(&self) -> bool {
+    pub(crate) const fn is_endless(&self) -> bool {
         self.actions > ACTIONS_MAX
     }
 
-    /// A command was given: what follows is news.
-    pub(super) const fn commanded(&mut self) {
-        self.shown = None;
-    }
-
-    pub(super) const fn probe(&self) -> &Rc<RefCell<P>> {
+    pub(crate) const fn probe(&self) -> &Rc<RefCell<P>> {
         &self.probe
     }
 
@@ -155,9 +152,25 @@ impl<M: Shown, P> Watched<M, P> {
     }
 }
 
+impl<P> Watched<Connection, P> {
+    /// To give it commands: what follows is news.
+    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+        self.shown = None;
+        Commands::Connection(&mut self.machine)
+    }
+}
+
+impl<P> Watched<Endpoint, P> {
+    /// As [`commands`](Watched::commands) of a connection.
+    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+        self.shown = None;
+        Commands::Endpoint(&mut self.machine, &mut self.books)
+    }
+}
+
 impl<M: Shown, P: Probe> Watched<M, P> {
     /// Tells the machine something that its backend did not say in this turn.
-    pub(super) fn tell(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
+    pub(crate) fn tell(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.at.now = now;
         self.shown = None;
         let result = self.machine.handle(now, input);
