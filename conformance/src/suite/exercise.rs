@@ -1,7 +1,7 @@
-//! The subject's upper layer, asked by the messages of `smbd_examples::exercise`.
+//! The subject's upper layer, asked by the messages of `smbd_tools::exercise`.
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, RegId};
-use smbd_examples::exercise::{Answer, Request};
+use smbd_tools::exercise::{Answer, Request};
 
 use super::outcome::Stop;
 use super::peer::Peer;

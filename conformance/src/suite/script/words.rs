@@ -336,8 +336,8 @@ impl Terms {
     }
 }
 
-/// The first `len` bytes of a pattern that differs with `seed` and never repeats; see `smbd_examples::exercise`.
+/// The first `len` bytes of a pattern that differs with `seed` and never repeats; see `smbd_tools::exercise`.
 #[must_use]
 pub fn pattern(seed: u64, len: usize) -> Bytes {
-    smbd_examples::exercise::pattern(seed, len)
+    smbd_tools::exercise::pattern(seed, len)
 }

@@ -56,7 +56,7 @@ pub struct RdmaSeen {
 }
 
 /// A look at the subject's upper layer and its device, and a hand in what they do. Unless [`by_hand`](Self::by_hand) was
-/// called, the upper layer is the server of `smbd_examples::exercise`, which returns messages.
+/// called, the upper layer is the server of `smbd_tools::exercise`, which returns messages.
 pub trait UpperHand {
     /// From now on messages are kept instead of returned, and commands come from the case alone.
     fn by_hand(&mut self);

@@ -43,7 +43,7 @@ pub(super) fn descriptors(play: &mut Play) -> Result<(), Stop> {
         let registered = peer.register(&content, right(verb, false))?;
         let descriptors: Arc<[_]> = registered.descriptors.clone().into();
         let answer = peer.ask(told, &either(verb, (0, LEN), &descriptors))?;
-        let done = !matches!(answer, smbd_examples::exercise::Answer::Failed(_));
+        let done = !matches!(answer, smbd_tools::exercise::Answer::Failed(_));
         peer.check("3.1.7.1-01", done, || format!("a new connection should work, {answer:?} came"));
         peer.returns("3.1.7.1-01")?;
     }

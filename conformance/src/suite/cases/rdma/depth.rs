@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1};
-use smbd_examples::exercise::{Answer, Request as Asked, digest};
+use smbd_tools::exercise::{Answer, Request as Asked, digest};
 
 use super::pieces::{part, seen};
 use crate::suite::target::Opening;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
-use smbd_examples::exercise::{Answer, Request as Asked};
+use smbd_tools::exercise::{Answer, Request as Asked};
 
 use super::pieces::seeded;
 use crate::suite::target::{Ability, Opening, Told};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::error::{RegistrationError, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
-use smbd_examples::exercise::digest;
+use smbd_tools::exercise::digest;
 
 use super::pieces::part;
 use crate::suite::target::{Ability, Told, Work};

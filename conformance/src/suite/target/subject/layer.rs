@@ -1,4 +1,4 @@
-//! The upper layer of a subject: the server of `smbd_examples::exercise`, until a case takes over.
+//! The upper layer of a subject: the server of `smbd_tools::exercise`, until a case takes over.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use smbd_core::backend::{Backend, HostMemory, LocalMemory, Upper};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::{Endpoint, Fragment, Instant, OpId, RegId};
-use smbd_examples::exercise::{Limits, Server};
+use smbd_tools::exercise::{Limits, Server};
 
 use super::super::Told;
 
