@@ -8,8 +8,3 @@ pub mod exercise;
 pub mod load;
 pub mod smb2;
 pub mod tool;
-
-/// The run loop of README.md, compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;
