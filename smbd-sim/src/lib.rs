@@ -4,6 +4,11 @@
 //! connection, an upper layer, memory with permissions and lifetimes ([`memory`]) and an RDMA device ([`nic`]) that
 //! is as strict as the strictest real one: what breaks a rule of verbs is recorded as a [`Breach`], also where real
 //! hardware would let it pass.
+//!
+//! # Features
+//!
+//! `cli` (default): the program `smbd-sim`, and with it clap and indicatif. `json`: `decode::json`, what a capture holds as
+//! JSON lines.
 
 pub mod backend;
 mod breach;

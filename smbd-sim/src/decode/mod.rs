@@ -17,7 +17,7 @@
 //! | RoCEv2 packets to sends and RDMA operations | `roce` |
 //! | TCP segments to sends and RDMA operations | `iwarp` |
 //! | sends to SMB Direct messages | `session` |
-//! | the result and its two forms | [`report`](Report), [`text`], [`json`] |
+//! | the result and its two forms | [`report`](Report), [`text`], `json` (feature) |
 //!
 //! Bounds: a frame or block of at most 16 MiB, and for each direction of a connection at most
 //! [`HELD_MAX`] bytes that wait for an earlier packet and a message of at most [`MESSAGE_MAX`] bytes.
@@ -26,6 +26,7 @@
 mod collect;
 pub mod file;
 mod iwarp;
+#[cfg(feature = "json")]
 pub mod json;
 mod link;
 mod report;
