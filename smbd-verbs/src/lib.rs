@@ -18,6 +18,10 @@
 //! Needs libibverbs and librdmacm with headers, pkg-config, and libclang 15 or older for the bindings (Debian 12:
 //! `libibverbs-dev librdmacm-dev pkg-config libclang-14-dev`). With several libclangs, set `LIBCLANG_PATH`.
 //!
+//! # Features
+//!
+//! `tracing`: spans and events of connections. `faults`: an [`End`] can be told to fail, for tests of what is built on it.
+//!
 //! # What a connection takes from the system
 //!
 //! Five file descriptors, one protection domain, one completion queue and one queue pair, one registration for all its

@@ -4,6 +4,8 @@ mod call;
 mod completions;
 mod ending;
 mod events;
+#[cfg(feature = "faults")]
+mod faults;
 mod link;
 mod nudge;
 mod open;
@@ -194,24 +196,6 @@ impl End {
     #[must_use]
     pub fn reject_data(&self) -> &[u8] {
         self.link.reject_data.as_bytes()
-    }
-
-    /// Stops the queue pair, as a device does on which something has failed: what is out is flushed, and the peer is not
-    /// told. For tests of what is built on this.
-    ///
-    /// # Errors
-    /// There is no queue pair, or the device does not stop it.
-    pub fn break_queue_pair(&mut self) -> Result<(), Error> {
-        let open = self.open.as_ref().ok_or(Error::system("no queue pair", rustix::io::Errno::INVAL))?;
-        Ok(open.qp.set_error()?)
-    }
-
-    /// From now on `accepted` more work requests are taken and all later ones refused, as by a device whose queues are
-    /// full. For tests of what is built on this.
-    pub fn refuse_posts_after(&mut self, accepted: usize) {
-        if let Some(open) = &mut self.open {
-            open.qp.limit_posts(accepted);
-        }
     }
 }
 
