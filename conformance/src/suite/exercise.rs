@@ -5,8 +5,8 @@ use smbd_tools::exercise::{Answer, Request};
 
 use super::outcome::Stop;
 use super::peer::Peer;
+use super::rig::{MemoryOf, Told};
 use super::script::pattern;
-use super::target::{MemoryOf, Told};
 use super::trace::hex;
 use super::{Data, Whole};
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::target::Unable;
+use super::rig::Unable;
 use super::trace::{Packet, Trace};
 use crate::profile::{KnownFinding, Network};
 

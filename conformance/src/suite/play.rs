@@ -8,9 +8,9 @@ use smbd_core::{ConfigError, Instant, Params};
 
 use super::outcome::{Finding, Record, Stop};
 use super::peer::Peer;
+use super::rig::{Ability, Opening, Order, Rig};
 use super::script::{Data, Terms};
 use super::state::{Link, State};
-use super::target::{Ability, Opening, Order, Rig};
 use super::trace::{By, What};
 use crate::catalogue::UnderTest;
 

@@ -7,8 +7,8 @@ use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse};
 use smbd_core::{BufferDescriptorV1, Instant, Limits, Token};
 
 use super::play::Play;
+use super::rig::{News, Opening, Order};
 use super::script::Terms;
-use super::target::{News, Opening, Order};
 use super::trace::{By, Kind, Packet, What};
 use crate::catalogue::UnderTest;
 

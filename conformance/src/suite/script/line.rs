@@ -6,7 +6,7 @@ use std::fmt;
 use smbd_core::backend::{HostMemory, Local, Payload, Step};
 use smbd_core::{Head, Input, Instant, RdmaId, RecvId, RegId, Segment, SendId, WrId};
 
-use crate::suite::target::{Full, News, Opening, Order};
+use crate::suite::rig::{Full, News, Opening, Order};
 
 /// Names of one kind: slots with generations, as backends expect them.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Data, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// Decides all bytes and lengths.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::wire::NegotiateResponse;
 
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Data, Next, Play, Request, SENDS_MAX, Stop, pattern};
 
 /// What it takes beyond the values themselves: the first message, in answer to a good request.

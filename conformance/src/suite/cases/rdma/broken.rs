@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use super::refused::either;
-use crate::suite::target::{Ability, Told};
+use crate::suite::rig::{Ability, Told};
 use crate::suite::{Peer, Play, Stop, pattern};
 
 /// What is wrong with a descriptor.

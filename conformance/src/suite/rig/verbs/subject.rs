@@ -20,7 +20,7 @@ pub(super) trait Subject {
     /// It cannot.
     fn connect(&mut self, to: SocketAddr) -> Result<(), Unable>;
 
-    /// As [`configure`](crate::suite::target::Rig::configure).
+    /// As [`configure`](crate::suite::rig::Rig::configure).
     ///
     /// # Errors
     /// As there.
@@ -65,7 +65,7 @@ pub(super) trait Subject {
         true
     }
 
-    /// As [`upper`](crate::suite::target::Rig::upper).
+    /// As [`upper`](crate::suite::rig::Rig::upper).
     fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
         let _ = connection;
         None

@@ -15,7 +15,7 @@ const SEGMENTS: u16 = 4;
 const NO_MEMORY: CommandError = CommandError::NoRoom { what: "buffers of the subject's host" };
 
 /// Where a subject sits: its backend, and what that can be made to do.
-pub(in crate::suite::target) trait Seat {
+pub(in crate::suite::rig) trait Seat {
     /// A buffer of the backend.
     type Buffer: Clone + fmt::Debug;
 

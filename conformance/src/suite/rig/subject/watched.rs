@@ -23,7 +23,7 @@ pub(super) struct Device {
 }
 
 /// A backend that may know what of its memory is open.
-pub(in crate::suite::target) trait Opens {
+pub(in crate::suite::rig) trait Opens {
     /// All that is open to the peer now; nothing where that is not known.
     fn open_memory(&self) -> Vec<BufferDescriptorV1> {
         Vec::new()

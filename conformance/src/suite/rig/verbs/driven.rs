@@ -7,8 +7,8 @@ use smbd_verbs::{Buffer, Clock, End, LinkType, Waitable};
 
 use super::faults::{Faults, Faulty};
 use super::rig::bury;
-use crate::suite::target::subject::{Seat, Subject};
-use crate::suite::target::{Unable, Work};
+use crate::suite::rig::subject::{Seat, Subject};
+use crate::suite::rig::{Unable, Work};
 use crate::suite::trace::Event;
 
 /// The connection.

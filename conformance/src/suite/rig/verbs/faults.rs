@@ -7,7 +7,7 @@ use smbd_core::error::WorkError;
 use smbd_core::{Input, Instant, Limits, RecvId, WrId};
 use smbd_verbs::{Buffer, End};
 
-use crate::suite::target::subject::{Opens, REFUSED};
+use crate::suite::rig::subject::{Opens, REFUSED};
 
 /// So many more work requests that are `counted` are taken, and the next one is refused.
 #[derive(Debug)]
