@@ -47,7 +47,9 @@ fn sources() -> Vec<(PathBuf, String)> {
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() && !path.ends_with("target") {
+            // What cargo builds for a member alone.
+            let is_built = path.ends_with("target") && directory.parent() == Some(&root());
+            if path.is_dir() && !is_built {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
