@@ -7,9 +7,11 @@ mod events;
 #[cfg(feature = "faults")]
 mod faults;
 mod link;
+mod not_chained;
 mod nudge;
 mod open;
 mod options;
+mod phase;
 mod posts;
 mod regions;
 mod registrations;
@@ -30,10 +32,11 @@ use crate::listener::{Permit, Request};
 use crate::quirks::Quirks;
 use crate::wait::{self, Spin, Waitable};
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
-use link::{Link, Phase, Route, Way};
+use link::Link;
 use nudge::Looks;
 use open::Open;
 pub use options::LinkOptions;
+use phase::{Phase, Route, Way};
 use reports::{Report, Reports};
 use wake::Wake;
 
