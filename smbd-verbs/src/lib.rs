@@ -42,7 +42,9 @@ mod ffi;
 mod fit;
 mod footprint;
 mod listener;
+mod permit;
 pub mod quirks;
+mod request;
 mod status;
 mod trace;
 mod wait;
@@ -54,6 +56,7 @@ pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
 pub use footprint::footprint;
 pub use listener::{
-    Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, RejectReason, port_of,
+    Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, port_of,
 };
+pub use request::RejectReason;
 pub use wait::Waitable;

@@ -28,8 +28,9 @@ use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, PostedQue
 use smbd_core::{Budget, Config, Head, Input, Instant, RecvId};
 
 use crate::ffi::{CmId, EventChannel};
-use crate::listener::{Permit, Request};
+use crate::permit::Permit;
 use crate::quirks::Quirks;
+use crate::request::Request;
 use crate::wait::{self, Spin, Waitable};
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
 use link::Link;

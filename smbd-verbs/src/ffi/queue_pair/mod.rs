@@ -1,6 +1,7 @@
 //! A reliable queue pair that owns all memory its device may touch.
 
 mod chain;
+mod chain_error;
 mod completion;
 #[cfg(test)]
 mod fake;
@@ -20,7 +21,8 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use chain::{Body, ChainError, Message, SendFlags};
+pub(crate) use chain::{Body, Message, SendFlags};
+pub(crate) use chain_error::ChainError;
 use completion::CompletionQueue;
 pub(crate) use poll::Completion;
 use poll::Polled;

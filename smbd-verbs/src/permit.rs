@@ -5,11 +5,19 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{ListenOptions, RejectReason};
+use crate::request::RejectReason;
+
+/// The most connections there may be: as in [`ListenOptions`](crate::ListenOptions).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quota {
+    pub(crate) max_pending: u32,
+    pub(crate) max_connections: u32,
+    pub(crate) max_per_host: u32,
+}
 
 /// How many connections there are.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     connections: AtomicU32,
     pending: AtomicU32,
     /// Of each host that has one: as many entries as connections at most.
@@ -17,7 +25,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn connections(&self) -> u32 {
+    pub(crate) fn connections(&self) -> u32 {
         self.connections.load(Ordering::Relaxed)
     }
 
@@ -37,20 +45,16 @@ pub(crate) struct Permit {
 
 impl Permit {
     /// An error if a limit is reached. Only the listener's thread takes permits, so what is seen free stays free.
-    pub(super) fn take(
-        counts: &Arc<Counts>,
-        options: &ListenOptions,
-        host: IpAddr,
-    ) -> Result<Self, RejectReason> {
-        let is_free = counts.connections() < options.max_connections
-            && counts.pending.load(Ordering::Relaxed) < options.max_pending;
+    pub(crate) fn take(counts: &Arc<Counts>, quota: &Quota, host: IpAddr) -> Result<Self, RejectReason> {
+        let is_free = counts.connections() < quota.max_connections
+            && counts.pending.load(Ordering::Relaxed) < quota.max_pending;
         if !is_free {
             return Err(RejectReason::Busy);
         }
         {
             let mut hosts = counts.hosts();
             let of_host = hosts.get(&host).copied().unwrap_or(0);
-            if of_host >= options.max_per_host {
+            if of_host >= quota.max_per_host {
                 return Err(RejectReason::BusyWithHost);
             }
             hosts.insert(host, of_host.saturating_add(1));
@@ -82,8 +86,7 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ListenOptions, RejectReason};
-    use super::{Counts, Permit};
+    use super::{Counts, Permit, Quota, RejectReason};
     use std::net::{IpAddr, Ipv4Addr};
     use std::sync::Arc;
 
@@ -92,9 +95,9 @@ mod tests {
 
     #[test]
     fn pending_connections_count_twice_and_all_are_given_back() {
-        let options = ListenOptions { max_pending: 2, max_connections: 3, ..ListenOptions::default() };
+        let quota = Quota { max_pending: 2, max_connections: 3, max_per_host: 3 };
         let counts = Arc::new(Counts::default());
-        let take = || Permit::take(&counts, &options, HOST).ok();
+        let take = || Permit::take(&counts, &quota, HOST).ok();
         let (mut first, second) = (take().expect("free"), take().expect("free"));
         assert!(take().is_none(), "two are pending");
         first.connected();
@@ -111,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_host_cannot_take_what_others_may_have() {
-        let options = ListenOptions { max_per_host: 2, ..ListenOptions::default() };
+        let quota = Quota { max_pending: 9, max_connections: 9, max_per_host: 2 };
         let counts = Arc::new(Counts::default());
-        let take = |host| Permit::take(&counts, &options, host);
+        let take = |host| Permit::take(&counts, &quota, host);
         let (first, second) = (take(HOST).expect("free"), take(HOST).expect("free"));
         assert_eq!(take(HOST).err(), Some(RejectReason::BusyWithHost));
         let other = take(OTHER).expect("another host");
