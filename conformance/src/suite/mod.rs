@@ -51,10 +51,12 @@
 //! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
 
 pub mod cases;
+mod connections;
 mod exercise;
 mod expect;
 mod memory;
 mod negotiation;
+mod news;
 mod outcome;
 mod peer;
 mod play;
@@ -72,12 +74,10 @@ pub use cases::Entry;
 pub use exercise::Offer;
 pub use expect::Whole;
 pub use memory::Registered;
-pub use outcome::{Finding, Outcome, Played, Stop, Tally};
+pub use outcome::{Finding, KnownFinding, Lost, Outcome, Played, Stop, Tally};
 pub use peer::{Next, PATIENCE, Peer, Seen};
 pub use play::Play;
 pub use run::{Options, SIDES, play};
-pub use script::{
-    Data, Grant, Line, RDMA_MAX, REGISTRATIONS_MAX, Request, Response, SENDS_MAX, Terms, Usual, pattern,
-};
+pub use script::{Data, Grant, Request, Response, Terms, Usual, pattern};
 pub use state::{Announced, Message};
 pub use told::End;

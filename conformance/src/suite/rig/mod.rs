@@ -1,9 +1,10 @@
 //! What is tested: how connections between script and subject come about, how the subject is driven, how time passes.
 //!
 //! A [`Target`] makes a fresh [`Rig`] for each play. A rig over any [`Backend`](smbd_core::backend::Backend) keeps one
-//! [`Line`](super::script::Line) for each connection, which does the script's posting; what remains is where the ends
+//! [`Line`] for each connection, which does the script's posting; what remains is where the ends
 //! come from, what drives the subject, and what `pass` waits for.
 
+mod line;
 mod profile;
 pub mod sim;
 mod subject;
@@ -14,18 +15,29 @@ pub mod verbs;
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, Config, ConfigError, Instant, Limits, Params, RdmaVerb, Token};
 
+pub use line::{Line, RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
 pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand, Work};
 
-use super::script::{RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX, Usual};
+use super::script::Usual;
 use super::trace::Event;
 use crate::catalogue::{Need, UnderTest};
-use crate::profile::Network;
 
 /// Settings of the subject where its usual ones will not do.
 pub type Settings = fn(&mut Params);
+
+/// A kind of network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// RDMA over TCP.
+    Iwarp,
+    /// RDMA over Converged Ethernet, or InfiniBand.
+    Roce,
+}
 
 /// Something that can be tested.
 pub trait Target {

@@ -13,8 +13,7 @@ use smbd_sim::{Breach, Side};
 use super::clock::Clock;
 use crate::catalogue::UnderTest;
 use crate::suite::rig::subject::{Opens, Seat, Subject};
-use crate::suite::rig::{Full, News, Opening, Order, Rig, Unable, UpperHand, Work};
-use crate::suite::script::Line;
+use crate::suite::rig::{Full, Line, News, Opening, Order, Rig, Unable, UpperHand, Work};
 use crate::suite::trace::Event;
 
 /// Decides what the simulator leaves to chance, which is nothing.

@@ -9,11 +9,10 @@ use smbd_core::{Config, ConfigError, Instant, Params};
 use smbd_verbs::quirks::Invalidate;
 use smbd_verbs::{Buffer, Clock, End, LinkType, ListenOptions, Listener, Waitable};
 
-use super::super::{Ability, Full, News, Opening, Order, Rig, Unable, UpperHand};
+use super::super::{Ability, Full, Line, Network, News, Opening, Order, Rig, Unable, UpperHand};
 pub(super) use super::subject::Subject;
 use crate::catalogue::UnderTest;
-use crate::profile::Network;
-use crate::suite::script::{Line, Usual};
+use crate::suite::script::Usual;
 use crate::suite::trace::Event;
 
 /// How long a subject may take to ask for a connection.

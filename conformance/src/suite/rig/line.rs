@@ -1,4 +1,5 @@
-//! One connection of the script, over any backend: names for work, buffers, and what comes back. No rule of the protocol.
+//! One connection of the script, driven by hand over any backend: names for work, buffers, and what comes back. It knows no
+//! rule of the protocol; what the script does by itself is in [`Peer`](crate::suite::Peer).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 use smbd_core::backend::{HostMemory, Local, Payload, Step};
 use smbd_core::{Head, Input, Instant, RdmaId, RecvId, RegId, Segment, SendId, WrId};
 
-use crate::suite::rig::{Full, News, Opening, Order};
+use super::{Full, News, Opening, Order};
 
 /// Names of one kind: slots with generations, as backends expect them.
 #[derive(Debug)]
