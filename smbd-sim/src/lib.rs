@@ -32,7 +32,7 @@ pub mod trace;
 pub mod upper;
 pub mod world;
 
-pub use breach::{Breach, Breaches};
+pub use breach::{AccessFault, Breach, Breaches};
 pub use error::CommandRefused;
 pub use rng::Rng;
 pub use side::Side;

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::suite::trace::Trace;
 use crate::suite::rig::Network;
+use crate::suite::trace::Trace;
 use crate::suite::{Finding, Outcome, Played};
 
 const CASE: &str = "BVT_SmbdNegotiate_Basic";

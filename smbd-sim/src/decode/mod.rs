@@ -25,6 +25,7 @@
 
 mod collect;
 pub mod file;
+mod item;
 mod iwarp;
 #[cfg(feature = "json")]
 pub mod json;
@@ -38,10 +39,11 @@ pub mod text;
 
 use std::io::Read;
 
-pub use report::{
+pub use item::{
     Body, CmEvent, Connection, Direction, Endpoint, Fragment, Frames, Identified, Item, ItemKind, Message,
-    MpaEvent, RdmaKind, RdmaOperation, Report, Roles, Transport,
+    MpaEvent, RdmaKind, RdmaOperation, Roles, Transport,
 };
+pub use report::Report;
 pub use summary::{Counters, Summary, Totals};
 
 use crate::capture::format::bth;

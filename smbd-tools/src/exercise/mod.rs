@@ -19,15 +19,17 @@
 //! answered with a [`Failure`] that names value and bound.
 
 mod answer;
+mod limits;
 mod pattern;
 mod request;
 mod server;
 mod wire;
 
 pub use answer::{Answer, Failure, Report, Status};
+pub use limits::Limits;
 pub use pattern::{Digest, digest, fill_pattern, pattern};
 pub use request::Request;
-pub use server::{Limits, Overrun, Server, ServerStats};
+pub use server::{Overrun, Server, ServerStats};
 pub use wire::{MAGIC, Malformed, Tagged};
 
 #[cfg(test)]

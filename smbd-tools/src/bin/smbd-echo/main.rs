@@ -3,6 +3,7 @@
 mod options;
 mod refusals;
 mod room;
+mod say;
 mod serve;
 mod served;
 mod signals;

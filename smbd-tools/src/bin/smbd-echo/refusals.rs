@@ -6,7 +6,7 @@ use std::time::Duration;
 use smbd_core::Instant;
 use smbd_verbs::RejectReason;
 
-use crate::serve::say;
+use crate::say::say;
 
 /// One line in so much time.
 const PAUSE: Duration = Duration::from_secs(1);

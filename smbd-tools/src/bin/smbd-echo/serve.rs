@@ -1,8 +1,6 @@
 //! The server: listeners, signals and connections on one thread.
 
 use std::error::Error;
-use std::fmt;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -13,18 +11,12 @@ use smbd_verbs::{Clock, Engine, Incoming, Listener};
 use crate::options::Settings;
 use crate::refusals::Refusals;
 use crate::room::{Room, allow_descriptors};
+use crate::say::say;
 use crate::served::{Served, summary};
 use crate::signals::Signals;
 
 /// How long connections have to end in good order.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
-
-/// A line on standard output. That nobody reads it is no reason to stop serving.
-pub(crate) fn say(line: fmt::Arguments<'_>) {
-    let mut out = std::io::stdout().lock();
-    // As said.
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-}
 
 /// The server.
 pub(crate) struct Echo<'a> {

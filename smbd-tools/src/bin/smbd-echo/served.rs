@@ -9,7 +9,7 @@ use smbd_core::{Endpoint, Instant, Negotiated, OpId, RegId};
 use smbd_tools::exercise::{Limits, Server, ServerStats};
 use smbd_verbs::{Buffer, CutOff, End};
 
-use crate::serve::say;
+use crate::say::say;
 
 /// A connection that is served.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The server side: an upper layer of [`Endpoint`] over any backend whose memory the host can reach.
 
-mod limits;
 mod memory;
 mod outbox;
 mod requests;
+mod stats;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,11 +15,11 @@ use smbd_core::error::{OpError, RegistrationError};
 use smbd_core::{Close, Endpoint, OpId, RdmaVerb, RegId};
 
 use super::pattern::Digest;
-use super::{Answer, Malformed, Report, Request, Status, Tagged};
-use limits::Held;
-pub use limits::{Limits, Overrun, ServerStats};
+use super::{Answer, Limits, Malformed, Report, Request, Status, Tagged};
 use memory::Memory;
 use outbox::{Item, Source};
+use stats::Held;
+pub use stats::{Overrun, ServerStats};
 
 /// Serves one connection, as an upper layer of its [`Endpoint`]. `M` is the backend's buffer.
 ///
