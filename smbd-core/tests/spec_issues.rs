@@ -38,15 +38,18 @@ fn register() -> BTreeMap<String, String> {
 /// All Rust sources of the workspace, with their paths from the root.
 fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut open: Vec<PathBuf> = ["smbd-core", "smbd-sim", "smbd-verbs", "fuzz", "conformance", "examples"]
-        .into_iter()
-        .map(|member| root().join(member))
-        .filter(|path| path.is_dir())
-        .collect();
+    let mut open: Vec<PathBuf> =
+        ["smbd-core", "smbd-sim", "smbd-verbs", "smbd-tools", "fuzz", "conformance", "examples"]
+            .into_iter()
+            .map(|member| root().join(member))
+            .filter(|path| path.is_dir())
+            .collect();
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() && !path.ends_with("target") {
+            // What cargo builds for a member alone.
+            let is_built = path.ends_with("target") && directory.parent() == Some(&root());
+            if path.is_dir() && !is_built {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();

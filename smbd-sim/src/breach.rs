@@ -1,9 +1,7 @@
 use smbd_core::backend::ShortReceive;
 use smbd_core::error::WorkError;
-use smbd_core::{Instant, Misuse, MsgId, Token, WrId};
+use smbd_core::{Instant, Misuse, MsgId, RdmaVerb, Token, WrId};
 use thiserror::Error;
-
-use crate::memory::AccessFault;
 
 /// A rule of the device, of memory or of the border between core and backend that was broken.
 ///
@@ -265,4 +263,31 @@ impl Breaches {
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
+}
+
+/// Why an access by token was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AccessFault {
+    /// No such token was ever given out.
+    #[error("unknown token")]
+    Unknown,
+    /// The token is deregistered or invalidated.
+    #[error("token no longer in force")]
+    Dead,
+    /// The token belongs to another connection.
+    #[error("token of another protection domain")]
+    ForeignDomain,
+    /// The range is not inside the registered one.
+    #[error("out of bounds")]
+    OutOfBounds,
+    /// The right was not given.
+    #[error("no right to {}", match .0 { RdmaVerb::Read => "read", RdmaVerb::Write => "write" })]
+    NoRight(RdmaVerb),
+    /// A token that is no window was to be invalidated.
+    #[error("not a memory window")]
+    NoWindow,
+    /// The memory behind the token was freed.
+    #[error("memory was freed")]
+    Freed,
 }

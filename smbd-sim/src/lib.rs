@@ -4,6 +4,11 @@
 //! connection, an upper layer, memory with permissions and lifetimes ([`memory`]) and an RDMA device ([`nic`]) that
 //! is as strict as the strictest real one: what breaks a rule of verbs is recorded as a [`Breach`], also where real
 //! hardware would let it pass.
+//!
+//! # Features
+//!
+//! `cli` (default): the program `smbd-sim`, and with it clap and indicatif. `json`: `decode::json`, what a capture holds as
+//! JSON lines.
 
 pub mod backend;
 mod breach;
@@ -30,7 +35,7 @@ pub mod trace;
 pub mod upper;
 pub mod world;
 
-pub use breach::{Breach, Breaches, DriveFault, EndpointFault};
+pub use breach::{AccessFault, Breach, Breaches, DriveFault, EndpointFault};
 pub use error::CommandRefused;
 pub use rng::Rng;
 pub use side::Side;

@@ -18,6 +18,10 @@
 //! Needs libibverbs and librdmacm with headers, pkg-config, and libclang 15 or older for the bindings (Debian 12:
 //! `libibverbs-dev librdmacm-dev pkg-config libclang-14-dev`). With several libclangs, set `LIBCLANG_PATH`.
 //!
+//! # Features
+//!
+//! `tracing`: spans and events of connections. `faults`: an [`End`] can be told to fail, for tests of what is built on it.
+//!
 //! # What a connection takes from the system
 //!
 //! Five file descriptors, one protection domain, one completion queue and one queue pair, one registration for all its
@@ -38,7 +42,9 @@ mod ffi;
 mod fit;
 mod footprint;
 mod listener;
+mod permit;
 pub mod quirks;
+mod request;
 mod status;
 mod trace;
 mod wait;
@@ -50,6 +56,7 @@ pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
 pub use footprint::footprint;
 pub use listener::{
-    Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, RejectReason, port_of,
+    Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, port_of,
 };
+pub use request::RejectReason;
 pub use wait::Waitable;

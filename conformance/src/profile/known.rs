@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Profile;
 use crate::catalogue::{IssueId, StatementId, UnderTest};
-use crate::suite::{Finding, Outcome, Played};
+use crate::suite::rig::Network;
+use crate::suite::{Finding, KnownFinding, Lost, Outcome, Played};
 
 /// Something that a product does otherwise than the specification says.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -31,40 +32,6 @@ pub struct Known {
     pub anywhere: Vec<String>,
     /// What the cases find: for the name of each the texts of its findings. `*` stands for anything.
     pub finds: BTreeMap<String, Vec<String>>,
-}
-
-/// A kind of network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Network {
-    /// RDMA over TCP.
-    Iwarp,
-    /// RDMA over Converged Ethernet, or InfiniBand.
-    Roce,
-}
-
-/// What a profile has to say about a finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct KnownFinding {
-    /// The entry of `docs/spec-issues.md` about it.
-    pub issue: Option<String>,
-    /// What the product does.
-    pub does: String,
-    /// How that is known.
-    pub evidence: String,
-}
-
-/// Something known that was looked for and not found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Lost {
-    /// The case that should have found it.
-    pub case: String,
-    /// The side that was under test.
-    pub role: String,
-    /// The text of the finding, as the profile has it.
-    pub text: String,
-    /// What the profile has to say about it.
-    pub known: KnownFinding,
 }
 
 impl Known {

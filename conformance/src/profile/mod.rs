@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::catalogue::{Catalogue, UnderTest};
 use crate::suite::Usual;
-pub use known::{Known, KnownFinding, Lost, Network};
+pub use known::Known;
 
 /// A product.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

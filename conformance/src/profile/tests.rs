@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::suite::rig::Network;
 use crate::suite::trace::Trace;
 use crate::suite::{Finding, Outcome, Played};
 

@@ -1,12 +1,12 @@
-//! The subject's upper layer, asked by the messages of `smbd_examples::exercise`.
+//! The subject's upper layer, asked by the messages of `smbd_tools::exercise`.
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, RegId};
-use smbd_examples::exercise::{Answer, Request};
+use smbd_tools::exercise::{Answer, Request};
 
 use super::outcome::Stop;
 use super::peer::Peer;
+use super::rig::{MemoryOf, Told};
 use super::script::pattern;
-use super::target::{MemoryOf, Told};
 use super::trace::hex;
 use super::{Data, Whole};
 

@@ -7,7 +7,7 @@ use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
 
 use super::outcome::Stop;
 use super::peer::Peer;
-use super::target::Order;
+use super::rig::Order;
 use super::trace::{By, What};
 
 /// The device's own work is done within this time.

@@ -1,4 +1,4 @@
-//! The suite: every case of `requirements/cases.toml` as code, written once, played against any [`Target`](target::Target).
+//! The suite: every case of `requirements/cases.toml` as code, written once, played against any [`Target`](rig::Target).
 //!
 //! # How to write a case
 //!
@@ -41,28 +41,30 @@
 //! - What the upper layer should be told: [`Peer::told_the_end`] and its like, which are silent where it cannot be looked
 //!   at. [`Play::configure`] changes the subject's settings while a case is played; [`Play::prepare`] and [`Play::go`] are
 //!   the two halves of a connection.
-//! - What the subject's device can be made to do: [`refuse_after`](target::UpperHand::refuse_after),
-//!   [`break_device`](target::UpperHand::break_device), and to meet no receive with `Opening { receives: 0, .. }`.
+//! - What the subject's device can be made to do: [`refuse_after`](rig::UpperHand::refuse_after),
+//!   [`break_device`](rig::UpperHand::break_device), and to meet no receive with `Opening { receives: 0, .. }`.
 //! - What the transport can be made to do: [`Peer::disconnect`], [`Peer::cut`] (dropped without a farewell), and
-//!   [`Opening`](target::Opening): an attempt that fails, a device that cannot invalidate, a read depth, fewer receives.
+//!   [`Opening`](rig::Opening): an attempt that fails, a device that cannot invalidate, a read depth, fewer receives.
 //! - A case on which the subject is known to be wrong stays as it is and gets an entry in `KNOWN` of
 //!   `tests/suite/main.rs`, with the reason.
 //!
 //! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
 
 pub mod cases;
+mod connections;
 mod exercise;
 mod expect;
 mod memory;
 mod negotiation;
+mod news;
 mod outcome;
 mod peer;
 mod play;
 pub mod report;
+pub mod rig;
 mod run;
 mod script;
 mod state;
-pub mod target;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -72,12 +74,10 @@ pub use cases::Entry;
 pub use exercise::Offer;
 pub use expect::Whole;
 pub use memory::Registered;
-pub use outcome::{Finding, Outcome, Played, Stop, Tally};
+pub use outcome::{Finding, KnownFinding, Lost, Outcome, Played, Stop, Tally};
 pub use peer::{Next, PATIENCE, Peer, Seen};
 pub use play::Play;
 pub use run::{Options, SIDES, play};
-pub use script::{
-    Data, Grant, Line, RDMA_MAX, REGISTRATIONS_MAX, Request, Response, SENDS_MAX, Terms, Usual, pattern,
-};
+pub use script::{Data, Grant, Request, Response, Terms, Usual, pattern};
 pub use state::{Announced, Message};
 pub use told::End;

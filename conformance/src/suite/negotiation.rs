@@ -6,9 +6,9 @@ use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 
 use super::outcome::Stop;
 use super::peer::{PATIENCE, Peer};
+use super::rig::UpperHand;
 use super::script::{Request, Response, Terms};
 use super::state::Message;
-use super::target::UpperHand;
 
 impl Peer<'_> {
     /// Sends a Negotiate Request.

@@ -5,9 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::target::Unable;
+use super::rig::{Network, Unable};
 use super::trace::{Packet, Trace};
-use crate::profile::{KnownFinding, Network};
 
 /// Why a case does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +81,30 @@ pub struct Finding {
     pub came: Option<Packet>,
     /// What the product's profile has to say about it, if there is one and it has.
     pub known: Option<KnownFinding>,
+}
+
+/// What a profile has to say about a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KnownFinding {
+    /// The entry of `docs/spec-issues.md` about it.
+    pub issue: Option<String>,
+    /// What the product does.
+    pub does: String,
+    /// How that is known.
+    pub evidence: String,
+}
+
+/// Something known that was looked for and not found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// The case that should have found it.
+    pub case: String,
+    /// The side that was under test.
+    pub role: String,
+    /// The text of the finding, as the profile has it.
+    pub text: String,
+    /// What the profile has to say about it.
+    pub known: KnownFinding,
 }
 
 /// How often something was asserted about a statement.

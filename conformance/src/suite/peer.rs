@@ -7,9 +7,9 @@ use smbd_core::{Instant, Limits};
 
 use super::outcome::Stop;
 use super::play::Play;
+use super::rig::{Order, UpperHand};
 use super::script::{Data, Grant};
 use super::state::{Announced, Message};
-use super::target::{Order, UpperHand};
 use super::trace::{By, Packet, What};
 
 /// How long the script waits for a credit, and for the answer to a Negotiate Request.

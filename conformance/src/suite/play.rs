@@ -7,17 +7,10 @@ use smbd_core::error::ConnectReason;
 use smbd_core::{ConfigError, Instant, Params};
 
 use super::outcome::{Finding, Record, Stop};
-use super::peer::Peer;
-use super::script::{Data, Terms};
+use super::rig::{Ability, Opening, Order, Rig};
 use super::state::{Link, State};
-use super::target::{Ability, Opening, Order, Rig};
 use super::trace::{By, What};
 use crate::catalogue::UnderTest;
-
-/// Transport connections come up within this time.
-const CONNECT_TIME: Duration = Duration::from_secs(12);
-/// Without the first message of a subject that connects the script may not send.
-const FIRST_MESSAGE: Duration = Duration::from_secs(5);
 
 /// What ends a case whose time is over; the play has its own words for that.
 const LATE: &str = "the time is over";
@@ -30,7 +23,7 @@ pub struct Play {
     pub(super) record: Record,
     listed: BTreeSet<String>,
     /// When it has to be over.
-    limit: Option<Instant>,
+    pub(super) limit: Option<Instant>,
 }
 
 impl std::fmt::Debug for Play {
@@ -84,30 +77,6 @@ impl Play {
         self.rig.is_real()
     }
 
-    /// A transport connection, with nothing said.
-    ///
-    /// # Errors
-    /// It did not come up, which is a finding.
-    pub fn connect(&mut self) -> Result<Peer<'_>, Stop> {
-        self.connect_as("", &Opening::default())
-    }
-
-    /// A transport connection of which the script's end is not the usual one; that it comes up is what `statements` say.
-    ///
-    /// # Errors
-    /// It did not come up, which is a finding.
-    pub fn connect_as(&mut self, statements: &str, opening: &Opening) -> Result<Peer<'_>, Stop> {
-        let id = self.open(opening)?;
-        let until = self.now().saturating_add(CONNECT_TIME);
-        self.wait(until, |play| !matches!(play.states[id].link, Link::Opening));
-        let link = self.states[id].link;
-        self.about(id, statements, link.was_up(), || match link {
-            Link::Failed(reason) => format!("the transport connection failed: {reason}"),
-            _ => format!("no transport connection within {} s", CONNECT_TIME.as_secs()),
-        })?;
-        Ok(Peer::new(self, id))
-    }
-
     /// Begins a transport connection and does not wait for it.
     ///
     /// # Errors
@@ -158,53 +127,6 @@ impl Play {
         Ok(())
     }
 
-    /// A connection on which negotiation is done with the usual values.
-    ///
-    /// # Errors
-    /// It did not come about, which is a finding.
-    pub fn established(&mut self) -> Result<Peer<'_>, Stop> {
-        self.established_on(&Terms::default())
-    }
-
-    /// A connection on which negotiation is done with these values.
-    ///
-    /// # Errors
-    /// It did not come about, which is a finding.
-    pub fn established_on(&mut self, terms: &Terms) -> Result<Peer<'_>, Stop> {
-        self.established_as(terms, &Opening::default())
-    }
-
-    /// The same where the script's end is not the usual one, either.
-    ///
-    /// # Errors
-    /// It did not come about, which is a finding.
-    pub fn established_as(&mut self, terms: &Terms, opening: &Opening) -> Result<Peer<'_>, Stop> {
-        let id = self.connect_as("", opening)?.id();
-        let mut peer = Peer::new(self, id);
-        peer.negotiate(terms)?;
-        Ok(Peer::new(self, id))
-    }
-
-    /// `established; the subject has N credits`: none but these, with negotiation done with these values. It had one to
-    /// connect with, if it did, and has spent it on its first message. What it uses is posted again and not granted.
-    ///
-    /// # Errors
-    /// It did not come about, which is a finding.
-    pub fn established_with(&mut self, terms: &Terms, credits: u16) -> Result<Peer<'_>, Stop> {
-        let mut terms = *terms;
-        terms.response.credits_granted = 1;
-        let connects = !self.subject_accepts();
-        let mut peer = self.established_on(&terms)?;
-        if connects {
-            peer.expect_data("", FIRST_MESSAGE)?;
-        }
-        if credits > 0 {
-            peer.send(&Data::empty().granting(credits))?;
-            peer.settle();
-        }
-        Ok(peer)
-    }
-
     /// Whether the devices can do something, asked when there is a connection. If not, the recording says why, and the case
     /// does without.
     #[must_use]
@@ -224,11 +146,6 @@ impl Play {
         self.rig.device_lacks(ability).map_or(Ok(()), |why| Err(Stop::NotApplicable(why)))
     }
 
-    /// A connection made before.
-    pub const fn peer(&mut self, id: usize) -> Peer<'_> {
-        Peer::new(self, id)
-    }
-
     /// Why the transport connection did not come up; `None` if it did, or nothing is known yet.
     #[must_use]
     pub fn connect_failure(&self, id: usize) -> Option<ConnectReason> {
@@ -236,12 +153,6 @@ impl Play {
             Link::Failed(reason) => Some(reason),
             Link::Opening | Link::Up | Link::Down => None,
         }
-    }
-
-    /// Lets time pass, whatever happens in it.
-    pub fn pass(&mut self, time: Duration) {
-        let until = self.now().saturating_add(time);
-        self.wait(until, |_| false);
     }
 
     /// Asserts something about statements (`"2.2.2-13 3.1.5.3-11"`); the case goes on in any case.
@@ -365,20 +276,5 @@ impl Play {
             self.note(id, By::Script, What::Receives { count, len });
         }
         Ok(())
-    }
-
-    /// Lets time pass until `done` says so; `false` if it did not until then.
-    pub(super) fn wait(&mut self, until: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
-        let until = self.limit.map_or(until, |limit| until.min(limit));
-        loop {
-            self.take_news();
-            if done(self) {
-                return true;
-            }
-            if self.now() >= until {
-                return false;
-            }
-            self.rig.pass(until);
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::cases::Entry;
 use super::outcome::{Finding, Outcome, Played, Stop};
 use super::play::Play;
-use super::target::{Target, Unable};
+use super::rig::{Target, Unable};
 use super::trace::Trace;
 use crate::catalogue::{Case, Need, UnderTest};
 

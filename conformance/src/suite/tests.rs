@@ -6,8 +6,8 @@ use std::time::Duration;
 use smbd_core::error::WorkError;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
 
-use super::target::sim::Sim;
-use super::target::{Opening, Target};
+use super::rig::sim::Sim;
+use super::rig::{Opening, Target};
 use super::{Data, Entry, Options, Outcome, Play, SIDES, Stop, Terms, pattern};
 use crate::catalogue::{Catalogue, UnderTest};
 
@@ -70,7 +70,7 @@ fn the_script_reaches_what_the_subject_registers() {
         assert_eq!(peer.contents(buffer), pattern(2, 100));
         peer.fill(buffer, &pattern(3, 100));
         assert_eq!(peer.rdma(RdmaVerb::Write, buffer, 0, remote[0])?, Ok(()));
-        let memory = peer.upper()?.memory(super::target::MemoryOf::Registration(id), 100);
+        let memory = peer.upper()?.memory(super::rig::MemoryOf::Registration(id), 100);
         assert_eq!(memory.unwrap(), pattern(3, 100));
         Ok(())
     });

@@ -6,7 +6,7 @@ use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Instant, Outstanding};
 
 use super::peer::Peer;
-use super::target::Told;
+use super::rig::Told;
 
 /// The upper layer hears of an end within this time, and of its being drained within the same again.
 const TOLD_WITHIN: Duration = Duration::from_secs(12);

@@ -1,7 +1,7 @@
 //! The examples of section 4: every message, its bytes and what they mean.
 
 use smbd_conformance::catalogue::{Catalogue, UnderTest};
-use smbd_conformance::suite::target::sim::Sim;
+use smbd_conformance::suite::rig::sim::Sim;
 use smbd_conformance::suite::{Options, Outcome, Played, SIDES, cases, play};
 
 fn played(name: &str, role: UnderTest) -> Played {

@@ -6,8 +6,8 @@ mod red;
 use std::collections::{BTreeMap, BTreeSet};
 
 use smbd_conformance::catalogue::Catalogue;
-use smbd_conformance::suite::target::Target;
-use smbd_conformance::suite::target::sim::Sim;
+use smbd_conformance::suite::rig::Target;
+use smbd_conformance::suite::rig::sim::Sim;
 use smbd_conformance::suite::{Options, Outcome, Played, SIDES, cases, play};
 
 /// Cases on which `smbd-core` is known to be wrong, each with what is wrong.

@@ -14,6 +14,7 @@
 pub mod data_transfer;
 pub mod descriptor;
 mod error;
+mod field;
 pub mod ird_ord;
 mod layout;
 pub mod negotiate_request;
@@ -24,8 +25,9 @@ mod words;
 pub use data_transfer::{DATA_OFFSET, DataTransfer, DataTransferView, Flags, HEADER_LEN_PADDED};
 pub use descriptor::{BufferDescriptorV1, BufferDescriptors, Token, encode_all};
 pub use error::WireError;
+pub use field::Field;
 pub use ird_ord::{ByteOrder, IrdOrd};
-pub use layout::{Field, Layout};
+pub use layout::Layout;
 pub use negotiate_request::{NegotiateRequest, NegotiateRequestView};
 pub use negotiate_response::{NegotiateResponse, NegotiateResponseView};
 pub use status::NtStatus;

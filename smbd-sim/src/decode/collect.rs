@@ -4,10 +4,11 @@ use smbd_core::wire::Token;
 
 use super::Options;
 use super::file::FileError;
-use super::report::{
-    Connection, Direction, Endpoint, Frames, Item, ItemKind, Message, RdmaKind, RdmaOperation, Report, Roles,
+use super::item::{
+    Connection, Direction, Endpoint, Frames, Item, ItemKind, Message, RdmaKind, RdmaOperation, Roles,
     Transport,
 };
+use super::report::Report;
 use super::session::{Session, Side};
 use super::summary::{Counters, Summary};
 

@@ -7,9 +7,8 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::report::{
-    Body, Connection, Endpoint, Fragment, Identified, Item, ItemKind, Message, RdmaOperation, Report,
-};
+use super::item::{Body, Connection, Endpoint, Fragment, Identified, Item, ItemKind, Message, RdmaOperation};
+use super::report::Report;
 use super::summary::{Counters, Summary, Totals};
 
 /// Writes all lines.

@@ -17,7 +17,7 @@
 //! | RoCEv2 packets to sends and RDMA operations | `roce` |
 //! | TCP segments to sends and RDMA operations | `iwarp` |
 //! | sends to SMB Direct messages | `session` |
-//! | the result and its two forms | [`report`](Report), [`text`], [`json`] |
+//! | the result and its two forms | [`report`](Report), [`text`], `json` (feature) |
 //!
 //! Bounds: a frame or block of at most 16 MiB, and for each direction of a connection at most
 //! [`HELD_MAX`] bytes that wait for an earlier packet and a message of at most [`MESSAGE_MAX`] bytes.
@@ -25,7 +25,9 @@
 
 mod collect;
 pub mod file;
+mod item;
 mod iwarp;
+#[cfg(feature = "json")]
 pub mod json;
 mod link;
 mod report;
@@ -37,10 +39,11 @@ pub mod text;
 
 use std::io::Read;
 
-pub use report::{
+pub use item::{
     Body, CmEvent, Connection, Direction, Endpoint, Fragment, Frames, Identified, Item, ItemKind, Message,
-    MpaEvent, RdmaKind, RdmaOperation, Report, Roles, Transport,
+    MpaEvent, RdmaKind, RdmaOperation, Roles, Transport,
 };
+pub use report::Report;
 pub use summary::{Counters, Summary, Totals};
 
 use crate::capture::format::bth;

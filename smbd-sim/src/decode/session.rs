@@ -2,7 +2,7 @@
 
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse, PROTOCOL_VERSION, WireError};
 
-use super::report::{Body, Fragment, Identified};
+use super::item::{Body, Fragment, Identified};
 use super::smb2;
 
 /// Ports of SMB Direct: InfiniBand and RoCE, iWARP.

@@ -1,6 +1,6 @@
 //! Totals of a report.
 
-use super::report::{Body, Direction, Item, ItemKind, RdmaKind};
+use super::item::{Body, Direction, Item, ItemKind, RdmaKind};
 
 /// Messages and operations of one direction, over all connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,10 +4,11 @@ use std::fmt::{self, Display, Formatter};
 
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse};
 
-use super::report::{
+use super::item::{
     Body, CmEvent, Connection, Direction, Endpoint, Identified, Item, ItemKind, Message, MpaEvent, RdmaKind,
-    RdmaOperation, Report, Roles,
+    RdmaOperation, Roles,
 };
+use super::report::Report;
 use super::summary::{Counters, Summary, Totals};
 
 /// The whole report: connections, items, totals. A problem is not in it.

@@ -11,4 +11,4 @@ mod tokens;
 
 pub(crate) use buffers::Hold;
 pub use buffers::{Buffer, Buffers, Range};
-pub use tokens::{AccessFault, DomainId, Kind, Tokens};
+pub use tokens::{DomainId, Kind, Tokens};

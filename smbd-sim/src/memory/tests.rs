@@ -1,7 +1,7 @@
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use super::*;
-use crate::Breach;
+use crate::{AccessFault, Breach};
 
 const OURS: DomainId = DomainId(1);
 const OTHERS: DomainId = DomainId(2);

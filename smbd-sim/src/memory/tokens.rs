@@ -1,7 +1,7 @@
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
-use thiserror::Error;
 
 use super::{Buffer, Buffers, Range};
+use crate::AccessFault;
 
 /// A protection domain: tokens work inside theirs only. Every connection has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,33 +14,6 @@ pub enum Kind {
     Region,
     /// A memory window, type 2.
     Window,
-}
-
-/// Why an access by token was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum AccessFault {
-    /// No such token was ever given out.
-    #[error("unknown token")]
-    Unknown,
-    /// The token is deregistered or invalidated.
-    #[error("token no longer in force")]
-    Dead,
-    /// The token belongs to another connection.
-    #[error("token of another protection domain")]
-    ForeignDomain,
-    /// The range is not inside the registered one.
-    #[error("out of bounds")]
-    OutOfBounds,
-    /// The right was not given.
-    #[error("no right to {}", match .0 { RdmaVerb::Read => "read", RdmaVerb::Write => "write" })]
-    NoRight(RdmaVerb),
-    /// A token that is no window was to be invalidated.
-    #[error("not a memory window")]
-    NoWindow,
-    /// The memory behind the token was freed.
-    #[error("memory was freed")]
-    Freed,
 }
 
 #[derive(Clone, Copy, Debug)]

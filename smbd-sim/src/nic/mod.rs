@@ -11,6 +11,7 @@ mod requester;
 mod responder;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ use smbd_core::{Head, RecvId, Token, WrId};
 
 pub use config::{NicConfig, Personality};
 pub use packet::{Packet, Payload, Reply, Response};
-pub use post::{Body, Operation, Refused, SendWork};
+pub use work::{Body, Operation, Refused, SendWork};
 
 use crate::memory::{Buffer, Buffers, DomainId, Tokens};
 use crate::{Breach, Breaches};
@@ -81,7 +82,7 @@ pub struct Nic {
     /// A negative acknowledgement was sent: what the peer still has under way is dropped.
     deaf: bool,
     sq: requester::SendQueue,
-    rq: VecDeque<post::RecvWork>,
+    rq: VecDeque<work::RecvWork>,
     recv_cq: VecDeque<RecvDone>,
     /// Of the send queue, polled or vouched for.
     outcomes: VecDeque<SendDone>,

@@ -2,8 +2,7 @@ use smbd_core::error::WorkError;
 use smbd_core::{BufferDescriptorV1, Head, RdmaVerb, Token};
 
 use super::{Arrived, Nic, Packet, Payload, Personality, QpState, RecvDone, Reply, Response};
-use crate::Breach;
-use crate::memory::AccessFault;
+use crate::{AccessFault, Breach};
 
 impl Nic {
     /// A packet of the peer arrived; then it goes [back](Self::take_back) to the device that sent it. What the peer did

@@ -2,7 +2,8 @@ use smbd_core::error::WorkError;
 use smbd_core::{Access, BufferDescriptorV1, Head, RdmaVerb, RecvId, Token, WrId};
 
 use super::*;
-use crate::memory::{AccessFault, Kind, Range};
+use crate::AccessFault;
+use crate::memory::{Kind, Range};
 
 /// Two devices and what lies between them, moved by hand.
 struct Pair {

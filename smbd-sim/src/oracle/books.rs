@@ -6,10 +6,10 @@ use smbd_core::wire::{DataTransfer, Flags};
 use smbd_core::{Action, Config, Input, Instant, Limits, Negotiated, RecvId, Role, SendId};
 
 use super::credit::Credit;
+use super::fingerprint::distance;
 use super::ids::Ids;
 use super::keepalive::Keepalive;
 use super::law::{Law, Verdicts};
-use super::lone::distance;
 use super::negotiation::{self, Verdict};
 use super::operations::Operations;
 use super::receiving::Receiving;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smbd_core::{Config, Instant};
 
-use super::lone::distance;
+use super::fingerprint::distance;
 
 /// Answer timeout of a probe on a connection without keepalive.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);

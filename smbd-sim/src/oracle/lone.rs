@@ -1,6 +1,6 @@
 //! The oracle of one side alone, to be cloned and compared: for searches over all states.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hasher;
 
 use smbd_core::{Action, Config, Input, Instant, Misuse};
 
@@ -66,16 +66,4 @@ impl Probe for Lone {
         self.verdicts.at(at);
         self.books.on_command(at.now, command, &mut self.verdicts);
     }
-}
-
-/// From `now` to `at` in nanoseconds, negative if it has passed.
-pub(super) fn distance(at: Instant, now: Instant) -> i128 {
-    i128::from(at.as_nanos()) - i128::from(now.as_nanos())
-}
-
-/// For sets whose order is an accident of slot numbers.
-pub(super) fn digest(item: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    item.hash(&mut hasher);
-    hasher.finish()
 }

@@ -8,6 +8,7 @@ mod actions;
 mod books;
 mod credit;
 mod events;
+mod fingerprint;
 mod ids;
 mod inputs;
 mod keepalive;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use smbd_core::{BufferDescriptorV1, OpId, RdmaVerb};
 
+use super::fingerprint::digest;
 use super::law::{Law, Verdicts};
-use super::lone::digest;
 
 #[derive(Clone, Debug)]
 struct Op {

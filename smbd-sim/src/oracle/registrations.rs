@@ -6,9 +6,9 @@ use std::hash::{Hash, Hasher};
 use smbd_core::error::RegistrationError;
 use smbd_core::{Access, BufferDescriptorV1, RegId, Token};
 
+use super::fingerprint::digest;
 use super::ids::Ids;
 use super::law::{Law, Verdicts};
-use super::lone::digest;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {

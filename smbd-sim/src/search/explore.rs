@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use super::graph::Graph;
 use super::judge;
-use super::record::{Batch, Found, Recorder};
+use super::record::{Batch, Found, Progress, Recorder};
 use super::replay::counterexample;
 use super::setup::Setup;
 use super::space::{Broken, Key, Space};
@@ -23,21 +23,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { states: Graph::MAX }
     }
-}
-
-/// How far a search is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// States found.
-    pub states: usize,
-    /// Those of them whose steps are all known.
-    pub expanded: usize,
-    /// Steps taken.
-    pub steps: usize,
-    /// Steps from the beginning to the state that is being expanded.
-    pub depth: u32,
-    /// Bytes of the graph.
-    pub bytes: u64,
 }
 
 /// What was found in a configuration.

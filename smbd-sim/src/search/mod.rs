@@ -51,6 +51,7 @@ mod tests;
 mod wire;
 
 pub use catalogue::{all, named};
-pub use explore::{Finding, Limits, Progress, Report, Verdict, search};
+pub use explore::{Finding, Limits, Report, Verdict, search};
+pub use record::Progress;
 pub use setup::{Core, Delays, Do, Loss, Peer, Raw, Rules, Setup, Size, Tamper};
 pub use table::table;

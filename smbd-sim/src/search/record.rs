@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 
-use super::explore::Progress;
 use super::graph::Graph;
 use super::space::Key;
 use super::step::Step;
@@ -40,6 +39,21 @@ impl Batch {
 pub(super) struct Found {
     pub(super) keys: Vec<Key>,
     pub(super) progress: Progress,
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// States found.
+    pub states: usize,
+    /// Those of them whose steps are all known.
+    pub expanded: usize,
+    /// Steps taken.
+    pub steps: usize,
+    /// Steps from the beginning to the state that is being expanded.
+    pub depth: u32,
+    /// Bytes of the graph.
+    pub bytes: u64,
 }
 
 /// Keeps the graph.

@@ -13,7 +13,8 @@ use std::time::Duration;
 use smbd_core::backend::Request;
 
 use super::End;
-use super::link::{Early, Phase};
+use super::link::Early;
+use super::phase::{Ending, Phase, Stage};
 
 /// `wr_id` of the marker: no [`WrId`](smbd_core::WrId) is 0.
 pub(super) const MARKER_ID: u64 = 0;
@@ -21,35 +22,6 @@ pub(super) const MARKER_ID: u64 = 0;
 const GRACE: Duration = Duration::from_millis(200);
 /// Time for the flush, before the queue pair is destroyed.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How far the own disconnect is.
-#[derive(Debug)]
-pub(super) enum Ending {
-    /// The device is returning what is posted. With a marker, until that is back.
-    Flushing { marker: bool, stage: Stage },
-    /// The queue pair is destroyed; its last completions are being read.
-    Destroyed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    Orderly,
-    InError,
-    GivenUp,
-    /// The timer fired in the orderly stage: the queue pair has to be put into the error state.
-    Overdue,
-}
-
-impl Ending {
-    pub(super) const fn time_is_up(&mut self) {
-        if let Self::Flushing { stage, .. } = self {
-            *stage = match stage {
-                Stage::Orderly => Stage::Overdue,
-                Stage::InError | Stage::GivenUp | Stage::Overdue => Stage::GivenUp,
-            };
-        }
-    }
-}
 
 impl End {
     /// [`Step::Disconnect`](smbd_core::backend::Step::Disconnect).

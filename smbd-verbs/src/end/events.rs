@@ -6,7 +6,8 @@ use smbd_core::error::ConnectReason;
 
 use super::End;
 use super::completions::Polled;
-use super::link::{Early, Phase};
+use super::link::Early;
+use super::phase::Phase;
 use super::reports::Report;
 use crate::depth::{Told, header_of};
 use crate::ffi::{CmEvent, CmEventKind};

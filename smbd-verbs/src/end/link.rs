@@ -1,6 +1,5 @@
 //! The transport connection: what it is up to, and what it was asked for.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use smbd_core::error::ConnectReason;
 
 use super::End;
 use super::call::Call;
-use super::ending::Ending;
+use super::phase::{Phase, Way};
 use crate::depth::{Depths, Terms};
 use crate::ffi::{CmId, ConnParams, EventChannel, PrivateData};
 use crate::status;
@@ -45,44 +44,6 @@ pub(super) enum Early {
     Noticed,
     /// The connection manager was told, and has not said that the connection is up.
     Told,
-}
-
-#[derive(Debug)]
-pub(super) enum Phase {
-    /// Nothing was asked for.
-    Idle(Way),
-    /// The peer's address is looked up.
-    ResolvingAddr(Route),
-    /// The way there is.
-    ResolvingRoute,
-    /// The request is on its way; the call may be, too.
-    Connecting(Option<Call>),
-    /// The answer is on its way.
-    Accepting(Terms),
-    /// Up, and given a moment before anyone hears of it.
-    Settling(Limits),
-    /// Up.
-    Up,
-    /// Never came up, or gone.
-    Down,
-    /// The own disconnect is under way.
-    Ending(Ending),
-    /// All is back.
-    Over,
-}
-
-#[derive(Debug)]
-pub(super) enum Way {
-    Connect(Route),
-    Accept,
-}
-
-/// Where an initiator connects to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Route {
-    pub(super) to: SocketAddr,
-    pub(super) from: Option<SocketAddr>,
-    pub(super) timeout: Duration,
 }
 
 impl Link {

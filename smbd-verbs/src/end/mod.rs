@@ -4,10 +4,14 @@ mod call;
 mod completions;
 mod ending;
 mod events;
+#[cfg(feature = "faults")]
+mod faults;
 mod link;
+mod not_chained;
 mod nudge;
 mod open;
 mod options;
+mod phase;
 mod posts;
 mod regions;
 mod registrations;
@@ -24,14 +28,16 @@ use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, PostedQue
 use smbd_core::{Budget, Config, Head, Input, Instant, RecvId};
 
 use crate::ffi::{CmId, EventChannel};
-use crate::listener::{Permit, Request};
+use crate::permit::Permit;
 use crate::quirks::Quirks;
+use crate::request::Request;
 use crate::wait::{self, Spin, Waitable};
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
-use link::{Link, Phase, Route, Way};
+use link::Link;
 use nudge::Looks;
 use open::Open;
 pub use options::LinkOptions;
+use phase::{Phase, Route, Way};
 use reports::{Report, Reports};
 use wake::Wake;
 
@@ -194,24 +200,6 @@ impl End {
     #[must_use]
     pub fn reject_data(&self) -> &[u8] {
         self.link.reject_data.as_bytes()
-    }
-
-    /// Stops the queue pair, as a device does on which something has failed: what is out is flushed, and the peer is not
-    /// told. For tests of what is built on this.
-    ///
-    /// # Errors
-    /// There is no queue pair, or the device does not stop it.
-    pub fn break_queue_pair(&mut self) -> Result<(), Error> {
-        let open = self.open.as_ref().ok_or(Error::system("no queue pair", rustix::io::Errno::INVAL))?;
-        Ok(open.qp.set_error()?)
-    }
-
-    /// From now on `accepted` more work requests are taken and all later ones refused, as by a device whose queues are
-    /// full. For tests of what is built on this.
-    pub fn refuse_posts_after(&mut self, accepted: usize) {
-        if let Some(open) = &mut self.open {
-            open.qp.limit_posts(accepted);
-        }
     }
 }
 

@@ -4,12 +4,10 @@ use smbd_core::backend::{Local, Payload, Push, Queue, Request};
 use smbd_core::{BufferDescriptorV1, Head, RdmaId, RdmaVerb, RecvId, SendId, Token, WrId};
 
 use super::End;
+use super::not_chained::NotChained;
 use super::open::Open;
 use crate::Buffer;
-use crate::ffi::{Body, ChainError, Message, SendFlags};
-
-/// Error numbers for what never reaches the device.
-const INVALID: i32 = libc::EINVAL;
+use crate::ffi::{Body, Message, SendFlags};
 
 /// What a send asks for besides its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -17,17 +15,6 @@ pub(super) struct Flags {
     pub(super) invalidate: Option<Token>,
     pub(super) signal: bool,
     pub(super) solicit: bool,
-}
-
-/// The error number of a request that was not chained.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NotChained(pub(super) i32);
-
-impl From<ChainError> for NotChained {
-    /// A request that does not fit the queue pair's memory is the caller's fault; which, is told when it is logged.
-    fn from(_: ChainError) -> Self {
-        Self(INVALID)
-    }
 }
 
 impl End {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::posts::NotChained;
+use super::not_chained::NotChained;
 use crate::Buffer;
 use crate::ffi::{MemoryRegion, ProtectionDomain, Rights};
 

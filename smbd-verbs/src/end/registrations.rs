@@ -5,7 +5,7 @@ use smbd_core::error::WorkError;
 use smbd_core::{Access, BufferDescriptorV1, Input, RegId, Segment, Token, WrId};
 
 use super::End;
-use super::posts::NotChained;
+use super::not_chained::NotChained;
 use super::reports::Report;
 use crate::Buffer;
 use crate::ffi::{MemoryRegion, Rights, Window};

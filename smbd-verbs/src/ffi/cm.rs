@@ -13,7 +13,6 @@ use libc::c_int;
 
 use super::{
     addr::{self, RawAddr},
-    cm_event::CmEvent,
     consts::{
         RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, RDMA_OPTION_ID_AFONLY, RDMA_OPTION_ID_REUSEADDR,
         RDMA_OPTION_ID_TOS,
@@ -22,20 +21,19 @@ use super::{
     error::{CallError, non_null, ok},
     lock, set_nonblocking,
     sys::{
-        ibv_event_type, rdma_accept, rdma_ack_cm_event, rdma_bind_addr, rdma_cm_event, rdma_cm_id,
-        rdma_conn_param, rdma_connect, rdma_create_event_channel, rdma_create_id, rdma_destroy_event_channel,
-        rdma_destroy_id, rdma_disconnect, rdma_event_channel, rdma_get_cm_event, rdma_listen,
-        rdma_migrate_id, rdma_notify, rdma_port_space, rdma_reject, rdma_resolve_addr, rdma_resolve_route,
-        rdma_set_option,
+        ibv_event_type, rdma_accept, rdma_bind_addr, rdma_cm_id, rdma_conn_param, rdma_connect,
+        rdma_create_event_channel, rdma_create_id, rdma_destroy_event_channel, rdma_destroy_id,
+        rdma_disconnect, rdma_event_channel, rdma_listen, rdma_migrate_id, rdma_notify, rdma_port_space,
+        rdma_reject, rdma_resolve_addr, rdma_resolve_route, rdma_set_option,
     },
 };
 
 /// Where the events of its ids come from. They keep it open.
 pub(crate) struct EventChannel {
-    channel: NonNull<rdma_event_channel>,
+    pub(super) channel: NonNull<rdma_event_channel>,
     /// Held while an event is taken, which changes the id that it is about and its queue pair, and by whatever else
     /// reads or changes those. Never held over a call that can wait for the network.
-    state: Mutex<()>,
+    pub(super) state: Mutex<()>,
 }
 
 // SAFETY: librdmacm has no state of a thread, and taking events excludes by `state` what it must not meet.
@@ -52,25 +50,6 @@ impl EventChannel {
         // SAFETY: the channel was just made and is open.
         set_nonblocking(unsafe { (*channel.channel.as_ptr()).fd })?;
         Ok(Arc::new(channel))
-    }
-
-    /// The next event, acknowledged; `None` if there is none now.
-    pub(crate) fn next(self: &Arc<Self>) -> Result<Option<CmEvent>, CallError> {
-        let _state = lock(&self.state);
-        let mut event: *mut rdma_cm_event = ptr::null_mut();
-        // SAFETY: the channel is open; the event is written if 0 is returned.
-        match ok("rdma_get_cm_event", unsafe { rdma_get_cm_event(self.channel.as_ptr(), &raw mut event) }) {
-            Err(error) if error.errno() == libc::EAGAIN => return Ok(None),
-            result => result?,
-        }
-        let event = non_null("rdma_get_cm_event", event)?;
-        // SAFETY: the event was just got, and is read before it is acknowledged.
-        let (copied, request) = unsafe { CmEvent::copy(event) };
-        // SAFETY: it was got above and is acknowledged once; nothing points to it any more.
-        ok("rdma_ack_cm_event", unsafe { rdma_ack_cm_event(event.as_ptr()) })?;
-        // A new id belongs to nobody until here.
-        let request = request.map(|id| CmId::new(id, self));
-        Ok(Some(CmEvent { request, ..copied }))
     }
 }
 
@@ -170,7 +149,7 @@ impl CmId {
         Ok(Self::new(non_null("rdma_create_id", id)?, channel))
     }
 
-    fn new(id: NonNull<rdma_cm_id>, channel: &Arc<EventChannel>) -> Self {
+    pub(super) fn new(id: NonNull<rdma_cm_id>, channel: &Arc<EventChannel>) -> Self {
         Self { id, calls: Mutex::new(()), channel: Arc::clone(channel) }
     }
 

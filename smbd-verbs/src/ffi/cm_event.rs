@@ -1,10 +1,17 @@
 //! Events of the connection manager, copied out of librdmacm.
 
-use std::{fmt, ptr::NonNull, slice};
+use std::{
+    fmt,
+    ptr::{self, NonNull},
+    slice,
+    sync::Arc,
+};
 
 use super::{
-    cm::CmId,
-    sys::{rdma_cm_event, rdma_cm_event_type as raw, rdma_cm_id},
+    cm::{CmId, EventChannel},
+    error::{CallError, non_null, ok},
+    lock,
+    sys::{rdma_ack_cm_event, rdma_cm_event, rdma_cm_event_type as raw, rdma_cm_id, rdma_get_cm_event},
 };
 
 /// What happened to an id.
@@ -111,12 +118,33 @@ impl fmt::Debug for PrivateData {
     }
 }
 
+impl EventChannel {
+    /// The next event, acknowledged; `None` if there is none now.
+    pub(crate) fn next(self: &Arc<Self>) -> Result<Option<CmEvent>, CallError> {
+        let _state = lock(&self.state);
+        let mut event: *mut rdma_cm_event = ptr::null_mut();
+        // SAFETY: the channel is open; the event is written if 0 is returned.
+        match ok("rdma_get_cm_event", unsafe { rdma_get_cm_event(self.channel.as_ptr(), &raw mut event) }) {
+            Err(error) if error.errno() == libc::EAGAIN => return Ok(None),
+            result => result?,
+        }
+        let event = non_null("rdma_get_cm_event", event)?;
+        // SAFETY: the event was just got, and is read before it is acknowledged.
+        let (copied, request) = unsafe { CmEvent::copy(event) };
+        // SAFETY: it was got above and is acknowledged once; nothing points to it any more.
+        ok("rdma_ack_cm_event", unsafe { rdma_ack_cm_event(event.as_ptr()) })?;
+        // A new id belongs to nobody until here.
+        let request = request.map(|id| CmId::new(id, self));
+        Ok(Some(CmEvent { request, ..copied }))
+    }
+}
+
 impl CmEvent {
     /// Copies an event, without the new id, which is returned beside it.
     ///
     /// # Safety
     /// `event` came from `rdma_get_cm_event` and was not acknowledged. The new id is the caller's to destroy.
-    pub(super) unsafe fn copy(event: NonNull<rdma_cm_event>) -> (Self, Option<NonNull<rdma_cm_id>>) {
+    unsafe fn copy(event: NonNull<rdma_cm_event>) -> (Self, Option<NonNull<rdma_cm_id>>) {
         let event = event.as_ptr();
         // SAFETY: the event can be read (the caller). Its kind is a number in the bindings as it is in C.
         let (kind, status) = unsafe { (CmEventKind::from_raw((*event).event), (*event).status) };

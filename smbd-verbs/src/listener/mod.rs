@@ -1,9 +1,7 @@
 //! Waiting for initiators.
 
-mod permit;
 mod ports;
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -14,10 +12,10 @@ use smbd_core::Config;
 use crate::depth::{self, Told};
 use crate::end::End;
 use crate::ffi::{CmEvent, CmEventKind, CmId, EventChannel};
+use crate::permit::{Counts, Permit, Quota};
+use crate::request::{RejectReason, Request};
 use crate::{Clock, Error, LinkType, trace, wait};
 
-use permit::Counts;
-pub(crate) use permit::Permit;
 pub use ports::{PORT_IWARP, PORT_ROCE, Ports, port_of};
 
 /// Requests looked at in one [`Listener::poll`], so that a flood of those that are refused does not hold it up.
@@ -44,39 +42,10 @@ impl Default for ListenOptions {
     }
 }
 
-/// Why a request was refused. The initiator finds the text in the private data of the refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RejectReason {
-    /// There are too many connections.
-    Busy,
-    /// The initiator's host has too many connections.
-    BusyWithHost,
-    /// SMB Direct is on another port for this kind of link.
-    WrongPort,
-    /// The RDMA Read depth would be zero (6.2).
-    ReadDepth,
-    /// The upper layer does not want it.
-    Unwanted,
-}
-
-impl RejectReason {
-    /// The text sent.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Busy => "too many connections",
-            Self::BusyWithHost => "too many connections of this host",
-            Self::WrongPort => "wrong port for this kind of link",
-            Self::ReadDepth => "read depth is zero (MS-SMBD 6.2)",
-            Self::Unwanted => "not wanted",
-        }
-    }
-}
-
-impl fmt::Display for RejectReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+impl ListenOptions {
+    const fn quota(&self) -> Quota {
+        let Self { max_pending, max_connections, max_per_host, .. } = *self;
+        Quota { max_pending, max_connections, max_per_host }
     }
 }
 
@@ -108,14 +77,6 @@ pub struct Incoming {
     request: Request,
     permit: Permit,
     link_type: LinkType,
-}
-
-/// What is left of a request once it is accepted.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) id: CmId,
-    pub(crate) peer: SocketAddr,
-    pub(crate) offer: Told,
 }
 
 impl Listener {
@@ -222,7 +183,7 @@ impl Listener {
             LinkType::InfiniBand | LinkType::Roce => Ok(None),
         };
         let Ok(header) = header else { return refuse(RejectReason::ReadDepth) };
-        let permit = match Permit::take(&self.counts, &self.options, peer.ip()) {
+        let permit = match Permit::take(&self.counts, &self.options.quota(), peer.ip()) {
             Ok(permit) => permit,
             Err(reason) => return refuse(reason),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use smbd_conformance::catalogue::{Case, Catalogue, UnderTest};
 use smbd_conformance::profile::Profile;
 use smbd_conformance::suite::report::{ProfileReport, Report};
-use smbd_conformance::suite::target::Target;
+use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::{Options, Played, cases};
 
 use super::choice::Choice;

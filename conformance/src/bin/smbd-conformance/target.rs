@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::profile::Profile;
-use smbd_conformance::suite::target::{Target, sim::Sim};
+use smbd_conformance::suite::rig::{Target, sim::Sim};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -90,7 +90,7 @@ impl TargetArgs {
     #[cfg(feature = "verbs")]
     fn verbs(&self) -> Result<Box<dyn Target>, String> {
         use smbd_conformance::catalogue::UnderTest;
-        use smbd_conformance::suite::target::verbs::{Connect, Listen, Ours, Remote, Trigger};
+        use smbd_conformance::suite::rig::verbs::{Connect, Listen, Ours, Remote, Trigger};
         let trigger = Trigger { begin: self.trigger.clone(), end: self.trigger_end.clone() };
         let profile = self.named_profile()?;
         let remote = |role| Remote {

@@ -1,7 +1,7 @@
 //! The script of the conformance suite, which can say anything, as the peer of a test.
 
 use smbd_conformance::catalogue::{Case, Catalogue, UnderTest};
-use smbd_conformance::suite::target::Target;
+use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::{Entry, Options, Outcome, Peer, Play, Stop, Whole, play};
 
 use crate::case::Failure;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::wire::BufferDescriptors;
 use smbd_core::{Access, Params, RdmaVerb};
-use smbd_examples::exercise::{Answer, Request as Asked, digest};
+use smbd_tools::exercise::{Answer, Request as Asked, digest};
 
 use super::Entry;
 use crate::suite::trace::hex;

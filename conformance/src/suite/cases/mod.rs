@@ -15,7 +15,7 @@ mod upper;
 
 use super::outcome::Stop;
 use super::play::Play;
-use super::target::Settings;
+use super::rig::Settings;
 
 /// The code of one case.
 #[derive(Clone, Copy, Debug)]

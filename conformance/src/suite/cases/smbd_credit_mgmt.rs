@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::{Keepalive, Params};
 
 use super::Entry;
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Data, Grant, Next, PATIENCE, Peer, Play, Seen, Stop, Terms, Whole, pattern};
 
 /// The cases of this group.

@@ -136,7 +136,7 @@ fn redundancy(play: &mut Play) -> Result<(), Stop> {
 fn disconnect_after(play: &mut Play) -> Result<(), Stop> {
     let (mut peer, _) = answered(play, "", &Request::default())?;
     peer.disconnect()?;
-    let mut again = play.connect_as("3.1.7.1-02 3.1.7.2-04", &crate::suite::target::Opening::default())?;
+    let mut again = play.connect_as("3.1.7.1-02 3.1.7.2-04", &crate::suite::rig::Opening::default())?;
     again.request(&Request::default())?;
     again.response("3.1.7.1-02 3.1.7.2-04").map(|_| ())
 }

@@ -10,7 +10,7 @@ pub mod text;
 use serde::Serialize;
 
 use super::outcome::Played;
-use crate::profile::Lost;
+use crate::suite::Lost;
 
 /// All that came of a run.
 #[derive(Clone, Debug, Serialize)]

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{CaseReport, CaseResult, Counts, Report, SectionReport, Totals};
-use crate::profile::{KnownFinding, Lost};
 use crate::suite::outcome::{Finding, Outcome, Played};
+use crate::suite::{KnownFinding, Lost};
 
 /// The page.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::stream::Stream;
 use crate::capture::format::mpa::{FPDU_CRC, FPDU_LEN_FIELD, MpaFrame, crc_is_right, fpdu_len};
 use crate::capture::format::rdmap::Segment;
-use crate::decode::report::Frames;
+use crate::decode::item::Frames;
 
 /// Bytes looked at before a stream that was joined in the middle is given up.
 const SEARCH_MAX: usize = 1024 * 1024;

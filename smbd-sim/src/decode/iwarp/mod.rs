@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::collect::{Collector, Flow, Mark};
+use super::item::{Endpoint, ItemKind, MpaEvent, Transport};
 use super::link::Tcp;
-use super::report::{Endpoint, ItemKind, MpaEvent, Transport};
 use super::session::Side;
 use crate::capture::format::mpa::MpaFrame;
 use framing::{Found, Framing};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::capture::format::rdmap::{Placement, ReadRequest, Segment, opcode};
 use crate::decode::MESSAGE_MAX;
 use crate::decode::collect::{Collector, Flow, Mark, Send};
-use crate::decode::report::{Frames, ItemKind, RdmaKind, RdmaOperation};
+use crate::decode::item::{Frames, ItemKind, RdmaKind, RdmaOperation};
 use smbd_core::wire::Token;
 
 /// Read requests that wait for their response.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::decode::HELD_MAX;
 use crate::decode::collect::Mark;
-use crate::decode::report::Frames;
+use crate::decode::item::Frames;
 
 /// Segments that wait for an earlier one.
 const HELD_SEGMENTS_MAX: usize = 4096;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::Roce;
 use crate::capture::format::cm::{CmKind, CmMessage};
 use crate::decode::collect::{Collector, Flow, Mark};
-use crate::decode::report::{CmEvent, Endpoint, ItemKind, Transport};
+use crate::decode::item::{CmEvent, Endpoint, ItemKind, Transport};
 use crate::decode::session::Side;
 
 const ATTRIBUTE_MRA: u16 = 0x11;

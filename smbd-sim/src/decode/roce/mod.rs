@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use super::collect::{Collector, Flow, Mark};
+use super::item::{Endpoint, Transport};
 use super::link::Udp;
-use super::report::{Endpoint, Transport};
 use super::session::Side;
 use crate::capture::format::bth::{Aeth, Bth, Deth, ICRC_LEN, opcode};
 use crate::capture::format::{Short, cm::CmMessage, icrc};

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use super::Packet;
 use crate::capture::format::bth::{Aeth, Reth, opcode};
 use crate::decode::collect::{Collector, Flow};
-use crate::decode::report::{RdmaKind, RdmaOperation};
+use crate::decode::item::{RdmaKind, RdmaOperation};
 use smbd_core::wire::Token;
 
 /// Requests that are remembered; a queue pair has at most 255 outstanding.

@@ -6,7 +6,7 @@ use super::{Packet, Sender};
 use crate::capture::format::bth::{IETH_LEN, Reth, opcode, parse_ieth};
 use crate::decode::MESSAGE_MAX;
 use crate::decode::collect::{Collector, Mark, Send};
-use crate::decode::report::{Frames, RdmaKind, RdmaOperation};
+use crate::decode::item::{Frames, RdmaKind, RdmaOperation};
 use smbd_core::wire::Token;
 
 /// Smallest path MTU, for connections whose own is not known.

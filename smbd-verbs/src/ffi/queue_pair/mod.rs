@@ -1,9 +1,12 @@
 //! A reliable queue pair that owns all memory its device may touch.
 
 mod chain;
+mod chain_error;
 mod completion;
 #[cfg(test)]
 mod fake;
+#[cfg(feature = "faults")]
+mod limit;
 mod poll;
 mod receives;
 mod sends;
@@ -18,7 +21,8 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use chain::{Body, ChainError, Message, SendFlags};
+pub(crate) use chain::{Body, Message, SendFlags};
+pub(crate) use chain_error::ChainError;
 use completion::CompletionQueue;
 pub(crate) use poll::Completion;
 use poll::Polled;
@@ -115,8 +119,8 @@ pub(crate) struct QueuePair {
     polled: Polled,
     granted: Granted,
     post_alone_below: u32,
-    /// How many more work requests are accepted.
-    limit: usize,
+    #[cfg(feature = "faults")]
+    limit: limit::Limit,
     counters: QueueCounters,
     _domain: Arc<ProtectionDomain>,
     id: Arc<CmId>,
@@ -159,7 +163,8 @@ impl QueuePair {
             polled: Polled::new(),
             granted,
             post_alone_below: sizes.post_alone_below,
-            limit: usize::MAX,
+            #[cfg(feature = "faults")]
+            limit: limit::Limit::default(),
             counters: QueueCounters::default(),
             _domain: Arc::clone(domain),
             id: Arc::clone(id),
@@ -215,17 +220,15 @@ impl QueuePair {
         if chained == 0 {
             return Ok(());
         }
-        let allowed = chained.min(self.limit);
-        let result = match self.queue {
-            Some(queue) if allowed > 0 => {
-                self.counters.recv_posts += 1;
-                // SAFETY: the queue pair exists until `destroy`.
-                unsafe { self.receives.hand_over(queue, allowed) }
-            }
-            Some(_) => Ok(()),
-            None => Err((0, libc::EINVAL)),
+        let post = |count| {
+            let queue = self.queue.ok_or((0, libc::EINVAL))?;
+            self.counters.recv_posts += 1;
+            // SAFETY: the queue pair exists until `destroy`.
+            unsafe { self.receives.hand_over(queue, count) }
         };
-        let (accepted, result) = self.settle(chained, allowed, result);
+        #[cfg(feature = "faults")]
+        let post = |count| self.limit.hold(count, post);
+        let (accepted, result) = settle(chained, post);
         self.receives.end_chain(accepted);
         self.counters.recvs += accepted as u64;
         result
@@ -238,42 +241,17 @@ impl QueuePair {
         if chained == 0 {
             return Ok(());
         }
-        let allowed = chained.min(self.limit);
-        let result = match self.queue {
+        let post = |count| {
+            let queue = self.queue.ok_or((0, libc::EINVAL))?;
             // SAFETY: the queue pair exists until `destroy`.
-            Some(queue) => unsafe { self.sends.hand_over(queue, allowed, &mut self.counters.send_posts) },
-            None => Err((0, libc::EINVAL)),
+            unsafe { self.sends.hand_over(queue, count, &mut self.counters.send_posts) }
         };
-        let (accepted, result) = self.settle(chained, allowed, result);
+        #[cfg(feature = "faults")]
+        let post = |count| self.limit.hold(count, post);
+        let (accepted, result) = settle(chained, post);
         self.sends.end_chain(accepted);
         self.counters.sends += accepted as u64;
         result
-    }
-
-    /// How many of a chain were accepted, and what the caller hears of it.
-    #[inline]
-    fn settle(
-        &mut self,
-        chained: usize,
-        allowed: usize,
-        result: Result<(), (usize, i32)>,
-    ) -> (usize, Result<(), Refused>) {
-        let refused = match result {
-            Ok(()) if allowed == chained => None,
-            Ok(()) => Some(Refused { accepted: allowed, errno: libc::ENOMEM }),
-            Err((accepted, errno)) => Some(Refused { accepted, errno }),
-        };
-        let accepted = refused.map_or(chained, |refused| refused.accepted);
-        if self.limit != usize::MAX {
-            self.limit -= accepted;
-        }
-        (accepted, refused.map_or(Ok(()), Err))
-    }
-
-    /// From now on `accepted` more work requests are taken, of both queues together. Later ones are refused with
-    /// `ENOMEM`, as by a device whose queue is full, without asking it: for tests of what follows a refusal.
-    pub(crate) const fn limit_posts(&mut self, accepted: usize) {
-        self.limit = accepted;
     }
 
     /// Stops the queue pair; what is out is flushed.
@@ -301,6 +279,18 @@ impl QueuePair {
             unsafe { rdma_destroy_qp(id.as_ptr()) };
         }
         self.sends.give_up();
+    }
+}
+
+/// Has `post` hand over a chain: how many were accepted, and what the caller hears of it.
+#[inline]
+fn settle(
+    chained: usize,
+    post: impl FnOnce(usize) -> Result<(), (usize, i32)>,
+) -> (usize, Result<(), Refused>) {
+    match post(chained) {
+        Ok(()) => (chained, Ok(())),
+        Err((accepted, errno)) => (accepted, Err(Refused { accepted, errno })),
     }
 }
 

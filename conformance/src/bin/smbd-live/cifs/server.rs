@@ -7,9 +7,7 @@ use bytes::Bytes;
 use smbd_core::error::CloseReason;
 use smbd_core::wire::NegotiateRequest;
 use smbd_core::{Config, Params};
-use smbd_examples::smb2::{
-    Dialect, Guid, NegotiateRequest as Smb2Request, NegotiateResponse as Smb2Response,
-};
+use smbd_tools::smb2::{Dialect, Guid, NegotiateRequest as Smb2Request, NegotiateResponse as Smb2Response};
 use smbd_verbs::blocking::Connection;
 use smbd_verbs::{ListenOptions, Listener, PORT_IWARP, Ports};
 

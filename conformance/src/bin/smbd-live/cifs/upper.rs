@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use smbd_conformance::catalogue::UnderTest;
-use smbd_conformance::suite::target::verbs::{Listen, Remote, Trigger};
+use smbd_conformance::suite::rig::verbs::{Listen, Remote, Trigger};
 use smbd_conformance::suite::{Data, Peer, Play, Stop};
-use smbd_examples::smb2::{Guid, NegotiateRequest, NegotiateResponse};
+use smbd_tools::smb2::{Guid, NegotiateRequest, NegotiateResponse};
 use smbd_verbs::PORT_IWARP;
 
 use super::kernel::Parameter;

@@ -39,7 +39,7 @@ impl Tools {
             if !folder.join(tool).is_file() {
                 let folder = folder.display();
                 return Err(format!(
-                    "no {tool} in {folder}: cargo build --release -p smbd-examples --features verbs"
+                    "no {tool} in {folder}: cargo build --release -p smbd-tools --features verbs"
                 )
                 .into());
             }

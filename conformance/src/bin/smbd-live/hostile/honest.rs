@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb, Role};
-use smbd_examples::exercise::{digest, pattern};
+use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::blocking::Connection;
 use smbd_verbs::{Buffer, Clock, End};
 

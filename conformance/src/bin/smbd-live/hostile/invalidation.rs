@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use smbd_conformance::suite::{Data, pattern};
 use smbd_core::{Access, Token};
-use smbd_examples::exercise::{Answer, Request};
+use smbd_tools::exercise::{Answer, Request};
 use smbd_verbs::quirks::Invalidate;
 
 use super::raw::{Id, Raw, Seen};

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use smbd_conformance::catalogue::UnderTest;
-use smbd_conformance::suite::target::verbs::{Connect, Remote};
-use smbd_conformance::suite::target::{News, Opening, Order, Rig, Target as _};
+use smbd_conformance::suite::rig::verbs::{Connect, Remote};
+use smbd_conformance::suite::rig::{News, Opening, Order, Rig, Target as _};
 use smbd_conformance::suite::{Data, Request};
 use smbd_core::error::WorkError;
 use smbd_core::{Instant, Token};

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use smbd_core::wire::NegotiateResponse;
 use smbd_core::{Config, Params};
-use smbd_examples::smb2::{self, Guid, NegotiateRequest, Response};
+use smbd_tools::smb2::{self, Guid, NegotiateRequest, Response};
 use smbd_verbs::blocking::Connection;
 use smbd_verbs::{PORT_IWARP, PORT_ROCE};
 

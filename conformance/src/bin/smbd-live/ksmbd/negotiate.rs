@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::Params;
 use smbd_core::error::CloseReason;
-use smbd_examples::smb2::{Refused, Response};
+use smbd_tools::smb2::{Refused, Response};
 use smbd_verbs::blocking::Failure as CallFailure;
 
 use super::{PATIENCE, connect_here, response_of, smb2_and_close, smb2_negotiate, smb2_request};

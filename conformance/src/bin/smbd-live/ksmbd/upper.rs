@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smbd_conformance::catalogue::UnderTest;
 use smbd_conformance::profile::Profile;
-use smbd_conformance::suite::target::verbs::{Connect, Remote};
+use smbd_conformance::suite::rig::verbs::{Connect, Remote};
 use smbd_conformance::suite::{Data, Peer, Play, Stop};
 
 use super::{port, smb2_request};

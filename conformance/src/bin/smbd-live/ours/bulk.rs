@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb};
-use smbd_examples::exercise::{digest, pattern};
+use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::{Buffer, ListenOptions};
 
 use super::client::Client;

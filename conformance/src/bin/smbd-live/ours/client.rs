@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, Config};
-use smbd_examples::exercise::{Answer, Request};
+use smbd_tools::exercise::{Answer, Request};
 use smbd_verbs::blocking::Connection;
 
 use super::pair::PATIENCE;

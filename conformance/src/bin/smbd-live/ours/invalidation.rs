@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
-use smbd_examples::exercise::pattern;
+use smbd_tools::exercise::pattern;
 use smbd_verbs::Buffer;
 use smbd_verbs::blocking::{Connection, Failure as Blocked, Registration};
 

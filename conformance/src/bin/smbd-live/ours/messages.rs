@@ -2,7 +2,7 @@
 
 use smbd_core::error::SendError;
 use smbd_core::{Config, Negotiated, Params};
-use smbd_examples::exercise::{digest, pattern};
+use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::ListenOptions;
 use smbd_verbs::blocking::{self, Connection};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smbd_core::error::CloseReason;
 use smbd_core::{BufferDescriptorV1, Config};
-use smbd_examples::exercise::pattern;
+use smbd_tools::exercise::pattern;
 use smbd_verbs::blocking::{Connection, Registration};
 use smbd_verbs::{Buffer, Incoming, ListenOptions, Listener};
 

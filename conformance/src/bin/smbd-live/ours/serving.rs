@@ -12,7 +12,7 @@ use smbd_core::backend::{LocalMemory, Upper};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Config, Endpoint, OpId, RegId, Role};
-use smbd_examples::exercise::{Limits, Server, ServerStats};
+use smbd_tools::exercise::{Limits, Server, ServerStats};
 use smbd_verbs::{Buffer, Clock, End, Engine, ListenOptions, Listener};
 
 use super::pair::is_readable;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb};
-use smbd_examples::exercise::pattern;
+use smbd_tools::exercise::pattern;
 use smbd_verbs::Buffer;
 
 use super::client::{Client, Offered};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smbd_core::error::RdmaError;
 use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb};
-use smbd_examples::exercise::{Answer, Request, digest, pattern};
+use smbd_tools::exercise::{Answer, Request, digest, pattern};
 use smbd_verbs::blocking::Failure as Refused;
 use smbd_verbs::{Buffer, ListenOptions};
 

@@ -7,7 +7,7 @@ use smbd_core::backend::{Backend, LocalMemory, ReceiveMemory, Upper};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Access, BufferDescriptorV1, Endpoint, OpId, RdmaVerb};
-use smbd_examples::exercise::{Answer, Request, digest, pattern};
+use smbd_tools::exercise::{Answer, Request, digest, pattern};
 use smbd_verbs::{Buffer, End};
 
 use super::pair::{buffer_of, contents};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use smbd_core::error::{ConnectError, ConnectReason};
 use smbd_core::{Config, Endpoint, Params, Role};
-use smbd_examples::exercise::{Limits, Server, ServerStats};
+use smbd_tools::exercise::{Limits, Server, ServerStats};
 use smbd_verbs::blocking::{Connection, Failure as CallFailure};
 use smbd_verbs::{Buffer, Clock, Engine, ListenOptions, Listener};
 

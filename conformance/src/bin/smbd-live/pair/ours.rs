@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::{Access, BufferDescriptorV1, Keepalive, Params, RdmaVerb};
-use smbd_examples::exercise::{Answer, Request, digest, pattern};
+use smbd_tools::exercise::{Answer, Request, digest, pattern};
 use smbd_verbs::Buffer;
 use smbd_verbs::blocking::Connection;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::{Access, BufferDescriptorV1, Config, Params, RdmaVerb};
-use smbd_examples::exercise::{digest, pattern};
 use smbd_sim::Rng;
+use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::Buffer;
 use smbd_verbs::blocking::Connection;
 

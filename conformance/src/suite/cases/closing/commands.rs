@@ -6,7 +6,7 @@ use smbd_core::error::{Aborted, CloseReason, OpError, RegistrationError, WorkErr
 use smbd_core::{Access, Close, MsgId, OpId, RdmaVerb, RegId};
 
 use super::device::{cause, closed_with_its_cause};
-use crate::suite::target::{Told, Work};
+use crate::suite::rig::{Told, Work};
 use crate::suite::{Data, Grant, Peer, Play, Registered, Stop, Terms, pattern};
 
 const MIB: usize = 1 << 20;

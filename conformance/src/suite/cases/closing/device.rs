@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::WrId;
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason, WorkError};
 
-use crate::suite::target::{Opening, Work};
+use crate::suite::rig::{Opening, Work};
 use crate::suite::{Data, End, Grant, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// What a refused post is reported as: the simulated device's invalid argument.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::error::{CloseReason, ConnectError, Violation};
 use smbd_core::{Close, Keepalive, Params};
 
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Data, End, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// How far a connection gets before the script leaves it.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::last_credit_grants;
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole, pattern};
 
 /// One credit is asked for in each message of the script.

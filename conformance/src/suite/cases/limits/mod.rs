@@ -9,7 +9,7 @@ use smbd_core::error::SendError;
 use smbd_core::{Keepalive, Params};
 
 use super::Entry;
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Announced, Data, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// The cases of this group.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::wire::status::NOT_SUPPORTED;
 
 use super::due::{self, Due};
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Data, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// Decides all bytes and lengths.

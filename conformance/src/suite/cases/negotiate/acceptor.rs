@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use smbd_core::wire::NegotiateResponse;
 
-use crate::suite::target::Opening;
-use crate::suite::{Data, Next, Play, Request, SENDS_MAX, Stop, pattern};
+use crate::suite::rig::{Opening, SENDS_MAX};
+use crate::suite::{Data, Next, Play, Request, Stop, pattern};
 
 /// What it takes beyond the values themselves: the first message, in answer to a good request.
 const ANSWER: &str = "3.1.5.3-01";

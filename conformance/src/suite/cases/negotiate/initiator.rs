@@ -7,7 +7,7 @@ use smbd_core::error::ConnectError;
 use smbd_core::wire::status::NOT_SUPPORTED;
 
 use super::response::fails;
-use crate::suite::target::{Opening, Told};
+use crate::suite::rig::{Opening, Told};
 use crate::suite::{Data, Peer, Play, Request, Response, Stop, pattern};
 
 pub(super) fn own_values(play: &mut Play) -> Result<(), Stop> {

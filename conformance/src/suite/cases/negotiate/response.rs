@@ -7,7 +7,7 @@ use smbd_core::error::ConnectError;
 use smbd_core::wire::NtStatus;
 use smbd_core::wire::status::{INSUFFICIENT_RESOURCES, NOT_SUPPORTED};
 
-use crate::suite::target::{Opening, Told};
+use crate::suite::rig::{Opening, Told};
 use crate::suite::{Data, Peer, Play, Response, Stop, pattern};
 
 /// The connection ends, and whoever wanted it is told that it did not come about.

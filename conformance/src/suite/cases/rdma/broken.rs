@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use super::refused::either;
-use crate::suite::target::{Ability, Told};
+use crate::suite::rig::{Ability, Told};
 use crate::suite::{Peer, Play, Stop, pattern};
 
 /// What is wrong with a descriptor.
@@ -43,7 +43,7 @@ pub(super) fn descriptors(play: &mut Play) -> Result<(), Stop> {
         let registered = peer.register(&content, right(verb, false))?;
         let descriptors: Arc<[_]> = registered.descriptors.clone().into();
         let answer = peer.ask(told, &either(verb, (0, LEN), &descriptors))?;
-        let done = !matches!(answer, smbd_examples::exercise::Answer::Failed(_));
+        let done = !matches!(answer, smbd_tools::exercise::Answer::Failed(_));
         peer.check("3.1.7.1-01", done, || format!("a new connection should work, {answer:?} came"));
         peer.returns("3.1.7.1-01")?;
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1};
-use smbd_examples::exercise::{Answer, Request as Asked, digest};
+use smbd_tools::exercise::{Answer, Request as Asked, digest};
 
 use super::pieces::{part, seen};
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::{Peer, Play, Stop, Terms, pattern};
 
 const AGREED: &str = "6-01";

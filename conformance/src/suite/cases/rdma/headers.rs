@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::Params;
 
 use super::depth::{at_a_time, reads_at_once};
-use crate::suite::target::Opening;
+use crate::suite::rig::Opening;
 use crate::suite::trace::hex;
 use crate::suite::{Peer, Play, Stop, Terms};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
-use smbd_examples::exercise::{Answer, Request as Asked};
+use smbd_tools::exercise::{Answer, Request as Asked};
 
 use super::pieces::seeded;
-use crate::suite::target::{Ability, Opening, Told};
+use crate::suite::rig::{Ability, Opening, Told};
 use crate::suite::{Data, Peer, Play, Registered, Stop, Terms, Whole, pattern};
 
 /// The token goes with a message of its own.

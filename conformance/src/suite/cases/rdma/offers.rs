@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use smbd_core::error::{RegistrationError, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
-use smbd_examples::exercise::digest;
+use smbd_tools::exercise::digest;
 
 use super::pieces::part;
-use crate::suite::target::{Ability, Told, Work};
+use crate::suite::rig::{Ability, Told, Work};
 use crate::suite::{Data, Offer, Peer, Play, Stop, pattern};
 
 const RIGHTS: &str = "2.2.3.1-02 2.2.3.1-03 2.2.3.1-04 3.1.4.3-01";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
-use smbd_examples::exercise::{Answer, Request as Asked, digest, fill_pattern};
+use smbd_tools::exercise::{Answer, Request as Asked, digest, fill_pattern};
 
 use crate::suite::{Peer, Registered, Stop};
 

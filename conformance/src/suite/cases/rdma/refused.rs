@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1, Params, RdmaVerb};
-use smbd_examples::exercise::{Answer, Failure, Request as Asked, Status};
+use smbd_tools::exercise::{Answer, Failure, Request as Asked, Status};
 
 use super::pieces::{Ids, none_since, reads, seen, writes};
 use crate::suite::{Peer, Play, Response, Stop, Terms, pattern};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use smbd_core::Access;
 use smbd_core::wire::BufferDescriptors;
 
-use crate::suite::target::Told;
+use crate::suite::rig::Told;
 use crate::suite::{Data, Grant, Next, Peer, Play, Request, Stop, Terms, pattern};
 
 const SENT: &str = "3.1.4.2-04 3.1.5.1-20 3.1.5.4-25";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
 use smbd_core::{Access, BufferDescriptorV1, Negotiated, RdmaVerb, Token};
 
-use crate::suite::target::{Opening, Told};
+use crate::suite::rig::{Opening, Told};
 use crate::suite::{Data, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// Nothing was told so far.

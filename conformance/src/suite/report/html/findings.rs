@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::book::{Book, Found};
 use super::{bytes, words};
-use crate::profile::{KnownFinding, Lost};
+use crate::suite::{KnownFinding, Lost};
 
 /// All findings, or nothing.
 pub(super) fn section(book: &Book<'_>) -> Markup {

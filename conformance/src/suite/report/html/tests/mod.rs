@@ -11,7 +11,7 @@ use super::{page, visible, write};
 use crate::catalogue::{Catalogue, UnderTest};
 use crate::suite::outcome::{Finding, Outcome, Played};
 use crate::suite::report::{CaseReport, CaseResult, Report};
-use crate::suite::target::{Target, sim::Sim};
+use crate::suite::rig::{Target, sim::Sim};
 use crate::suite::trace::{By, Kind, Packet, What};
 use crate::suite::{Options, SIDES, cases, play};
 

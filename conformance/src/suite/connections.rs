@@ -1,0 +1,93 @@
+//! How a case comes by its connections.
+
+use std::time::Duration;
+
+use super::outcome::Stop;
+use super::peer::Peer;
+use super::play::Play;
+use super::rig::Opening;
+use super::script::{Data, Terms};
+use super::state::Link;
+
+/// Transport connections come up within this time.
+const CONNECT_TIME: Duration = Duration::from_secs(12);
+/// Without the first message of a subject that connects the script may not send.
+const FIRST_MESSAGE: Duration = Duration::from_secs(5);
+
+impl Play {
+    /// A transport connection, with nothing said.
+    ///
+    /// # Errors
+    /// It did not come up, which is a finding.
+    pub fn connect(&mut self) -> Result<Peer<'_>, Stop> {
+        self.connect_as("", &Opening::default())
+    }
+
+    /// A transport connection of which the script's end is not the usual one; that it comes up is what `statements` say.
+    ///
+    /// # Errors
+    /// It did not come up, which is a finding.
+    pub fn connect_as(&mut self, statements: &str, opening: &Opening) -> Result<Peer<'_>, Stop> {
+        let id = self.open(opening)?;
+        let until = self.now().saturating_add(CONNECT_TIME);
+        self.wait(until, |play| !matches!(play.states[id].link, Link::Opening));
+        let link = self.states[id].link;
+        self.about(id, statements, link.was_up(), || match link {
+            Link::Failed(reason) => format!("the transport connection failed: {reason}"),
+            _ => format!("no transport connection within {} s", CONNECT_TIME.as_secs()),
+        })?;
+        Ok(Peer::new(self, id))
+    }
+
+    /// A connection on which negotiation is done with the usual values.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established(&mut self) -> Result<Peer<'_>, Stop> {
+        self.established_on(&Terms::default())
+    }
+
+    /// A connection on which negotiation is done with these values.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established_on(&mut self, terms: &Terms) -> Result<Peer<'_>, Stop> {
+        self.established_as(terms, &Opening::default())
+    }
+
+    /// The same where the script's end is not the usual one, either.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established_as(&mut self, terms: &Terms, opening: &Opening) -> Result<Peer<'_>, Stop> {
+        let id = self.connect_as("", opening)?.id();
+        let mut peer = Peer::new(self, id);
+        peer.negotiate(terms)?;
+        Ok(Peer::new(self, id))
+    }
+
+    /// `established; the subject has N credits`: none but these, with negotiation done with these values. It had one to
+    /// connect with, if it did, and has spent it on its first message. What it uses is posted again and not granted.
+    ///
+    /// # Errors
+    /// It did not come about, which is a finding.
+    pub fn established_with(&mut self, terms: &Terms, credits: u16) -> Result<Peer<'_>, Stop> {
+        let mut terms = *terms;
+        terms.response.credits_granted = 1;
+        let connects = !self.subject_accepts();
+        let mut peer = self.established_on(&terms)?;
+        if connects {
+            peer.expect_data("", FIRST_MESSAGE)?;
+        }
+        if credits > 0 {
+            peer.send(&Data::empty().granting(credits))?;
+            peer.settle();
+        }
+        Ok(peer)
+    }
+
+    /// A connection made before.
+    pub const fn peer(&mut self, id: usize) -> Peer<'_> {
+        Peer::new(self, id)
+    }
+}

@@ -1,0 +1,111 @@
+//! Time passes, and what the rig has noticed meanwhile is taken into the books.
+
+use std::time::Duration;
+
+use smbd_core::error::WorkError;
+use smbd_core::{Instant, Token};
+
+use super::play::Play;
+use super::rig::{News, Order};
+use super::state::{Link, Message};
+use super::trace::{By, Kind, Packet, What};
+
+impl Play {
+    /// Lets time pass, whatever happens in it.
+    pub fn pass(&mut self, time: Duration) {
+        let until = self.now().saturating_add(time);
+        self.wait(until, |_| false);
+    }
+
+    /// Lets time pass until `done` says so; `false` if it did not until then.
+    pub(super) fn wait(&mut self, until: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let until = self.limit.map_or(until, |limit| until.min(limit));
+        loop {
+            self.take_news();
+            if done(self) {
+                return true;
+            }
+            if self.now() >= until {
+                return false;
+            }
+            self.rig.pass(until);
+        }
+    }
+
+    /// Takes in all that the rig has noticed.
+    pub(super) fn take_news(&mut self) {
+        for event in self.rig.seen() {
+            let at = Instant::from_nanos(event.at);
+            self.record.trace.push(at, event.connection, event.by, event.what);
+        }
+        for id in 0..self.states.len() {
+            while let Some((at, news)) = self.rig.news(id) {
+                self.take(id, at, news);
+            }
+        }
+    }
+
+    fn take(&mut self, id: usize, at: Instant, news: News) {
+        match news {
+            News::Connected(limits) => {
+                let state = &mut self.states[id];
+                state.limits = Some(limits);
+                if matches!(state.link, Link::Opening) {
+                    state.link = Link::Up;
+                }
+                self.note(id, By::Script, What::Connected);
+            }
+            News::ConnectFailed(reason) => {
+                let state = &mut self.states[id];
+                (state.link, state.down_at) = (Link::Failed(reason), Some(at));
+                self.note(id, By::Script, What::ConnectFailed { reason: reason.to_string() });
+            }
+            News::Disconnected => {
+                let state = &mut self.states[id];
+                (state.link, state.down_at) = (Link::Down, Some(at));
+                self.note(id, By::Script, What::Disconnected);
+            }
+            News::Message(bytes, invalidated) => self.take_message(id, at, bytes, invalidated),
+            News::Done(ticket, result) => {
+                let state = &mut self.states[id];
+                if state.awaited.contains(&ticket) {
+                    state.ended.insert(ticket, result);
+                }
+                match result {
+                    // The end of the connection, not a failure of its own.
+                    Ok(()) | Err(WorkError::Flushed) => {}
+                    Err(error) => {
+                        state.failures.push(error);
+                        self.note(id, By::Script, What::WorkFailed { text: error.to_string() });
+                    }
+                }
+            }
+            News::Registered(ticket, segments) => {
+                self.states[id].registered.insert(ticket, segments);
+            }
+        }
+    }
+
+    fn take_message(&mut self, id: usize, at: Instant, bytes: Vec<u8>, invalidated: Option<Token>) {
+        let state = &mut self.states[id];
+        if matches!(state.link, Link::Opening) {
+            state.link = Link::Up;
+        }
+        let kind = state.kind(By::Subject, state.came);
+        let reposts = state.came(kind, &bytes);
+        let len = state.receive_len;
+        let (left, len_came) = (state.granted, bytes.len());
+        let overdrawn = kind == Kind::DataTransfer && left < 0 && !state.raw;
+        let packet = Packet::of(kind, &bytes, invalidated.map(|token| token.0));
+        state.inbox.push_back(Message { at, bytes, invalidated, left });
+        self.record.trace.push(at, id, By::Subject, What::Message(packet));
+        self.shared(id, "3.1.5.1-06 3.1.5.1-09", !overdrawn, || {
+            format!("a message of {len_came} bytes came although the subject had no credit")
+        });
+        // Without room the subject gets no credit for it, which its next message will show.
+        if reposts && self.rig.order(id, Order::Receive(len)).is_ok() {
+            self.states[id].posted += 1;
+            self.states[id].ungranted += 1;
+        }
+    }
+}

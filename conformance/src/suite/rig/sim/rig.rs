@@ -1,0 +1,299 @@
+//! Simulated networks, one for each connection, and the virtual time they share.
+
+use smbd_core::backend::{Backend, HostMemory};
+use smbd_core::wire::ird_ord::IrdOrd;
+use smbd_core::{BufferDescriptorV1, Config, ConfigError, Instant, Params, Role, Token, WrId};
+use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
+use smbd_sim::device::PrivateData;
+use smbd_sim::fault::Disruption;
+use smbd_sim::nic::{NicConfig, Personality};
+use smbd_sim::world::WorldConfig;
+use smbd_sim::{Breach, Side};
+
+use super::clock::Clock;
+use crate::catalogue::UnderTest;
+use crate::suite::rig::subject::{Opens, Seat, Subject};
+use crate::suite::rig::{Full, Line, News, Opening, Order, Rig, Unable, UpperHand, Work};
+use crate::suite::trace::Event;
+
+/// Decides what the simulator leaves to chance, which is nothing.
+const SEED: u64 = 0;
+/// Bytes of the longest segment of a registration.
+const SEGMENT_LEN_MAX: u32 = 2 << 20;
+/// How far apart the first tokens of two connections are.
+const TOKENS_APART: u32 = 0x0010_0000;
+
+#[derive(Debug)]
+struct Connection {
+    net: SimNet,
+    line: Line<SimBuffer>,
+    subject: Subject<SimBuffer>,
+    script: Side,
+    personality: Personality,
+    /// Neither side does anything any more.
+    over: bool,
+}
+
+impl Connection {
+    fn script_end(&mut self) -> Option<SimEnd<'_>> {
+        self.net.end(0, self.script)
+    }
+
+    fn subject_end(&mut self) -> Option<SimEnd<'_>> {
+        self.net.end(0, self.script.peer())
+    }
+
+    /// Drives both sides; whether anything happened.
+    fn look(&mut self) -> bool {
+        let Some(end) = self.net.end(0, self.script.peer()) else { return false };
+        let busy = self.subject.drive(end);
+        if let Some(mut end) = self.net.end(0, self.script) {
+            self.line.poll(&mut end);
+        }
+        self.over = self.line.is_over() && self.subject.is_over();
+        busy || self.line.has_news()
+    }
+}
+
+/// The rig.
+#[derive(Debug)]
+pub(super) struct SimRig {
+    config: Config,
+    params: Params,
+    role: UnderTest,
+    personality: Personality,
+    clock: Clock,
+    connections: Vec<Connection>,
+}
+
+impl SimRig {
+    pub(super) fn new(
+        params: Params,
+        role: UnderTest,
+        personality: Personality,
+    ) -> Result<Self, ConfigError> {
+        let config = Config::try_from(params.clone())?;
+        Ok(Self { config, params, role, personality, clock: Clock::new(), connections: Vec::new() })
+    }
+
+    /// Devices that have what their side asks for and nothing more: the script's, the subject's.
+    fn nics(&self, opening: &Opening) -> Result<[NicConfig; 2], Unable> {
+        let scripted = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
+        let first = u32::try_from(self.connections.len()).unwrap_or(u32::MAX).wrapping_mul(TOKENS_APART);
+        Ok([&scripted, &self.config].map(|config| {
+            let own = NicConfig::of(self.personality, &config.budget());
+            NicConfig {
+                read_depth: self.config.read_depth.min(opening.read_depth),
+                send_with_invalidate: opening.send_with_invalidate,
+                segment_len_max: SEGMENT_LEN_MAX,
+                first_token: Token(own.first_token.0.wrapping_add(first)),
+                ..own
+            }
+        }))
+    }
+
+    fn at(&mut self, connection: usize) -> Result<&mut Connection, Full> {
+        self.connections.get_mut(connection).ok_or(Full("no such connection"))
+    }
+}
+
+impl Rig for SimRig {
+    fn now(&self) -> Instant {
+        self.clock.now
+    }
+
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        let mut params = self.params.clone();
+        settings(&mut params);
+        Ok(Config::try_from(params).map(|config| self.config = config))
+    }
+
+    fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
+        let fate = opening.failing.map_or(Fate::Connects, |(reason, after)| Fate::Fails(reason, after));
+        let rules = WorldConfig::new(SEED, self.personality);
+        let [scripts, subjects] = self.nics(opening)?;
+        let (role, script, nics) = match self.role {
+            UnderTest::Initiator => (Role::Initiator, Side::Acceptor, [&subjects, &scripts]),
+            UnderTest::Acceptor | UnderTest::Both => (Role::Acceptor, Side::Initiator, [&scripts, &subjects]),
+        };
+        let mut net = SimNet::between(&rules, &self.config, nics, fate, 1);
+        net.pass(self.clock.now.saturating_since(Instant::ORIGIN));
+        let depth = u32::from(subjects.read_depth);
+        net.say(0, script.peer(), PrivateData::Depths(IrdOrd { ird: depth, ord: depth }));
+        if let Some(bytes) = &opening.private_data {
+            if self.personality != Personality::Iwarp {
+                return Err(Unable::NotApplicable("only on iWARP connections have private data here".into()));
+            }
+            net.say(0, script, PrivateData::Bytes(bytes.clone()));
+        }
+        let subject = Subject::new(role, &self.config, self.clock.now);
+        self.connections.push(Connection {
+            net,
+            line: Line::new(opening),
+            subject,
+            script,
+            personality: self.personality,
+            over: false,
+        });
+        Ok(self.connections.len() - 1)
+    }
+
+    fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
+        let (script, at) = {
+            let at = self.at(connection)?;
+            (at.script, at)
+        };
+        let mut end = at.net.end(0, script).ok_or(Full("no such connection"))?;
+        let ticket = at.line.order(&mut end, order);
+        self.clock.is_busy();
+        ticket
+    }
+
+    fn allocate(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, Full> {
+        let at = self.at(connection)?;
+        let mut end = at.net.end(0, at.script).ok_or(Full("no such connection"))?;
+        at.line.allocate(&mut end, bytes)
+    }
+
+    fn contents(&mut self, connection: usize, buffer: usize) -> Vec<u8> {
+        let Ok(at) = self.at(connection) else { return Vec::new() };
+        let Some(end) = at.net.end(0, at.script) else { return Vec::new() };
+        at.line.contents(&end, buffer)
+    }
+
+    fn fill(&mut self, connection: usize, buffer: usize, bytes: &[u8]) {
+        let Ok(at) = self.at(connection) else { return };
+        if let Some(mut end) = at.net.end(0, at.script) {
+            at.line.fill(&mut end, buffer, bytes);
+        }
+    }
+
+    fn cut(&mut self, connection: usize) -> Result<(), Unable> {
+        let at = self.at(connection).map_err(|full| Unable::Broken(full.0.into()))?;
+        at.net.disrupt(0, Disruption::CutLoudly);
+        self.clock.is_busy();
+        Ok(())
+    }
+
+    fn private_data(&mut self, connection: usize) -> Option<Vec<u8>> {
+        let at = self.connections.get(connection)?;
+        at.net.heard(0, at.script).map(<[u8]>::to_vec)
+    }
+
+    fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
+        self.connections.get_mut(connection)?.line.news()
+    }
+
+    fn pass(&mut self, limit: Instant) {
+        loop {
+            let mut busy = false;
+            let mut deadlines = vec![limit];
+            for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
+                busy |= connection.look();
+                deadlines.extend(connection.subject.deadline);
+            }
+            if busy {
+                self.clock.is_busy();
+            }
+            if self.clock.now >= limit || self.connections.iter().any(|connection| connection.line.has_news())
+            {
+                return;
+            }
+            self.clock.go_on(deadlines);
+            let now = self.clock.now;
+            for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
+                let behind = connection.script_end().map_or(now, |end| end.now());
+                connection.net.pass(now.saturating_since(behind));
+            }
+        }
+    }
+
+    fn seen(&mut self) -> Vec<Event> {
+        let all = self.connections.iter_mut().enumerate();
+        all.flat_map(|(index, connection)| connection.subject.take_events(index)).collect()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for connection in &self.connections {
+            faults.extend(connection.subject.broken.clone());
+            let own = connection.net.breaches().filter(|(side, _)| *side != connection.script);
+            let own = own.filter(|(_, breach)| !is_the_scripts_doing(breach));
+            faults.extend(own.map(|(_, breach)| breach.to_string()));
+        }
+        faults
+    }
+
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        self.clock.is_busy();
+        Some(self.connections.get_mut(connection)?)
+    }
+}
+
+/// What comes of descriptors, tokens and credits that the script made up. Sends without a credit are found by its books.
+const fn is_the_scripts_doing(breach: &Breach) -> bool {
+    matches!(
+        breach,
+        Breach::Access { .. }
+            | Breach::ReceiverNotReady
+            | Breach::DoubleInvalidation(_)
+            | Breach::InvalidatedNoWindow(_)
+    )
+}
+
+impl Opens for SimEnd<'_> {
+    fn open_memory(&self) -> Vec<BufferDescriptorV1> {
+        SimEnd::open_memory(self)
+    }
+}
+
+impl Seat for Connection {
+    type Buffer = SimBuffer;
+
+    fn subject(&self) -> &Subject<SimBuffer> {
+        &self.subject
+    }
+
+    fn subject_mut(&mut self) -> &mut Subject<SimBuffer> {
+        &mut self.subject
+    }
+
+    fn buffer(&mut self, bytes: &[u8]) -> Option<SimBuffer> {
+        let mut end = self.subject_end()?;
+        let len = u32::try_from(bytes.len()).ok()?;
+        let buffer = end.allocate(len.max(1)).ok()?;
+        end.fill(&buffer, 0, bytes).ok()?;
+        Some(buffer)
+    }
+
+    fn contents(&mut self, buffer: &SimBuffer, len: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        self.subject_end()?.read(buffer, 0, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    fn now(&mut self) -> Instant {
+        self.subject_end().map_or(Instant::ORIGIN, |end| end.now())
+    }
+
+    fn acknowledges_writes(&self) -> bool {
+        self.personality == Personality::Roce
+    }
+
+    fn refuse_after(&mut self, _: Work, counted: fn(WrId) -> bool, accepted: usize) -> Result<(), Unable> {
+        let side = self.script.peer();
+        self.net.refuse_some(0, side, counted, accepted);
+        Ok(())
+    }
+
+    fn break_device(&mut self) -> Result<(), Unable> {
+        let side = self.script.peer();
+        self.net.disrupt(0, Disruption::BreakQueuePair(side));
+        Ok(())
+    }
+
+    fn fail_deregistrations(&mut self, count: usize) {
+        let side = self.script.peer();
+        self.net.fail_deregistrations(0, side, count);
+    }
+}

@@ -1,0 +1,135 @@
+//! The upper layer of a subject: the server of `smbd_tools::exercise`, until a case takes over.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use smbd_core::backend::{Backend, HostMemory, LocalMemory, Upper};
+use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::{Endpoint, Fragment, Instant, OpId, RegId};
+use smbd_tools::exercise::{Limits, Server};
+
+use super::super::Told;
+
+/// The upper layer of one connection. `M` is a buffer of the backend.
+#[derive(Debug)]
+pub(super) struct Layer<M> {
+    pub(super) server: Server<M>,
+    pub(super) by_hand: bool,
+    pub(super) told: Vec<(Instant, Told)>,
+    /// How many messages the device had been given by then, for each of these.
+    pub(super) sends_when_told: Vec<u64>,
+    pub(super) sends: Rc<Cell<u64>>,
+    pub(super) operations: BTreeMap<OpId, M>,
+    pub(super) registrations: BTreeMap<RegId, M>,
+    pub(super) held: Vec<Fragment>,
+    /// Fragments to be held at most.
+    pub(super) hold: usize,
+    /// Sent as soon as there is a connection.
+    pub(super) greeting: Option<Bytes>,
+}
+
+impl<M: Clone + fmt::Debug> Default for Layer<M> {
+    fn default() -> Self {
+        Self {
+            server: Server::new(Limits { backlog_messages: 1 << 20, ..Limits::default() }),
+            by_hand: false,
+            told: Vec::new(),
+            sends_when_told: Vec::new(),
+            sends: Rc::default(),
+            operations: BTreeMap::new(),
+            registrations: BTreeMap::new(),
+            held: Vec::new(),
+            hold: 0,
+            greeting: None,
+        }
+    }
+}
+
+impl<M: Clone + fmt::Debug> Layer<M> {
+    pub(super) fn give_back(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for fragment in self.held.drain(..) {
+            let released = endpoint.release(now, fragment);
+            debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
+        }
+    }
+
+    fn tell(&mut self, now: Instant, told: Told) {
+        self.told.push((now, told));
+        self.sends_when_told.push(self.sends.get());
+    }
+
+    fn message(&mut self, endpoint: &mut Endpoint, backend: &impl Backend, message: Message) {
+        if let Ok(bytes) = message.bytes(backend) {
+            self.tell(backend.now(), Told::Message(Bytes::copy_from_slice(bytes)));
+        }
+        if let Message::Lent(fragment) = message {
+            if self.held.len() < self.hold {
+                self.held.push(fragment);
+            } else {
+                let released = endpoint.release(backend.now(), fragment);
+                debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
+            }
+        }
+    }
+}
+
+impl<M: Clone + fmt::Debug> LocalMemory<M> for Layer<M> {
+    fn operation(&self, op: OpId) -> Option<&M> {
+        self.operations.get(&op).or_else(|| self.server.operation(op))
+    }
+
+    fn registration(&self, id: RegId) -> Option<&M> {
+        self.registrations.get(&id).or_else(|| self.server.registration(id))
+    }
+}
+
+impl<B: HostMemory> Upper<B, Endpoint> for Layer<B::Buffer> {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
+        let now = backend.now();
+        let told = match &event {
+            EndpointEvent::Established(negotiated) => Told::Established(*negotiated),
+            EndpointEvent::ConnectFailed(error) => Told::ConnectFailed(*error),
+            EndpointEvent::Invalidated { id, token } => Told::Invalidated(*id, *token),
+            EndpointEvent::Sent { msg, result, .. } => Told::Sent(*msg, *result),
+            EndpointEvent::RdmaDone { op, result } => Told::RdmaDone(*op, *result),
+            EndpointEvent::Registered { id, result } => Told::Registered(*id, *result),
+            EndpointEvent::Deregistered { id, result } => Told::Deregistered(*id, *result),
+            EndpointEvent::Probed(result) => Told::Probed(*result),
+            EndpointEvent::Writable => Told::Writable,
+            EndpointEvent::Closed(reason) => Told::Closed(*reason),
+            EndpointEvent::Drained => Told::Drained,
+            EndpointEvent::Message(_) => {
+                if self.by_hand {
+                    if let EndpointEvent::Message(message) = event {
+                        self.message(endpoint, backend, message);
+                    }
+                } else {
+                    self.server.event(endpoint, backend, event);
+                }
+                return;
+            }
+        };
+        if let Told::Registered(id, Ok(())) = told
+            && let Some(buffer) = self.server.registration(id)
+        {
+            // Cases look at it when the server has forgotten it, too.
+            self.registrations.insert(id, buffer.clone());
+        }
+        self.tell(now, told);
+        if matches!(event, EndpointEvent::Established(_))
+            && let Some(greeting) = self.greeting.take()
+        {
+            let sent = endpoint.send(now, greeting, None);
+            debug_assert!(sent.is_ok(), "a new connection has room for a message");
+        }
+        if matches!(event, EndpointEvent::Closed(_)) {
+            self.give_back(endpoint, now);
+        }
+        if !self.by_hand {
+            self.server.event(endpoint, backend, event);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A device that fails when a case wants it to: what is refused and what fails never reaches the real one.
+
+use std::collections::VecDeque;
+
+use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step};
+use smbd_core::error::WorkError;
+use smbd_core::{Input, Instant, Limits, RecvId, WrId};
+use smbd_verbs::{Buffer, End};
+
+use crate::suite::rig::subject::{Opens, REFUSED};
+
+/// So many more work requests that are `counted` are taken, and the next one is refused.
+#[derive(Debug)]
+struct Refusal {
+    counted: fn(WrId) -> bool,
+    accepted: usize,
+}
+
+/// What the device is to do, and what it still has to report of that.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    refuse: Option<Refusal>,
+    /// A post was refused: nothing is posted any more.
+    refused: bool,
+    /// So many deregistrations fail.
+    pub(super) deregistrations: usize,
+    /// It cannot invalidate a token with a send.
+    keeps_tokens: bool,
+    failed: VecDeque<(WrId, WorkError)>,
+}
+
+impl Faults {
+    /// None yet, of a device that can invalidate a token with a send, or cannot.
+    pub(super) fn of_a_device_that(keeps_tokens: bool) -> Self {
+        Self { keeps_tokens, ..Self::default() }
+    }
+
+    /// Takes so many more of the work that `counted` names, and refuses the next one.
+    pub(super) fn refuse_after(&mut self, counted: fn(WrId) -> bool, accepted: usize) {
+        self.refuse = Some(Refusal { counted, accepted });
+    }
+
+    /// Whether something has to be reported.
+    pub(super) fn has_news(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// What becomes of a step instead of being carried out.
+    fn verdict(&mut self, step: &Step<'_, Buffer>) -> Option<(WrId, WorkError)> {
+        let id: WrId = match step {
+            Step::PostRecv { id, .. } => (*id).into(),
+            Step::PostSend { id, .. } => (*id).into(),
+            Step::PostRdma { id, .. } => (*id).into(),
+            Step::Register { id, .. } | Step::Deregister { id, .. } => (*id).into(),
+            Step::Connect | Step::Accept | Step::Disconnect => return None,
+        };
+        if self.refused {
+            return Some((id, WorkError::Flushed));
+        }
+        if matches!(step, Step::Deregister { .. }) && self.deregistrations > 0 {
+            self.deregistrations -= 1;
+            return Some((id, WorkError::LocalOperation));
+        }
+        let refusal = self.refuse.as_mut().filter(|refusal| (refusal.counted)(id))?;
+        if let Some(left) = refusal.accepted.checked_sub(1) {
+            refusal.accepted = left;
+            return None;
+        }
+        // A registration that fails puts nothing on a queue: all goes on.
+        self.refused = !matches!(step, Step::Register { .. });
+        Some((id, REFUSED))
+    }
+}
+
+/// An end with these faults.
+#[derive(Debug)]
+pub(super) struct Faulty<'a> {
+    pub(super) end: &'a mut End,
+    pub(super) faults: &'a mut Faults,
+}
+
+impl Opens for Faulty<'_> {}
+
+impl ReceiveMemory for Faulty<'_> {
+    fn received(&self, id: RecvId) -> &[u8] {
+        self.end.received(id)
+    }
+}
+
+impl Backend for Faulty<'_> {
+    type Buffer = Buffer;
+
+    fn now(&self) -> Instant {
+        self.end.now()
+    }
+
+    fn execute(&mut self, step: Step<'_, Buffer>) {
+        if self.faults.refused && matches!(step, Step::Connect | Step::Accept) {
+            // Without its first receive nothing is connected.
+            return;
+        }
+        match self.faults.verdict(&step) {
+            None => self.end.execute(step),
+            Some(failed) => self.faults.failed.push_back(failed),
+        }
+    }
+
+    fn ring(&mut self) {
+        self.end.ring();
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        if let Some((id, error)) = self.faults.failed.pop_front() {
+            return Some(Input::Failed { id, error });
+        }
+        let keeps_tokens = self.faults.keeps_tokens;
+        self.end.next_input().map(|input| match input {
+            Input::Connected { limits } => {
+                let send_with_invalidate = limits.send_with_invalidate && !keeps_tokens;
+                Input::Connected { limits: Limits { send_with_invalidate, ..limits } }
+            }
+            other => other,
+        })
+    }
+}
+
+impl HostMemory for Faulty<'_> {
+    fn allocate(&mut self, len: u32) -> Result<Buffer, OutOfMemory> {
+        self.end.allocate(len)
+    }
+
+    fn fill(&mut self, buffer: &Buffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        self.end.fill(buffer, offset, bytes)
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        self.end.read(buffer, offset, out)
+    }
+}

@@ -1,0 +1,360 @@
+//! The script's ends on a device, and the waiting.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use smbd_core::{Config, ConfigError, Instant, Params};
+use smbd_verbs::quirks::Invalidate;
+use smbd_verbs::{Buffer, Clock, End, LinkType, ListenOptions, Listener, Waitable};
+
+use super::super::{Ability, Full, Line, Network, News, Opening, Order, Rig, Unable, UpperHand};
+pub(super) use super::subject::Subject;
+use crate::catalogue::UnderTest;
+use crate::suite::script::Usual;
+use crate::suite::trace::Event;
+
+/// How long a subject may take to ask for a connection.
+const REQUEST_TIME: Duration = Duration::from_secs(30);
+/// How long a subject may take to let go of its connections: on rxe a disconnect is tried again for long.
+const END_TIME: Duration = Duration::from_secs(60);
+/// The ticket of what is ordered before there is an end: its end is not told by that.
+const EARLY: u64 = u64::MAX;
+/// Ends of connections that are over and are kept: their receive buffers are large.
+const KEPT: usize = 4;
+
+/// How long connections that are up may take to end when a play is over.
+const PARTING_TIME: Duration = Duration::from_secs(5);
+
+struct Connection {
+    /// `None` until the subject has asked for the connection, if it connects, and when it has long been over.
+    end: Option<Box<End>>,
+    line: Line<Buffer>,
+    /// What the end will be, until there is one.
+    early: Option<Early>,
+    /// The script has ended it.
+    parted: bool,
+}
+
+impl Connection {
+    fn is_over(&self) -> bool {
+        self.end.is_none() || self.line.is_over()
+    }
+}
+
+/// An end that is still to be.
+struct Early {
+    config: Config,
+    /// Bytes of the receives that were ordered.
+    receives: Vec<u32>,
+}
+
+/// The rig.
+pub(super) struct VerbsRig {
+    clock: Clock,
+    /// Dropped before the subject: one of another program can end only when its connections have.
+    connections: Vec<Connection>,
+    subject: Box<dyn Subject>,
+    /// The subject did not connect when it should have.
+    is_alone: bool,
+    /// Where the script listens, if the subject connects.
+    listener: Option<Listener>,
+    at: SocketAddr,
+    usual: Option<Usual>,
+}
+
+impl VerbsRig {
+    pub(super) fn new(subject: Box<dyn Subject>, role: UnderTest, at: SocketAddr) -> Result<Self, Unable> {
+        let listener = match role {
+            UnderTest::Initiator => Some(Listener::bind(at, ListenOptions::default()).map_err(broken)?),
+            UnderTest::Acceptor | UnderTest::Both => None,
+        };
+        let clock = subject.clock().unwrap_or_else(Clock::start);
+        Ok(Self { clock, subject, listener, at, usual: None, connections: Vec::new(), is_alone: false })
+    }
+
+    /// The same for a subject that needs other values than the usual ones.
+    pub(super) fn needing(mut self, usual: Option<Usual>) -> Self {
+        self.usual = usual;
+        self
+    }
+
+    /// Takes the request of the subject that it was told to make; `None` if it has given that up.
+    fn request(&mut self, config: &Config) -> Result<Option<End>, Unable> {
+        let until = self.clock.now().saturating_add(REQUEST_TIME);
+        loop {
+            let deadline = self.subject.drive();
+            // A subject may have to end earlier connections before it can ask for another.
+            let again = self.look();
+            let Some(listener) = &mut self.listener else { return Ok(None) };
+            if let Some(incoming) = listener.poll().map_err(broken)? {
+                return incoming.accept(config, self.clock).map(Some).map_err(broken);
+            }
+            if self.subject.gave_up() {
+                return Ok(None);
+            }
+            if self.clock.now() >= until {
+                let seconds = REQUEST_TIME.as_secs();
+                self.is_alone = true;
+                return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
+            }
+            if !again && !self.subject.arm() {
+                let listener = self.listener.as_ref().map(AsFd::as_fd);
+                let fds = self.subject.fds().into_iter().chain(listener).chain(self.fds());
+                sleep(self.clock, fds, deadline.into_iter().chain([until]).min());
+            }
+        }
+    }
+
+    fn at(&mut self, connection: usize) -> Result<(&mut End, &mut Line<Buffer>), Full> {
+        let Connection { end, line, .. } =
+            self.connections.get_mut(connection).ok_or(Full("no such connection"))?;
+        let end = end.as_deref_mut().ok_or(Full("work: the connection has long been over"))?;
+        Ok((end, line))
+    }
+
+    /// Takes in what the script's devices say; whether there was something, or may be at once.
+    fn look(&mut self) -> bool {
+        let mut again = false;
+        for Connection { end, line, parted, .. } in &mut self.connections {
+            let Some(end) = end else { continue };
+            line.poll(&mut **end);
+            if line.is_over() && !*parted {
+                // On rxe a subject that has ended a connection asks for more than a minute whether this end knows.
+                *parted = line.order(&mut **end, Order::Disconnect).is_ok();
+            }
+            // A device that cannot be asked says so with its next input.
+            again |= !line.is_over() && end.arm().unwrap_or(true);
+        }
+        again
+    }
+
+    /// Readable when a device of the script has something to say.
+    fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let ends = self.connections.iter().filter(|known| !known.line.is_over());
+        ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd)
+    }
+
+    fn has_news(&self) -> bool {
+        self.connections.iter().any(|connection| connection.line.has_news())
+    }
+
+    /// Ends what is up.
+    fn part(&mut self) {
+        for Connection { end, line, parted, .. } in &mut self.connections {
+            if let Some(end) = end.as_deref_mut().filter(|_| !line.is_over() && !*parted) {
+                // What there is no room for, was not begun.
+                let _ = line.order(end, Order::Disconnect);
+            }
+        }
+        let until = self.clock.now().saturating_add(PARTING_TIME);
+        self.turn(until, |rig| rig.connections.iter().all(Connection::is_over) && rig.subject.is_over());
+    }
+
+    /// Drives the subject and the script's devices until it is `done`, or until `limit`.
+    fn turn(&mut self, limit: Instant, done: impl Fn(&Self) -> bool) {
+        loop {
+            let deadline = self.subject.drive();
+            let again = self.look();
+            let now = self.clock.now();
+            if done(self) || now >= limit {
+                return;
+            }
+            let is_due = deadline.is_some_and(|at| at <= now);
+            if again || is_due || self.subject.arm() {
+                continue;
+            }
+            let fds = self.fds().chain(self.subject.fds());
+            sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
+        }
+    }
+
+    /// Lets go of what has been over for long.
+    fn forget(&mut self) {
+        let over = self.connections.iter_mut().filter(|known| known.line.is_over() && known.end.is_some());
+        let over: Vec<_> = over.collect();
+        let excess = over.len().saturating_sub(KEPT);
+        for connection in over.into_iter().take(excess) {
+            bury(connection.end.take());
+        }
+    }
+}
+
+impl Drop for VerbsRig {
+    fn drop(&mut self) {
+        self.part();
+        for Connection { end, .. } in &mut self.connections {
+            bury(end.take());
+        }
+    }
+}
+
+/// Drops an end on a thread of its own: with rxe the kernel's connection manager takes more than a minute now and then to
+/// forget a connection (`cm_destroy_id` waits until a message of its own was sent 16 times, 4.3 s apart).
+pub(super) fn bury(end: Option<Box<End>>) {
+    if let Some(end) = end {
+        std::thread::spawn(move || drop(end));
+    }
+}
+
+fn broken(error: smbd_verbs::Error) -> Unable {
+    Unable::Broken(error.to_string())
+}
+
+/// Until one of them is readable, or a time.
+fn sleep<'a>(clock: Clock, fds: impl Iterator<Item = BorrowedFd<'a>>, until: Option<Instant>) {
+    let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let time = until.map(|until| until.saturating_since(clock.now()));
+    let timeout = time.map(|time| Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    // Woken too early, by a signal for example, the caller looks and comes back.
+    let _ = poll(&mut fds, timeout.as_ref());
+}
+
+impl Rig for VerbsRig {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn is_real(&self) -> bool {
+        true
+    }
+
+    fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
+        if opening.failing.is_some() {
+            return Err(Unable::NotApplicable("this network cannot be told to fail".into()));
+        }
+        if opening.private_data.is_some() {
+            return Err(Unable::NotApplicable("private data is smbd-verbs' own matter".into()));
+        }
+        self.forget();
+        self.subject.open(opening);
+        let config = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
+        let (end, early) = if self.listener.is_some() {
+            self.subject.connect(self.at)?;
+            (None, Some(Early { config, receives: Vec::new() }))
+        } else {
+            let end = End::connect(self.subject.address(), None, &config, self.clock).map_err(broken)?;
+            (Some(Box::new(end)), None)
+        };
+        self.connections.push(Connection { end, line: Line::new(opening), early, parted: false });
+        Ok(self.connections.len() - 1)
+    }
+
+    fn await_request(&mut self, connection: usize) -> Result<bool, Unable> {
+        let early = self.connections.get_mut(connection).and_then(|known| known.early.take());
+        let Some(Early { config, receives }) = early else { return Ok(true) };
+        let Some(mut end) = self.request(&config)?.map(Box::new) else { return Ok(false) };
+        let Some(known) = self.connections.get_mut(connection) else { return Ok(false) };
+        for len in receives {
+            let ordered = known.line.order(&mut *end, Order::Receive(len));
+            ordered.map_err(|full| Unable::Broken(full.0.into()))?;
+        }
+        known.end = Some(end);
+        Ok(true)
+    }
+
+    fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
+        if let Some(Connection { early: Some(early), .. }) = self.connections.get_mut(connection)
+            && let Order::Receive(len) = order
+        {
+            early.receives.push(len);
+            return Ok(EARLY);
+        }
+        let parts = matches!(order, Order::Disconnect);
+        let (end, line) = self.at(connection)?;
+        let ticket = line.order(end, order)?;
+        if let Some(known) = self.connections.get_mut(connection) {
+            known.parted |= parts;
+        }
+        Ok(ticket)
+    }
+
+    fn allocate(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, Full> {
+        let (end, line) = self.at(connection)?;
+        line.allocate(end, bytes)
+    }
+
+    fn contents(&mut self, connection: usize, buffer: usize) -> Vec<u8> {
+        self.at(connection).map(|(end, line)| line.contents(end, buffer)).unwrap_or_default()
+    }
+
+    fn fill(&mut self, connection: usize, buffer: usize, bytes: &[u8]) {
+        if let Ok((end, line)) = self.at(connection) {
+            line.fill(end, buffer, bytes);
+        }
+    }
+
+    fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
+        self.connections.get_mut(connection)?.line.news()
+    }
+
+    fn pass(&mut self, limit: Instant) {
+        self.turn(limit, Self::has_news);
+    }
+
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        self.subject.configure(settings)
+    }
+
+    fn device_lacks(&self, ability: Ability) -> Option<String> {
+        let end = self.connections.iter().rev().find_map(|known| known.end.as_deref())?;
+        let quirks = end.quirks()?;
+        let (lacks, what) = match ability {
+            Ability::ReadRights => (quirks.read_right_unchecked, "checks no right of an RDMA Read"),
+            Ability::Invalidation => (!end.remote_invalidation(), "does not tell of an invalidated token"),
+            Ability::ForeignTokens => (quirks.invalidates_foreign, "invalidates tokens of other connections"),
+            // The kernel does not survive it on rxe, and siw takes it without a word.
+            Ability::InvalidationOnce => (
+                quirks.invalidate == Invalidate::Free || !end.remote_invalidation(),
+                "does not refuse the second invalidation of a token",
+            ),
+        };
+        lacks.then(|| format!("{} {what}", quirks.name))
+    }
+
+    fn usual(&self) -> Option<Usual> {
+        self.usual
+    }
+
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        self.subject.upper(connection)
+    }
+
+    fn speaks(&self) -> bool {
+        self.subject.speaks()
+    }
+
+    fn network(&self) -> Option<Network> {
+        let ends = self.connections.iter().rev().filter_map(|known| known.end.as_deref());
+        ends.filter_map(End::link_type).next().map(|link| match link {
+            LinkType::Iwarp => Network::Iwarp,
+            LinkType::Roce | LinkType::InfiniBand => Network::Roce,
+        })
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.subject.end();
+        let until = self.clock.now().saturating_add(END_TIME);
+        self.turn(until, |rig| rig.subject.has_ended());
+        if self.is_alone {
+            return Err("the subject hangs: it does not connect any more".into());
+        }
+        if self.subject.has_ended() {
+            return Ok(());
+        }
+        let seconds = END_TIME.as_secs();
+        Err(format!("the subject hangs: it has not let go of its connections after {seconds} s"))
+    }
+
+    fn seen(&mut self) -> Vec<Event> {
+        self.subject.seen()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.subject.faults()
+    }
+}

@@ -1,0 +1,96 @@
+//! Whoever is tested over a device, as the rig sees it.
+
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+use smbd_core::{ConfigError, Instant, Params};
+use smbd_verbs::Clock;
+
+use super::super::{Opening, Unable, UpperHand};
+use crate::suite::trace::Event;
+
+/// Whoever is at the other end of the script's connections.
+pub(super) trait Subject {
+    /// Where it listens, if it accepts.
+    fn address(&self) -> SocketAddr;
+
+    /// Has it connect to the script.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn connect(&mut self, to: SocketAddr) -> Result<(), Unable>;
+
+    /// As [`configure`](crate::suite::rig::Rig::configure).
+    ///
+    /// # Errors
+    /// As there.
+    fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
+        let _ = settings;
+        Err(Unable::NotApplicable("the peer's settings are its own".into()))
+    }
+
+    /// The script is about to open a connection.
+    fn open(&mut self, opening: &Opening) {
+        let _ = opening;
+    }
+
+    /// Does what can be done without waiting; when to come back at the latest. Nothing, unless the subject is part of this
+    /// program.
+    fn drive(&mut self) -> Option<Instant> {
+        None
+    }
+
+    /// The clock of [`drive`](Self::drive)'s deadlines, if it has any.
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
+
+    /// To be called before waiting for [`fds`](Self::fds): whether there is something to do at once.
+    fn arm(&mut self) -> bool {
+        false
+    }
+
+    /// One of them is readable when it has something to do.
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+
+    /// Whether it has given up the connection that it was to ask for last.
+    fn gave_up(&self) -> bool {
+        false
+    }
+
+    /// Whether none of its connections is up.
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    /// As [`upper`](crate::suite::rig::Rig::upper).
+    fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
+        let _ = connection;
+        None
+    }
+
+    /// Whether its upper layer may say something that no case made it say.
+    fn speaks(&self) -> bool {
+        false
+    }
+
+    /// Has it let go of its connections, for which the script's ends have to be looked after.
+    fn end(&mut self) {}
+
+    /// Whether it has.
+    fn has_ended(&self) -> bool {
+        true
+    }
+
+    /// What was seen of it besides messages, since the last call.
+    fn seen(&mut self) -> Vec<Event> {
+        Vec::new()
+    }
+
+    /// What it did that no device would take.
+    fn faults(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,313 @@
+//! Connections and what was said on them.
+
+use std::net::IpAddr;
+
+use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse, Token, WireError};
+
+/// The RDMA transport of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// RoCE version 2, over UDP.
+    RoceV2,
+    /// iWARP, over TCP.
+    Iwarp,
+}
+
+impl Transport {
+    /// Stable lower-case name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RoceV2 => "rocev2",
+            Self::Iwarp => "iwarp",
+        }
+    }
+}
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Address.
+    pub address: IpAddr,
+    /// TCP port, or the port of the service in RoCE connection management.
+    pub port: Option<u16>,
+    /// RoCE queue pair.
+    pub qpn: Option<u32>,
+}
+
+/// How it is known which end began the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Roles {
+    /// The connection's set-up is in the capture.
+    Seen,
+    /// Messages that only one side sends (negotiation, SMB2 responses, RDMA requests) tell.
+    FromContent,
+    /// Nothing tells: the sender of the first packet is called the initiator.
+    Assumed,
+}
+
+impl Roles {
+    /// Stable lower-case name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Seen => "seen",
+            Self::FromContent => "from_content",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+/// One RDMA connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// Number from 1.
+    pub number: usize,
+    /// RoCE or iWARP.
+    pub transport: Transport,
+    /// The side that asked for the connection.
+    pub initiator: Endpoint,
+    /// The side that answered.
+    pub acceptor: Endpoint,
+    /// How the two are told apart.
+    pub roles: Roles,
+    /// The first messages of the connection are in the capture.
+    pub from_start: bool,
+    /// The messages are SMB Direct; `false` when they are of another protocol or there are none.
+    pub smb_direct: bool,
+    /// When a side first said that it ends (CM disconnect request, TCP FIN or RST), nanoseconds since 1970.
+    pub ended_ns: Option<u64>,
+}
+
+/// Who sent an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Initiator to acceptor.
+    ToAcceptor,
+    /// Acceptor to initiator.
+    ToInitiator,
+}
+
+impl Direction {
+    /// Stable lower-case name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ToAcceptor => "to_acceptor",
+            Self::ToInitiator => "to_initiator",
+        }
+    }
+
+    pub(super) const fn reversed(self) -> Self {
+        match self {
+            Self::ToAcceptor => Self::ToInitiator,
+            Self::ToInitiator => Self::ToAcceptor,
+        }
+    }
+}
+
+/// The frames an item came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frames {
+    /// Number of the frame with the first byte.
+    pub first: u64,
+    /// Number of the frame with the last byte.
+    pub last: u64,
+    /// Packets (RoCE) or FPDUs (iWARP).
+    pub packets: u64,
+    /// Time of the first frame, nanoseconds since 1970.
+    pub first_ns: u64,
+    /// Time of the last frame, nanoseconds since 1970.
+    pub last_ns: u64,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Number from 1 in the order of completion.
+    pub number: u64,
+    /// Where in the file.
+    pub frames: Frames,
+    /// Number of the connection.
+    pub connection: usize,
+    /// Who sent it.
+    pub direction: Direction,
+    /// What it is.
+    pub kind: ItemKind,
+}
+
+/// Kinds of items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ItemKind {
+    /// An SMB Direct message.
+    Message(Message),
+    /// A one-sided operation.
+    Rdma(RdmaOperation),
+    /// RoCE connection management.
+    Cm(CmEvent),
+    /// An MPA request or reply.
+    Mpa(MpaEvent),
+    /// An iWARP Terminate.
+    Terminate {
+        /// Layer, error type and error code as transported.
+        control: u16,
+    },
+    /// Packets or bytes that are not in the capture.
+    Lost {
+        /// How many.
+        count: u64,
+        /// "packets" or "bytes".
+        unit: &'static str,
+    },
+}
+
+/// How the type of a message is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identified {
+    /// By its place: first of the initiator, first of the acceptor, any other.
+    ByPlace,
+    /// By its length and values, the beginning of the connection being unknown.
+    ByShape,
+}
+
+/// An SMB Direct message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its type and fields.
+    pub body: Body,
+    /// How the type is known.
+    pub identified: Identified,
+    /// Number of this direction's message on this connection, from 1, as far as captured.
+    pub ordinal: u64,
+    /// The token the send asks the receiver's NIC to invalidate.
+    pub invalidate: Option<Token>,
+    /// Sent with a solicited event.
+    pub solicited: bool,
+    /// Bytes of the message on the wire.
+    pub len: u64,
+    /// Bytes of the message that are in the capture, when kept.
+    pub bytes: Vec<u8>,
+    /// FNV-1a (64 bits) of those bytes, also when they are not kept.
+    pub digest: u64,
+    /// Place in a fragmented upper-layer message.
+    pub fragment: Option<Fragment>,
+    /// The upper-layer message that begins here.
+    pub upper: Option<String>,
+    /// What contradicts the specification or is missing.
+    pub remarks: Vec<String>,
+}
+
+/// Type and fields of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// 2.2.1
+    NegotiateRequest(NegotiateRequest),
+    /// 2.2.2
+    NegotiateResponse(NegotiateResponse),
+    /// 2.2.3
+    DataTransfer(DataTransfer),
+    /// Too short for what it should be.
+    Malformed(WireError),
+}
+
+impl Body {
+    /// Stable lower-case name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NegotiateRequest(_) => "negotiate_request",
+            Self::NegotiateResponse(_) => "negotiate_response",
+            Self::DataTransfer(_) => "data_transfer",
+            Self::Malformed(_) => "malformed",
+        }
+    }
+}
+
+/// Place of a data message in the sequence that carries one upper-layer message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragment {
+    /// Number in the sequence, from 1; 0 when its beginning is unknown.
+    pub index: u32,
+    /// Offset of the payload in the upper-layer message; from the first byte seen when the beginning is unknown.
+    pub offset: u64,
+    /// Bytes of the upper-layer message, as far as known.
+    pub total: u64,
+    /// Nothing follows.
+    pub last: bool,
+}
+
+/// Kinds of one-sided operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RdmaKind {
+    /// RDMA Read request.
+    ReadRequest,
+    /// RDMA Read response.
+    ReadResponse,
+    /// RDMA Write.
+    Write,
+}
+
+impl RdmaKind {
+    /// Stable lower-case name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadRequest => "read_request",
+            Self::ReadResponse => "read_response",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// A one-sided operation, all its packets together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RdmaOperation {
+    /// Read or write.
+    pub kind: RdmaKind,
+    /// Key of the memory that is read or written; a response repeats that of its request, when known.
+    pub token: Option<Token>,
+    /// Address or tagged offset in that memory.
+    pub address: u64,
+    /// Bytes asked for.
+    pub length: u64,
+    /// Payload bytes seen; 0 in a request.
+    pub bytes: u64,
+    /// All of it was seen.
+    pub complete: bool,
+}
+
+/// A connection management message, shortly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CmEvent {
+    /// "REQ", "REP", "RTU", "REJ", "DREQ", "DREP", "MRA" or another attribute.
+    pub name: &'static str,
+    /// Queue pair of the sender (REQ, REP) or of the receiver (DREQ).
+    pub qpn: Option<u32>,
+    /// Service port (REQ).
+    pub port: Option<u16>,
+    /// Reason (REJ).
+    pub reason: Option<u16>,
+    /// Reads answered at a time and reads issued at a time (REQ, REP).
+    pub read_depths: Option<(u8, u8)>,
+    /// Room for private data; CM messages have a fixed size.
+    pub private_len: usize,
+    /// Private data up to the last byte that is not zero.
+    pub private_data: Vec<u8>,
+}
+
+/// An MPA connection frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MpaEvent {
+    /// Reply, not request.
+    pub reply: bool,
+    /// The reply refuses.
+    pub rejected: bool,
+    /// Protocol revision.
+    pub revision: u8,
+    /// CRCs asked for.
+    pub crc: bool,
+    /// Markers asked for.
+    pub markers: bool,
+    /// Private data, read depths of RFC 6581 included.
+    pub private_data: Vec<u8>,
+}

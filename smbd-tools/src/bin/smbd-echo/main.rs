@@ -1,0 +1,31 @@
+//! `smbd-echo`: a server for `smbd-perf` and for tests, over real RDMA devices.
+
+mod options;
+mod refusals;
+mod room;
+mod say;
+mod serve;
+mod served;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use options::Options;
+use serve::Echo;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let settings = match options.settings() {
+        Ok(settings) => settings,
+        Err(wrong) => Options::command().error(ErrorKind::ValueValidation, wrong).exit(),
+    };
+    match Echo::listen(&settings).and_then(Echo::run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("smbd-echo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
