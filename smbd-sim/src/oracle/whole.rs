@@ -34,6 +34,10 @@ impl Whole {
 
     /// A fragment has arrived.
     pub(super) fn on_fragment(&mut self, header: &DataTransfer) {
+        // An empty message may come in the middle of another.
+        if header.data_length == 0 {
+            return;
+        }
         self.arrived += header.data_length;
         self.longest = self.longest.max(self.arrived);
         if header.remaining_data_length == 0 {

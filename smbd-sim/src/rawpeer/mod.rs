@@ -1,25 +1,30 @@
 //! A hostile peer: a script in the place of one side, that speaks the wire and breaks one rule in the end.
 //!
-//! There is no device between: what a device would catch reaches the connection as well, such as a message longer than
-//! the receive posted for it.
+//! The connection, or an endpoint on it, is driven by the loop that ships, over a backend without a device ([`line`]).
 
-mod host;
+mod line;
+mod reader;
 mod script;
+mod side;
 mod speech;
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
-use smbd_core::{Config, Connection, Fragment, Input, Instant, Limits, Params, RecvId, RegId, Role, WrId};
+use smbd_core::{Config, Instant, Limits, Params, Role};
 
 pub use script::Target;
 use script::Voice;
 
-use crate::memory::{Buffer, Buffers};
-use crate::oracle::{Law, Rule};
+use crate::machine::{Driven, Machines};
+use crate::memory::{Buffers, Range};
+use crate::oracle::{Law, Oracles, Rule};
 use crate::probe::At;
 use crate::swarm::Watch;
 use crate::{Rng, Side};
+use line::Line;
+use reader::Reader;
 
 /// Rounds after which a script that could not do what it wanted gives up.
 const ROUNDS_MAX: u32 = 3000;
@@ -31,43 +36,36 @@ pub struct RawPeer {
     side: Side,
     role: Role,
     config: Config,
-    connection: Connection,
-    /// What watches.
-    pub watch: Watch,
+    driven: Driven<Watch>,
+    line: Line,
+    reader: Reader,
+    watch: Rc<RefCell<Watch>>,
     target: Target,
     voice: Voice,
-    now: Instant,
     deadline: Option<Instant>,
-    recvs: VecDeque<(RecvId, u32)>,
-    posted: VecDeque<WrId>,
-    registering: VecDeque<RegId>,
-    held: Vec<Fragment>,
-    buffer: Buffer,
     /// Messages the script may send.
     credits: u32,
     asked: u16,
     heads: u32,
-    linked: Option<bool>,
     greeted: bool,
-    established: bool,
-    over: bool,
-    drained: bool,
     done: bool,
-    /// Violation the connection ended with.
-    ended_by: Option<Rule>,
 }
 
 impl RawPeer {
-    /// A connection on `side` with the script on the other one; `rng` decides all that is left to chance.
+    /// A connection on `side`, or an endpoint, with the script on the other one; `rng` decides all that is left to chance.
     #[must_use]
-    pub fn new(mut rng: Rng, side: Side, config: &Config, watch: Watch) -> Self {
+    pub fn new(mut rng: Rng, side: Side, machine: Machines, config: &Config, watch: Watch) -> Self {
         let role = Role::from(side);
         let target = Target::draw(role, &mut rng);
         let config = adapt(config, target);
-        let mut buffers = Buffers::new(false);
-        let now = Instant::ORIGIN;
+        let oracles = Oracles::new([config.clone(), config.clone()]);
+        let watch = Rc::new(RefCell::new(Watch { oracles, ..watch }));
+        let memory = Range { buffer: Buffers::new(false).alloc(1), offset: 0, len: u32::MAX };
+        let hold_max = usize::from(config.lend_max);
         Self {
-            connection: Connection::new(role, &config, now),
+            driven: Driven::new(machine, side, &config, Instant::ORIGIN, Rc::clone(&watch)),
+            line: Line::new(config.budget().recv_slots),
+            reader: Reader::new(rng.split(), side, hold_max, memory, Rc::clone(&watch)),
             rng,
             side,
             role,
@@ -80,53 +78,46 @@ impl RawPeer {
             config,
             watch,
             target,
-            now,
             deadline: None,
-            recvs: VecDeque::new(),
-            posted: VecDeque::new(),
-            registering: VecDeque::new(),
-            held: Vec::new(),
-            buffer: buffers.alloc(1),
             credits: 0,
             asked: 0,
             heads: 0,
-            linked: None,
             greeted: false,
-            established: false,
-            over: false,
-            drained: false,
             done: false,
-            ended_by: None,
         }
     }
 
-    /// The configuration the connection has: what the script is up to may need a certain one.
+    /// What has watched, when all is played.
     #[must_use]
-    pub const fn config(&self) -> &Config {
-        &self.config
+    pub fn into_watch(self) -> Watch {
+        let Self { driven, reader, watch, .. } = self;
+        drop((driven, reader));
+        match Rc::try_unwrap(watch) {
+            Ok(watch) => watch.into_inner(),
+            Err(_) => unreachable!("nobody else has it any more"),
+        }
     }
 
     /// Plays the script to its end.
     pub fn play(&mut self) {
         let good = self.rng.below(60);
-        self.drain();
+        self.drive();
         for round in 0..ROUNDS_MAX {
-            if self.over || self.watch.oracles.verdicts().failure().is_some() {
+            if self.reader.over || self.has_failed() {
                 break;
             }
             self.turn(u64::from(round) >= good);
         }
-        if !self.over {
+        if !self.reader.over {
             self.command_close();
         }
         // The rest is waiting.
-        for fragment in std::mem::take(&mut self.held) {
-            self.release(fragment);
+        while !self.reader.held.is_empty() {
+            self.give_back();
         }
-        self.drain();
-        let (drained, done) = (self.drained, self.done);
+        let (drained, done) = (self.reader.drained, self.done);
         self.check(Law::Drained, drained, || "the connection did not drain".to_owned());
-        let (target, ended_by) = (self.target, self.ended_by);
+        let (target, ended_by) = (self.target, self.reader.ended_by);
         if let Target::Negotiation(rule) | Target::Data(rule) = target
             && done
         {
@@ -136,22 +127,27 @@ impl RawPeer {
         }
     }
 
+    fn has_failed(&self) -> bool {
+        self.watch.borrow().oracles.verdicts().failure().is_some()
+    }
+
     fn check(&mut self, law: Law, holds: bool, what: impl FnOnce() -> String) {
-        let at = At { now: self.now, side: self.side };
-        let verdicts = self.watch.oracles.verdicts_mut();
+        let at = self.at();
+        let mut watch = self.watch.borrow_mut();
+        let verdicts = watch.oracles.verdicts_mut();
         verdicts.at(at);
         verdicts.check(law, holds, what);
     }
 
     const fn at(&self) -> At {
-        At { now: self.now, side: self.side }
+        At { now: self.line.now, side: self.side }
     }
 
     /// One thing happens.
     fn turn(&mut self, ripe: bool) {
-        self.now = self.now.saturating_add(Duration::from_nanos(self.rng.between(1, 5000)));
-        if self.linked == Some(false) && !(self.before_request() && ripe) && self.rng.chance(1, 3) {
-            self.linked = Some(true);
+        let time = Duration::from_nanos(self.rng.between(1, 5000));
+        self.line.now = self.line.now.saturating_add(time);
+        if self.line.linked == Some(false) && !(self.before_request() && ripe) && self.rng.chance(1, 3) {
             let limits = Limits {
                 read_depth: 4,
                 send_queue: u16::MAX,
@@ -159,7 +155,8 @@ impl RawPeer {
                 registration_requests: 0,
                 send_with_invalidate: true,
             };
-            return self.tell(Input::Connected { limits });
+            self.line.connected(limits);
+            return self.drive();
         }
         match self.rng.below(8) {
             0 | 1 => self.complete(),

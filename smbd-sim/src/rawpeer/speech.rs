@@ -1,7 +1,7 @@
 //! What the script says and hears.
 
+use smbd_core::Role;
 use smbd_core::wire::DataTransfer;
-use smbd_core::{Head, Input, Role};
 
 use super::RawPeer;
 use super::script::{Said, Target, greeting};
@@ -14,13 +14,13 @@ impl RawPeer {
 
     /// The script's turn to say something, if it may.
     pub(super) fn speak(&mut self, ripe: bool) {
-        if self.linked.is_none() {
+        if self.line.linked.is_none() {
             return;
         }
         if !self.greeted {
             return self.greet();
         }
-        if !self.established && self.voice.max_send == 128 && self.heads == 0 {
+        if !self.reader.established && self.voice.max_send == 128 && self.heads == 0 {
             return self.pass_time();
         }
         match self.target {
@@ -30,7 +30,7 @@ impl RawPeer {
                 return self.say(&said);
             }
             Target::Data(Rule::NoCredit) if ripe => {
-                if self.credits == 0 && !self.recvs.is_empty() {
+                if self.credits == 0 && !self.line.recvs.is_empty() {
                     self.done = true;
                     self.credits = 1;
                     let said = self.voice.valid(0, &mut self.rng);
@@ -48,7 +48,7 @@ impl RawPeer {
             }
             _ => {}
         }
-        if self.credits == 0 || self.recvs.is_empty() {
+        if self.credits == 0 || self.line.recvs.is_empty() {
             return self.pass_time();
         }
         let stingy = ripe && matches!(self.target, Target::NoGrants | Target::Data(Rule::NoCredit));
@@ -59,11 +59,12 @@ impl RawPeer {
 
     fn greet(&mut self) {
         let early = self.before_request();
-        let asked = self.role == Role::Acceptor || early || (self.linked == Some(true) && self.heads > 0);
+        let asked =
+            self.role == Role::Acceptor || early || (self.line.linked == Some(true) && self.heads > 0);
         if self.target == Target::Silence && self.rng.chance(1, 2) {
             return self.pass_time();
         }
-        if !asked || (early && self.linked == Some(true)) {
+        if !asked || (early && self.line.linked == Some(true)) {
             return self.complete();
         }
         self.greeted = true;
@@ -71,14 +72,14 @@ impl RawPeer {
         self.done = matches!(self.target, Target::Negotiation(_));
         let bytes = greeting(self.role, &self.config, self.target, self.asked, &mut self.rng);
         self.deliver(&Said { bytes, invalidates: None });
-        if let Some(negotiated) = self.connection.negotiated() {
+        if let Some(negotiated) = self.driven.connection().negotiated() {
             self.voice.max_send = negotiated.max_receive_size;
             self.heads = 1;
         }
     }
 
     fn say(&mut self, said: &Said) {
-        if self.recvs.is_empty() {
+        if self.line.recvs.is_empty() {
             return;
         }
         self.credits -= 1;
@@ -86,10 +87,9 @@ impl RawPeer {
     }
 
     fn deliver(&mut self, said: &Said) {
-        let Some((id, _)) = self.recvs.pop_front() else { return };
-        let len = u32::try_from(said.bytes.len()).unwrap_or(u32::MAX);
-        let head = Head::of(&said.bytes);
-        self.tell(Input::Received { id, head, len, invalidated: said.invalidates });
+        if self.line.deliver(said) {
+            self.drive();
+        }
     }
 
     /// The script hears a message: credits, above all.

@@ -16,12 +16,12 @@ const SALT: u64 = 0x7261_7770_6565_7200;
 pub(super) fn run(plan: &Plan, side: Side, trace: Option<Trace>) -> Report {
     let oracles = Oracles::new(plan.configs.clone());
     let watch = Watch { oracles, counter: Counter::default(), trace, frames: () };
-    let mut raw = RawPeer::new(plan.chance(SALT), side, &plan.configs[side.index()], watch);
-    raw.watch.oracles = Oracles::new([raw.config().clone(), raw.config().clone()]);
+    let (config, machine) = (&plan.configs[side.index()], plan.seam.machines[side.index()]);
+    let mut raw = RawPeer::new(plan.chance(SALT), side, machine, config, watch);
     raw.play();
     let mut faults = vec![0; fault::KINDS];
     faults[FaultKind::HostilePeer as usize] = 1;
-    let watch = &raw.watch;
+    let watch = raw.into_watch();
     let verdicts = watch.oracles.verdicts();
     Report {
         seed: plan.seed,
