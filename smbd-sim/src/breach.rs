@@ -84,6 +84,9 @@ pub enum Breach {
         /// What is wrong with it.
         fault: AccessFault,
     },
+    /// A registration was said to be over, and the peer can still reach its memory.
+    #[error("{0} is still in force, and its registration is said to be over")]
+    LeftOpen(Token),
     /// Local memory named by a work request that does not cover it.
     #[error("{work} reaches beyond its local buffer")]
     LocalRange {
@@ -190,6 +193,9 @@ pub enum DriveFault {
     /// The time was told before what the backend had by then.
     #[error("the time was told before the inputs that were there")]
     Order,
+    /// The backend was not asked for inputs before the next round.
+    #[error("a round went by in which the backend was not asked for inputs")]
+    NotAsked,
     /// The connection was not asked until it waited.
     #[error("the connection was not asked until it waited")]
     Unheard,

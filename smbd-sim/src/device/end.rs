@@ -97,6 +97,7 @@ impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceEnd<'_, F, P, M> {
     }
 
     fn ring(&mut self) {
+        self.device.note_doorbell();
         self.device.ring(self.fabric);
     }
 

@@ -1,5 +1,7 @@
 //! The transport connection: asked for, taken, ended, and what is heard of it.
 
+use std::collections::VecDeque;
+
 use smbd_core::error::ConnectReason;
 
 use super::Device;
@@ -12,8 +14,36 @@ use crate::{Breach, Side};
 /// Invalid argument.
 const EINVAL: i32 = 22;
 
+/// News of the transport connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkNews {
+    Connected,
+    ConnectFailed,
+    Disconnected,
+}
+
+impl LinkNews {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Connected => "Connected",
+            Self::ConnectFailed => "ConnectFailed",
+            Self::Disconnected => "Disconnected",
+        }
+    }
+
+    /// What a notice is about, if that is the transport connection.
+    const fn of(notice: Notice) -> Option<Self> {
+        match notice {
+            Notice::Connected => Some(Self::Connected),
+            Notice::ConnectFailed(_) | Notice::NeverUp => Some(Self::ConnectFailed),
+            Notice::Disconnected => Some(Self::Disconnected),
+            Notice::Registered(_) | Notice::RegistrationFailed(..) | Notice::Deregistered(_) => None,
+        }
+    }
+}
+
 /// Where an end is with the transport connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Link {
     /// `Connect` or `Accept` was carried out.
     pub(crate) started: bool,
@@ -25,12 +55,14 @@ pub(crate) struct Link {
     pub(crate) disconnected: bool,
     /// The peer was asked for the connection, or told that it is taken.
     asked: bool,
+    /// What has to be told of it, in order.
+    pub(super) news: VecDeque<LinkNews>,
 }
 
 impl Device {
     /// Whether the transport connection was taken or asked for, and is not over.
-    pub(crate) const fn link(&self) -> Link {
-        self.link
+    pub(crate) const fn link(&self) -> &Link {
+        &self.link
     }
 
     pub(crate) const fn settle_read_depth(&mut self, peer: u16) {
@@ -87,7 +119,11 @@ impl Device {
         if std::mem::replace(&mut self.link.disconnected, true) {
             return self.nic.breaches.record(Breach::Action("Disconnect"));
         }
-        self.nic.flush();
+        if self.nic.config.loses_flushes {
+            self.nic.destroy();
+        } else {
+            self.nic.flush();
+        }
         self.look(fabric);
         fabric.disconnect(self.side, self.link.asked, !self.link.ended);
     }
@@ -118,7 +154,10 @@ impl Device {
             Notice::Disconnected => self.link_reports.disconnected(),
             Notice::Registered(_) | Notice::RegistrationFailed(..) | Notice::Deregistered(_) => {}
         }
-        if news {
+        let of_link = LinkNews::of(notice);
+        self.link.news.extend(of_link.filter(|_| news));
+        // What is no news is heard all the same, and must not be told.
+        if news || of_link.is_some() {
             self.inbox.push_back(notice);
             self.look(fabric);
         }

@@ -22,10 +22,10 @@ pub use depths::PrivateData;
 pub(crate) use end::{DeviceEnd, SimMemory};
 pub(crate) use link::Link;
 
-use crate::Side;
 use crate::fabric::Notice;
 use crate::memory::DomainId;
 use crate::nic::{Nic, NicConfig};
+use crate::{Breach, DriveFault, Side};
 use outcomes::Outcomes;
 use posts::Chained;
 use registration::Registrations;
@@ -38,11 +38,13 @@ pub struct Polling {
     pub shuffled: bool,
     /// Most inputs that are seen at one look, at least 1.
     pub batch: u32,
+    /// After so many inputs it says once that there is none, although there is; at least 1.
+    pub pause: u32,
 }
 
 impl Default for Polling {
     fn default() -> Self {
-        Self { shuffled: false, batch: 64 }
+        Self { shuffled: false, batch: 64, pause: u32::MAX }
     }
 }
 
@@ -73,6 +75,10 @@ pub struct Device {
     sight: Option<u32>,
     /// Inputs given.
     given: u64,
+    /// Inputs given since it last said that there is none.
+    burst: u32,
+    /// It was asked for inputs since the doorbell was last rung.
+    asked: bool,
     read_depth: u16,
     said: depths::Said,
     /// The initiator's request has arrived.
@@ -103,6 +109,8 @@ impl Device {
             polling,
             sight: Some(0),
             given: 0,
+            burst: 0,
+            asked: true,
             said: depths::Said::default(),
             requested: false,
             due: None,
@@ -125,13 +133,14 @@ impl Device {
     }
 
     /// All breaches of this end, those of its memory included.
-    pub fn breaches(&self) -> impl Iterator<Item = crate::Breach> + '_ {
+    pub fn breaches(&self) -> impl Iterator<Item = Breach> + '_ {
         self.nic.breaches.first().iter().chain(self.nic.buffers.breaches.first()).copied()
     }
 
     /// Another look, at which so many inputs may be seen; `None` for one without an end.
     pub(crate) const fn begin_look(&mut self, inputs: Option<u32>) {
         self.sight = inputs;
+        (self.burst, self.asked) = (0, true);
     }
 
     /// Inputs given since the connection began.
@@ -142,6 +151,13 @@ impl Device {
     /// Most inputs that are seen at one look.
     pub(crate) fn batch(&self) -> u32 {
         self.polling.batch.max(1)
+    }
+
+    /// Whoever drives rings the doorbell: between two of them it asks for inputs, or what has come is told behind the time.
+    fn note_doorbell(&mut self) {
+        if !std::mem::replace(&mut self.asked, false) {
+            self.nic.breaches.record(Breach::Drive(DriveFault::NotAsked));
+        }
     }
 
     /// Whether something is chained that no doorbell was rung for.

@@ -6,6 +6,7 @@ use smbd_core::{Access, BufferDescriptorV1, RegId};
 
 use super::Device;
 use super::posts::{REFUSED, sent};
+use crate::Breach;
 use crate::fabric::{Fabric, Happening, Notice};
 use crate::fault::Faults;
 use crate::memory::{Hold, Kind, Range};
@@ -218,6 +219,16 @@ impl Device {
                 self.nic.unhold(buffer, true);
             }
         }
+    }
+
+    /// It is told that all access has ended.
+    pub(crate) fn check_closed(&mut self, id: RegId) {
+        let open = self.registrations.segments(id).iter().map(|segment| segment.token);
+        let left: Vec<_> = open.filter(|token| self.nic.tokens.is_live(*token)).collect();
+        for token in left {
+            self.nic.breaches.record(Breach::LeftOpen(token));
+        }
+        self.close_tokens(id);
     }
 
     /// Nothing is posted any more: nothing stays open.

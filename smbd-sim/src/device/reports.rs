@@ -3,6 +3,7 @@
 use smbd_core::{Input, RegId, WrId};
 
 use super::Device;
+use super::link::LinkNews;
 use super::registration::Stage;
 use crate::Breach;
 use crate::fabric::{Fabric, Notice};
@@ -24,6 +25,11 @@ pub(super) enum Report {
 impl Device {
     /// The next input; `None` if nothing can be seen at the moment.
     pub(super) fn next_input<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Option<Input<'_>> {
+        self.asked = true;
+        if self.burst >= self.polling.pause.max(1) {
+            self.burst = 0;
+            return None;
+        }
         while self.ready.is_empty() {
             if let Some(left) = &mut self.sight {
                 *left = left.checked_sub(1)?;
@@ -35,6 +41,7 @@ impl Device {
             }
         }
         self.given += 1;
+        self.burst = self.burst.saturating_add(1);
         Some(match self.ready.pop_front()? {
             Report::Input(input) => input,
             Report::Registered { id, settled } => {
@@ -55,6 +62,9 @@ impl Device {
     /// One thing from the three places where there may be something. In order: good news, receives, sends, bad news.
     #[inline]
     fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+        if self.poll_failure() {
+            return true;
+        }
         if self.polling.shuffled {
             return self.poll_any(fabric);
         }
@@ -122,6 +132,9 @@ impl Device {
             }
             self.reaped = true;
             self.nic.reap();
+            while let Some(id) = self.nic.next_lost_recv() {
+                self.outcomes.receive_failed(id);
+            }
             self.queues.drained();
             self.derives = true;
         }
@@ -168,24 +181,10 @@ impl Device {
     fn poll_inbox(&mut self) -> bool {
         let Some(notice) = self.inbox.pop_front() else { return false };
         match notice {
-            Notice::Connected => {
-                let input = self.link_reports.poll_connected();
-                self.tell_link("Connected", input, |input| matches!(input, Input::Connected { .. }));
-            }
-            Notice::ConnectFailed(_) | Notice::NeverUp => {
-                let input = self.link_reports.poll_failure();
-                self.tell_link("ConnectFailed", input, |input| matches!(input, Input::ConnectFailed { .. }));
-            }
-            Notice::Disconnected => {
-                self.complete_all();
-                let input = self.link_reports.poll_end();
-                if self.nic.has_completions() {
-                    self.nic.breaches.record(Breach::EndTooEarly);
-                }
-                self.tell_link("Disconnected", input, |input| matches!(input, Input::Disconnected));
-                if self.link_reports.poll_end().is_some() {
-                    self.nic.breaches.record(Breach::LinkReport("Disconnected"));
-                }
+            Notice::Connected | Notice::ConnectFailed(_) | Notice::NeverUp | Notice::Disconnected => {
+                // All that the connection manager has said by now is heard at once.
+                self.inbox.retain(|notice| !notice.is_of_link());
+                self.hear_link();
             }
             Notice::Deregistered(id) => {
                 self.receive_all();
@@ -206,16 +205,43 @@ impl Device {
         true
     }
 
-    fn tell_link(
-        &mut self,
-        what: &'static str,
-        input: Option<Input<'static>>,
-        right: impl Fn(&Input<'_>) -> bool,
-    ) {
-        if !input.as_ref().is_some_and(right) {
-            self.nic.breaches.record(Breach::LinkReport(what));
+    /// What is known of the transport connection is reported: the end behind everything that came before it.
+    fn hear_link(&mut self) {
+        if self.link.ended {
+            // Also if the end was told: nothing follows it.
+            self.complete_all();
+            while let Some(input) = self.link_reports.poll_end() {
+                self.tell_link(input);
+            }
+        } else if let Some(input) = self.link_reports.poll_connected() {
+            self.tell_link(input);
         }
-        self.ready.extend(input.map(Report::Input));
+        if let Some(news) = self.link.news.pop_front() {
+            self.nic.breaches.record(Breach::LinkReport(news.name()));
+        }
+    }
+
+    /// A connection that did not come up: told before completions, which can only be flushes.
+    fn poll_failure(&mut self) -> bool {
+        let Some(input) = self.link_reports.poll_failure() else { return false };
+        self.tell_link(input);
+        true
+    }
+
+    fn tell_link(&mut self, input: Input<'static>) {
+        let told = match input {
+            Input::Connected { .. } => Some(LinkNews::Connected),
+            Input::ConnectFailed { .. } => Some(LinkNews::ConnectFailed),
+            Input::Disconnected => Some(LinkNews::Disconnected),
+            _ => None,
+        };
+        if self.link.news.pop_front() != told {
+            self.nic.breaches.record(Breach::LinkReport(told.map_or("nothing", LinkNews::name)));
+        }
+        if told == Some(LinkNews::Disconnected) && (self.nic.has_completions() || self.derives) {
+            self.nic.breaches.record(Breach::EndTooEarly);
+        }
+        self.ready.push_back(Report::Input(input));
     }
 
     /// Causes first: what the device holds when the connection ends is reported before its end.

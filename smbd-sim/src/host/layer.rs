@@ -117,8 +117,8 @@ impl<U> Layer<'_, U> {
                 }
             }
             // A connection that is dying serves nobody any more; what is left then is closed with `Drained`.
-            Event::Registered { id, result: Err(RegistrationError::Work(_)) }
-            | Event::Deregistered { id, result: Ok(()) } => device.close_tokens(*id),
+            Event::Registered { id, result: Err(RegistrationError::Work(_)) } => device.close_tokens(*id),
+            Event::Deregistered { id, result: Ok(()) } => device.check_closed(*id),
             Event::Drained => self.on_drained(device),
             _ => {}
         }

@@ -41,6 +41,8 @@ pub struct NicConfig {
     pub content: bool,
     /// The first token it gives out.
     pub first_token: Token,
+    /// Its queue pair is destroyed when it is disconnected: what was posted is gone, and no completion says so.
+    pub loses_flushes: bool,
     /// Its backend asks for a completion with each send of at least so many bytes, needed or not.
     pub signal_from: u32,
 }
@@ -64,6 +66,7 @@ impl NicConfig {
             segment_len_max: u32::MAX,
             content: true,
             first_token: Token(0x1A00_BC56),
+            loses_flushes: false,
             signal_from: u32::MAX,
         }
     }

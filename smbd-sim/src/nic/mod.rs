@@ -167,6 +167,21 @@ impl Nic {
         self.check_send_cq();
     }
 
+    /// Takes the queue pair down and destroys it: what was posted and is not complete is gone.
+    pub fn destroy(&mut self) {
+        if self.state != QpState::Error {
+            self.state = QpState::Error;
+            self.sq.lose();
+        }
+    }
+
+    /// A receive that is gone with its queue pair.
+    pub fn next_lost_recv(&mut self) -> Option<RecvId> {
+        let work = self.rq.pop_front().filter(|_| self.state == QpState::Error)?;
+        self.recvs -= 1;
+        Some(work.id)
+    }
+
     fn complete_recv(&mut self, done: RecvDone) {
         let depth = self.config.recv_cq;
         if self.recv_cq.len() >= depth as usize {

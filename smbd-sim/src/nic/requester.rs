@@ -52,6 +52,8 @@ pub(super) struct SendQueue {
     acked: u64,
     reads: u16,
     cq: VecDeque<Completion>,
+    /// Nothing from here on was completed, and nothing says so.
+    lost: Option<u64>,
 }
 
 impl SendQueue {
@@ -63,6 +65,7 @@ impl SendQueue {
             acked: 0,
             reads: 0,
             cq: VecDeque::with_capacity(config.send_cq as usize),
+            lost: None,
         }
     }
 
@@ -152,11 +155,19 @@ impl SendQueue {
         Some((entry, if own { completion.result } else { Ok(()) }, own))
     }
 
-    /// Takes what a queue pair that is down, and has no completion left, was not asked to report: it was carried out.
-    fn pop_silent(&mut self) -> Option<Entry> {
+    /// Takes what a queue pair that is down, and has no completion left, was not asked to report, which was carried out, and
+    /// what it has lost.
+    fn pop_silent(&mut self) -> Option<(Entry, Result<(), WorkError>)> {
         let entry = self.entries.pop_front()?;
+        let is_lost = self.lost.is_some_and(|lost| lost <= self.first);
         self.first += 1;
-        Some(entry)
+        Some((entry, if is_lost { Err(WorkError::Flushed) } else { Ok(()) }))
+    }
+
+    /// What is not complete never will be, and has no completion.
+    pub(super) fn lose(&mut self) {
+        self.lost = Some(self.pending);
+        self.pending = self.end();
     }
 }
 
@@ -178,8 +189,8 @@ impl Nic {
         if self.state != QpState::Error || self.has_completions() {
             return false;
         }
-        while let Some(entry) = self.sq.pop_silent() {
-            self.complete(&entry, Ok(()));
+        while let Some((entry, result)) = self.sq.pop_silent() {
+            self.complete(&entry, result);
         }
         true
     }

@@ -29,6 +29,7 @@ fn config(personality: Personality) -> NicConfig {
         segment_len_max: u32::MAX,
         content: true,
         first_token: Token(0x100),
+        loses_flushes: false,
         signal_from: u32::MAX,
     }
 }

@@ -9,6 +9,7 @@ use super::line::{ModelParams, Posting};
 use super::upper::Manners;
 use super::work::{Errand, Opening};
 use crate::device::Polling;
+use crate::host::Machines;
 use crate::nic::{NicConfig, Personality};
 use crate::upper::CONTENT_MAX;
 use crate::world::{Latency, Times};
@@ -42,6 +43,8 @@ pub struct Plan {
     pub times: Times,
     /// How completions are handed over.
     pub polling: Polling,
+    /// What the connection's side drives.
+    pub machine: Machines,
     /// How late completions are seen at most, by side.
     pub late: [Duration; 2],
     /// How the upper layer of the connection treats fragments.
@@ -103,7 +106,12 @@ impl Plan {
             personality,
             nic,
             times: Times { latency, ..Times::default() },
-            polling: Polling { shuffled: rng.chance(1, 2), batch: pick(rng, &[1, 2, 5, 16, 64]) },
+            polling: Polling {
+                shuffled: rng.chance(1, 2),
+                batch: pick(rng, &[1, 2, 5, 16, 64]),
+                ..Polling::default()
+            },
+            machine: machine(seed),
             late,
             manners,
             errands,
@@ -118,6 +126,13 @@ impl Plan {
         payload(side, self.kind, &self.config, &self.model)
     }
 }
+
+/// What is driven, from a stream of chance of its own.
+fn machine(seed: u64) -> Machines {
+    pick(&mut Rng::new(seed ^ MACHINE_SALT), &[Machines::Connection, Machines::Endpoint])
+}
+
+const MACHINE_SALT: u64 = 0x6d61_6368_696e_6500;
 
 const LATE_MAX: Duration = Duration::from_millis(2);
 

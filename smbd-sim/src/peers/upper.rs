@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use smbd_core::endpoint::Message;
 use smbd_core::error::{CloseReason, CommandError, SendError};
 use smbd_core::{Event, Fragment, Instant};
 
@@ -89,10 +90,20 @@ impl Correspondent {
 
     fn hear(&mut self, fragment: Fragment, context: &mut Context<'_>) {
         self.ear.hear(context.fragment(&fragment), fragment.remaining());
-        if self.ear.count == 1 && fragment.is_last() {
+        if fragment.is_last() {
+            self.heard(context);
+        }
+        self.hold_or_release(fragment, context);
+    }
+
+    fn heard(&mut self, context: &mut Context<'_>) {
+        if self.ear.count == 1 {
             self.mouth.heard(context.now());
             self.set_alarm(context);
         }
+    }
+
+    fn hold_or_release(&mut self, fragment: Fragment, context: &mut Context<'_>) {
         let Manners { hold_one_in, hold_max, hold } = self.manners;
         let room = self.held.len() < hold_max as usize;
         if hold_one_in > 0 && room && context.rng().chance(1, u64::from(hold_one_in)) {
@@ -146,6 +157,14 @@ impl Upper for Correspondent {
             | Event::Deregistered { .. }
             | Event::Probed(_)
             | Event::Drained => {}
+        }
+    }
+
+    fn message(&mut self, message: Message, context: &mut Context<'_>) {
+        self.ear.hear(context.bytes(&message), 0);
+        self.heard(context);
+        if let Message::Lent(fragment) = message {
+            self.hold_or_release(fragment, context);
         }
     }
 

@@ -80,11 +80,13 @@ impl Plan {
     /// Draws what lies between devices and connections.
     fn with_seam(mut self, rng: &mut Rng, options: &Options) -> Self {
         self.seam = Seam::drawn(rng, options.faults != FaultLevel::None);
+        self.polling.pause = self.seam.pause;
         if self.seam.merged {
             self.polling.batch = u32::MAX;
         }
-        for (nic, from) in self.nics.iter_mut().zip(self.seam.signal_from) {
-            nic.signal_from = from;
+        for (nic, at) in self.nics.iter_mut().zip([0, 1]) {
+            nic.signal_from = self.seam.signal_from[at];
+            nic.loses_flushes = self.seam.loses_flushes[at] && self.personality == Personality::Iwarp;
         }
         self
     }
@@ -129,7 +131,8 @@ impl Plan {
             FaultLevel::Light => rounds(&configs, 1, 1, rng),
             FaultLevel::Heavy => rounds(&configs, 3, 4, rng),
         };
-        let polling = Polling { shuffled: rng.chance(1, 2), batch: pick(rng, &[1, 2, 5, 16, 64]) };
+        let batch = |rng: &mut Rng| pick(rng, &[1, 2, 5, 16, 64]);
+        let polling = Polling { shuffled: rng.chance(1, 2), batch: batch(rng), ..Polling::default() };
         let holds_when_idle = rng.chance(1, 4);
         Self {
             seed,

@@ -16,6 +16,10 @@ pub struct Seam {
     pub machines: [Machines; 2],
     /// Completions come all at once, however many there are.
     pub merged: bool,
+    /// After so many inputs a device says once that there is none.
+    pub pause: u32,
+    /// A queue pair is destroyed when it is disconnected, on iWARP: no completion tells of what was posted.
+    pub loses_flushes: [bool; 2],
     /// Sends of at least so many bytes are signalled, whether or not that was asked for.
     pub signal_from: [u32; 2],
     /// In 1 of so many cases nobody is woken by a completion, until something else is; 0 is never.
@@ -33,6 +37,8 @@ impl Seam {
         Self {
             machines: [Machines::Connection; 2],
             merged: false,
+            pause: u32::MAX,
+            loses_flushes: [false; 2],
             signal_from: [u32::MAX; 2],
             lost_one_in: 0,
             refused_one_in: 0,
@@ -50,6 +56,8 @@ impl Seam {
         Self {
             machines: [machine(rng), machine(rng)],
             merged: rng.chance(1, 4),
+            pause: if rng.chance(1, 4) { u32::try_from(rng.between(1, 3)).unwrap_or(1) } else { u32::MAX },
+            loses_flushes: [rng.chance(1, 4), rng.chance(1, 4)],
             signal_from: [signal(rng), signal(rng)],
             lost_one_in: if rng.chance(1, 3) { rng.between(2, 40) } else { 0 },
             refused_one_in: if faulty && rng.chance(1, 6) { rng.between(50, 2000) } else { 0 },

@@ -177,10 +177,11 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         if !link.started || link.ended {
             return;
         }
+        let up = link.up;
         if by_device || self.fabric.personality == Personality::Iwarp {
             device.nic.flush();
         }
-        let notice = if link.up {
+        let notice = if up {
             Notice::Disconnected
         } else if side == Side::Initiator {
             Notice::ConnectFailed(ConnectReason::Refused)

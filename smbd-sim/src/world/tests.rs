@@ -225,7 +225,11 @@ fn stormy(seed: u64) -> WorldConfig {
     let mut rng = Rng::new(seed);
     let personality = if rng.chance(1, 2) { Personality::Roce } else { Personality::Iwarp };
     let latency = Latency { least: Duration::from_nanos(500), most: Duration::from_micros(5) };
-    let polling = Polling { shuffled: true, batch: u32::try_from(rng.between(1, 20)).unwrap_or(1) };
+    let polling = Polling {
+        shuffled: true,
+        batch: u32::try_from(rng.between(1, 20)).unwrap_or(1),
+        ..Polling::default()
+    };
     WorldConfig {
         times: Times { latency, ..Times::default() },
         polling,

@@ -149,6 +149,7 @@ impl<'a> Run<'a> {
         };
         let mut world = World::new(&config, Side::BOTH.map(host), Late(plan.late), watch);
         world.make_bare(side);
+        world.host_mut(side.peer()).machine = plan.machine;
         Self { plan, world, model, side, posts: Posts::default(), steps: 0 }
     }
 

@@ -64,7 +64,7 @@ impl<F: Probe> Run<'_, F> {
             let nonsense = matches!(breach, Breach::InvalidatedNoWindow(_) | Breach::DoubleInvalidation(_))
                 && self.nonsense[side.index()];
             let law = match breach {
-                Breach::DoubleInvalidation(_) => Law::Tokens,
+                Breach::DoubleInvalidation(_) | Breach::LeftOpen(_) => Law::Tokens,
                 Breach::Misuse(_) => Law::Ledger,
                 Breach::Drive(_) => Law::Driven,
                 Breach::Report { .. }
