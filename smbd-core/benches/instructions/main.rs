@@ -55,14 +55,14 @@ fn run(scene: &str) -> ExitCode {
 fn gate() -> Result<ExitCode, Failure> {
     let committed = Record::read()?;
     let mut measured = Record::of_this_machine()?;
-    println!("{:<14} {:>12} {:>9} {:>5}  one repetition", "operation", "instructions", "recorded", "goal");
+    println!("{:<17} {:>12} {:>9} {:>5}  one repetition", "operation", "instructions", "recorded", "goal");
     for operation in OPERATIONS {
         let now = cost(operation)?;
         measured.set(operation.name, now);
         let (before, goal) = (committed.get(operation.name), operation.goal);
         let text = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
         println!(
-            "{:<14} {now:>12.1} {:>9} {:>5}  {}",
+            "{:<17} {now:>12.1} {:>9} {:>5}  {}",
             operation.name,
             text(before.map(|before| format!("{before:.1}"))),
             text(goal.map(|goal| goal.to_string())),

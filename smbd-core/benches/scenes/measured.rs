@@ -1,8 +1,12 @@
 //! The calls that are measured, and nothing else: each entry is one jump into the crate, its arguments are ready.
 
+use bytes::Bytes;
+use smbd_core::backend::{self, Machine};
 use smbd_core::error::Misuse;
 use smbd_core::wire::{DataTransfer, WireError};
-use smbd_core::{Action, Connection, Fragment, Input, Instant, MsgId};
+use smbd_core::{Action, Connection, Endpoint, Fragment, Input, Instant, MsgId};
+
+use super::driven::{Program, Wire};
 
 #[inline(never)]
 pub fn decode(bytes: &[u8]) -> Result<DataTransfer, WireError> {
@@ -32,4 +36,14 @@ pub fn release(connection: &mut Connection, fragment: Fragment) -> Result<(), Mi
 #[inline(never)]
 pub fn send(connection: &mut Connection, now: Instant, len: u64) -> MsgId {
     connection.send(now, len, None).expect("room for a message")
+}
+
+#[inline(never)]
+pub fn send_bytes(endpoint: &mut Endpoint, now: Instant, payload: Bytes) -> MsgId {
+    endpoint.send(now, payload, None).expect("room for a message")
+}
+
+#[inline(never)]
+pub fn drive<C: Machine>(machine: &mut C, wire: &mut Wire, program: &mut Program) -> Option<Instant> {
+    backend::drive(machine, wire, program).expect("a sound backend")
 }

@@ -1,5 +1,6 @@
 //! The operations that are measured, each as a scene: all is prepared, then the measured calls are made.
 
+mod driven;
 pub mod measured;
 mod pair;
 
@@ -66,6 +67,20 @@ pub const OPERATIONS: &[Operation] = &[
         .between(0, 1),
     Operation::new("rdma_31", "one request of 31", rdma::<31>).between(0, 31),
     Operation::new("rdma_4095", "one request of 4095", rdma::<4095>).between(0, 4095),
+    Operation::new(
+        "drive_message",
+        "a message of one fragment: send, then `drive` until it is told",
+        driven::connection_messages,
+    ),
+    Operation::new("endpoint_message", "the same, with an `Endpoint`", driven::endpoint_messages),
+    Operation::new(
+        "drive_fragment",
+        "one more fragment of a message, and its completion",
+        driven::connection_fragments,
+    )
+    .between(1, 128),
+    Operation::new("endpoint_fragment", "the same, with an `Endpoint`", driven::endpoint_fragments)
+        .between(1, 128),
 ];
 
 /// The sizes of Windows, with places for everything at once.

@@ -7,7 +7,7 @@ use smbd_core::{
 };
 
 pub const NOW: Instant = Instant::ORIGIN;
-const LIMITS: Limits = Limits {
+pub const LIMITS: Limits = Limits {
     read_depth: 16,
     send_queue: u16::MAX,
     rdma_len_max: u32::MAX,

@@ -51,6 +51,7 @@ impl Machine for Connection {
         self.phase() == PhaseName::Drained
     }
 
+    #[inline(always)]
     fn step<'a, M>(
         &'a self,
         action: &'a Action,
@@ -133,18 +134,22 @@ fn drain<B: Backend, C: Machine, U: Upper<B, C>>(
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
     loop {
-        match connection.poll_action(backend)? {
-            Action::Notify(event) => upper.event(connection, backend, event),
-            Action::Wait(deadline) => return Ok(deadline),
-            action @ (Action::Connect
-            | Action::Accept
-            | Action::Disconnect
-            | Action::PostRecv { .. }
-            | Action::PostSend { .. }
-            | Action::PostRdma { .. }
-            | Action::Register { .. }
-            | Action::Deregister { .. }) => {
-                if let Some(step) = connection.step(&action, upper)? {
+        // Looked at where it lies: `?` would move it.
+        match connection.poll_action(backend) {
+            Err(short) => return Err(short.into()),
+            Ok(Action::Notify(event)) => upper.event(connection, backend, event),
+            Ok(Action::Wait(deadline)) => return Ok(deadline),
+            Ok(
+                ref action @ (Action::Connect
+                | Action::Accept
+                | Action::Disconnect
+                | Action::PostRecv { .. }
+                | Action::PostSend { .. }
+                | Action::PostRdma { .. }
+                | Action::Register { .. }
+                | Action::Deregister { .. }),
+            ) => {
+                if let Some(step) = connection.step(action, upper)? {
                     backend.execute(step);
                 }
             }

@@ -148,6 +148,7 @@ impl<'a, M> Step<'a, M> {
     ///
     /// # Errors
     /// If `memory` has nothing for it, or a body of another length.
+    #[inline(always)]
     pub fn of<E>(
         action: &'a Action<E>,
         connection: &'a Connection,

@@ -201,6 +201,7 @@ impl Machine for Endpoint {
         self.connection.is_drained()
     }
 
+    #[inline(always)]
     fn step<'a, M>(
         &'a self,
         action: &'a Action<EndpointEvent>,
