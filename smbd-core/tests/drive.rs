@@ -1,19 +1,29 @@
-//! The drive loop: a backend that always has something to say starves neither timers nor other connections.
+//! The drive loop, with a backend that says what a test has it say: what is heard, in which order, and when it returns.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use smbd_core::backend::{Backend, LocalMemory, Payload, ReceiveMemory, Step, Upper, drive};
-use smbd_core::error::ConnectError;
-use smbd_core::{Body, Config, Connection, Event, Input, Instant, OpId, Params, RecvId, RegId, Role};
+use smbd_core::backend::{
+    Backend, LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step, Upper, drive,
+};
+use smbd_core::error::{ConnectError, ConnectReason, WorkError};
+use smbd_core::{
+    Action, Config, Connection, Event, Input, Instant, Misuse, Params, RecvId, RegId, Role, WrId,
+};
 
-/// Never connects, says something harmless in every round, and each look at its clock takes a second.
+/// Never connects, and each look at its clock takes a second.
 #[derive(Default)]
 struct Chatty {
+    /// Says something of no account in every round.
+    never_silent: bool,
     spoke: bool,
+    /// What it has to say at once.
+    inputs: VecDeque<Input<'static>>,
     seconds: Cell<u64>,
     rounds: u32,
     posted: Vec<RecvId>,
+    failed: bool,
     ending: bool,
 }
 
@@ -44,49 +54,123 @@ impl Backend for Chatty {
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
+        if let Some(input) = self.inputs.pop_front() {
+            self.failed |= matches!(input, Input::ConnectFailed { .. });
+            return Some(input);
+        }
         if self.ending {
             if let Some(id) = self.posted.pop() {
-                return Some(Input::Failed { id: id.into(), error: smbd_core::error::WorkError::Flushed });
+                return Some(Input::Failed { id: id.into(), error: WorkError::Flushed });
             }
             self.ending = false;
-            return Some(Input::Disconnected);
+            return (!self.failed).then_some(Input::Disconnected);
         }
-        self.spoke = !self.spoke;
-        self.spoke.then_some(Input::Timeout)
+        self.spoke = self.never_silent && !self.spoke;
+        self.spoke.then(|| Input::Bound { id: reg(0) })
     }
 }
 
-#[derive(Default)]
-struct Listener(Vec<Event>);
-
-impl LocalMemory<()> for Listener {
-    fn body(&self, _: Body) -> Option<Payload<'_, ()>> {
-        None
-    }
-
-    fn operation(&self, _: OpId) -> Option<&()> {
-        None
-    }
-
-    fn registration(&self, _: RegId) -> Option<&()> {
-        None
+fn reg(slot: u64) -> RegId {
+    match WrId::from_raw(4 << 56 | slot) {
+        Some(WrId::Reg(id)) => id,
+        other => panic!("{other:?}"),
     }
 }
 
-impl Upper<Chatty> for Listener {
-    fn event(&mut self, _: &mut Connection, _: &mut Chatty, event: Event) {
+/// A connection that only notes what is bound: a backend may say it at any time, and nothing comes of it.
+struct Patient {
+    connection: Connection,
+    bound: Vec<RegId>,
+}
+
+impl Patient {
+    /// An initiator that waits for so many seconds.
+    fn waiting(seconds: u64) -> Self {
+        let timeout = Duration::from_secs(seconds);
+        let params = Params { active_negotiation_timeout: timeout, ..Params::example() };
+        let config = Config::try_from(params).unwrap();
+        let connection = Connection::new(Role::Initiator, &config, Instant::ORIGIN);
+        Self { connection, bound: Vec::new() }
+    }
+}
+
+impl Machine for Patient {
+    type Event = Event;
+
+    fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
+        if let Input::Bound { id } = input {
+            self.bound.push(id);
+            return Ok(());
+        }
+        self.connection.handle(now, input)
+    }
+
+    fn poll_action(&mut self, _: &impl ReceiveMemory) -> Result<Action, ShortReceive> {
+        Ok(self.connection.poll_action())
+    }
+
+    fn is_drained(&self) -> bool {
+        Machine::is_drained(&self.connection)
+    }
+
+    fn step<'a, M>(
+        &'a self,
+        action: &'a Action,
+        memory: &'a impl LocalMemory<M>,
+    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        Step::of(action, &self.connection, memory)
+    }
+}
+
+/// Tells a number of things, then waits until a certain moment.
+struct Talkative {
+    left: u32,
+    until: Instant,
+}
+
+impl Machine for Talkative {
+    type Event = u32;
+
+    fn handle(&mut self, _: Instant, _: Input<'_>) -> Result<(), Misuse> {
+        Ok(())
+    }
+
+    fn poll_action(&mut self, _: &impl ReceiveMemory) -> Result<Action<u32>, ShortReceive> {
+        let Some(fewer) = self.left.checked_sub(1) else { return Ok(Action::Wait(Some(self.until))) };
+        self.left = fewer;
+        Ok(Action::Notify(fewer))
+    }
+
+    fn is_drained(&self) -> bool {
+        false
+    }
+
+    fn step<'a, M>(
+        &'a self,
+        _: &'a Action<u32>,
+        _: &'a impl LocalMemory<M>,
+    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        Ok(None)
+    }
+}
+
+struct Listener<E>(Vec<E>);
+
+impl<E> LocalMemory<()> for Listener<E> {}
+
+impl<C: Machine> Upper<Chatty, C> for Listener<C::Event> {
+    fn event(&mut self, _: &mut C, _: &mut Chatty, event: C::Event) {
         self.0.push(event);
     }
 }
 
 #[test]
 fn a_busy_backend_starves_neither_timers_nor_its_neighbours() {
-    let params = Params { active_negotiation_timeout: Duration::from_secs(100), ..Params::example() };
-    let config = Config::try_from(params).unwrap();
-    let mut connection = Connection::new(Role::Initiator, &config, Instant::ORIGIN);
-    let (mut backend, mut upper) = (Chatty::default(), Listener::default());
+    let mut patient = Patient::waiting(100);
+    let mut backend = Chatty { never_silent: true, ..Chatty::default() };
+    let mut upper = Listener(Vec::new());
 
-    let again = drive(&mut connection, &mut backend, &mut upper).unwrap();
+    let again = drive(&mut patient, &mut backend, &mut upper).unwrap();
     assert!(backend.rounds < 100, "drive did not come back");
     assert!(
         again.is_some_and(|at| at.as_nanos() <= backend.seconds.get() * 1_000_000_000),
@@ -95,11 +179,49 @@ fn a_busy_backend_starves_neither_timers_nor_its_neighbours() {
     assert!(upper.0.is_empty(), "{:?}", upper.0);
 
     while upper.0.len() < 2 && backend.rounds < 1000 {
-        drive(&mut connection, &mut backend, &mut upper).unwrap();
+        drive(&mut patient, &mut backend, &mut upper).unwrap();
     }
     assert!(
         matches!(upper.0[..], [Event::ConnectFailed(ConnectError::Timeout), Event::Drained]),
         "{:?}",
         upper.0
     );
+}
+
+#[test]
+fn all_that_a_backend_has_to_say_at_once_is_heard_in_its_order() {
+    let mut patient = Patient::waiting(100);
+    let said: Vec<_> = (0..1000).map(reg).collect();
+    let inputs = said.iter().map(|id| Input::Bound { id: *id }).collect();
+    let mut backend = Chatty { inputs, ..Chatty::default() };
+    drive(&mut patient, &mut backend, &mut Listener(Vec::new())).unwrap();
+    assert_eq!(patient.bound, said);
+}
+
+#[test]
+fn an_answer_that_is_there_counts_although_the_deadline_has_passed_meanwhile() {
+    let mut patient = Patient::waiting(10);
+    let (mut backend, mut upper) = (Chatty::default(), Listener(Vec::new()));
+    let deadline = drive(&mut patient, &mut backend, &mut upper).unwrap();
+    assert_eq!(deadline, Some(Instant::from_nanos(10_000_000_000)));
+
+    // The thread was away.
+    backend.seconds.set(20);
+    backend.inputs.push_back(Input::ConnectFailed { reason: ConnectReason::Refused });
+    drive(&mut patient, &mut backend, &mut upper).unwrap();
+    let refused = ConnectError::Connect(ConnectReason::Refused);
+    assert!(
+        matches!(&upper.0[..], [Event::ConnectFailed(why), Event::Drained] if *why == refused),
+        "{upper:?}",
+        upper = upper.0
+    );
+}
+
+#[test]
+fn a_drive_leaves_nothing_to_do_behind_however_much_it_is() {
+    let until = Instant::from_nanos(3_600_000_000_000);
+    let mut upper = Listener(Vec::new());
+    let deadline = drive(&mut Talkative { left: 1000, until }, &mut Chatty::default(), &mut upper).unwrap();
+    assert!(upper.0.iter().copied().eq((0..1000).rev()), "{} were told", upper.0.len());
+    assert_eq!(deadline, Some(until));
 }

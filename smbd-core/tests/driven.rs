@@ -189,6 +189,60 @@ fn rdma_moves_bytes_between_the_buffers_the_upper_layers_named() {
 }
 
 #[test]
+fn each_request_of_an_operation_has_its_own_part_of_the_buffer() {
+    let mut pair = Pair::new(Situation::Connects);
+    pair.run(20);
+    // Two pieces of the peer's memory, so two requests.
+    let mut remote: Vec<BufferDescriptorV1> = Vec::new();
+    let far = [2000, 3000].map(|len| {
+        let far = pair.fixture.end(End::ACCEPTOR).allocate(len).unwrap();
+        let id = pair.endpoints[1].register(Access::ReadWrite, 1).unwrap();
+        pair.uppers[1].registrations.insert(id, far.clone());
+        pair.run(20);
+        remote.append(&mut pair.uppers[1].segments);
+        far
+    });
+    let bytes = pattern(5000);
+    let near = [RdmaVerb::Write, RdmaVerb::Read].map(|verb| {
+        let mut backend = pair.fixture.end(End::INITIATOR);
+        let near = backend.allocate(5000).unwrap();
+        if verb == RdmaVerb::Write {
+            backend.fill(&near, 0, &bytes).unwrap();
+        }
+        let now = pair.now();
+        let op = pair.endpoints[0].rdma(now, verb, 5000, remote.clone().into(), 0).unwrap();
+        pair.uppers[0].operations.insert(op, near.clone());
+        pair.run(20);
+        near
+    });
+    let mut contents = |buffer, len| {
+        let mut now = vec![0; len];
+        pair.fixture.end(End::INITIATOR).read(buffer, 0, &mut now).unwrap();
+        now
+    };
+    assert_eq!(contents(&far[0], 2000), bytes[..2000]);
+    assert_eq!(contents(&far[1], 3000), bytes[2000..]);
+    assert_eq!(contents(&near[1], 5000), bytes);
+}
+
+#[test]
+fn a_message_invalidates_the_token_that_is_sent_with_it() {
+    let mut pair = Pair::new(Situation::Connects);
+    pair.run(20);
+    let far = pair.fixture.end(End::ACCEPTOR).allocate(100).unwrap();
+    let id = pair.endpoints[1].register(Access::Read, 1).unwrap();
+    pair.uppers[1].registrations.insert(id, far);
+    pair.run(20);
+    let token = pair.uppers[1].segments[0].token;
+    let now = pair.now();
+    pair.endpoints[0].send(now, pattern(10), Some(token)).unwrap();
+    pair.run(20);
+    let invalidated = format!("{:?}", EndpointEvent::Invalidated { id, token });
+    assert!(pair.uppers[1].log.contains(&invalidated), "{:?}", pair.uppers[1].log);
+    assert_eq!(pair.endpoints[1].connection().live_segments(id).count(), 0);
+}
+
+#[test]
 fn a_silent_peer_is_given_up_at_the_deadline_the_loop_returned() {
     let mut pair = Pair::new(Situation::Connects);
     pair.run(20);
@@ -282,8 +336,8 @@ fn what_has_no_memory_is_named_and_never_executed() {
     }
 }
 
-/// The body of a message and the name of an operation, as a connection gives them.
-fn some_names(config: &Config) -> (Body, OpId) {
+/// An initiator with its negotiation behind it, and nothing to do.
+fn established(config: &Config) -> Connection {
     let mut fixture = Reference::default().fixture(Situation::Connects, config).unwrap();
     let mut connections =
         [Role::Initiator, Role::Acceptor].map(|role| Connection::new(role, config, Instant::ORIGIN));
@@ -293,7 +347,13 @@ fn some_names(config: &Config) -> (Body, OpId) {
         }
         fixture.pass(Duration::from_millis(1));
     }
-    let [initiator, _] = &mut connections;
+    let [initiator, _] = connections;
+    initiator
+}
+
+/// The body of a message and the name of an operation, as a connection gives them.
+fn some_names(config: &Config) -> (Body, OpId) {
+    let mut initiator = established(config);
     let remote: Arc<[BufferDescriptorV1]> =
         [BufferDescriptorV1 { offset: 0, token: smbd_core::Token(1), length: 8 }].into();
     let op = initiator.rdma(Instant::ORIGIN, RdmaVerb::Read, 8, remote, 0).unwrap();
@@ -303,6 +363,30 @@ fn some_names(config: &Config) -> (Body, OpId) {
             return (body, op);
         }
     }
+}
+
+#[test]
+fn a_registration_ends_with_all_of_its_segments() {
+    let mut connection = established(&Config::try_from(Params::example()).unwrap());
+    let id = connection.register(Access::Read, 3).unwrap();
+    assert!(matches!(connection.poll_action(), Action::Register { id: asked, .. } if asked == id));
+    let tokens = [1, 2, 3].map(smbd_core::Token);
+    let segments = tokens.map(|token| BufferDescriptorV1 { offset: 0, token, length: 8 });
+    let input = Input::Registered { id, segments: &segments, settled: true };
+    connection.handle(Instant::ORIGIN, input).unwrap();
+    connection.deregister(id).unwrap();
+    let action = loop {
+        match connection.poll_action() {
+            Action::Notify(_) => {}
+            action => break action,
+        }
+    };
+    let Some(Step::Deregister { id: ended, segments }) = Step::of(&action, &connection, &Nothing).unwrap()
+    else {
+        panic!("{action:?}")
+    };
+    let ended_tokens: Vec<_> = segments.iter().map(|segment| segment.token()).collect();
+    assert_eq!((ended, &ended_tokens[..]), (id, &tokens[..]));
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub enum RejectReason {
     WrongPort,
     /// The RDMA Read depth would be zero (6.2).
     ReadDepth,
+    /// The device took no receive for the first message.
+    NoReceive,
     /// The upper layer does not want it.
     Unwanted,
 }
@@ -31,6 +33,7 @@ impl RejectReason {
             Self::BusyWithHost => "too many connections of this host",
             Self::WrongPort => "wrong port for this kind of link",
             Self::ReadDepth => "read depth is zero (MS-SMBD 6.2)",
+            Self::NoReceive => "no receive for the first message",
             Self::Unwanted => "not wanted",
         }
     }

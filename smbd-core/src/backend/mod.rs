@@ -32,6 +32,10 @@
 //! some devices for good, with no error. Timeouts of the transport's own are longer than the negotiation timers, which
 //! decide.
 //!
+//! A receive that was refused before `Connect` or `Accept` leaves the peer's first message without one, which ends the
+//! connection on every device. So the answer is `ConnectFailed` then, and the peer never hears `Connected`: an initiator
+//! asks for nothing, an acceptor refuses the request, with `Disconnect` at the latest.
+//!
 //! **The end.** Exactly one of `Disconnected` and `ConnectFailed` ends a transport connection, and nothing about it
 //! follows: a late answer to `Connect`, or news after the end, is dropped. `Disconnect` is given at most once, also when
 //! the transport connection is gone already or never came up. After it everything still posted is completed or flushed,

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use smbd_core::backend::ReceiveMemory;
 use smbd_core::endpoint::EndpointEvent;
+use smbd_core::error::WorkError;
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
 use smbd_core::{Action, Config, Endpoint, Head, Input, Instant, Limits, Params, RecvId, Role, SendId};
 
@@ -131,6 +132,34 @@ impl Played {
             let (id, bytes) = self.sends.remove(index).unwrap();
             self.ungranted += 1;
             self.sent(id, bytes);
+        }
+    }
+
+    /// Carries out the end: everything posted is flushed. Whether all is over then.
+    pub fn finish(&mut self) -> bool {
+        loop {
+            match self.endpoint.poll_action(&self.slab).unwrap() {
+                Action::Disconnect => {
+                    let flushed = |id| Input::Failed { id, error: WorkError::Flushed };
+                    for (id, _) in std::mem::take(&mut self.sends) {
+                        self.endpoint.handle(self.now, flushed(id.into())).unwrap();
+                    }
+                    for id in std::mem::take(&mut self.posted) {
+                        self.endpoint.handle(self.now, flushed(id.into())).unwrap();
+                    }
+                    // Refused where it was reported before; nothing changes then.
+                    let _ = self.endpoint.handle(self.now, Input::Disconnected);
+                }
+                Action::Notify(event) => {
+                    let drained = matches!(event, EndpointEvent::Drained);
+                    self.events.push(event);
+                    if drained {
+                        return true;
+                    }
+                }
+                Action::Wait(_) => return false,
+                other => panic!("{other:?} at the end"),
+            }
         }
     }
 

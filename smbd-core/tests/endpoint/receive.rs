@@ -225,3 +225,14 @@ fn what_is_lent_is_counted() {
         assert_eq!(played.endpoint.lent(), left);
     }
 }
+
+#[test]
+fn all_is_over_once_what_was_lent_is_given_back_after_the_end() {
+    let mut played = Played::established(params(), 10);
+    played.message(&pattern(900, 1), &[1000]);
+    let Some(Message::Lent(fragment)) = messages(&mut played).pop() else { panic!("not lent") };
+    played.endpoint.handle(played.now, Input::Disconnected).unwrap();
+    assert!(!played.finish(), "a message is lent");
+    played.endpoint.release(played.now, fragment).unwrap();
+    assert!(played.finish(), "nothing is");
+}

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use smbd_core::endpoint::EndpointEvent;
-use smbd_core::error::{Aborted, CommandError, SendError, WorkError};
+use smbd_core::error::{Aborted, CommandError, SendError};
 use smbd_core::{Access, Action, BufferDescriptorV1, Close, Head, Input, MsgId, Params, RdmaVerb, Token};
 
 use crate::peer::{Played, params, pattern};
@@ -61,6 +61,19 @@ fn a_message_that_is_not_taken_comes_back_with_the_error() {
     assert!(matches!(refused.error, SendError::Command(CommandError::NoRoom { .. })), "{refused}");
 }
 
+#[test]
+fn who_was_refused_for_want_of_room_hears_when_there_is_some() {
+    let mut played = Played::established(Params { message_slots: 1, ..params() }, 2);
+    // More than the peer has granted messages for.
+    played.endpoint.send(played.now, pattern(5000, 1), None).unwrap();
+    let refused = played.endpoint.send(played.now, pattern(60, 2), None).unwrap_err();
+    played.drain();
+    assert!(played.events.is_empty(), "{:?}", played.events);
+    played.data(&[], 0, 8);
+    assert!(matches!(played.events[..], [EndpointEvent::Writable]), "{:?}", played.events);
+    played.endpoint.send(played.now, refused.payload, None).unwrap();
+}
+
 proptest! {
     #[test]
     fn an_end_at_any_time_gives_every_payload_back_exactly_once(
@@ -88,36 +101,11 @@ proptest! {
         } else {
             played.endpoint.handle(played.now, Input::Disconnected).unwrap();
         }
-        finish(&mut played);
+        prop_assert!(played.finish());
         back.extend(given_back(&mut played));
         let mut payloads: Vec<_> = back.into_iter().map(|(msg, payload, _)| (msg, payload)).collect();
         payloads.sort_by_key(|(msg, _)| msg.sequence());
         prop_assert_eq!(payloads, sent);
-    }
-}
-
-/// Carries out the end: everything posted is flushed.
-fn finish(played: &mut Played) {
-    let mut drained = false;
-    while !drained {
-        match played.endpoint.poll_action(&played.slab).unwrap() {
-            Action::Disconnect => {
-                let flushed = |id| Input::Failed { id, error: WorkError::Flushed };
-                for (id, _) in std::mem::take(&mut played.sends) {
-                    played.endpoint.handle(played.now, flushed(id.into())).unwrap();
-                }
-                for id in std::mem::take(&mut played.posted) {
-                    played.endpoint.handle(played.now, flushed(id.into())).unwrap();
-                }
-                // Refused where it was reported before; nothing changes then.
-                let _ = played.endpoint.handle(played.now, Input::Disconnected);
-            }
-            Action::Notify(event) => {
-                drained = matches!(event, EndpointEvent::Drained);
-                played.events.push(event);
-            }
-            other => panic!("{other:?} at the end"),
-        }
     }
 }
 

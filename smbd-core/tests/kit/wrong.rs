@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use smbd_core::backend::kit::reference::{Reference, ReferenceBuffer, ReferenceFixture};
 use smbd_core::backend::kit::{self, Capabilities, End, Fixture, Lab, Situation};
-use smbd_core::{BufferDescriptorV1, Config, Input, RecvId, RegId, SendId};
+use smbd_core::{BufferDescriptorV1, Config, Input, RecvId, RegId, Role, SendId};
 
 use end::{Held, WrongEnd};
 
@@ -47,6 +47,10 @@ faults! {
     LatePostsForgotten => "completion.posted-after-the-end",
     FlushedCalledRefused => "refusal.of-a-send",
     RefusedReceivesForgotten => "refusal.of-a-receive",
+    ConnectsWithoutReceive => "refusal.of-the-first-receive",
+    AcceptsWithoutReceive => "refusal.of-the-first-receive",
+    AcceptsAndSaysItFailed => "refusal.of-the-first-receive",
+    RequestLeftUnanswered => "refusal.of-the-first-receive",
     LengthOfTheBuffer => "receive.length",
     InPlaceForgotten => "receive.gather",
     Truncates => "receive.too-long",
@@ -95,6 +99,8 @@ pub struct State {
     disconnecting: bool,
     disconnected: bool,
     reads: u32,
+    /// Refuses a receive before it is connected, and goes on all the same.
+    refuses_first: bool,
 }
 
 pub enum Out {
@@ -126,11 +132,8 @@ impl Fixture for WrongFixture {
     type Backend<'a> = WrongEnd<'a>;
 
     fn end(&mut self, end: End) -> WrongEnd<'_> {
-        let index = [End::INITIATOR, End::ACCEPTOR, End::SECOND_INITIATOR, End::SECOND_ACCEPTOR]
-            .iter()
-            .position(|other| *other == end)
-            .unwrap();
-        WrongEnd { inner: self.inner.end(end), fault: self.fault, state: &mut self.states[index] }
+        let state = &mut self.states[index(end)];
+        WrongEnd { inner: self.inner.end(end), fault: self.fault, state }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -138,8 +141,24 @@ impl Fixture for WrongFixture {
     }
 
     fn refuse_after(&mut self, end: End, accepted: usize) {
-        self.inner.refuse_after(end, accepted);
+        let goes_on = match end.role {
+            Role::Initiator => self.fault == Fault::ConnectsWithoutReceive,
+            Role::Acceptor => {
+                matches!(self.fault, Fault::AcceptsWithoutReceive | Fault::AcceptsAndSaysItFailed)
+            }
+        };
+        let state = &mut self.states[index(end)];
+        if goes_on && !state.connected {
+            state.refuses_first = true;
+        } else {
+            self.inner.refuse_after(end, accepted);
+        }
     }
+}
+
+fn index(end: End) -> usize {
+    let all = [End::INITIATOR, End::ACCEPTOR, End::SECOND_INITIATOR, End::SECOND_ACCEPTOR];
+    all.iter().position(|other| *other == end).unwrap()
 }
 
 #[test]

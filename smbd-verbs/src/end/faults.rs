@@ -17,7 +17,15 @@ impl End {
     /// From now on `accepted` more work requests are taken, of both queues together, and all later ones refused, as by a
     /// device whose queues are full. With feature `faults`.
     pub fn refuse_posts_after(&mut self, accepted: usize) {
-        if let Some(open) = &mut self.open {
+        self.posts_max = Some(accepted);
+        self.limit_posts();
+    }
+
+    /// Holds the queue pair to that, once there is one.
+    pub(super) fn limit_posts(&mut self) {
+        if let Some(open) = &mut self.open
+            && let Some(accepted) = self.posts_max.take()
+        {
             open.qp.limit_posts(accepted);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::Limits;
-use smbd_core::backend::LinkReports;
+use smbd_core::backend::{LinkReports, PostedQueues};
 use smbd_core::error::ConnectReason;
 
 use super::End;
@@ -13,7 +13,7 @@ use super::phase::{Phase, Way};
 use crate::depth::{Depths, Terms};
 use crate::ffi::{CmId, ConnParams, EventChannel, PrivateData};
 use crate::status;
-use crate::{CallError, Error, fit};
+use crate::{CallError, Error, RejectReason, fit};
 
 /// How much longer than the negotiation timer the connection manager may take.
 pub(super) const MARGIN: Duration = Duration::from_secs(1);
@@ -87,6 +87,11 @@ impl ConnParams<'_> {
     }
 }
 
+/// The peer's first message needs one of the receives posted so far: with one that was refused nobody is connected.
+const fn took_receives(books: &PostedQueues) -> Result<(), CallError> {
+    if books.is_broken() { Err(CallError::new("ibv_post_recv", libc::EINVAL)) } else { Ok(()) }
+}
+
 impl End {
     /// [`Step::Connect`](smbd_core::backend::Step::Connect).
     pub(super) fn begin_connecting(&mut self) {
@@ -120,6 +125,7 @@ impl End {
     }
 
     fn request_connection(&mut self) -> Result<(), Error> {
+        took_receives(&self.books)?;
         let terms = self.depths().offer();
         if !self.open.as_ref().is_some_and(|open| open.quirks.connect_blocks) {
             return Ok(self.link.id.connect(&ConnParams::of(&terms))?);
@@ -142,6 +148,11 @@ impl End {
     /// [`Step::Accept`](smbd_core::backend::Step::Accept).
     pub(super) fn begin_accepting(&mut self) {
         let (Phase::Idle(Way::Accept), Some(terms)) = (&self.link.phase, self.link.answer) else { return };
+        if let Err(refused) = took_receives(&self.books) {
+            // Said at once, as any refusal.
+            let _ = self.link.id.reject(RejectReason::NoReceive.text().as_bytes());
+            return self.link.fail(status::connect_reason_of(refused));
+        }
         let accepted = self.link.id.accept(&ConnParams::of(&terms));
         self.link.phase = Phase::Accepting(terms);
         self.fail_unless(accepted);
@@ -180,5 +191,44 @@ impl End {
         if let Err(error) = result {
             self.link.fail(status::connect_reason_of(error));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smbd_core::backend::{PostedQueues, Request, kit};
+    use smbd_core::error::ConnectReason;
+    use smbd_core::{RecvId, WrId};
+
+    use super::took_receives;
+    use crate::status;
+
+    /// Books with two receives, of which the device took so many.
+    fn books(accepted: usize) -> PostedQueues {
+        let mut books = PostedQueues::new(&kit::config().expect("the kit's").budget());
+        for slot in [0, 1] {
+            let _ = books.push(Request::Recv(recv(slot)));
+        }
+        match accepted {
+            2 => books.rung(),
+            accepted => books.rung_until(accepted, libc::ENOMEM),
+        }
+        books
+    }
+
+    fn recv(slot: u64) -> RecvId {
+        match WrId::from_raw(1 << 56 | slot) {
+            Some(WrId::Recv(id)) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn nobody_is_connected_with_a_receive_refused() {
+        let reason = |accepted| took_receives(&books(accepted)).map_err(status::connect_reason_of);
+        for accepted in [0, 1] {
+            assert_eq!(reason(accepted), Err(ConnectReason::Other(libc::EINVAL)), "{accepted} taken");
+        }
+        assert_eq!(reason(2), Ok(()));
     }
 }

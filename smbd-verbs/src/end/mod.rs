@@ -68,6 +68,9 @@ pub struct End {
     /// Counts this end against its listener's limits.
     permit: Option<Permit>,
     moderation: Option<(u16, u16)>,
+    /// How many work requests are to be taken, until there is a queue pair for them.
+    #[cfg(feature = "faults")]
+    posts_max: Option<usize>,
 }
 
 impl End {
@@ -129,6 +132,8 @@ impl End {
             spin: Spin::default(),
             permit,
             moderation: None,
+            #[cfg(feature = "faults")]
+            posts_max: None,
             budget,
         })
     }

@@ -57,6 +57,8 @@ impl End {
         };
         self.open = Some(Box::new(open));
         self.moderate()?;
+        #[cfg(feature = "faults")]
+        self.limit_posts();
         self.post_early();
         Ok(())
     }

@@ -50,6 +50,11 @@ impl WrongEnd<'_> {
                 }
                 Step::Disconnect
             }
+            (_, Step::PostRecv { id, .. }) if self.state.refuses_first && !self.state.connected => {
+                let failed = Input::Failed { id: id.into(), error: WorkError::Refused { errno: 22 } };
+                self.state.out.push_back(Out::Plain(failed));
+                return None;
+            }
             (Fault::ReceivesOneDoorbellLate, Step::PostRecv { id, len }) if self.state.connected => {
                 self.state.late_receives.push((id, len));
                 return None;

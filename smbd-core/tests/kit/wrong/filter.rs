@@ -50,6 +50,10 @@ impl WrongEnd<'_> {
         match (self.fault, input) {
             (Fault::ConnectedTwice, Input::Connected { .. }) => vec![input, input],
             (Fault::DisconnectedTwice, Input::Disconnected) => vec![input, input],
+            (Fault::AcceptsAndSaysItFailed, Input::Connected { .. }) if state.refuses_first => {
+                vec![Input::ConnectFailed { reason: ConnectReason::Other(22) }]
+            }
+            (Fault::RequestLeftUnanswered, Input::ConnectFailed { reason: ConnectReason::Refused }) => vec![],
             (Fault::EarlyMessageLost, Input::Received { .. }) if !state.connected => vec![],
             (Fault::RefusalWithoutReason, Input::ConnectFailed { reason: ConnectReason::Refused }) => {
                 vec![Input::ConnectFailed { reason: ConnectReason::Other(111) }]

@@ -22,6 +22,8 @@ pub(super) struct Waiting {
     clock: Clock,
     receives: Vec<(RecvId, u32)>,
     accept: bool,
+    /// How many work requests the device is to take.
+    posts_max: Option<usize>,
     flushed: VecDeque<RecvId>,
     link: LinkReports,
 }
@@ -31,7 +33,21 @@ impl Waiting {
     pub(super) fn new(listener: Option<Listener>, config: &Config, clock: Clock) -> Self {
         let (receives, flushed) = (Vec::new(), VecDeque::new());
         let link = LinkReports::default();
-        Self { listener, config: config.clone(), clock, receives, accept: false, flushed, link }
+        Self {
+            listener,
+            config: config.clone(),
+            clock,
+            receives,
+            accept: false,
+            posts_max: None,
+            flushed,
+            link,
+        }
+    }
+
+    /// From now on the device takes so many work requests.
+    pub(super) const fn refuse_posts_after(&mut self, accepted: usize) {
+        self.posts_max = Some(accepted);
     }
 
     /// The end, if the request has come.
@@ -41,6 +57,9 @@ impl Waiting {
         }
         let incoming = self.listener.as_mut()?.poll().ok()??;
         let mut end = incoming.accept(&self.config, self.clock).ok()?;
+        if let Some(accepted) = self.posts_max {
+            end.refuse_posts_after(accepted);
+        }
         for (id, len) in self.receives.drain(..) {
             end.execute(Step::PostRecv { id, len });
         }

@@ -102,8 +102,9 @@ impl Fixture for VerbsFixture {
     }
 
     fn refuse_after(&mut self, end: Which, accepted: usize) {
-        if let Side::Ready(end) = self.end(end) {
-            end.refuse_posts_after(accepted);
+        match self.end(end) {
+            Side::Ready(end) => end.refuse_posts_after(accepted),
+            Side::Waiting(waiting) => waiting.refuse_posts_after(accepted),
         }
     }
 }

@@ -5,12 +5,12 @@ use super::Line;
 use crate::WrId;
 use crate::backend::kit::bench::{Bench, Message, ensure, needs};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Fixture, Lab};
+use crate::backend::kit::{End, Finding, Fixture, Lab, Situation};
 use crate::error::WorkError;
 
 const CHAIN: usize = 5;
 
-pub(super) fn lines<L: Lab>() -> [Line<L>; 2] {
+pub(super) fn lines<L: Lab>() -> [Line<L>; 3] {
     [
         Line {
             id: "refusal.of-a-send",
@@ -23,6 +23,12 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 2] {
             about: "a receive refused at any place of a chain: those behind it and all later posts are flushed",
             law: "contract: a refused post",
             run: |lab| each_place(lab, receive),
+        },
+        Line {
+            id: "refusal.of-the-first-receive",
+            about: "no receive, no connection: ConnectFailed, also for the peer that asks, and no message to it",
+            law: "contract: connecting",
+            run: first_receives,
         },
     ]
 }
@@ -77,4 +83,34 @@ fn one_place<L: Lab>(lab: &mut L, post: Post<L::Fixture>, place: usize) -> Resul
         ensure(failure(id) == Some(WorkError::Flushed), || at(id))?;
     }
     Ok(())
+}
+
+fn first_receives<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    needs(lab.capabilities().refusal, "posts cannot be made to be refused")?;
+    first_receive(lab, End::INITIATOR, End::ACCEPTOR)?;
+    let mut bench = first_receive(lab, End::ACCEPTOR, End::INITIATOR)?;
+    // Refused, and not left to its timer.
+    bench.wait(End::INITIATOR, "ConnectFailed", |seen| matches!(seen, Seen::ConnectFailed(_)))
+}
+
+/// Both want to connect, and the device of `end` takes no receive.
+fn first_receive<L: Lab>(lab: &mut L, end: End, peer: End) -> Result<Bench<L::Fixture>, Finding> {
+    let mut bench = Bench::new(lab, Situation::Connects)?;
+    bench.refuse_after(end, 0);
+    bench.post_recv(peer, 512);
+    bench.begin(peer);
+    let receive = bench.post_recv(end, 512);
+    bench.begin(end);
+    bench.wait(end, "ConnectFailed", |seen| matches!(seen, Seen::ConnectFailed(_)))?;
+    bench.send(end, Message::head(b"never sent"));
+    bench.ring(end);
+    bench.quiet();
+    bench.disconnect(end)?;
+    let ends = bench.ends(end, receive);
+    ensure(matches!(ends[..], [Seen::Failed(_, WorkError::Refused { .. })]), || {
+        format!("the receive refused at {end:?} ended as {ends:?}")
+    })?;
+    let heard = bench.count(peer, |seen| matches!(seen, Seen::Connected(_) | Seen::Received { .. }));
+    ensure(heard == 0, || format!("{peer:?} saw {:?}", bench.seen(peer)))?;
+    Ok(bench)
 }

@@ -6,6 +6,7 @@ use super::{ReferenceBuffer, range, zeroed};
 use crate::backend::{
     Backend, HostMemory, OutOfMemory, OutOfRange, Payload, Push, Queue, ReceiveMemory, Request, Step,
 };
+use crate::error::ConnectReason;
 use crate::{Access, BufferDescriptorV1, Input, Instant, RecvId, RegId, Segment, Token};
 
 /// The error number for a post that was refused on purpose: EINVAL.
@@ -51,7 +52,12 @@ impl<'a> ReferenceEnd<'a> {
 
     fn connect(&mut self) {
         let now = self.net.now;
-        if let Some(state) = self.state() {
+        let Some(state) = self.state() else { return };
+        if state.books.is_broken() {
+            // A receive that was to be there first was refused: the peer hears nothing of it.
+            state.link = Link::Down;
+            state.news.connect_failed(ConnectReason::Other(REFUSED));
+        } else {
             state.link = Link::Waiting(now);
         }
     }

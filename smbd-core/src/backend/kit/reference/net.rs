@@ -161,7 +161,10 @@ impl Net {
             Situation::Refused => Some(ConnectReason::Refused),
             Situation::Unreachable => Some(ConnectReason::Unreachable),
             Situation::Silent => timed_out.then_some(ConnectReason::TimedOut),
-            Situation::Connects | Situation::TwoConnections | Situation::LateConnected => None,
+            // The peer did not want it, or no longer does.
+            Situation::Connects | Situation::TwoConnections | Situation::LateConnected => {
+                (there == Some(Link::Down)).then_some(ConnectReason::Refused)
+            }
         };
         if let Some(reason) = failure {
             end.link = Link::Down;
@@ -171,8 +174,6 @@ impl Net {
             if !end.late {
                 end.news.connected(self.limits);
             }
-        } else if there == Some(Link::Down) {
-            end.lose();
         }
     }
 
