@@ -15,6 +15,7 @@ use super::accept_queue;
 use super::siege::Siege;
 use crate::case::{Context, Failure, Outcome};
 use crate::device;
+use crate::patience::PATIENCE;
 
 /// What the server says of one that has not negotiated in time.
 const TOO_LONG: &str = "negotiation took too long (3.1.6.1)";
@@ -23,8 +24,6 @@ const OPEN: usize = 30;
 /// Connections after which siw's listener is thought to stand them all.
 const HASTY_MAX: u32 = 2000;
 const GLANCE: Duration = Duration::from_millis(2);
-/// How long one may take to come up or to be refused.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Connections of the RDMA connection manager without a word of SMB Direct.
 struct Opened {

@@ -6,16 +6,16 @@ use smbd_core::error::CloseReason;
 use smbd_core::{Close, Config, Endpoint, Instant, Params, Role};
 use smbd_verbs::{Clock, End, Engine, ListenOptions};
 
-use super::pair::PATIENCE;
 use super::ports;
 use super::serving::{How, Serving};
 use super::worker::Worker;
 use crate::case::{Context, Failure, Outcome};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 const CONNECTIONS: u64 = 64;
 /// Longest time for all of them together.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(240);
 
 /// Between them the 64 connections of both sides map more than the 144 pages at which siw's provider stumbles.
 pub(super) fn at_once(context: &Context) -> Outcome {
