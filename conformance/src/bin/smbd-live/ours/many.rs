@@ -14,6 +14,8 @@ use crate::patience::PATIENCE;
 use crate::settings;
 
 const CONNECTIONS: u64 = 64;
+/// How many of them are set up at a time: siw gives an attempt up after 10 s, however busy the host is with those before it.
+const CONNECTING: usize = 8;
 /// Longest time for all of them together.
 const LIMIT: Duration = Duration::from_secs(240);
 
@@ -33,14 +35,17 @@ pub(super) fn at_once(context: &Context) -> Outcome {
     let serving = Serving::start(ports::fresh(context), &config, options)?;
     let clock = Clock::start();
     let mut engine: Engine<Worker> = Engine::new(clock)?;
+    let until = clock.now().saturating_add(LIMIT);
     for seed in 0..CONNECTIONS {
+        while connecting(&engine) >= CONNECTING && clock.now() < until {
+            engine.turn(Some(until))?;
+        }
         let end = End::connect(serving.at, None, &config, clock)?;
         let endpoint = Endpoint::new(Role::Initiator, &config, clock.now());
         engine.add(endpoint, end, Worker::new(10_000 * seed)?)?;
         // Those that are there should not wait for the others.
         engine.turn(Some(clock.now()))?;
     }
-    let until = clock.now().saturating_add(LIMIT);
     work(&mut engine, until).map_err(|failure| format!("{failure}; the server: {}", serving.story()))?;
     // Nobody has left: all were there at the same time.
     close_all(&mut engine, clock)?;
@@ -52,6 +57,13 @@ pub(super) fn at_once(context: &Context) -> Outcome {
     }
     serving.stop()?;
     Ok(format!("{CONNECTIONS} connections, {} bytes each", Worker::bytes()))
+}
+
+/// How many are not established yet.
+fn connecting(engine: &Engine<Worker>) -> usize {
+    let is_connecting =
+        |key: &_| engine.get(*key).is_some_and(|(endpoint, ..)| endpoint.connection().negotiated().is_none());
+    engine.keys().filter(is_connecting).count()
 }
 
 /// Until all have done everything.
