@@ -73,7 +73,7 @@ fn overlook(listener: &TcpListener) -> Result<(), Failure> {
         let nudge = frame(&mut stream).map_err(|failure| format!("no nudge {number} came: {failure}"))?;
         same("what came after the request", &nudge[..], &WRITE_OF_NOTHING)?;
     }
-    let mut answer = vec![0; 2 + UNTAGGED_LEN + NegotiateResponse::LEN];
+    let mut answer = [0; 2 + UNTAGGED_LEN + NegotiateResponse::LEN];
     // A Send in one segment, the first of its queue.
     answer[..4].copy_from_slice(&[0, (UNTAGGED_LEN + NegotiateResponse::LEN) as u8, 0x41, 0x43]);
     answer[12..16].copy_from_slice(&1_u32.to_be_bytes());
