@@ -6,6 +6,9 @@ complain() { echo "lab: $*" >&2 && return 1; }
 
 # --- waiting ----------------------------------------------------------------------------------------------------------
 
+# Bounds a hang and says nothing else: longer than anything takes.
+patience=100
+
 # await SECONDS COMMAND [ARGUMENT ...]    until the command succeeds
 await() {
   local end=$((SECONDS + $1))
@@ -17,18 +20,19 @@ await() {
 }
 
 # await_port PORT [SECONDS]    until something listens on a TCP port
-await_port() { await "${2:-10}" listens "$1"; }
+await_port() { await "${2:-$patience}" listens "$1"; }
 listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 
 # await_host ADDRESS [SECONDS]    until an address answers
-await_host() { await "${2:-20}" ping -c1 -W1 "$1"; }
+await_host() { await "${2:-$patience}" ping -c1 -W1 "$1"; }
 
-# meet NAME [SECONDS]    in a pair: until the other side has come to the same point
+# meet NAME    in a pair: until the other side has come to the same point. How long that takes is its own affair; when it
+# fails instead, `pair` ends this one.
 meet() {
   local other=a
   [ "$LAB_SIDE" = b ] || other=b
   mkdir -p /out/met && touch "/out/met/$1.$LAB_SIDE"
-  await "${2:-60}" test -e "/out/met/$1.$other"
+  until [ -e "/out/met/$1.$other" ]; do sleep 0.1; done
 }
 
 # --- RDMA devices -----------------------------------------------------------------------------------------------------
@@ -76,7 +80,7 @@ rdma_over() {
     ip address add "$ADDRESS6/64" dev "$NETDEV" nodad || return
   fi
   rdma link add "$RDMA_DEVICE" type "$RDMA_KIND" netdev "$NETDEV" || return
-  await 5 port_is_active "$RDMA_DEVICE" || return
+  await "$patience" port_is_active "$RDMA_DEVICE" || return
   export NETDEV RDMA_KIND RDMA_DEVICE ADDRESS ADDRESS6
 }
 port_is_active() { grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"; }
@@ -129,7 +133,7 @@ ksmbd_start() {
   KSMBD_PID=$!
   KSMBD_PORT=$(ksmbd_port)
   export KSMBD_PORT
-  await 10 grep -q running /sys/class/ksmbd-control/stats && await_port 445
+  await "$patience" grep -q running /sys/class/ksmbd-control/stats && await_port 445
 }
 
 # ksmbd_stop    shuts the server down, connections included
@@ -223,12 +227,12 @@ capture_start() {
   fi
   tcpdump -i "$CAPTURE_NETDEV" -Z root -s 0 -B 32768 -w "$OUT/$1.pcap" "${@:2}" 2>"$CAPTURE_LOG" &
   CAPTURE_PID=$!
-  await 10 grep -q listening "$CAPTURE_LOG"
+  await "$patience" grep -q listening "$CAPTURE_LOG"
 }
 
 # capture_stop    when all that was seen is in the file; fails if packets were lost
 capture_stop() {
-  await 10 capture_is_complete || return
+  await "$patience" capture_is_complete || return
   kill -INT "$CAPTURE_PID" && wait "$CAPTURE_PID"
   grep -q '^0 packets dropped by kernel' "$CAPTURE_LOG" || complain "the capture has gaps: $(tail -n 3 "$CAPTURE_LOG" | tr '\n' ' ')"
 }

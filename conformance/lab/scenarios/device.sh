@@ -9,7 +9,7 @@ long=yes
 pair_up() {
   bash -c "$1" &
   local server=$!
-  await 10 has_cm_listener && bash -c "$2" && wait "$server"
+  await "$patience" has_cm_listener && bash -c "$2" && wait "$server"
 }
 has_cm_listener() { rdma resource show cm_id | grep -q LISTEN; }
 
@@ -22,13 +22,13 @@ scenario() {
   else
     skip "path MTU" "$KIND has none"
   fi
-  check "connect and transfer, IPv4" pair_up "timeout 20 rping -s -a $ADDRESS -C 20 -v" "timeout 20 rping -c -a $ADDRESS -C 20"
+  check "connect and transfer, IPv4" pair_up "timeout 60 rping -s -a $ADDRESS -C 20 -v" "timeout 60 rping -c -a $ADDRESS -C 20"
   check "the kernel has IPv6 (SMBD_LAB_KERNEL may lack it)" has_ipv6
   if has_ipv6; then
-    check "connect and transfer, IPv6" pair_up "timeout 20 rping -s -a $ADDRESS6 -C 20" "timeout 20 rping -c -a $ADDRESS6 -C 20"
+    check "connect and transfer, IPv6" pair_up "timeout 60 rping -s -a $ADDRESS6 -C 20" "timeout 60 rping -c -a $ADDRESS6 -C 20"
   else
     skip "connect and transfer, IPv6" "the kernel has no IPv6"
   fi
-  check "send" pair_up "timeout 20 ib_send_bw -R -n 500 -s 1364" "timeout 20 ib_send_bw -R -n 500 -s 1364 $ADDRESS"
-  check "nothing is left on the device" await 5 rdma_is_at "$before"
+  check "send" pair_up "timeout 60 ib_send_bw -R -n 500 -s 1364" "timeout 60 ib_send_bw -R -n 500 -s 1364 $ADDRESS"
+  check "nothing is left on the device" await "$patience" rdma_is_at "$before"
 }

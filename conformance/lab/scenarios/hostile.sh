@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 about="hostile peers against smbd-echo"
 guests=1
-limit=400
+limit=1200
 
 scenario() { rdma_loopback "$KIND" 4096 && honest_address && live hostile; }

@@ -17,6 +17,6 @@ scenario() {
   check "the server has what was written" cmp /run/data "$SHARE/data"
   check "unmount" umount /mnt/share
   check "ksmbd stops" ksmbd_stop
-  check "nothing is left on the device" await 10 rdma_is_at "$before"
+  check "nothing is left on the device" await "$patience" rdma_is_at "$before"
 }
 offers_smb_direct() { rdma resource show cm_id | grep "LISTEN.*:$(ksmbd_port)"; }

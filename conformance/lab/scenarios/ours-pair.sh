@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-verbs in two guests, with itself, cifs and ksmbd, captured"
 guests=2
-limit=300
+limit=900
 whole=yes
 
 # A message of the connection manager that meets a link that is down puts rxe's queue pair 1 into the error state, and
@@ -9,7 +9,7 @@ whole=yes
 mend() {
   [ "$KIND" = rxe ] || return 0
   rdma link delete "$RDMA_DEVICE" && rdma link add "$RDMA_DEVICE" type rxe netdev "$NETDEV" &&
-    await 5 port_is_active "$RDMA_DEVICE" && await_host "$PEER"
+    await "$patience" port_is_active "$RDMA_DEVICE" && await_host "$PEER"
 }
 
 scenario() {

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-ping against ksmbd, held against a capture; smbd-perf against smbd-echo"
 guests=2
-limit=240
+limit=720
 whole=yes
 
 # What ksmbd answers: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
@@ -47,7 +47,7 @@ scenario() {
     shown >"$OUT/shown"
     check "the capture shows what smbd-ping received" diff /out/b/received "$OUT/shown"
     "$tools/smbd-echo" --listen "$ADDRESS:7000" >"$OUT/echo.txt" 2>&1 &
-    await 10 grep -q listening "$OUT/echo.txt" && meet echo && meet measured || return
+    await "$patience" grep -q listening "$OUT/echo.txt" && meet echo && meet measured || return
     kill -INT "$!" && wait "$!"
   else
     meet ready || return

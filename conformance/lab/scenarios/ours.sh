@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 about="smbd-verbs with itself"
 guests=1
-limit=600
+limit=1800
 
 scenario() { rdma_loopback "$KIND" 4096 && live ours; }

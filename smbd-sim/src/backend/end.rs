@@ -3,11 +3,10 @@ use std::rc::Rc;
 use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step};
 use smbd_core::{BufferDescriptorV1, Input, Instant, RecvId, Token};
 
-use super::{Dropped, Plan};
+use super::{Dropped, Plan, SimNet};
 use crate::Side;
-use crate::device::{DeviceEnd, SimMemory};
+use crate::device::{Device, DeviceEnd, SimMemory};
 use crate::memory::{Buffer, Range};
-use crate::nic::Nic;
 
 /// Memory of a simulated host: freed when the last clone is dropped and no device uses it any more.
 #[derive(Clone, Debug)]
@@ -17,6 +16,8 @@ pub struct SimBuffer(Rc<Handle>);
 struct Handle {
     /// It is memory of the host, known to the device of this connection.
     owner: Owner,
+    connection: usize,
+    side: Side,
     buffer: Buffer,
     len: u32,
     dropped: Dropped,
@@ -37,39 +38,49 @@ impl SimBuffer {
 /// A device of a [`SimNet`]: those of one connection have the same first token, those of different ones do not.
 type Owner = (Side, Token);
 
-const fn owner(side: Side, nic: &Nic) -> Owner {
-    (side, nic.config.first_token)
+const fn owner(device: &Device) -> Owner {
+    (device.side, device.nic.config.first_token)
 }
 
 impl SimMemory for SimBuffer {
-    fn range(&self, side: Side, nic: &Nic) -> Option<Range> {
-        (self.0.owner == owner(side, nic)).then(|| self.whole())
+    fn range(&self, device: &Device) -> Option<Range> {
+        (self.0.owner == owner(device)).then(|| self.whole())
     }
 }
 
 /// One simulated device of a [`SimNet`].
 #[derive(Debug)]
 pub struct SimEnd<'a> {
-    end: DeviceEnd<'a, Plan, (), SimBuffer>,
-    dropped: &'a Dropped,
+    net: &'a mut SimNet,
+    connection: usize,
+    side: Side,
 }
 
 impl<'a> SimEnd<'a> {
-    pub(super) const fn new(end: DeviceEnd<'a, Plan, (), SimBuffer>, dropped: &'a Dropped) -> Self {
-        Self { end, dropped }
+    /// The connection exists.
+    pub(super) const fn new(net: &'a mut SimNet, connection: usize, side: Side) -> Self {
+        Self { net, connection, side }
     }
 
     /// Memory that the device opens to the peer at this moment.
     #[must_use]
     pub fn open_memory(&self) -> Vec<BufferDescriptorV1> {
-        let nic = &self.end.device.nic;
+        let nic = &self.device().nic;
         nic.tokens.open(nic.domain()).collect()
+    }
+
+    fn device(&self) -> &Device {
+        &self.net.links[self.connection].world.host(self.side).device
+    }
+
+    fn end(&mut self) -> DeviceEnd<'_, Plan, (), SimBuffer> {
+        self.net.links[self.connection].world.end(self.side)
     }
 }
 
 impl ReceiveMemory for SimEnd<'_> {
     fn received(&self, id: RecvId) -> &[u8] {
-        self.end.received(id)
+        self.device().nic.message(id)
     }
 }
 
@@ -77,31 +88,35 @@ impl Backend for SimEnd<'_> {
     type Buffer = SimBuffer;
 
     fn now(&self) -> Instant {
-        self.end.now()
+        self.net.links[self.connection].world.now()
     }
 
     fn execute(&mut self, step: Step<'_, SimBuffer>) {
-        self.end.execute(step);
+        self.end().execute(step);
     }
 
     fn ring(&mut self) {
-        self.end.ring();
+        self.end().ring();
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
-        self.end.next_input()
+        self.net.links[self.connection].world.next_input(self.side)
     }
 }
+
 impl HostMemory for SimEnd<'_> {
     fn allocate(&mut self, len: u32) -> Result<SimBuffer, OutOfMemory> {
-        let device = &mut self.end.device;
-        let (buffer, dropped) = (device.nic.buffers.alloc(len), Rc::clone(self.dropped));
-        Ok(SimBuffer(Rc::new(Handle { owner: owner(device.side, &device.nic), buffer, len, dropped })))
+        let (connection, side) = (self.connection, self.side);
+        let link = &mut self.net.links[connection];
+        let buffer = link.world.host_mut(side).device.nic.buffers.alloc(len);
+        let dropped = Rc::clone(&link.dropped[side.index()]);
+        Ok(SimBuffer(Rc::new(Handle { connection, side, owner: owner(self.device()), buffer, len, dropped })))
     }
 
     fn fill(&mut self, buffer: &SimBuffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
         let range = part(buffer, offset, bytes.len())?;
-        let memory = self.end.device.nic.buffers.bytes_mut(range.buffer);
+        let world = &mut self.net.links[buffer.0.connection].world;
+        let memory = world.host_mut(buffer.0.side).device.nic.buffers.bytes_mut(range.buffer);
         let start = range.offset as usize;
         if let Some(to) = memory.get_mut(start..start + bytes.len()) {
             to.copy_from_slice(bytes);
@@ -111,7 +126,8 @@ impl HostMemory for SimEnd<'_> {
 
     fn read(&self, buffer: &SimBuffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         let range = part(buffer, offset, out.len())?;
-        let bytes = self.end.device.nic.buffers.range(range);
+        let world = &self.net.links[buffer.0.connection].world;
+        let bytes = world.host(buffer.0.side).device.nic.buffers.range(range);
         if bytes.len() == out.len() {
             out.copy_from_slice(bytes);
         }

@@ -139,9 +139,8 @@ impl SimNet {
 
     /// One device; `None` if there is no such connection.
     pub fn end(&mut self, connection: usize, side: Side) -> Option<SimEnd<'_>> {
-        let link = self.links.get_mut(connection)?;
-        link.sweep(side);
-        Some(SimEnd::new(link.world.end(side), &link.dropped[side.index()]))
+        self.links.get_mut(connection)?.sweep(side);
+        Some(SimEnd::new(self, connection, side))
     }
 
     /// Lets virtual time pass.
@@ -203,7 +202,12 @@ impl SimNet {
 impl Link {
     /// Frees memory nobody has a handle to and no device uses.
     fn sweep(&mut self, side: Side) {
-        let buffers = &mut self.world.host_mut(side).device.nic.buffers;
+        let device = &mut self.world.host_mut(side).device;
+        // What is chained is with the device soon.
+        if device.has_chain() {
+            return;
+        }
+        let buffers = &mut device.nic.buffers;
         self.dropped[side.index()].borrow_mut().retain(|buffer| {
             let used = buffers.in_use(*buffer);
             if !used {

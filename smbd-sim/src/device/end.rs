@@ -8,21 +8,20 @@ use smbd_core::{Input, Instant, RecvId, Segment};
 
 use super::Device;
 use super::posts::{Flags, sent};
-use crate::Side;
 use crate::fabric::Fabric;
 use crate::fault::Faults;
 use crate::memory::Range;
-use crate::nic::{Nic, Operation};
+use crate::nic::Operation;
 use crate::probe::Probe;
 
 /// A handle to memory of a simulated host.
 pub(crate) trait SimMemory: Clone + fmt::Debug {
-    /// The memory, if the device of this side knows it.
-    fn range(&self, side: Side, nic: &Nic) -> Option<Range>;
+    /// The memory, if this device knows it.
+    fn range(&self, device: &Device) -> Option<Range>;
 }
 
 impl SimMemory for Range {
-    fn range(&self, _: Side, _: &Nic) -> Option<Range> {
+    fn range(&self, _: &Device) -> Option<Range> {
         Some(*self)
     }
 }
@@ -85,7 +84,7 @@ impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceEnd<'_, F, P, M> {
             }
             Step::Register { id, buffer, access, segments_max } => {
                 device.ring(fabric);
-                let range = buffer.range(device.side, &device.nic);
+                let range = buffer.range(device);
                 device.register(id, range, access, segments_max, fabric);
             }
             Step::Deregister { id, segments } => {

@@ -74,7 +74,7 @@ impl Device {
 
     /// A range of memory that the device knows.
     pub(super) fn range<M: SimMemory>(&self, local: &Local<'_, M>) -> Option<Range> {
-        local.buffer.range(self.side, &self.nic)?.part(local.offset, local.len)
+        local.buffer.range(self)?.part(local.offset, local.len)
     }
 
     /// Notes a request and chains it. `false` if it will not be posted.

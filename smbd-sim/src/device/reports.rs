@@ -24,7 +24,7 @@ pub(super) enum Report {
 
 impl Device {
     /// The next input; `None` if nothing can be seen at the moment.
-    pub(super) fn next_input<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Option<Input<'_>> {
+    pub(crate) fn next_input<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Option<Input<'_>> {
         self.asked = true;
         if self.burst >= self.polling.pause.max(1) {
             self.burst = 0;

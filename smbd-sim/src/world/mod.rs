@@ -207,6 +207,13 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         DeviceEnd::new(device, &mut self.fabric)
     }
 
+    /// The next input of such a device.
+    pub(crate) fn next_input(&mut self, side: Side) -> Option<Input<'_>> {
+        let device = &mut self.hosts[side.index()].device;
+        device.begin_look(None);
+        device.next_input(&mut self.fabric)
+    }
+
     /// Whoever drives a bare host has posted: what is complete already is there to be looked at, at a
     /// [`Step::Poll`].
     pub(crate) fn look_bare(&mut self, side: Side) {

@@ -4,6 +4,7 @@ use smbd_core::{Head, Input, RecvId, Token, WrId};
 
 use super::End;
 use super::ending::MARKER_ID;
+use super::nudge::NUDGE_ID;
 use super::reports::Report;
 use crate::ffi::Completion;
 use crate::{CallError, quirks, status};
@@ -48,6 +49,10 @@ impl End {
     fn completed(&mut self, completion: &Completion) -> Polled {
         if completion.wr_id == MARKER_ID {
             self.marker_is_back();
+            return Polled::Noted;
+        }
+        if completion.wr_id == NUDGE_ID {
+            self.nudge_is_back();
             return Polled::Noted;
         }
         let error = status::work_error(completion.status);

@@ -163,7 +163,6 @@ impl End {
         let Some(open) = &self.open else { return };
         let limits = fit::limits(&open.qp.granted(), &open.device, open.quirks, read_depth);
         if matches!(self.link.phase, Phase::Accepting(_)) {
-            self.await_first(read_depth);
             self.announce(limits);
         } else if open.quirks.settle_millis > 0 {
             self.wake.set_timer(Duration::from_millis(open.quirks.settle_millis));
@@ -175,6 +174,7 @@ impl End {
 
     pub(super) fn announce(&mut self, limits: Limits) {
         self.link.phase = Phase::Up;
+        self.await_first(limits.read_depth);
         self.link.reports.connected(limits);
         if let Some(permit) = &mut self.permit {
             permit.connected();

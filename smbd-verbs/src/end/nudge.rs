@@ -1,19 +1,24 @@
 //! Nudging a device that has overlooked the first message of a connection that it has accepted
-//! ([`Quirks::overlooks_first`](crate::quirks::Quirks::overlooks_first)): whatever comes from the peer next has it look
-//! again. An RDMA Read of nothing is answered by the peer's device; its application does not see it, and none of its memory
-//! is named.
+//! ([`Quirks::overlooks_first`](crate::quirks::Quirks::overlooks_first)): whatever comes from the peer next has it look again.
 //!
-//! Only where something lies unread: a peer whose device is about to send may be siw as well, and that answers a Read of
-//! nothing with what the request it sends at that moment names (`siw_activate_tx` leaves the old `sge` of a request without
-//! one, and `siw_qp_sq_proc_tx` takes it for one of its own). Seen: a TERMINATE, and the connection is lost.
+//! **The own device has**: an RDMA Read of nothing is answered by the peer's device; its application does not see it, and none
+//! of its memory is named. Only where something lies unread: a peer whose device is about to send may be siw as well, and that
+//! answers a Read of nothing with what the request it sends at that moment names (`siw_activate_tx` leaves the old `sge` of a
+//! request without one, and `siw_qp_sq_proc_tx` takes it for one of its own). Seen: a TERMINATE, and the connection is lost.
+//!
+//! **The peer's device may have**: an initiator on siw whose request is out and not answered sends an RDMA Write of nothing.
+//! Nothing comes back from it, so the above cannot happen; nobody checks its token (`siw_proc_write` returns before it does), no
+//! application sees it, and iWARP itself has it: with MPA version 2 it says that the initiator is ready (RFC 6581). Whether the
+//! peer has read what came is not to be seen from here, so it may be sent in vain, and again if it was too early.
 
 use std::time::Duration;
 
 use super::{End, unread};
+use crate::ffi::{ChainError, QueuePair};
 
-/// `wr_id` of the nudge: no [`WrId`](smbd_core::WrId) is that low, so its completion is nobody's.
-const NUDGE_ID: u64 = 1;
-/// How long the first message may be on its way. It follows the connection at once, or a few milliseconds later.
+/// `wr_id` of the nudge: no [`WrId`](smbd_core::WrId) is that low.
+pub(super) const NUDGE_ID: u64 = 1;
+/// How long the first message may be on its way. It follows the connection, or what it answers, within a few milliseconds.
 const OVERDUE: Duration = Duration::from_millis(50);
 /// What comes is read at once. What lies there for this long, nobody looks at.
 const OVERLOOKED: Duration = Duration::from_millis(20);
@@ -25,6 +30,8 @@ pub(super) struct Looks {
     pause: Duration,
     /// Something lay unread at the last look.
     unread: bool,
+    /// A nudge is with the device: there is a place on the send queue for one.
+    nudging: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +42,14 @@ enum Next {
 
 impl Looks {
     fn first(&mut self) -> Duration {
-        *self = Self { pause: OVERDUE, unread: false };
+        *self = Self { pause: OVERDUE, ..Self::default() };
         OVERDUE
+    }
+
+    /// When to look after this look. A peer that says nothing is looked at less and less.
+    fn later(&mut self) -> Duration {
+        self.pause = self.pause.saturating_mul(2);
+        self.pause
     }
 
     /// A look: whether something lies unread now.
@@ -44,45 +57,60 @@ impl Looks {
         match (std::mem::replace(&mut self.unread, unread), unread) {
             (true, true) => Next::Nudge,
             (false, true) => Next::Look(OVERLOOKED),
-            (_, false) => {
-                // A peer that says nothing is looked at less and less.
-                self.pause = self.pause.saturating_mul(2);
-                Next::Look(self.pause)
-            }
+            (_, false) => Next::Look(self.later()),
         }
     }
 }
 
 impl End {
-    /// The connection that was accepted is up: from now on the device looks at whatever comes.
+    /// The connection is up: from now on the device looks at whatever comes.
     pub(super) fn await_first(&mut self, read_depth: u16) {
         let overlooks = self.open.as_ref().is_some_and(|open| open.quirks.overlooks_first);
-        if overlooks && read_depth > 0 && self.first_received.is_none() {
+        let can_nudge = self.is_initiator() || read_depth > 0;
+        if overlooks && can_nudge && self.first_received.is_none() {
             self.wake.set_timer(self.looks.first());
         }
     }
 
-    /// Looks for the first message, and makes the device look if it does not.
+    /// Looks for the first message, and makes a device look that may have overlooked one.
     pub(super) fn look_for_first(&mut self) {
         if self.first_received.is_some() {
             return;
+        }
+        if self.is_initiator() {
+            // Before it has said anything there is nothing to overlook.
+            if self.counters().sends > 0 {
+                self.nudge(QueuePair::chain_nudge_of_peer);
+            }
+            return self.wake.set_timer(self.looks.later());
         }
         let (Some(local), Some(peer)) = (self.local_addr(), self.peer_addr()) else { return };
         // Where the system does not tell, a nudge does more good than harm.
         match self.looks.next(unread::is_any(local, peer).unwrap_or(true)) {
             Next::Look(after) => self.wake.set_timer(after),
-            Next::Nudge => self.nudge(),
+            Next::Nudge => self.nudge(QueuePair::chain_nudge),
         }
     }
 
+    /// Only the end of an acceptor counts against the limits of a listener.
+    const fn is_initiator(&self) -> bool {
+        self.permit.is_none()
+    }
+
     /// That the device cannot be asked is no news: the negotiation has a timer.
-    fn nudge(&mut self) {
-        // Before the first message nothing else is on the send queue: it goes alone.
+    fn nudge(&mut self, chain: impl FnOnce(&mut QueuePair, u64) -> Result<(), ChainError>) {
+        // Then it goes alone.
+        self.ring_chain();
         if let Some(open) = &mut self.open
-            && open.qp.chain_nudge(NUDGE_ID).is_ok()
+            && !self.looks.nudging
+            && chain(&mut open.qp, NUDGE_ID).is_ok()
         {
-            let _ = open.qp.ring_sends();
+            self.looks.nudging = open.qp.ring_sends().is_ok();
         }
+    }
+
+    pub(super) const fn nudge_is_back(&mut self) {
+        self.looks.nudging = false;
     }
 }
 

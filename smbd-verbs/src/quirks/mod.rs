@@ -17,7 +17,8 @@ pub struct Quirks {
     /// Time between the end of the connection's set-up and the first message of the initiator, in milliseconds.
     pub settle_millis: u64,
     /// What comes right behind the set-up of a connection that was accepted can stay unseen, until more comes. `settle_millis`
-    /// of an initiator makes it rare; a peer that is not of this crate does not wait.
+    /// of an initiator makes it rare; a peer that is not of this crate does not wait. Said of the own device, and of the peer's
+    /// of an initiator, which is likely to be one of these as well.
     pub overlooks_first: bool,
     /// Sends shorter than this, in bytes, are handed over one by one.
     pub post_alone_below: u32,

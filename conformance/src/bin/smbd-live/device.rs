@@ -4,15 +4,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
+use smbd_core::Input;
 use smbd_core::backend::{Backend, Step, kit};
 use smbd_verbs::quirks::Quirks;
 use smbd_verbs::{Clock, End, LinkType};
 
 use crate::case::Failure;
+use crate::patience::PATIENCE;
 
 /// A port that nobody listens at: finding the device is all that is wanted.
 const NOBODY: u16 = 9;
-const PATIENCE: Duration = Duration::from_secs(3);
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// The row of the quirk table for the device of an address of this host.
@@ -32,9 +33,12 @@ fn of<T>(address: IpAddr, known: impl Fn(&End) -> Option<T>) -> Result<T, Failur
     end.execute(Step::Connect);
     let until = clock.now().saturating_add(PATIENCE);
     while clock.now() < until {
-        let _ = end.next_input();
+        let failed = matches!(end.next_input(), Some(Input::ConnectFailed { .. }));
         if let Some(known) = known(&end) {
             return Ok(known);
+        }
+        if failed {
+            break;
         }
         thread::sleep(GLANCE);
     }

@@ -14,6 +14,7 @@ mod kit;
 mod ksmbd;
 mod ours;
 mod pair;
+mod patience;
 mod registry;
 mod run;
 mod script;
@@ -62,7 +63,7 @@ enum Command {
         #[command(flatten)]
         place: Place,
         /// Most seconds a single test may take.
-        #[arg(long, default_value_t = 120)]
+        #[arg(long, default_value_t = 300)]
         limit: u64,
     },
     /// Measures smbd against perftest on the same device and prints a table.

@@ -198,6 +198,18 @@ impl QueuePair {
             request.wr.rdma.rkey = 0;
         })
     }
+
+    /// Chains an RDMA Write of nothing: the peer's device takes it, and nobody hears of it.
+    pub(crate) fn chain_nudge_of_peer(&mut self, wr_id: u64) -> Result<(), ChainError> {
+        self.sends.chain(wr_id, None, Keeper::default(), false, |request, places| {
+            // With an element of no bytes: siw answers a Read of nothing that comes now with what the element names.
+            reset(request, opcode::IBV_WR_RDMA_WRITE, SIGNALED, 1);
+            places[0] = ibv_sge { addr: 0, length: 0, lkey: 0 };
+            // As drivers have it in MPA version 2: devices may take token 0 for something else.
+            request.wr.rdma.remote_addr = 1;
+            request.wr.rdma.rkey = 1;
+        })
+    }
 }
 
 /// The element for `len` bytes of `region` from `offset` on. One of no bytes is left out by callers: to some devices it

@@ -5,10 +5,11 @@ use smbd_core::error::CloseReason;
 use smbd_core::wire::NegotiateRequest;
 
 use super::kernel::{Mount, Parameter};
-use super::server::{PATIENCE, Session, listen, listen_by_link_type};
+use super::server::{Session, listen, listen_by_link_type};
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::{holds, same};
 use crate::kernel_log::Log;
+use crate::patience::PATIENCE;
 
 pub(super) const CASES: &[Case] = &[
     Case {

@@ -1,7 +1,6 @@
 //! The server that a mount meets: NEGOTIATE is answered, SESSION_SETUP refused.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::error::CloseReason;
@@ -14,9 +13,8 @@ use smbd_verbs::{ListenOptions, Listener, PORT_IWARP, Ports};
 use super::smb2;
 use crate::case::Failure;
 use crate::expect::same;
+use crate::patience::PATIENCE;
 
-/// How long the kernel's client may take for each step.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// What is said about reads and writes, which never come.
 const MAX_SIZE: u32 = 65_536;
 

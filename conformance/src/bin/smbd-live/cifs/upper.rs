@@ -14,6 +14,7 @@ use super::smb2::SESSION_SETUP;
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::holds;
 use crate::kernel_log::Log;
+use crate::patience::PATIENCE;
 use crate::script::{its_own_header, next_smb2, script};
 
 pub(super) const CASES: &[Case] = &[
@@ -37,8 +38,11 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// SMB2 messages come within this time.
-const TIME: Duration = Duration::from_secs(10);
+/// How often the kernel's log is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What the kernel logs of a message that it gives to SMB2.
+const READ: &str = "returning rfc1002 length";
 
 fn play_it(
     context: &Context,
@@ -69,7 +73,7 @@ fn asked(play: &mut Play) -> Result<(Peer<'_>, Vec<u8>), Stop> {
 
 /// SESSION_SETUP should come.
 fn goes_on(peer: &mut Peer<'_>) -> Result<(), Stop> {
-    let (_, command, _) = next_smb2(peer, TIME)?;
+    let (_, command, _) = next_smb2(peer, PATIENCE)?;
     peer.require("", command == SESSION_SETUP, || format!("SESSION_SETUP should come, Command is {command}"))
 }
 
@@ -78,8 +82,14 @@ fn goes_on(peer: &mut Peer<'_>) -> Result<(), Stop> {
 fn inside_the_header(context: &Context) -> Outcome {
     fn say(play: &mut Play) -> Result<(), Stop> {
         let (mut peer, answer) = asked(play)?;
+        let broken = |failure: Failure| Stop::Broken(failure.to_string());
+        let log = Log::from_here().map_err(broken)?;
         peer.say(&its_own_header(answer, 1))?;
-        peer.play().pass(Duration::from_secs(1));
+        // Whether it was is asked of the log afterwards.
+        let until = peer.play().now().saturating_add(PATIENCE);
+        while peer.play().now() < until && log.lines(READ).map_err(broken)?.is_empty() {
+            peer.play().pass(GLANCE);
+        }
         Ok(())
     }
     let _talkative = Parameter::logging(u32::MAX)?;
@@ -87,7 +97,7 @@ fn inside_the_header(context: &Context) -> Outcome {
     play_it(context, "fragments::data_inside_the_header_end_the_connection", say)?;
     // StructureSize of SMB2 is in the place of Flags.
     let came = log.lines("data flags 64 data_offset 0 data_length")?;
-    let read = log.lines("returning rfc1002 length")?;
+    let read = log.lines(READ)?;
     holds(came.len() == 1 && !read.is_empty(), || format!("not taken: {came:?}; not read: {read:?}"))?;
     Ok(format!("deviation from 2.2.3: {}; {}", came.join(""), read.join("")))
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use smbd_verbs::Clock;
 
 use crate::case::Failure;
+use crate::patience::PATIENCE;
 
 const GLANCE: Duration = Duration::from_millis(2);
-const PATIENCE: Duration = Duration::from_secs(20);
 /// TCP_LISTEN in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 

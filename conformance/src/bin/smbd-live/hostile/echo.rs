@@ -12,9 +12,8 @@ use smbd_verbs::Clock;
 
 use crate::case::Failure;
 use crate::ours::resources::{self, Held};
+use crate::patience::PATIENCE;
 
-/// How long it may take to start, to say what it has seen, and to end.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// How long resources may take to go after the connection that had them.
 const SETTLE: Duration = Duration::from_secs(90);
 const GLANCE: Duration = Duration::from_millis(50);

@@ -12,9 +12,10 @@ use smbd_core::{Config, Input, Params};
 use smbd_verbs::{Clock, End, LinkType};
 
 use super::accept_queue;
-use super::siege::Siege;
+use super::siege::{OPTIONS, Siege};
 use crate::case::{Context, Failure, Outcome, Skipped};
 use crate::device;
+use crate::patience::PATIENCE;
 
 /// What the server says of one that has not negotiated in time.
 const TOO_LONG: &str = "negotiation took too long (3.1.6.1)";
@@ -23,8 +24,6 @@ const OPEN: usize = 30;
 /// Connections after which siw's listener is thought to stand them all.
 const HASTY_MAX: u32 = 2000;
 const GLANCE: Duration = Duration::from_millis(2);
-/// How long one may take to come up or to be refused.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Connections of the RDMA connection manager without a word of SMB Direct.
 struct Opened {
@@ -95,17 +94,19 @@ fn bury(end: End) {
     thread::spawn(move || drop(end));
 }
 
+/// The server's timer is long: on a busy host connections would time out as fast as they are opened, and the limit would never
+/// be reached.
 pub(super) fn few(context: &Context) -> Outcome {
-    half_open(context, "half-open", 40)
+    half_open(context, "half-open", 40, &["--timeout", "90"])
 }
 
 pub(super) fn thousands(context: &Context) -> Outcome {
-    half_open(context, "half-open-thousands", 2000)
+    half_open(context, "half-open-thousands", 2000, &[])
 }
 
 /// As many as there may be of one host, and each time one has gone, the next.
-fn half_open(context: &Context, name: &'static str, count: usize) -> Outcome {
-    let siege = Siege::begin(context, name)?;
+fn half_open(context: &Context, name: &'static str, count: usize, timer: &[&str]) -> Outcome {
+    let siege = Siege::with(context, name, &[OPTIONS, timer].concat())?;
     let mark = siege.echo.mark();
     let mut opened = Opened::new()?;
     let mut admitted = String::new();
@@ -117,7 +118,9 @@ fn half_open(context: &Context, name: &'static str, count: usize) -> Outcome {
     }
     let (up, refused) = (opened.up, opened.refused);
     siege.honest.goes_on(1)?;
-    siege.echo.said(mark, &[&siege.attacker, TOO_LONG])?;
+    if timer.is_empty() {
+        siege.echo.said(mark, &[&siege.attacker, TOO_LONG])?;
+    }
     siege.echo.said(mark, &[&siege.attacker, "was refused: too many connections of this host"])?;
     opened.leave();
     let named = siege.echo.count(mark, &[&siege.attacker, TOO_LONG]);
@@ -126,6 +129,27 @@ fn half_open(context: &Context, name: &'static str, count: usize) -> Outcome {
         "{up} half-open, {refused} refused; in the log {named} took too long, {lost} were given up; {admitted}"
     );
     siege.end(seen)
+}
+
+/// Connections that nobody gives up but the server.
+pub(super) fn unfinished(context: &Context) -> Outcome {
+    const CONNECTIONS: usize = 3;
+    let siege = Siege::begin(context, "unfinished")?;
+    let mark = siege.echo.mark();
+    let mut opened = Opened::new()?;
+    for _ in 0..CONNECTIONS {
+        opened.another(siege.echo.at)?;
+    }
+    let until = opened.clock.now().saturating_add(PATIENCE);
+    let named = || siege.echo.count(mark, &[&siege.attacker, TOO_LONG]);
+    while named() < CONNECTIONS {
+        if opened.clock.now() >= until {
+            return Err(format!("{} of {CONNECTIONS} ran into the timer", named()).into());
+        }
+        thread::sleep(GLANCE);
+    }
+    opened.leave();
+    siege.end(format!("{CONNECTIONS} half-open; in the log {CONNECTIONS} took too long"))
 }
 
 pub(super) fn gone_few(context: &Context) -> Outcome {

@@ -13,7 +13,8 @@ use smbd_verbs::{Buffer, Clock, End};
 
 use crate::case::Failure;
 use crate::ours::client::{Client, Offered};
-use crate::ours::pair::{PATIENCE, contents};
+use crate::ours::pair::contents;
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Bytes of a message and of an RDMA operation.
@@ -22,9 +23,9 @@ const BUFFER: u32 = 64 << 10;
 /// How often a client tries that is refused because others take all the room.
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long one may take to be let in while the server is under attack: by then the attackers' own connections have run into
-/// the server's timers.
-pub(super) const ADMISSION: Duration = Duration::from_secs(10);
+/// How long one may take to be let in while the server is under attack; how long it took is said. After 5 s the attackers' own
+/// connections have run into the server's timers.
+pub(super) const ADMISSION: Duration = PATIENCE;
 
 /// A client on a thread of its own.
 #[derive(Debug)]

@@ -15,8 +15,7 @@ use super::raw::{Id, Raw, Seen};
 use super::siege::Siege;
 use crate::case::{Context, Failure, Outcome, Skipped};
 use crate::device;
-
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::patience::PATIENCE;
 
 pub(super) fn nonsense(context: &Context) -> Outcome {
     let quirks = device::quirks(context.address)?;

@@ -11,9 +11,8 @@ use smbd_core::error::WorkError;
 use smbd_core::{Instant, Token};
 
 use crate::case::Failure;
+use crate::patience::PATIENCE;
 
-/// How long the server may take for anything.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// Receives of a connection. More are never needed: the server has no more credits.
 const RECEIVES: u16 = 40;
 

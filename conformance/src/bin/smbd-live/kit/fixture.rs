@@ -74,7 +74,8 @@ impl Lab for VerbsLab {
             rdma: true,
             read_rights: !self.quirks.read_right_unchecked,
             invalidation_told: self.quirks.invalidated_flags != 0,
-            patience: Duration::from_secs(10),
+            // The least time for what must not happen is a part of it.
+            patience: Duration::from_secs(20),
         }
     }
 

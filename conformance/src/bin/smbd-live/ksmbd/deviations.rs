@@ -11,6 +11,7 @@ use super::doctored::{ORDINARY, Verdict, verdict};
 use super::{connect_here, smb2_and_close};
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::same;
+use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -76,14 +77,14 @@ fn took(
     request: &NegotiateRequest,
     expected: Took,
 ) -> Result<Verdict, Failure> {
-    let verdict = verdict(context.address, request, NegotiateRequest::LEN)?;
+    let verdict = verdict(context.address, request, NegotiateRequest::LEN, expected == Took::HungUp)?;
     same(&format!("{what} ({verdict:?})"), Took::from(&verdict), expected)?;
     Ok(verdict)
 }
 
 /// Nothing of all this may harm the next connection.
 fn still_serves(context: &Context) -> Result<(), Failure> {
-    smb2_and_close(connect_here(context, smbd_core::Params::windows())?)
+    smb2_and_close(connect_here(context, settings::windows())?)
 }
 
 /// Deviation from 3.1.5.6: ksmbd ends the connection unless MaxReceiveSize is *greater* than 128 and MaxFragmentedSize
@@ -118,7 +119,7 @@ fn least_sizes(context: &Context) -> Outcome {
 fn preferred_send_size(context: &Context) -> Outcome {
     for preferred_send_size in [0, 1, 127, 128, 1024, 1028] {
         let request = NegotiateRequest { preferred_send_size, ..ORDINARY };
-        let verdict = verdict(context.address, &request, NegotiateRequest::LEN)?;
+        let verdict = verdict(context.address, &request, NegotiateRequest::LEN, false)?;
         let Verdict::Refused(CallFailure::Connect(ConnectError::Violation(violation))) = verdict else {
             return Err(format!("PreferredSendSize {preferred_send_size}: {verdict:?}").into());
         };
@@ -166,7 +167,7 @@ fn versions(context: &Context) -> Outcome {
 /// 3.1.5.6: what has all fields is a request, whatever follows it.
 fn lengths(context: &Context) -> Outcome {
     for (len, expected) in [(19, Took::HungUp), (20, Took::Yes), (21, Took::Yes), (512, Took::Yes)] {
-        let verdict = verdict(context.address, &ORDINARY, len)?;
+        let verdict = verdict(context.address, &ORDINARY, len, expected == Took::HungUp)?;
         same(&format!("{len} bytes ({verdict:?})"), Took::from(&verdict), expected)?;
     }
     still_serves(context)?;

@@ -11,6 +11,8 @@ use smbd_verbs::{Buffer, Clock, End, Error};
 
 use super::port;
 use crate::case::Failure;
+use crate::patience::PATIENCE;
+use crate::settings;
 
 /// The parameters of Windows, as a request.
 pub(super) const ORDINARY: NegotiateRequest = NegotiateRequest {
@@ -47,15 +49,20 @@ pub(super) fn connect(
     Ok(Connection::establish(Role::Initiator, doctored, &config))
 }
 
-/// What ksmbd makes of `request`. The core waits for three seconds.
-pub(super) fn verdict(address: IpAddr, request: &NegotiateRequest, len: usize) -> Result<Verdict, Failure> {
-    let active_negotiation_timeout = Duration::from_secs(3);
-    let params = Params { active_negotiation_timeout, ..Params::windows() };
+/// What ksmbd makes of `request`. An answer is waited for as long as it takes, `no_answer` for three seconds.
+pub(super) fn verdict(
+    address: IpAddr,
+    request: &NegotiateRequest,
+    len: usize,
+    no_answer: bool,
+) -> Result<Verdict, Failure> {
+    let active_negotiation_timeout = if no_answer { Duration::from_secs(3) } else { PATIENCE };
+    let params = Params { active_negotiation_timeout, ..settings::windows() };
     match connect(address, params, request, len)? {
         Ok(connection) => {
             let head = connection.backend().end.first_received().ok_or("no message came")?;
             let response = NegotiateResponse::parse(head.as_bytes())?;
-            connection.close(super::PATIENCE)?;
+            connection.close(PATIENCE)?;
             Ok(Verdict::Taken(response))
         }
         Err(failure) => Ok(Verdict::Refused(failure)),

@@ -9,7 +9,6 @@ mod race;
 mod upper;
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use smbd_core::wire::NegotiateResponse;
 use smbd_core::{Config, Params};
@@ -18,9 +17,7 @@ use smbd_verbs::blocking::Connection;
 use smbd_verbs::{PORT_IWARP, PORT_ROCE};
 
 use crate::case::{Case, Context, Failure};
-
-/// How long an answer of SMB2 may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+use crate::patience::PATIENCE;
 
 /// All tests against ksmbd.
 pub(crate) fn cases() -> Vec<Case> {

@@ -7,9 +7,11 @@ use smbd_core::error::CloseReason;
 use smbd_tools::smb2::{Refused, Response};
 use smbd_verbs::blocking::Failure as CallFailure;
 
-use super::{PATIENCE, connect_here, response_of, smb2_and_close, smb2_negotiate, smb2_request};
+use super::{connect_here, response_of, smb2_and_close, smb2_negotiate, smb2_request};
 use crate::case::{Case, Context, Outcome, Target};
 use crate::expect::{holds, same};
+use crate::patience::PATIENCE;
+use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -48,16 +50,16 @@ pub(super) const CASES: &[Case] = &[
 const INVALID_PARAMETER: u32 = 0xc000_000d;
 
 fn defaults(context: &Context) -> Outcome {
-    sizes(context, Params::windows(), &Expected { receive: 1364, send: 1364 })
+    sizes(context, settings::windows(), &Expected { receive: 1364, send: 1364 })
 }
 
 fn short_sends(context: &Context) -> Outcome {
-    let params = Params { max_send_size: 1100, ..Params::windows() };
+    let params = Params { max_send_size: 1100, ..settings::windows() };
     sizes(context, params, &Expected { receive: 1100, send: 1364 })
 }
 
 fn long_sends(context: &Context) -> Outcome {
-    let params = Params { max_send_size: 2048, ..Params::windows() };
+    let params = Params { max_send_size: 2048, ..settings::windows() };
     sizes(context, params, &Expected { receive: 1364, send: 1364 })
 }
 
@@ -111,7 +113,7 @@ fn sizes(context: &Context, params: Params, expected: &Expected) -> Outcome {
 /// connection only when one more message comes: until then its thread sits in a read. SMB Direct below goes on as if nothing
 /// were, answers to keepalives included.
 fn smb2_only_once(context: &Context) -> Outcome {
-    let mut connection = connect_here(context, Params::windows())?;
+    let mut connection = connect_here(context, settings::windows())?;
     smb2_negotiate(&mut connection)?;
     let mut again = smb2_request();
     again.message_id = 1;
@@ -135,7 +137,7 @@ fn smb2_only_once(context: &Context) -> Outcome {
     };
     holds(is_end_of_peer(&seen), || format!("the connection ended with: {seen}"))?;
     // Only that connection.
-    smb2_and_close(connect_here(context, Params::windows())?)?;
+    smb2_and_close(connect_here(context, settings::windows())?)?;
     Ok(format!("silence, a probe answered; after a third message: {seen}; the next connection is served"))
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use smbd_core::Params;
 
-use super::{PATIENCE, connect_here, response_of, smb2_negotiate};
+use super::{connect_here, response_of, smb2_negotiate};
 use crate::case::{Case, Context, Outcome, Target};
 use crate::expect::{holds, same};
+use crate::patience::PATIENCE;
+use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -53,7 +55,7 @@ const HEADER: u32 = 24;
 fn credits_asked_for(context: &Context) -> Outcome {
     let asked = [2, 3, 10, 64, 128, 254, 255];
     for send_credit_target in asked {
-        let params = Params { send_credit_target, strict: true, ..Params::windows() };
+        let params = Params { send_credit_target, strict: true, ..settings::windows() };
         let mut connection = connect_here(context, params)?;
         same("CreditsGranted", response_of(&connection)?.credits_granted, 254)?;
         smb2_negotiate(&mut connection)?;
@@ -68,7 +70,7 @@ fn credits_asked_for(context: &Context) -> Outcome {
 fn credits_offered(context: &Context) -> Outcome {
     let mut seen = String::new();
     for receive_credit_max in [4, 5, 16, 64, 255, 1024] {
-        let params = Params { receive_credit_max, ..Params::windows() };
+        let params = Params { receive_credit_max, ..settings::windows() };
         let mut connection = connect_here(context, params)?;
         same("CreditsRequested", response_of(&connection)?.credits_requested, 255)?;
         smb2_negotiate(&mut connection)?;
@@ -88,7 +90,7 @@ fn credits_offered(context: &Context) -> Outcome {
 fn receive_sizes(context: &Context) -> Outcome {
     let mut seen = String::new();
     for max_receive_size in [129, 130, 152, 256, 511, 512, 1024, 1363, 1364, 1365, 4096, 8192] {
-        let params = Params { max_receive_size, strict: true, ..Params::windows() };
+        let params = Params { max_receive_size, strict: true, ..settings::windows() };
         let mut connection = connect_here(context, params)?;
         let longest = max_receive_size.min(KSMBD_SIZE);
         same("PreferredSendSize", response_of(&connection)?.preferred_send_size, longest)?;
@@ -105,7 +107,7 @@ fn receive_sizes(context: &Context) -> Outcome {
 fn send_sizes(context: &Context) -> Outcome {
     let mut seen = String::new();
     for max_send_size in [1029, 1030, 1363, 1364, 1365, 4096, 8136] {
-        let params = Params { max_send_size, strict: true, ..Params::windows() };
+        let params = Params { max_send_size, strict: true, ..settings::windows() };
         let mut connection = connect_here(context, params)?;
         let longest = max_send_size.min(KSMBD_SIZE);
         same("MaxReceiveSize", response_of(&connection)?.max_receive_size, longest)?;
@@ -122,7 +124,7 @@ fn send_sizes(context: &Context) -> Outcome {
 fn fragmented_sizes(context: &Context) -> Outcome {
     let sizes = [131_073, 173_910, 1 << 20, u32::MAX >> 1, u32::MAX];
     for max_fragmented_recv_size in sizes {
-        let params = Params { max_fragmented_recv_size, ..Params::windows() };
+        let params = Params { max_fragmented_recv_size, ..settings::windows() };
         let mut connection = connect_here(context, params)?;
         smb2_negotiate(&mut connection)?;
         connection.idle(Duration::from_millis(1))?;

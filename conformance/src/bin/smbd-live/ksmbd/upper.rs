@@ -1,7 +1,6 @@
 //! Deviations that only SMB2 can show: what ksmbd's transport takes is told by the answer to an SMB2 NEGOTIATE.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use smbd_conformance::catalogue::UnderTest;
 use smbd_conformance::profile::Profile;
@@ -10,6 +9,7 @@ use smbd_conformance::suite::{Data, Peer, Play, Stop};
 
 use super::{port, smb2_request};
 use crate::case::{Case, Context, Failure, Outcome, Target};
+use crate::patience::PATIENCE;
 use crate::script::{its_own_header, next_smb2, script};
 
 pub(super) const CASES: &[Case] = &[
@@ -40,7 +40,7 @@ fn play_it(
 
 /// An SMB2 NEGOTIATE Response with STATUS_SUCCESS should come.
 fn answered(peer: &mut Peer<'_>) -> Result<(), Stop> {
-    let (status, command, flags) = next_smb2(peer, Duration::from_secs(5))?;
+    let (status, command, flags) = next_smb2(peer, PATIENCE)?;
     peer.require("", (status, command, flags & 1) == (0, 0, 1), || {
         format!("a good SMB2 NEGOTIATE Response should come, Status is {status:#x}, Command {command}")
     })

@@ -7,10 +7,11 @@ use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token, WrId};
 use smbd_verbs::Buffer;
 use smbd_verbs::blocking::{Connection, Failure as Blocked};
 
-use super::pair::{PATIENCE, Pair, buffer_of, contents, only};
+use super::pair::{Pair, buffer_of, contents, only};
 use super::resources::Leaks;
 use crate::case::{Context, Failure, Outcome};
 use crate::device;
+use crate::patience::PATIENCE;
 use crate::settings;
 
 const LEN: u32 = 5000;
@@ -69,6 +70,8 @@ fn offend(context: &Context, verb: RdmaVerb, access: Access, wrong: Wrong) -> Ou
     let (far, near) = (buffer_of(FAR, LEN)?, buffer_of(NEAR, LEN)?);
     let registration = pair.acceptor.register(&far, access)?;
     let mut remote = only(&registration)?;
+    // A window is open when a message from behind its bind has come.
+    pair.check()?;
     match wrong {
         Wrong::Right => {}
         Wrong::Token => remote.token = Token(remote.token.0 ^ 0x0001_0100),

@@ -7,10 +7,10 @@ use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::{Buffer, ListenOptions};
 
 use super::client::Client;
-use super::pair::PATIENCE;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Bytes of an RDMA operation.

@@ -8,8 +8,8 @@ use smbd_core::{Access, BufferDescriptorV1, Config};
 use smbd_tools::exercise::{Answer, Request};
 use smbd_verbs::blocking::Connection;
 
-use super::pair::PATIENCE;
 use crate::case::Failure;
+use crate::patience::PATIENCE;
 
 /// A client of a [`Serving`](super::serving::Serving).
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use smbd_core::error::CloseReason;
 use smbd_verbs::{Clock, ListenOptions};
 
 use super::access::end_of;
-use super::pair::PATIENCE;
 use super::ports;
 use super::resources::Leaks;
 use super::serving::{How, Serving};
 use super::traffic::{self, Traffic};
 use super::victim::{Part, Victim};
 use crate::case::{Context, Failure, Outcome};
+use crate::patience::PATIENCE;
 
 pub(super) fn acceptor_killed(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;

@@ -3,7 +3,6 @@
 use std::hint;
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
 use smbd_tools::exercise::pattern;
@@ -11,9 +10,10 @@ use smbd_verbs::Buffer;
 use smbd_verbs::blocking::{Connection, Failure as Blocked, Registration};
 
 use super::access::end_of;
-use super::pair::{PATIENCE, Pair, only};
+use super::pair::{Pair, only};
 use super::resources::Leaks;
 use crate::case::{Context, Failure, Outcome};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 const LEN: u32 = 4096;
@@ -28,8 +28,7 @@ pub(super) fn with_a_message(context: &Context) -> Outcome {
     for (round, len) in [1, 40, 3000].into_iter().enumerate() {
         let registration = pair.initiator.register(&buffer, Access::Write)?;
         let remote = only(&registration)?;
-        // A window is bound behind what was posted before, and open when a message from behind it has come.
-        pair.check()?;
+        in_force(&mut pair)?;
         pair.acceptor.rdma(RdmaVerb::Write, &Buffer::new(LEN)?, &[remote].into(), 0, LEN)?;
         let message = pattern(round as u64, len);
         pair.acceptor.send_invalidating(message.clone(), remote.token)?;
@@ -49,6 +48,12 @@ pub(super) fn with_a_message(context: &Context) -> Outcome {
     Ok(if is_told { "told each time, once" } else { "tokens end, no device tells of it" }.to_owned())
 }
 
+/// What was registered is in force for the peer: a window is bound behind what was posted before, and open when a message from
+/// behind it has come. [`Connection::register`] does not wait for that. What invalidates it sooner invalidates nothing.
+fn in_force(pair: &mut Pair) -> Result<(), Failure> {
+    pair.check()
+}
+
 /// After the invalidation the token is dead, before it is deregistered.
 pub(super) fn ends_access(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
@@ -56,6 +61,7 @@ pub(super) fn ends_access(context: &Context) -> Outcome {
     let (buffer, other) = (Buffer::new(LEN)?, super::pair::buffer_of(1, LEN)?);
     let registration = pair.initiator.register(&buffer, Access::ReadWrite)?;
     let remote: Arc<[BufferDescriptorV1]> = registration.descriptors.clone().into();
+    in_force(&mut pair)?;
     pair.acceptor.send_invalidating(pattern(0, 10), only(&registration)?.token)?;
     pair.acceptor.flush()?;
     pair.initiator.recv(PATIENCE)?;
@@ -81,6 +87,7 @@ pub(super) fn against_deregistration(context: &Context) -> Outcome {
     let (mut first, mut late, mut ended) = (0, 0, 0);
     for round in 0..ROUNDS {
         let registration = pair.initiator.register(&buffer, Access::Write)?;
+        in_force(&mut pair)?;
         let raced = race(&mut pair, &registration, round)?;
         match raced {
             Raced::InvalidatedFirst => first += 1,
@@ -132,5 +139,5 @@ fn race(pair: &mut Pair, registration: &Registration, round: u32) -> Result<Race
 }
 
 fn message_or_end(connection: &mut Connection) -> Result<(), Blocked> {
-    connection.recv(Duration::from_secs(5)).map(|_| ())
+    connection.recv(PATIENCE).map(|_| ())
 }

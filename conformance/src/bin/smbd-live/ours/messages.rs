@@ -7,10 +7,10 @@ use smbd_verbs::ListenOptions;
 use smbd_verbs::blocking::{self, Connection};
 
 use super::client::Client;
-use super::pair::PATIENCE;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Bytes of a data message before its payload (2.2.3).

@@ -10,6 +10,7 @@ mod invalidation;
 mod many;
 mod messages;
 mod neighbours;
+mod overlooked;
 pub(crate) mod pair;
 mod pieces;
 mod ports;
@@ -56,6 +57,11 @@ pub(crate) const CASES: &[Case] = &[
     case("ours::refused_too_many", "max_connections, with the reason", refusals::too_many),
     case("ours::refused_too_many_pending", "max_pending, with the reason", refusals::too_many_pending),
     case("ours::refused_by_the_upper_layer", "a reject, a drop, nobody there", refusals::unwanted),
+    case(
+        "ours::overlooked_request",
+        "a request that siw overlooks at the peer is answered",
+        overlooked::request,
+    ),
     case("ours::silent_network", "packets vanish", silence::blackhole),
     case("ours::unreachable", "no route", silence::unreachable),
     case("ours::silent_acceptor", "the initiator's negotiation timer", silence::acceptor),

@@ -10,10 +10,10 @@ use smbd_core::backend::Backend;
 use smbd_verbs::ListenOptions;
 
 use super::client::Client;
-use super::pair::PATIENCE;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Messages of the busy one that are always under way: its server never runs out of them.
@@ -22,8 +22,6 @@ const WINDOW: u32 = 16;
 const MESSAGES: u32 = 20;
 /// Between them: long enough for the server to turn to others.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long one may take. Waiting for the busy one to pause takes for ever.
-const LIMIT: Duration = Duration::from_secs(3);
 
 /// The quiet one connects while the other is busy, and is served.
 pub(super) fn busy(context: &Context) -> Outcome {
@@ -56,14 +54,15 @@ fn serve_quietly(serving: &Serving, config: &Config, returned: &AtomicU64) -> Re
         let (before, asked) = (returned.load(Ordering::Relaxed), connection.backend().now());
         connection.idle(PAUSE)?;
         while returned.load(Ordering::Relaxed) == before {
-            if connection.backend().now().saturating_since(asked) > LIMIT {
+            if connection.backend().now().saturating_since(asked) > PATIENCE {
                 return Err("the other connection was not busy".into());
             }
             connection.idle(PAUSE)?;
         }
         let start = connection.backend().now();
         connection.send(Bytes::from_static(b"quiet"))?;
-        connection.recv(LIMIT).map_err(|failure| format!("message {number}: {failure}"))?;
+        // Waiting for the busy one to pause takes for ever.
+        connection.recv(PATIENCE).map_err(|failure| format!("message {number}: {failure}"))?;
         longest = longest.max(connection.backend().now().saturating_since(start));
     }
     client.close()?;

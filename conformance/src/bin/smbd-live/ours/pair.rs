@@ -14,9 +14,7 @@ use smbd_verbs::{Buffer, Incoming, ListenOptions, Listener};
 
 use super::ports;
 use crate::case::{Context, Failure};
-
-/// Longest time that a connection takes to come up or to end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+use crate::patience::PATIENCE;
 
 /// A connection, both sides of it. A side is served only while it is asked for something; RDMA needs no serving.
 #[derive(Debug)]

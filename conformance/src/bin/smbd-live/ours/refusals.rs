@@ -1,7 +1,5 @@
 //! Connections that a listener does not let in.
 
-use std::time::Duration;
-
 use smbd_core::error::{ConnectError, ConnectReason};
 use smbd_verbs::blocking::Connection;
 use smbd_verbs::{ListenOptions, Listener, RejectReason};
@@ -14,8 +12,6 @@ use crate::case::{Context, Failure, Outcome};
 use crate::settings;
 
 const REFUSED: ConnectError = ConnectError::Connect(ConnectReason::Refused);
-/// A refusal comes at once, on a busy machine somewhat later.
-const SOON: Duration = Duration::from_secs(5);
 
 /// More connections than the listener allows, and room again when one has gone.
 pub(super) fn too_many(context: &Context) -> Outcome {
@@ -28,7 +24,7 @@ pub(super) fn too_many(context: &Context) -> Outcome {
     let unexpected = |_| Err(Failure::from("the listener let a third connection in"));
     for _ in 0..2 {
         let third = attempt_at(&mut listener, at, &config, unexpected)?;
-        third.is(REFUSED, RejectReason::Busy.text(), SOON)?;
+        third.is(REFUSED, RejectReason::Busy.text())?;
     }
     first.check()?;
     second.close()?;
@@ -56,7 +52,7 @@ pub(super) fn too_many_pending(context: &Context) -> Outcome {
         let pending = next_request(&mut listener)?;
         let unexpected = |_| Err(Failure::from("the listener let a second request in"));
         let second = attempt_at(&mut listener, at, &config, unexpected)?;
-        second.is(REFUSED, RejectReason::Busy.text(), SOON)?;
+        second.is(REFUSED, RejectReason::Busy.text())?;
         let acceptor = Connection::accept(pending, &config)?;
         let initiator = initiator.join().map_err(|_| "the initiator panicked")??;
         Pair { initiator, acceptor }.close()
@@ -74,15 +70,15 @@ pub(super) fn unwanted(context: &Context) -> Outcome {
     let mut listener = Listener::bind(at, ListenOptions::default())?;
     let reject = |incoming: smbd_verbs::Incoming| Ok(incoming.reject(RejectReason::Unwanted)?);
     let told = attempt_at(&mut listener, at, &config, reject)?;
-    told.is(REFUSED, RejectReason::Unwanted.text(), SOON)?;
+    told.is(REFUSED, RejectReason::Unwanted.text())?;
     let dropped = attempt_at(&mut listener, at, &config, |incoming| {
         drop(incoming);
         Ok(())
     })?;
-    dropped.is(REFUSED, "", SOON)?;
+    dropped.is(REFUSED, "")?;
     drop(listener);
     let nobody = attempt(at, &config)?;
-    nobody.is(REFUSED, "", SOON)?;
+    nobody.is(REFUSED, "")?;
     leaks.none(context)?;
     Ok(format!("'{}', dropped, and nobody there: refused", told.text))
 }

@@ -5,11 +5,11 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use smbd_core::Config;
 use smbd_verbs::Clock;
 
-use super::pair::{PATIENCE, Pair};
+use super::pair::Pair;
 use crate::case::{Context, Failure};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Kinds of objects that the kernel counts for each process.
@@ -24,21 +24,25 @@ pub(crate) type Held = BTreeMap<&'static str, usize>;
 #[derive(Debug)]
 pub(crate) struct Leaks {
     before: Held,
-    config: Config,
 }
 
 impl Leaks {
-    /// From here on. A first connection opens what a process keeps: the device, and a queue that works around siw.
+    /// From here on.
     pub(crate) fn watch(context: &Context) -> Result<Self, Failure> {
-        let config = settings::of_the_kit()?;
-        connection_works(context, &config)?;
-        Ok(Self { before: held()?, config })
+        Self::watch_after(|| connection_works(context))
+    }
+
+    /// From here on, after a first connection, which opens what a process keeps: the device, and a queue that works around
+    /// siw. It has let go of all else when it returns.
+    pub(crate) fn watch_after(connect: impl FnOnce() -> Result<(), Failure>) -> Result<Self, Failure> {
+        connect()?;
+        Ok(Self { before: held()? })
     }
 
     /// Nothing is held but what was before, and the next connection is served.
     pub(crate) fn none(&self, context: &Context) -> Result<(), Failure> {
         self.is_as_before()?;
-        connection_works(context, &self.config)?;
+        connection_works(context)?;
         self.is_as_before()
     }
 
@@ -59,8 +63,8 @@ impl Leaks {
     }
 }
 
-fn connection_works(context: &Context, config: &Config) -> Result<(), Failure> {
-    let mut pair = Pair::new(context, config)?;
+fn connection_works(context: &Context) -> Result<(), Failure> {
+    let mut pair = Pair::new(context, &settings::of_the_kit()?)?;
     pair.check()?;
     pair.close()
 }

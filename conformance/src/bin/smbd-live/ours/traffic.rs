@@ -7,8 +7,9 @@ use smbd_tools::exercise::pattern;
 use smbd_verbs::Buffer;
 
 use super::client::{Client, Offered};
-use super::pair::{PATIENCE, buffer_of};
+use super::pair::buffer_of;
 use crate::case::Failure;
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Bytes of an RDMA operation.

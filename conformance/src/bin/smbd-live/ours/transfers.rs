@@ -9,11 +9,12 @@ use smbd_verbs::blocking::Failure as Refused;
 use smbd_verbs::{Buffer, ListenOptions};
 
 use super::client::Client;
-use super::pair::{PATIENCE, buffer_of, contents, only};
+use super::pair::{buffer_of, contents, only};
 use super::pieces::Pieces;
 use super::ports;
 use super::serving::Serving;
 use crate::case::{Context, Failure, Outcome};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Bytes of a buffer that descriptors point into.

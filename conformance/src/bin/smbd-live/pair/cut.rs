@@ -10,7 +10,7 @@ use bytes::Bytes;
 use smbd_core::{Config, Keepalive, Params};
 use smbd_verbs::{Clock, ListenOptions};
 
-use super::link::{PATIENCE, Side, connect, serve, side};
+use super::link::{Side, connect, serve, side};
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::same;
 use crate::ours::client::Client;
@@ -18,6 +18,7 @@ use crate::ours::crashes::{end_at, until_it_ends};
 use crate::ours::resources::Leaks;
 use crate::ours::serving::Serving;
 use crate::ours::traffic::Traffic;
+use crate::patience::PATIENCE;
 use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
@@ -38,14 +39,12 @@ pub(super) const CASES: &[Case] = &[
 const DOWN: u16 = 20_006;
 const UP: u16 = 20_007;
 const GLANCE: Duration = Duration::from_millis(50);
-/// Whoever hears nothing for so long asks, and waits again for so long.
+/// Whoever hears nothing for so long asks, and waits for an answer: longer than a busy host keeps a guest from running.
 const SILENCE: Duration = Duration::from_secs(1);
+const ANSWER: Duration = Duration::from_secs(3);
 
 fn params() -> Params {
-    Params {
-        keepalive: Some(Keepalive { interval: SILENCE, answer_timeout: SILENCE }),
-        ..settings::windows()
-    }
+    Params { keepalive: Some(Keepalive { interval: SILENCE, answer_timeout: ANSWER }), ..settings::windows() }
 }
 
 fn link_down(context: &Context) -> Outcome {

@@ -11,10 +11,9 @@ use smbd_verbs::blocking::{Connection, Failure as CallFailure};
 use smbd_verbs::{Buffer, Clock, Engine, ListenOptions, Listener};
 
 use crate::case::{Context, Failure};
+use crate::patience::PATIENCE;
 use crate::settings;
 
-/// How long the other side may take to get here.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// The other side may not listen yet.
 const AGAIN: Duration = Duration::from_millis(100);
 

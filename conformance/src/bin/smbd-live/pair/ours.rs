@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use smbd_core::backend::Backend;
 use smbd_core::{Access, BufferDescriptorV1, Keepalive, Params, RdmaVerb};
 use smbd_tools::exercise::{Answer, Request, digest, pattern};
 use smbd_verbs::Buffer;
 use smbd_verbs::blocking::Connection;
 
-use super::link::{PATIENCE, Side, connect, serve, side};
+use super::link::{Side, connect, serve, side};
 use super::numbers;
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::{holds, same};
+use crate::patience::{PATIENCE, until};
 use crate::settings;
 
 pub(super) const CASES: &[Case] = &[
@@ -163,11 +165,18 @@ fn by_client(connection: &mut Connection) -> Result<(), Failure> {
 
 fn keepalive(context: &Context) -> Outcome {
     let interval = Duration::from_millis(600);
-    let keepalive = Some(Keepalive { interval, answer_timeout: interval });
+    let keepalive = Some(Keepalive { interval, answer_timeout: PATIENCE });
     play(context, KEEPALIVE, Params { keepalive, ..settings::windows() }, |connection| {
-        connection.idle(Duration::from_secs(2))?;
+        let start = connection.backend().now();
+        // The second is not asked before the first is answered.
+        until(connection, "two questions", |connection| {
+            connection.endpoint().connection().stats().sent.keepalives >= 2
+        })?;
+        let time = connection.backend().now().saturating_since(start);
         let stats = *connection.endpoint().connection().stats();
-        holds((2..=3).contains(&stats.sent.keepalives), || format!("{} questions", stats.sent.keepalives))?;
+        // The first may have been due when the time began.
+        let rests = u32::try_from(stats.sent.keepalives)? - 1;
+        holds(time >= interval * rests, || format!("{} questions within {time:?}", stats.sent.keepalives))?;
         same("questions back", stats.received.keepalives, 0)?;
         Ok(format!("{} questions, {} messages back", stats.sent.keepalives, stats.received.messages))
     })

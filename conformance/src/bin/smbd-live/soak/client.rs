@@ -13,7 +13,8 @@ use smbd_verbs::blocking::Connection;
 
 use crate::case::Failure;
 use crate::ours::client::Client;
-use crate::ours::pair::{PATIENCE, buffer_of, contents};
+use crate::ours::pair::{buffer_of, contents};
+use crate::patience::PATIENCE;
 use crate::settings;
 
 /// Bytes of the longest message and of the longest buffer.
