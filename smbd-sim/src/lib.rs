@@ -33,6 +33,7 @@ mod side;
 pub mod swarm;
 pub mod trace;
 pub mod upper;
+pub mod watch;
 pub mod world;
 
 pub use breach::{AccessFault, Breach, Breaches, DriveFault, EndpointFault};

@@ -7,24 +7,13 @@ use smbd_core::backend::{Backend, ReceiveMemory, Request, Step};
 use smbd_core::{Input, Instant, RecvId, Segment};
 
 use super::Device;
+use super::memory::SimMemory;
 use super::posts::{Flags, sent};
 use crate::fabric::Fabric;
 use crate::fault::Faults;
 use crate::memory::Range;
 use crate::nic::Operation;
 use crate::probe::Probe;
-
-/// A handle to memory of a simulated host.
-pub(crate) trait SimMemory: Clone + fmt::Debug {
-    /// The memory, if this device knows it.
-    fn range(&self, device: &Device) -> Option<Range>;
-}
-
-impl SimMemory for Range {
-    fn range(&self, _: &Device) -> Option<Range> {
-        Some(*self)
-    }
-}
 
 /// One end, for as long as it is driven; `M` names memory of its host.
 pub(crate) struct DeviceEnd<'a, F, P, M = Range> {

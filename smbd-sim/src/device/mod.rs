@@ -8,6 +8,7 @@
 mod depths;
 mod end;
 mod link;
+mod memory;
 mod outcomes;
 mod posts;
 mod registration;
@@ -19,8 +20,9 @@ use smbd_core::backend::{LinkReports, PostedQueues};
 use smbd_core::{Budget, Instant};
 
 pub use depths::PrivateData;
-pub(crate) use end::{DeviceEnd, SimMemory};
+pub(crate) use end::DeviceEnd;
 pub(crate) use link::Link;
+pub(crate) use memory::SimMemory;
 
 use crate::fabric::Notice;
 use crate::memory::DomainId;

@@ -5,7 +5,7 @@ use smbd_core::error::WorkError;
 use smbd_core::{Head, RecvId, SendId, Token, WrId};
 
 use super::Device;
-use super::end::SimMemory;
+use super::memory::SimMemory;
 use crate::Breach;
 use crate::fabric::Fabric;
 use crate::fault::Faults;

@@ -10,6 +10,7 @@ use smbd_core::{
 };
 
 use super::endpoint::EndpointBooks;
+use super::watched::Watched;
 
 /// What takes commands.
 #[derive(Debug)]
@@ -99,5 +100,21 @@ impl Commands<'_> {
             Self::Connection(connection) => connection.close(now, how),
             Self::Endpoint(endpoint, _) => endpoint.close(now, how),
         }
+    }
+}
+
+impl<P> Watched<Connection, P> {
+    /// To give it commands.
+    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+        self.expect_news();
+        Commands::Connection(&mut self.machine)
+    }
+}
+
+impl<P> Watched<Endpoint, P> {
+    /// As [`commands`](Watched::commands) of a connection.
+    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+        self.expect_news();
+        Commands::Endpoint(&mut self.machine, &mut self.books)
     }
 }

@@ -30,6 +30,7 @@ pub enum Machines {
 
 /// What is driven.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each host, and it is used for every message")]
 pub(crate) enum Driven<P> {
     Connection(Watched<Connection, P>),
     Endpoint(Watched<Endpoint, P>),

@@ -4,9 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use smbd_core::backend::{LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step};
-use smbd_core::{Action, Connection, Endpoint, Event, Input, Instant, Misuse};
-
-use super::commands::Commands;
+use smbd_core::{Action, Connection, Event, Input, Instant, Misuse};
 
 use crate::Side;
 use crate::breach::DriveFault;
@@ -125,6 +123,11 @@ impl<M: Shown, P> Watched<M, P> {
         self.actions > ACTIONS_MAX
     }
 
+    /// What follows is news, and is shown.
+    pub(super) const fn expect_news(&mut self) {
+        self.shown = None;
+    }
+
     pub(crate) const fn probe(&self) -> &Rc<RefCell<P>> {
         &self.probe
     }
@@ -149,22 +152,6 @@ impl<M: Shown, P> Watched<M, P> {
             self.fault = self.fault.or(Some(DriveFault::NotTold));
         }
         self.turn = Turn::Speaks;
-    }
-}
-
-impl<P> Watched<Connection, P> {
-    /// To give it commands: what follows is news.
-    pub(crate) const fn commands(&mut self) -> Commands<'_> {
-        self.shown = None;
-        Commands::Connection(&mut self.machine)
-    }
-}
-
-impl<P> Watched<Endpoint, P> {
-    /// As [`commands`](Watched::commands) of a connection.
-    pub(crate) const fn commands(&mut self) -> Commands<'_> {
-        self.shown = None;
-        Commands::Endpoint(&mut self.machine, &mut self.books)
     }
 }
 

@@ -14,6 +14,7 @@ mod inputs;
 mod keepalive;
 mod law;
 mod lone;
+mod messages;
 mod negotiation;
 mod operations;
 mod receiving;

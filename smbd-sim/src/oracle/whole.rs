@@ -1,22 +1,16 @@
-//! Whole messages: what an endpoint makes of the fragments that a connection would hand up.
+//! What is known of an endpoint's messages.
 
-use smbd_core::RecvId;
 use smbd_core::wire::DataTransfer;
-
-use super::books::Books;
-use super::law::{Law, Verdicts};
-use super::receiving::Due;
-use crate::probe::Whole as Message;
 
 /// The books of one endpoint.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Whole {
     /// Whole messages are handed up, no fragments.
-    is_endpoint: bool,
+    pub(super) is_endpoint: bool,
     /// Bytes of the message under way that were copied.
-    copied: u32,
+    pub(super) copied: u32,
     /// Receives that the upper layer has.
-    lent: u16,
+    pub(super) lent: u16,
     /// Bytes of the message under way that have arrived.
     arrived: u32,
     /// Most bytes of one message that have arrived.
@@ -48,64 +42,5 @@ impl Whole {
     /// A lent message came back.
     pub(super) const fn given_back(&mut self) {
         self.lent = self.lent.saturating_sub(1);
-    }
-}
-
-impl Books {
-    /// What has arrived and is no message yet was copied: before anything but an event is asked for, and before the end is
-    /// told. Its receives are free.
-    pub(super) fn absorb(&mut self, v: &mut Verdicts) {
-        // Nothing is handed up before the connection is announced.
-        if !self.whole.is_endpoint || !self.told.established {
-            return;
-        }
-        let mut complete = false;
-        while let Some(due) = self.receiving.take_due() {
-            complete |= due.remaining == 0;
-            self.copy(&due);
-        }
-        v.check(Law::Messages, !complete, || "a message has come in full, and was not handed up".to_owned());
-    }
-
-    fn copy(&mut self, due: &Due) {
-        self.whole.copied += due.len;
-        self.free(due.recv);
-    }
-
-    fn free(&mut self, recv: RecvId) {
-        self.recvs.close(recv.slot(), recv);
-    }
-
-    pub(super) fn on_whole(&mut self, message: &Message<'_>, v: &mut Verdicts) {
-        self.waiting = false;
-        v.check(Law::Events, self.told.established && !self.told.end, || {
-            "a message before Established, or after the end was told".to_owned()
-        });
-        let single = self.receiving.peek_due().is_some_and(|due| due.first && due.remaining == 0);
-        let lend = single && self.whole.lent < self.config.lend_max;
-        v.check(Law::Messages, message.lent.is_some() == lend, || {
-            let Whole { lent, .. } = self.whole;
-            format!(
-                "lent: {}; in one piece: {single}, {lent} lent of {}",
-                message.lent.is_some(),
-                self.config.lend_max
-            )
-        });
-        if let Some(fragment) = message.lent {
-            self.whole.lent += 1;
-            return self.receiving.on_event(fragment, v);
-        }
-        let mut ended = false;
-        while let Some(due) = self.receiving.take_due() {
-            ended = due.remaining == 0;
-            self.copy(&due);
-            if ended {
-                break;
-            }
-        }
-        let len = std::mem::take(&mut self.whole.copied);
-        v.check(Law::Messages, ended && len == message.len, || {
-            format!("a message of {} bytes; {len} have come, in full: {ended}", message.len)
-        });
     }
 }

@@ -21,7 +21,7 @@ use crate::machine::{Driven, Machines};
 use crate::memory::{Buffers, Range};
 use crate::oracle::{Law, Oracles, Rule};
 use crate::probe::At;
-use crate::swarm::Watch;
+use crate::watch::Watch;
 use crate::{Rng, Side};
 use line::Line;
 use reader::Reader;

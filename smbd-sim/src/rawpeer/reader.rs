@@ -13,7 +13,7 @@ use crate::machine::{Commands, Watched, plain};
 use crate::memory::Range;
 use crate::oracle::{Law, Rule};
 use crate::probe::{At, Command, Probe as _};
-use crate::swarm::Watch;
+use crate::watch::Watch;
 use crate::{Rng, Side};
 
 /// Keeps some of what it gets, and knows what has become of the connection.

@@ -1,19 +1,18 @@
 //! Swarm runs: one seed decides configurations, devices, network, workload and faults.
 
-mod census;
 mod fault;
+mod kind;
 mod many;
 mod plan;
 mod report;
 mod run;
 mod seam;
 mod summary;
-mod watch;
 
 use crate::nic::Personality;
 
-pub use census::{Census, Counter};
-pub use fault::{Arranged, FaultKind, Schedule};
+pub use fault::{Arranged, Schedule};
+pub use kind::FaultKind;
 pub(crate) use many::over_seeds;
 pub use many::{run_seed, run_seeds};
 pub use plan::Plan;
@@ -22,7 +21,6 @@ pub use run::soak;
 pub use run::{run, run_showing};
 pub use seam::Seam;
 pub use summary::{LEAST, Summary};
-pub use watch::Watch;
 
 /// Whose parameters both sides have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

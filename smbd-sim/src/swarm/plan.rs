@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params, Token};
 
-use super::fault::{Arranged, FaultKind};
+use super::fault::Arranged;
+use super::kind::FaultKind;
 use super::{FaultLevel, Options, Profile, Seam};
 use crate::device::Polling;
 use crate::nic::{NicConfig, Personality};

@@ -1,8 +1,8 @@
 //! What came of a run.
 
-use super::census::Census;
 use crate::oracle::Failure;
 use crate::upper::Carried;
+use crate::watch::Census;
 
 /// What came of a run.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fault::FaultKind;
+use super::kind::FaultKind;
 use crate::Rng;
 use crate::host::Machines;
 

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Report;
-use super::census::Census;
-use super::fault::{FaultKind, KINDS};
+use super::kind::{FaultKind, KINDS};
 use crate::oracle::{Failure, Law, Rule};
 use crate::upper::Carried;
+use crate::watch::Census;
 
 /// What a run carries at least, unless it was cut: messages, RDMA operations, registrations.
 pub const LEAST: [u64; 3] = [200, 4, 2];

@@ -3,11 +3,12 @@
 use crate::Side;
 use crate::oracle::{Law, Oracles};
 use crate::rawpeer::RawPeer;
-use crate::swarm::census::Counter;
-use crate::swarm::fault::{self, FaultKind};
-use crate::swarm::{Plan, Report, Watch};
+use crate::swarm::kind::{self, FaultKind};
+use crate::swarm::{Plan, Report};
 use crate::trace::Trace;
 use crate::upper::Carried;
+use crate::watch::Counter;
+use crate::watch::Watch;
 
 /// Tells the script's chances from those that drew the plan.
 const SALT: u64 = 0x7261_7770_6565_7200;
@@ -19,7 +20,7 @@ pub(super) fn run(plan: &Plan, side: Side, trace: Option<Trace>) -> Report {
     let (config, machine) = (&plan.configs[side.index()], plan.seam.machines[side.index()]);
     let mut raw = RawPeer::new(plan.chance(SALT), side, machine, config, watch);
     raw.play();
-    let mut faults = vec![0; fault::KINDS];
+    let mut faults = vec![0; kind::KINDS];
     faults[FaultKind::HostilePeer as usize] = 1;
     let watch = raw.into_watch();
     let verdicts = watch.oracles.verdicts();

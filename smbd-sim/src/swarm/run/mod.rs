@@ -13,15 +13,16 @@ use std::time::Duration;
 
 use smbd_core::PhaseName;
 
-use super::census::Counter;
 use super::fault::{Arranged, Schedule};
-use super::{Plan, Report, Watch};
+use super::{Plan, Report};
 use crate::Side;
 use crate::host::HostConfig;
 use crate::oracle::{Law, Oracles};
 use crate::probe::Probe;
 use crate::trace::Trace;
 use crate::upper::{Client, Office, Party, Server};
+use crate::watch::Counter;
+use crate::watch::Watch;
 use crate::world::{World, WorldConfig};
 
 /// More steps than any run takes.

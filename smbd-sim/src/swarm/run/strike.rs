@@ -9,7 +9,8 @@ use crate::Side;
 use crate::fault::Disruption;
 use crate::oracle::Law;
 use crate::probe::Probe;
-use crate::swarm::fault::{Arranged, FaultKind};
+use crate::swarm::fault::Arranged;
+use crate::swarm::kind::FaultKind;
 use crate::upper::{Manners, Party};
 
 impl<F: Probe> Run<'_, F> {

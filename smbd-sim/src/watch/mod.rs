@@ -1,8 +1,11 @@
-//! What watches a run.
+//! What watches a run: the laws, counts, and a trace.
+
+mod census;
 
 use smbd_core::Input;
 
-use super::census::Counter;
+pub use census::{Census, Counter};
+
 use crate::Side;
 use crate::oracle::Oracles;
 use crate::probe::{At, Command, Frame, Probe, Whole};
