@@ -207,7 +207,12 @@ impl Device {
 
     /// What is known of the transport connection is reported: the end behind everything that came before it.
     fn hear_link(&mut self) {
-        if self.link.ended {
+        if self.link.news.contains(&LinkNews::ConnectFailed) {
+            // Of a connection that never was, completions can only be flushes.
+            if let Some(input) = self.link_reports.poll_failure() {
+                self.tell_link(input);
+            }
+        } else if self.link.ended {
             // Also if the end was told: nothing follows it.
             self.complete_all();
             while let Some(input) = self.link_reports.poll_end() {
@@ -221,8 +226,11 @@ impl Device {
         }
     }
 
-    /// A connection that did not come up: told before completions, which can only be flushes.
+    /// A backend may ask at any time whether the connection did not come up: of one that did, nothing must be said.
     fn poll_failure(&mut self) -> bool {
+        if self.link.news.contains(&LinkNews::ConnectFailed) {
+            return false;
+        }
         let Some(input) = self.link_reports.poll_failure() else { return false };
         self.tell_link(input);
         true

@@ -41,7 +41,10 @@ impl<F: Probe> Run<'_, F> {
             if counts != seen {
                 self.on_breaches(side, seen);
             }
-            self.check(Law::Device, true, side, String::new);
+            // The device has looked at them itself, at every turn.
+            for law in [Law::Device, Law::Driven, Law::Reported, Law::LinkReported] {
+                self.check(law, true, side, String::new);
+            }
         }
         let wrong = self.office.borrow_mut().wrong.take();
         if let Some((side, wrong)) = wrong {
