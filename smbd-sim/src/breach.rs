@@ -193,6 +193,9 @@ pub enum DriveFault {
     /// The time was told before what the backend had by then.
     #[error("the time was told before the inputs that were there")]
     Order,
+    /// A step for the backend is not what its action asks for.
+    #[error("a step is not what its action asks for")]
+    Step,
     /// The backend was not asked for inputs before the next round.
     #[error("a round went by in which the backend was not asked for inputs")]
     NotAsked,

@@ -1,6 +1,6 @@
 //! A machine with somebody watching: every input and every action is shown before anything else happens.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use smbd_core::backend::{LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step};
@@ -70,6 +70,8 @@ pub(crate) struct Watched<M: Shown, P> {
     turn: Turn,
     /// What was wrong with this turn.
     fault: Option<DriveFault>,
+    /// A step was not what its action asks for.
+    wrong_step: Cell<bool>,
     /// Since its last input.
     actions: u32,
     /// Inputs taken from its backend.
@@ -87,6 +89,7 @@ impl<M: Shown, P> Watched<M, P> {
             at: At { now, side },
             turn: Turn::Speaks,
             fault: None,
+            wrong_step: Cell::new(false),
             actions: 0,
             taken: 0,
             shown: None,
@@ -105,6 +108,9 @@ impl<M: Shown, P> Watched<M, P> {
         let (now, taken) = (self.at.now, self.taken);
         if let Some(fault) = self.fault {
             return Err(fault);
+        }
+        if self.wrong_step.get() {
+            return Err(DriveFault::Step);
         }
         if given != taken {
             return Err(DriveFault::Inputs { given, taken });
@@ -208,6 +214,44 @@ impl<M: Shown, P: Probe> Machine for Watched<M, P> {
         action: &'a Action<M::Event>,
         memory: &'a impl LocalMemory<B>,
     ) -> Result<Option<Step<'a, B>>, NoMemory> {
-        self.machine.step(action, memory)
+        let step = self.machine.step(action, memory)?;
+        if !step.as_ref().is_some_and(|step| is_step_of(action, step)) {
+            self.wrong_step.set(true);
+        }
+        Ok(step)
+    }
+}
+
+/// Whether a step asks for what its action does.
+fn is_step_of<E, M>(action: &Action<E>, step: &Step<'_, M>) -> bool {
+    match (action, step) {
+        (Action::Connect, Step::Connect)
+        | (Action::Accept, Step::Accept)
+        | (Action::Disconnect, Step::Disconnect) => true,
+        (Action::PostRecv { id, len }, Step::PostRecv { id: posted, len: given }) => {
+            (id, len) == (posted, given)
+        }
+        (Action::PostSend { id, head, body, invalidate, signal, solicit }, Step::PostSend { .. }) => {
+            let Step::PostSend { id: posted, head: first, body: rest, .. } = step else { return false };
+            let Step::PostSend { invalidate: token, signal: signalled, solicit: solicited, .. } = step else {
+                return false;
+            };
+            let len = rest.as_ref().map(|rest| rest.len());
+            let flags = (invalidate, signal, solicit) == (token, signalled, solicited);
+            id == posted && head == *first && flags && len == body.map(|body| body.len as usize)
+        }
+        (
+            Action::PostRdma { id, verb, local_offset, remote, .. },
+            Step::PostRdma { id: posted, verb: way, local, remote: there },
+        ) => {
+            let here = (*local_offset, remote.length) == (local.offset, local.len);
+            (id, verb, remote) == (posted, way, there) && here
+        }
+        (
+            Action::Register { id, access, segments_max },
+            Step::Register { id: asked, access: rights, segments_max: most, .. },
+        ) => (id, access, segments_max) == (asked, rights, most),
+        (Action::Deregister { id }, Step::Deregister { id: asked, .. }) => id == asked,
+        _ => false,
     }
 }
