@@ -3,7 +3,7 @@
 //!
 //! Completions come as devices give them: one for each signalled or failed work request, none for an unsignalled send
 //! that went well. What follows from them is worked out by [`PostedQueues`] and [`LinkReports`], as in any backend, and
-//! held against what the device knows ([`outcomes`]).
+//! held against what the device knows (`outcomes`).
 
 mod depths;
 mod end;

@@ -1,6 +1,6 @@
 //! A hostile peer: a script in the place of one side, that speaks the wire and breaks one rule in the end.
 //!
-//! The connection, or an endpoint on it, is driven by the loop that ships, over a backend without a device ([`line`]).
+//! The connection, or an endpoint on it, is driven by the loop that ships, over a backend without a device (`line`).
 
 mod line;
 mod reader;
