@@ -11,7 +11,7 @@ use crate::breach::DriveFault;
 use crate::probe::{At, Probe};
 
 /// More actions than any connection has reason for between two inputs.
-pub(crate) const ACTIONS_MAX: u32 = 500_000;
+pub(crate) const ACTIONS_MAX: u32 = 50_000;
 
 /// A machine whose doings can be shown.
 pub(crate) trait Shown: Machine {
