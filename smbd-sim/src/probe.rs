@@ -41,10 +41,10 @@ pub trait Probe {
         let _ = (at, message);
     }
 
-    /// Most bytes of one message that have arrived on a side, if that is counted.
-    fn arrived(&self, side: Side) -> usize {
+    /// Most bytes of one message that have arrived on a side; `None` if that is not counted.
+    fn arrived(&self, side: Side) -> Option<usize> {
         let _ = side;
-        usize::MAX / 4
+        None
     }
 
     /// An upper layer gave a command.
@@ -74,7 +74,7 @@ impl<P: Probe + ?Sized> Probe for Box<P> {
         (**self).whole(at, message);
     }
 
-    fn arrived(&self, side: Side) -> usize {
+    fn arrived(&self, side: Side) -> Option<usize> {
         (**self).arrived(side)
     }
 
@@ -110,8 +110,8 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.whole(at, message);
     }
 
-    fn arrived(&self, side: Side) -> usize {
-        self.0.arrived(side).min(self.1.arrived(side))
+    fn arrived(&self, side: Side) -> Option<usize> {
+        self.0.arrived(side).or_else(|| self.1.arrived(side))
     }
 
     fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {

@@ -32,7 +32,7 @@ impl LinkNews {
     }
 
     /// What a notice is about, if that is the transport connection.
-    const fn of(notice: Notice) -> Option<Self> {
+    pub(super) const fn of(notice: Notice) -> Option<Self> {
         match notice {
             Notice::Connected => Some(Self::Connected),
             Notice::ConnectFailed(_) | Notice::NeverUp => Some(Self::ConnectFailed),

@@ -183,7 +183,7 @@ impl Device {
         match notice {
             Notice::Connected | Notice::ConnectFailed(_) | Notice::NeverUp | Notice::Disconnected => {
                 // All that the connection manager has said by now is heard at once.
-                self.inbox.retain(|notice| !notice.is_of_link());
+                self.inbox.retain(|notice| LinkNews::of(*notice).is_none());
                 self.hear_link();
             }
             Notice::Deregistered(id) => {

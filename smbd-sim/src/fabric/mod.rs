@@ -31,13 +31,6 @@ pub(crate) enum Notice {
     Deregistered(RegId),
 }
 
-impl Notice {
-    /// Whether it is about the transport connection.
-    pub(crate) const fn is_of_link(&self) -> bool {
-        matches!(self, Self::Connected | Self::ConnectFailed(_) | Self::NeverUp | Self::Disconnected)
-    }
-}
-
 /// What will happen at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happening {

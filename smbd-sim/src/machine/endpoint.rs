@@ -16,8 +16,6 @@ use crate::probe::{At, Probe, Whole};
 pub(crate) struct EndpointBooks {
     /// Bytes of messages that have no result yet, in the order in which they were sent.
     payloads: VecDeque<(MsgId, Bytes)>,
-    /// Longest part of a message that has arrived, in bytes.
-    arrived: usize,
     pub(crate) fault: Option<EndpointFault>,
 }
 
@@ -44,8 +42,8 @@ impl EndpointBooks {
     }
 
     /// Memory grows with what has arrived, never with what was announced.
-    fn check_memory(&mut self, endpoint: &Endpoint) {
-        let (capacity, arrived) = (endpoint.reassembly_capacity(), self.arrived);
+    fn check_memory(&mut self, endpoint: &Endpoint, arrived: usize) {
+        let capacity = endpoint.reassembly_capacity();
         if capacity > arrived * 2 {
             self.fault.get_or_insert(EndpointFault::Memory { capacity, arrived });
         }
@@ -88,8 +86,9 @@ impl Shown for Endpoint {
             }
         }
         // What has come of a message under way is known to who hears of its fragments.
-        books.arrived = books.arrived.max(probe.arrived(at.side));
-        books.check_memory(self);
+        if let Some(arrived) = probe.arrived(at.side) {
+            books.check_memory(self, arrived);
+        }
     }
 }
 

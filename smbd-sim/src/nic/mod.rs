@@ -265,18 +265,12 @@ impl Nic {
     }
 
     fn take_pooled(&mut self, range: crate::memory::Range) -> Vec<u8> {
-        let mut bytes = self.pool.pop().unwrap_or_default();
-        bytes.clear();
-        bytes.extend_from_slice(self.buffers.range(range));
-        bytes
+        filled(self.pool.pop(), self.buffers.range(range))
     }
 
     /// A copy of `bytes` to send, in memory of the device.
     pub fn copy(&mut self, bytes: &[u8]) -> Body {
-        let mut copy = self.pool.pop().unwrap_or_default();
-        copy.clear();
-        copy.extend_from_slice(bytes);
-        Body::Copied(copy)
+        Body::Copied(filled(self.pool.pop(), bytes))
     }
 
     fn give_pooled(&mut self, bytes: Vec<u8>) {
@@ -290,4 +284,12 @@ impl Nic {
         self.buffers
             .unhold(buffer, if write { crate::memory::Hold::Write } else { crate::memory::Hold::Read });
     }
+}
+
+/// A copy of `bytes`, in memory that was used before if there is some.
+fn filled(used: Option<Vec<u8>>, bytes: &[u8]) -> Vec<u8> {
+    let mut copy = used.unwrap_or_default();
+    copy.clear();
+    copy.extend_from_slice(bytes);
+    copy
 }

@@ -1,3 +1,4 @@
+use crate::Breach;
 use crate::probe::At;
 
 macro_rules! laws {
@@ -88,6 +89,25 @@ laws! {
     Liveness = "liveness",
     /// In the end no buffer, token or slot is left behind.
     Leaks = "leaks",
+}
+
+impl Law {
+    /// The law that a breach is one of.
+    pub(crate) const fn of(breach: &Breach) -> Self {
+        match breach {
+            Breach::DoubleInvalidation(_) | Breach::LeftOpen(_) => Self::Tokens,
+            Breach::Misuse(_) => Self::Ledger,
+            Breach::Drive(_) => Self::Driven,
+            Breach::Report { .. }
+            | Breach::NotReported(_)
+            | Breach::RefusedWithRoom(_)
+            | Breach::Completion(_) => Self::Reported,
+            Breach::Endpoint(_) => Self::Messages,
+            Breach::EndTooEarly | Breach::LinkReport(_) => Self::LinkReported,
+            Breach::Endless(_) => Self::Bounded,
+            _ => Self::Device,
+        }
+    }
 }
 
 /// How many there are.

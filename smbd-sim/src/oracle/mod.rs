@@ -114,8 +114,8 @@ impl Probe for Oracles {
         self.sides[at.side.index()].on_whole(message, &mut self.verdicts);
     }
 
-    fn arrived(&self, side: Side) -> usize {
-        self.sides[side.index()].whole.arrived()
+    fn arrived(&self, side: Side) -> Option<usize> {
+        Some(self.sides[side.index()].whole.arrived())
     }
 
     fn command(&mut self, at: At, command: &Command<'_>) {

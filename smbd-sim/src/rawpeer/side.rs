@@ -84,11 +84,6 @@ impl RawPeer {
     }
 
     fn fail(&mut self, breach: Breach) {
-        let law = match breach {
-            Breach::Drive(_) => Law::Driven,
-            Breach::Endpoint(_) => Law::Messages,
-            _ => Law::Ledger,
-        };
-        self.check(law, false, || breach.to_string());
+        self.check(Law::of(&breach), false, || breach.to_string());
     }
 }

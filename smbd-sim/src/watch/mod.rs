@@ -53,7 +53,7 @@ impl<F: Probe> Probe for Watch<F> {
         self.oracles.whole(at, message);
     }
 
-    fn arrived(&self, side: Side) -> usize {
+    fn arrived(&self, side: Side) -> Option<usize> {
         self.oracles.arrived(side)
     }
 

@@ -66,19 +66,7 @@ impl<F: Probe> Run<'_, F> {
         for breach in new.collect::<Vec<_>>() {
             let nonsense = matches!(breach, Breach::InvalidatedNoWindow(_) | Breach::DoubleInvalidation(_))
                 && self.nonsense[side.index()];
-            let law = match breach {
-                Breach::DoubleInvalidation(_) | Breach::LeftOpen(_) => Law::Tokens,
-                Breach::Misuse(_) => Law::Ledger,
-                Breach::Drive(_) => Law::Driven,
-                Breach::Report { .. }
-                | Breach::NotReported(_)
-                | Breach::RefusedWithRoom(_)
-                | Breach::Completion(_) => Law::Reported,
-                Breach::Endpoint(_) => Law::Messages,
-                Breach::EndTooEarly | Breach::LinkReport(_) => Law::LinkReported,
-                Breach::Endless(_) => Law::Bounded,
-                _ => Law::Device,
-            };
+            let law = Law::of(&breach);
             self.check(law, nonsense, side, || breach.to_string());
         }
     }
