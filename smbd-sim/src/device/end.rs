@@ -47,6 +47,8 @@ impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceEnd<'_, F, P, M> {
         self.fabric.now
     }
 
+    // One loop calls it.
+    #[inline(always)]
     fn execute(&mut self, step: Step<'_, M>) {
         let Self { device, fabric, .. } = self;
         match step {
@@ -89,6 +91,7 @@ impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceEnd<'_, F, P, M> {
         self.device.ring(self.fabric);
     }
 
+    #[inline(always)]
     fn next_input(&mut self) -> Option<Input<'_>> {
         self.device.next_input(self.fabric)
     }

@@ -17,7 +17,7 @@ mod reports;
 use std::collections::VecDeque;
 
 use smbd_core::backend::{LinkReports, PostedQueues};
-use smbd_core::{Budget, Instant};
+use smbd_core::{Budget, Input, Instant};
 
 pub use depths::PrivateData;
 pub(crate) use end::DeviceEnd;
@@ -31,7 +31,6 @@ use crate::{Breach, DriveFault, Side};
 use outcomes::Outcomes;
 use posts::Chained;
 use registration::Registrations;
-use reports::Report;
 
 /// In which order, and how many at once, completions are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +59,14 @@ pub struct Device {
     budget: Budget,
     queues: PostedQueues,
     /// Noted in the queues and not handed to the device.
-    chain: VecDeque<Chained>,
+    chain: Vec<Chained>,
     outcomes: Outcomes,
     registrations: Registrations,
     link: Link,
     link_reports: LinkReports,
     inbox: VecDeque<Notice>,
     /// To be told before anything else is looked at.
-    ready: VecDeque<Report>,
+    ready: VecDeque<Input<'static>>,
     /// The queues may have something to report.
     derives: bool,
     /// Everything is complete, and nothing is posted any more.
@@ -99,7 +98,7 @@ impl Device {
             read_depth: nic.read_depth,
             nic: Nic::new(nic, domain),
             budget: *budget,
-            chain: VecDeque::new(),
+            chain: Vec::new(),
             outcomes: Outcomes::default(),
             registrations: Registrations::default(),
             link: Link::default(),

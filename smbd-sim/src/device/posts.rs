@@ -92,7 +92,7 @@ impl Device {
             push = self.queues.push(request);
         }
         if push == Push::Chain {
-            self.chain.push_back(work);
+            self.chain.push(work);
             return true;
         }
         if !was_broken {
@@ -130,47 +130,50 @@ impl Device {
             return;
         }
         let mut chain = std::mem::take(&mut self.chain);
-        let mut accepted = 0;
-        let mut refused = None;
-        while let Some(work) = chain.pop_front() {
-            let id = work.id();
-            if let Err(errno) = self.hand_over(work, fabric) {
-                refused = Some((id, errno));
-                break;
-            }
-            accepted += 1;
-        }
-        let Some((id, errno)) = refused else {
-            self.chain = chain;
-            return self.queues.rung();
-        };
-        self.queues.rung_until(accepted, errno);
-        self.unposted(id, true, fabric);
-        for left in chain.drain(..) {
-            self.unposted(left.id(), false, fabric);
-        }
+        self.hand_over_all(&mut chain, fabric);
         self.chain = chain;
     }
 
+    fn hand_over_all<F: Faults, P: Probe>(&mut self, chain: &mut Vec<Chained>, fabric: &mut Fabric<F, P>) {
+        let mut left = chain.drain(..).enumerate();
+        for (accepted, work) in left.by_ref() {
+            if let Err((id, errno)) = self.hand_over(work, fabric) {
+                self.queues.rung_until(accepted, errno);
+                self.unposted(id, true, fabric);
+                break;
+            }
+        }
+        // Of a chain that was taken, nothing is left.
+        for (_, work) in left {
+            self.unposted(work.id(), false, fabric);
+        }
+        self.queues.rung();
+    }
+
     /// One request of a chain: the error number with which the device refuses it.
+    #[inline(always)]
     fn hand_over<F: Faults, P: Probe>(
         &mut self,
         work: Chained,
         fabric: &mut Fabric<F, P>,
-    ) -> Result<(), i32> {
+    ) -> Result<(), (WrId, i32)> {
         if let Some(errno) = fabric.refuse_post(self.side, work.id()) {
-            return Err(errno);
+            return Err((work.id(), errno));
         }
         match work {
-            Chained::Recv(id, len) => self.nic.post_recv(id, len).map_err(|refused| refused.0),
+            Chained::Recv(id, len) => self.nic.post_recv(id, len).map_err(|refused| (id.into(), refused.0)),
             Chained::Send { work, solicit } => {
-                let packet = self.nic.post_send(work).map_err(|refused| refused.0)?;
-                if let Some(packet) = packet {
-                    fabric.transmit(self.side, packet, &mut self.nic, solicit);
+                let id = work.id;
+                match self.nic.post_send(work) {
+                    Ok(None) => Ok(()),
+                    Ok(Some(packet)) => {
+                        fabric.transmit(self.side, packet, &mut self.nic, solicit);
+                        Ok(())
+                    }
+                    Err(refused) => Err((id, refused.0)),
                 }
-                Ok(())
             }
-            Chained::Senseless(_) => Err(EINVAL),
+            Chained::Senseless(id) => Err((id, EINVAL)),
         }
     }
 }

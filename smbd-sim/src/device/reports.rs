@@ -1,6 +1,6 @@
 //! What happened below, one input at a time.
 
-use smbd_core::{Input, RegId, WrId};
+use smbd_core::{Input, WrId};
 
 use super::Device;
 use super::link::LinkNews;
@@ -8,18 +8,26 @@ use super::registration::Stage;
 use crate::Breach;
 use crate::fabric::{Fabric, Notice};
 use crate::fault::Faults;
-use crate::nic::RecvDone;
+use crate::nic::{Arrived, RecvDone};
 use crate::probe::Probe;
 
-/// Something to tell.
+/// What looking at one place brought.
 #[derive(Debug)]
-pub(super) enum Report {
-    Input(Input<'static>),
-    /// Its segments are in the registration.
-    Registered {
-        id: RegId,
-        settled: bool,
-    },
+enum Polled {
+    /// There is nothing.
+    Empty,
+    /// There was something; what is to be told of it is `ready`.
+    Noted,
+    /// This is to be told, and nothing is `ready` before it.
+    Told(Input<'static>),
+}
+
+impl Polled {
+    /// Looks elsewhere if there is nothing.
+    #[inline]
+    fn or_else(self, elsewhere: impl FnOnce() -> Self) -> Self {
+        if matches!(self, Self::Empty) { elsewhere() } else { self }
+    }
 }
 
 impl Device {
@@ -30,24 +38,29 @@ impl Device {
             self.burst = 0;
             return None;
         }
-        while self.ready.is_empty() {
+        let input = loop {
+            if let Some(input) = self.ready.pop_front() {
+                break input;
+            }
             if let Some(left) = &mut self.sight {
                 *left = left.checked_sub(1)?;
             }
-            if !self.poll_one(fabric) {
-                // Nothing more comes at this look.
-                self.sight = self.sight.map(|_| 0);
-                return None;
+            match self.poll_one(fabric) {
+                Polled::Told(input) => break input,
+                Polled::Noted => {}
+                Polled::Empty => {
+                    // Nothing more comes at this look.
+                    self.sight = self.sight.map(|_| 0);
+                    return None;
+                }
             }
-        }
+        };
         self.given += 1;
         self.burst = self.burst.saturating_add(1);
-        Some(match self.ready.pop_front()? {
-            Report::Input(input) => input,
-            Report::Registered { id, settled } => {
-                Input::Registered { id, segments: self.registrations.segments(id), settled }
-            }
-        })
+        if let Input::Registered { id, settled, .. } = input {
+            return Some(Input::Registered { id, segments: self.registrations.segments(id), settled });
+        }
+        Some(input)
     }
 
     /// Whether there is something that a look would find.
@@ -61,52 +74,46 @@ impl Device {
 
     /// One thing from the three places where there may be something. In order: good news, receives, sends, bad news.
     #[inline]
-    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Polled {
         if self.poll_failure() {
-            return true;
+            return Polled::Noted;
         }
         if self.polling.shuffled {
             return self.poll_any(fabric);
         }
-        (self.inbox.front().is_some_and(|notice| is_good(*notice)) && self.poll_inbox())
-            || self.poll_receives()
-            || self.poll_sends()
-            || self.poll_inbox()
+        if self.inbox.front().is_some_and(|notice| is_good(*notice)) {
+            return self.poll_inbox();
+        }
+        self.poll_receives().or_else(|| self.poll_sends()).or_else(|| self.poll_inbox())
     }
 
     /// One thing, from whichever place chance looks at first.
-    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> bool {
+    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Polled {
         match fabric.rng.below(3) {
-            0 => self.poll_inbox() || self.poll_receives() || self.poll_sends(),
-            1 => self.poll_receives() || self.poll_sends() || self.poll_inbox(),
-            _ => self.poll_sends() || self.poll_inbox() || self.poll_receives(),
+            0 => self.poll_inbox().or_else(|| self.poll_receives()).or_else(|| self.poll_sends()),
+            1 => self.poll_receives().or_else(|| self.poll_sends()).or_else(|| self.poll_inbox()),
+            _ => self.poll_sends().or_else(|| self.poll_inbox()).or_else(|| self.poll_receives()),
         }
     }
 
-    fn poll_receives(&mut self) -> bool {
-        let Some(done) = self.nic.poll_recv() else { return false };
-        self.on_recv(done);
-        true
-    }
-
-    fn on_recv(&mut self, done: RecvDone) {
-        let RecvDone { id, result } = done;
-        let noted = match result {
+    fn poll_receives(&mut self) -> Polled {
+        let Some(RecvDone { id, result }) = self.nic.poll_recv() else { return Polled::Empty };
+        match result {
             Ok(m) => {
-                let input = Input::Received { id, head: m.head, len: m.len, invalidated: m.invalidated };
                 let noted = self.queues.received(id);
-                self.ready.push_back(Report::Input(input));
-                noted
+                self.note(noted);
+                let Arrived { head, len, invalidated } = m;
+                Polled::Told(Input::Received { id, head, len, invalidated })
             }
             Err(error) => {
                 self.outcomes.receive_failed(id);
-                self.derives = true;
                 let noted = self.queues.complete(id.into(), Err(error));
-                self.derive();
-                noted
+                self.note(noted);
+                self.derives = true;
+                // Also if it is not the queues' turn to report it.
+                self.derive().or_else(|| Polled::Noted)
             }
-        };
-        self.note(noted);
+        }
     }
 
     fn note(&mut self, noted: Result<(), smbd_core::Misuse>) {
@@ -115,11 +122,14 @@ impl Device {
         }
     }
 
-    /// What follows from completions of the send queue: one report, and whether there was one.
-    fn poll_sends(&mut self) -> bool {
+    /// What follows from completions of the send queue.
+    fn poll_sends(&mut self) -> Polled {
         loop {
-            if self.derives && self.derive() {
-                return true;
+            if self.derives {
+                match self.derive() {
+                    Polled::Empty => {}
+                    polled => return polled,
+                }
             }
             if let Some(done) = self.nic.poll_send() {
                 let noted = self.queues.complete(done.id, done.result);
@@ -128,7 +138,7 @@ impl Device {
                 continue;
             }
             if !self.may_reap() {
-                return false;
+                return Polled::Empty;
             }
             self.reaped = true;
             self.nic.reap();
@@ -145,41 +155,42 @@ impl Device {
         self.link.disconnected && !self.reaped && !self.nic.has_completions()
     }
 
-    /// One thing that the queues have worked out; `false` if there is none.
-    fn derive(&mut self) -> bool {
+    /// One thing that the queues have worked out.
+    fn derive(&mut self) -> Polled {
         let Some(input) = self.queues.poll() else {
             self.derives = false;
             let empty = self.outcomes.check_empty(&self.nic);
             if let Err(breach) = empty {
                 self.nic.breaches.record(breach);
             }
-            return false;
+            return Polled::Empty;
         };
         if let Err(breach) = self.outcomes.check(&input, &mut self.nic) {
             self.nic.breaches.record(breach);
         }
-        self.on_derived(input);
-        true
+        self.on_derived(input)
     }
 
-    fn on_derived(&mut self, input: Input<'static>) {
+    fn on_derived(&mut self, input: Input<'static>) -> Polled {
         match input {
-            Input::Bound { id } if !self.registrations.on_bound(id) => return,
+            Input::Bound { id } if !self.registrations.on_bound(id) => return Polled::Noted,
             // Causes first: a message that came before it may say that the token is invalid.
             Input::Deregistered { id } => {
                 self.registrations.on_invalidated(id);
                 self.receive_all();
+                self.ready.push_back(input);
+                return Polled::Noted;
             }
             Input::Failed { id: WrId::Reg(id), .. } if self.registrations.on_failed(id) => {
                 self.close_tokens(id);
             }
             _ => {}
         }
-        self.ready.push_back(Report::Input(input));
+        Polled::Told(input)
     }
 
-    fn poll_inbox(&mut self) -> bool {
-        let Some(notice) = self.inbox.pop_front() else { return false };
+    fn poll_inbox(&mut self) -> Polled {
+        let Some(notice) = self.inbox.pop_front() else { return Polled::Empty };
         match notice {
             Notice::Connected | Notice::ConnectFailed(_) | Notice::NeverUp | Notice::Disconnected => {
                 // All that the connection manager has said by now is heard at once.
@@ -188,21 +199,22 @@ impl Device {
             }
             Notice::Deregistered(id) => {
                 self.receive_all();
-                self.ready.push_back(Report::Input(Input::Deregistered { id }));
+                self.ready.push_back(Input::Deregistered { id });
             }
             Notice::RegistrationFailed(id, error) => {
                 if self.registrations.stage(id) == Some(Stage::Failed) {
                     self.close_tokens(id);
                 }
-                self.ready.push_back(Report::Input(Input::Failed { id: id.into(), error }));
+                self.ready.push_back(Input::Failed { id: id.into(), error });
             }
             Notice::Registered(id) => {
                 if let Some(settled) = self.registrations.on_told(id) {
-                    self.ready.push_back(Report::Registered { id, settled });
+                    // Its segments are where they lie when it is told.
+                    self.ready.push_back(Input::Registered { id, segments: &[], settled });
                 }
             }
         }
-        true
+        Polled::Noted
     }
 
     /// What is known of the transport connection is reported: the end behind everything that came before it.
@@ -249,17 +261,28 @@ impl Device {
         if told == Some(LinkNews::Disconnected) && (self.nic.has_completions() || self.derives) {
             self.nic.breaches.record(Breach::EndTooEarly);
         }
-        self.ready.push_back(Report::Input(input));
+        self.ready.push_back(input);
     }
 
     /// Causes first: what the device holds when the connection ends is reported before its end.
     fn complete_all(&mut self) {
         self.receive_all();
-        while self.poll_sends() {}
+        self.exhaust(Self::poll_sends);
     }
 
     fn receive_all(&mut self) {
-        while self.poll_receives() {}
+        self.exhaust(Self::poll_receives);
+    }
+
+    /// All that there is at one place.
+    fn exhaust(&mut self, poll: fn(&mut Self) -> Polled) {
+        loop {
+            match poll(self) {
+                Polled::Empty => return,
+                Polled::Noted => {}
+                Polled::Told(input) => self.ready.push_back(input),
+            }
+        }
     }
 }
 

@@ -88,6 +88,7 @@ impl<U: Upper> Layer<'_, U> {
         upper.event(event, &mut context);
     }
 
+    #[inline(always)]
     fn context<'b, F: Faults, P: Probe>(
         &'b mut self,
         commands: Commands<'b>,

@@ -15,6 +15,9 @@ impl Books {
         });
         let first = matches!(event, Event::Established(_) | Event::ConnectFailed(_) | Event::Drained);
         v.check(Law::Events, self.told.established || first, || format!("{event:?} before Established"));
+        if let Event::Data(fragment) = event {
+            return self.receiving.on_event(fragment, v);
+        }
         // Once the end is there, results of failure come out, and nothing else has happened.
         let ending = self.cause.is_some() || self.is_timed_out(now);
         if self.cause.is_none() && self.is_cut_off(event) && self.is_timed_out(now) {
@@ -29,7 +32,8 @@ impl Books {
                 v.check(Law::Events, self.link.connected, || "Established before Connected".to_owned());
                 self.told.established = true;
             }
-            Event::Data(fragment) => self.receiving.on_event(fragment, v),
+            // Looked at above.
+            Event::Data(_) => {}
             Event::Invalidated { id, token } => self.registrations.on_invalidated_event(*id, *token, v),
             Event::Sent { msg, result } => {
                 let ok = result.is_ok();

@@ -70,6 +70,7 @@ impl<T> Ids<T> {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().filter_map(|(_, held)| held.as_ref())
+        // Asked after every action: stops behind the last one in use.
+        self.slots.iter().filter_map(|(_, held)| held.as_ref()).take(self.used as usize)
     }
 }
