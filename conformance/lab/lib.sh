@@ -165,10 +165,11 @@ cifs_set() {
 # live TARGET [OPTION ...]    the tests of smbd-live for a target: ours, ksmbd, cifs or pair. It finds the device, the
 # addresses and the side of a pair in the variables above.
 live() {
-  local filters
+  local behind=() filters
   read -ra filters <<<"$LIVE_FILTERS"
+  [ -z "$RESUME_AFTER" ] || behind=(--after "$RESUME_AFTER" --lost "$RESUME_WHY")
   # Through a pipe: on the guest's console it would show progress, which belongs to a terminal.
-  "$SMBD_LIVE" run --target "$@" "${filters[@]}" 2>&1 | cat
+  "$SMBD_LIVE" run --target "$@" ${behind[@]+"${behind[@]}"} "${filters[@]}" 2>&1 | cat
   local status=${PIPESTATUS[0]}
   # Nothing was played: `run` adds it up, and says so if that is all there is.
   [ "$status" != 3 ] || status=0

@@ -60,6 +60,12 @@ enum Command {
         /// Only those against this peer.
         #[arg(long)]
         target: Option<Target>,
+        /// Goes on behind as many of them as were played elsewhere.
+        #[arg(long, value_name = "TESTS", default_value_t = 0)]
+        after: usize,
+        /// The last of those did not come to its end, for this reason: it counts as skipped.
+        #[arg(long, value_name = "WHY", requires = "after")]
+        lost: Option<String>,
         #[command(flatten)]
         place: Place,
         /// Most seconds a single test may take.
@@ -144,12 +150,17 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Command::Run { filters, target, place, limit } => {
+        Command::Run { filters, target, after, lost, place, limit } => {
             let cases = registry::cases(target, &filters);
             if cases.is_empty() {
                 return none_matches(&filters);
             }
-            run::all(&cases, &place, Duration::from_secs(limit))
+            let Some((played, left)) = cases.split_at_checked(after) else {
+                eprintln!("--after {after}: there are only {} tests", cases.len());
+                return ExitCode::from(tally::USAGE);
+            };
+            let lost = lost.and_then(|why| Some((played.last()?, why)));
+            run::all(lost, left, &place, Duration::from_secs(limit))
         }
         Command::Compare { place, options } => match compare::run(place.address, &options) {
             Ok(reached) => ExitCode::from(u8::from(!reached)),

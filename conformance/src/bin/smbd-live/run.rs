@@ -15,9 +15,19 @@ use crate::tally::{self, Ended, Tally};
 /// How often a running test is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// Runs tests one after the other and prints a line for each.
-pub(crate) fn all(cases: &[Case], place: &Place, limit: Duration) -> ExitCode {
+/// Runs tests one after the other and prints a line for each; the first for one that was lost elsewhere, and why.
+pub(crate) fn all(
+    lost: Option<(&Case, String)>,
+    cases: &[Case],
+    place: &Place,
+    limit: Duration,
+) -> ExitCode {
     let mut tally = Tally::default();
+    if let Some((case, why)) = lost {
+        let ended = Ended::Skipped(why);
+        tally.add(&ended);
+        println!("{}", ended.line(case.name, 0.0));
+    }
     for (index, case) in cases.iter().enumerate() {
         if std::io::stderr().is_terminal() {
             eprint!("\r[{}/{}] {} ...\x1b[K\r", index + 1, cases.len(), case.name);
