@@ -16,12 +16,7 @@ use crate::tally::{self, Ended, Tally};
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// Runs tests one after the other and prints a line for each; the first for one that was lost elsewhere, and why.
-pub(crate) fn all(
-    lost: Option<(&Case, String)>,
-    cases: &[Case],
-    place: &Place,
-    limit: Duration,
-) -> ExitCode {
+pub(crate) fn all(lost: Option<(&Case, String)>, cases: &[Case], place: &Place, limit: Duration) -> ExitCode {
     let mut tally = Tally::default();
     if let Some((case, why)) = lost {
         let ended = Ended::Skipped(why);
