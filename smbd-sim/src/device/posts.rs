@@ -135,11 +135,12 @@ impl Device {
     }
 
     fn hand_over_all<F: Faults, P: Probe>(&mut self, chain: &mut Vec<Chained>, fabric: &mut Fabric<F, P>) {
-        let mut left = chain.drain(..).enumerate();
+        // Looked at where they lie: they are large.
+        let mut left = chain.iter_mut().enumerate();
         for (accepted, work) in left.by_ref() {
-            if let Err((id, errno)) = self.hand_over(work, fabric) {
+            if let Err(errno) = self.hand_over(work, fabric) {
                 self.queues.rung_until(accepted, errno);
-                self.unposted(id, true, fabric);
+                self.unposted(work.id(), true, fabric);
                 break;
             }
         }
@@ -147,33 +148,30 @@ impl Device {
         for (_, work) in left {
             self.unposted(work.id(), false, fabric);
         }
+        chain.clear();
         self.queues.rung();
     }
 
     /// One request of a chain: the error number with which the device refuses it.
-    #[inline(always)]
     fn hand_over<F: Faults, P: Probe>(
         &mut self,
-        work: Chained,
+        work: &mut Chained,
         fabric: &mut Fabric<F, P>,
-    ) -> Result<(), (WrId, i32)> {
+    ) -> Result<(), i32> {
         if let Some(errno) = fabric.refuse_post(self.side, work.id()) {
-            return Err((work.id(), errno));
+            return Err(errno);
         }
         match work {
-            Chained::Recv(id, len) => self.nic.post_recv(id, len).map_err(|refused| (id.into(), refused.0)),
-            Chained::Send { work, solicit } => {
-                let id = work.id;
-                match self.nic.post_send(work) {
-                    Ok(None) => Ok(()),
-                    Ok(Some(packet)) => {
-                        fabric.transmit(self.side, packet, &mut self.nic, solicit);
-                        Ok(())
-                    }
-                    Err(refused) => Err((id, refused.0)),
+            Chained::Recv(id, len) => self.nic.post_recv(*id, *len).map_err(|refused| refused.0),
+            Chained::Send { work, solicit } => match self.nic.post_send(work) {
+                Ok(None) => Ok(()),
+                Ok(Some(packet)) => {
+                    fabric.transmit(self.side, packet, &mut self.nic, *solicit);
+                    Ok(())
                 }
-            }
-            Chained::Senseless(id) => Err((id, EINVAL)),
+                Err(refused) => Err(refused.0),
+            },
+            Chained::Senseless(_) => Err(EINVAL),
         }
     }
 }

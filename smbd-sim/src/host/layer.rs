@@ -69,8 +69,7 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
             return self.hear(event, commands, end, &mut *probe);
         }
         if let EndpointEvent::Message(message) = event {
-            let (upper, mut context) = self.context(commands, end, &mut *probe);
-            upper.message(message, &mut context);
+            self.call(commands, end, &mut *probe, |upper, context| upper.message(message, context));
         }
     }
 }
@@ -84,18 +83,17 @@ impl<U: Upper> Layer<'_, U> {
         probe: &mut P,
     ) {
         self.prepare(&event, end.device);
-        let (upper, mut context) = self.context(commands, end, probe);
-        upper.event(event, &mut context);
+        self.call(commands, end, probe, |upper, context| upper.event(event, context));
     }
 
-    #[inline(always)]
-    fn context<'b, F: Faults, P: Probe>(
-        &'b mut self,
-        commands: Commands<'b>,
-        end: &'b mut DeviceEnd<'_, F, P>,
-        probe: &'b mut P,
-    ) -> (&'b mut U, Context<'b>) {
-        let context = Context {
+    fn call<F: Faults, P: Probe>(
+        &mut self,
+        commands: Commands<'_>,
+        end: &mut DeviceEnd<'_, F, P>,
+        probe: &mut P,
+        upper: impl FnOnce(&mut U, &mut Context<'_>),
+    ) {
+        let mut context = Context {
             at: end.fabric.at(end.device.side),
             commands: Some(commands),
             nic: &mut end.device.nic,
@@ -104,7 +102,7 @@ impl<U: Upper> Layer<'_, U> {
             probe,
             alarm: self.alarm,
         };
-        (self.upper, context)
+        upper(self.upper, &mut context);
     }
 }
 

@@ -188,6 +188,7 @@ impl<M: Shown, P: Probe> Watched<M, P> {
     }
 
     /// Tells the machine something that its backend did not say in this turn.
+    #[inline(always)]
     pub(crate) fn tell(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.at.now = now;
         self.shown = None;
@@ -237,6 +238,8 @@ impl<M: Shown, P: Probe> Machine for Watched<M, P> {
 }
 
 /// Whether a step asks for what its action does.
+// So that a step need not lie in memory to be looked at.
+#[inline(always)]
 fn is_step_of<E, M>(action: &Action<E>, step: &Step<'_, M>) -> bool {
     match (action, step) {
         (Action::Connect, Step::Connect)

@@ -39,11 +39,12 @@ impl Nic {
         Ok(())
     }
 
-    /// Posts to the send queue. The packet, if there is one, is on its way from now on.
+    /// Posts to the send queue. The packet, if there is one, is on its way from now on. Bytes that are a copy are taken out of
+    /// `work`.
     ///
     /// # Errors
     /// If the queue is full or the queue pair cannot send yet (both breaches).
-    pub fn post_send(&mut self, work: SendWork) -> Result<Option<Packet>, Refused> {
+    pub fn post_send(&mut self, work: &mut SendWork) -> Result<Option<Packet>, Refused> {
         let depth = self.config.send_queue;
         if self.sq.len() >= depth as usize {
             self.breaches.record(Breach::SendQueueOverflow { work: work.id, depth });
@@ -61,19 +62,18 @@ impl Nic {
             }
             QpState::Ready => {}
         }
-        let SendWork { id, operation, signal } = work;
-        let entry = Entry::new(id, signal, Completes::Now);
-        let packet = match operation {
+        let entry = Entry::new(work.id, work.signal, Completes::Now);
+        let packet = match &mut work.operation {
             Operation::Send { head, body, invalidate } => {
-                Some(self.start_send(entry, head, body, invalidate))
+                Some(self.start_send(entry, *head, std::mem::take(body), *invalidate))
             }
-            Operation::Rdma { verb, local, remote } => self.start_rdma(entry, verb, local, remote),
+            Operation::Rdma { verb, local, remote } => self.start_rdma(entry, *verb, *local, *remote),
             Operation::Bind => {
                 self.sq.push(entry);
                 None
             }
             Operation::Invalidate(token) => {
-                self.start_invalidate(entry, token);
+                self.start_invalidate(entry, *token);
                 None
             }
         };

@@ -76,8 +76,8 @@ impl Pair {
         Self { a, b }
     }
 
-    fn post(&mut self, work: SendWork) -> Option<Packet> {
-        self.a.post_send(work).expect("the queue has room")
+    fn post(&mut self, mut work: SendWork) -> Option<Packet> {
+        self.a.post_send(&mut work).expect("the queue has room")
     }
 
     /// Carries a packet over, and what comes back.
@@ -248,7 +248,7 @@ fn full_queues_refuse_and_are_recorded() {
     for n in 0..8 {
         assert!(pair.post(message(n, b"h", None)).is_some());
     }
-    assert_eq!(pair.a.post_send(message(8, b"h", None)).err(), Some(Refused(12)));
+    assert_eq!(pair.a.post_send(&mut message(8, b"h", None)).err(), Some(Refused(12)));
     assert_eq!(pair.a.breaches.first(), [Breach::SendQueueOverflow { work: send(8), depth: 8 }]);
 }
 
@@ -258,7 +258,7 @@ fn a_completion_queue_too_small_for_a_flush_is_recorded() {
     nic.establish(1);
     for n in 0..2 {
         nic.post_recv(recv(n), 64).expect("room");
-        assert!(nic.post_send(message(n, b"h", None)).expect("room").is_some());
+        assert!(nic.post_send(&mut message(n, b"h", None)).expect("room").is_some());
     }
     nic.flush();
     assert_eq!(nic.breaches.first(), [Breach::CompletionQueueOverrun { depth: 1 }; 2]);
@@ -267,12 +267,12 @@ fn a_completion_queue_too_small_for_a_flush_is_recorded() {
 #[test]
 fn work_posted_before_the_connection_is_up_is_refused_and_after_its_end_flushed() {
     let mut nic = Nic::new(config(Personality::Roce), DomainId(1));
-    assert_eq!(nic.post_send(message(0, b"h", None)).err(), Some(Refused(22)));
+    assert_eq!(nic.post_send(&mut message(0, b"h", None)).err(), Some(Refused(22)));
     assert_eq!(nic.breaches.first(), [Breach::PostBeforeReady(send(0))]);
     nic.post_recv(recv(0), 64).expect("receives may be posted early");
     nic.flush();
     nic.post_recv(recv(1), 64).expect("flushed");
-    assert!(nic.post_send(message(1, b"h", None)).expect("flushed").is_none());
+    assert!(nic.post_send(&mut message(1, b"h", None)).expect("flushed").is_none());
     let flushed = |id| RecvDone { id, result: Err(WorkError::Flushed) };
     assert_eq!([nic.poll_recv(), nic.poll_recv()], [0, 1].map(|n| Some(flushed(recv(n)))));
     assert_eq!(nic.poll_send(), Some(SendDone { id: send(1), result: Err(WorkError::Flushed) }));

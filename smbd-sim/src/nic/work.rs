@@ -21,9 +21,10 @@ pub struct SendWork {
 }
 
 /// The bytes of a message behind its head.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Body {
     /// None.
+    #[default]
     None,
     /// Memory of the host, which the device uses until the completion.
     InPlace(Range),
