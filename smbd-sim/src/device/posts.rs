@@ -47,10 +47,12 @@ pub(super) struct Flags {
 }
 
 impl Device {
+    #[inline(always)]
     pub(super) fn post_recv<F: Faults, P: Probe>(&mut self, id: RecvId, len: u32, fabric: &mut Fabric<F, P>) {
         self.post(Request::Recv(id), Chained::Recv(id, len), fabric);
     }
 
+    #[inline(always)]
     pub(super) fn post_send<F: Faults, P: Probe, M: SimMemory>(
         &mut self,
         id: SendId,
@@ -78,6 +80,7 @@ impl Device {
     }
 
     /// Notes a request and chains it. `false` if it will not be posted.
+    #[inline(always)]
     pub(super) fn post<F: Faults, P: Probe>(
         &mut self,
         request: Request,

@@ -11,24 +11,8 @@ use crate::fault::Faults;
 use crate::nic::{Arrived, RecvDone};
 use crate::probe::Probe;
 
-/// What looking at one place brought.
-#[derive(Debug)]
-enum Polled {
-    /// There is nothing.
-    Empty,
-    /// There was something; what is to be told of it is `ready`.
-    Noted,
-    /// This is to be told, and nothing is `ready` before it.
-    Told(Input<'static>),
-}
-
-impl Polled {
-    /// Looks elsewhere if there is nothing.
-    #[inline]
-    fn or_else(self, elsewhere: impl FnOnce() -> Self) -> Self {
-        if matches!(self, Self::Empty) { elsewhere() } else { self }
-    }
-}
+/// Where what is seen is put at once, since it is large: nothing, if what there is to tell is `ready`.
+type Told = Option<Input<'static>>;
 
 impl Device {
     /// The next input; `None` if nothing can be seen at the moment.
@@ -38,29 +22,26 @@ impl Device {
             self.burst = 0;
             return None;
         }
-        let input = loop {
-            if let Some(input) = self.ready.pop_front() {
-                break input;
-            }
+        let mut told = self.ready.pop_front();
+        while told.is_none() {
             if let Some(left) = &mut self.sight {
                 *left = left.checked_sub(1)?;
             }
-            match self.poll_one(fabric) {
-                Polled::Told(input) => break input,
-                Polled::Noted => {}
-                Polled::Empty => {
-                    // Nothing more comes at this look.
-                    self.sight = self.sight.map(|_| 0);
-                    return None;
-                }
+            if !self.poll_one(fabric, &mut told) {
+                // Nothing more comes at this look.
+                self.sight = self.sight.map(|_| 0);
+                return None;
             }
-        };
+            if told.is_none() {
+                told = self.ready.pop_front();
+            }
+        }
         self.given += 1;
         self.burst = self.burst.saturating_add(1);
-        if let Input::Registered { id, settled, .. } = input {
+        if let Some(Input::Registered { id, settled, .. }) = told {
             return Some(Input::Registered { id, segments: self.registrations.segments(id), settled });
         }
-        Some(input)
+        told
     }
 
     /// Whether there is something that a look would find.
@@ -72,48 +53,54 @@ impl Device {
             || self.may_reap()
     }
 
-    /// One thing from the three places where there may be something. In order: good news, receives, sends, bad news.
+    /// One thing from the three places where there may be something; `false` if there is nothing. In order: good news,
+    /// receives, sends, bad news.
     #[inline]
-    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Polled {
+    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>, told: &mut Told) -> bool {
         if self.poll_failure() {
-            return Polled::Noted;
+            return true;
         }
         if self.polling.shuffled {
-            return self.poll_any(fabric);
+            return self.poll_any(fabric, told);
         }
-        if self.inbox.front().is_some_and(|notice| is_good(*notice)) {
-            return self.poll_inbox();
-        }
-        self.poll_receives().or_else(|| self.poll_sends()).or_else(|| self.poll_inbox())
+        (self.inbox.front().is_some_and(|notice| is_good(*notice)) && self.poll_inbox())
+            || self.poll_receives(told)
+            || self.poll_sends(told)
+            || self.poll_inbox()
     }
 
     /// One thing, from whichever place chance looks at first.
-    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Polled {
+    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>, told: &mut Told) -> bool {
         match fabric.rng.below(3) {
-            0 => self.poll_inbox().or_else(|| self.poll_receives()).or_else(|| self.poll_sends()),
-            1 => self.poll_receives().or_else(|| self.poll_sends()).or_else(|| self.poll_inbox()),
-            _ => self.poll_sends().or_else(|| self.poll_inbox()).or_else(|| self.poll_receives()),
+            0 => self.poll_inbox() || self.poll_receives(told) || self.poll_sends(told),
+            1 => self.poll_receives(told) || self.poll_sends(told) || self.poll_inbox(),
+            _ => self.poll_sends(told) || self.poll_inbox() || self.poll_receives(told),
         }
     }
 
-    fn poll_receives(&mut self) -> Polled {
-        let Some(RecvDone { id, result }) = self.nic.poll_recv() else { return Polled::Empty };
+    #[inline(always)]
+    fn poll_receives(&mut self, told: &mut Told) -> bool {
+        self.nic.recv_completions() > 0 && self.receive(told)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, told: &mut Told) -> bool {
+        let Some(RecvDone { id, result }) = self.nic.poll_recv() else { return false };
         match result {
-            Ok(m) => {
+            Ok(Arrived { head, len, invalidated }) => {
+                *told = Some(Input::Received { id, head, len, invalidated });
                 let noted = self.queues.received(id);
                 self.note(noted);
-                let Arrived { head, len, invalidated } = m;
-                Polled::Told(Input::Received { id, head, len, invalidated })
             }
             Err(error) => {
                 self.outcomes.receive_failed(id);
                 let noted = self.queues.complete(id.into(), Err(error));
                 self.note(noted);
                 self.derives = true;
-                // Also if it is not the queues' turn to report it.
-                self.derive().or_else(|| Polled::Noted)
+                self.derive(told);
             }
         }
+        true
     }
 
     fn note(&mut self, noted: Result<(), smbd_core::Misuse>) {
@@ -123,13 +110,10 @@ impl Device {
     }
 
     /// What follows from completions of the send queue.
-    fn poll_sends(&mut self) -> Polled {
+    fn poll_sends(&mut self, told: &mut Told) -> bool {
         loop {
-            if self.derives {
-                match self.derive() {
-                    Polled::Empty => {}
-                    polled => return polled,
-                }
+            if self.derives && self.derive(told) {
+                return true;
             }
             if let Some(done) = self.nic.poll_send() {
                 let noted = self.queues.complete(done.id, done.result);
@@ -138,7 +122,7 @@ impl Device {
                 continue;
             }
             if !self.may_reap() {
-                return Polled::Empty;
+                return false;
             }
             self.reaped = true;
             self.nic.reap();
@@ -155,42 +139,39 @@ impl Device {
         self.link.disconnected && !self.reaped && !self.nic.has_completions()
     }
 
-    /// One thing that the queues have worked out.
-    fn derive(&mut self) -> Polled {
-        let Some(input) = self.queues.poll() else {
+    /// One thing that the queues have worked out; `false` if there is none.
+    #[inline(always)]
+    fn derive(&mut self, told: &mut Told) -> bool {
+        *told = self.queues.poll();
+        let Some(input) = told else {
             self.derives = false;
             let empty = self.outcomes.check_empty(&self.nic);
             if let Err(breach) = empty {
                 self.nic.breaches.record(breach);
             }
-            return Polled::Empty;
+            return false;
         };
-        if let Err(breach) = self.outcomes.check(&input, &mut self.nic) {
+        if let Err(breach) = self.outcomes.check(input, &mut self.nic) {
             self.nic.breaches.record(breach);
         }
-        self.on_derived(input)
-    }
-
-    fn on_derived(&mut self, input: Input<'static>) -> Polled {
-        match input {
-            Input::Bound { id } if !self.registrations.on_bound(id) => return Polled::Noted,
+        match *input {
+            Input::Bound { id } if !self.registrations.on_bound(id) => *told = None,
             // Causes first: a message that came before it may say that the token is invalid.
             Input::Deregistered { id } => {
                 self.registrations.on_invalidated(id);
                 self.receive_all();
-                self.ready.push_back(input);
-                return Polled::Noted;
+                self.ready.extend(told.take());
             }
             Input::Failed { id: WrId::Reg(id), .. } if self.registrations.on_failed(id) => {
                 self.close_tokens(id);
             }
             _ => {}
         }
-        Polled::Told(input)
+        true
     }
 
-    fn poll_inbox(&mut self) -> Polled {
-        let Some(notice) = self.inbox.pop_front() else { return Polled::Empty };
+    fn poll_inbox(&mut self) -> bool {
+        let Some(notice) = self.inbox.pop_front() else { return false };
         match notice {
             Notice::Connected | Notice::ConnectFailed(_) | Notice::NeverUp | Notice::Disconnected => {
                 // All that the connection manager has said by now is heard at once.
@@ -214,7 +195,7 @@ impl Device {
                 }
             }
         }
-        Polled::Noted
+        true
     }
 
     /// What is known of the transport connection is reported: the end behind everything that came before it.
@@ -275,13 +256,10 @@ impl Device {
     }
 
     /// All that there is at one place.
-    fn exhaust(&mut self, poll: fn(&mut Self) -> Polled) {
-        loop {
-            match poll(self) {
-                Polled::Empty => return,
-                Polled::Noted => {}
-                Polled::Told(input) => self.ready.push_back(input),
-            }
+    fn exhaust(&mut self, poll: fn(&mut Self, &mut Told) -> bool) {
+        let mut told = None;
+        while poll(self, &mut told) {
+            self.ready.extend(told.take());
         }
     }
 }

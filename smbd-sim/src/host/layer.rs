@@ -75,6 +75,7 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
 }
 
 impl<U: Upper> Layer<'_, U> {
+    #[inline(always)]
     fn hear<F: Faults, P: Probe>(
         &mut self,
         event: Event,
@@ -86,6 +87,7 @@ impl<U: Upper> Layer<'_, U> {
         self.call(commands, end, probe, |upper, context| upper.event(event, context));
     }
 
+    #[inline(always)]
     fn call<F: Faults, P: Probe>(
         &mut self,
         commands: Commands<'_>,
@@ -108,6 +110,7 @@ impl<U: Upper> Layer<'_, U> {
 
 impl<U> Layer<'_, U> {
     /// What an event means for memory, before the upper layer hears of it.
+    #[inline(always)]
     fn prepare(&mut self, event: &Event, device: &mut Device) {
         match event {
             Event::Sent { msg, result } => {
