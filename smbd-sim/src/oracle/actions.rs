@@ -8,7 +8,7 @@ use super::sending::Leaving;
 
 impl Books {
     pub(super) fn on_action(&mut self, now: Instant, action: &Action, v: &mut Verdicts) {
-        self.began = self.began.or(Some(now));
+        self.began.get_or_insert(now);
         self.count_action(action, v);
         let ends = matches!(action, Action::Notify(Event::Closed(_) | Event::ConnectFailed(_)));
         if ends || !matches!(action, Action::Notify(_)) {
