@@ -205,6 +205,17 @@ fn a_receive_that_took_a_message_is_the_backends_to_report() {
 }
 
 #[test]
+fn a_message_is_taken_also_behind_receives_that_are_not_done_or_not_reported() {
+    let mut queue = posted(4, &[recv(0), recv(1), recv(2)]);
+    assert_eq!(queue.take(recv(1).id()), Ok(()));
+    assert_eq!(queue.complete(recv(0).id(), Err(WorkError::Flushed)), Ok(()));
+    assert_eq!(queue.take(recv(2).id()), Ok(()));
+    assert_eq!(queue.take(recv(0).id()), Err(Misuse::UnknownWork(recv(0).id())));
+    assert_eq!(drained(&mut queue), ["recv0 Flushed"]);
+    assert_eq!(queue.used(), 0);
+}
+
+#[test]
 fn chains_of_the_two_queues_are_rung_in_poll_order_and_a_refusal_stops_both() {
     let budget = Config::try_from(Params::example()).map(|config| config.budget());
     let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
