@@ -162,28 +162,34 @@ cifs_set() {
 
 # --- our own side -----------------------------------------------------------------------------------------------------
 
+# go_on    puts into `behind` the options with which a test program goes on behind the case at which an earlier guest ended
+# ($RESUME_AFTER), for the reason $RESUME_WHY, if that is not in its report
+go_on() {
+  behind=()
+  [ -z "$RESUME_AFTER" ] || behind=(--after "$RESUME_AFTER")
+  [ -z "$RESUME_WHY" ] || behind+=(--lost "$RESUME_WHY")
+}
+
 # live TARGET [OPTION ...]    the tests of smbd-live for a target: ours, ksmbd, cifs or pair. It finds the device, the
 # addresses and the side of a pair in the variables above.
 live() {
-  local behind=() filters
+  local behind filters
   read -ra filters <<<"$LIVE_FILTERS"
-  [ -z "$RESUME_AFTER" ] || behind=(--after "$RESUME_AFTER" --lost "$RESUME_WHY")
+  go_on
   # Through a pipe: on the guest's console it would show progress, which belongs to a terminal.
-  "$SMBD_LIVE" run --target "$@" ${behind[@]+"${behind[@]}"} "${filters[@]}" 2>&1 | cat
+  "$SMBD_LIVE" run --target "$@" --playing "$OUT/playing" ${behind[@]+"${behind[@]}"} "${filters[@]}" 2>&1 | cat
   local status=${PIPESTATUS[0]}
   # Nothing was played: `run` adds it up, and says so if that is all there is.
   [ "$status" != 3 ] || status=0
   return "$status"
 }
 
-# suite OPTION ...    the conformance suite against a peer of the kernel, held against its profile. It goes on behind the case
-# at which an earlier guest ended ($RESUME_AFTER), for the reason $RESUME_WHY, if that is not in its report.
+# suite OPTION ...    the conformance suite against a peer of the kernel, held against its profile.
 suite() {
-  local behind=() status=0 filters
+  local behind status=0 filters
   read -ra filters <<<"$LIVE_FILTERS"
   has_cases || return 0
-  [ -z "$RESUME_AFTER" ] || behind=(--after "$RESUME_AFTER")
-  [ -z "$RESUME_WHY" ] || behind+=(--lost "$RESUME_WHY")
+  go_on
   "${SMBD_LIVE%/*}/smbd-conformance" run --target verbs --profile linux-6.12 --limit 600 "$@" ${behind[@]+"${behind[@]}"} \
     --output "$OUT/suite.txt" "${filters[@]}" >"$OUT/counts.txt" 2>"$OUT/progress.txt" || status=$?
   sed 's/^/suite, /' "$OUT/counts.txt" | cat

@@ -3,7 +3,7 @@ about="the conformance suite against cifs, held against what is known of it"
 guests=1
 limit=3000
 long=yes
-resumes=yes
+resumes=suite
 
 scenario() {
   rdma_loopback "$KIND" 1024 && kernel_log && mkdir -p /mnt/share || return

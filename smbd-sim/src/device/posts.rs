@@ -139,17 +139,14 @@ impl Device {
 
     fn hand_over_all<F: Faults, P: Probe>(&mut self, chain: &mut Vec<Chained>, fabric: &mut Fabric<F, P>) {
         // Looked at where they lie: they are large.
-        let mut left = chain.iter_mut().enumerate();
-        for (accepted, work) in left.by_ref() {
-            if let Err(errno) = self.hand_over(work, fabric) {
+        for accepted in 0..chain.len() {
+            if let Err(errno) = self.hand_over(&mut chain[accepted], fabric) {
                 self.queues.rung_until(accepted, errno);
-                self.unposted(work.id(), true, fabric);
-                break;
+                for (at, work) in chain.drain(..).enumerate().skip(accepted) {
+                    self.unposted(work.id(), at == accepted, fabric);
+                }
+                return;
             }
-        }
-        // Of a chain that was taken, nothing is left.
-        for (_, work) in left {
-            self.unposted(work.id(), false, fabric);
         }
         chain.clear();
         self.queues.rung();

@@ -80,11 +80,6 @@ impl Device {
 
     #[inline(always)]
     fn poll_receives(&mut self, told: &mut Told) -> bool {
-        self.nic.recv_completions() > 0 && self.receive(told)
-    }
-
-    #[inline(always)]
-    fn receive(&mut self, told: &mut Told) -> bool {
         let Some(RecvDone { id, result }) = self.nic.poll_recv() else { return false };
         match result {
             Ok(Arrived { head, len, invalidated }) => {

@@ -77,8 +77,6 @@ pub(crate) struct Fabric<F, P> {
     pub(crate) faults: F,
     /// Shared with the connections, which are watched as well.
     probe: Rc<RefCell<P>>,
-    /// The probe wants to see frames.
-    shows_frames: bool,
     pub(crate) times: Times,
     pub(crate) personality: Personality,
     /// Nothing arrives any more.
@@ -96,7 +94,6 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             now: Instant::ORIGIN,
             rng,
             faults,
-            shows_frames: probe.wants_frames(),
             probe: Rc::new(RefCell::new(probe)),
             times,
             personality,
@@ -170,7 +167,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
 
     /// A packet leaves `from`.
     pub(crate) fn transmit(&mut self, from: Side, packet: Packet, nic: &mut Nic, solicit: bool) {
-        if self.shows_frames {
+        if self.probe.borrow().wants_frames() {
             self.show(from, &packet, nic, solicit);
         }
         if self.cut {
@@ -211,7 +208,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
 
     /// A reply leaves `from`.
     pub(crate) fn answer(&mut self, from: Side, reply: Reply) {
-        if self.shows_frames {
+        if self.probe.borrow().wants_frames() {
             let frame = match &reply {
                 Reply::Ack { upto } => Frame::Ack { upto: *upto },
                 Reply::Nak { seq, error } => Frame::Nak { seq: *seq, error: *error },
@@ -235,7 +232,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
     }
 
     pub(crate) fn frame(&mut self, from: Side, frame: &Frame<'_>) {
-        if self.shows_frames {
+        if self.probe.borrow().wants_frames() {
             self.probe.borrow_mut().frame(At { now: self.now, side: from }, frame);
         }
     }

@@ -1,5 +1,7 @@
 //! The upper layer of a host as a driven connection sees it.
 
+use std::rc::Rc;
+
 use smbd_core::backend::{LocalMemory, Payload};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::RegistrationError;
@@ -46,8 +48,8 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
         end: &mut DeviceEnd<'_, F, P>,
         event: Event,
     ) {
-        let (commands, probe) = connection.commands_watched();
-        self.hear(event, commands, end, &mut *probe.borrow_mut());
+        let probe = Rc::clone(connection.probe());
+        self.hear(event, connection.commands(), end, &mut *probe.borrow_mut());
     }
 }
 
@@ -60,8 +62,9 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
         end: &mut DeviceEnd<'_, F, P>,
         event: EndpointEvent,
     ) {
-        let (commands, probe) = endpoint.commands_watched();
+        let probe = Rc::clone(endpoint.probe());
         let mut probe = probe.borrow_mut();
+        let commands = endpoint.commands();
         if let Some(event) = plain(&event) {
             return self.hear(event, commands, end, &mut *probe);
         }

@@ -1,6 +1,5 @@
 //! Commands of an upper layer, for whatever its host drives.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -106,26 +105,16 @@ impl Commands<'_> {
 
 impl<P> Watched<Connection, P> {
     /// To give it commands.
-    pub(crate) fn commands(&mut self) -> Commands<'_> {
-        self.commands_watched().0
-    }
-
-    /// To give it commands, and who watches.
-    pub(crate) fn commands_watched(&mut self) -> (Commands<'_>, &RefCell<P>) {
-        self.shown = None;
-        (Commands::Connection(&mut self.machine), &self.probe)
+    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+        self.expect_news();
+        Commands::Connection(&mut self.machine)
     }
 }
 
 impl<P> Watched<Endpoint, P> {
     /// As [`commands`](Watched::commands) of a connection.
-    pub(crate) fn commands(&mut self) -> Commands<'_> {
-        self.commands_watched().0
-    }
-
-    /// As [`commands_watched`](Watched::commands_watched) of a connection.
-    pub(crate) fn commands_watched(&mut self) -> (Commands<'_>, &RefCell<P>) {
-        self.shown = None;
-        (Commands::Endpoint(&mut self.machine, &mut self.books), &self.probe)
+    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+        self.expect_news();
+        Commands::Endpoint(&mut self.machine, &mut self.books)
     }
 }

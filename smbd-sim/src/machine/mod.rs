@@ -88,7 +88,7 @@ impl<P: Probe> Driven<P> {
     }
 
     /// To give it commands.
-    pub(crate) fn commands(&mut self) -> Commands<'_> {
+    pub(crate) const fn commands(&mut self) -> Commands<'_> {
         match self {
             Self::Connection(connection) => connection.commands(),
             Self::Endpoint(endpoint) => endpoint.commands(),

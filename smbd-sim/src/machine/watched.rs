@@ -65,7 +65,7 @@ pub(crate) enum Turn {
 pub(crate) struct Watched<M: Shown, P> {
     pub(crate) machine: M,
     pub(crate) books: M::Books,
-    pub(super) probe: Rc<RefCell<P>>,
+    probe: Rc<RefCell<P>>,
     at: At,
     turn: Turn,
     /// What was wrong with this turn.
@@ -76,8 +76,8 @@ pub(crate) struct Watched<M: Shown, P> {
     actions: u32,
     /// Inputs taken from its backend.
     taken: u64,
-    /// The last thing shown was that it waits, until then; commands are news.
-    pub(super) shown: Option<Option<Instant>>,
+    /// The last thing shown was that it waits, until then.
+    shown: Option<Option<Instant>>,
 }
 
 impl<M: Shown, P> Watched<M, P> {
@@ -127,6 +127,15 @@ impl<M: Shown, P> Watched<M, P> {
     /// It does not come to an end.
     pub(crate) const fn is_endless(&self) -> bool {
         self.actions > ACTIONS_MAX
+    }
+
+    /// What follows is news, and is shown.
+    pub(super) const fn expect_news(&mut self) {
+        self.shown = None;
+    }
+
+    pub(crate) const fn probe(&self) -> &Rc<RefCell<P>> {
+        &self.probe
     }
 
     /// It is told something by its backend, or the time.

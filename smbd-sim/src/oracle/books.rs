@@ -310,15 +310,12 @@ impl Books {
 
     pub(super) fn count_action(&mut self, action: &Action, v: &mut Verdicts) {
         let waits = matches!(action, Action::Wait(_));
-        self.actions += 1;
-        let (max, quiet) = (self.actions_max, waits || !self.waiting);
-        v.check(Law::Bounded, quiet && self.actions <= max, || {
-            if quiet {
-                format!("{max} actions without a wait")
-            } else {
-                format!("{action:?} after a wait, and nothing happened")
-            }
+        v.check(Law::Bounded, waits || !self.waiting, || {
+            format!("{action:?} after a wait, and nothing happened")
         });
+        self.actions += 1;
+        let max = self.actions_max;
+        v.check(Law::Bounded, self.actions <= max, || format!("{max} actions without a wait"));
         v.check(Law::Drained, waits || !self.told.drained, || format!("{action:?} after Drained"));
     }
 

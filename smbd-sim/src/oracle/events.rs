@@ -15,11 +15,6 @@ impl Books {
         });
         let first = matches!(event, Event::Established(_) | Event::ConnectFailed(_) | Event::Drained);
         v.check(Law::Events, self.told.established || first, || format!("{event:?} before Established"));
-        if let Event::Data(fragment) = event {
-            return self.receiving.on_event(fragment, v);
-        }
-        // Once the end is there, results of failure come out, and nothing else has happened.
-        let ending = self.cause.is_some() || self.is_timed_out(now);
         if self.cause.is_none() && self.is_cut_off(event) && self.is_timed_out(now) {
             self.end(Cause::Itself);
         }
@@ -32,26 +27,31 @@ impl Books {
                 v.check(Law::Events, self.link.connected, || "Established before Connected".to_owned());
                 self.told.established = true;
             }
-            // Looked at above.
-            Event::Data(_) => {}
+            Event::Data(fragment) => self.receiving.on_event(fragment, v),
             Event::Invalidated { id, token } => self.registrations.on_invalidated_event(*id, *token, v),
             Event::Sent { msg, result } => {
                 let ok = result.is_ok();
-                v.check(Law::Results, ok || ending, || format!("{msg:?} aborted, and nothing ends"));
+                v.check(Law::Results, ok || self.is_ending(now), || {
+                    format!("{msg:?} aborted, and nothing ends")
+                });
                 self.sending.on_result(*msg, ok, v);
             }
             Event::RdmaDone { op, result } => {
+                // Its result may be the last thing that a flush waits for.
+                let ending = self.is_ending(now);
                 self.ops.on_result(*op, result.is_ok(), ending, v);
                 let fits = !matches!(result, Err(OpError::Aborted(Aborted))) || ending;
                 v.check(Law::Results, fits, || format!("{op:?} aborted, and nothing ends"));
             }
             Event::Registered { id, result } => {
+                let ending = self.is_ending(now);
                 self.registrations.on_registered_event(*id, *result, ending, v);
             }
             Event::Deregistered { id, result } => {
+                let ending = self.is_ending(now);
                 self.registrations.on_deregistered_event(*id, *result, ending, v);
             }
-            Event::Probed(result) => self.on_probed(*result, ending, v),
+            Event::Probed(result) => self.on_probed(*result, self.is_ending(now), v),
             Event::Writable => {
                 let [send, rdma] = self.writable();
                 v.check(Law::Results, send || rdma, || "Writable for no reason".to_owned());
@@ -113,6 +113,11 @@ impl Books {
             )
         });
         self.told.drained = true;
+    }
+
+    /// Once the end is there, results of failure come out, and nothing else has happened.
+    fn is_ending(&self, now: Instant) -> bool {
+        self.cause.is_some() || self.is_timed_out(now)
     }
 
     /// Whether a timer may end the connection now.

@@ -60,12 +60,15 @@ enum Command {
         /// Only those against this peer.
         #[arg(long)]
         target: Option<Target>,
-        /// Goes on behind as many of them as were played elsewhere.
-        #[arg(long, value_name = "TESTS", default_value_t = 0)]
-        after: usize,
-        /// The last of those did not come to its end, for this reason: it counts as skipped.
+        /// Goes on behind this test.
+        #[arg(long, value_name = "TEST")]
+        after: Option<String>,
+        /// With --after: that test did not come to its end, for this reason; it counts as skipped.
         #[arg(long, value_name = "WHY", requires = "after")]
         lost: Option<String>,
+        /// Has the name of the test that is played, as long as one is.
+        #[arg(long, value_name = "FILE")]
+        playing: Option<PathBuf>,
         #[command(flatten)]
         place: Place,
         /// Most seconds a single test may take.
@@ -150,17 +153,21 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Command::Run { filters, target, after, lost, place, limit } => {
+        Command::Run { filters, target, after, lost, playing, place, limit } => {
             let cases = registry::cases(target, &filters);
             if cases.is_empty() {
                 return none_matches(&filters);
             }
-            let Some((played, left)) = cases.split_at_checked(after) else {
-                eprintln!("--after {after}: there are only {} tests", cases.len());
-                return ExitCode::from(tally::USAGE);
-            };
-            let lost = lost.and_then(|why| Some((played.last()?, why)));
-            run::all(lost, left, &place, Duration::from_secs(limit))
+            let mut left = cases.as_slice();
+            if let Some(name) = &after {
+                let Some(at) = cases.iter().position(|case| case.name == name) else {
+                    eprintln!("--after {name}: there is no such test among these");
+                    return ExitCode::from(tally::USAGE);
+                };
+                left = &cases[at + 1..];
+            }
+            let lost = after.zip(lost);
+            run::all(lost, left, &place, Duration::from_secs(limit), playing.as_deref())
         }
         Command::Compare { place, options } => match compare::run(place.address, &options) {
             Ok(reached) => ExitCode::from(u8::from(!reached)),

@@ -1,6 +1,8 @@
 //! Running tests, each in a process of its own.
 
+use std::fs;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -15,25 +17,38 @@ use crate::tally::{self, Ended, Tally};
 /// How often a running test is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// Runs tests one after the other and prints a line for each; the first for one that was lost elsewhere, and why.
-pub(crate) fn all(lost: Option<(&Case, String)>, cases: &[Case], place: &Place, limit: Duration) -> ExitCode {
+/// Runs tests one after the other and prints a line for each; the first for one that was lost elsewhere, and why. The name of
+/// the one that is played is in the file `playing`.
+pub(crate) fn all(
+    lost: Option<(String, String)>,
+    cases: &[Case],
+    place: &Place,
+    limit: Duration,
+    playing: Option<&Path>,
+) -> ExitCode {
     let mut tally = Tally::default();
-    if let Some((case, why)) = lost {
-        let ended = Ended::Skipped(why);
-        tally.add(&ended);
-        println!("{}", ended.line(case.name, 0.0));
+    let mut end = |name: &str, ended: &Ended, time: f64| {
+        tally.add(ended);
+        println!("{}", ended.line(name, time));
+        let _ = std::io::stdout().flush();
+    };
+    if let Some((name, why)) = lost {
+        end(&name, &Ended::Skipped(why), 0.0);
     }
     for (index, case) in cases.iter().enumerate() {
         if std::io::stderr().is_terminal() {
             eprint!("\r[{}/{}] {} ...\x1b[K\r", index + 1, cases.len(), case.name);
         }
+        if let Some(Err(error)) = playing.map(|file| fs::write(file, case.name)) {
+            eprintln!("--playing: {error}");
+        }
         let clock = Clock::start();
         let ended = apart(case, place, limit).unwrap_or_else(Ended::Failed);
         let time = clock.now().saturating_since(smbd_core::Instant::ORIGIN).as_secs_f64();
-        tally.add(&ended);
-        println!("{}", ended.line(case.name, time));
-        let _ = std::io::stdout().flush();
+        end(case.name, &ended, time);
     }
+    // A file that was never made is gone as well.
+    let _ = playing.map(fs::remove_file);
     println!("{tally}");
     tally.into()
 }

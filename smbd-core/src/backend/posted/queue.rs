@@ -140,10 +140,8 @@ impl PostedQueue {
     /// # Errors
     /// [`Misuse::UnknownWork`] if no such request is posted.
     pub fn take(&mut self, id: WrId) -> Result<(), Misuse> {
-        match self.find(id)? {
-            0 => self.entries.pop_front(),
-            index => self.entries.remove(index),
-        };
+        let index = self.find(id)?;
+        self.entries.remove(index);
         self.posted = self.posted.saturating_sub(1);
         Ok(())
     }
@@ -190,15 +188,9 @@ impl PostedQueue {
     }
 
     fn find(&self, id: WrId) -> Result<usize, Misuse> {
-        // Mostly it is the oldest.
-        if self.done < self.posted
-            && self.entries.get(self.done).is_some_and(|oldest| oldest.request.id() == id)
-        {
-            return Ok(self.done);
-        }
-        let mut posted = self.entries.iter().enumerate().take(self.posted).skip(self.done);
-        let found = posted.find(|(_, entry)| entry.request.id() == id);
-        found.map(|(index, _)| index).ok_or(Misuse::UnknownWork(id))
+        let open = self.posted.saturating_sub(self.done);
+        let found = self.entries.iter().skip(self.done).take(open).position(|entry| entry.request.id() == id);
+        found.map(|index| self.done.saturating_add(index)).ok_or(Misuse::UnknownWork(id))
     }
 
     const fn refuse(&mut self, errno: i32) {
