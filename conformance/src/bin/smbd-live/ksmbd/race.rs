@@ -3,8 +3,8 @@
 //! A request may arrive before ksmbd hears that the connection is established (on RoCE the message that says so can be
 //! overtaken). Then its receive handler first notes that a request is there and then puts it into a queue. The thread that
 //! waits for the note is also woken by the news of the connection: between the two it finds the note and no request, and
-//! ends the connection without a word. Its log tells: a receive and "established", then "Disconnecting", and no value of the
-//! request was ever printed.
+//! ends the connection without a word. So does a thread that only begins to wait at that moment. Its log tells: a receive,
+//! then "Disconnecting", and no value of the request was ever printed.
 
 use smbd_core::error::ConnectError;
 use smbd_verbs::blocking::{Connection, Failure as CallFailure};
@@ -18,7 +18,11 @@ pub(super) fn again_if_lost(
 ) -> Result<Connection, Failure> {
     let log = Log::from_here()?;
     match connect() {
-        Err(CallFailure::Connect(ConnectError::Lost)) if was_raced(&log.lines("smb_direct:")?) => {
+        Err(CallFailure::Connect(ConnectError::Lost)) => {
+            let lines = log.lines("smb_direct:")?;
+            if !was_raced(&lines) {
+                return Err(format!("{}, and ksmbd said:\n{}", ConnectError::Lost, lines.join("\n")).into());
+            }
             println!("(ksmbd lost a request to its own race, once more)");
             Ok(connect()?)
         }
@@ -26,31 +30,43 @@ pub(super) fn again_if_lost(
     }
 }
 
-/// Whether these lines of ksmbd are those of a connection that it gave up between note and queue.
+/// Whether these lines of ksmbd are those of a connection that it gave up between note and queue. The end of an earlier
+/// connection may be among them: ksmbd hears of it late.
 fn was_raced(lines: &[String]) -> bool {
-    let place = |part: &str| lines.iter().position(|line| line.contains(part));
-    let given_up = place("Disconnecting cm_id");
-    let came = place("Recv completed. status='success (0)'");
-    let told = place("event=established");
-    let by_itself = place("event=disconnected").is_none_or(|at| given_up < Some(at));
-    place("MinVersion:").is_none()
-        && came.is_some()
-        && told.is_some()
-        && given_up > came.max(told)
-        && by_itself
+    const REQUEST: &str = "Received connection request. ";
+    let Some((begins, id)) = lines
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, line)| line.split_once(REQUEST).map(|(_, id)| (at, id)))
+    else {
+        return false;
+    };
+    let place = |of: &str, part: &str| {
+        lines.iter().skip(begins).position(|line| line.contains(of) && line.contains(part))
+    };
+    let given_up = place(id, "Disconnecting");
+    let came = place("", "Recv completed. status='success (0)'");
+    let by_itself = place(id, "event=disconnected").is_none_or(|at| given_up < Some(at));
+    place("", "MinVersion:").is_none() && came.is_some() && given_up > came && by_itself
 }
 
 #[cfg(test)]
 mod tests {
     use super::was_raced;
 
-    const RACED: [&str; 6] = [
-        "ksmbd: smb_direct: Waiting for SMB_DIRECT negotiate request",
-        "ksmbd: smb_direct: Recv completed. status='success (0)', opcode=128",
-        "ksmbd: smb_direct: RDMA CM event. cm_id=00000000c3fc63b5 event=established (9)",
-        "ksmbd: smb_direct: Disconnecting cm_id=00000000c3fc63b5",
-        "ksmbd: smb_direct: RDMA CM event. cm_id=00000000c3fc63b5 event=disconnected (10)",
-        "ksmbd: smb_direct: drain the reassembly queue",
+    const REQUEST: &str = "ksmbd: smb_direct: Received connection request. cm_id=00000000c3fc63b5";
+    const WAITING: &str = "ksmbd: smb_direct: Waiting for SMB_DIRECT negotiate request";
+    const CAME: &str = "ksmbd: smb_direct: Recv completed. status='success (0)', opcode=128";
+    const READ: &str = "ksmbd: smb_direct: MinVersion: 256, MaxVersion: 256, CreditRequested: 255";
+    const TOLD: &str = "ksmbd: smb_direct: RDMA CM event. cm_id=00000000c3fc63b5 event=established (9)";
+    const GIVEN_UP: &str = "ksmbd: smb_direct: Disconnecting cm_id=00000000c3fc63b5";
+    const OVER: &str = "ksmbd: smb_direct: RDMA CM event. cm_id=00000000c3fc63b5 event=disconnected (10)";
+    const DRAINED: &str = "ksmbd: smb_direct: drain the reassembly queue";
+    /// The end of the connection before it.
+    const EARLIER: [&str; 2] = [
+        "ksmbd: smb_direct: RDMA CM event. cm_id=00000000617f05a9 event=disconnected (10)",
+        "ksmbd: smb_direct: Disconnecting cm_id=00000000617f05a9",
     ];
 
     fn judged(lines: &[&str]) -> bool {
@@ -58,12 +74,22 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connection_given_up_unread_was_raced() {
-        assert!(judged(&RACED));
-        let [waiting, came, told, given_up, over, drained] = RACED;
-        let read = "ksmbd: smb_direct: MinVersion: 256, MaxVersion: 256, CreditRequested: 255";
-        assert!(!judged(&[waiting, came, read, told, given_up, over]), "it was read and not liked");
-        assert!(!judged(&[waiting, came, told, over, given_up, drained]), "this side ended it");
-        assert!(!judged(&[waiting, told, over]), "nothing came");
+    fn a_connection_given_up_unread_was_raced_and_no_other() {
+        assert!(judged(&[REQUEST, WAITING, CAME, TOLD, GIVEN_UP, OVER, DRAINED]));
+        assert!(judged(&[REQUEST, CAME, WAITING, GIVEN_UP, TOLD, OVER, DRAINED]), "not asleep yet");
+        assert!(!judged(&[REQUEST, WAITING, CAME, READ, TOLD, GIVEN_UP, OVER]), "it was read and not liked");
+        assert!(!judged(&[REQUEST, WAITING, CAME, TOLD, OVER, GIVEN_UP, DRAINED]), "this side ended it");
+        assert!(!judged(&[REQUEST, WAITING, TOLD, GIVEN_UP, OVER]), "nothing came");
+        assert!(!judged(&[REQUEST, WAITING, CAME, TOLD]), "it was not given up");
+        assert!(!judged(&EARLIER), "there was none");
+    }
+
+    #[test]
+    fn the_end_of_an_earlier_connection_is_not_this_ones() {
+        let [over, given_up] = EARLIER;
+        assert!(judged(&[over, given_up, REQUEST, WAITING, CAME, TOLD, GIVEN_UP, OVER]));
+        assert!(judged(&[REQUEST, over, given_up, WAITING, CAME, TOLD, GIVEN_UP, OVER]));
+        assert!(judged(&[given_up, REQUEST, WAITING, CAME, TOLD, over, GIVEN_UP, OVER]));
+        assert!(!judged(&[REQUEST, WAITING, CAME, over, given_up, TOLD]), "this one goes on");
     }
 }
