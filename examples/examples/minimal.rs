@@ -15,7 +15,7 @@ use smbd_core::{
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-struct End {
+struct Side {
     connection: Connection,
     to_peer: Option<Sender<Vec<u8>>>,
     from_peer: Receiver<Vec<u8>>,
@@ -29,7 +29,7 @@ struct End {
     disconnected: bool,
 }
 
-impl End {
+impl Side {
     fn run(mut self) -> Result<(), Failure> {
         loop {
             match self.connection.poll_action() {
@@ -131,7 +131,7 @@ fn now() -> Instant {
 
 pub(crate) fn main() -> Result<(), Failure> {
     let config = Config::try_from(Params { read_depth: 0, max_read_write_size: 0, ..Params::windows() })?;
-    let end = |role, to_peer, from_peer| End {
+    let end = |role, to_peer, from_peer| Side {
         connection: Connection::new(role, &config, now()),
         to_peer: Some(to_peer),
         from_peer,

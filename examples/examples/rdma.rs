@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// A device like those of iWARP instead of RoCE.
     #[arg(long)]
     iwarp: bool,
-    /// Show what passes the border of both connections.
+    /// Show what passes the interface of both connections.
     #[arg(long)]
     trace: bool,
 }

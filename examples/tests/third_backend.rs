@@ -9,15 +9,15 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
-use example::socket::{Buffer, SocketEnd};
-use smbd_core::backend::kit::{self, Capabilities, End, Fixture, Lab, Situation};
+use example::socket::{Buffer, SocketBackend};
+use smbd_core::backend::kit::{self, Capabilities, Fixture, Lab, Peer, Situation};
 use smbd_core::{Config, Instant, Role};
 
 struct Sockets;
 
 /// Two connections; time is virtual, sockets take none.
 struct Pairs {
-    ends: Vec<[SocketEnd; 2]>,
+    ends: Vec<[SocketBackend; 2]>,
     now: Rc<Cell<Instant>>,
 }
 
@@ -43,7 +43,7 @@ impl Lab for Sockets {
         let now = Rc::new(Cell::new(Instant::ORIGIN));
         let end = |stream| {
             let now = Rc::clone(&now);
-            SocketEnd::new(stream, &config.budget(), move || now.get())
+            SocketBackend::new(stream, &config.budget(), move || now.get())
         };
         let pair = || {
             let (initiator, acceptor) = UnixStream::pair()?;
@@ -56,9 +56,9 @@ impl Lab for Sockets {
 
 impl Fixture for Pairs {
     type Buffer = Buffer;
-    type Backend<'a> = &'a mut SocketEnd;
+    type Backend<'a> = &'a mut SocketBackend;
 
-    fn end(&mut self, end: End) -> &mut SocketEnd {
+    fn backend(&mut self, end: Peer) -> &mut SocketBackend {
         &mut self.ends[end.connection][usize::from(end.role == Role::Acceptor)]
     }
 
@@ -66,7 +66,7 @@ impl Fixture for Pairs {
         self.now.set(self.now.get().saturating_add(time));
     }
 
-    fn refuse_after(&mut self, _: End, _: usize) {
+    fn refuse_after(&mut self, _: Peer, _: usize) {
         unreachable!("no such capability");
     }
 }

@@ -32,7 +32,7 @@
 //!    (`Arc<[BufferDescriptorV1]>`); a command that does not fit returns `NoRoom` and changes nothing.
 //! 8. **Quiet.** Two idle established peers exchange nothing until the keepalive, however many receive slots their
 //!    upper layers hold.
-//! 9. **Tokens.** No token is invalidated twice, none is in force twice.
+//! 9. **Tokens.** No token is invalidated twice, none is valid twice.
 //! 10. **Results.** Every command ends in exactly one result, also when the connection dies; results come before
 //!     [`Event::Closed`], and a connection never seen established says [`Event::ConnectFailed`] instead, once.
 //!
@@ -84,26 +84,26 @@ extern crate alloc;
 extern crate std;
 
 pub mod backend;
-mod border;
 mod config;
 mod connection;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
 pub mod error;
 mod id;
+mod interface;
 mod slice;
 mod stats;
 mod table;
 mod time;
 pub mod wire;
 
-pub use border::{Access, Action, Body, Event, Fragment, Head, Input, Limits, Negotiated, RdmaVerb};
 pub use config::{Budget, Config, ConfigError, Keepalive, Params, Role};
 pub use connection::{Close, Connection, Credits, Outstanding, PhaseName, Segment};
 #[cfg(feature = "endpoint")]
 pub use endpoint::Endpoint;
 pub use error::Misuse;
 pub use id::{MsgId, OpId, RdmaId, RecvId, RegId, SendId, WrId};
+pub use interface::{Access, Action, Body, Event, Fragment, Head, Input, Limits, Negotiated, RdmaVerb};
 pub use stats::{Stats, Tolerances, Traffic};
 pub use time::Instant;
 pub use wire::{BufferDescriptorV1, Token};

@@ -65,7 +65,7 @@ fn each_parameter_at_its_boundaries() {
     check!(max_send_size, 128_u32, 8136_u32, below: 127, above: 8137);
     check!(max_receive_size, 128_u32, 524_280_u32, below: 127, above: 524_281);
     check!(max_fragmented_recv_size, 131_072_u32, u32::MAX, below: 131_071, above:);
-    check!(lend_max, 0_u16, 32_767_u16, below:, above: 32_768);
+    check!(borrowed_max, 0_u16, 32_767_u16, below:, above: 32_768);
     check!(message_slots, 1_u16, 32_767_u16, below: 0, above: 32_768);
     check!(send_slots, 2_u16, 32_767_u16, below: 1, above: 32_768);
     check!(rdma_slots, 1_u16, 32_767_u16, below: 0, above: 32_768);
@@ -144,7 +144,7 @@ fn a_budget_adds_up() {
 fn the_largest_configuration_can_be_made() {
     let params = Params {
         receive_credit_max: 32_767,
-        lend_max: 32_767,
+        borrowed_max: 32_767,
         message_slots: 32_767,
         send_slots: 32_767,
         rdma_ops: 32_767,

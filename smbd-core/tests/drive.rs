@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use smbd_core::backend::{
-    Backend, LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step, Upper, drive,
+    Backend, BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer, drive,
 };
 use smbd_core::error::{ConnectError, ConnectReason, WorkError};
 use smbd_core::{
@@ -41,15 +41,15 @@ impl Backend for Chatty {
         Instant::from_nanos(self.seconds.get() * 1_000_000_000)
     }
 
-    fn execute(&mut self, step: Step<'_, ()>) {
+    fn execute(&mut self, step: BackendOp<'_, ()>) {
         match step {
-            Step::PostRecv { id, .. } => self.posted.push(id),
-            Step::Disconnect => self.ending = true,
+            BackendOp::PostRecv { id, .. } => self.posted.push(id),
+            BackendOp::Disconnect => self.ending = true,
             _ => {}
         }
     }
 
-    fn ring(&mut self) {
+    fn ring_doorbell(&mut self) {
         self.rounds += 1;
     }
 
@@ -66,7 +66,7 @@ impl Backend for Chatty {
             return (!self.failed).then_some(Input::Disconnected);
         }
         self.spoke = self.never_silent && !self.spoke;
-        self.spoke.then(|| Input::Bound { id: reg(0) })
+        self.spoke.then(|| Input::BindComplete { id: reg(0) })
     }
 }
 
@@ -94,11 +94,11 @@ impl Patient {
     }
 }
 
-impl Machine for Patient {
+impl Protocol for Patient {
     type Event = Event;
 
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
-        if let Input::Bound { id } = input {
+        if let Input::BindComplete { id } = input {
             self.bound.push(id);
             return Ok(());
         }
@@ -110,15 +110,15 @@ impl Machine for Patient {
     }
 
     fn is_drained(&self) -> bool {
-        Machine::is_drained(&self.connection)
+        Protocol::is_drained(&self.connection)
     }
 
-    fn step<'a, M>(
+    fn backend_op<'a, M>(
         &'a self,
         action: &'a Action,
-        memory: &'a impl LocalMemory<M>,
-    ) -> Result<Option<Step<'a, M>>, NoMemory> {
-        Step::of(action, &self.connection, memory)
+        memory: &'a impl BufferLookup<M>,
+    ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
+        BackendOp::of(action, &self.connection, memory)
     }
 }
 
@@ -128,7 +128,7 @@ struct Talkative {
     until: Instant,
 }
 
-impl Machine for Talkative {
+impl Protocol for Talkative {
     type Event = u32;
 
     fn handle(&mut self, _: Instant, _: Input<'_>) -> Result<(), Misuse> {
@@ -145,20 +145,20 @@ impl Machine for Talkative {
         false
     }
 
-    fn step<'a, M>(
+    fn backend_op<'a, M>(
         &'a self,
         _: &'a Action<u32>,
-        _: &'a impl LocalMemory<M>,
-    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        _: &'a impl BufferLookup<M>,
+    ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
         Ok(None)
     }
 }
 
 struct Listener<E>(Vec<E>);
 
-impl<E> LocalMemory<()> for Listener<E> {}
+impl<E> BufferLookup<()> for Listener<E> {}
 
-impl<C: Machine> Upper<Chatty, C> for Listener<C::Event> {
+impl<C: Protocol> Handler<Chatty, C> for Listener<C::Event> {
     fn event(&mut self, _: &mut C, _: &mut Chatty, event: C::Event) {
         self.0.push(event);
     }
@@ -192,7 +192,7 @@ fn a_busy_backend_starves_neither_timers_nor_its_neighbours() {
 fn all_that_a_backend_has_to_say_at_once_is_heard_in_its_order() {
     let mut patient = Patient::waiting(100);
     let said: Vec<_> = (0..1000).map(reg).collect();
-    let inputs = said.iter().map(|id| Input::Bound { id: *id }).collect();
+    let inputs = said.iter().map(|id| Input::BindComplete { id: *id }).collect();
     let mut backend = Chatty { inputs, ..Chatty::default() };
     drive(&mut patient, &mut backend, &mut Listener(Vec::new())).unwrap();
     assert_eq!(patient.bound, said);

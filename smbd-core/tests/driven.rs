@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::kit::reference::{Reference, ReferenceBuffer, ReferenceEnd, ReferenceFixture};
-use smbd_core::backend::kit::{End, Fixture, Lab, Situation};
+use smbd_core::backend::kit::reference::{Reference, ReferenceBackend, ReferenceBuffer, ReferenceFixture};
+use smbd_core::backend::kit::{Fixture, Lab, Peer, Situation};
 use smbd_core::backend::{
-    Backend, DriveError, HostMemory, LocalMemory, Machine, NoMemory, Payload, ReceiveMemory, Step, Upper,
-    drive,
+    Backend, BackendOp, BufferLookup, DriveError, Handler, HostMemory, Payload, Protocol, ReceiveMemory,
+    UnknownBuffer, drive,
 };
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason};
@@ -19,7 +19,7 @@ use smbd_core::{
     OpId, Params, RdmaVerb, RecvId, RegId, Role, WrId,
 };
 
-const ENDS: [End; 2] = [End::INITIATOR, End::ACCEPTOR];
+const ENDS: [Peer; 2] = [Peer::INITIATOR, Peer::ACCEPTOR];
 
 /// Remembers what it hears, and answers each message with its bytes turned round.
 #[derive(Default)]
@@ -32,7 +32,7 @@ struct Echo {
     segments: Vec<BufferDescriptorV1>,
 }
 
-impl LocalMemory<ReferenceBuffer> for Echo {
+impl BufferLookup<ReferenceBuffer> for Echo {
     fn operation(&self, op: OpId) -> Option<&ReferenceBuffer> {
         self.operations.get(&op)
     }
@@ -42,13 +42,13 @@ impl LocalMemory<ReferenceBuffer> for Echo {
     }
 }
 
-impl<'a> Upper<ReferenceEnd<'a>, Endpoint> for Echo {
-    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut ReferenceEnd<'a>, event: EndpointEvent) {
+impl<'a> Handler<ReferenceBackend<'a>, Endpoint> for Echo {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut ReferenceBackend<'a>, event: EndpointEvent) {
         self.log.push(match event {
             EndpointEvent::Message(message) => {
                 let bytes = message.bytes(backend).unwrap().to_vec();
-                let how = if matches!(message, Message::Lent(_)) { "lent" } else { "owned" };
-                if let Message::Lent(fragment) = message {
+                let how = if matches!(message, Message::Borrowed(_)) { "borrowed" } else { "owned" };
+                if let Message::Borrowed(fragment) = message {
                     endpoint.release(Instant::ORIGIN, fragment).unwrap();
                 }
                 let told = format!("{} bytes, {how}", bytes.len());
@@ -97,7 +97,7 @@ impl Pair {
     }
 
     fn turn(&mut self, index: usize) {
-        let mut backend = self.fixture.end(ENDS[index]);
+        let mut backend = self.fixture.backend(ENDS[index]);
         let (endpoint, upper) = (&mut self.endpoints[index], &mut self.uppers[index]);
         self.deadlines[index] = drive(endpoint, &mut backend, upper).unwrap();
     }
@@ -110,7 +110,7 @@ impl Pair {
     }
 
     fn now(&mut self) -> Instant {
-        self.fixture.end(End::INITIATOR).now()
+        self.fixture.backend(Peer::INITIATOR).now()
     }
 }
 
@@ -137,18 +137,18 @@ fn messages_go_there_and_back_and_the_end_is_orderly() {
     insta::assert_snapshot!(logs.join("\n--\n"), @r"
     established
     sent 1 bytes: Ok(())
-    1 bytes, lent
+    1 bytes, borrowed
     sent 1000 bytes: Ok(())
-    1000 bytes, lent
+    1000 bytes, borrowed
     sent 50000 bytes: Ok(())
     50000 bytes, owned
     closed: closed by this side
     drained
     --
     established
-    1 bytes, lent
+    1 bytes, borrowed
     sent 1 bytes: Ok(())
-    1000 bytes, lent
+    1000 bytes, borrowed
     sent 1000 bytes: Ok(())
     50000 bytes, owned
     sent 50000 bytes: Ok(())
@@ -162,14 +162,14 @@ fn rdma_moves_bytes_between_the_buffers_the_upper_layers_named() {
     let mut pair = Pair::new(Situation::Connects);
     pair.run(20);
     let bytes = pattern(5000);
-    let far = pair.fixture.end(End::ACCEPTOR).allocate(5000).unwrap();
+    let far = pair.fixture.backend(Peer::ACCEPTOR).allocate(5000).unwrap();
     let id = pair.endpoints[1].register(Access::ReadWrite, 1).unwrap();
     pair.uppers[1].registrations.insert(id, far.clone());
     pair.run(20);
     let remote: Arc<[BufferDescriptorV1]> = pair.uppers[1].segments.clone().into();
     let mut near = Vec::new();
     for verb in [RdmaVerb::Write, RdmaVerb::Read] {
-        let mut backend = pair.fixture.end(End::INITIATOR);
+        let mut backend = pair.fixture.backend(Peer::INITIATOR);
         let buffer = backend.allocate(5000).unwrap();
         if verb == RdmaVerb::Write {
             backend.fill(&buffer, 0, &bytes).unwrap();
@@ -182,7 +182,7 @@ fn rdma_moves_bytes_between_the_buffers_the_upper_layers_named() {
     }
     for buffer in [&far, &near[1]] {
         let mut now = vec![0; 5000];
-        pair.fixture.end(End::INITIATOR).read(buffer, 0, &mut now).unwrap();
+        pair.fixture.backend(Peer::INITIATOR).read(buffer, 0, &mut now).unwrap();
         assert_eq!(now, bytes);
     }
     assert_eq!(pair.uppers[0].log, ["established", "RDMA: Ok(())", "RDMA: Ok(())"]);
@@ -195,7 +195,7 @@ fn each_request_of_an_operation_has_its_own_part_of_the_buffer() {
     // Two pieces of the peer's memory, so two requests.
     let mut remote: Vec<BufferDescriptorV1> = Vec::new();
     let far = [2000, 3000].map(|len| {
-        let far = pair.fixture.end(End::ACCEPTOR).allocate(len).unwrap();
+        let far = pair.fixture.backend(Peer::ACCEPTOR).allocate(len).unwrap();
         let id = pair.endpoints[1].register(Access::ReadWrite, 1).unwrap();
         pair.uppers[1].registrations.insert(id, far.clone());
         pair.run(20);
@@ -204,7 +204,7 @@ fn each_request_of_an_operation_has_its_own_part_of_the_buffer() {
     });
     let bytes = pattern(5000);
     let near = [RdmaVerb::Write, RdmaVerb::Read].map(|verb| {
-        let mut backend = pair.fixture.end(End::INITIATOR);
+        let mut backend = pair.fixture.backend(Peer::INITIATOR);
         let near = backend.allocate(5000).unwrap();
         if verb == RdmaVerb::Write {
             backend.fill(&near, 0, &bytes).unwrap();
@@ -217,7 +217,7 @@ fn each_request_of_an_operation_has_its_own_part_of_the_buffer() {
     });
     let mut contents = |buffer, len| {
         let mut now = vec![0; len];
-        pair.fixture.end(End::INITIATOR).read(buffer, 0, &mut now).unwrap();
+        pair.fixture.backend(Peer::INITIATOR).read(buffer, 0, &mut now).unwrap();
         now
     };
     assert_eq!(contents(&far[0], 2000), bytes[..2000]);
@@ -229,7 +229,7 @@ fn each_request_of_an_operation_has_its_own_part_of_the_buffer() {
 fn a_message_invalidates_the_token_that_is_sent_with_it() {
     let mut pair = Pair::new(Situation::Connects);
     pair.run(20);
-    let far = pair.fixture.end(End::ACCEPTOR).allocate(100).unwrap();
+    let far = pair.fixture.backend(Peer::ACCEPTOR).allocate(100).unwrap();
     let id = pair.endpoints[1].register(Access::Read, 1).unwrap();
     pair.uppers[1].registrations.insert(id, far);
     pair.run(20);
@@ -294,15 +294,15 @@ fn through<B: HostMemory<Buffer = ReferenceBuffer>>(
             Action::Wait(_) => break,
             Action::Notify(Event::Established(_)) => seen.push("established"),
             Action::Notify(_) => {}
-            action => backend.execute(Step::of(&action, connection, &Nothing).unwrap().unwrap()),
+            action => backend.execute(BackendOp::of(&action, connection, &Nothing).unwrap().unwrap()),
         }
     }
-    backend.ring();
+    backend.ring_doorbell();
 }
 
 struct Nothing;
 
-impl LocalMemory<ReferenceBuffer> for Nothing {}
+impl BufferLookup<ReferenceBuffer> for Nothing {}
 
 #[test]
 fn what_has_no_memory_is_named_and_never_executed() {
@@ -329,10 +329,10 @@ fn what_has_no_memory_is_named_and_never_executed() {
         (Action::Register { id: reg, access: Access::Read, segments_max: 1 }, reg.into()),
     ];
     for (action, id) in missing {
-        assert_eq!(Step::of(&action, &connection, &Nothing).unwrap_err(), NoMemory(id));
+        assert_eq!(BackendOp::of(&action, &connection, &Nothing).unwrap_err(), UnknownBuffer(id));
     }
     for action in [Action::Wait(None), Action::Notify(Event::Drained)] {
-        assert!(Step::<ReferenceBuffer>::of(&action, &connection, &Nothing).unwrap().is_none());
+        assert!(BackendOp::<ReferenceBuffer>::of(&action, &connection, &Nothing).unwrap().is_none());
     }
 }
 
@@ -343,7 +343,7 @@ fn established(config: &Config) -> Connection {
         [Role::Initiator, Role::Acceptor].map(|role| Connection::new(role, config, Instant::ORIGIN));
     for _ in 0..20 {
         for (end, connection) in ENDS.iter().zip(&mut connections) {
-            through(&mut fixture.end(*end), connection, &mut Vec::new());
+            through(&mut fixture.backend(*end), connection, &mut Vec::new());
         }
         fixture.pass(Duration::from_millis(1));
     }
@@ -372,7 +372,7 @@ fn a_registration_ends_with_all_of_its_segments() {
     assert!(matches!(connection.poll_action(), Action::Register { id: asked, .. } if asked == id));
     let tokens = [1, 2, 3].map(smbd_core::Token);
     let segments = tokens.map(|token| BufferDescriptorV1 { offset: 0, token, length: 8 });
-    let input = Input::Registered { id, segments: &segments, settled: true };
+    let input = Input::Registered { id, segments: &segments, bind_complete: true };
     connection.handle(Instant::ORIGIN, input).unwrap();
     connection.deregister(id).unwrap();
     let action = loop {
@@ -381,7 +381,8 @@ fn a_registration_ends_with_all_of_its_segments() {
             action => break action,
         }
     };
-    let Some(Step::Deregister { id: ended, segments }) = Step::of(&action, &connection, &Nothing).unwrap()
+    let Some(BackendOp::Deregister { id: ended, segments }) =
+        BackendOp::of(&action, &connection, &Nothing).unwrap()
     else {
         panic!("{action:?}")
     };
@@ -398,7 +399,7 @@ fn a_borrowed_backend_is_a_backend() {
     let mut seen = Vec::new();
     for _ in 0..20 {
         for (end, connection) in ENDS.iter().zip(&mut connections) {
-            through(&mut fixture.end(*end), connection, &mut seen);
+            through(&mut fixture.backend(*end), connection, &mut seen);
         }
         fixture.pass(Duration::from_millis(1));
     }
@@ -408,7 +409,7 @@ fn a_borrowed_backend_is_a_backend() {
 
 #[test]
 fn a_machine_is_drained_when_all_is_over() {
-    fn drained(machine: &impl Machine) -> bool {
+    fn drained(machine: &impl Protocol) -> bool {
         machine.is_drained()
     }
     let config = Config::try_from(Params::example()).unwrap();
@@ -429,15 +430,15 @@ struct Promise {
     told: Vec<Event>,
 }
 
-impl LocalMemory<ReferenceBuffer> for Promise {
+impl BufferLookup<ReferenceBuffer> for Promise {
     fn body(&self, body: Body) -> Option<Payload<'_, ReferenceBuffer>> {
         assert_eq!(body.len, 10);
         Some(Payload::Copy(self.bytes))
     }
 }
 
-impl<'a> Upper<ReferenceEnd<'a>> for Promise {
-    fn event(&mut self, connection: &mut Connection, _: &mut ReferenceEnd<'a>, event: Event) {
+impl<'a> Handler<ReferenceBackend<'a>> for Promise {
+    fn event(&mut self, connection: &mut Connection, _: &mut ReferenceBackend<'a>, event: Event) {
         if matches!(event, Event::Established(_)) && connection.role() == Role::Initiator {
             connection.send(Instant::ORIGIN, 10, None).unwrap();
         }
@@ -451,7 +452,7 @@ impl<'a> Upper<ReferenceEnd<'a>> for Promise {
 }
 
 /// What an upper layer is told on both sides that has these bytes for a message of ten.
-fn told_with(bytes: &'static [u8]) -> Result<Vec<Event>, NoMemory> {
+fn told_with(bytes: &'static [u8]) -> Result<Vec<Event>, UnknownBuffer> {
     let config = Config::try_from(Params::example()).unwrap();
     let mut fixture = Reference::default().fixture(Situation::Connects, &config).unwrap();
     let mut connections =
@@ -459,8 +460,8 @@ fn told_with(bytes: &'static [u8]) -> Result<Vec<Event>, NoMemory> {
     let mut upper = Promise { bytes, told: Vec::new() };
     for _ in 0..20 {
         for (end, connection) in ENDS.iter().zip(&mut connections) {
-            if let Err(error) = drive(connection, &mut fixture.end(*end), &mut upper) {
-                let DriveError::Upper(missing) = error else { panic!("{error}") };
+            if let Err(error) = drive(connection, &mut fixture.backend(*end), &mut upper) {
+                let DriveError::Handler(missing) = error else { panic!("{error}") };
                 return Err(missing);
             }
         }
@@ -474,7 +475,7 @@ fn an_upper_layer_has_exactly_the_bytes_it_promised_or_stops_the_loop() {
     let told = told_with(&[7; 10]).unwrap();
     assert!(told.iter().any(|event| matches!(event, Event::Sent { result: Ok(()), .. })), "{told:?}");
     for bytes in [&[7; 9][..], &[7; 11]] {
-        assert!(matches!(told_with(bytes), Err(NoMemory(WrId::Send(_)))));
+        assert!(matches!(told_with(bytes), Err(UnknownBuffer(WrId::Send(_)))));
     }
 }
 
@@ -494,9 +495,9 @@ impl Backend for Chatty {
         Instant::from_nanos(7)
     }
 
-    fn execute(&mut self, _: Step<'_, ()>) {}
+    fn execute(&mut self, _: BackendOp<'_, ()>) {}
 
-    fn ring(&mut self) {}
+    fn ring_doorbell(&mut self) {}
 
     fn next_input(&mut self) -> Option<Input<'_>> {
         Some(Input::Timeout)
@@ -505,9 +506,9 @@ impl Backend for Chatty {
 
 struct Deaf;
 
-impl LocalMemory<()> for Deaf {}
+impl BufferLookup<()> for Deaf {}
 
-impl Upper<Chatty> for Deaf {
+impl Handler<Chatty> for Deaf {
     fn event(&mut self, _: &mut Connection, _: &mut Chatty, event: Event) {
         panic!("{event:?}");
     }

@@ -1,4 +1,4 @@
-//! What a connection takes: memory when it is made, none after (law 7), and the sizes at the border.
+//! What a connection takes: memory when it is made, none after (law 7), and the sizes at the interface.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +92,7 @@ impl Bench {
                 Action::PostSend { id, .. } => self.sends.push(id),
                 Action::PostRdma { id, .. } => self.rdma.push(id),
                 Action::Register { id, .. } => {
-                    self.handle(Input::Registered { id, segments: &[SEGMENT], settled: true });
+                    self.handle(Input::Registered { id, segments: &[SEGMENT], bind_complete: true });
                 }
                 Action::Deregister { id } => self.handle(Input::Deregistered { id }),
                 Action::Disconnect => self.disconnect(),
@@ -264,7 +264,13 @@ fn core_bytes_is_what_a_connection_takes() {
         Params::linux_server(),
         Params::example(),
         Params { rdma_ops: 0, rdma_slots: 0, registrations: 0, segments_max: 0, ..Params::example() },
-        Params { lend_max: 1000, message_slots: 3000, send_slots: 7, segments_max: 500, ..Params::windows() },
+        Params {
+            borrowed_max: 1000,
+            message_slots: 3000,
+            send_slots: 7,
+            segments_max: 500,
+            ..Params::windows()
+        },
     ] {
         let config = Config::try_from(params).unwrap();
         let mut connection = None;
@@ -291,7 +297,7 @@ fn a_connection_costs_so_much_and_each_slot_so_much_more() {
         ("the connection", size_of::<Connection>() as u64),
         ("its statistics in it", size_of::<smbd_core::Stats>() as u64),
         ("its configuration in it", size_of::<Config>() as u64),
-        ("a receive slot", cost(|p| p.lend_max += 1)),
+        ("a receive slot", cost(|p| p.borrowed_max += 1)),
         ("a send slot", cost(|p| p.send_slots += 1)),
         ("a queued message", cost(|p| p.message_slots += 1)),
         ("an RDMA operation", cost(|p| p.rdma_ops += 1)),

@@ -1,6 +1,6 @@
-//! The small values that cross the border: what they say of themselves.
+//! The small values that cross the interface: what they say of themselves.
 
-use smbd_core::backend::{Local, NoMemory, Payload};
+use smbd_core::backend::{BufferSlice, Payload, UnknownBuffer};
 use smbd_core::{Head, Input, Instant, RecvId, WrId};
 
 fn recv(raw: u64) -> RecvId {
@@ -33,7 +33,7 @@ fn a_payload_has_the_length_of_its_bytes_wherever_they_are() {
     let buffer = [0_u8; 64];
     for len in [0, 1, 17] {
         let copied: Payload<'_, [u8; 64]> = Payload::Copy(&buffer[..len]);
-        let local = Local { buffer: &buffer, offset: 5, len: u32::try_from(len).unwrap() };
+        let local = BufferSlice { buffer: &buffer, offset: 5, len: u32::try_from(len).unwrap() };
         for payload in [copied, Payload::InPlace(local)] {
             assert_eq!((payload.len(), payload.is_empty()), (len, len == 0));
         }
@@ -42,8 +42,8 @@ fn a_payload_has_the_length_of_its_bytes_wherever_they_are() {
 
 #[test]
 fn memory_that_is_missing_is_named() {
-    let missing = NoMemory(recv(1 << 56 | 7 << 16 | 3).into());
-    assert_eq!(format!("{missing:?}"), "NoMemory(recv3.7)");
+    let missing = UnknownBuffer(recv(1 << 56 | 7 << 16 | 3).into());
+    assert_eq!(format!("{missing:?}"), "UnknownBuffer(recv3.7)");
     assert_eq!(missing.to_string(), "no memory is known for recv3.7");
 }
 

@@ -3,7 +3,7 @@ use smbd_core::error::WorkError;
 use smbd_core::{Instant, Misuse, MsgId, RdmaVerb, Token, WrId};
 use thiserror::Error;
 
-/// A rule of the device, of memory or of the border between core and backend that was broken.
+/// A rule of the device, of memory or of the interface between core and backend that was broken.
 ///
 /// Real hardware lets some of them pass, crashes on others, and is only undefined on the rest: a correct endpoint
 /// causes none, whatever its peer does.
@@ -85,7 +85,7 @@ pub enum Breach {
         fault: AccessFault,
     },
     /// A registration was said to be over, and the peer can still reach its memory.
-    #[error("{0} is still in force, and its registration is said to be over")]
+    #[error("{0} is still valid, and its registration is said to be over")]
     LeftOpen(Token),
     /// Local memory named by a work request that does not cover it.
     #[error("{work} reaches beyond its local buffer")]
@@ -129,7 +129,7 @@ pub enum Breach {
     Endless(u32),
     /// An action names a message, an operation or a registration without memory.
     #[error("{0} has no memory")]
-    NoMemory(WrId),
+    UnknownBuffer(WrId),
     /// A fragment is not in the receive buffer it was reported in.
     #[error("{0}")]
     ShortReceive(ShortReceive),
@@ -195,7 +195,7 @@ pub enum DriveFault {
     Order,
     /// A step for the backend is not what its action asks for.
     #[error("a step is not what its action asks for")]
-    Step,
+    BackendOp,
     /// The backend was not asked for inputs before the next round.
     #[error("a round went by in which the backend was not asked for inputs")]
     NotAsked,
@@ -282,7 +282,7 @@ pub enum AccessFault {
     #[error("unknown token")]
     Unknown,
     /// The token is deregistered or invalidated.
-    #[error("token no longer in force")]
+    #[error("token no longer valid")]
     Dead,
     /// The token belongs to another connection.
     #[error("token of another protection domain")]

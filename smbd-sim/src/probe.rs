@@ -145,7 +145,7 @@ pub struct Whole<'a> {
     /// Its length in bytes.
     pub len: u32,
     /// Where it lies, if it was not copied.
-    pub lent: Option<&'a Fragment>,
+    pub borrowed: Option<&'a Fragment>,
 }
 
 /// A command of an upper layer, with what came of it.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use smbd_core::backend::kit::{Capabilities, End, Fixture, Lab, Report, Situation, run};
+use smbd_core::backend::kit::{Capabilities, Fixture, Lab, Peer, Report, Situation, run};
 use smbd_core::error::ConnectReason;
 use smbd_core::{Config, Role};
 use smbd_sim::Side;
-use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
+use smbd_sim::backend::{Fate, SimBackend, SimBuffer, SimNet};
 use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::world::WorldConfig;
 
@@ -57,7 +57,7 @@ impl Lab for SimLab {
     }
 }
 
-const fn side(end: End) -> Side {
+const fn side(end: Peer) -> Side {
     match end.role {
         Role::Initiator => Side::Initiator,
         Role::Acceptor => Side::Acceptor,
@@ -66,9 +66,9 @@ const fn side(end: End) -> Side {
 
 impl Fixture for SimFixture {
     type Buffer = SimBuffer;
-    type Backend<'a> = SimEnd<'a>;
+    type Backend<'a> = SimBackend<'a>;
 
-    fn end(&mut self, end: End) -> SimEnd<'_> {
+    fn backend(&mut self, end: Peer) -> SimBackend<'_> {
         self.0.end(end.connection, side(end)).expect("the kit uses two connections")
     }
 
@@ -76,7 +76,7 @@ impl Fixture for SimFixture {
         self.0.pass(time);
     }
 
-    fn refuse_after(&mut self, end: End, accepted: usize) {
+    fn refuse_after(&mut self, end: Peer, accepted: usize) {
         self.0.refuse_after(end.connection, side(end), accepted);
     }
 }

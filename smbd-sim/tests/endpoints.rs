@@ -1,31 +1,31 @@
-//! Two endpoints over the simulated device: whole messages, lent and copied, on both kinds of network.
+//! Two endpoints over the simulated device: whole messages, borrowed and copied, on both kinds of network.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use smbd_core::backend::{Backend, LocalMemory, Upper, drive};
+use smbd_core::backend::{Backend, BufferLookup, Handler, drive};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::CloseReason;
 use smbd_core::{Close, Config, Endpoint, Instant, OpId, Params, RegId, Role};
 use smbd_sim::Side;
-use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
+use smbd_sim::backend::{Fate, SimBackend, SimBuffer, SimNet};
 use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::world::WorldConfig;
 
 const SIDES: [Side; 2] = [Side::Initiator, Side::Acceptor];
 
-/// Keeps every message, and the first few lent ones where they lie until there are too many.
+/// Keeps every message, and the first few borrowed ones where they lie until there are too many.
 struct Reader {
     hoard: usize,
-    lent: Vec<Message>,
+    borrowed: Vec<Message>,
     received: Vec<Bytes>,
     given_back: usize,
     closed: Option<CloseReason>,
     drained: bool,
 }
 
-impl LocalMemory<SimBuffer> for Reader {
+impl BufferLookup<SimBuffer> for Reader {
     fn operation(&self, _: OpId) -> Option<&SimBuffer> {
         None
     }
@@ -37,21 +37,21 @@ impl LocalMemory<SimBuffer> for Reader {
 
 impl Reader {
     fn give_back(&mut self, endpoint: &mut Endpoint, now: Instant, keep: usize) {
-        while self.lent.len() > keep {
-            if let Message::Lent(fragment) = self.lent.remove(0) {
+        while self.borrowed.len() > keep {
+            if let Message::Borrowed(fragment) = self.borrowed.remove(0) {
                 endpoint.release(now, fragment).expect("its own fragment");
             }
         }
     }
 }
 
-impl<'a> Upper<SimEnd<'a>, Endpoint> for Reader {
-    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SimEnd<'a>, event: EndpointEvent) {
+impl<'a> Handler<SimBackend<'a>, Endpoint> for Reader {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SimBackend<'a>, event: EndpointEvent) {
         match event {
             EndpointEvent::Message(message) => {
                 self.received.push(Bytes::copy_from_slice(message.bytes(backend).expect("it was received")));
-                if matches!(message, Message::Lent(_)) {
-                    self.lent.push(message);
+                if matches!(message, Message::Borrowed(_)) {
+                    self.borrowed.push(message);
                     self.give_back(endpoint, backend.now(), self.hoard);
                 }
             }
@@ -80,7 +80,7 @@ impl Pair {
         let endpoint = |role| Endpoint::new(role, &config, Instant::ORIGIN);
         let reader = || Reader {
             hoard,
-            lent: Vec::new(),
+            borrowed: Vec::new(),
             received: Vec::new(),
             given_back: 0,
             closed: None,
@@ -127,14 +127,14 @@ proptest! {
     #[test]
     fn every_message_arrives_whole_and_in_order_and_every_payload_comes_back(
         lens in proptest::array::uniform2(proptest::collection::vec(1..20_000_usize, 0..12)),
-        lend_max in 0..4_u16,
+        borrowed_max in 0..4_u16,
         hoard in 0..4_usize,
         iwarp in any::<bool>(),
     ) {
         let personality = if iwarp { Personality::Iwarp } else { Personality::Roce };
         // Who holds no more than it may never lowers what is posted for the peer.
-        let params = Params { lend_max, message_slots: 16, keepalive: None, ..Params::example() };
-        let mut pair = Pair::new(params, personality, hoard.min(usize::from(lend_max)));
+        let params = Params { borrowed_max, message_slots: 16, keepalive: None, ..Params::example() };
+        let mut pair = Pair::new(params, personality, hoard.min(usize::from(borrowed_max)));
         pair.run_until(established);
         pair.net.pass(Duration::from_millis(1));
         pair.run_until(|_| true);
@@ -156,7 +156,7 @@ proptest! {
             let endpoint = &pair.endpoints[1 - index];
             let whole: usize = lens.iter().sum();
             prop_assert!(endpoint.stats().bytes_copied <= u64::try_from(whole).expect("small"));
-            prop_assert!(endpoint.connection().credits().posted() >= 10 - u32::from(lend_max == 0));
+            prop_assert!(endpoint.connection().credits().posted() >= 10 - u32::from(borrowed_max == 0));
         }
         let now = pair.now();
         pair.endpoints[0].close(now, Close::Flush { until: now.saturating_add(Duration::from_secs(1)) });

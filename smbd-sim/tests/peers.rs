@@ -66,9 +66,9 @@ fn a_run_is_about_something() {
     for kind in Kind::ALL.iter().copied() {
         let plans: Vec<Plan> = (0..SEEDS).map(|seed| Plan::of(kind, seed)).collect();
         for side in [0, 1] {
-            let messages: usize = plans.iter().map(|plan| plan.errands[side].len()).sum();
+            let messages: usize = plans.iter().map(|plan| plan.script[side].len()).sum();
             assert!(messages as u64 > SEEDS * 10, "{}: {messages} messages from side {side}", kind.name());
-            let most = plans.iter().map(|plan| plan.errands[side].len()).max();
+            let most = plans.iter().map(|plan| plan.script[side].len()).max();
             assert_eq!(most, Some(40), "{}", kind.name());
         }
         let drawn = |credits: fn(&Plan) -> u16| {

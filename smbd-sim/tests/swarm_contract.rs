@@ -49,7 +49,7 @@ fn talk(waits_for_sent: bool) -> World<Talker, NoFaults, Oracles> {
         receive_credit_max: 4,
         max_send_size: 128,
         max_receive_size: 128,
-        lend_max: 0,
+        borrowed_max: 0,
         send_credit_timeout: Some(Duration::from_secs(5)),
         ..Params::windows()
     };

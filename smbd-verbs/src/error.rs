@@ -1,4 +1,4 @@
-//! What can go wrong on this side of the border. What becomes of a connection is told by its events instead.
+//! What can go wrong on this side of the interface. What becomes of a connection is told by its events instead.
 
 use std::net::SocketAddr;
 

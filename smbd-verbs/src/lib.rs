@@ -4,12 +4,12 @@
 //! blocking      calls that wait: for tools and tests
 //! Engine        many connections on one thread, one file descriptor for any event loop
 //! Listener      connection requests, limits, refusals
-//! End           one end of one connection: smbd_core::backend::Backend
+//! VerbsConnection           one end of one connection: smbd_core::backend::Backend
 //! quirks, fit   what devices do otherwise, and configurations fitted to them
 //! ffi           the only unsafe code
 //! ```
 //!
-//! An [`End`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for all it
+//! An [`VerbsConnection`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for all it
 //! waits for: call [`arm`](Waitable::arm), sleep on it until the deadline, drive again. [`Engine`] does this for many connections,
 //! [`blocking::Connection`] for one.
 //!
@@ -20,13 +20,13 @@
 //!
 //! # Features
 //!
-//! `tracing`: spans and events of connections. `faults`: an [`End`] can be told to fail, for tests of what is built on it.
+//! `tracing`: spans and events of connections. `faults`: an [`VerbsConnection`] can be told to fail, for tests of what is built on it.
 //!
 //! # What a connection takes from the system
 //!
 //! Five file descriptors, one protection domain, one completion queue and one queue pair, one registration for all its
 //! receive buffers and one for its send buffers, and one for each buffer of the upper layer that the device was told of.
-//! Nothing is shared between connections, so nothing is left of one when its [`End`] is dropped. [`footprint()`] says what it
+//! Nothing is shared between connections, so nothing is left of one when its [`VerbsConnection`] is dropped. [`footprint()`] says what it
 //! takes in memory.
 //!
 //! Dropping an end makes system calls, and some devices take their time for those: rxe more than a minute now and then.
@@ -34,8 +34,8 @@
 
 pub mod blocking;
 mod clock;
+mod connection;
 mod depth;
-mod end;
 mod engine;
 mod error;
 mod ffi;
@@ -50,8 +50,8 @@ mod trace;
 mod wait;
 
 pub use clock::Clock;
-pub use end::{End, LinkOptions};
-pub use engine::{CutOff, Engine, Finished, Key, Retired};
+pub use connection::{LinkOptions, VerbsConnection};
+pub use engine::{DeferredDestroy, Engine, EngineError, Finished, Key};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
 pub use footprint::footprint;

@@ -29,7 +29,7 @@ pub trait Waitable: Backend + AsFd {
     fn is_ready(&mut self) -> bool;
 
     /// How long looking at [`is_ready`](Self::is_ready) before sleeping may be worth it, in microseconds.
-    fn spin_micros_max(&self) -> u64;
+    fn busy_poll_micros_max(&self) -> u64;
 }
 
 /// One wait in so many looks although sleeping seems right: things may have changed.
@@ -37,21 +37,21 @@ const EXPLORE_EVERY: u32 = 32;
 
 /// How long to look before sleeping.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spin {
+pub(crate) struct BusyPoll {
     max_nanos: u64,
     /// What a wait lasts, lately.
     expected_nanos: u64,
     waits: u32,
 }
 
-impl Default for Spin {
+impl Default for BusyPoll {
     /// Never looks until it is allowed to.
     fn default() -> Self {
         Self { max_nanos: 0, expected_nanos: 0, waits: 0 }
     }
 }
 
-impl Spin {
+impl BusyPoll {
     /// Allows looking for this long.
     pub(crate) const fn limit_micros(&mut self, micros: u64) {
         self.max_nanos = micros.saturating_mul(1000);
@@ -75,7 +75,7 @@ impl Spin {
 }
 
 /// Looks until `found` or the time of `spin` is over. Processors that have other work get to it.
-pub(crate) fn look(clock: Clock, spin: &mut Spin, mut found: impl FnMut() -> bool) -> bool {
+pub(crate) fn busy_poll(clock: Clock, spin: &mut BusyPoll, mut found: impl FnMut() -> bool) -> bool {
     let budget = spin.budget();
     if budget.is_zero() {
         return false;
@@ -112,18 +112,18 @@ pub(crate) fn timespec(time: Duration) -> Timespec {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXPLORE_EVERY, Spin};
+    use super::{BusyPoll, EXPLORE_EVERY};
     use std::time::Duration;
 
-    fn spin() -> Spin {
-        let mut spin = Spin::default();
+    fn spin() -> BusyPoll {
+        let mut spin = BusyPoll::default();
         spin.limit_micros(50);
         spin
     }
 
     #[test]
     fn what_is_not_allowed_to_look_never_does() {
-        let mut spin = Spin::default();
+        let mut spin = BusyPoll::default();
         assert!((0..100).all(|_| spin.budget().is_zero()));
     }
 

@@ -48,7 +48,7 @@ pub enum Role {
     Passive,
     /// Of both sides of a connection.
     Both,
-    /// It is about the border to the upper layer.
+    /// It is about the interface to the upper layer.
     Upper,
     /// The RDMA device's and its driver's.
     Provider,

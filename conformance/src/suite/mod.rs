@@ -80,4 +80,4 @@ pub use play::Play;
 pub use run::{Options, SIDES, play};
 pub use script::{Data, Grant, Request, Response, Terms, Usual, pattern};
 pub use state::{Announced, Message};
-pub use told::End;
+pub use told::EndEvent;

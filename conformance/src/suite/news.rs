@@ -1,4 +1,4 @@
-//! Time passes, and what the rig has noticed meanwhile is taken into the books.
+//! Time passes, and what the rig has noticed meanwhile is taken into the records.
 
 use std::time::Duration;
 

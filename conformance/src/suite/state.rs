@@ -1,4 +1,4 @@
-//! The script's books of one connection: what it may send, what it has posted and granted, and what came.
+//! The script's records of one connection: what it may send, what it has posted and granted, and what came.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -93,7 +93,7 @@ impl Announced {
     }
 }
 
-/// The books of one connection.
+/// The records of one connection.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) link: Link,
@@ -115,7 +115,7 @@ pub(super) struct State {
     pub(super) receives_max: u32,
     pub(super) receive_len_max: u32,
     pub(super) receive_len: u32,
-    /// The script said what it keeps no books of.
+    /// The script said what it keeps no records of.
     pub(super) raw: bool,
     /// Post each receive again as soon as its message came.
     pub(super) reposts: bool,
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// Books a message of the subject; whether a receive is to be posted in the place of the one it used.
+    /// Records a message of the subject; whether a receive is to be posted in the place of the one it used.
     pub(super) fn came(&mut self, kind: Kind, bytes: &[u8]) -> bool {
         self.came += 1;
         self.posted = self.posted.saturating_sub(1);

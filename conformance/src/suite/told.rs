@@ -15,14 +15,14 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// How a connection ended, as the upper layer was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum EndEvent {
     /// It never was a connection.
     NotConnected(ConnectError),
     /// It was one.
     Closed(CloseReason),
 }
 
-impl End {
+impl EndEvent {
     const fn of(told: &Told) -> Option<Self> {
         match told {
             Told::ConnectFailed(error) => Some(Self::NotConnected(*error)),
@@ -56,9 +56,9 @@ impl Peer<'_> {
     /// Where the upper layer can be looked at: it is told of the end within 12 s, once, in the way that fits what it knew
     /// of the connection, and then nothing but that the connection is drained, with nothing left of it. `None` where it cannot be looked at, or if
     /// it was told nothing.
-    pub fn told_the_end(&mut self, statements: &str) -> Option<End> {
+    pub fn told_the_end(&mut self, statements: &str) -> Option<EndEvent> {
         self.upper_if_seen()?;
-        let ended = self.until_told(TOLD_WITHIN, |told| End::of(told).is_some());
+        let ended = self.until_told(TOLD_WITHIN, |told| EndEvent::of(told).is_some());
         self.check(statements, ended, || {
             format!("the upper layer should be told of the end within {} s", TOLD_WITHIN.as_secs())
         });
@@ -69,11 +69,11 @@ impl Peer<'_> {
         self.play().pass(SILENCE);
         let told = self.told();
         let announced = told.iter().filter(|(_, told)| matches!(told, Told::Established(_))).count();
-        let mut ends = told.iter().filter_map(|(_, told)| End::of(told));
+        let mut ends = told.iter().filter_map(|(_, told)| EndEvent::of(told));
         let (first, more) = (ends.next(), ends.count());
         let fits = match first {
-            Some(End::NotConnected(_)) => announced == 0,
-            Some(End::Closed(_)) => announced == 1,
+            Some(EndEvent::NotConnected(_)) => announced == 0,
+            Some(EndEvent::Closed(_)) => announced == 1,
             None => false,
         };
         self.check(statements, fits && more == 0, || {
@@ -82,16 +82,17 @@ impl Peer<'_> {
                 more + usize::from(first.is_some())
             )
         });
-        let after = told.iter().skip_while(|(_, told)| End::of(told).is_none()).skip(1);
+        let after = told.iter().skip_while(|(_, told)| EndEvent::of(told).is_none()).skip(1);
         let after: Vec<_> = after.map(|(_, told)| told.clone()).collect();
         self.check(statements, !ended || after == [Told::Drained], || {
             format!("behind the end only that it is drained should be told, it was {after:?}")
         });
         if let Some(upper) = self.upper_if_seen() {
-            let (posted, lent) = (upper.endpoint().connection().outstanding(), upper.endpoint().lent());
-            self.check(statements, !drained || (posted == Outstanding::default() && lent == 0), || {
+            let (posted, borrowed) =
+                (upper.endpoint().connection().outstanding(), upper.endpoint().borrowed());
+            self.check(statements, !drained || (posted == Outstanding::default() && borrowed == 0), || {
                 format!(
-                    "behind the end nothing should be left, there are {posted:?}, and {lent} fragments lent"
+                    "behind the end nothing should be left, there are {posted:?}, and {borrowed} fragments borrowed"
                 )
             });
         }
@@ -101,8 +102,8 @@ impl Peer<'_> {
     /// Where the upper layer can be looked at: connecting failed, once, and it never was told of a connection.
     pub fn not_connected(&mut self, statements: &str) -> Option<ConnectError> {
         match self.told_the_end(statements)? {
-            End::NotConnected(error) => Some(error),
-            End::Closed(reason) => {
+            EndEvent::NotConnected(error) => Some(error),
+            EndEvent::Closed(reason) => {
                 self.check(statements, false, || {
                     format!("connecting should fail, a connection was announced and closed: {reason}")
                 });
@@ -114,8 +115,8 @@ impl Peer<'_> {
     /// Where the upper layer can be looked at: there was a connection, and it was closed, once.
     pub fn closed(&mut self, statements: &str) -> Option<CloseReason> {
         match self.told_the_end(statements)? {
-            End::Closed(reason) => Some(reason),
-            End::NotConnected(error) => {
+            EndEvent::Closed(reason) => Some(reason),
+            EndEvent::NotConnected(error) => {
                 self.check(statements, false, || {
                     format!("a connection should be closed, connecting failed instead: {error}")
                 });

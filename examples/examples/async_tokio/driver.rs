@@ -141,8 +141,8 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             EndpointEvent::Message(message) => {
                 self.inbox.push(match message {
                     Message::Owned(bytes) => bytes,
-                    // Buffers count their users here, so a lent one can be given back at once.
-                    Message::Lent(fragment) => {
+                    // Buffers count their users here, so a borrowed one can be given back at once.
+                    Message::Borrowed(fragment) => {
                         let whole = self.link.memory.0.get(usize::from(fragment.recv().slot()));
                         let bytes = whole.ok_or("a receive without a buffer")?.slice(fragment.range());
                         self.endpoint.release(self.now(), fragment)?;
@@ -260,7 +260,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
     }
 
     fn refuse(&mut self, id: WrId) -> Result<(), Failure> {
-        self.report(Input::Failed { id, error: WorkError::Refused { errno: 0 } })
+        self.report(Input::Failed { id, error: WorkError::PostFailed { errno: 0 } })
     }
 
     fn report(&mut self, input: Input<'_>) -> Result<(), Failure> {

@@ -14,12 +14,12 @@ mod program {
     use std::thread;
 
     use bytes::Bytes;
-    use smbd_core::backend::{Backend as _, LocalMemory, Upper, drive};
+    use smbd_core::backend::{Backend as _, BufferLookup, Handler, drive};
     use smbd_core::endpoint::{EndpointEvent, Message};
     use smbd_core::error::{CloseReason, ConnectError};
     use smbd_core::{Close, Config, Endpoint, Instant, Params, Role};
 
-    use super::socket::{Buffer, SocketEnd};
+    use super::socket::{Buffer, SocketBackend};
 
     type Failure = Box<dyn Error + Send + Sync>;
 
@@ -33,10 +33,10 @@ mod program {
     }
 
     /// An endpoint knows its messages itself, and there is no other memory here.
-    impl LocalMemory<Buffer> for Mirror {}
+    impl BufferLookup<Buffer> for Mirror {}
 
-    impl Upper<SocketEnd, Endpoint> for Mirror {
-        fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SocketEnd, event: EndpointEvent) {
+    impl Handler<SocketBackend, Endpoint> for Mirror {
+        fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SocketBackend, event: EndpointEvent) {
             if let Err(error) = self.react(endpoint, backend, event) {
                 self.trouble = Some(error);
                 endpoint.close(backend.now(), Close::Abort);
@@ -48,7 +48,7 @@ mod program {
         fn react(
             &mut self,
             endpoint: &mut Endpoint,
-            backend: &mut SocketEnd,
+            backend: &mut SocketBackend,
             event: EndpointEvent,
         ) -> Result<(), Failure> {
             let (now, role) = (backend.now(), endpoint.connection().role());
@@ -58,7 +58,7 @@ mod program {
                 }
                 EndpointEvent::Message(message) => {
                     let bytes = message.bytes(backend)?.to_vec();
-                    if let Message::Lent(fragment) = message {
+                    if let Message::Borrowed(fragment) = message {
                         endpoint.release(now, fragment)?;
                     }
                     println!("{role:?}: a message of {} bytes", bytes.len());
@@ -98,7 +98,7 @@ mod program {
         #[expect(clippy::disallowed_methods, reason = "the backend's clock")]
         let started = std::time::Instant::now();
         let clock = move || Instant::ORIGIN.saturating_add(started.elapsed());
-        let mut backend = SocketEnd::new(stream, &config.budget(), clock)?;
+        let mut backend = SocketBackend::new(stream, &config.budget(), clock)?;
         let mut endpoint = Endpoint::new(role, &config, backend.now());
         let mut upper = Mirror::default();
         loop {

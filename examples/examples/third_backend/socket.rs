@@ -1,7 +1,7 @@
 //! A backend on a Unix stream socket: everything that `smbd_core::backend` asks for, without remote memory.
 //!
 //! Like iWARP it has a byte stream below: a send is complete when the socket has taken it, and a message waits in the
-//! socket until there is a receive for it. Books of posted work and the rules about the end are the core's.
+//! socket until there is a receive for it. Queues of posted work and the rules about the end are the core's.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use smbd_core::backend::{
-    Backend, HostMemory, LinkReports, OutOfMemory, OutOfRange, Payload, PostedQueues, Push, ReceiveMemory,
-    Request, Step,
+    Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, Payload, Push, ReceiveMemory, Request,
+    TransportReports, WorkQueues,
 };
 use smbd_core::error::WorkError;
 use smbd_core::{Budget, Head, Input, Instant, Limits, RecvId, SendId, WrId};
@@ -28,14 +28,14 @@ const NOT_SUPPORTED: i32 = 95;
 pub(crate) type Buffer = Rc<RefCell<Vec<u8>>>;
 
 /// One end.
-pub(crate) struct SocketEnd {
+pub(crate) struct SocketBackend {
     /// `None` when the transport connection is over.
     stream: Option<UnixStream>,
     clock: Box<dyn Fn() -> Instant>,
     limits: Limits,
-    books: PostedQueues,
-    link: LinkReports,
-    /// What the books have chained.
+    queues: WorkQueues,
+    link: TransportReports,
+    /// What the queues have chained.
     chain: Vec<Work>,
     /// Receives without a message, with their lengths.
     receives: VecDeque<(RecvId, u32)>,
@@ -57,7 +57,7 @@ enum Work {
     Impossible(WrId),
 }
 
-impl SocketEnd {
+impl SocketBackend {
     /// An end over one socket of a pair.
     pub(crate) fn new(
         stream: UnixStream,
@@ -76,8 +76,8 @@ impl SocketEnd {
             stream: Some(stream),
             clock: Box::new(clock),
             limits,
-            books: PostedQueues::new(budget),
-            link: LinkReports::default(),
+            queues: WorkQueues::new(budget),
+            link: TransportReports::default(),
             chain: Vec::new(),
             receives: VecDeque::new(),
             slab: vec![Vec::new(); budget.recv_slots as usize],
@@ -108,10 +108,10 @@ impl SocketEnd {
     }
 
     fn post(&mut self, request: Request, work: Work) {
-        let mut push = self.books.push(request);
-        if let Push::RingFirst(_) = push {
-            self.ring();
-            push = self.books.push(request);
+        let mut push = self.queues.push(request);
+        if let Push::RingDoorbell(_) = push {
+            self.ring_doorbell();
+            push = self.queues.push(request);
         }
         if push == Push::Chain {
             self.chain.push(work);
@@ -143,8 +143,8 @@ impl SocketEnd {
                 Err(_) => return self.lose(),
             }
             if bytes.is_empty() {
-                // The books know every send that is here.
-                let _ = self.books.complete(WrId::Send(*id), Ok(()));
+                // The queues know every send that is here.
+                let _ = self.queues.complete(WrId::Send(*id), Ok(()));
                 self.sends.pop_front();
             }
         }
@@ -171,15 +171,15 @@ impl SocketEnd {
         if length > room as usize {
             // Fails the receive, and with it the connection.
             self.receives.pop_front();
-            let _ = self.books.complete(id.into(), Err(WorkError::LocalLength));
+            let _ = self.queues.complete(id.into(), Err(WorkError::LocalLength));
             self.arrived.clear();
             self.lose();
-            return self.books.poll();
+            return self.queues.poll();
         }
         let message = self.arrived.get(LENGTH..LENGTH + length)?.to_vec();
         self.arrived.drain(..LENGTH + length);
         self.receives.pop_front();
-        self.books.received(id).ok()?;
+        self.queues.received(id).ok()?;
         let head = Head::of(&message);
         *self.slab.get_mut(usize::from(id.slot()))? = message;
         Some(Input::Received { id, head, len: u32::try_from(length).ok()?, invalidated: None })
@@ -190,58 +190,58 @@ impl SocketEnd {
         self.receives.clear();
         self.sends.clear();
         self.arrived.clear();
-        self.books.flush();
+        self.queues.flush();
     }
 }
 
-impl ReceiveMemory for SocketEnd {
+impl ReceiveMemory for SocketBackend {
     fn received(&self, id: RecvId) -> &[u8] {
         self.slab.get(usize::from(id.slot())).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Backend for SocketEnd {
+impl Backend for SocketBackend {
     type Buffer = Buffer;
 
     fn now(&self) -> Instant {
         (self.clock)()
     }
 
-    fn execute(&mut self, step: Step<'_, Buffer>) {
+    fn execute(&mut self, step: BackendOp<'_, Buffer>) {
         match step {
-            Step::PostRecv { id, len } => self.post(Request::Recv(id), Work::Recv(id, len)),
-            Step::PostSend { id, head, body, .. } => {
+            BackendOp::PostRecv { id, len } => self.post(Request::Recv(id), Work::Recv(id, len)),
+            BackendOp::PostSend { id, head, body, .. } => {
                 let body = body.map_or(Vec::new(), bytes);
                 let length = u32::try_from(head.as_bytes().len() + body.len()).unwrap_or(u32::MAX);
                 let message = [&length.to_le_bytes(), head.as_bytes(), &body].concat();
                 // Every send is reported by itself, so none needs another one's completion.
                 self.post(Request::Send { id, signal: true }, Work::Send(id, message));
             }
-            Step::PostRdma { id, .. } => self.post(Request::Rdma(id), Work::Impossible(id.into())),
-            Step::Connect | Step::Accept => {
-                self.ring();
+            BackendOp::PostRdma { id, .. } => self.post(Request::Rdma(id), Work::Impossible(id.into())),
+            BackendOp::Connect | BackendOp::Accept => {
+                self.ring_doorbell();
                 self.link.connected(self.limits);
             }
-            Step::Disconnect => {
-                self.ring();
+            BackendOp::Disconnect => {
+                self.ring_doorbell();
                 self.disconnect();
             }
-            Step::Register { id, .. } | Step::Deregister { id, .. } => {
-                self.ring();
-                let error = WorkError::Refused { errno: NOT_SUPPORTED };
+            BackendOp::Register { id, .. } | BackendOp::Deregister { id, .. } => {
+                self.ring_doorbell();
+                let error = WorkError::PostFailed { errno: NOT_SUPPORTED };
                 self.failed.push_back(Input::Failed { id: id.into(), error });
             }
         }
     }
 
-    fn ring(&mut self) {
-        self.books.rung();
+    fn ring_doorbell(&mut self) {
+        self.queues.doorbell_rung();
         for work in std::mem::take(&mut self.chain) {
             match work {
                 Work::Recv(id, len) => self.receives.push_back((id, len)),
                 Work::Send(id, message) => self.sends.push_back((id, message)),
                 Work::Impossible(id) => {
-                    let _ = self.books.complete(id, Err(WorkError::LocalOperation));
+                    let _ = self.queues.complete(id, Err(WorkError::LocalOperation));
                 }
             }
         }
@@ -254,11 +254,11 @@ impl Backend for SocketEnd {
             self.read();
         }
         let told = self.failed.pop_front().or_else(|| self.link.poll_connected());
-        told.or_else(|| self.books.poll()).or_else(|| self.receive()).or_else(|| self.link.poll_end())
+        told.or_else(|| self.queues.poll()).or_else(|| self.receive()).or_else(|| self.link.poll_end())
     }
 }
 
-impl HostMemory for SocketEnd {
+impl HostMemory for SocketBackend {
     fn allocate(&mut self, len: u32) -> Result<Buffer, OutOfMemory> {
         Ok(Rc::new(RefCell::new(vec![0; len as usize])))
     }

@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use bytes::Bytes;
 use clap::Parser;
 use smbd_core::{Config, Params, Role};
-use smbd_verbs::{Clock, End, ListenOptions, Listener};
+use smbd_verbs::{Clock, ListenOptions, Listener, VerbsConnection};
 
 use readable::Readable;
 use task::Connection;
@@ -77,7 +77,7 @@ async fn serve(mut listener: Listener, config: Config, connections: usize) -> Re
 }
 
 async fn ask(client: usize, config: Config, options: &Options) -> Result<(), Failure> {
-    let end = End::connect(options.address, None, &config, Clock::start())?;
+    let end = VerbsConnection::connect(options.address, None, &config, Clock::start())?;
     let mut connection = Connection::establish(Role::Initiator, end, &config).await?;
     for n in 0..options.messages {
         let message = message(client, n, options.bytes);

@@ -5,11 +5,11 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, LocalMemory, Machine, ReceiveMemory, Upper, drive};
+use smbd_core::backend::{Backend, BufferLookup, Handler, Protocol, ReceiveMemory, drive};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Close, Config, Endpoint, Instant, MsgId, Role};
-use smbd_verbs::{Buffer, End, Waitable};
+use smbd_verbs::{Buffer, VerbsConnection, Waitable};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -38,7 +38,7 @@ enum Command {
 /// What drives a connection.
 struct Task {
     endpoint: Endpoint,
-    end: End,
+    end: VerbsConnection,
     readable: Readable,
     program: Program,
     commands: mpsc::Receiver<Command>,
@@ -59,7 +59,11 @@ struct Program {
 
 impl Connection {
     /// Negotiates over an end.
-    pub(super) async fn establish(role: Role, end: End, config: &Config) -> Result<Self, Failure> {
+    pub(super) async fn establish(
+        role: Role,
+        end: VerbsConnection,
+        config: &Config,
+    ) -> Result<Self, Failure> {
         let (commands, to_do) = mpsc::channel(WAITING);
         let (received, messages) = mpsc::channel(WAITING);
         let (established, establishing) = oneshot::channel();
@@ -176,15 +180,15 @@ async fn sleep_until(deadline: Option<Instant>, now: Instant) {
     }
 }
 
-impl LocalMemory<Buffer> for Program {}
+impl BufferLookup<Buffer> for Program {}
 
-impl Upper<End, Endpoint> for Program {
-    fn event(&mut self, endpoint: &mut Endpoint, end: &mut End, event: EndpointEvent) {
+impl Handler<VerbsConnection, Endpoint> for Program {
+    fn event(&mut self, endpoint: &mut Endpoint, end: &mut VerbsConnection, event: EndpointEvent) {
         match event {
             EndpointEvent::Established(_) => self.tell_established(Ok(())),
             EndpointEvent::ConnectFailed(error) => self.tell_established(Err(error)),
             EndpointEvent::Message(Message::Owned(bytes)) => self.inbox.push_back(bytes),
-            EndpointEvent::Message(Message::Lent(fragment)) => {
+            EndpointEvent::Message(Message::Borrowed(fragment)) => {
                 // Copied: the program may keep it for long, and the receive is wanted back.
                 let bytes = end.fragment(&fragment).map(Bytes::copy_from_slice);
                 self.inbox.extend(bytes);

@@ -73,7 +73,7 @@ impl Rig {
             // A receive is complete with a message.
             Kind::Recv => None,
             Kind::Register => return self.registered(),
-            Kind::Bind => self.binding.pop_front().map(|id| (id.into(), Input::Bound { id })),
+            Kind::Bind => self.binding.pop_front().map(|id| (id.into(), Input::BindComplete { id })),
             Kind::Deregister => {
                 self.deregistering.pop_front().map(|id| (id.into(), Input::Deregistered { id }))
             }
@@ -97,9 +97,9 @@ impl Rig {
         }
         self.tokens.extend(segments.iter().map(|segment| segment.token));
         self.tokens.dedup();
-        let settled = self.connection.limits().registration_requests == 0;
-        self.tell(Input::Registered { id, segments: &segments, settled });
-        if !settled {
+        let bind_complete = self.connection.limits().registration_requests == 0;
+        self.tell(Input::Registered { id, segments: &segments, bind_complete });
+        if !bind_complete {
             self.binding.push_back(id);
         }
         true
@@ -131,8 +131,10 @@ impl Rig {
             (WrId::Send(id), Kind::Send) => Input::Sent { id },
             (WrId::Rdma(id), Kind::Rdma) => Input::RdmaDone { id },
             (WrId::Recv(id), Kind::Recv) => Input::Received { id, head, len: 20, invalidated: None },
-            (WrId::Reg(id), Kind::Register) => Input::Registered { id, segments: &segments, settled: true },
-            (WrId::Reg(id), Kind::Bind) => Input::Bound { id },
+            (WrId::Reg(id), Kind::Register) => {
+                Input::Registered { id, segments: &segments, bind_complete: true }
+            }
+            (WrId::Reg(id), Kind::Bind) => Input::BindComplete { id },
             (WrId::Reg(id), Kind::Deregister) => Input::Deregistered { id },
             (id, _) => Input::Failed { id, error: WorkError::Flushed },
         };
@@ -241,7 +243,7 @@ impl Rig {
 fn work_error(n: u8) -> WorkError {
     let errors = [
         WorkError::Flushed,
-        WorkError::Refused { errno: 12 },
+        WorkError::PostFailed { errno: 12 },
         WorkError::ReceiverNotReady,
         WorkError::RetryExceeded,
         WorkError::RemoteAccess,

@@ -54,7 +54,7 @@ pub struct Rig {
     deregistering: VecDeque<RegId>,
     /// In force, as far as the upper layer knows.
     registered: Vec<RegId>,
-    /// Tokens that may be in force.
+    /// Tokens that may be valid.
     tokens: Vec<Token>,
     next_token: u32,
     held: Vec<Fragment>,

@@ -99,7 +99,7 @@ impl Setup {
             active_negotiation_timeout: Duration::from_millis(120),
             passive_negotiation_timeout: Duration::from_millis(5),
             send_credit_timeout: self.patience.map(|n| Duration::from_millis(u64::from(n) + 1)),
-            lend_max: u16::from(self.lend % 8),
+            borrowed_max: u16::from(self.lend % 8),
             message_slots: short(self.message_slots, 1),
             send_slots: short(self.send_slots, 2),
             rdma_ops: short(self.rdma_ops, 0),
@@ -110,8 +110,8 @@ impl Setup {
             registration_slots: short(self.registration_slots, 0),
             strict: strict.unwrap_or(bit(0)),
             solicit: bit(1),
-            refuse_version_range: bit(2),
-            refuse_preferred_send_size_above: bit(3).then_some(8136),
+            reject_version_range: bit(2),
+            reject_preferred_send_size_above: bit(3).then_some(8136),
         };
         Config::try_from(params).expect("all values are in range")
     }

@@ -17,7 +17,7 @@ pub fn modes(data: &[u8]) {
     loop {
         if forgave(&tolerant) {
             let phase = strict.connection().phase();
-            let ends = matches!(phase, PhaseName::Refusing | PhaseName::Closing | PhaseName::Drained);
+            let ends = matches!(phase, PhaseName::Rejecting | PhaseName::Closing | PhaseName::Drained);
             assert!(
                 ends,
                 "tolerated, and strict mode is {phase:?}: {:?}",

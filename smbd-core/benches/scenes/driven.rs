@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, Local, LocalMemory, Machine, Payload, ReceiveMemory, Step, Upper, drive};
+use smbd_core::backend::{
+    Backend, BackendOp, BufferLookup, BufferSlice, Handler, Payload, Protocol, ReceiveMemory, drive,
+};
 use smbd_core::{Body, Config, Connection, Endpoint, Input, Instant, RecvId, Role};
 
 use super::pair::{LIMITS, Message, NOW, Side};
@@ -39,20 +41,20 @@ impl Backend for Wire {
 
     // A call, as that of a backend that does more.
     #[inline(never)]
-    fn execute(&mut self, step: Step<'_, u64>) {
-        if let Step::PostSend { id, head, body, .. } = step {
+    fn execute(&mut self, step: BackendOp<'_, u64>) {
+        if let BackendOp::PostSend { id, head, body, .. } = step {
             let len = body.as_ref().map_or(0, Payload::len);
             black_box(body);
             let len = head.len() + u32::try_from(len).expect("a message");
             self.sent.push(Message { id, head: *head, len });
-        } else if let Step::PostRecv { id, .. } = step {
+        } else if let BackendOp::PostRecv { id, .. } = step {
             self.posted.push_back(id);
         } else {
             black_box(step);
         }
     }
 
-    fn ring(&mut self) {}
+    fn ring_doorbell(&mut self) {}
 
     fn next_input(&mut self) -> Option<Input<'_>> {
         if let Some(message) = self.sent.get(self.reported) {
@@ -69,13 +71,13 @@ pub struct Program {
     events: u64,
 }
 
-impl LocalMemory<u64> for Program {
+impl BufferLookup<u64> for Program {
     fn body(&self, body: Body) -> Option<Payload<'_, u64>> {
-        Some(Payload::InPlace(Local { buffer: &self.buffer, offset: body.offset, len: body.len }))
+        Some(Payload::InPlace(BufferSlice { buffer: &self.buffer, offset: body.offset, len: body.len }))
     }
 }
 
-impl<C: Machine> Upper<Wire, C> for Program {
+impl<C: Protocol> Handler<Wire, C> for Program {
     fn event(&mut self, _: &mut C, _: &mut Wire, event: C::Event) {
         self.events += 1;
         drop(event);
@@ -133,7 +135,7 @@ struct Driven<C> {
     peer: Side,
 }
 
-impl<C: Machine + 'static> Driven<C> {
+impl<C: Protocol + 'static> Driven<C> {
     /// Established, with all credits granted.
     fn established(machine: fn(Role, &Config, Instant) -> C) -> Self {
         let config = Config::try_from(params()).expect("valid parameters");

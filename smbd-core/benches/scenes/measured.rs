@@ -1,7 +1,7 @@
 //! The calls that are measured, and nothing else: each entry is one jump into the crate, its arguments are ready.
 
 use bytes::Bytes;
-use smbd_core::backend::{self, Machine};
+use smbd_core::backend::{self, Protocol};
 use smbd_core::error::Misuse;
 use smbd_core::wire::{DataTransfer, WireError};
 use smbd_core::{Action, Connection, Endpoint, Fragment, Input, Instant, MsgId};
@@ -44,6 +44,6 @@ pub fn send_bytes(endpoint: &mut Endpoint, now: Instant, payload: Bytes) -> MsgI
 }
 
 #[inline(never)]
-pub fn drive<C: Machine>(machine: &mut C, wire: &mut Wire, program: &mut Program) -> Option<Instant> {
+pub fn drive<C: Protocol>(machine: &mut C, wire: &mut Wire, program: &mut Program) -> Option<Instant> {
     backend::drive(machine, wire, program).expect("a sound backend")
 }

@@ -2,11 +2,11 @@
 
 use thiserror::Error;
 
-use super::{Backend, LocalMemory, NoMemory, ReceiveMemory, ShortReceive, Step};
+use super::{Backend, BackendOp, BufferLookup, ReceiveMemory, ShortReceive, UnknownBuffer};
 use crate::{Action, Connection, Event, Input, Instant, Misuse, PhaseName};
 
 /// What can be driven: a [`Connection`], or something built on one that has other events.
-pub trait Machine {
+pub trait Protocol {
     /// What it tells its upper layer.
     type Event;
 
@@ -22,21 +22,21 @@ pub trait Machine {
     /// Bytes that were reported as received are not in `memory`.
     fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<Self::Event>, ShortReceive>;
 
-    /// Whether all is over: nothing is posted, lent or expected any more.
+    /// Whether all is over: nothing is posted, borrowed or expected any more.
     fn is_drained(&self) -> bool;
 
-    /// What `action` asks of a backend, as [`Step::of`]; `memory` is that of the upper layer.
+    /// What `action` asks of a backend, as [`BackendOp::of`]; `memory` is that of the upper layer.
     ///
     /// # Errors
     /// The memory of something is not known.
-    fn step<'a, M>(
+    fn backend_op<'a, M>(
         &'a self,
         action: &'a Action<Self::Event>,
-        memory: &'a impl LocalMemory<M>,
-    ) -> Result<Option<Step<'a, M>>, NoMemory>;
+        memory: &'a impl BufferLookup<M>,
+    ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer>;
 }
 
-impl Machine for Connection {
+impl Protocol for Connection {
     type Event = Event;
 
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
@@ -52,23 +52,23 @@ impl Machine for Connection {
     }
 
     #[inline(always)]
-    fn step<'a, M>(
+    fn backend_op<'a, M>(
         &'a self,
         action: &'a Action,
-        memory: &'a impl LocalMemory<M>,
-    ) -> Result<Option<Step<'a, M>>, NoMemory> {
-        Step::of(action, self, memory)
+        memory: &'a impl BufferLookup<M>,
+    ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
+        BackendOp::of(action, self, memory)
     }
 }
 
 /// The upper layer of a driven connection: knows its memory, hears its events.
-pub trait Upper<B: Backend, C: Machine = Connection>: LocalMemory<B::Buffer> {
+pub trait Handler<B: Backend, C: Protocol = Connection>: BufferLookup<B::Buffer> {
     /// Something the upper layer has to know. It may give commands at once; the memory behind the names they return
     /// must be known when this returns. Received bytes are in `backend`.
     fn event(&mut self, connection: &mut C, backend: &mut B, event: C::Event);
 }
 
-/// Why a drive stopped: a fault on this side of the border, never the peer's.
+/// Why a drive stopped: a fault on this side of the interface, never the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -80,7 +80,7 @@ pub enum DriveError {
     Receive(#[from] ShortReceive),
     /// The upper layer has no memory for what it commanded.
     #[error("upper layer: {0}")]
-    Upper(#[from] NoMemory),
+    Handler(#[from] UnknownBuffer),
 }
 
 /// Rounds after which [`drive`] returns although there is more to do.
@@ -94,14 +94,14 @@ const INPUTS_MAX: usize = 64;
 ///
 /// # Errors
 /// If backend or upper layer broke the contract. The connection should be dropped then.
-pub fn drive<B: Backend, C: Machine, U: Upper<B, C>>(
+pub fn drive<B: Backend, C: Protocol, U: Handler<B, C>>(
     connection: &mut C,
     backend: &mut B,
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
     for _ in 0..ROUNDS_MAX {
         let deadline = drain(connection, backend, upper)?;
-        backend.ring();
+        backend.ring_doorbell();
         let now = backend.now();
         let quiet = take_inputs(connection, backend, now)? == 0;
         // Also when there was something: a busy connection has timers, too.
@@ -115,7 +115,7 @@ pub fn drive<B: Backend, C: Machine, U: Upper<B, C>>(
 }
 
 /// Hands over what the backend has to say, up to a limit; returns how many inputs it was.
-fn take_inputs<B: Backend, C: Machine>(
+fn take_inputs<B: Backend, C: Protocol>(
     connection: &mut C,
     backend: &mut B,
     now: Instant,
@@ -128,7 +128,7 @@ fn take_inputs<B: Backend, C: Machine>(
 }
 
 /// Executes what the connection has to say now; returns the deadline it ends with.
-fn drain<B: Backend, C: Machine, U: Upper<B, C>>(
+fn drain<B: Backend, C: Protocol, U: Handler<B, C>>(
     connection: &mut C,
     backend: &mut B,
     upper: &mut U,
@@ -149,7 +149,7 @@ fn drain<B: Backend, C: Machine, U: Upper<B, C>>(
                 | Action::Register { .. }
                 | Action::Deregister { .. }),
             ) => {
-                if let Some(step) = connection.step(action, upper)? {
+                if let Some(step) = connection.backend_op(action, upper)? {
                     backend.execute(step);
                 }
             }

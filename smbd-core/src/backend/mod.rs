@@ -1,14 +1,14 @@
 //! The contract between a [`Connection`] and what carries it: a queue pair of a real device, a simulated one, or
 //! anything else that can send messages into posted buffers and reach remote memory.
 //!
-//! A [`Backend`] is one end of one transport connection. It takes [`Step`]s and gives [`Input`]s; [`drive()`] is the loop
+//! A [`Backend`] is one end of one transport connection. It takes [`BackendOp`]s and gives [`Input`]s; [`drive()`] is the loop
 //! between the two, and the `kit` (feature `kit`) checks a backend line by line against what is written here.
 //!
 //! # What a backend does
 //!
 //! **Order.** Steps are carried out in the order given. Consecutive posts to the same queue may be chained and handed to
 //! the device together; a chain is handed over before a step of any other kind, and at the latest when
-//! [`ring`](Backend::ring) is called, which happens before every wait. A receive is thus always posted before the send
+//! [`ring_doorbell`](Backend::ring_doorbell) is called, which happens before every wait. A receive is thus always posted before the send
 //! that grants it. One exception: an initiator gets its first `PostRecv` before `Connect`, and may have no queue yet; it
 //! keeps that receive and posts it before the transport connection can carry a message.
 //!
@@ -16,14 +16,14 @@
 //! serve many connections, and the timers of all of them. Where a provider's call blocks, it belongs on another thread.
 //!
 //! **One end for each id.** Every id in a step ends in exactly one input: `Received`, `Sent`, `RdmaDone`,
-//! `Registered` (followed by `Bound` if it was not settled), `Deregistered` or `Failed`. Sends, RDMA requests, window
+//! `Registered` (followed by `BindComplete` with `bind_complete: false`), `Deregistered` or `Failed`. Sends, RDMA requests, window
 //! binds and invalidations share the send queue, whose completions come in posting order. A send posted without
 //! `signal` gets no completion of its own from a device: the backend derives its `Sent` from the next completion
-//! behind it. [`PostedQueues`] does this.
+//! behind it. [`WorkQueues`] does this.
 //!
-//! **A refused post** is `Failed` with [`WorkError::Refused`]. What was chained behind it, and every id given later, is
+//! **A refused post** is `Failed` with [`WorkError::PostFailed`]. What was chained behind it, and every id given later, is
 //! not posted and reported `Failed` with [`WorkError::Flushed`]; what was posted before it completes as usual. The
-//! connection answers with [`Step::Disconnect`]. A failed *registration* that put nothing on the send queue is no
+//! connection answers with [`BackendOp::Disconnect`]. A failed *registration* that put nothing on the send queue is no
 //! refused post: it is `Failed`, nothing of it is enabled, and all goes on.
 //!
 //! **Connecting.** `Connect` and `Accept` are answered once, by `Connected` with truthful [`Limits`] or by
@@ -47,7 +47,7 @@
 //! refusal, or the failure that broke the connection, would else be lost behind the end. A receive that completed before
 //! a deregistration is reported before its `Deregistered`: the message may have invalidated the token. Flushes may come
 //! in any order with the failure that caused them; the connection tells them apart. `ConnectFailed` may come before
-//! completions: of a connection that never was they are flushes. [`LinkReports`] keeps these rules about
+//! completions: of a connection that never was they are flushes. [`TransportReports`] keeps these rules about
 //! the end and the answers.
 //!
 //! # Whose memory it is
@@ -78,18 +78,18 @@
 mod drive;
 #[cfg(feature = "kit")]
 pub mod kit;
-mod link;
-mod posted;
-mod step;
+mod op;
+mod transport;
+mod work_queues;
 
 use core::fmt;
 
 use thiserror::Error;
 
-pub use drive::{DriveError, Machine, Upper, drive};
-pub use link::LinkReports;
-pub use posted::{PostedQueue, PostedQueues, Push, Queue, Request};
-pub use step::{Local, LocalMemory, NoMemory, Payload, Step};
+pub use drive::{DriveError, Handler, Protocol, drive};
+pub use op::{BackendOp, BufferLookup, BufferSlice, Payload, UnknownBuffer};
+pub use transport::TransportReports;
+pub use work_queues::{Push, Queue, Request, WorkQueue, WorkQueues};
 
 #[cfg(doc)]
 use crate::{Connection, Limits, error::WorkError};
@@ -123,10 +123,10 @@ pub trait Backend: ReceiveMemory {
     fn now(&self) -> Instant;
 
     /// Carries out one step, or chains it. Whatever comes of it is an input, also a refusal.
-    fn execute(&mut self, step: Step<'_, Self::Buffer>);
+    fn execute(&mut self, step: BackendOp<'_, Self::Buffer>);
 
     /// Hands over what is chained. Called before every wait; without a chain it does nothing.
-    fn ring(&mut self);
+    fn ring_doorbell(&mut self);
 
     /// The next thing that happened; `None` if there is nothing at the moment. Never blocks.
     ///
@@ -204,12 +204,12 @@ impl<B: Backend + ?Sized> Backend for &mut B {
         (**self).now()
     }
 
-    fn execute(&mut self, step: Step<'_, Self::Buffer>) {
+    fn execute(&mut self, step: BackendOp<'_, Self::Buffer>) {
         (**self).execute(step);
     }
 
-    fn ring(&mut self) {
-        (**self).ring();
+    fn ring_doorbell(&mut self) {
+        (**self).ring_doorbell();
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {

@@ -5,7 +5,7 @@ use crate::Head;
 /// What a configuration needs from a backend, and what the core takes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
-    /// Receives posted or lent at the same time: `receive_credit_max`, one in reserve (CR-5), `lend_max`.
+    /// Receives posted or borrowed at the same time: `receive_credit_max`, one in reserve (CR-5), `borrowed_max`.
     /// [`RecvId::slot`](crate::RecvId::slot) is below this.
     pub recv_slots: u32,
     /// Bytes of one receive buffer: MaxReceiveSize, but at least the 512 of the negotiation.
@@ -40,10 +40,10 @@ impl Config {
     /// What a backend has to provide for a connection of this configuration.
     #[must_use]
     pub fn budget(&self) -> Budget {
-        let [recv, one, lend] = [self.receive_credit_max, 1, self.lend_max].map(u32::from);
+        let [recv, one, borrowed] = [self.receive_credit_max, 1, self.borrowed_max].map(u32::from);
         let [send, rdma, registration] =
             [self.send_slots, self.rdma_slots, self.registration_slots].map(u32::from);
-        let recv_slots = recv.saturating_add(one).saturating_add(lend);
+        let recv_slots = recv.saturating_add(one).saturating_add(borrowed);
         let recv_queue = recv.saturating_add(one);
         let send_queue = send.saturating_add(rdma).saturating_add(registration);
         let recv_buffer_len = self.max_receive_size.max(NEGOTIATE_RECEIVE_SIZE);

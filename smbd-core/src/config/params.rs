@@ -14,7 +14,7 @@ pub enum Role {
 /// When a silent connection is probed and given up (3.1.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Keepalive {
-    /// Connection.KeepaliveInterval: silence after which the peer is asked for a sign of life.
+    /// Connection.KeepaliveInterval: silence after which the peer is asked for a keepalive response.
     pub interval: Duration,
     /// How long it has for it, from the expiry of the interval on (note <3>).
     pub answer_timeout: Duration,
@@ -48,7 +48,7 @@ pub struct Params {
     pub send_credit_timeout: Option<Duration>,
 
     /// Fragments the upper layer may hold without lowering what is posted for the peer.
-    pub lend_max: u16,
+    pub borrowed_max: u16,
     /// Upper-layer messages waiting to be sent, at least 1.
     pub message_slots: u16,
     /// Sends in flight, at least 2.
@@ -59,7 +59,7 @@ pub struct Params {
     pub rdma_slots: u16,
     /// RDMA Reads to ask the transport for, both ways; what comes of it is in the [`Limits`](crate::Limits).
     pub read_depth: u16,
-    /// Registrations in force or in the making.
+    /// Valid registrations or in the making.
     pub registrations: u16,
     /// Segments of all of them together; needed if `registrations` is not 0.
     pub segments_max: u16,
@@ -71,10 +71,10 @@ pub struct Params {
     /// Ask for a solicited event at the peer with the last fragment of each message.
     pub solicit: bool,
     /// Acceptor: refuse any version range but exactly 0x0100, as Windows Server 2012 does (note <4>).
-    pub refuse_version_range: bool,
+    pub reject_version_range: bool,
     /// Acceptor: refuse a PreferredSendSize above this with STATUS_INSUFFICIENT_RESOURCES, as Windows does above
     /// 8,136 (note <5>).
-    pub refuse_preferred_send_size_above: Option<u32>,
+    pub reject_preferred_send_size_above: Option<u32>,
 }
 
 /// A parameter that makes no valid configuration.
@@ -102,7 +102,7 @@ pub(crate) const NEGOTIATE_RECEIVE_SIZE: u32 = 512;
 /// 65,535 times 8.
 const MAX_RECEIVE_SIZE_MAX: u32 = 524_280;
 const WINDOWS_SEND_SIZE_MAX: u32 = 8_136;
-/// Slot indices are 16 bits and receives need `receive_credit_max + 1 + lend_max` of them.
+/// Slot indices are 16 bits and receives need `receive_credit_max + 1 + borrowed_max` of them.
 const SLOTS_MAX: u16 = 32_767;
 
 impl Params {
@@ -132,7 +132,7 @@ impl Params {
         if let Some(timeout) = self.send_credit_timeout {
             check_duration("send_credit_timeout", timeout, "3.1.5.1")?;
         }
-        check("lend_max", self.lend_max, 0..=SLOTS_MAX, table)?;
+        check("borrowed_max", self.borrowed_max, 0..=SLOTS_MAX, table)?;
         check("message_slots", self.message_slots, 1..=SLOTS_MAX, table)?;
         check("send_slots", self.send_slots, 2..=SLOTS_MAX, table)?;
         check("rdma_ops", self.rdma_ops, 0..=SLOTS_MAX, table)?;

@@ -25,7 +25,7 @@ impl Params {
             active_negotiation_timeout: Duration::from_secs(120),
             passive_negotiation_timeout: Duration::from_secs(5),
             send_credit_timeout: Some(Duration::from_secs(5)),
-            lend_max: 32,
+            borrowed_max: 32,
             message_slots: 256,
             send_slots: 255,
             rdma_ops: 64,
@@ -36,13 +36,13 @@ impl Params {
             registration_slots: 64,
             strict: false,
             solicit: false,
-            refuse_version_range: false,
-            refuse_preferred_send_size_above: None,
+            reject_version_range: false,
+            reject_preferred_send_size_above: None,
         }
     }
 
     /// cifs.ko of Linux 6.12: 1364-byte messages both ways, and as reassembled size what half of its 255 receives
-    /// hold. Asked for a sign of life, it answers with its next message at best, and may end the connection instead: so
+    /// hold. Asked for a keepalive response, it answers with its next message at best, and may end the connection instead: so
     /// nothing is asked of it, see `linux_server` for the other side.
     #[must_use]
     pub const fn linux_client() -> Self {
@@ -72,7 +72,7 @@ impl Params {
             max_fragmented_recv_size: 128 * 1024,
             max_read_write_size: MIB,
             send_credit_timeout: Some(Duration::from_secs(125)),
-            lend_max: 2,
+            borrowed_max: 2,
             message_slots: 16,
             send_slots: 16,
             rdma_ops: 4,

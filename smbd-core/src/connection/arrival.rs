@@ -30,7 +30,7 @@ impl Connection {
 
     /// 3.1.5.8, in the order of CR-8: everything is checked before anything is done about it (KA-6).
     pub(super) fn on_data(&mut self, id: RecvId, head: &Head, len: u32, invalidated: Option<Token>) {
-        self.receiver.lend(id.0);
+        self.receiver.mark_borrowed(id.0);
         let Ok(header) = DataTransferView::new(head.as_bytes()) else {
             return self.reject(id, short(DataTransfer::LEN, head, "3.1.5.8"));
         };
@@ -78,7 +78,7 @@ impl Connection {
         self.receiver.slots.release(id.0);
     }
 
-    /// What any valid message does: it is a sign of life, and moves credits.
+    /// What any valid message does: it is a keepalive response, and moves credits.
     #[inline]
     fn accept_any(&mut self, header: DataTransferView<'_>) {
         let granted = header.credits_granted();

@@ -93,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Law 2: nothing is posted, lent or expected any more.
+    /// Law 2: nothing is posted, borrowed or expected any more.
     fn is_drained(&self) -> bool {
         let transport_over = !self.transport.touched || self.transport.ended;
         transport_over && self.outstanding() == super::Outstanding::default()

@@ -164,7 +164,7 @@ impl Connection {
             Phase::Established(_)
             | Phase::Connecting { .. }
             | Phase::Negotiating { .. }
-            | Phase::Refusing { .. } => Err(CommandError::NotEstablished),
+            | Phase::Rejecting { .. } => Err(CommandError::NotEstablished),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Connection {
                 self.end(Cause::Violation(Violation::BeforeRequest));
             }
             // LC-2: whatever still arrives has no meaning.
-            (Phase::Refusing { .. } | Phase::Established(_) | Phase::Closing(_) | Phase::Drained, _) => {}
+            (Phase::Rejecting { .. } | Phase::Established(_) | Phase::Closing(_) | Phase::Drained, _) => {}
         }
         Ok(())
     }
@@ -66,8 +66,8 @@ impl Connection {
 
     #[cold]
     fn end_refusal(&mut self) {
-        if let Phase::Refusing { status, violation, .. } = self.phase {
-            self.end(Cause::Refused { status, violation });
+        if let Phase::Rejecting { status, violation, .. } = self.phase {
+            self.end(Cause::RejectedPeer { status, violation });
         }
     }
 
@@ -87,10 +87,10 @@ impl Connection {
         &mut self,
         id: RegId,
         segments: &[BufferDescriptorV1],
-        settled: bool,
+        bind_complete: bool,
     ) -> Result<(), Misuse> {
         self.registrations.check_registered(id, segments)?;
-        let completion = self.registrations.on_registered(id, segments, settled);
+        let completion = self.registrations.on_registered(id, segments, bind_complete);
         self.on_registration(completion);
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Connection {
             }
             // The request was faster than the transport's own news.
             Phase::Established(established) => established.announce_by = None,
-            Phase::Negotiating { .. } | Phase::Refusing { .. } | Phase::Closing(_) | Phase::Drained => {}
+            Phase::Negotiating { .. } | Phase::Rejecting { .. } | Phase::Closing(_) | Phase::Drained => {}
         }
         Ok(())
     }

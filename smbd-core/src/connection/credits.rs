@@ -127,7 +127,7 @@ impl Credits {
         Ok(())
     }
 
-    /// Books a checked message: one receive used, a new target, new credits (3.1.5.8).
+    /// Records a checked message: one receive used, a new target, new credits (3.1.5.8).
     #[inline]
     pub(crate) fn on_message(&mut self, requested: u16, granted: u16) {
         self.posted = self.posted.wrapping_sub(1);

@@ -17,7 +17,7 @@ impl Connection {
         match &self.phase {
             Phase::Connecting { deadline, step } => (left(*deadline), step).hash(into),
             Phase::Negotiating { deadline, request } => (left(*deadline), request).hash(into),
-            Phase::Refusing { deadline, posted, status, violation } => {
+            Phase::Rejecting { deadline, posted, status, violation } => {
                 (left(*deadline), posted, status, violation).hash(into);
             }
             Phase::Established(Established { respond, announce_by, flush }) => {
@@ -28,7 +28,7 @@ impl Connection {
         }
         self.config.hash(into);
         (self.role, self.transport, self.limits, self.negotiated, self.credits, self.answer_owed).hash(into);
-        (self.receiver.posted, self.receiver.lent(), self.receiver.sequence).hash(into);
+        (self.receiver.posted, self.receiver.borrowed(), self.receiver.sequence).hash(into);
         self.sender.fingerprint(self.rdma.writes_posted(), into);
         self.idle.fingerprint(left).hash(into);
         match self.probe {

@@ -13,7 +13,7 @@ impl Config {
     /// The connection itself and all its tables.
     pub(crate) fn core_bytes(&self) -> u64 {
         let recv_slots =
-            u64::from(self.receive_credit_max).saturating_add(1).saturating_add(self.lend_max.into());
+            u64::from(self.receive_credit_max).saturating_add(1).saturating_add(self.borrowed_max.into());
         let events = u64::try_from(pending::capacity(self)).unwrap_or(u64::MAX);
         let terms = [
             (1, size_of::<Connection>() as u64),

@@ -25,7 +25,7 @@ struct Times {
 pub(crate) struct IdleTimer {
     times: Option<Times>,
     requested: Requested,
-    /// When the last sign of life came; the deadline is worked out when somebody asks.
+    /// When the last keepalive response came; the deadline is worked out when somebody asks.
     alive: Instant,
 }
 

@@ -98,7 +98,7 @@ pub struct Outstanding {
     /// Registrations the device is working on.
     pub registrations: u16,
     /// Fragments the upper layer has, or will get with its next events.
-    pub lent: u16,
+    pub borrowed: u16,
 }
 
 impl Connection {
@@ -152,7 +152,7 @@ impl Connection {
         if let Input::Received { id, ref head, len, invalidated: None } = input
             && let Some(header) = self.plain_data(id, head, len)
         {
-            self.receiver.lend(id.0);
+            self.receiver.mark_borrowed(id.0);
             self.accept(id, header);
             return Ok(());
         }
@@ -172,8 +172,10 @@ impl Connection {
                 self.on_timeout();
                 Ok(())
             }
-            Input::Registered { id, segments, settled } => self.on_registered(id, segments, settled),
-            Input::Bound { id } => self.registrations.on_bound(id),
+            Input::Registered { id, segments, bind_complete } => {
+                self.on_registered(id, segments, bind_complete)
+            }
+            Input::BindComplete { id } => self.registrations.on_bind_complete(id),
             Input::Deregistered { id } => self.on_deregistered(id),
             Input::Connected { limits } => self.on_connected(limits),
             Input::ConnectFailed { reason } => self.on_connect_failed(reason),
@@ -217,7 +219,7 @@ impl Connection {
     #[inline(never)]
     fn poll_around(&mut self) -> Action {
         let action = match &self.phase {
-            Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Refusing { .. } => {
+            Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Rejecting { .. } => {
                 self.poll_negotiation()
             }
             Phase::Established(established) => {
@@ -293,7 +295,7 @@ impl Connection {
             sends: self.sender.in_flight.used(),
             rdma: self.rdma.in_flight(),
             registrations: self.registrations.in_flight(),
-            lent: self.receiver.lent(),
+            borrowed: self.receiver.borrowed(),
         }
     }
 
@@ -305,13 +307,13 @@ impl Connection {
         self.receiver.expected()
     }
 
-    /// Segments of a registration in force, in buffer order; empty if it is not.
+    /// Segments of a valid registration, in buffer order; empty if it is not.
     #[must_use]
     pub fn segments(&self, id: RegId) -> &[Segment] {
         self.registrations.segments(id)
     }
 
-    /// Descriptors of a registration in force whose tokens the peer has not invalidated: what to tell it before its
+    /// Descriptors of a valid registration whose tokens the peer has not invalidated: what to tell it before its
     /// first use, and what is still to be invalidated here after.
     pub fn live_segments(&self, id: RegId) -> impl Iterator<Item = BufferDescriptorV1> {
         self.segments(id).iter().filter_map(Segment::descriptor)
@@ -342,7 +344,7 @@ impl Connection {
             Phase::Closing(_) | Phase::Drained => return,
             Phase::Connecting { .. }
             | Phase::Negotiating { .. }
-            | Phase::Refusing { .. }
+            | Phase::Rejecting { .. }
             | Phase::Established(_) => {}
         }
         let outcome = if self.is_announced() {

@@ -37,13 +37,13 @@ impl Connection {
                 self.post_head(Head::written(|to| message.encode(to)), Carries::Control, true)
             }
             // NE-2: the answer asks for a completion, which ends the connection.
-            Phase::Refusing { posted: posted @ false, status, .. } => {
+            Phase::Rejecting { posted: posted @ false, status, .. } => {
                 *posted = true;
                 let message = NegotiateResponse::failure(*status);
                 self.post_head(Head::written(|to| message.encode(to)), Carries::Refusal, true)
             }
             Phase::Negotiating { .. }
-            | Phase::Refusing { .. }
+            | Phase::Rejecting { .. }
             | Phase::Established(_)
             | Phase::Closing(_)
             | Phase::Drained => None,
@@ -103,7 +103,7 @@ impl Connection {
             return self.end(Cause::Violation(violation));
         }
         // Note <5>: what Windows does instead of taking the smaller size.
-        if let Some(max) = self.config.refuse_preferred_send_size_above
+        if let Some(max) = self.config.reject_preferred_send_size_above
             && request.preferred_send_size > max
         {
             let violation = Violation::PreferredSendSize {
@@ -129,7 +129,7 @@ impl Connection {
     fn check_version(&self, request: &NegotiateRequest) -> Result<(), (NtStatus, Violation)> {
         let (min, max) = (request.min_version, request.max_version);
         let included = (min..=max).contains(&PROTOCOL_VERSION);
-        if included && (min == max || !self.config.refuse_version_range) {
+        if included && (min == max || !self.config.reject_version_range) {
             return Ok(());
         }
         Err((NOT_SUPPORTED, Violation::Version { min, max }))
@@ -149,7 +149,7 @@ impl Connection {
 
     fn refuse(&mut self, (status, violation): (NtStatus, Violation)) {
         let Some(deadline) = self.negotiation_deadline() else { return };
-        self.phase = Phase::Refusing { deadline, posted: false, status, violation };
+        self.phase = Phase::Rejecting { deadline, posted: false, status, violation };
     }
 
     /// The initiator's first message (3.1.5.7).

@@ -37,7 +37,7 @@ pub(crate) type PendingEvents = Ring<Pending>;
 /// Room for every event that can happen before the next drain: events are handed out before any new work is, so there
 /// is at most one for each piece of work, each command and each segment.
 pub(crate) fn capacity(config: &Config) -> usize {
-    let recv = [config.receive_credit_max, 1, config.lend_max];
+    let recv = [config.receive_credit_max, 1, config.borrowed_max];
     let work = [config.send_slots, config.rdma_ops, config.registrations, config.segments_max];
     // The connection's own: Established and Probed.
     recv.into_iter().chain(work).map(usize::from).fold(2, usize::saturating_add)

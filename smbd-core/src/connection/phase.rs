@@ -10,7 +10,7 @@ pub(crate) enum Phase {
     /// The transport connection is up, the negotiation message of the peer is not in yet.
     Negotiating { deadline: Instant, request: Request },
     /// The acceptor says no: the answer must be gone before the connection is ended (3.1.5.3, NE-2).
-    Refusing { deadline: Instant, posted: bool, status: NtStatus, violation: Violation },
+    Rejecting { deadline: Instant, posted: bool, status: NtStatus, violation: Violation },
     /// Negotiation succeeded.
     Established(Established),
     /// Over: commands are being answered, work is being waited for.
@@ -87,7 +87,7 @@ pub(crate) enum Cause {
     KeepaliveTimeout,
     CreditStall,
     Rejected(NtStatus),
-    Refused { status: NtStatus, violation: Violation },
+    RejectedPeer { status: NtStatus, violation: Violation },
     Violation(Violation),
     Transport { id: WrId, error: WorkError },
 }
@@ -106,7 +106,7 @@ impl Cause {
             Self::Lost => ConnectError::Lost,
             Self::NegotiationTimeout | Self::KeepaliveTimeout | Self::CreditStall => ConnectError::Timeout,
             Self::Rejected(status) => ConnectError::Rejected { status },
-            Self::Refused { status, violation } => ConnectError::Refused { status, violation },
+            Self::RejectedPeer { status, violation } => ConnectError::RejectedPeer { status, violation },
             Self::Violation(violation) => ConnectError::Violation(violation),
             Self::Transport { id, error } => ConnectError::Transport { id, error },
         }
@@ -119,7 +119,9 @@ impl Cause {
             Self::Connect(_) | Self::Lost | Self::NegotiationTimeout | Self::Rejected(_) => CloseReason::Lost,
             Self::KeepaliveTimeout => CloseReason::KeepaliveTimeout,
             Self::CreditStall => CloseReason::CreditStall,
-            Self::Refused { violation, .. } | Self::Violation(violation) => CloseReason::Violation(violation),
+            Self::RejectedPeer { violation, .. } | Self::Violation(violation) => {
+                CloseReason::Violation(violation)
+            }
             Self::Transport { id, error } => CloseReason::Transport { id, error },
         }
     }
@@ -133,7 +135,7 @@ pub enum PhaseName {
     /// Waiting for the peer's negotiation message.
     Negotiating,
     /// The acceptor is sending a failure response.
-    Refusing,
+    Rejecting,
     /// Data can flow.
     Established,
     /// The connection is over, work is still outstanding.
@@ -147,7 +149,7 @@ impl PhaseName {
         match self {
             Self::Connecting => "Connecting",
             Self::Negotiating => "Negotiating",
-            Self::Refusing => "Refusing",
+            Self::Rejecting => "Rejecting",
             Self::Established => "Established",
             Self::Closing => "Closing",
             Self::Drained => "Drained",
@@ -160,7 +162,7 @@ impl Phase {
         match self {
             Self::Connecting { .. } => PhaseName::Connecting,
             Self::Negotiating { .. } => PhaseName::Negotiating,
-            Self::Refusing { .. } => PhaseName::Refusing,
+            Self::Rejecting { .. } => PhaseName::Rejecting,
             Self::Established(_) => PhaseName::Established,
             Self::Closing(_) => PhaseName::Closing,
             Self::Drained => PhaseName::Drained,

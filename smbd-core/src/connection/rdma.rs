@@ -193,7 +193,7 @@ impl Rdma {
         self.requests.get(id.0).is_some()
     }
 
-    /// Books the end of a request. Returns the operation if that ends it: its result is to be told.
+    /// Records the end of a request. Returns the operation if that ends it: its result is to be told.
     pub(crate) fn complete(&mut self, id: RdmaId, result: Result<(), WorkError>) -> Option<u16> {
         let request = self.requests.release(id.0)?;
         if request.verb == RdmaVerb::Read {

@@ -13,7 +13,7 @@ pub(crate) enum RecvState {
     /// With the device.
     Posted,
     /// Holds a fragment that the upper layer has, or will get.
-    Lent,
+    Borrowed,
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub(crate) enum Sequence {
 
 impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
-        let slots = config.receive_credit_max.saturating_add(1).saturating_add(config.lend_max);
+        let slots = config.receive_credit_max.saturating_add(1).saturating_add(config.borrowed_max);
         Self {
             slots: Slots::new(slots),
             posted: 0,
@@ -72,14 +72,14 @@ impl Receiver {
 
     /// The device gave the slot back. If there is no fragment in it, it is to be released.
     #[inline]
-    pub(crate) fn lend(&mut self, slot: Slot) {
+    pub(crate) fn mark_borrowed(&mut self, slot: Slot) {
         if let Some(state) = self.slots.get_mut(slot) {
-            *state = RecvState::Lent;
+            *state = RecvState::Borrowed;
             self.posted = self.posted.wrapping_sub(1);
         }
     }
 
-    pub(crate) const fn lent(&self) -> u16 {
+    pub(crate) const fn borrowed(&self) -> u16 {
         self.slots.used().saturating_sub(self.posted)
     }
 

@@ -203,7 +203,7 @@ impl Sender {
         signal
     }
 
-    /// Takes the oldest message without a result out of the books, when the connection is over.
+    /// Takes the oldest message without a result out of the records, when the connection is over.
     pub(crate) fn abort_one(&mut self) -> Option<MsgId> {
         // Those in flight were sent before those in the queue; numbers wrap, distances from the queue's do not.
         let first = self.first;

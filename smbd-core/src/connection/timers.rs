@@ -11,7 +11,7 @@ impl Connection {
         let (announce_by, flush) = match &self.phase {
             Phase::Established(established) => (established.announce_by, established.flush),
             Phase::Closing(_) | Phase::Drained => return None,
-            Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Refusing { .. } => {
+            Phase::Connecting { .. } | Phase::Negotiating { .. } | Phase::Rejecting { .. } => {
                 return self.negotiation_deadline();
             }
         };
@@ -25,7 +25,7 @@ impl Connection {
         match &self.phase {
             Phase::Connecting { deadline, .. }
             | Phase::Negotiating { deadline, .. }
-            | Phase::Refusing { deadline, .. } => Some(*deadline),
+            | Phase::Rejecting { deadline, .. } => Some(*deadline),
             Phase::Established(established) => established.announce_by,
             Phase::Closing(_) | Phase::Drained => None,
         }
@@ -50,8 +50,8 @@ impl Connection {
         let passed = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if passed(self.negotiation_deadline()) {
             // 3.1.6.1. A refusal that was not completed in time is still a refusal.
-            if let Phase::Refusing { status, violation, .. } = self.phase {
-                return self.end(Cause::Refused { status, violation });
+            if let Phase::Rejecting { status, violation, .. } = self.phase {
+                return self.end(Cause::RejectedPeer { status, violation });
             }
             return self.end(Cause::NegotiationTimeout);
         }

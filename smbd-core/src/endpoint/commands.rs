@@ -44,13 +44,13 @@ impl Endpoint {
         }
     }
 
-    /// Gives a lent message back.
+    /// Gives a borrowed message back.
     ///
     /// # Errors
     /// As [`Connection::release`](crate::Connection::release).
     pub fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
         self.connection.release(now, fragment)?;
-        self.lent = self.lent.saturating_sub(1);
+        self.borrowed = self.borrowed.saturating_sub(1);
         Ok(())
     }
 

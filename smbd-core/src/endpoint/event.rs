@@ -44,7 +44,7 @@ pub enum EndpointEvent {
     Registered {
         /// The registration; gone if the result is an error.
         id: RegId,
-        /// Whether it is in force.
+        /// Whether it is valid.
         result: Result<(), RegistrationError>,
     },
     /// As [`Event::Deregistered`](crate::Event::Deregistered).
@@ -66,13 +66,13 @@ pub enum EndpointEvent {
 
 /// An upper-layer message that arrived. Never empty.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a lent message that is not released is a receive buffer lost"]
+#[must_use = "a borrowed message that is not released is a receive buffer lost"]
 pub enum Message {
     /// Copied; nothing to give back. Shares its memory with messages copied before and after it.
     Owned(Bytes),
     /// Still in its receive buffer: read it there, then give it back with
     /// [`Endpoint::release`](crate::Endpoint::release).
-    Lent(Fragment),
+    Borrowed(Fragment),
 }
 
 impl Message {
@@ -83,7 +83,7 @@ impl Message {
     pub fn bytes<'a>(&'a self, memory: &'a (impl ReceiveMemory + ?Sized)) -> Result<&'a [u8], ShortReceive> {
         match self {
             Self::Owned(bytes) => Ok(bytes),
-            Self::Lent(fragment) => memory.fragment(fragment),
+            Self::Borrowed(fragment) => memory.fragment(fragment),
         }
     }
 }
@@ -92,7 +92,7 @@ impl Message {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointStats {
     /// Messages handed up without a copy.
-    pub messages_lent: u64,
+    pub messages_borrowed: u64,
     /// Messages handed up as a copy.
     pub messages_copied: u64,
     /// Bytes copied out of receive buffers: each byte once.

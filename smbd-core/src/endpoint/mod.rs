@@ -1,9 +1,9 @@
 //! Whole messages instead of fragments: the optional layer that owns payload.
 //!
 //! [`Endpoint`] wraps a [`Connection`]. It keeps the [`Bytes`] of outgoing messages until they are sent and puts
-//! incoming ones together. A message that came in one piece is handed up where it lies ([`Message::Lent`], no copy) as
-//! long as fewer than [`Params::lend_max`](crate::Params::lend_max) are; anything else is copied once
-//! ([`Message::Owned`]) and its receive buffers are free again at once. A lent fragment is given back by value with
+//! incoming ones together. A message that came in one piece is handed up where it lies ([`Message::Borrowed`], no copy) as
+//! long as fewer than [`Params::borrowed_max`](crate::Params::borrowed_max) are; anything else is copied once
+//! ([`Message::Owned`]) and its receive buffers are free again at once. A borrowed fragment is given back by value with
 //! [`Endpoint::release`]; there is no `Drop` that does it.
 //!
 //! The copy goes to one buffer that is used again. It grows with what has arrived, never with what was only announced,
@@ -11,7 +11,7 @@
 //! copied more than once ([`EndpointStats::bytes_moved`]).
 //!
 //! Messages are handed up as they come. An upper layer that cannot keep up bounds what it holds with its own protocol
-//! (SMB2 has its credits) or keeps lent messages; not polling would also stop the answers to keepalives.
+//! (SMB2 has its credits) or keeps borrowed messages; not polling would also stop the answers to keepalives.
 
 mod commands;
 mod event;
@@ -23,7 +23,9 @@ use bytes::Bytes;
 pub use commands::NotSent;
 pub use event::{EndpointEvent, EndpointStats, Message};
 
-use crate::backend::{LocalMemory, Machine, NoMemory, Payload, ReceiveMemory, ShortReceive, Step};
+use crate::backend::{
+    BackendOp, BufferLookup, Payload, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
+};
 use crate::{Action, Body, Config, Connection, Event, Fragment, Input, Instant, Misuse, MsgId, Role};
 use outgoing::Outgoing;
 use reassembly::Reassembly;
@@ -38,7 +40,7 @@ pub struct Endpoint {
     outgoing: Outgoing,
     reassembly: Reassembly,
     /// Fragments that the upper layer has.
-    lent: u16,
+    borrowed: u16,
     stats: EndpointStats,
     /// A fragment was not where it should be: the sequence of messages has a hole, and nothing can mend it.
     hole: Option<ShortReceive>,
@@ -52,7 +54,7 @@ impl Endpoint {
             connection: Connection::new(role, config, now),
             outgoing: Outgoing::new(config),
             reassembly: Reassembly::default(),
-            lent: 0,
+            borrowed: 0,
             stats: EndpointStats::default(),
             hole: None,
         }
@@ -72,8 +74,8 @@ impl Endpoint {
 
     /// Fragments that the upper layer has and must release.
     #[must_use]
-    pub const fn lent(&self) -> u16 {
-        self.lent
+    pub const fn borrowed(&self) -> u16 {
+        self.borrowed
     }
 
     /// Bytes that the reassembly buffer takes at the moment; at most MaxFragmentedRecvSize.
@@ -165,10 +167,10 @@ impl Endpoint {
     ) -> Result<Option<Message>, ShortReceive> {
         let single = fragment.is_first() && fragment.is_last();
         let bytes = memory.fragment(&fragment).inspect_err(|hole| self.hole = Some(*hole))?;
-        if single && self.lent < self.connection.config().lend_max {
-            self.lent = self.lent.saturating_add(1);
-            self.stats.messages_lent = self.stats.messages_lent.saturating_add(1);
-            return Ok(Some(Message::Lent(fragment)));
+        if single && self.borrowed < self.connection.config().borrowed_max {
+            self.borrowed = self.borrowed.saturating_add(1);
+            self.stats.messages_borrowed = self.stats.messages_borrowed.saturating_add(1);
+            return Ok(Some(Message::Borrowed(fragment)));
         }
         let total = bytes.len().saturating_add(usize::try_from(fragment.remaining()).unwrap_or(usize::MAX));
         let moved = self.reassembly.append(fragment.is_first(), bytes, total);
@@ -186,7 +188,7 @@ impl Endpoint {
     }
 }
 
-impl Machine for Endpoint {
+impl Protocol for Endpoint {
     type Event = EndpointEvent;
 
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
@@ -202,16 +204,16 @@ impl Machine for Endpoint {
     }
 
     #[inline(always)]
-    fn step<'a, M>(
+    fn backend_op<'a, M>(
         &'a self,
         action: &'a Action<EndpointEvent>,
-        memory: &'a impl LocalMemory<M>,
-    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        memory: &'a impl BufferLookup<M>,
+    ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
         if let Action::PostSend { id, ref head, body: Some(body), invalidate, signal, solicit } = *action {
-            let bytes = self.body(body).ok_or(NoMemory(id.into()))?;
+            let bytes = self.body(body).ok_or(UnknownBuffer(id.into()))?;
             let body = Some(Payload::Copy(bytes));
-            return Ok(Some(Step::PostSend { id, head, body, invalidate, signal, solicit }));
+            return Ok(Some(BackendOp::PostSend { id, head, body, invalidate, signal, solicit }));
         }
-        Step::of(action, &self.connection, memory)
+        BackendOp::of(action, &self.connection, memory)
     }
 }

@@ -44,8 +44,8 @@ pub enum Misuse {
         /// How many were reserved.
         max: u16,
     },
-    /// `Registered` with a token that is in force in another registration of this connection.
-    #[error("token 0x{:08x} is in force in another registration", .0.0)]
+    /// `Registered` with a token that is valid in another registration of this connection.
+    #[error("token 0x{:08x} is valid in another registration", .0.0)]
     TokenInUse(Token),
     /// `Registered` with an empty segment, or one that wraps around the address space.
     #[error("segment at 0x{offset:x} with {len} bytes is empty or wraps around")]
@@ -154,7 +154,7 @@ pub enum RegisterError {
         max: u16,
     },
     /// `deregister` of what is not registered.
-    #[error("there is no such registration in force")]
+    #[error("there is no such valid registration")]
     NotRegistered,
 }
 

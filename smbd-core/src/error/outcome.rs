@@ -57,7 +57,7 @@ pub enum ConnectError {
     },
     /// This acceptor refused with a status (3.1.5.6).
     #[error("negotiation refused with {status}: {violation} (3.1.5.6)")]
-    Refused {
+    RejectedPeer {
         /// The Status sent.
         status: NtStatus,
         /// The reason.
@@ -103,7 +103,7 @@ pub enum ConnectReason {
 pub enum WorkError {
     /// The transport did not take it.
     #[error("refused when posted (error {errno})")]
-    Refused {
+    PostFailed {
         /// Its error number, 0 if it has none.
         errno: i32,
     },

@@ -158,7 +158,7 @@ pub enum Violation {
         offset: u32,
     },
     /// The peer invalidated a token that is none of ours, or a second time (MR-5).
-    #[error("token 0x{:08x} was invalidated, which is not in force here (3.1.5.8)", token.0)]
+    #[error("token 0x{:08x} was invalidated, which is not valid here (3.1.5.8)", token.0)]
     ForeignInvalidation {
         /// The token.
         token: Token,

@@ -51,7 +51,7 @@ fn a_refused_receive_ends_the_connection_that_was_announced() {
     let mut side = Side::initiated(Params::example(), &RESPONSE);
     assert!(side.events.iter().any(|event| matches!(event, Event::Established(_))));
     let (first, _) = side.posted.pop_front().unwrap();
-    let error = WorkError::Refused { errno: 12 };
+    let error = WorkError::PostFailed { errno: 12 };
     side.handle(Input::Failed { id: first.into(), error });
     side.drain();
     assert_eq!(closed(&side), Some(CloseReason::Transport { id: first.into(), error }));

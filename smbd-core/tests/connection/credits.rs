@@ -165,14 +165,14 @@ fn a_lower_target_leaves_the_last_credit_usable() {
 #[test]
 fn without_a_free_slot_the_last_credit_waits_for_one() {
     // CR-9: giving a fragment back is what restarts it.
-    let params = Params { receive_credit_max: 4, lend_max: 0, ..quiet(Params::example()) };
+    let params = Params { receive_credit_max: 4, borrowed_max: 0, ..quiet(Params::example()) };
     let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
     side.release = false;
     side.receive_data(DataTransfer { credits_granted: 2, ..DATA8 });
     side.settle();
     side.send(8);
     side.settle();
-    // One slot is lent, four are posted and granted.
+    // One slot is borrowed, four are posted and granted.
     assert_eq!((side.posted.len(), side.connection.credits().ungranted()), (4, 0));
     side.send(8);
     assert_eq!(shape(&side.drain()), "w");
@@ -367,14 +367,14 @@ fn a_failed_send_ends_the_connection_so_that_no_credit_is_ever_put_back() {
 
 #[test]
 fn a_held_slot_lowers_nothing_up_to_lend_max() {
-    let params = Params { receive_credit_max: 4, lend_max: 3, ..quiet(Params::example()) };
+    let params = Params { receive_credit_max: 4, borrowed_max: 3, ..quiet(Params::example()) };
     let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
     side.release = false;
     side.receive_data(DataTransfer { credits_granted: 10, ..DATA8 });
     for held in 1..=5_usize {
         side.settle();
         assert_eq!(side.fragments.len(), held);
-        // The reserve is a slot too; only when it is lent out as well the peer has less.
+        // The reserve is a slot too; only when it is borrowed out as well the peer has less.
         assert_eq!(side.posted.len(), 4.min(8 - held));
         side.receive_data(DATA8);
     }
@@ -388,7 +388,7 @@ fn a_held_slot_lowers_nothing_up_to_lend_max() {
 #[test]
 fn a_single_receive_is_not_granted_by_an_empty_message() {
     // Else two sides whose upper layers hold all slots but one would grant each other that one for ever.
-    let params = Params { receive_credit_max: 4, lend_max: 0, ..quiet(Params::example()) };
+    let params = Params { receive_credit_max: 4, borrowed_max: 0, ..quiet(Params::example()) };
     let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
     side.release = false;
     for _ in 0..4 {
@@ -414,7 +414,7 @@ fn two_sides_with_the_smallest_windows_send_each_other_a_mebibyte() {
         max_send_size: 128,
         max_receive_size: 128,
         max_fragmented_recv_size: 1 << 20,
-        lend_max: 0,
+        borrowed_max: 0,
         send_slots: 2,
         ..quiet(Params::example())
     };

@@ -67,7 +67,7 @@ fn unannounced(_: Role) -> Side {
     side.receive(&request(&REQUEST));
     side.drain();
     side.receive_data(DataTransfer { data_offset: 24, data_length: 8, ..DATA });
-    assert_eq!(side.connection.outstanding().lent, 1);
+    assert_eq!(side.connection.outstanding().borrowed, 1);
     side
 }
 
@@ -142,7 +142,7 @@ const CASES: [Case; 8] = [
     case(connecting, PhaseName::Connecting, BOTH, &[Receives, Transport]),
     case(negotiating, PhaseName::Negotiating, INITIATOR, &[Receives, Sends, Transport]),
     case(negotiating, PhaseName::Negotiating, ACCEPTOR, &[Receives, Transport]),
-    case(refusing, PhaseName::Refusing, ACCEPTOR, &[Sends, Transport]),
+    case(refusing, PhaseName::Rejecting, ACCEPTOR, &[Sends, Transport]),
     case(unannounced, PhaseName::Established, ACCEPTOR, &[Receives, Sends, Transport]),
     case(established, PhaseName::Established, BOTH, &ALL),
     case(closing, PhaseName::Closing, BOTH, &ALL),
@@ -183,7 +183,7 @@ fn give_back(side: &mut Side, what: Owed) {
         }
         Binding => {
             let id = side.binding.pop_front().unwrap();
-            side.handle(Input::Bound { id });
+            side.handle(Input::BindComplete { id });
         }
         Deregistering => side.complete_deregistration(),
         Fragments => {
@@ -247,7 +247,7 @@ fn drained_waits_for_fragments_also_those_not_yet_handed_out() {
     side.connection.close(side.now, Close::Abort);
     side.drain();
     assert_eq!(side.fragments.len(), 2, "what arrived is handed up before the end");
-    assert_eq!(side.connection.outstanding(), Outstanding { lent: 2, ..Outstanding::default() });
+    assert_eq!(side.connection.outstanding(), Outstanding { borrowed: 2, ..Outstanding::default() });
     assert_eq!(side.connection.phase(), PhaseName::Closing);
     side.release_all();
     assert_eq!(shape(&side.drain()), "nw");

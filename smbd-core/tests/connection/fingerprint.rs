@@ -172,7 +172,7 @@ fn everything_that_matters_matters() {
             let header = DataTransfer { credits_requested: 20, data_offset: 32, data_length: 8, ..DATA };
             side.receive_long(&data(&header), 40, None);
         }),
-        ("a fragment lent", |side| {
+        ("a fragment borrowed", |side| {
             side.release = false;
             side.receive_data(DataTransfer {
                 credits_requested: 20,
@@ -241,7 +241,7 @@ fn everything_that_matters_matters() {
             side.connection.register(Access::Read, 1).unwrap();
             side.drain();
         }),
-        ("a registration in force", |side| {
+        ("a valid registration", |side| {
             side.connection.register(Access::Read, 1).unwrap();
             side.drain();
         }),
@@ -373,10 +373,10 @@ fn what_a_connection_was_made_with_matters() {
         Params { strict: true, ..params() },
         Params { solicit: true, ..params() },
         Params { send_credit_target: 11, ..params() },
-        Params { lend_max: 3, ..params() },
+        Params { borrowed_max: 3, ..params() },
         Params { send_slots: 17, ..params() },
         Params { rdma_slots: 5, ..params() },
-        Params { refuse_version_range: true, ..params() },
+        Params { reject_version_range: true, ..params() },
         Params { max_fragmented_recv_size: 1 << 20, ..params() },
         Params { send_credit_timeout: None, ..params() },
     ];

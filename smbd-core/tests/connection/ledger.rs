@@ -35,7 +35,7 @@ fn completions(id: WrId) -> Vec<Input<'static>> {
         }
         WrId::Send(id) => inputs.push(Input::Sent { id }),
         WrId::Rdma(id) => inputs.push(Input::RdmaDone { id }),
-        WrId::Reg(id) => inputs.extend([Input::Deregistered { id }, Input::Bound { id }]),
+        WrId::Reg(id) => inputs.extend([Input::Deregistered { id }, Input::BindComplete { id }]),
     }
     inputs
 }

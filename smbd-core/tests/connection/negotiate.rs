@@ -187,7 +187,7 @@ fn a_version_range_that_includes_1_0_is_taken_and_any_other_refused() {
         [(0x0101, 0xFFFF), (0, 0x00FF), (0, 0), (0x0101, 0x0100), (0x0100, 0x00FF), (0x0200, 0x0001)]
     {
         let message = NegotiateRequest { min_version: min, max_version: max, ..REQUEST };
-        let refused = ConnectError::Refused {
+        let refused = ConnectError::RejectedPeer {
             status: status::NOT_SUPPORTED,
             violation: Violation::Version { min, max },
         };
@@ -208,7 +208,7 @@ fn the_version_comes_before_the_other_fields_and_those_get_no_answer() {
     };
     let side = Side::accepted(strict(), &wrong);
     assert_eq!(side.sent.len(), 1);
-    assert!(matches!(connect_error(&side), Some(ConnectError::Refused { .. })));
+    assert!(matches!(connect_error(&side), Some(ConnectError::RejectedPeer { .. })));
     let in_order = [
         (NegotiateRequest { min_version: 0x0100, max_version: 0x0100, ..wrong }, "CreditsRequested"),
         (NegotiateRequest { max_version: 0x0100, credits_requested: 1, ..wrong }, "MaxReceiveSize"),
@@ -396,7 +396,7 @@ fn a_failure_response_is_zero_but_for_versions_and_status() {
     assert_eq!(refused.sent[0].head.as_bytes(), expected);
     assert_eq!(refused.sent[0].len, 32);
 
-    let params = Params { refuse_preferred_send_size_above: Some(8136), ..Params::windows() };
+    let params = Params { reject_preferred_send_size_above: Some(8136), ..Params::windows() };
     let refused = Side::accepted(params, &NegotiateRequest { preferred_send_size: 8137, ..REQUEST });
     expected[12..16].copy_from_slice(&[0x9A, 0, 0, 0xC0]);
     assert_eq!(refused.sent[0].head.as_bytes(), expected);
@@ -409,7 +409,7 @@ fn a_refusal_is_complete_before_the_connection_is_ended() {
     let actions = side.drain();
     assert_eq!(shape(&actions), "sw", "nothing else before it is gone");
     assert!(side.sent[0].signal, "its completion is waited for");
-    assert_eq!(side.connection.phase(), PhaseName::Refusing);
+    assert_eq!(side.connection.phase(), PhaseName::Rejecting);
     side.complete_send();
     assert_eq!(shape(&side.drain()), "nDnw");
 }
@@ -421,12 +421,12 @@ fn a_refusal_that_never_completes_is_ended_by_the_negotiation_timer() {
     side.receive(&request(&NegotiateRequest { max_version: 0, ..REQUEST }));
     side.drain();
     side.pass(Duration::from_millis(1999));
-    assert_eq!(side.connection.phase(), PhaseName::Refusing);
+    assert_eq!(side.connection.phase(), PhaseName::Rejecting);
     side.pass(Duration::from_millis(1));
     let violation = Violation::Version { min: 0x0100, max: 0 };
     assert_eq!(
         connect_error(&side),
-        Some(ConnectError::Refused { status: status::NOT_SUPPORTED, violation })
+        Some(ConnectError::RejectedPeer { status: status::NOT_SUPPORTED, violation })
     );
     assert_eq!(side.connection.phase(), PhaseName::Drained);
 }
@@ -439,24 +439,24 @@ fn a_refused_peer_may_go_first() {
     side.disconnected = true;
     side.handle(Input::Disconnected);
     assert_eq!(shape(&side.drain()), "nDnw");
-    assert!(matches!(connect_error(&side), Some(ConnectError::Refused { .. })));
+    assert!(matches!(connect_error(&side), Some(ConnectError::RejectedPeer { .. })));
 }
 
 #[test]
 fn profiles_refuse_as_their_models_do() {
-    let fussy = || Params { refuse_version_range: true, ..Params::windows() };
+    let fussy = || Params { reject_version_range: true, ..Params::windows() };
     accept(fussy(), &REQUEST).unwrap();
     for (min, max) in [(0, 0x0100), (0x0100, 0x0101)] {
         let error =
             accept(fussy(), &NegotiateRequest { min_version: min, max_version: max, ..REQUEST }).err();
         let violation = Violation::Version { min, max };
-        assert_eq!(error, Some(ConnectError::Refused { status: status::NOT_SUPPORTED, violation }));
+        assert_eq!(error, Some(ConnectError::RejectedPeer { status: status::NOT_SUPPORTED, violation }));
     }
-    let modest = || Params { refuse_preferred_send_size_above: Some(8136), ..Params::windows() };
+    let modest = || Params { reject_preferred_send_size_above: Some(8136), ..Params::windows() };
     accept(modest(), &NegotiateRequest { preferred_send_size: 8136, ..REQUEST }).unwrap();
     let error = accept(modest(), &NegotiateRequest { preferred_send_size: 8137, ..REQUEST }).err();
     let violation = Violation::PreferredSendSize { max: 8136, got: 8137, section: "3.1.5.6 note <5>" };
-    assert_eq!(error, Some(ConnectError::Refused { status: status::INSUFFICIENT_RESOURCES, violation }));
+    assert_eq!(error, Some(ConnectError::RejectedPeer { status: status::INSUFFICIENT_RESOURCES, violation }));
     // By default, and in the text, the smaller size is taken.
     accept(Params::windows(), &NegotiateRequest { preferred_send_size: 8137, ..REQUEST }).unwrap();
 }

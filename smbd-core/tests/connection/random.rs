@@ -31,13 +31,13 @@ prop_compose! {
         send_credit_target in prop_oneof![2..6_u16, 2..=255_u16],
         max_send_size in prop_oneof![Just(128_u32), 128..2000_u32],
         max_receive_size in prop_oneof![Just(128_u32), 128..2000_u32],
-        lend_max in 0..4_u16,
+        borrowed_max in 0..4_u16,
         message_slots in 1..8_u16,
         send_slots in 2..8_u16,
         rdma_slots in 1..4_u16,
     ) -> Params {
         Params {
-            receive_credit_max, send_credit_target, max_send_size, max_receive_size, lend_max, message_slots,
+            receive_credit_max, send_credit_target, max_send_size, max_receive_size, borrowed_max, message_slots,
             send_slots, rdma_slots, keepalive: None, send_credit_timeout: None, ..Params::example()
         }
     }
@@ -119,7 +119,7 @@ impl Run {
                 if let Ok(id) = side.connection.register(Access::Read, 1) {
                     self.registrations[index].push(id);
                 } else if let Some(id) = self.registrations[index].pop() {
-                    // Perhaps it is not in force yet.
+                    // Perhaps it is not valid yet.
                     let _ = side.connection.deregister(id);
                 }
             }

@@ -33,7 +33,7 @@ fn side() -> Side {
     side_with(params(), LIMITS)
 }
 
-/// A registration in force, and its segments.
+/// A valid registration, and its segments.
 fn registered(side: &mut Side, count: u16) -> (RegId, Vec<BufferDescriptorV1>) {
     let id = side.connection.register(Access::Write, count).unwrap();
     side.drain();
@@ -65,7 +65,7 @@ fn a_registration_asks_for_exactly_its_rights_and_segments() {
                 if asked == id && rights == access),
             "{actions:?}"
         );
-        assert!(side.connection.segments(id).is_empty(), "not in force yet");
+        assert!(side.connection.segments(id).is_empty(), "not valid yet");
     }
 }
 
@@ -76,7 +76,7 @@ fn a_registration_in_force_shows_its_segments_until_it_is_deregistered() {
     assert_eq!(live(&side, id), segments);
     assert!(matches!(side.events[..], [Event::Registered { id: told, result: Ok(()) }] if told == id));
     side.connection.deregister(id).unwrap();
-    assert_eq!(live(&side, id), segments, "still in force");
+    assert_eq!(live(&side, id), segments, "still valid");
     assert_eq!(shape(&side.drain()), "dw");
     assert_eq!(live(&side, id), segments, "the backend needs them");
     side.complete_deregistration();
@@ -126,7 +126,7 @@ fn a_failed_registration_is_gone_and_everything_else_goes_on() {
     let id = side.connection.register(Access::Read, 8).unwrap();
     side.drain();
     side.registering.clear();
-    let error = WorkError::Refused { errno: 12 };
+    let error = WorkError::PostFailed { errno: 12 };
     side.handle(Input::Failed { id: id.into(), error });
     side.drain();
     let failed = Err(RegistrationError::Work(error));
@@ -169,7 +169,7 @@ fn an_unsettled_registration_can_be_used_but_not_deregistered_before_it_is_bound
     side.connection.deregister(id).unwrap();
     assert_eq!(shape(&side.drain()), "w");
     side.binding.clear();
-    side.handle(Input::Bound { id });
+    side.handle(Input::BindComplete { id });
     assert_eq!(shape(&side.drain()), "dw");
 }
 
@@ -206,9 +206,9 @@ fn binds_and_invalidations_take_places_of_the_send_queue_and_leave_one_for_a_sen
     let second = side.connection.register(Access::Read, 2).unwrap();
     assert_eq!(shape(&side.drain()), "gw", "the second would take the last place");
     side.complete_registration(2, false);
-    assert_eq!(shape(&side.drain()), "nw", "in force, but the binds are still there");
+    assert_eq!(shape(&side.drain()), "nw", "valid, but the binds are still there");
     side.binding.clear();
-    side.handle(Input::Bound { id: first });
+    side.handle(Input::BindComplete { id: first });
     assert_eq!(shape(&side.drain()), "gw");
     side.complete_registration(1, true);
     side.connection.deregister(first).unwrap();
@@ -323,12 +323,13 @@ fn a_token_in_force_is_not_given_twice() {
     let id = side.connection.register(Access::Read, 2).unwrap();
     side.drain();
     let twice = [segment(99), BufferDescriptorV1 { token: segments[0].token, ..segment(0) }];
-    let error = side.connection.handle(side.now, Input::Registered { id, segments: &twice, settled: true });
+    let error =
+        side.connection.handle(side.now, Input::Registered { id, segments: &twice, bind_complete: true });
     assert_eq!(error, Err(Misuse::TokenInUse(segments[0].token)));
     // Once the peer has invalidated it, it may be.
     invalidate(&mut side, segments[0].token);
     side.registering.clear();
-    side.handle(Input::Registered { id, segments: &twice, settled: true });
+    side.handle(Input::Registered { id, segments: &twice, bind_complete: true });
     assert_eq!(live(&side, id), twice);
 }
 
@@ -339,7 +340,7 @@ fn a_reported_registration_has_1_to_the_reserved_segments_none_empty_none_wrappi
     side.drain();
     let now = side.now;
     let mut report = |segments: &[BufferDescriptorV1]| {
-        side.connection.handle(now, Input::Registered { id, segments, settled: true })
+        side.connection.handle(now, Input::Registered { id, segments, bind_complete: true })
     };
     assert_eq!(report(&[]), Err(Misuse::SegmentCount { got: 0, max: 2 }));
     assert_eq!(report(&[segment(1), segment(2), segment(3)]), Err(Misuse::SegmentCount { got: 3, max: 2 }));
@@ -357,29 +358,29 @@ fn completions_of_the_wrong_kind_are_refused() {
     let id = side.connection.register(Access::Read, 1).unwrap();
     let unknown = Err(Misuse::UnknownWork(id.into()));
     let now = side.now;
-    let registered = Input::Registered { id, segments: &[segment(1)], settled: true };
+    let registered = Input::Registered { id, segments: &[segment(1)], bind_complete: true };
     // Not handed out yet.
-    for input in [registered, Input::Bound { id }, Input::Deregistered { id }, flushed(id.into())] {
+    for input in [registered, Input::BindComplete { id }, Input::Deregistered { id }, flushed(id.into())] {
         assert_eq!(side.connection.handle(now, input), unknown);
     }
     side.drain();
-    for input in [Input::Bound { id }, Input::Deregistered { id }] {
+    for input in [Input::BindComplete { id }, Input::Deregistered { id }] {
         assert_eq!(side.connection.handle(now, input), unknown);
     }
     side.registering.clear();
     side.handle(registered);
-    for input in [registered, Input::Bound { id }, Input::Deregistered { id }, flushed(id.into())] {
+    for input in [registered, Input::BindComplete { id }, Input::Deregistered { id }, flushed(id.into())] {
         assert_eq!(side.connection.handle(now, input), unknown);
     }
     side.connection.deregister(id).unwrap();
     assert_eq!(side.connection.handle(now, Input::Deregistered { id }), unknown);
     side.drain();
-    for input in [registered, Input::Bound { id }] {
+    for input in [registered, Input::BindComplete { id }] {
         assert_eq!(side.connection.handle(now, input), unknown);
     }
     side.deregistering.clear();
     side.handle(Input::Deregistered { id });
-    for input in [registered, Input::Bound { id }, Input::Deregistered { id }, flushed(id.into())] {
+    for input in [registered, Input::BindComplete { id }, Input::Deregistered { id }, flushed(id.into())] {
         assert_eq!(side.connection.handle(now, input), unknown);
     }
 }
@@ -398,15 +399,15 @@ fn after_the_end_the_device_owes_the_same_completions_and_no_others() {
     assert_eq!(side.connection.outstanding().registrations, 2);
     let now = side.now;
     let unknown = |id: RegId| Err(Misuse::UnknownWork(id.into()));
-    let as_registered = |id, settled| Input::Registered {
+    let as_registered = |id, bind_complete| Input::Registered {
         id,
         segments: &[const { BufferDescriptorV1 { offset: 0, token: Token(77), length: 1 } }],
-        settled,
+        bind_complete,
     };
-    for input in [as_registered(leaving, true), Input::Bound { id: leaving }] {
+    for input in [as_registered(leaving, true), Input::BindComplete { id: leaving }] {
         assert_eq!(side.connection.handle(now, input), unknown(leaving));
     }
-    for input in [Input::Deregistered { id: coming }, Input::Bound { id: coming }] {
+    for input in [Input::Deregistered { id: coming }, Input::BindComplete { id: coming }] {
         assert_eq!(side.connection.handle(now, input), unknown(coming));
     }
     assert_eq!(side.connection.handle(now, Input::Deregistered { id: leaving }), Ok(()));
@@ -414,7 +415,7 @@ fn after_the_end_the_device_owes_the_same_completions_and_no_others() {
     assert_eq!(side.connection.handle(now, as_registered(coming, false)), unknown(coming));
     assert_eq!(side.connection.handle(now, Input::Deregistered { id: coming }), unknown(coming));
     assert_eq!(side.connection.outstanding().registrations, 1);
-    assert_eq!(side.connection.handle(now, Input::Bound { id: coming }), Ok(()));
+    assert_eq!(side.connection.handle(now, Input::BindComplete { id: coming }), Ok(()));
     assert_eq!(side.connection.outstanding().registrations, 0);
     side.deregistering.clear();
     side.registering.clear();

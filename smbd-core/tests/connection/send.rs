@@ -221,7 +221,7 @@ fn a_completion_is_asked_for_when_under_a_quarter_of_the_queue_is_free() {
 #[test]
 fn a_completion_is_asked_for_when_the_next_fragment_has_to_wait_for_a_receive() {
     // One credit is left, and no slot for the receive that the last one has to grant.
-    let params = Params { receive_credit_max: 4, lend_max: 0, keepalive: None, ..Params::example() };
+    let params = Params { receive_credit_max: 4, borrowed_max: 0, keepalive: None, ..Params::example() };
     let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
     side.release = false;
     side.receive_data(DataTransfer { credits_granted: 2, data_offset: 24, data_length: 8, ..DATA });

@@ -381,7 +381,7 @@ fn a_message_that_waits_for_the_own_upper_layer_is_not_stalled_by_the_peer() {
     let stall = Some(ANSWER);
     let params = Params {
         receive_credit_max: 4,
-        lend_max: 0,
+        borrowed_max: 0,
         keepalive: None,
         send_credit_timeout: stall,
         ..Params::example()
@@ -432,7 +432,7 @@ fn a_message_that_waits_for_an_rdma_write_does_not_wait_for_credits() {
 fn a_wait_that_begins_with_a_release_begins_then_and_not_at_the_last_input() {
     let params = Params {
         receive_credit_max: 4,
-        lend_max: 0,
+        borrowed_max: 0,
         keepalive: None,
         send_credit_timeout: Some(ANSWER),
         ..Params::example()

@@ -24,18 +24,18 @@ fn owned(played: &mut Played) -> Bytes {
     }
 }
 
-fn no_lending() -> Params {
-    Params { lend_max: 0, ..params() }
+fn no_borrowing() -> Params {
+    Params { borrowed_max: 0, ..params() }
 }
 
 proptest! {
     #[test]
     fn messages_arrive_whole_whatever_their_fragments(
         sent in prop::collection::vec((1..6000_usize, prop::collection::vec(1..=1000_usize, 1..5)), 1..12),
-        lend_max in 0..4_u16,
+        borrowed_max in 0..4_u16,
         keep in prop::collection::vec(any::<bool>(), 12),
     ) {
-        let mut played = Played::established(Params { lend_max, ..params() }, 10);
+        let mut played = Played::established(Params { borrowed_max, ..params() }, 10);
         let mut kept = Vec::new();
         for ((seed, (len, fragments)), keep) in sent.iter().enumerate().zip(keep) {
             let message = pattern(*len, seed);
@@ -45,18 +45,18 @@ proptest! {
             for message in got {
                 kept.push((seed, message));
             }
-            prop_assert!(played.endpoint.lent() <= lend_max);
+            prop_assert!(played.endpoint.borrowed() <= borrowed_max);
             // What is kept stays as it was, whatever comes later.
             for (seed, message) in &kept {
                 prop_assert_eq!(message.bytes(&played.slab).unwrap(), pattern(sent[*seed].0, *seed));
             }
             if !keep {
                 for (_, message) in kept.drain(..) {
-                    if let Message::Lent(fragment) = message {
+                    if let Message::Borrowed(fragment) = message {
                         played.endpoint.release(Instant::ORIGIN, fragment).unwrap();
                     }
                 }
-                prop_assert_eq!(played.endpoint.lent(), 0);
+                prop_assert_eq!(played.endpoint.borrowed(), 0);
                 played.drain();
             }
         }
@@ -67,51 +67,51 @@ proptest! {
 }
 
 #[test]
-fn a_message_in_one_piece_is_lent_where_it_lies() {
+fn a_message_in_one_piece_is_borrowed_where_it_lies() {
     let mut played = Played::established(params(), 10);
     played.message(&pattern(900, 1), &[1000]);
-    let Some(Message::Lent(fragment)) = messages(&mut played).pop() else { panic!("not lent") };
+    let Some(Message::Borrowed(fragment)) = messages(&mut played).pop() else { panic!("not borrowed") };
     assert_eq!(played.slab.fragment(&fragment).unwrap(), pattern(900, 1));
     assert_eq!(played.slab.received(fragment.recv()).len(), 924);
-    assert_eq!((played.endpoint.stats().messages_lent, played.endpoint.stats().bytes_copied), (1, 0));
+    assert_eq!((played.endpoint.stats().messages_borrowed, played.endpoint.stats().bytes_copied), (1, 0));
     played.endpoint.release(Instant::ORIGIN, fragment).unwrap();
-    assert_eq!(played.endpoint.lent(), 0);
+    assert_eq!(played.endpoint.borrowed(), 0);
 }
 
 #[test]
 fn beyond_lend_max_messages_are_copied_and_their_slots_posted_again() {
-    let mut played = Played::established(Params { lend_max: 2, ..params() }, 10);
-    let mut lent = Vec::new();
+    let mut played = Played::established(Params { borrowed_max: 2, ..params() }, 10);
+    let mut borrowed = Vec::new();
     for round in 0..20 {
         played.message(&pattern(500, round), &[1000]);
         match messages(&mut played).pop() {
-            Some(Message::Lent(fragment)) => lent.push(fragment),
+            Some(Message::Borrowed(fragment)) => borrowed.push(fragment),
             Some(Message::Owned(bytes)) => assert_eq!(bytes, pattern(500, round)),
             None => panic!("no message"),
         }
     }
-    assert_eq!(lent.len(), 2);
+    assert_eq!(borrowed.len(), 2);
     assert_eq!(played.endpoint.connection().credits().posted(), 10);
     let stats = played.endpoint.stats();
-    assert_eq!((stats.messages_lent, stats.messages_copied, stats.bytes_copied), (2, 18, 18 * 500));
-    // Given back, the next one is lent again.
-    played.endpoint.release(Instant::ORIGIN, lent.pop().unwrap()).unwrap();
+    assert_eq!((stats.messages_borrowed, stats.messages_copied, stats.bytes_copied), (2, 18, 18 * 500));
+    // Given back, the next one is borrowed again.
+    played.endpoint.release(Instant::ORIGIN, borrowed.pop().unwrap()).unwrap();
     played.message(&pattern(500, 0), &[1000]);
-    assert!(matches!(messages(&mut played)[..], [Message::Lent(_)]));
+    assert!(matches!(messages(&mut played)[..], [Message::Borrowed(_)]));
 }
 
 #[test]
 fn slots_of_copied_fragments_are_free_before_the_message_is_complete() {
-    let mut played = Played::established(no_lending(), 10);
+    let mut played = Played::established(no_borrowing(), 10);
     // Far more fragments than receives.
     played.message(&pattern(100_000, 3), &[1000]);
     assert_eq!(owned(&mut played), pattern(100_000, 3));
-    assert_eq!(played.endpoint.connection().outstanding().lent, 0);
+    assert_eq!(played.endpoint.connection().outstanding().borrowed, 0);
 }
 
 #[test]
 fn the_buffer_grows_with_what_arrives_not_with_what_is_announced() {
-    let mut played = Played::established(no_lending(), 10);
+    let mut played = Played::established(no_borrowing(), 10);
     let total = 131_072;
     let mut arrived = 0;
     while arrived < total {
@@ -129,7 +129,7 @@ fn the_buffer_grows_with_what_arrives_not_with_what_is_announced() {
 
 #[test]
 fn growing_copies_again_only_until_messages_of_that_length_have_been_seen() {
-    let mut played = Played::established(no_lending(), 10);
+    let mut played = Played::established(no_borrowing(), 10);
     played.message(&pattern(100_000, 1), &[1000]);
     let grown = played.endpoint.stats().bytes_moved;
     assert!(grown < 2 * 100_000, "{grown}");
@@ -150,7 +150,7 @@ fn growing_copies_again_only_until_messages_of_that_length_have_been_seen() {
 
 #[test]
 fn a_message_cut_short_by_the_end_leaves_nothing_behind() {
-    let mut played = Played::established(no_lending(), 10);
+    let mut played = Played::established(no_borrowing(), 10);
     played.data(&pattern(1000, 0), 500, 0);
     assert!(played.endpoint.reassembly_capacity() >= 1000);
     played.endpoint.handle(played.now, Input::Disconnected).unwrap();
@@ -161,7 +161,7 @@ fn a_message_cut_short_by_the_end_leaves_nothing_behind() {
 
 #[test]
 fn one_buffer_is_used_again_and_again() {
-    let mut played = Played::established(no_lending(), 10);
+    let mut played = Played::established(no_borrowing(), 10);
     played.message(&pattern(3000, 1), &[1000]);
     let first = owned(&mut played);
     let address = first.as_ptr();
@@ -172,7 +172,7 @@ fn one_buffer_is_used_again_and_again() {
 
 #[test]
 fn the_buffer_stays_within_max_fragmented_recv_size_whatever_is_kept() {
-    let mut played = Played::established(no_lending(), 10);
+    let mut played = Played::established(no_borrowing(), 10);
     let mut kept = Vec::new();
     for round in 0..24 {
         played.message(&pattern(1 + 9000 * (round % 7), round), &[999, 3, 512]);
@@ -211,28 +211,28 @@ fn a_fragment_that_is_not_there_is_an_error_that_stays() {
 }
 
 #[test]
-fn what_is_lent_is_counted() {
+fn what_is_borrowed_is_counted() {
     let mut played = Played::established(params(), 10);
-    let mut lent = Vec::new();
+    let mut borrowed = Vec::new();
     for nth in 1..=2 {
         played.message(&pattern(100, 1), &[1000]);
-        let Some(Message::Lent(fragment)) = messages(&mut played).pop() else { panic!("not lent") };
-        lent.push(fragment);
-        assert_eq!(played.endpoint.lent(), nth);
+        let Some(Message::Borrowed(fragment)) = messages(&mut played).pop() else { panic!("not borrowed") };
+        borrowed.push(fragment);
+        assert_eq!(played.endpoint.borrowed(), nth);
     }
-    for (left, fragment) in [1, 0].into_iter().zip(lent) {
+    for (left, fragment) in [1, 0].into_iter().zip(borrowed) {
         played.endpoint.release(Instant::ORIGIN, fragment).unwrap();
-        assert_eq!(played.endpoint.lent(), left);
+        assert_eq!(played.endpoint.borrowed(), left);
     }
 }
 
 #[test]
-fn all_is_over_once_what_was_lent_is_given_back_after_the_end() {
+fn all_is_over_once_what_was_borrowed_is_given_back_after_the_end() {
     let mut played = Played::established(params(), 10);
     played.message(&pattern(900, 1), &[1000]);
-    let Some(Message::Lent(fragment)) = messages(&mut played).pop() else { panic!("not lent") };
+    let Some(Message::Borrowed(fragment)) = messages(&mut played).pop() else { panic!("not borrowed") };
     played.endpoint.handle(played.now, Input::Disconnected).unwrap();
-    assert!(!played.finish(), "a message is lent");
+    assert!(!played.finish(), "a message is borrowed");
     played.endpoint.release(played.now, fragment).unwrap();
     assert!(played.finish(), "nothing is");
 }

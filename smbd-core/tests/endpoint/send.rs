@@ -135,7 +135,7 @@ fn commands_that_are_not_about_messages_reach_the_connection() {
     let asked = actions(&mut played);
     assert!(matches!(asked[..], [Action::Register { id: asked, .. }] if asked == id), "{asked:?}");
     let segment = BufferDescriptorV1 { offset: 0, token: Token(1), length: 8 };
-    let input = Input::Registered { id, segments: &[segment], settled: true };
+    let input = Input::Registered { id, segments: &[segment], bind_complete: true };
     played.endpoint.handle(played.now, input).unwrap();
     assert_eq!(played.endpoint.connection().live_segments(id).collect::<Vec<_>>(), [segment]);
 
@@ -172,7 +172,7 @@ fn an_operation_and_an_invalidation_are_told_as_they_are() {
     let id = played.endpoint.register(Access::Read, 1).unwrap();
     actions(&mut played);
     let segment = BufferDescriptorV1 { offset: 0, token: Token(1), length: 8 };
-    let input = Input::Registered { id, segments: &[segment], settled: true };
+    let input = Input::Registered { id, segments: &[segment], bind_complete: true };
     played.endpoint.handle(played.now, input).unwrap();
     actions(&mut played);
     let recv = played.posted.pop_front().unwrap();

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use smbd_core::backend::kit::reference::{Reference, ReferenceBuffer, ReferenceFixture};
-use smbd_core::backend::kit::{self, Capabilities, End, Fixture, Lab, Situation};
+use smbd_core::backend::kit::{self, Capabilities, Fixture, Lab, Peer, Situation};
 use smbd_core::{BufferDescriptorV1, Config, Input, RecvId, RegId, Role, SendId};
 
-use end::{Held, WrongEnd};
+use end::{Held, WrongBackend};
 
 /// What is wrong, and the line that says so.
 macro_rules! faults {
@@ -129,18 +129,18 @@ impl Lab for Wrong {
 
 impl Fixture for WrongFixture {
     type Buffer = ReferenceBuffer;
-    type Backend<'a> = WrongEnd<'a>;
+    type Backend<'a> = WrongBackend<'a>;
 
-    fn end(&mut self, end: End) -> WrongEnd<'_> {
+    fn backend(&mut self, end: Peer) -> WrongBackend<'_> {
         let state = &mut self.states[index(end)];
-        WrongEnd { inner: self.inner.end(end), fault: self.fault, state }
+        WrongBackend { inner: self.inner.backend(end), fault: self.fault, state }
     }
 
     fn pass(&mut self, time: Duration) {
         self.inner.pass(time);
     }
 
-    fn refuse_after(&mut self, end: End, accepted: usize) {
+    fn refuse_after(&mut self, end: Peer, accepted: usize) {
         let goes_on = match end.role {
             Role::Initiator => self.fault == Fault::ConnectsWithoutReceive,
             Role::Acceptor => {
@@ -156,8 +156,8 @@ impl Fixture for WrongFixture {
     }
 }
 
-fn index(end: End) -> usize {
-    let all = [End::INITIATOR, End::ACCEPTOR, End::SECOND_INITIATOR, End::SECOND_ACCEPTOR];
+fn index(end: Peer) -> usize {
+    let all = [Peer::INITIATOR, Peer::ACCEPTOR, Peer::SECOND_INITIATOR, Peer::SECOND_ACCEPTOR];
     all.iter().position(|other| *other == end).unwrap()
 }
 

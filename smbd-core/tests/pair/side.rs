@@ -145,7 +145,7 @@ impl Side {
         self.check();
     }
 
-    /// Inputs without a look at the books in between.
+    /// Inputs without a look at the records in between.
     pub fn handle_all(&mut self, inputs: &[Input<'_>]) {
         for input in inputs {
             self.connection.handle(self.now, *input).unwrap();
@@ -291,7 +291,7 @@ impl Side {
     }
 
     /// The oldest registration comes into force with `count` segments of 4 KiB.
-    pub fn complete_registration(&mut self, count: u16, settled: bool) -> Vec<BufferDescriptorV1> {
+    pub fn complete_registration(&mut self, count: u16, bind_complete: bool) -> Vec<BufferDescriptorV1> {
         let (id, ..) = self.registering.pop_front().unwrap();
         let first = self.next_token;
         self.next_token += u32::from(count);
@@ -302,10 +302,10 @@ impl Side {
                 length: 0x1000,
             })
             .collect();
-        if !settled {
+        if !bind_complete {
             self.binding.push_back(id);
         }
-        self.handle(Input::Registered { id, segments: &segments, settled });
+        self.handle(Input::Registered { id, segments: &segments, bind_complete });
         segments
     }
 
@@ -368,7 +368,7 @@ impl Side {
         ends.into_iter().next().unwrap_or_default()
     }
 
-    /// The books of the core and of the device agree, and the credit laws hold.
+    /// The records of the core and of the device agree, and the credit laws hold.
     pub fn check(&self) {
         let core = self.connection.outstanding();
         let count = |n: usize| u16::try_from(n).unwrap();
@@ -377,7 +377,7 @@ impl Side {
         assert_eq!(core.rdma, count(self.rdma.len()), "RDMA requests posted");
         let working = self.registering.len() + self.binding.len() + self.deregistering.len();
         assert_eq!(core.registrations, count(working), "registrations with the device");
-        assert!(core.lent >= count(self.fragments.len()), "fragments lent");
+        assert!(core.borrowed >= count(self.fragments.len()), "fragments borrowed");
         if self.connection.phase() == PhaseName::Established {
             let credits = self.connection.credits();
             assert_eq!(credits.posted(), u32::from(core.recvs), "receives for data");

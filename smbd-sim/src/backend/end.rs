@@ -1,11 +1,11 @@
 use std::rc::Rc;
 
-use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step};
+use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
 use smbd_core::{BufferDescriptorV1, Input, Instant, RecvId, Token};
 
 use super::{Dropped, Plan, SimNet};
 use crate::Side;
-use crate::device::{Device, DeviceEnd, SimMemory};
+use crate::device::{Device, DeviceBackend, SimMemory};
 use crate::memory::{Buffer, Range};
 
 /// Memory of a simulated host: freed when the last clone is dropped and no device uses it any more.
@@ -50,13 +50,13 @@ impl SimMemory for SimBuffer {
 
 /// One simulated device of a [`SimNet`].
 #[derive(Debug)]
-pub struct SimEnd<'a> {
+pub struct SimBackend<'a> {
     net: &'a mut SimNet,
     connection: usize,
     side: Side,
 }
 
-impl<'a> SimEnd<'a> {
+impl<'a> SimBackend<'a> {
     /// The connection exists.
     pub(super) const fn new(net: &'a mut SimNet, connection: usize, side: Side) -> Self {
         Self { net, connection, side }
@@ -73,30 +73,30 @@ impl<'a> SimEnd<'a> {
         &self.net.links[self.connection].world.host(self.side).device
     }
 
-    fn end(&mut self) -> DeviceEnd<'_, Plan, (), SimBuffer> {
+    fn end(&mut self) -> DeviceBackend<'_, Plan, (), SimBuffer> {
         self.net.links[self.connection].world.end(self.side)
     }
 }
 
-impl ReceiveMemory for SimEnd<'_> {
+impl ReceiveMemory for SimBackend<'_> {
     fn received(&self, id: RecvId) -> &[u8] {
         self.device().nic.message(id)
     }
 }
 
-impl Backend for SimEnd<'_> {
+impl Backend for SimBackend<'_> {
     type Buffer = SimBuffer;
 
     fn now(&self) -> Instant {
         self.net.links[self.connection].world.now()
     }
 
-    fn execute(&mut self, step: Step<'_, SimBuffer>) {
+    fn execute(&mut self, step: BackendOp<'_, SimBuffer>) {
         self.end().execute(step);
     }
 
-    fn ring(&mut self) {
-        self.end().ring();
+    fn ring_doorbell(&mut self) {
+        self.end().ring_doorbell();
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
@@ -104,7 +104,7 @@ impl Backend for SimEnd<'_> {
     }
 }
 
-impl HostMemory for SimEnd<'_> {
+impl HostMemory for SimBackend<'_> {
     fn allocate(&mut self, len: u32) -> Result<SimBuffer, OutOfMemory> {
         let (connection, side) = (self.connection, self.side);
         let link = &mut self.net.links[connection];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Config, Instant, Token, WrId};
 
-pub use end::{SimBuffer, SimEnd};
+pub use end::{SimBackend, SimBuffer};
 
 use crate::device::PrivateData;
 use crate::fault::{Disruption, Faults};
@@ -138,9 +138,9 @@ impl SimNet {
     }
 
     /// One device; `None` if there is no such connection.
-    pub fn end(&mut self, connection: usize, side: Side) -> Option<SimEnd<'_>> {
+    pub fn end(&mut self, connection: usize, side: Side) -> Option<SimBackend<'_>> {
         self.links.get_mut(connection)?.sweep(side);
-        Some(SimEnd::new(self, connection, side))
+        Some(SimBackend::new(self, connection, side))
     }
 
     /// Lets virtual time pass.

@@ -21,7 +21,7 @@ const RDMAP_ACCESS: u16 = 0x0102;
 
 /// One side's sender.
 #[derive(Debug, Clone, Default)]
-struct End {
+struct Host {
     /// Next TCP sequence number.
     sequence: u32,
     /// Next message number of the queues of sends and read requests.
@@ -35,7 +35,7 @@ struct End {
 #[derive(Debug, Clone)]
 pub struct Iwarp {
     link: Link,
-    ends: [End; 2],
+    ends: [Host; 2],
 }
 
 impl Iwarp {
@@ -43,11 +43,11 @@ impl Iwarp {
     #[must_use]
     pub fn new(link: Link) -> Self {
         let instance = u32::from(link.instance);
-        let end = |side: u32| End {
+        let end = |side: u32| Host {
             sequence: 0x1000_0000 + instance * 0x10_0000 + side * 0x1000_0000,
             sends: 1,
             read_requests: 1,
-            ..End::default()
+            ..Host::default()
         };
         Self { link, ends: [end(0), end(1)] }
     }

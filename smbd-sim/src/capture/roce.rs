@@ -26,7 +26,7 @@ struct Read {
 
 /// One side's sender.
 #[derive(Debug, Clone, Default)]
-struct End {
+struct Host {
     qpn: u32,
     next_psn: u32,
     /// Messages sent, as the receiver counts them.
@@ -38,7 +38,7 @@ struct End {
 #[derive(Debug, Clone)]
 pub struct Roce {
     link: Link,
-    ends: [End; 2],
+    ends: [Host; 2],
     management_psn: u32,
 }
 
@@ -108,10 +108,10 @@ impl Roce {
     #[must_use]
     pub fn new(link: Link) -> Self {
         let instance = u32::from(link.instance);
-        let end = |side: u32| End {
+        let end = |side: u32| Host {
             qpn: QPN_BASE + instance * 2 + side,
             next_psn: (0x1000 + instance * 0x10_000 + side * 0x8000) & PSN_MASK,
-            ..End::default()
+            ..Host::default()
         };
         Self { link, ends: [end(0), end(1)], management_psn: 0 }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use smbd_core::backend::{Backend, ReceiveMemory, Request, Step};
+use smbd_core::backend::{Backend, BackendOp, ReceiveMemory, Request};
 use smbd_core::{Input, Instant, RecvId, Segment};
 
 use super::Device;
@@ -16,31 +16,31 @@ use crate::nic::Operation;
 use crate::probe::Probe;
 
 /// One end, for as long as it is driven; `M` names memory of its host.
-pub(crate) struct DeviceEnd<'a, F, P, M = Range> {
+pub(crate) struct DeviceBackend<'a, F, P, M = Range> {
     pub(crate) device: &'a mut Device,
     pub(crate) fabric: &'a mut Fabric<F, P>,
     memory: PhantomData<M>,
 }
 
-impl<F, P, M> fmt::Debug for DeviceEnd<'_, F, P, M> {
+impl<F, P, M> fmt::Debug for DeviceBackend<'_, F, P, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeviceEnd").field("device", &self.device).finish_non_exhaustive()
+        f.debug_struct("DeviceBackend").field("device", &self.device).finish_non_exhaustive()
     }
 }
 
-impl<'a, F, P, M> DeviceEnd<'a, F, P, M> {
+impl<'a, F, P, M> DeviceBackend<'a, F, P, M> {
     pub(crate) const fn new(device: &'a mut Device, fabric: &'a mut Fabric<F, P>) -> Self {
         Self { device, fabric, memory: PhantomData }
     }
 }
 
-impl<F, P, M> ReceiveMemory for DeviceEnd<'_, F, P, M> {
+impl<F, P, M> ReceiveMemory for DeviceBackend<'_, F, P, M> {
     fn received(&self, id: RecvId) -> &[u8] {
         self.device.nic.message(id)
     }
 }
 
-impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceEnd<'_, F, P, M> {
+impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceBackend<'_, F, P, M> {
     type Buffer = M;
 
     fn now(&self) -> Instant {
@@ -49,46 +49,46 @@ impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceEnd<'_, F, P, M> {
 
     // One loop calls it.
     #[inline(always)]
-    fn execute(&mut self, step: Step<'_, M>) {
+    fn execute(&mut self, step: BackendOp<'_, M>) {
         let Self { device, fabric, .. } = self;
         match step {
-            Step::PostRecv { id, len } => device.post_recv(id, len, fabric),
-            Step::PostSend { id, head, body, invalidate, signal, solicit } => {
+            BackendOp::PostRecv { id, len } => device.post_recv(id, len, fabric),
+            BackendOp::PostSend { id, head, body, invalidate, signal, solicit } => {
                 device.post_send(id, *head, body, Flags { invalidate, signal, solicit }, fabric);
             }
-            Step::PostRdma { id, verb, local, remote } => {
+            BackendOp::PostRdma { id, verb, local, remote } => {
                 let local = device.range(&local);
                 let operation = local.map(|local| Operation::Rdma { verb, local, remote });
                 device.post(Request::Rdma(id), sent(id.into(), operation, true, false), fabric);
             }
-            Step::Connect => {
-                device.ring(fabric);
+            BackendOp::Connect => {
+                device.ring_doorbell(fabric);
                 device.connect(fabric);
             }
-            Step::Accept => {
-                device.ring(fabric);
+            BackendOp::Accept => {
+                device.ring_doorbell(fabric);
                 device.accept(fabric);
             }
-            Step::Disconnect => {
-                device.ring(fabric);
+            BackendOp::Disconnect => {
+                device.ring_doorbell(fabric);
                 device.disconnect(fabric);
             }
-            Step::Register { id, buffer, access, segments_max } => {
-                device.ring(fabric);
+            BackendOp::Register { id, buffer, access, segments_max } => {
+                device.ring_doorbell(fabric);
                 let range = buffer.range(device);
                 device.register(id, range, access, segments_max, fabric);
             }
-            Step::Deregister { id, segments } => {
-                device.ring(fabric);
+            BackendOp::Deregister { id, segments } => {
+                device.ring_doorbell(fabric);
                 let live: Vec<_> = segments.iter().filter_map(Segment::descriptor).collect();
                 device.deregister(id, &live, fabric);
             }
         }
     }
 
-    fn ring(&mut self) {
+    fn ring_doorbell(&mut self) {
         self.device.note_doorbell();
-        self.device.ring(self.fabric);
+        self.device.ring_doorbell(self.fabric);
     }
 
     #[inline(always)]

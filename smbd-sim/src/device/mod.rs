@@ -2,7 +2,7 @@
 //! of what is posted to it, memory opened to the peer, what the connection manager says.
 //!
 //! Completions come as devices give them: one for each signalled or failed work request, none for an unsignalled send
-//! that went well. What follows from them is worked out by [`PostedQueues`] and [`LinkReports`], as in any backend, and
+//! that went well. What follows from them is worked out by [`WorkQueues`] and [`TransportReports`], as in any backend, and
 //! held against what the device knows (`outcomes`).
 
 mod depths;
@@ -16,11 +16,11 @@ mod reports;
 
 use std::collections::VecDeque;
 
-use smbd_core::backend::{LinkReports, PostedQueues};
+use smbd_core::backend::{TransportReports, WorkQueues};
 use smbd_core::{Budget, Input, Instant};
 
 pub use depths::PrivateData;
-pub(crate) use end::DeviceEnd;
+pub(crate) use end::DeviceBackend;
 pub(crate) use link::Link;
 pub(crate) use memory::SimMemory;
 
@@ -57,13 +57,13 @@ pub struct Device {
     /// The device itself, its memory and tokens, and the breaches found there.
     pub nic: Nic,
     budget: Budget,
-    queues: PostedQueues,
+    queues: WorkQueues,
     /// Noted in the queues and not handed to the device.
     chain: Vec<Chained>,
     outcomes: Outcomes,
     registrations: Registrations,
     link: Link,
-    link_reports: LinkReports,
+    link_reports: TransportReports,
     inbox: VecDeque<Notice>,
     /// To be told before anything else is looked at.
     ready: VecDeque<Input<'static>>,
@@ -102,7 +102,7 @@ impl Device {
             outcomes: Outcomes::default(),
             registrations: Registrations::default(),
             link: Link::default(),
-            link_reports: LinkReports::default(),
+            link_reports: TransportReports::default(),
             inbox: VecDeque::new(),
             ready: VecDeque::new(),
             derives: false,
@@ -125,7 +125,7 @@ impl Device {
         self.chain.clear();
         self.outcomes = Outcomes::default();
         self.registrations = Registrations::default();
-        (self.link, self.link_reports) = (Link::default(), LinkReports::default());
+        (self.link, self.link_reports) = (Link::default(), TransportReports::default());
         self.inbox.clear();
         self.ready.clear();
         (self.derives, self.reaped, self.requested, self.given) = (false, false, false, 0);
@@ -168,8 +168,8 @@ impl Device {
 }
 
 /// For what the connection may post, or a device made for more; and no more than the device takes.
-fn queues(nic: &NicConfig, budget: &Budget) -> PostedQueues {
-    let mut queues = PostedQueues::new(&Budget {
+fn queues(nic: &NicConfig, budget: &Budget) -> WorkQueues {
+    let mut queues = WorkQueues::new(&Budget {
         recv_queue: budget.recv_queue.max(nic.recv_queue),
         send_queue: budget.send_queue.max(nic.send_queue),
         ..*budget

@@ -43,7 +43,7 @@ impl Outcomes {
         let (id, result) = match *input {
             Input::Sent { id } => (WrId::from(id), Ok(())),
             Input::RdmaDone { id } => (id.into(), Ok(())),
-            Input::Bound { id } | Input::Deregistered { id } => (id.into(), Ok(())),
+            Input::BindComplete { id } | Input::Deregistered { id } => (id.into(), Ok(())),
             Input::Failed { id, error } => (id, Err(error)),
             _ => return Ok(()),
         };
@@ -57,7 +57,7 @@ impl Outcomes {
             // What a posted request of the same registration failed with counts as well.
             Some(_) if is_registration(id) => result.is_err(),
             Some(unposted) => match result {
-                Err(WorkError::Refused { .. }) => unposted.refused,
+                Err(WorkError::PostFailed { .. }) => unposted.refused,
                 Err(error) => error == WorkError::Flushed && !unposted.refused,
                 Ok(()) => false,
             },

@@ -1,6 +1,6 @@
 //! Posting: the queues first, then the chain, which is handed over when the doorbell is rung.
 
-use smbd_core::backend::{Local, Payload, Push, Queue, Request};
+use smbd_core::backend::{BufferSlice, Payload, Push, Queue, Request};
 use smbd_core::error::WorkError;
 use smbd_core::{Head, RecvId, SendId, Token, WrId};
 
@@ -75,7 +75,7 @@ impl Device {
     }
 
     /// A range of memory that the device knows.
-    pub(super) fn range<M: SimMemory>(&self, local: &Local<'_, M>) -> Option<Range> {
+    pub(super) fn range<M: SimMemory>(&self, local: &BufferSlice<'_, M>) -> Option<Range> {
         local.buffer.range(self)?.part(local.offset, local.len)
     }
 
@@ -89,8 +89,8 @@ impl Device {
     ) -> bool {
         let mut was_broken = self.queues.is_broken();
         let mut push = self.queues.push(request);
-        if let Push::RingFirst(_) = push {
-            self.ring(fabric);
+        if let Push::RingDoorbell(_) = push {
+            self.ring_doorbell(fabric);
             was_broken = self.queues.is_broken();
             push = self.queues.push(request);
         }
@@ -128,7 +128,7 @@ impl Device {
     }
 
     /// Hands over what is chained.
-    pub(super) fn ring<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+    pub(super) fn ring_doorbell<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         if self.chain.is_empty() {
             return;
         }
@@ -141,7 +141,7 @@ impl Device {
         // Looked at where they lie: they are large.
         for accepted in 0..chain.len() {
             if let Err(errno) = self.hand_over(&mut chain[accepted], fabric) {
-                self.queues.rung_until(accepted, errno);
+                self.queues.doorbell_rung_until(accepted, errno);
                 for (at, work) in chain.drain(..).enumerate().skip(accepted) {
                     self.unposted(work.id(), at == accepted, fabric);
                 }
@@ -149,7 +149,7 @@ impl Device {
             }
         }
         chain.clear();
-        self.queues.rung();
+        self.queues.doorbell_rung();
     }
 
     /// One request of a chain: the error number with which the device refuses it.
@@ -185,4 +185,4 @@ pub(super) fn sent(id: WrId, operation: Option<Operation>, signal: bool, solicit
 }
 
 /// The error of a registration that the device refuses.
-pub(super) const REFUSED: WorkError = WorkError::Refused { errno: EINVAL };
+pub(super) const REFUSED: WorkError = WorkError::PostFailed { errno: EINVAL };

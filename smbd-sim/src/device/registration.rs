@@ -7,7 +7,7 @@ use smbd_core::{Access, BufferDescriptorV1, RegId};
 use super::Device;
 use super::posts::{REFUSED, sent};
 use crate::Breach;
-use crate::fabric::{Fabric, Happening, Notice};
+use crate::fabric::{Fabric, Notice, ScheduledEvent};
 use crate::fault::Faults;
 use crate::memory::{Hold, Kind, Range};
 use crate::nic::{Operation, QpState};
@@ -26,7 +26,7 @@ pub(super) enum Stage {
 #[derive(Clone, Debug)]
 struct Registration {
     id: RegId,
-    /// It was told that it is in force.
+    /// It was told that it is valid.
     told: bool,
     segments: Vec<BufferDescriptorV1>,
     stage: Stage,
@@ -69,7 +69,7 @@ impl Registrations {
     }
 
     /// All binds are complete. `false`: before it was told of; then both are told at once.
-    pub(super) fn on_bound(&mut self, id: RegId) -> bool {
+    pub(super) fn on_bind_complete(&mut self, id: RegId) -> bool {
         let Some(registration) = self.get_mut(id) else { return true };
         registration.stage = Stage::Idle;
         registration.told
@@ -88,7 +88,7 @@ impl Registrations {
         binding
     }
 
-    /// It is told that it is in force, and whether its binds are complete; `None` if it has failed meanwhile.
+    /// It is told that it is valid, and whether its binds are complete; `None` if it has failed meanwhile.
     pub(super) fn on_told(&mut self, id: RegId) -> Option<bool> {
         let registration = self.get_mut(id).filter(|r| r.stage != Stage::Failed)?;
         registration.told = true;
@@ -125,7 +125,7 @@ impl Device {
         if late.is_zero() {
             self.notice(answer, fabric);
         } else {
-            fabric.schedule_in(late, Happening::Notice(self.side, answer));
+            fabric.schedule_in(late, ScheduledEvent::Notice(self.side, answer));
         }
     }
 
@@ -165,7 +165,7 @@ impl Device {
                 break;
             }
         }
-        self.ring(fabric);
+        self.ring_doorbell(fabric);
         Ok(!self.queues.is_broken())
     }
 

@@ -38,8 +38,8 @@ impl Device {
         }
         self.given += 1;
         self.burst = self.burst.saturating_add(1);
-        if let Some(Input::Registered { id, settled, .. }) = told {
-            return Some(Input::Registered { id, segments: self.registrations.segments(id), settled });
+        if let Some(Input::Registered { id, bind_complete, .. }) = told {
+            return Some(Input::Registered { id, segments: self.registrations.segments(id), bind_complete });
         }
         told
     }
@@ -150,7 +150,7 @@ impl Device {
             self.nic.breaches.record(breach);
         }
         match *input {
-            Input::Bound { id } if !self.registrations.on_bound(id) => *told = None,
+            Input::BindComplete { id } if !self.registrations.on_bind_complete(id) => *told = None,
             // Causes first: a message that came before it may say that the token is invalid.
             Input::Deregistered { id } => {
                 self.registrations.on_invalidated(id);
@@ -184,9 +184,9 @@ impl Device {
                 self.ready.push_back(Input::Failed { id: id.into(), error });
             }
             Notice::Registered(id) => {
-                if let Some(settled) = self.registrations.on_told(id) {
+                if let Some(bind_complete) = self.registrations.on_told(id) {
                     // Its segments are where they lie when it is told.
-                    self.ready.push_back(Input::Registered { id, segments: &[], settled });
+                    self.ready.push_back(Input::Registered { id, segments: &[], bind_complete });
                 }
             }
         }

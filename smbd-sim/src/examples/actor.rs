@@ -46,7 +46,7 @@ pub(super) struct Actor {
     pub(super) messages: Vec<Vec<u8>>,
     pub(super) partial: Vec<u8>,
     /// The buffer given to the peer, and what to do with it.
-    pub(super) lent: Option<(Buffer, RegId, u8)>,
+    pub(super) borrowed: Option<(Buffer, RegId, u8)>,
     /// Bytes got from, or given to, the peer by RDMA.
     pub(super) bulk: Option<(Buffer, OpId, u8)>,
     pub(super) deregistered: u32,
@@ -74,7 +74,7 @@ impl Actor {
         let range = Range { buffer, offset: 0, len: BULK_LEN };
         let registered = context.register(access, range, 1);
         if let Some(id) = self.tried(registered) {
-            self.lent = Some((buffer, id, kind));
+            self.borrowed = Some((buffer, id, kind));
         }
     }
 
@@ -84,7 +84,7 @@ impl Actor {
     }
 
     fn ask(&mut self, id: RegId, context: &mut Context<'_>) {
-        let Some((_, _, kind)) = self.lent else { return };
+        let Some((_, _, kind)) = self.borrowed else { return };
         let mut request = pattern(REQUEST_LEN, kind);
         request[0] = kind;
         let written = encode_all(&context.descriptors(id), &mut request[DESCRIPTOR_AT..]);
@@ -96,7 +96,7 @@ impl Actor {
         if let Some(descriptors) = descriptors_in(&message) {
             self.serve(message[0], descriptors.iter().collect(), context);
         } else if message.first() == Some(&ANSWER)
-            && let Some((_, id, _)) = self.lent
+            && let Some((_, id, _)) = self.borrowed
         {
             let deregistered = context.deregister(id);
             self.tried(deregistered);

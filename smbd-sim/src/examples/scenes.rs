@@ -210,15 +210,17 @@ impl<'a, P: Probe> Stage<'a, P> {
     fn moved(&mut self, checks: &mut Checks, verb: RdmaVerb, start: u8) {
         let (reader, place) = match verb {
             RdmaVerb::Read => (Side::Acceptor, self.world.host(Side::Acceptor).upper.bulk.map(|b| b.0)),
-            RdmaVerb::Write => (Side::Initiator, self.world.host(Side::Initiator).upper.lent.map(|b| b.0)),
+            RdmaVerb::Write => {
+                (Side::Initiator, self.world.host(Side::Initiator).upper.borrowed.map(|b| b.0))
+            }
         };
         let got = place.map_or(&[][..], |buffer| self.world.host(reader).device.nic.buffers.bytes(buffer));
         checks.holds("all bytes are where they should be", got == pattern(BULK_LEN as usize, start));
         let host = self.world.host_mut(Side::Initiator);
         checks.same("registrations ended", 1, std::mem::take(&mut host.upper.deregistered));
         let live = host.device.nic.tokens.live(host.device.nic.domain()).count();
-        checks.same("tokens in force", 0, live);
-        if let Some((buffer, _, _)) = host.upper.lent.take() {
+        checks.same("tokens valid", 0, live);
+        if let Some((buffer, _, _)) = host.upper.borrowed.take() {
             host.device.nic.buffers.free(buffer);
         }
         let host = self.world.host_mut(Side::Acceptor);

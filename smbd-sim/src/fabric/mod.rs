@@ -33,7 +33,7 @@ pub(crate) enum Notice {
 
 /// What will happen at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub(crate) enum ScheduledEvent {
     /// The initiator's request reaches the acceptor.
     ConnectRequest,
     /// The acceptor's consent reaches the initiator.
@@ -83,7 +83,7 @@ pub(crate) struct Fabric<F, P> {
     pub(crate) cut: bool,
     /// By the side that receives.
     pub(crate) wires: [Wire; 2],
-    agenda: BTreeMap<(Instant, u64), Happening>,
+    event_queue: BTreeMap<(Instant, u64), ScheduledEvent>,
     next: Option<Instant>,
     seq: u64,
 }
@@ -99,7 +99,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             personality,
             cut: false,
             wires: [Wire::new(), Wire::new()],
-            agenda: BTreeMap::new(),
+            event_queue: BTreeMap::new(),
             next: None,
             seq: 0,
         }
@@ -123,30 +123,30 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         At { now: self.now, side }
     }
 
-    pub(crate) fn schedule(&mut self, at: Instant, happening: Happening) {
+    pub(crate) fn schedule(&mut self, at: Instant, scheduled: ScheduledEvent) {
         self.seq += 1;
-        self.agenda.insert((at, self.seq), happening);
-        self.next = self.agenda.keys().next().map(|key| key.0);
+        self.event_queue.insert((at, self.seq), scheduled);
+        self.next = self.event_queue.keys().next().map(|key| key.0);
     }
 
-    pub(crate) fn schedule_in(&mut self, after: Duration, happening: Happening) {
-        self.schedule(self.now.saturating_add(after), happening);
+    pub(crate) fn schedule_in(&mut self, after: Duration, scheduled: ScheduledEvent) {
+        self.schedule(self.now.saturating_add(after), scheduled);
     }
 
     /// Happenings that are due some time.
     pub(crate) fn arranged(&self) -> usize {
-        self.agenda.len()
+        self.event_queue.len()
     }
 
-    /// When the next happening is due.
+    /// When the next scheduled is due.
     pub(crate) const fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    pub(crate) fn take_next(&mut self) -> Option<Happening> {
-        let (_, happening) = self.agenda.pop_first()?;
-        self.next = self.agenda.keys().next().map(|key| key.0);
-        Some(happening)
+    pub(crate) fn take_next(&mut self) -> Option<ScheduledEvent> {
+        let (_, scheduled) = self.event_queue.pop_first()?;
+        self.next = self.event_queue.keys().next().map(|key| key.0);
+        Some(scheduled)
     }
 
     pub(crate) fn refuse_post(&mut self, side: Side, work: WrId) -> Option<i32> {
@@ -161,7 +161,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
     pub(crate) fn clear(&mut self) {
         self.cut = false;
         self.wires = [Wire::new(), Wire::new()];
-        self.agenda.clear();
+        self.event_queue.clear();
         self.next = None;
     }
 
@@ -171,12 +171,12 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             self.show(from, &packet, nic, solicit);
         }
         if self.cut {
-            let happening = match self.personality {
-                Personality::Roce => Happening::GiveUp(from, packet.seq()),
-                Personality::Iwarp => Happening::StreamLost(from),
+            let scheduled = match self.personality {
+                Personality::Roce => ScheduledEvent::GiveUp(from, packet.seq()),
+                Personality::Iwarp => ScheduledEvent::StreamLost(from),
             };
             nic.take_back(packet);
-            return self.schedule_in(self.times.retry, happening);
+            return self.schedule_in(self.times.retry, scheduled);
         }
         let wire = &mut self.wires[from.peer().index()];
         let at = wire.arrival(self.now, self.times.latency, &mut self.rng);
@@ -186,7 +186,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
     fn show(&mut self, from: Side, packet: &Packet, nic: &Nic, solicit: bool) {
         let bytes = |payload| match payload {
             &Payload::Nothing => &[],
-            Payload::Lent(range) => nic.buffers.range(*range),
+            Payload::Borrowed(range) => nic.buffers.range(*range),
             Payload::Copied(bytes) => bytes,
         };
         let frame = match packet {
@@ -246,10 +246,10 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         match fate {
             Ok(()) => {
                 let at = self.management(side);
-                self.schedule(at, Happening::ConnectRequest);
+                self.schedule(at, ScheduledEvent::ConnectRequest);
             }
             Err((reason, after)) => {
-                self.schedule_in(after, Happening::Notice(side, Notice::ConnectFailed(reason)));
+                self.schedule_in(after, ScheduledEvent::Notice(side, Notice::ConnectFailed(reason)));
             }
         }
     }
@@ -259,10 +259,10 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         let side = Side::Acceptor;
         self.frame(side, &Frame::Accept { read_depth });
         if self.cut {
-            return self.schedule_in(self.times.disconnect, Happening::Notice(side, Notice::NeverUp));
+            return self.schedule_in(self.times.disconnect, ScheduledEvent::Notice(side, Notice::NeverUp));
         }
         let at = self.management(side);
-        self.schedule(at, Happening::Accepted);
+        self.schedule(at, ScheduledEvent::Accepted);
     }
 
     /// `side` ends the connection: what its peer learns, and when it is done itself.
@@ -271,11 +271,11 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         let mut done = self.times.disconnect;
         if !self.cut {
             let at = self.management(side);
-            self.schedule(at, Happening::PeerGone(side.peer()));
+            self.schedule(at, ScheduledEvent::PeerGone(side.peer()));
             done = self.times.latency.most * 2;
         }
         if answer {
-            self.schedule_in(done, Happening::Notice(side, Notice::Disconnected));
+            self.schedule_in(done, ScheduledEvent::Notice(side, Notice::Disconnected));
         }
     }
 }

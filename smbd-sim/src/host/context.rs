@@ -168,7 +168,7 @@ impl<'a> Context<'a> {
     pub fn bytes<'b>(&'b self, message: &'b Message) -> &'b [u8] {
         match message {
             Message::Owned(bytes) => bytes,
-            Message::Lent(fragment) => self.fragment(fragment),
+            Message::Borrowed(fragment) => self.fragment(fragment),
         }
     }
 
@@ -187,7 +187,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Asks the peer for a sign of life.
+    /// Asks the peer for a keepalive response.
     ///
     /// # Errors
     /// As [`Connection::probe`].
@@ -206,7 +206,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Descriptors of a registration in force, in buffer order.
+    /// Descriptors of a valid registration, in buffer order.
     #[must_use]
     pub fn descriptors(&self, id: RegId) -> Vec<BufferDescriptorV1> {
         self.connection().map_or_else(Vec::new, |c| c.live_segments(id).collect())

@@ -6,7 +6,7 @@ use super::layer::Layer;
 use super::{Host, Upper};
 use crate::Breach;
 use crate::breach::DriveFault;
-use crate::device::DeviceEnd;
+use crate::device::DeviceBackend;
 use crate::fabric::Fabric;
 use crate::fault::Faults;
 use crate::machine::breach_of;
@@ -25,7 +25,7 @@ impl<U: Upper, P: Probe> Host<U, P> {
             drained: &mut self.drained,
         };
         let now = fabric.now;
-        let mut end = DeviceEnd::new(&mut self.device, fabric);
+        let mut end = DeviceBackend::new(&mut self.device, fabric);
         let driving = driven.drive(now, &mut end, &mut layer);
         match driving {
             Ok(until) => self.wait(until, fabric),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use smbd_core::backend::{LocalMemory, Payload};
+use smbd_core::backend::{BufferLookup, Payload};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::RegistrationError;
 use smbd_core::{Body, Connection, Endpoint, Event, Instant, OpId, RegId, backend};
@@ -10,7 +10,7 @@ use smbd_core::{Body, Connection, Endpoint, Event, Instant, OpId, RegId, backend
 use super::memory::Names;
 use super::{Context, Upper};
 use crate::Breach;
-use crate::device::{Device, DeviceEnd};
+use crate::device::{Device, DeviceBackend};
 use crate::fault::Faults;
 use crate::machine::{Commands, Watched, plain};
 use crate::memory::{Buffer, Range};
@@ -25,7 +25,7 @@ pub(super) struct Layer<'a, U> {
     pub(super) drained: &'a mut bool,
 }
 
-impl<U> LocalMemory<Range> for Layer<'_, U> {
+impl<U> BufferLookup<Range> for Layer<'_, U> {
     fn body(&self, body: Body) -> Option<Payload<'_, Range>> {
         self.names.body(body)
     }
@@ -39,13 +39,13 @@ impl<U> LocalMemory<Range> for Layer<'_, U> {
     }
 }
 
-impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<Connection, P>>
+impl<U: Upper, F: Faults, P: Probe> backend::Handler<DeviceBackend<'_, F, P>, Watched<Connection, P>>
     for Layer<'_, U>
 {
     fn event(
         &mut self,
         connection: &mut Watched<Connection, P>,
-        end: &mut DeviceEnd<'_, F, P>,
+        end: &mut DeviceBackend<'_, F, P>,
         event: Event,
     ) {
         let probe = Rc::clone(connection.probe());
@@ -53,13 +53,13 @@ impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<
     }
 }
 
-impl<U: Upper, F: Faults, P: Probe> backend::Upper<DeviceEnd<'_, F, P>, Watched<Endpoint, P>>
+impl<U: Upper, F: Faults, P: Probe> backend::Handler<DeviceBackend<'_, F, P>, Watched<Endpoint, P>>
     for Layer<'_, U>
 {
     fn event(
         &mut self,
         endpoint: &mut Watched<Endpoint, P>,
-        end: &mut DeviceEnd<'_, F, P>,
+        end: &mut DeviceBackend<'_, F, P>,
         event: EndpointEvent,
     ) {
         let probe = Rc::clone(endpoint.probe());
@@ -80,7 +80,7 @@ impl<U: Upper> Layer<'_, U> {
         &mut self,
         event: Event,
         commands: Commands<'_>,
-        end: &mut DeviceEnd<'_, F, P>,
+        end: &mut DeviceBackend<'_, F, P>,
         probe: &mut P,
     ) {
         self.prepare(&event, end.device);
@@ -91,7 +91,7 @@ impl<U: Upper> Layer<'_, U> {
     fn call<F: Faults, P: Probe>(
         &mut self,
         commands: Commands<'_>,
-        end: &mut DeviceEnd<'_, F, P>,
+        end: &mut DeviceBackend<'_, F, P>,
         probe: &mut P,
         upper: impl FnOnce(&mut U, &mut Context<'_>),
     ) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use smbd_core::backend::{Local, LocalMemory, Payload};
+use smbd_core::backend::{BufferLookup, BufferSlice, Payload};
 use smbd_core::{Body, MsgId, OpId, RegId};
 
 use crate::memory::{Buffer, Range};
@@ -53,12 +53,12 @@ impl Names {
     }
 }
 
-impl LocalMemory<Range> for Names {
+impl BufferLookup<Range> for Names {
     fn body(&self, body: Body) -> Option<Payload<'_, Range>> {
         let at = body.msg.sequence().wrapping_sub(self.first);
         let message = self.messages.get(at as usize)?.as_ref()?;
         message.range.part(body.offset, body.len)?;
-        Some(Payload::InPlace(Local { buffer: &message.range, offset: body.offset, len: body.len }))
+        Some(Payload::InPlace(BufferSlice { buffer: &message.range, offset: body.offset, len: body.len }))
     }
 
     fn operation(&self, op: OpId) -> Option<&Range> {

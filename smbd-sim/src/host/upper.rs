@@ -10,7 +10,7 @@ pub trait Upper {
 
     /// A whole message has come, where an [`Endpoint`](smbd_core::Endpoint) is driven. Left out, it is given back.
     fn message(&mut self, message: Message, context: &mut Context<'_>) {
-        if let Message::Lent(fragment) = message {
+        if let Message::Borrowed(fragment) = message {
             context.release(fragment);
         }
     }

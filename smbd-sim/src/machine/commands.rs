@@ -9,14 +9,14 @@ use smbd_core::{
     RdmaVerb, RegId, Token,
 };
 
-use super::endpoint::EndpointBooks;
+use super::endpoint::EndpointRecords;
 use super::watched::Watched;
 
 /// What takes commands.
 #[derive(Debug)]
 pub(crate) enum Commands<'a> {
     Connection(&'a mut Connection),
-    Endpoint(&'a mut Endpoint, &'a mut EndpointBooks),
+    Endpoint(&'a mut Endpoint, &'a mut EndpointRecords),
 }
 
 impl Commands<'_> {
@@ -37,15 +37,15 @@ impl Commands<'_> {
     ) -> Result<MsgId, SendError> {
         match self {
             Self::Connection(connection) => connection.send(now, u64::from(len), invalidate),
-            Self::Endpoint(endpoint, books) => {
+            Self::Endpoint(endpoint, records) => {
                 let payload = Bytes::copy_from_slice(bytes);
                 match endpoint.send(now, payload.clone(), invalidate) {
                     Ok(msg) => {
-                        books.sent(msg, payload);
+                        records.sent(msg, payload);
                         Ok(msg)
                     }
                     Err(not_sent) => {
-                        books.not_sent(&payload, &not_sent.payload);
+                        records.not_sent(&payload, &not_sent.payload);
                         Err(not_sent.error)
                     }
                 }
@@ -115,6 +115,6 @@ impl<P> Watched<Endpoint, P> {
     /// As [`commands`](Watched::commands) of a connection.
     pub(crate) const fn commands(&mut self) -> Commands<'_> {
         self.expect_news();
-        Commands::Endpoint(&mut self.machine, &mut self.books)
+        Commands::Endpoint(&mut self.machine, &mut self.records)
     }
 }

@@ -1,4 +1,4 @@
-//! An `Endpoint` shown as the connection inside it, and its own promises held against books kept here.
+//! An `Endpoint` shown as the connection inside it, and its own promises held against records kept here.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,13 @@ use crate::probe::{At, Probe, Whole};
 
 /// What was given to an endpoint, and what it may hold.
 #[derive(Debug, Default)]
-pub(crate) struct EndpointBooks {
+pub(crate) struct EndpointRecords {
     /// Bytes of messages that have no result yet, in the order in which they were sent.
     payloads: VecDeque<(MsgId, Bytes)>,
     pub(crate) fault: Option<EndpointFault>,
 }
 
-impl EndpointBooks {
+impl EndpointRecords {
     /// A message was taken.
     pub(crate) fn sent(&mut self, msg: MsgId, payload: Bytes) {
         self.payloads.push_back((msg, payload));
@@ -51,29 +51,29 @@ impl EndpointBooks {
 }
 
 impl Shown for Endpoint {
-    type Books = EndpointBooks;
+    type Records = EndpointRecords;
 
     fn show_action<P: Probe>(
         &mut self,
         at: At,
         action: &Action<EndpointEvent>,
-        books: &mut EndpointBooks,
+        records: &mut EndpointRecords,
         memory: &impl ReceiveMemory,
         probe: &mut P,
     ) {
         match action {
             Action::Notify(EndpointEvent::Message(message)) => {
                 let bytes = message.bytes(memory).map_or(0, <[u8]>::len);
-                let lent = match message {
+                let borrowed = match message {
                     Message::Owned(_) => None,
-                    Message::Lent(fragment) => Some(fragment),
+                    Message::Borrowed(fragment) => Some(fragment),
                 };
                 let len = u32::try_from(bytes).unwrap_or(u32::MAX);
-                probe.whole(at, &Whole { len, lent });
+                probe.whole(at, &Whole { len, borrowed });
             }
             Action::Notify(event) => {
                 if let EndpointEvent::Sent { msg, payload, .. } = event {
-                    books.result(*msg, payload);
+                    records.result(*msg, payload);
                 }
                 if let Some(event) = plain(event) {
                     probe.action(at, &Action::Notify(event));
@@ -87,7 +87,7 @@ impl Shown for Endpoint {
         }
         // What has come of a message under way is known to who hears of its fragments.
         if let Some(arrived) = probe.arrived(at.side) {
-            books.check_memory(self, arrived);
+            records.check_memory(self, arrived);
         }
     }
 }

@@ -7,7 +7,7 @@ mod watched;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use smbd_core::backend::{Backend, DriveError, Upper, drive};
+use smbd_core::backend::{Backend, DriveError, Handler, drive};
 use smbd_core::{Config, Connection, Endpoint, Input, Instant, Misuse};
 
 pub(crate) use commands::Commands;
@@ -65,7 +65,7 @@ impl<P: Probe> Driven<P> {
     ) -> Result<Option<Instant>, DriveError>
     where
         B: Backend,
-        U: Upper<B, Watched<Connection, P>> + Upper<B, Watched<Endpoint, P>>,
+        U: Handler<B, Watched<Connection, P>> + Handler<B, Watched<Endpoint, P>>,
     {
         match self {
             Self::Connection(connection) => {
@@ -101,7 +101,7 @@ impl<P: Probe> Driven<P> {
         let (turn, endless, fault) = match self {
             Self::Connection(machine) => (machine.end(until, given), machine.is_endless(), None),
             Self::Endpoint(machine) => {
-                (machine.end(until, given), machine.is_endless(), machine.books.fault.take())
+                (machine.end(until, given), machine.is_endless(), machine.records.fault.take())
             }
         };
         let endless = endless.then_some(Breach::Endless(ACTIONS_MAX));
@@ -123,7 +123,7 @@ pub(crate) const fn breach_of(error: DriveError) -> Breach {
     match error {
         DriveError::Backend(misuse) => Breach::Misuse(misuse),
         DriveError::Receive(short) => Breach::ShortReceive(short),
-        DriveError::Upper(no_memory) => Breach::NoMemory(no_memory.0),
+        DriveError::Handler(no_memory) => Breach::UnknownBuffer(no_memory.0),
         _ => Breach::Action("drive"),
     }
 }

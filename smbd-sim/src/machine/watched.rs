@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use smbd_core::backend::{LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step};
+use smbd_core::backend::{BackendOp, BufferLookup, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer};
 use smbd_core::{Action, Connection, Event, Input, Instant, Misuse};
 
 use crate::Side;
@@ -14,23 +14,23 @@ use crate::probe::{At, Probe};
 pub(crate) const ACTIONS_MAX: u32 = 50_000;
 
 /// A machine whose doings can be shown.
-pub(crate) trait Shown: Machine {
+pub(crate) trait Shown: Protocol {
     /// What is kept about it besides.
-    type Books: Default + std::fmt::Debug;
+    type Records: Default + std::fmt::Debug;
 
     /// It yielded an action; `memory` holds the messages received.
     fn show_action<P: Probe>(
         &mut self,
         at: At,
         action: &Action<Self::Event>,
-        books: &mut Self::Books,
+        records: &mut Self::Records,
         memory: &impl ReceiveMemory,
         probe: &mut P,
     );
 }
 
 impl Shown for Connection {
-    type Books = ();
+    type Records = ();
 
     fn show_action<P: Probe>(
         &mut self,
@@ -64,7 +64,7 @@ pub(crate) enum Turn {
 #[derive(Debug)]
 pub(crate) struct Watched<M: Shown, P> {
     pub(crate) machine: M,
-    pub(crate) books: M::Books,
+    pub(crate) records: M::Records,
     probe: Rc<RefCell<P>>,
     at: At,
     turn: Turn,
@@ -84,7 +84,7 @@ impl<M: Shown, P> Watched<M, P> {
     pub(crate) fn new(machine: M, side: Side, now: Instant, probe: Rc<RefCell<P>>) -> Self {
         Self {
             machine,
-            books: M::Books::default(),
+            records: M::Records::default(),
             probe,
             at: At { now, side },
             turn: Turn::Speaks,
@@ -110,7 +110,7 @@ impl<M: Shown, P> Watched<M, P> {
             return Err(fault);
         }
         if self.wrong_step.get() {
-            return Err(DriveFault::Step);
+            return Err(DriveFault::BackendOp);
         }
         if given != taken {
             return Err(DriveFault::Inputs { given, taken });
@@ -184,7 +184,7 @@ impl<M: Shown, P: Probe> Watched<M, P> {
             self.shown = None;
         }
         let mut probe = self.probe.borrow_mut();
-        self.machine.show_action(self.at, action, &mut self.books, memory, &mut *probe);
+        self.machine.show_action(self.at, action, &mut self.records, memory, &mut *probe);
     }
 
     /// Tells the machine something that its backend did not say in this turn.
@@ -198,7 +198,7 @@ impl<M: Shown, P: Probe> Watched<M, P> {
     }
 }
 
-impl<M: Shown, P: Probe> Machine for Watched<M, P> {
+impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
     type Event = M::Event;
 
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
@@ -222,14 +222,14 @@ impl<M: Shown, P: Probe> Machine for Watched<M, P> {
         self.machine.is_drained()
     }
 
-    fn step<'a, B>(
+    fn backend_op<'a, B>(
         &'a self,
         action: &'a Action<M::Event>,
-        memory: &'a impl LocalMemory<B>,
-    ) -> Result<Option<Step<'a, B>>, NoMemory> {
-        let step = self.machine.step(action, memory);
+        memory: &'a impl BufferLookup<B>,
+    ) -> Result<Option<BackendOp<'a, B>>, UnknownBuffer> {
+        let step = self.machine.backend_op(action, memory);
         if let Ok(asked) = &step
-            && !asked.as_ref().is_some_and(|asked| is_step_of(action, asked))
+            && !asked.as_ref().is_some_and(|asked| is_op_of(action, asked))
         {
             self.wrong_step.set(true);
         }
@@ -240,17 +240,18 @@ impl<M: Shown, P: Probe> Machine for Watched<M, P> {
 /// Whether a step asks for what its action does.
 // So that a step need not lie in memory to be looked at.
 #[inline(always)]
-fn is_step_of<E, M>(action: &Action<E>, step: &Step<'_, M>) -> bool {
+fn is_op_of<E, M>(action: &Action<E>, step: &BackendOp<'_, M>) -> bool {
     match (action, step) {
-        (Action::Connect, Step::Connect)
-        | (Action::Accept, Step::Accept)
-        | (Action::Disconnect, Step::Disconnect) => true,
-        (Action::PostRecv { id, len }, Step::PostRecv { id: posted, len: given }) => {
+        (Action::Connect, BackendOp::Connect)
+        | (Action::Accept, BackendOp::Accept)
+        | (Action::Disconnect, BackendOp::Disconnect) => true,
+        (Action::PostRecv { id, len }, BackendOp::PostRecv { id: posted, len: given }) => {
             (id, len) == (posted, given)
         }
-        (Action::PostSend { id, head, body, invalidate, signal, solicit }, Step::PostSend { .. }) => {
-            let Step::PostSend { id: posted, head: first, body: rest, .. } = step else { return false };
-            let Step::PostSend { invalidate: token, signal: signalled, solicit: solicited, .. } = step else {
+        (Action::PostSend { id, head, body, invalidate, signal, solicit }, BackendOp::PostSend { .. }) => {
+            let BackendOp::PostSend { id: posted, head: first, body: rest, .. } = step else { return false };
+            let BackendOp::PostSend { invalidate: token, signal: signalled, solicit: solicited, .. } = step
+            else {
                 return false;
             };
             let len = rest.as_ref().map(|rest| rest.len());
@@ -259,16 +260,16 @@ fn is_step_of<E, M>(action: &Action<E>, step: &Step<'_, M>) -> bool {
         }
         (
             Action::PostRdma { id, verb, local_offset, remote, .. },
-            Step::PostRdma { id: posted, verb: way, local, remote: there },
+            BackendOp::PostRdma { id: posted, verb: way, local, remote: there },
         ) => {
             let here = (*local_offset, remote.length) == (local.offset, local.len);
             (id, verb, remote) == (posted, way, there) && here
         }
         (
             Action::Register { id, access, segments_max },
-            Step::Register { id: asked, access: rights, segments_max: most, .. },
+            BackendOp::Register { id: asked, access: rights, segments_max: most, .. },
         ) => (id, access, segments_max) == (asked, rights, most),
-        (Action::Deregister { id }, Step::Deregister { id: asked, .. }) => id == asked,
+        (Action::Deregister { id }, BackendOp::Deregister { id: asked, .. }) => id == asked,
         _ => false,
     }
 }

@@ -19,7 +19,7 @@ fn registered(kind: Kind, access: Access) -> (Buffers, Tokens, Buffer, BufferDes
 fn the_first_tokens_are_those_of_the_examples() {
     let (buffers, mut tokens, buffer, first) = registered(Kind::Window, Access::Read);
     assert_eq!((first.offset, first.token, first.length), (0xABCD_E012, Token(0x1A00_BC56), 1000));
-    tokens.invalidate(OURS, first.token).expect("it is in force");
+    tokens.invalidate(OURS, first.token).expect("it is valid");
     let range = Range { buffer, offset: 0, len: 1000 };
     let again = tokens.enable(&buffers, OURS, Kind::Window, Access::Write, range).expect("live");
     assert_eq!(again.token, Token(0x1A00_BC57), "the same window bound again has the next key");
@@ -46,7 +46,7 @@ fn access_is_checked_for_token_domain_right_and_bounds() {
     for (domain, verb, offset, token, len, fault) in cases {
         assert_eq!(check(&tokens, &buffers, domain, verb, offset, token, len), Err(fault));
     }
-    tokens.disable(OURS, d.token).expect("it is in force");
+    tokens.disable(OURS, d.token).expect("it is valid");
     assert_eq!(check(&tokens, &buffers, OURS, read, d.offset, d.token, 1), Err(AccessFault::Dead));
     buffers.free(buffer);
     assert!(buffers.breaches.is_empty());
@@ -59,7 +59,7 @@ fn a_token_never_comes_twice_unless_asked_for() {
     let mut seen = std::collections::BTreeSet::from([first.token]);
     let mut last = first.token;
     for _ in 0..1000 {
-        tokens.invalidate(OURS, last).expect("it is in force");
+        tokens.invalidate(OURS, last).expect("it is valid");
         last = tokens.enable(&buffers, OURS, Kind::Window, Access::Read, range).expect("live").token;
         assert!(seen.insert(last), "{last} came twice");
     }
@@ -68,7 +68,7 @@ fn a_token_never_comes_twice_unless_asked_for() {
     let mut last = Token(0);
     for _ in 0..257 {
         last = tokens.enable(&buffers, OURS, Kind::Window, Access::Read, range).expect("live").token;
-        tokens.invalidate(OURS, last).expect("it is in force");
+        tokens.invalidate(OURS, last).expect("it is valid");
     }
     assert_eq!(last, Token(0), "as real hardware does after 256 binds");
 }

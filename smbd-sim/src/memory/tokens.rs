@@ -29,7 +29,7 @@ struct Grant {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// Key of the grant in force, or of the next one.
+    /// Key of the grant valid, or of the next one.
     key: u8,
     left: u16,
     grant: Option<Grant>,
@@ -103,26 +103,26 @@ impl Tokens {
         if grant.domain == domain { Ok((index, grant)) } else { Err(AccessFault::ForeignDomain) }
     }
 
-    /// Whether the token is in force.
+    /// Whether the token is valid.
     #[must_use]
     pub fn is_live(&self, token: Token) -> bool {
         self.index(token).is_some_and(|(index, e)| e.grant.is_some() && self.token(index) == token)
     }
 
-    /// Tokens in force, of one domain.
+    /// Tokens valid, of one domain.
     pub fn live(&self, domain: DomainId) -> impl Iterator<Item = Token> + '_ {
         (0_u32..).zip(&self.entries).filter_map(move |(index, entry)| {
             entry.grant.filter(|g| g.domain == domain).map(|_| self.token(index))
         })
     }
 
-    /// How many tokens are in force, of all domains.
+    /// How many tokens are valid, of all domains.
     #[must_use]
     pub fn live_of_all(&self) -> usize {
         self.entries.iter().filter(|entry| entry.grant.is_some()).count()
     }
 
-    /// Entries of the table, in force or not.
+    /// Entries of the table, valid or not.
     #[must_use]
     pub const fn entries(&self) -> usize {
         self.entries.len()
@@ -164,7 +164,7 @@ impl Tokens {
     /// Ends a grant by its owner. Returns the buffer it was on.
     ///
     /// # Errors
-    /// If the token is not in force in this domain.
+    /// If the token is not valid in this domain.
     pub fn disable(&mut self, domain: DomainId, token: Token) -> Result<Buffer, AccessFault> {
         let (index, grant) = self.grant(domain, token)?;
         self.retire(index);
@@ -174,7 +174,7 @@ impl Tokens {
     /// Ends a grant by invalidation, local or remote: windows only. Returns the buffer it was on.
     ///
     /// # Errors
-    /// If the token is not in force in this domain, or no window.
+    /// If the token is not valid in this domain, or no window.
     pub fn invalidate(&mut self, domain: DomainId, token: Token) -> Result<Buffer, AccessFault> {
         let (index, grant) = self.grant(domain, token)?;
         if grant.kind == Kind::Region {

@@ -20,7 +20,7 @@ use smbd_core::{Head, RecvId, Token, WrId};
 
 pub use config::{NicConfig, Personality};
 pub use packet::{Packet, Payload, Reply, Response};
-pub use work::{Body, Operation, Refused, SendWork};
+pub use work::{Body, Operation, PostError, SendWork};
 
 use crate::memory::{Buffer, Buffers, DomainId, Tokens};
 use crate::{Breach, Breaches};
@@ -95,7 +95,7 @@ pub struct Nic {
 }
 
 impl Nic {
-    /// A device with nothing posted, whose tokens are in force for the peer of connection `domain`.
+    /// A device with nothing posted, whose tokens are valid for the peer of connection `domain`.
     #[must_use]
     pub fn new(config: NicConfig, domain: DomainId) -> Self {
         let slab =

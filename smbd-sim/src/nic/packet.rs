@@ -9,7 +9,7 @@ pub enum Payload {
     /// None.
     Nothing,
     /// Still in the requester's memory: read when the packet arrives, so that reuse before completion is seen.
-    Lent(Range),
+    Borrowed(Range),
     /// A copy made when the work was handed over.
     Copied(Vec<u8>),
 }

@@ -2,22 +2,22 @@ use smbd_core::error::WorkError;
 use smbd_core::{BufferDescriptorV1, Head, RdmaVerb, RecvId, Token};
 
 use super::requester::{Completes, Entry};
-use super::work::{Body, Operation, RecvWork, Refused, SendWork};
+use super::work::{Body, Operation, PostError, RecvWork, SendWork};
 use super::{Nic, Packet, Payload, Personality, QpState, RecvDone};
 use crate::Breach;
 use crate::memory::{Hold, Kind, Range};
 
 /// No room.
-const ENOMEM: Refused = Refused(12);
+const ENOMEM: PostError = PostError(12);
 /// Makes no sense.
-const EINVAL: Refused = Refused(22);
+const EINVAL: PostError = PostError(22);
 
 impl Nic {
     /// Posts a receive of `len` bytes.
     ///
     /// # Errors
     /// If the queue is full or the buffer too small (both breaches).
-    pub fn post_recv(&mut self, id: RecvId, len: u32) -> Result<(), Refused> {
+    pub fn post_recv(&mut self, id: RecvId, len: u32) -> Result<(), PostError> {
         let (depth, max) = (self.config.recv_queue, self.config.recv_buffer_len);
         if self.recvs >= depth {
             self.breaches.record(Breach::ReceiveQueueOverflow { work: id.into(), depth });
@@ -44,7 +44,7 @@ impl Nic {
     ///
     /// # Errors
     /// If the queue is full or the queue pair cannot send yet (both breaches).
-    pub fn post_send(&mut self, work: &mut SendWork) -> Result<Option<Packet>, Refused> {
+    pub fn post_send(&mut self, work: &mut SendWork) -> Result<Option<Packet>, PostError> {
         let depth = self.config.send_queue;
         if self.sq.len() >= depth as usize {
             self.breaches.record(Breach::SendQueueOverflow { work: work.id, depth });
@@ -84,9 +84,9 @@ impl Nic {
         Ok(packet)
     }
 
-    fn lend(&mut self, range: Range) -> Payload {
+    fn mark_borrowed(&mut self, range: Range) -> Payload {
         match self.config.personality {
-            Personality::Roce => Payload::Lent(range),
+            Personality::Roce => Payload::Borrowed(range),
             Personality::Iwarp => Payload::Copied(self.take_pooled(range)),
         }
     }
@@ -109,7 +109,7 @@ impl Nic {
             Body::InPlace(range) => {
                 self.buffers.hold(range.buffer, Hold::Read);
                 entry.held = Some((range.buffer, false));
-                (self.lend(range), range.len)
+                (self.mark_borrowed(range), range.len)
             }
             Body::Copied(bytes) => {
                 let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -142,7 +142,7 @@ impl Nic {
         match verb {
             RdmaVerb::Write => {
                 self.buffers.hold(local.buffer, Hold::Read);
-                let payload = self.lend(local);
+                let payload = self.mark_borrowed(local);
                 let held = Some((local.buffer, false));
                 let entry = Entry { held, completes: self.one_way(), ..entry };
                 let seq = self.sq.push(entry);

@@ -41,7 +41,7 @@ impl Nic {
     fn payload<'a>(&'a self, payload: &'a Payload) -> &'a [u8] {
         match payload {
             Payload::Nothing => &[],
-            Payload::Lent(range) => self.buffers.range(*range),
+            Payload::Borrowed(range) => self.buffers.range(*range),
             Payload::Copied(bytes) => bytes,
         }
     }

@@ -243,12 +243,12 @@ fn full_queues_refuse_and_are_recorded() {
     for n in 0..4 {
         pair.b.post_recv(recv(n % 4), 64).expect("room");
     }
-    assert_eq!(pair.b.post_recv(recv(0), 64), Err(Refused(12)));
+    assert_eq!(pair.b.post_recv(recv(0), 64), Err(PostError(12)));
     assert_eq!(pair.b.breaches.first(), [Breach::ReceiveQueueOverflow { work: recv(0).into(), depth: 4 }]);
     for n in 0..8 {
         assert!(pair.post(message(n, b"h", None)).is_some());
     }
-    assert_eq!(pair.a.post_send(&mut message(8, b"h", None)).err(), Some(Refused(12)));
+    assert_eq!(pair.a.post_send(&mut message(8, b"h", None)).err(), Some(PostError(12)));
     assert_eq!(pair.a.breaches.first(), [Breach::SendQueueOverflow { work: send(8), depth: 8 }]);
 }
 
@@ -267,7 +267,7 @@ fn a_completion_queue_too_small_for_a_flush_is_recorded() {
 #[test]
 fn work_posted_before_the_connection_is_up_is_refused_and_after_its_end_flushed() {
     let mut nic = Nic::new(config(Personality::Roce), DomainId(1));
-    assert_eq!(nic.post_send(&mut message(0, b"h", None)).err(), Some(Refused(22)));
+    assert_eq!(nic.post_send(&mut message(0, b"h", None)).err(), Some(PostError(22)));
     assert_eq!(nic.breaches.first(), [Breach::PostBeforeReady(send(0))]);
     nic.post_recv(recv(0), 64).expect("receives may be posted early");
     nic.flush();

@@ -61,4 +61,4 @@ pub enum Operation {
 
 /// A work request was not taken: an error number of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused(pub i32);
+pub struct PostError(pub i32);

@@ -2,11 +2,11 @@
 
 use smbd_core::{Action, Event, Instant, RecvId, Role};
 
-use super::books::{Books, Slot};
 use super::law::{Law, Verdicts};
+use super::records::{Records, Slot};
 use super::sending::Leaving;
 
-impl Books {
+impl Records {
     pub(super) fn on_action(&mut self, now: Instant, action: &Action, v: &mut Verdicts) {
         self.began.get_or_insert(now);
         self.count_action(action, v);

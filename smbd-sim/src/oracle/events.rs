@@ -3,12 +3,12 @@
 use smbd_core::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
 use smbd_core::{Event, Instant};
 
-use super::books::{Books, Cause};
 use super::law::{Law, Verdicts};
 use super::negotiation;
+use super::records::{Cause, Records};
 use super::rule::Rule;
 
-impl Books {
+impl Records {
     pub(super) fn on_event(&mut self, now: Instant, event: &Event, v: &mut Verdicts) {
         v.check(Law::Events, !self.told.end || matches!(event, Event::Drained), || {
             format!("{event:?} after the end was told")
@@ -144,8 +144,8 @@ impl Books {
         match (&self.cause, error) {
             // A peer may fall silent before the transport says that the connection is up.
             (None, ConnectError::Timeout) => self.negotiation_is_over(now) || self.keepalive.is_over(now),
-            (None, ConnectError::Refused { status, .. }) => {
-                self.refusing == Some(*status) && self.negotiation_is_over(now)
+            (None, ConnectError::RejectedPeer { status, .. }) => {
+                self.rejecting == Some(*status) && self.negotiation_is_over(now)
             }
             (Some(Cause::Closed), ConnectError::Local)
             | (Some(Cause::Lost), ConnectError::Lost)

@@ -1,4 +1,4 @@
-//! What fingerprints of the books are made of: of two books that differ in accidents only they are the same.
+//! What fingerprints of the records are made of: of two records that differ in accidents only they are the same.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

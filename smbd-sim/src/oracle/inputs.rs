@@ -3,14 +3,14 @@
 use smbd_core::error::WorkError;
 use smbd_core::{Close, Fragment, Input, Instant, Misuse, RdmaVerb, WrId};
 
-use super::books::{Books, Cause, Slot};
 use super::law::{Law, Verdicts};
+use super::records::{Cause, Records, Slot};
 use super::registrations::Done;
 use super::sending::Carries;
 use crate::CommandRefused;
 use crate::probe::Command;
 
-impl Books {
+impl Records {
     pub(super) fn on_input(
         &mut self,
         now: Instant,
@@ -53,11 +53,11 @@ impl Books {
                 self.keepalive.on_timeout(now);
                 self.stalled = self.credit.left() == 0 && !self.sending.is_empty();
             }
-            Input::Registered { id, segments, settled } => {
-                self.registrations.on_registered(id, segments, settled);
+            Input::Registered { id, segments, bind_complete } => {
+                self.registrations.on_registered(id, segments, bind_complete);
             }
-            Input::Bound { id } => {
-                self.registrations.on_done(id, Done::Bound);
+            Input::BindComplete { id } => {
+                self.registrations.on_done(id, Done::BindComplete);
             }
             Input::Deregistered { id } => {
                 self.spent[3] = Some(id.into());
@@ -100,7 +100,7 @@ impl Books {
             },
             Input::Timeout => true,
             Input::Registered { id, .. } => self.registrations.expects_registered(id),
-            Input::Bound { id } => self.registrations.expects(id, Done::Bound),
+            Input::BindComplete { id } => self.registrations.expects(id, Done::BindComplete),
             Input::Deregistered { id } => self.registrations.expects(id, Done::Deregistered),
             Input::Connected { .. } => self.link.started && !self.link.connected && !self.link.over,
             Input::ConnectFailed { .. } => self.link.started && !self.link.connected && !self.link.over,
@@ -112,9 +112,9 @@ impl Books {
     fn on_refusal_gone(&mut self, carries: Option<Carries>) {
         if carries.is_some()
             && self.cause.is_none()
-            && let Some(status) = self.refusing
+            && let Some(status) = self.rejecting
         {
-            self.end(Cause::Negotiation(super::negotiation::Verdict::Refused(status)));
+            self.end(Cause::Negotiation(super::negotiation::Verdict::RejectsPeer(status)));
         }
     }
 
@@ -252,7 +252,7 @@ impl Books {
         let id = fragment.recv();
         let slot = self.recvs.close(id.slot(), id);
         self.whole.given_back();
-        v.check(Law::Ledger, slot == Some(Slot::Lent), || format!("{id:?} released, was {slot:?}"));
+        v.check(Law::Ledger, slot == Some(Slot::Borrowed), || format!("{id:?} released, was {slot:?}"));
     }
 
     fn on_close(&mut self, how: Close) {

@@ -32,7 +32,7 @@ impl Keepalive {
         Self { times: config.keepalive, alive: None, asked: None, probe: None }
     }
 
-    /// A sign of life, also the first.
+    /// A keepalive response, also the first.
     pub(super) fn alive(&mut self, now: Instant) {
         self.alive = Some(now);
         self.asked = None;

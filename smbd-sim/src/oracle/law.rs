@@ -41,7 +41,7 @@ laws! {
     Memory = "bounded memory",
     /// Law 8: an empty message has a reason, and idle peers are silent until the keepalive.
     Quiet = "quiet",
-    /// Law 9: a token is invalidated once, and only while it is in force.
+    /// Law 9: a token is invalidated once, and only while it is valid.
     Tokens = "tokens",
     /// Law 10: every command ends in exactly one result, before `Closed`.
     Results = "results",
@@ -80,7 +80,7 @@ laws! {
     Driven = "driven",
     /// What is reported of each request, from completions or without, is what became of it: once, in order.
     Reported = "reported",
-    /// An endpoint hands up each message once, whole, lent as long as it may be, and takes no more memory than has arrived;
+    /// An endpoint hands up each message once, whole, borrowed as long as it may be, and takes no more memory than has arrived;
     /// the bytes of a message sent come back with its result.
     Messages = "messages",
     /// The transport connection is reported as it was: one answer, one end, the end behind everything before it.

@@ -4,15 +4,15 @@ use std::hash::Hasher;
 
 use smbd_core::{Action, Config, Input, Instant, Misuse};
 
-use super::books::Books;
 use super::law::{Failure, Law, Verdicts};
+use super::records::Records;
 use crate::Side;
 use crate::probe::{At, Command, Probe};
 
 /// Watches one side.
 #[derive(Clone, Debug)]
 pub(crate) struct Lone {
-    books: Books,
+    records: Records,
     verdicts: Verdicts,
 }
 
@@ -20,7 +20,7 @@ impl Lone {
     /// For a connection that has not begun.
     pub(crate) fn new(side: Side, config: &Config) -> Self {
         let at = At { now: Instant::ORIGIN, side };
-        Self { books: Books::new(side.into(), config), verdicts: Verdicts::new(at) }
+        Self { records: Records::new(side.into(), config), verdicts: Verdicts::new(at) }
     }
 
     /// The first law that was broken.
@@ -36,34 +36,34 @@ impl Lone {
 
     /// Commands without a result.
     pub(crate) fn untold(&self) -> usize {
-        self.books.untold()
+        self.records.untold()
     }
 
     /// Whether nothing is out.
     pub(crate) fn is_empty(&self) -> bool {
-        self.books.is_empty() && self.books.recvs.used() == 0
+        self.records.is_empty() && self.records.recvs.used() == 0
     }
 
     /// Feeds `into` with all that can influence a verdict to come. Names are left out, times count by their distance from
     /// `now`; so do counts that are never looked at but in differences.
     pub(crate) fn fingerprint(&self, now: Instant, into: &mut impl Hasher) {
-        self.books.fingerprint(now, into);
+        self.records.fingerprint(now, into);
     }
 }
 
 impl Probe for Lone {
     fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
         self.verdicts.at(at);
-        self.books.on_input(at.now, input, result, &mut self.verdicts);
+        self.records.on_input(at.now, input, result, &mut self.verdicts);
     }
 
     fn action(&mut self, at: At, action: &Action) {
         self.verdicts.at(at);
-        self.books.on_action(at.now, action, &mut self.verdicts);
+        self.records.on_action(at.now, action, &mut self.verdicts);
     }
 
     fn command(&mut self, at: At, command: &Command<'_>) {
         self.verdicts.at(at);
-        self.books.on_command(at.now, command, &mut self.verdicts);
+        self.records.on_command(at.now, command, &mut self.verdicts);
     }
 }

@@ -2,13 +2,13 @@
 
 use smbd_core::RecvId;
 
-use super::books::Books;
 use super::law::{Law, Verdicts};
 use super::receiving::Due;
+use super::records::Records;
 use super::whole::Whole;
 use crate::probe::Whole as Message;
 
-impl Books {
+impl Records {
     /// What has arrived and is no message yet was copied: before anything but an event is asked for, and before the end is
     /// told. Its receives are free.
     pub(super) fn absorb(&mut self, v: &mut Verdicts) {
@@ -39,17 +39,17 @@ impl Books {
             "a message before Established, or after the end was told".to_owned()
         });
         let single = self.receiving.peek_due().is_some_and(|due| due.first && due.remaining == 0);
-        let lend = single && self.whole.lent < self.config.lend_max;
-        v.check(Law::Messages, message.lent.is_some() == lend, || {
-            let Whole { lent, .. } = self.whole;
+        let lend = single && self.whole.borrowed < self.config.borrowed_max;
+        v.check(Law::Messages, message.borrowed.is_some() == lend, || {
+            let Whole { borrowed, .. } = self.whole;
             format!(
-                "lent: {}; in one piece: {single}, {lent} lent of {}",
-                message.lent.is_some(),
-                self.config.lend_max
+                "borrowed: {}; in one piece: {single}, {borrowed} borrowed of {}",
+                message.borrowed.is_some(),
+                self.config.borrowed_max
             )
         });
-        if let Some(fragment) = message.lent {
-            self.whole.lent += 1;
+        if let Some(fragment) = message.borrowed {
+            self.whole.borrowed += 1;
             return self.receiving.on_event(fragment, v);
         }
         let mut ended = false;

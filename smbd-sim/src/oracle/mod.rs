@@ -1,11 +1,10 @@
 //! The laws, checked from outside.
 //!
-//! [`Oracles`] watches what passes the border of both connections and keeps its own books: which names are out, what
+//! [`Oracles`] watches what passes the interface of both connections and keeps its own records: which names are out, what
 //! the bytes on the wire grant and spend, which results are owed. It shares no code with the connection it judges; what
 //! it knows of the rules is written here a second time.
 
 mod actions;
-mod books;
 mod credit;
 mod events;
 mod fingerprint;
@@ -18,6 +17,7 @@ mod messages;
 mod negotiation;
 mod operations;
 mod receiving;
+mod records;
 mod registrations;
 mod rule;
 mod sending;
@@ -33,12 +33,12 @@ pub use rule::Rule;
 
 use crate::probe::{At, Command, Probe, Whole};
 use crate::{CommandRefused, Side};
-use books::Books;
+use records::Records;
 
 /// Watches both sides of one connection after the other.
 #[derive(Clone, Debug)]
 pub struct Oracles {
-    sides: [Books; 2],
+    sides: [Records; 2],
     configs: [Config; 2],
     verdicts: Verdicts,
 }
@@ -48,12 +48,12 @@ impl Oracles {
     #[must_use]
     pub fn new(configs: [Config; 2]) -> Self {
         let at = At { now: Instant::ORIGIN, side: Side::Initiator };
-        Self { sides: books_of(&configs), verdicts: Verdicts::new(at), configs }
+        Self { sides: records_of(&configs), verdicts: Verdicts::new(at), configs }
     }
 
     /// The next connection of the same hosts begins.
     pub fn renew(&mut self) {
-        self.sides = books_of(&self.configs);
+        self.sides = records_of(&self.configs);
     }
 
     /// A side's connection was made now. Without this it is taken to be made when it first acts.
@@ -83,15 +83,15 @@ impl Oracles {
         self.sides[side.index()].credit.left()
     }
 
-    /// Whether a side's idle timer has expired, and no sign of life came since.
+    /// Whether a side's idle timer has expired, and no keepalive response came since.
     #[must_use]
     pub fn is_asking(&self, side: Side) -> bool {
         self.sides[side.index()].keepalive.is_asking()
     }
 }
 
-fn books_of(configs: &[Config; 2]) -> [Books; 2] {
-    Side::BOTH.map(|side| Books::new(side.into(), &configs[side.index()]))
+fn records_of(configs: &[Config; 2]) -> [Records; 2] {
+    Side::BOTH.map(|side| Records::new(side.into(), &configs[side.index()]))
 }
 
 impl Probe for Oracles {

@@ -25,7 +25,7 @@ pub(super) enum Verdict {
     /// Ends the connection for one of these.
     Broken(Rules),
     /// The acceptor says so, with a status.
-    Refused(NtStatus),
+    RejectsPeer(NtStatus),
     /// The peer said so.
     Rejected(NtStatus),
 }
@@ -41,8 +41,8 @@ pub(super) fn judge_request(config: &Config, message: &[u8]) -> Verdict {
     };
     let exact = request.min_version == VERSION && request.max_version == VERSION;
     let within = request.min_version <= VERSION && VERSION <= request.max_version;
-    if !(if config.refuse_version_range { exact } else { within }) {
-        return Verdict::Refused(NOT_SUPPORTED);
+    if !(if config.reject_version_range { exact } else { within }) {
+        return Verdict::RejectsPeer(NOT_SUPPORTED);
     }
     let mut rules = Rules::none();
     rules.add_if(request.credits_requested == 0, Rule::CreditsRequestedZero);
@@ -52,8 +52,8 @@ pub(super) fn judge_request(config: &Config, message: &[u8]) -> Verdict {
     if !rules.is_empty() {
         return Verdict::Broken(rules);
     }
-    if config.refuse_preferred_send_size_above.is_some_and(|max| request.preferred_send_size > max) {
-        return Verdict::Refused(INSUFFICIENT_RESOURCES);
+    if config.reject_preferred_send_size_above.is_some_and(|max| request.preferred_send_size > max) {
+        return Verdict::RejectsPeer(INSUFFICIENT_RESOURCES);
     }
     let negotiated = Negotiated {
         protocol: VERSION,
@@ -103,7 +103,7 @@ pub(super) fn check_sent(
     role: Role,
     config: &Config,
     settled: Option<&Negotiated>,
-    refusing: Option<NtStatus>,
+    rejecting: Option<NtStatus>,
     message: &[u8],
     v: &mut Verdicts,
 ) -> u16 {
@@ -126,7 +126,7 @@ pub(super) fn check_sent(
                 v.fail(Law::Negotiation, format!("response of {} bytes", message.len()));
                 return 0;
             };
-            let wanted = match (settled, refusing) {
+            let wanted = match (settled, rejecting) {
                 (_, Some(status)) => NegotiateResponse::failure(status),
                 (Some(settled), None) => NegotiateResponse {
                     min_version: VERSION,
@@ -156,7 +156,7 @@ pub(super) fn check_sent(
 pub(super) fn explains(verdict: &Verdict, error: &ConnectError) -> bool {
     match (verdict, error) {
         (Verdict::Broken(rules), ConnectError::Violation(violation)) => rules.contains(Rule::of(violation)),
-        (Verdict::Refused(wanted), ConnectError::Refused { status, .. })
+        (Verdict::RejectsPeer(wanted), ConnectError::RejectedPeer { status, .. })
         | (Verdict::Rejected(wanted), ConnectError::Rejected { status }) => wanted == status,
         _ => false,
     }

@@ -69,7 +69,7 @@ impl Receiving {
         rules
     }
 
-    /// A valid message came. Whether its receive is lent to the upper layer.
+    /// A valid message came. Whether its receive is borrowed to the upper layer.
     pub(super) fn on_message(&mut self, recv: RecvId, header: &DataTransfer) -> bool {
         let (len, remaining) = (header.data_length, header.remaining_data_length);
         if len == 0 && remaining == 0 {

@@ -161,7 +161,7 @@ impl Registrations {
             }
             _ => None,
         });
-        v.check(Law::Commands, active.is_some(), || format!("deregistration of {id:?} taken, not in force"));
+        v.check(Law::Commands, active.is_some(), || format!("deregistration of {id:?} taken, not valid"));
     }
 
     /// `Register` or `Deregister` leaves.
@@ -188,18 +188,18 @@ impl Registrations {
         self.get(id).is_some_and(|r| matches!(r.stage, Stage::Registering | Stage::Abandoned))
     }
 
-    pub(super) fn on_registered(&mut self, id: RegId, segments: &[BufferDescriptorV1], settled: bool) {
+    pub(super) fn on_registered(&mut self, id: RegId, segments: &[BufferDescriptorV1], bind_complete: bool) {
         let Some(r) = self.get(id) else { return };
-        if settled {
+        if bind_complete {
             r.requests = 0;
         }
         if r.stage == Stage::Abandoned {
-            if settled {
+            if bind_complete {
                 self.all.close(id.slot(), id);
             }
             return;
         }
-        r.stage = Stage::Active { bound: settled };
+        r.stage = Stage::Active { bound: bind_complete };
         r.segments_max = u16::try_from(segments.len()).unwrap_or(u16::MAX);
         r.tokens = segments.iter().map(|s| (s.token, true)).collect();
     }
@@ -207,7 +207,7 @@ impl Registrations {
     /// Whether `what` makes sense for it.
     pub(super) fn expects(&mut self, id: RegId, what: Done) -> bool {
         self.get(id).is_some_and(|r| match what {
-            Done::Bound => matches!(
+            Done::BindComplete => matches!(
                 r.stage,
                 Stage::Active { bound: false } | Stage::Unwanted { bound: false } | Stage::Abandoned
             ),
@@ -216,14 +216,14 @@ impl Registrations {
         })
     }
 
-    /// `Bound`, `Deregistered` or `Failed` came. Whether it made sense; if it failed, whether that is fatal.
+    /// `BindComplete`, `Deregistered` or `Failed` came. Whether it made sense; if it failed, whether that is fatal.
     pub(super) fn on_done(&mut self, id: RegId, what: Done) -> Option<bool> {
         let r = self.get(id)?;
         let mut fatal = false;
         let next = match (what, r.stage) {
             (_, Stage::Abandoned) => None,
-            (Done::Bound, Stage::Active { bound: false }) => Some(Stage::Active { bound: true }),
-            (Done::Bound, Stage::Unwanted { bound: false }) => Some(Stage::Unwanted { bound: true }),
+            (Done::BindComplete, Stage::Active { bound: false }) => Some(Stage::Active { bound: true }),
+            (Done::BindComplete, Stage::Unwanted { bound: false }) => Some(Stage::Unwanted { bound: true }),
             (Done::Deregistered, Stage::Deregistering) => Some(Stage::Ended { how: How::Well }),
             (Done::Failed { flushed }, Stage::Registering) => Some(Stage::Ended { how: how(flushed) }),
             (Done::Failed { flushed }, Stage::Deregistering) => {
@@ -250,7 +250,7 @@ impl Registrations {
         Some(fatal)
     }
 
-    /// The peer invalidated a token. Whether it was in force.
+    /// The peer invalidated a token. Whether it was valid.
     pub(super) fn on_invalidated(&mut self, token: Token) -> bool {
         for at in 0..self.names.len() {
             let id = self.names[at];
@@ -356,7 +356,7 @@ impl Registrations {
 /// What the device says about a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
-    Bound,
+    BindComplete,
     Deregistered,
     Failed { flushed: bool },
 }

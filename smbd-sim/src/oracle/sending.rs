@@ -199,7 +199,7 @@ impl Sending {
         }
     }
 
-    /// What a send carries, its message by the distance from the oldest one in the books.
+    /// What a send carries, its message by the distance from the oldest one in the records.
     pub(super) const fn relative(&self, carries: Carries) -> Carries {
         match carries {
             Carries::Last(number) => Carries::Last(number.wrapping_sub(self.first)),

@@ -2,7 +2,7 @@
 
 use smbd_core::wire::DataTransfer;
 
-/// The books of one endpoint.
+/// The records of one endpoint.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Whole {
     /// Whole messages are handed up, no fragments.
@@ -10,7 +10,7 @@ pub(super) struct Whole {
     /// Bytes of the message under way that were copied.
     pub(super) copied: u32,
     /// Receives that the upper layer has.
-    pub(super) lent: u16,
+    pub(super) borrowed: u16,
     /// Bytes of the message under way that have arrived.
     arrived: u32,
     /// Most bytes of one message that have arrived.
@@ -39,8 +39,8 @@ impl Whole {
         }
     }
 
-    /// A lent message came back.
+    /// A borrowed message came back.
     pub(super) const fn given_back(&mut self) {
-        self.lent = self.lent.saturating_sub(1);
+        self.borrowed = self.borrowed.saturating_sub(1);
     }
 }

@@ -28,7 +28,7 @@ const SPENT_FEW: Exception = Exception { reason: "the same with fewer receives" 
 /// The exception of a plan, decided before it is run.
 #[must_use]
 pub fn of(plan: &Plan) -> Option<Exception> {
-    let says = |side: Side| !plan.errands[side.index()].is_empty();
+    let says = |side: Side| !plan.script[side.index()].is_empty();
     let mute = plan.kind.side() == Side::Initiator && !says(Side::Initiator) && says(Side::Acceptor);
     if mute && plan.kind.grants_with_messages() {
         return Some(MUTE);
@@ -47,7 +47,7 @@ pub fn of(plan: &Plan) -> Option<Exception> {
 /// Of each message of a side.
 fn fragments(plan: &Plan, side: Side) -> impl Iterator<Item = u64> {
     let payload = plan.payload(side);
-    plan.errands[side.index()].iter().map(move |errand| u64::from(errand.len.div_ceil(payload)))
+    plan.script[side.index()].iter().map(move |scripted| u64::from(scripted.len.div_ceil(payload)))
 }
 
 /// Most messages that the connection sends while Linux has receives: fragments, and messages that only grant, each of which
@@ -70,15 +70,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::peers::{Errand, Verdict, run};
+    use crate::peers::{ScriptedMessage, Verdict, run};
 
     /// cifs with 20 receives, to which the connection sends one message of so many bytes.
     fn plan(seed: u64, len: impl Fn(u32) -> u32) -> Plan {
         let mut plan = Plan::of(Kind::LinuxClient, seed);
         plan.model.receive_credit_max = 20;
-        let small = Errand { len: 1, key: 0, pause: Duration::from_millis(1) };
+        let small = ScriptedMessage { len: 1, key: 0, pause: Duration::from_millis(1) };
         let len = len(plan.payload(Side::Acceptor));
-        plan.errands = [vec![small], vec![Errand { len, ..small }]];
+        plan.script = [vec![small], vec![ScriptedMessage { len, ..small }]];
         plan
     }
 
@@ -98,11 +98,11 @@ mod tests {
     fn initiators_with_nothing_to_send_are_an_exception_where_they_are_waited_for() {
         for kind in Kind::ALL.iter().copied() {
             let mut plan = Plan::of(kind, 1);
-            plan.errands[Side::Initiator.index()].clear();
+            plan.script[Side::Initiator.index()].clear();
             let mute = of(&plan) == Some(MUTE);
             let waited_for = kind.side() == Side::Initiator && kind != Kind::LinuxClient;
             assert_eq!(mute, waited_for, "{}", kind.name());
-            plan.errands[Side::Acceptor.index()].clear();
+            plan.script[Side::Acceptor.index()].clear();
             assert_ne!(of(&plan), Some(MUTE), "{}: nobody has anything to say", kind.name());
         }
     }

@@ -27,5 +27,5 @@ pub use line::{ModelParams, Posting};
 pub use plan::Plan;
 pub use run::{Report, Verdict, run};
 pub use summary::{Row, Summary, run_seeds, table};
-pub use upper::Manners;
-pub use work::{Errand, Opening};
+pub use upper::Behaviour;
+pub use work::{Opening, ScriptedMessage};

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use smbd_core::Instant;
 
 use super::line::{Arrived, Line, ModelParams, Order, Phase, Segment};
-use super::work::{Ear, Errand, Mouth, Opening};
+use super::work::{Opening, ReceiveScript, ScriptedMessage, TransmitScript};
 use crate::Side;
 
 /// What tells one kind of peer from another: which receives it posts, what it grants, when it sends, and its timers.
@@ -67,8 +67,8 @@ pub(super) struct Model {
     line: Line,
     rules: Box<dyn Rules>,
     buffers: u16,
-    mouth: Mouth,
-    ear: Ear,
+    transmit: TransmitScript,
+    receive: ReceiveScript,
     unread: VecDeque<Unread>,
     /// Receive buffers of the message that is not complete.
     held: Vec<u16>,
@@ -81,16 +81,16 @@ impl Model {
         params: ModelParams,
         rules: Box<dyn Rules>,
         opening: Opening,
-        says: &[Errand],
-        hears: &[Errand],
+        says: &[ScriptedMessage],
+        hears: &[ScriptedMessage],
     ) -> Self {
         let buffers = rules.buffers(&params);
         Self {
             line: Line::new(side, params, buffers),
             rules,
             buffers,
-            mouth: Mouth::new(says, opening),
-            ear: Ear::new(hears),
+            transmit: TransmitScript::new(says, opening),
+            receive: ReceiveScript::new(hears),
             unread: VecDeque::new(),
             held: Vec::new(),
         }
@@ -115,22 +115,22 @@ impl Model {
 
     /// Everything was said and heard.
     pub(super) fn is_done(&self) -> bool {
-        self.mouth.left() == 0 && self.ear.left() == 0
+        self.transmit.left() == 0 && self.receive.left() == 0
     }
 
     /// All that the connection's side has said was heard.
     pub(super) fn has_heard_all(&self) -> bool {
-        self.ear.left() == 0
+        self.receive.left() == 0
     }
 
     /// One thing more will be said to it.
-    pub(super) fn expect(&mut self, errand: Errand) {
-        self.ear.add(errand);
+    pub(super) fn expect(&mut self, scripted: ScriptedMessage) {
+        self.receive.add(scripted);
     }
 
     /// What its upper layer found wrong.
     pub(super) fn wrong(&self) -> Option<&str> {
-        self.ear.wrong.as_deref()
+        self.receive.wrong.as_deref()
     }
 
     /// Data Transfer messages sent.
@@ -144,7 +144,7 @@ impl Model {
 
     /// What is left, and the variables of its rules.
     pub(super) fn left(&self) -> String {
-        let (to_say, to_hear) = (self.mouth.left(), self.ear.left());
+        let (to_say, to_hear) = (self.transmit.left(), self.receive.left());
         format!(
             "{to_say} messages to send, {to_hear} to hear, {} unread; {}",
             self.unread.len(),
@@ -193,7 +193,7 @@ impl Model {
                 self.rules.on_response(&mut self.line, requested, granted);
             }
         }
-        self.mouth.begin(self.line.now);
+        self.transmit.begin(self.line.now);
     }
 
     fn on_data(&mut self, slot: u16, message: &[u8]) {
@@ -222,9 +222,9 @@ impl Model {
     /// The upper layer reads what it has had long enough.
     fn read(&mut self) {
         while let Some(unread) = self.unread.front().filter(|unread| unread.at <= self.line.now) {
-            self.ear.hear(&unread.bytes, 0);
-            if self.ear.count == 1 {
-                self.mouth.heard(self.line.now);
+            self.receive.hear(&unread.bytes, 0);
+            if self.receive.count == 1 {
+                self.transmit.heard(self.line.now);
             }
             let Some(Unread { slots, .. }) = self.unread.pop_front() else { return };
             let freed = u32::try_from(slots.len()).unwrap_or(u32::MAX);
@@ -243,17 +243,17 @@ impl Model {
             return None;
         }
         let unread = self.unread.front().map(|unread| unread.at);
-        [self.mouth.next(), unread, self.rules.deadline()].into_iter().flatten().min()
+        [self.transmit.next(), unread, self.rules.deadline()].into_iter().flatten().min()
     }
 
     pub(super) fn on_time(&mut self, now: Instant) {
         self.line.now = now;
         self.read();
         while self.line.phase == Phase::Established
-            && let Some(errand) = self.mouth.due(now)
+            && let Some(scripted) = self.transmit.due(now)
         {
-            self.mouth.said(now);
-            let segments = self.line.segments(errand.key, errand.len);
+            self.transmit.said(now);
+            let segments = self.line.segments(scripted.key, scripted.len);
             self.rules.send(&mut self.line, segments);
         }
         if self.line.phase == Phase::Established && self.rules.deadline().is_some_and(|at| at <= now) {

@@ -6,8 +6,8 @@ use smbd_core::{Config, Keepalive, Params};
 
 use super::Kind;
 use super::line::{ModelParams, Posting};
-use super::upper::Manners;
-use super::work::{Errand, Opening};
+use super::upper::Behaviour;
+use super::work::{Opening, ScriptedMessage};
 use crate::device::Polling;
 use crate::host::Machines;
 use crate::nic::{NicConfig, Personality};
@@ -48,9 +48,9 @@ pub struct Plan {
     /// How late completions are seen at most, by side.
     pub late: [Duration; 2],
     /// How the upper layer of the connection treats fragments.
-    pub manners: Manners,
+    pub behaviour: Behaviour,
     /// Messages, by the side that sends them.
-    pub errands: [Vec<Errand>; 2],
+    pub script: [Vec<ScriptedMessage>; 2],
 }
 
 pub(super) fn pick<T: Copy>(rng: &mut Rng, items: &[T]) -> T {
@@ -88,15 +88,15 @@ impl Plan {
         let late = Side::BOTH.map(|_| if rng.chance(1, 2) { Duration::ZERO } else { nanos(rng, LATE_MAX) });
         let least = Duration::from_nanos(rng.between(500, 20_000));
         let latency = Latency { least, most: least + nanos(rng, Duration::from_millis(1)) };
-        let holds = config.lend_max > 0 && rng.chance(1, 2);
-        let manners = Manners {
+        let holds = config.borrowed_max > 0 && rng.chance(1, 2);
+        let behaviour = Behaviour {
             hold_one_in: if holds { u32::try_from(rng.between(1, 8)).unwrap_or(1) } else { 0 },
-            hold_max: u32::from(config.lend_max),
+            hold_max: u32::from(config.borrowed_max),
             hold: nanos(rng, Duration::from_millis(20)),
         };
-        let mut errands = Side::BOTH.map(|side| errands(side, kind, &config, &model, rng));
+        let mut script = Side::BOTH.map(|side| script(side, kind, &config, &model, rng));
         if kind == Kind::LinuxClient
-            && let Some(first) = errands[Side::Initiator.index()].first_mut()
+            && let Some(first) = script[Side::Initiator.index()].first_mut()
         {
             first.pause += LINUX_REGISTERS;
         }
@@ -113,8 +113,8 @@ impl Plan {
             },
             machine: machine(seed),
             late,
-            manners,
-            errands,
+            behaviour,
+            script,
             model,
             config,
         }
@@ -143,7 +143,13 @@ fn payload(side: Side, kind: Kind, config: &Config, model: &ModelParams) -> u32 
     sends.min(takes) - 24
 }
 
-fn errands(side: Side, kind: Kind, config: &Config, model: &ModelParams, rng: &mut Rng) -> Vec<Errand> {
+fn script(
+    side: Side,
+    kind: Kind,
+    config: &Config,
+    model: &ModelParams,
+    rng: &mut Rng,
+) -> Vec<ScriptedMessage> {
     let payload = payload(side, kind, config, model);
     let taken =
         if side == kind.side() { config.max_fragmented_recv_size } else { model.max_fragmented_recv_size };
@@ -159,7 +165,7 @@ fn errands(side: Side, kind: Kind, config: &Config, model: &ModelParams, rng: &m
     // Now and then more than a peer can take that holds its receives.
     let held = kind.holds_receives() && side != kind.side() && rng.chance(7, 8);
     let fragments_max = if held { u32::from(model.receive_credit_max) } else { u32::MAX };
-    let mut errand = || {
+    let mut scripted = || {
         let fragments = match rng.below(64) {
             0 => 150,
             1..=8 => 12,
@@ -172,13 +178,13 @@ fn errands(side: Side, kind: Kind, config: &Config, model: &ModelParams, rng: &m
             _ if unhurried => nanos(rng, Duration::from_millis(2)),
             _ => Duration::ZERO,
         };
-        Errand {
+        ScriptedMessage {
             len: u32::try_from(rng.between(1, u64::from(most))).unwrap_or(1),
             key: u16::try_from(rng.below(1 << 16)).unwrap_or(0),
             pause,
         }
     };
-    (0..count).map(|_| errand()).collect()
+    (0..count).map(|_| scripted()).collect()
 }
 
 /// The connection's side: within what is legal for it.
@@ -193,7 +199,7 @@ fn any_params(rng: &mut Rng) -> Params {
         keepalive: Some(keepalive).filter(|_| rng.chance(3, 4)),
         // The lack of credits is found out before silence is.
         send_credit_timeout: Some(Duration::from_secs(pick(rng, &[5, 5, 30, 60]))),
-        lend_max: pick(rng, &[0, 1, 2, 8]),
+        borrowed_max: pick(rng, &[0, 1, 2, 8]),
         message_slots: pick(rng, &[1, 2, 3, 16, 256]),
         send_slots: pick(rng, &[2, 3, 4, 16, 255]),
         rdma_ops: 1,
@@ -243,7 +249,7 @@ fn linux_times(model: &mut ModelParams, rng: &mut Rng) {
     model.keepalive_interval = Duration::from_secs(120);
 }
 
-/// Credits and sizes can be set in /proc/fs/cifs, MaxFragmentedSize cannot. It is not asked for signs of life, which it may
+/// Credits and sizes can be set in /proc/fs/cifs, MaxFragmentedSize cannot. It is not asked for keepalive responses, which it may
 /// take for a reason to go (KA-5): as the profile [`Params::linux_server`] has it.
 fn linux_client(model: &mut ModelParams, ours: &mut Params, rng: &mut Rng) {
     linux_times(model, rng);

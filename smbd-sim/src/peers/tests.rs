@@ -8,7 +8,7 @@ use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse, 
 use super::line::{Arrived, Line, Order, Segment};
 use super::model::{Model, Rules};
 use super::run::run_model;
-use super::{Errand, Kind, ModelParams, Opening, Plan, Posting, Verdict};
+use super::{Kind, ModelParams, Opening, Plan, Posting, ScriptedMessage, Verdict};
 use crate::Side;
 
 /// Eight receives.
@@ -28,7 +28,7 @@ pub(super) fn params() -> ModelParams {
 }
 
 /// A message of 100 bytes.
-pub(super) const SMALL: Errand = Errand { len: 100, key: 7, pause: Duration::ZERO };
+pub(super) const SMALL: ScriptedMessage = ScriptedMessage { len: 100, key: 7, pause: Duration::ZERO };
 
 /// A model that was asked for four credits and granted so many, and what its response grants if it is an acceptor.
 pub(super) fn met(
@@ -36,7 +36,7 @@ pub(super) fn met(
     params: ModelParams,
     rules: Box<dyn Rules>,
     credits_granted: u16,
-    says: &[Errand],
+    says: &[ScriptedMessage],
 ) -> (Model, u16) {
     let mut model = Model::new(side, params, rules, Opening::AtOnce, says, &[]);
     model.start();

@@ -7,13 +7,13 @@ use smbd_core::endpoint::Message;
 use smbd_core::error::{CloseReason, CommandError, SendError};
 use smbd_core::{Event, Fragment, Instant};
 
-use super::work::{Ear, Errand, Mouth, Opening};
+use super::work::{Opening, ReceiveScript, ScriptedMessage, TransmitScript};
 use crate::CommandRefused;
 use crate::host::{Context, Upper};
 
 /// How an upper layer treats what it gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manners {
+pub struct Behaviour {
     /// In 1 of so many cases a fragment is held back; 0 is never.
     pub hold_one_in: u32,
     /// Most fragments held back at once.
@@ -22,32 +22,37 @@ pub struct Manners {
     pub hold: Duration,
 }
 
-/// Says its errands, hears those of the peer.
+/// Says its script, hears those of the peer.
 #[derive(Debug)]
-pub(super) struct Correspondent {
-    manners: Manners,
-    mouth: Mouth,
-    pub(super) ear: Ear,
+pub(super) struct ScriptedUpper {
+    behaviour: Behaviour,
+    transmit: TransmitScript,
+    pub(super) receive: ReceiveScript,
     held: VecDeque<(Instant, Fragment)>,
     full: bool,
     pub(super) established: bool,
     /// How the connection ended, if it did.
-    pub(super) ended: Option<End>,
+    pub(super) ended: Option<Outcome>,
 }
 
 /// How the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Outcome {
     Failed,
     Closed(CloseReason),
 }
 
-impl Correspondent {
-    pub(super) fn new(manners: Manners, opening: Opening, says: &[Errand], hears: &[Errand]) -> Self {
+impl ScriptedUpper {
+    pub(super) fn new(
+        behaviour: Behaviour,
+        opening: Opening,
+        says: &[ScriptedMessage],
+        hears: &[ScriptedMessage],
+    ) -> Self {
         Self {
-            manners,
-            mouth: Mouth::new(says, opening),
-            ear: Ear::new(hears),
+            behaviour,
+            transmit: TransmitScript::new(says, opening),
+            receive: ReceiveScript::new(hears),
             held: VecDeque::new(),
             full: false,
             established: false,
@@ -57,27 +62,27 @@ impl Correspondent {
 
     /// Everything was said and heard.
     pub(super) fn is_done(&self) -> bool {
-        self.mouth.left() == 0 && self.ear.left() == 0
+        self.transmit.left() == 0 && self.receive.left() == 0
     }
 
     pub(super) fn left(&self) -> String {
-        let (to_say, to_hear) = (self.mouth.left(), self.ear.left());
+        let (to_say, to_hear) = (self.transmit.left(), self.receive.left());
         format!("{to_say} messages to send, {to_hear} to hear, {} fragments held", self.held.len())
     }
 
     /// Says one thing more.
-    pub(super) fn say(&mut self, errand: Errand, context: &mut Context<'_>) {
-        self.mouth.add(errand, context.now());
+    pub(super) fn say(&mut self, scripted: ScriptedMessage, context: &mut Context<'_>) {
+        self.transmit.add(scripted, context.now());
         self.speak(context);
     }
 
     fn speak(&mut self, context: &mut Context<'_>) {
         while self.established
             && !self.full
-            && let Some(errand) = self.mouth.due(context.now())
+            && let Some(scripted) = self.transmit.due(context.now())
         {
-            match context.send_bytes(errand.bytes(), None) {
-                Ok(_) => self.mouth.said(context.now()),
+            match context.send_bytes(scripted.bytes(), None) {
+                Ok(_) => self.transmit.said(context.now()),
                 Err(CommandRefused::Send(SendError::Command(CommandError::NoRoom { .. }))) => {
                     self.full = true;
                 }
@@ -89,7 +94,7 @@ impl Correspondent {
     }
 
     fn hear(&mut self, fragment: Fragment, context: &mut Context<'_>) {
-        self.ear.hear(context.fragment(&fragment), fragment.remaining());
+        self.receive.hear(context.fragment(&fragment), fragment.remaining());
         if fragment.is_last() {
             self.heard(context);
         }
@@ -97,14 +102,14 @@ impl Correspondent {
     }
 
     fn heard(&mut self, context: &mut Context<'_>) {
-        if self.ear.count == 1 {
-            self.mouth.heard(context.now());
+        if self.receive.count == 1 {
+            self.transmit.heard(context.now());
             self.set_alarm(context);
         }
     }
 
     fn hold_or_release(&mut self, fragment: Fragment, context: &mut Context<'_>) {
-        let Manners { hold_one_in, hold_max, hold } = self.manners;
+        let Behaviour { hold_one_in, hold_max, hold } = self.behaviour;
         let room = self.held.len() < hold_max as usize;
         if hold_one_in > 0 && room && context.rng().chance(1, u64::from(hold_one_in)) {
             self.held.push_back((context.now().saturating_add(hold), fragment));
@@ -125,19 +130,19 @@ impl Correspondent {
 
     fn set_alarm(&self, context: &mut Context<'_>) {
         let held = self.held.front().map(|(at, _)| *at);
-        let next = self.mouth.next().filter(|_| self.established && !self.full);
+        let next = self.transmit.next().filter(|_| self.established && !self.full);
         if let Some(at) = [held, next].into_iter().flatten().min() {
             context.wake_at(at);
         }
     }
 }
 
-impl Upper for Correspondent {
+impl Upper for ScriptedUpper {
     fn event(&mut self, event: Event, context: &mut Context<'_>) {
         match event {
             Event::Established(_) => {
                 self.established = true;
-                self.mouth.begin(context.now());
+                self.transmit.begin(context.now());
                 self.speak(context);
             }
             Event::Writable => {
@@ -145,10 +150,10 @@ impl Upper for Correspondent {
                 self.speak(context);
             }
             Event::Data(fragment) => self.hear(fragment, context),
-            Event::ConnectFailed(_) => self.ended = Some(End::Failed),
+            Event::ConnectFailed(_) => self.ended = Some(Outcome::Failed),
             Event::Closed(reason) => {
                 self.established = false;
-                self.ended = Some(End::Closed(reason));
+                self.ended = Some(Outcome::Closed(reason));
             }
             Event::Invalidated { .. }
             | Event::Sent { .. }
@@ -161,9 +166,9 @@ impl Upper for Correspondent {
     }
 
     fn message(&mut self, message: Message, context: &mut Context<'_>) {
-        self.ear.hear(context.bytes(&message), 0);
+        self.receive.hear(context.bytes(&message), 0);
         self.heard(context);
-        if let Message::Lent(fragment) = message {
+        if let Message::Borrowed(fragment) = message {
             self.hold_or_release(fragment, context);
         }
     }

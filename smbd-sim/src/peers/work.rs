@@ -9,7 +9,7 @@ use crate::upper::content;
 
 /// One message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errand {
+pub struct ScriptedMessage {
     /// Its length in bytes.
     pub len: u32,
     /// Which bytes it has.
@@ -18,7 +18,7 @@ pub struct Errand {
     pub pause: Duration,
 }
 
-impl Errand {
+impl ScriptedMessage {
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &'static [u8] {
@@ -28,8 +28,8 @@ impl Errand {
 
 /// Messages still to be sent, one after the other.
 #[derive(Clone, Debug)]
-pub(super) struct Mouth {
-    errands: VecDeque<Errand>,
+pub(super) struct TransmitScript {
+    script: VecDeque<ScriptedMessage>,
     next: Option<Instant>,
     opening: Opening,
 }
@@ -46,9 +46,9 @@ pub enum Opening {
     Answers,
 }
 
-impl Mouth {
-    pub(super) fn new(errands: &[Errand], opening: Opening) -> Self {
-        Self { errands: errands.iter().copied().collect(), next: None, opening }
+impl TransmitScript {
+    pub(super) fn new(script: &[ScriptedMessage], opening: Opening) -> Self {
+        Self { script: script.iter().copied().collect(), next: None, opening }
     }
 
     /// The connection is up.
@@ -59,7 +59,7 @@ impl Mouth {
     }
 
     fn set(&mut self, now: Instant) {
-        self.next = self.errands.front().map(|errand| now.saturating_add(errand.pause));
+        self.next = self.script.front().map(|scripted| now.saturating_add(scripted.pause));
     }
 
     /// The peer has said something.
@@ -75,13 +75,13 @@ impl Mouth {
     }
 
     /// The message that is to be sent now.
-    pub(super) fn due(&self, now: Instant) -> Option<Errand> {
-        self.errands.front().copied().filter(|_| self.next.is_some_and(|at| at <= now))
+    pub(super) fn due(&self, now: Instant) -> Option<ScriptedMessage> {
+        self.script.front().copied().filter(|_| self.next.is_some_and(|at| at <= now))
     }
 
     /// It was sent.
     pub(super) fn said(&mut self, now: Instant) {
-        self.errands.pop_front();
+        self.script.pop_front();
         if self.opening == Opening::Asks {
             self.next = None;
         } else {
@@ -90,12 +90,12 @@ impl Mouth {
     }
 
     pub(super) fn left(&self) -> usize {
-        self.errands.len()
+        self.script.len()
     }
 
     /// One more.
-    pub(super) fn add(&mut self, errand: Errand, now: Instant) {
-        self.errands.push_back(errand);
+    pub(super) fn add(&mut self, scripted: ScriptedMessage, now: Instant) {
+        self.script.push_back(scripted);
         if self.next.is_none() {
             self.set(now);
         }
@@ -104,8 +104,8 @@ impl Mouth {
 
 /// Messages still to be heard, in order.
 #[derive(Clone, Debug)]
-pub(super) struct Ear {
-    expected: VecDeque<Errand>,
+pub(super) struct ReceiveScript {
+    expected: VecDeque<ScriptedMessage>,
     /// Bytes had of the first of them.
     had: u32,
     /// Messages heard.
@@ -114,9 +114,9 @@ pub(super) struct Ear {
     pub(super) wrong: Option<String>,
 }
 
-impl Ear {
-    pub(super) fn new(errands: &[Errand]) -> Self {
-        Self { expected: errands.iter().copied().collect(), had: 0, count: 0, wrong: None }
+impl ReceiveScript {
+    pub(super) fn new(script: &[ScriptedMessage]) -> Self {
+        Self { expected: script.iter().copied().collect(), had: 0, count: 0, wrong: None }
     }
 
     pub(super) fn left(&self) -> usize {
@@ -124,21 +124,21 @@ impl Ear {
     }
 
     /// One more.
-    pub(super) fn add(&mut self, errand: Errand) {
-        self.expected.push_back(errand);
+    pub(super) fn add(&mut self, scripted: ScriptedMessage) {
+        self.expected.push_back(scripted);
     }
 
     /// A piece of a message, with the bytes of it that are still to come.
     pub(super) fn hear(&mut self, bytes: &[u8], remaining: u32) {
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let Some(errand) = self.expected.front().copied() else {
+        let Some(scripted) = self.expected.front().copied() else {
             return self.say(format!("{len} bytes of no message"));
         };
-        let left = errand.len - self.had;
-        if len > left || remaining != left - len || bytes != content(errand.key, self.had, len) {
+        let left = scripted.len - self.had;
+        if len > left || remaining != left - len || bytes != content(scripted.key, self.had, len) {
             return self.say(format!(
                 "{len} bytes, {remaining} to come, behind {} of a message of {}: not what was sent",
-                self.had, errand.len
+                self.had, scripted.len
             ));
         }
         self.had += len;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use smbd_core::backend::{Backend, ReceiveMemory, Step};
+use smbd_core::backend::{Backend, BackendOp, ReceiveMemory};
 use smbd_core::error::WorkError;
 use smbd_core::{BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, RegId, Token, WrId};
 
@@ -120,23 +120,23 @@ impl Backend for Line {
         self.now
     }
 
-    fn execute(&mut self, step: Step<'_, Range>) {
+    fn execute(&mut self, step: BackendOp<'_, Range>) {
         match step {
-            Step::Connect | Step::Accept => self.linked = Some(false),
-            Step::Disconnect => self.disconnect(),
-            Step::PostRecv { id, len } => self.recvs.push_back((id, len)),
-            Step::PostSend { id, head, .. } => {
+            BackendOp::Connect | BackendOp::Accept => self.linked = Some(false),
+            BackendOp::Disconnect => self.disconnect(),
+            BackendOp::PostRecv { id, len } => self.recvs.push_back((id, len)),
+            BackendOp::PostSend { id, head, .. } => {
                 self.posted.push_back(id.into());
                 self.heard.push_back(*head);
             }
-            Step::PostRdma { id, .. } => self.posted.push_back(id.into()),
-            Step::Register { id, .. } => self.registering.push_back(id),
-            Step::Deregister { id, .. } => self.posted.push_back(id.into()),
+            BackendOp::PostRdma { id, .. } => self.posted.push_back(id.into()),
+            BackendOp::Register { id, .. } => self.registering.push_back(id),
+            BackendOp::Deregister { id, .. } => self.posted.push_back(id.into()),
         }
     }
 
     /// Nothing is chained.
-    fn ring(&mut self) {}
+    fn ring_doorbell(&mut self) {}
 
     fn next_input(&mut self) -> Option<Input<'_>> {
         let report = self.reports.pop_front()?;
@@ -145,7 +145,7 @@ impl Backend for Line {
             Report::Input(input) => input,
             Report::Registered(id, segment) => {
                 self.segments = [segment];
-                Input::Registered { id, segments: &self.segments, settled: true }
+                Input::Registered { id, segments: &self.segments, bind_complete: true }
             }
         })
     }

@@ -61,7 +61,7 @@ impl RawPeer {
         let oracles = Oracles::new([config.clone(), config.clone()]);
         let watch = Rc::new(RefCell::new(Watch { oracles, ..watch }));
         let memory = Range { buffer: Buffers::new(false).alloc(1), offset: 0, len: u32::MAX };
-        let hold_max = usize::from(config.lend_max);
+        let hold_max = usize::from(config.borrowed_max);
         Self {
             driven: Driven::new(machine, side, &config, Instant::ORIGIN, Rc::clone(&watch)),
             line: Line::new(config.budget().recv_slots),
@@ -173,7 +173,7 @@ fn adapt(config: &Config, target: Target) -> Config {
     params.strict |= target.is_strict();
     params.keepalive = params.keepalive.or(Params::windows().keepalive);
     if target == Target::Negotiation(Rule::PreferredSendSize) {
-        params.refuse_preferred_send_size_above = Some(8136);
+        params.reject_preferred_send_size_above = Some(8136);
     }
     Config::try_from(params).unwrap_or_else(|_| config.clone())
 }

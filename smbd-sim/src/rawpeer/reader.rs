@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use smbd_core::backend::{Local, LocalMemory, Payload, Upper};
+use smbd_core::backend::{BufferLookup, BufferSlice, Handler, Payload};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Body, Connection, Endpoint, Event, Fragment, RegId};
@@ -79,7 +79,7 @@ impl Reader {
             Event::Established(_) => self.established = true,
             Event::Data(fragment) => self.take(fragment, commands, line),
             Event::ConnectFailed(error) => {
-                if let ConnectError::Violation(v) | ConnectError::Refused { violation: v, .. } = error {
+                if let ConnectError::Violation(v) | ConnectError::RejectedPeer { violation: v, .. } = error {
                     self.ended_by = Some(Rule::of(&v));
                 }
                 self.over = true;
@@ -102,9 +102,9 @@ impl Reader {
     }
 }
 
-impl LocalMemory<Range> for Reader {
+impl BufferLookup<Range> for Reader {
     fn body(&self, body: Body) -> Option<Payload<'_, Range>> {
-        Some(Payload::InPlace(Local { buffer: &self.memory, offset: 0, len: body.len }))
+        Some(Payload::InPlace(BufferSlice { buffer: &self.memory, offset: 0, len: body.len }))
     }
 
     fn registration(&self, _: RegId) -> Option<&Range> {
@@ -112,18 +112,18 @@ impl LocalMemory<Range> for Reader {
     }
 }
 
-impl Upper<Line, Watched<Connection, Watch>> for Reader {
+impl Handler<Line, Watched<Connection, Watch>> for Reader {
     fn event(&mut self, connection: &mut Watched<Connection, Watch>, line: &mut Line, event: Event) {
         self.hear(event, connection.commands(), line);
     }
 }
 
-impl Upper<Line, Watched<Endpoint, Watch>> for Reader {
+impl Handler<Line, Watched<Endpoint, Watch>> for Reader {
     fn event(&mut self, endpoint: &mut Watched<Endpoint, Watch>, line: &mut Line, event: EndpointEvent) {
         if let Some(event) = plain(&event) {
             return self.hear(event, endpoint.commands(), line);
         }
-        if let EndpointEvent::Message(Message::Lent(fragment)) = event {
+        if let EndpointEvent::Message(Message::Borrowed(fragment)) = event {
             self.take(fragment, endpoint.commands(), line);
         }
     }

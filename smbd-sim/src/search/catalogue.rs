@@ -17,7 +17,7 @@ fn smallest() -> Params {
         max_read_write_size: 1024,
         keepalive: None,
         send_credit_timeout: None,
-        lend_max: 0,
+        borrowed_max: 0,
         message_slots: 3,
         send_slots: 4,
         rdma_ops: 1,
@@ -105,7 +105,7 @@ impl Setup {
         self
     }
 
-    /// All timers are of the same length, so that their distances do not multiply. One side asks for signs of life.
+    /// All timers are of the same length, so that their distances do not multiply. One side asks for keepalive responses.
     fn any_delay(mut self) -> Self {
         const TICK: Duration = Duration::from_secs(5);
         self.delays = Delays::Any;

@@ -2,7 +2,7 @@
 //!
 //! Not a model of the protocol is searched but the connection itself: it is cloned, given an input, asked what to do, and
 //! its [fingerprint](smbd_core::Connection::fingerprint) tells whether that was seen before. The oracles of the simulator
-//! watch every step, with their books as a part of the state.
+//! watch every step, with their records as a part of the state.
 //!
 //! A state is both connections with their upper layers, devices and oracles, and what is under way between them. Steps
 //! are: a packet arrives; work completes; an RDMA Read is answered; a registration ends; an upper layer gives its next

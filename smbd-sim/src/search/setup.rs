@@ -86,7 +86,7 @@ pub enum Do {
     Deregister,
     /// Reads or writes the whole buffer that the peer told of.
     Rdma(RdmaVerb),
-    /// Asks for a sign of life.
+    /// Asks for a keepalive response.
     Probe,
     /// Goes on when so many messages of the peer have come.
     Received(usize),

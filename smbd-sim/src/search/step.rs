@@ -24,7 +24,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether it is a fault: nothing may depend on its happening.
+    /// Whether it is a fault: nothing may depend on its scheduled.
     pub(super) const fn is_fault(self) -> bool {
         matches!(self, Self::Lose | Self::Own(_, Own::RegistrationFails))
     }

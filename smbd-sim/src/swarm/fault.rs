@@ -174,7 +174,8 @@ impl Faults for Schedule {
     }
 
     fn fail_registration(&mut self, _: Instant, side: Side, _: &mut Rng) -> Option<WorkError> {
-        self.take(FaultKind::FailedRegistration, side, u64::MAX).map(|_| WorkError::Refused { errno: ENOMEM })
+        self.take(FaultKind::FailedRegistration, side, u64::MAX)
+            .map(|_| WorkError::PostFailed { errno: ENOMEM })
     }
 
     fn fail_deregistration(&mut self, _: Instant, side: Side, _: &mut Rng) -> Option<WorkError> {

@@ -9,7 +9,7 @@ use super::kind::FaultKind;
 use super::{FaultLevel, Options, Profile, Seam};
 use crate::device::Polling;
 use crate::nic::{NicConfig, Personality};
-use crate::upper::{Manners, Task, TaskKind};
+use crate::upper::{Behaviour, Task, TaskKind};
 use crate::world::{Latency, Times};
 use crate::{Rng, Side};
 
@@ -31,7 +31,7 @@ pub struct Plan {
     /// How completions are handed over.
     pub polling: Polling,
     /// How the upper layers behave.
-    pub manners: [Manners; 2],
+    pub behaviour: [Behaviour; 2],
     /// What the client wants.
     pub tasks: Vec<Task>,
     /// How much of it at a time.
@@ -124,7 +124,7 @@ impl Plan {
         let configs = Side::BOTH.map(|side| config(side, options.profile, rng));
         let nics = [0, 1].map(|at| nic(personality, &configs[at], at == 0, faulty, &mut standing, rng));
         let times = times(&configs, rng);
-        let manners = Side::BOTH.map(|side| manners(side, &configs, &nics, rng));
+        let behaviour = Side::BOTH.map(|side| behaviour(side, &configs, &nics, rng));
         let window = pick(rng, &[1, 2, 4, 16, 64]);
         let tasks = tasks(&configs, &nics[0], rng);
         let rounds = match options.faults {
@@ -143,7 +143,7 @@ impl Plan {
             nics,
             times,
             polling,
-            manners,
+            behaviour,
             tasks,
             window,
             rounds,
@@ -197,7 +197,7 @@ fn random_params(rng: &mut Rng) -> Params {
         keepalive,
         send_credit_timeout: pick(rng, &[None, Some(5), Some(5), Some(30), Some(125)])
             .map(Duration::from_secs),
-        lend_max: pick(rng, &[0, 1, 2, 8]),
+        borrowed_max: pick(rng, &[0, 1, 2, 8]),
         message_slots: pick(rng, &[1, 2, 3, 16, 256]),
         send_slots: pick(rng, &[2, 3, 4, 16, 255]),
         rdma_ops: pick(rng, &[1, 2, 4, 64]),
@@ -255,12 +255,12 @@ fn times(configs: &[Config; 2], rng: &mut Rng) -> Times {
     Times { latency: Latency { least, most: least + spread }, retry, disconnect: Duration::from_secs(3) }
 }
 
-fn manners(side: Side, configs: &[Config; 2], nics: &[NicConfig; 2], rng: &mut Rng) -> Manners {
+fn behaviour(side: Side, configs: &[Config; 2], nics: &[NicConfig; 2], rng: &mut Rng) -> Behaviour {
     let own = &configs[side.index()];
-    let holds = own.lend_max > 0 && rng.chance(1, 2);
-    Manners {
+    let holds = own.borrowed_max > 0 && rng.chance(1, 2);
+    Behaviour {
         hold_one_in: if holds { u32_below(rng, 8) + 1 } else { 0 },
-        hold_max: u32::from(own.lend_max),
+        hold_max: u32::from(own.borrowed_max),
         hold: nanos(rng, Duration::from_millis(2)),
         probe_every: pick(rng, &[0, 5, 50]),
         senseless_every: pick(rng, &[0, 20]),

@@ -21,7 +21,7 @@ use crate::probe::{At, Command, Probe, Whole};
 pub use pcap::Pcap;
 use text::Words;
 
-/// Writes down what passes the border of both connections.
+/// Writes down what passes the interface of both connections.
 #[derive(Clone, Debug)]
 pub struct Trace {
     line: String,
@@ -140,8 +140,8 @@ impl Probe for Trace {
 
     fn whole(&mut self, at: At, message: &Whole<'_>) {
         self.add(at, |line, _| {
-            let Whole { len, lent } = message;
-            let _ = match lent {
+            let Whole { len, borrowed } = message;
+            let _ = match borrowed {
                 None => write!(line, "Message {len} B"),
                 Some(fragment) => write!(line, "Message {len} B in {:?}", fragment.recv()),
             };

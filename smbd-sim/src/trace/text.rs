@@ -98,14 +98,14 @@ impl Words {
             }
             Input::Sent { id } => write!(line, "Sent {id:?}"),
             Input::RdmaDone { id } => write!(line, "RdmaDone {id:?}"),
-            Input::Registered { id, segments, settled } => {
+            Input::Registered { id, segments, bind_complete } => {
                 let _ = write!(line, "Registered {id:?}");
                 for s in *segments {
                     let _ = write!(line, " {}@0x{:x}+{}", s.token, s.offset, s.length);
                 }
-                write!(line, "{}", if *settled { "" } else { " binding" })
+                write!(line, "{}", if *bind_complete { "" } else { " binding" })
             }
-            Input::Bound { id } => write!(line, "Bound {id:?}"),
+            Input::BindComplete { id } => write!(line, "BindComplete {id:?}"),
             Input::Deregistered { id } => write!(line, "Deregistered {id:?}"),
             Input::Failed { id, error } => write!(line, "Failed {id}: {error}"),
         };

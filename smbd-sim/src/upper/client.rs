@@ -7,7 +7,7 @@ use smbd_core::endpoint::Message;
 use smbd_core::error::RegisterError;
 use smbd_core::{Access, Event, RegId};
 
-use super::{Common, Kind, Letter, Manners, Office};
+use super::{Behaviour, Common, Kind, QueuedMessage, Workload};
 use crate::host::Context;
 use crate::memory::{Buffer, Buffers, Range};
 use crate::{CommandRefused, Side};
@@ -79,10 +79,10 @@ pub struct Client {
 impl Client {
     /// A client with tasks to do, `window` at a time.
     #[must_use]
-    pub fn new(tasks: Vec<Task>, window: u32, manners: Manners, office: Rc<RefCell<Office>>) -> Self {
+    pub fn new(tasks: Vec<Task>, window: u32, behaviour: Behaviour, workload: Rc<RefCell<Workload>>) -> Self {
         let count = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
         Self {
-            common: Common::new(Side::Initiator, manners, office),
+            common: Common::new(Side::Initiator, behaviour, workload),
             states: vec![State::Todo; tasks.len()],
             tasks,
             todo: (0..count).collect(),
@@ -189,7 +189,11 @@ impl Client {
         let remote = memory.map(|(id, _)| context.descriptors(id).into());
         let key = Common::key(context);
         let len = self.tasks[number as usize].request;
-        self.common.send(Letter { kind: Kind::Request { task: number, remote }, len, key }, None, context);
+        self.common.send(
+            QueuedMessage { kind: Kind::Request { task: number, remote }, len, key },
+            None,
+            context,
+        );
     }
 
     fn find(&self, wanted: impl Fn(&State) -> bool) -> Option<u32> {
@@ -213,7 +217,7 @@ impl Client {
                 let from = task.offset as usize;
                 if task.kind == TaskKind::Read {
                     let got = context.memory().bytes(buffer).get(from..).unwrap_or(&[]);
-                    self.common.office.borrow_mut().moved(Side::Initiator, "read", task.key, got);
+                    self.common.workload.borrow_mut().moved(Side::Initiator, "read", task.key, got);
                 }
                 self.states[number as usize] = State::Answered(id, buffer);
                 self.deregister(id, context);
@@ -232,7 +236,7 @@ impl Client {
         let Some(number) = found else { return };
         let State::Registering(_, buffer) = self.states[number as usize] else { return };
         if ok {
-            self.common.office.borrow_mut().carried.registrations += 1;
+            self.common.workload.borrow_mut().carried.registrations += 1;
             return self.ask(number, Some((id, buffer)), context);
         }
         self.states[number as usize] = State::Todo;
@@ -241,7 +245,7 @@ impl Client {
         if failed {
             context.memory().free(buffer);
         } else {
-            self.common.grave.push(buffer);
+            self.common.unused.push(buffer);
         }
         self.resting = Some(context.now().saturating_add(self.patience));
         self.retry_later(context);
@@ -259,15 +263,15 @@ impl Client {
         }
     }
 
-    fn on_letter(&mut self, letter: Option<Letter>, context: &mut Context<'_>) {
-        if let Some(Letter { kind: Kind::Response { task }, .. }) = letter {
+    fn on_letter(&mut self, queued: Option<QueuedMessage>, context: &mut Context<'_>) {
+        if let Some(QueuedMessage { kind: Kind::Response { task }, .. }) = queued {
             self.on_response(task, context);
         }
     }
 
     pub(super) fn message(&mut self, message: Message, context: &mut Context<'_>) {
-        let letter = self.common.on_message(message, context);
-        self.on_letter(letter, context);
+        let queued = self.common.on_message(message, context);
+        self.on_letter(queued, context);
     }
 
     pub(super) fn event(&mut self, event: Event, context: &mut Context<'_>) {
@@ -279,8 +283,8 @@ impl Client {
                 self.common.set_alarm(context);
             }
             Event::Data(fragment) => {
-                let letter = self.common.on_fragment(fragment, context);
-                self.on_letter(letter, context);
+                let queued = self.common.on_fragment(fragment, context);
+                self.on_letter(queued, context);
             }
             Event::Registered { id, result } => {
                 self.on_registered(id, result.is_ok(), matches!(result, Err(Work(_))), context);
@@ -290,7 +294,7 @@ impl Client {
             }
             Event::Writable => self.common.send_waiting(context),
             Event::Probed(result) => {
-                self.common.office.borrow_mut().carried.probes += u64::from(result.is_ok())
+                self.common.workload.borrow_mut().carried.probes += u64::from(result.is_ok())
             }
             Event::Closed(_) | Event::ConnectFailed(_) => self.common.established = false,
             Event::Invalidated { .. } | Event::Sent { .. } | Event::RdmaDone { .. } | Event::Drained => {}
@@ -313,7 +317,7 @@ impl Client {
         self.common.set_alarm(context);
     }
 
-    pub(super) fn renew(&mut self, lost: VecDeque<Letter>, buffers: &mut Buffers) {
+    pub(super) fn renew(&mut self, lost: VecDeque<QueuedMessage>, buffers: &mut Buffers) {
         for (number, state) in (0..).zip(&mut self.states) {
             let buffer = match *state {
                 State::Todo | State::Done => continue,

@@ -5,8 +5,8 @@
 //! answer; probes; fragments given back late. Every byte that arrives is compared with what was sent.
 
 mod client;
-mod office;
 mod server;
+mod workload;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,8 +18,8 @@ use smbd_core::error::{CommandError, SendError};
 use smbd_core::{Event, Fragment, Instant, Token};
 
 pub use client::{Client, Task, TaskKind};
-pub use office::{CONTENT_MAX, Carried, Kind, Letter, Office, Wrong, content};
 pub use server::Server;
+pub use workload::{CONTENT_MAX, Carried, Kind, QueuedMessage, Workload, Wrong, content};
 
 use crate::host::{Context, Upper};
 use crate::memory::{Buffer, Buffers};
@@ -27,14 +27,14 @@ use crate::{CommandRefused, Side};
 
 /// How an upper layer behaves besides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Manners {
+pub struct Behaviour {
     /// In 1 of so many cases a fragment is held back; 0 is never.
     pub hold_one_in: u32,
     /// Most fragments held back at once.
     pub hold_max: u32,
     /// For how long.
     pub hold: Duration,
-    /// After how many messages the peer is asked for a sign of life; 0 is never.
+    /// After how many messages the peer is asked for a keepalive response; 0 is never.
     pub probe_every: u32,
     /// After how many messages a senseless command is tried; 0 is never.
     pub senseless_every: u32,
@@ -51,7 +51,7 @@ pub struct Manners {
 /// A message that waits for room.
 #[derive(Clone, Debug)]
 struct Waiting {
-    letter: Letter,
+    queued: QueuedMessage,
     invalidate: Option<Token>,
 }
 
@@ -60,16 +60,16 @@ struct Waiting {
 struct Held {
     until: Instant,
     fragment: Fragment,
-    /// The message, if the fragment is all of it and an endpoint has lent it.
-    lent: Option<Letter>,
+    /// The message, if the fragment is all of it and an endpoint has borrowed it.
+    borrowed: Option<QueuedMessage>,
 }
 
 /// What client and server have in common.
 #[derive(Debug)]
 pub struct Common {
-    office: Rc<RefCell<Office>>,
+    workload: Rc<RefCell<Workload>>,
     side: Side,
-    manners: Manners,
+    behaviour: Behaviour,
     established: bool,
     waiting: VecDeque<Waiting>,
     held: VecDeque<Held>,
@@ -78,39 +78,39 @@ pub struct Common {
     notice_at: Option<Instant>,
     retry_at: Option<Instant>,
     /// Buffers the device may still use: freed when the connection is drained.
-    grave: Vec<Buffer>,
+    unused: Vec<Buffer>,
     heard: u32,
 }
 
 impl Common {
-    fn new(side: Side, manners: Manners, office: Rc<RefCell<Office>>) -> Self {
+    fn new(side: Side, behaviour: Behaviour, workload: Rc<RefCell<Workload>>) -> Self {
         Self {
-            office,
+            workload,
             side,
-            manners,
+            behaviour,
             established: false,
             waiting: VecDeque::new(),
             held: VecDeque::new(),
-            notices: (0..manners.notices).collect(),
+            notices: (0..behaviour.notices).collect(),
             notice_at: None,
             retry_at: None,
-            grave: Vec::new(),
+            unused: Vec::new(),
             heard: 0,
         }
     }
 
     /// Sends, now or when there is room.
-    fn send(&mut self, letter: Letter, invalidate: Option<Token>, context: &mut Context<'_>) {
-        self.waiting.push_back(Waiting { letter, invalidate });
+    fn send(&mut self, queued: QueuedMessage, invalidate: Option<Token>, context: &mut Context<'_>) {
+        self.waiting.push_back(Waiting { queued, invalidate });
         self.send_waiting(context);
     }
 
     fn send_waiting(&mut self, context: &mut Context<'_>) {
-        while let Some(Waiting { letter, invalidate }) = self.waiting.front() {
-            let bytes = content(letter.key, 0, letter.len);
+        while let Some(Waiting { queued, invalidate }) = self.waiting.front() {
+            let bytes = content(queued.key, 0, queued.len);
             match context.send_bytes(bytes, *invalidate) {
                 Ok(_) => {
-                    self.office.borrow_mut().sent(self.side, letter.clone());
+                    self.workload.borrow_mut().sent(self.side, queued.clone());
                     self.waiting.pop_front();
                 }
                 Err(CommandRefused::Send(SendError::Command(CommandError::NoRoom { .. }))) => return,
@@ -120,54 +120,63 @@ impl Common {
         }
     }
 
-    fn on_fragment(&mut self, fragment: Fragment, context: &mut Context<'_>) -> Option<Letter> {
-        let letter = self.office.borrow_mut().received(self.side, &fragment, context.fragment(&fragment));
+    fn on_fragment(&mut self, fragment: Fragment, context: &mut Context<'_>) -> Option<QueuedMessage> {
+        let queued = self.workload.borrow_mut().received(self.side, &fragment, context.fragment(&fragment));
         self.hold_or_release(fragment, None, context);
-        self.on_letter(letter, context)
+        self.on_letter(queued, context)
     }
 
-    fn on_message(&mut self, message: Message, context: &mut Context<'_>) -> Option<Letter> {
-        let letter = self.office.borrow_mut().received_whole(self.side, context.bytes(&message));
-        if let Message::Lent(fragment) = message {
-            self.hold_or_release(fragment, letter.clone(), context);
+    fn on_message(&mut self, message: Message, context: &mut Context<'_>) -> Option<QueuedMessage> {
+        let queued = self.workload.borrow_mut().received_whole(self.side, context.bytes(&message));
+        if let Message::Borrowed(fragment) = message {
+            self.hold_or_release(fragment, queued.clone(), context);
         }
-        self.on_letter(letter, context)
+        self.on_letter(queued, context)
     }
 
-    fn hold_or_release(&mut self, fragment: Fragment, lent: Option<Letter>, context: &mut Context<'_>) {
-        let Manners { hold_one_in, hold_max, hold, .. } = self.manners;
+    fn hold_or_release(
+        &mut self,
+        fragment: Fragment,
+        borrowed: Option<QueuedMessage>,
+        context: &mut Context<'_>,
+    ) {
+        let Behaviour { hold_one_in, hold_max, hold, .. } = self.behaviour;
         if hold_one_in > 0
             && self.held.len() < hold_max as usize
             && context.rng().chance(1, u64::from(hold_one_in))
         {
-            self.office.borrow_mut().carried.held += 1;
+            self.workload.borrow_mut().carried.held += 1;
             let until = context.now().saturating_add(hold);
-            self.held.push_back(Held { until, fragment, lent });
+            self.held.push_back(Held { until, fragment, borrowed });
             self.set_alarm(context);
         } else {
             context.release(fragment);
         }
     }
 
-    fn on_letter(&mut self, letter: Option<Letter>, context: &mut Context<'_>) -> Option<Letter> {
-        if letter.is_some() {
+    fn on_letter(
+        &mut self,
+        queued: Option<QueuedMessage>,
+        context: &mut Context<'_>,
+    ) -> Option<QueuedMessage> {
+        if queued.is_some() {
             self.heard += 1;
             self.now_and_then(context);
         }
-        letter
+        queued
     }
 
     /// Gives a fragment back that was held.
     fn give_back(&self, held: Held, context: &mut Context<'_>) {
-        if let Some(letter) = &held.lent {
-            self.office.borrow_mut().held(self.side, letter, context.fragment(&held.fragment));
+        if let Some(queued) = &held.borrowed {
+            self.workload.borrow_mut().held(self.side, queued, context.fragment(&held.fragment));
         }
         context.release(held.fragment);
     }
 
     fn now_and_then(&mut self, context: &mut Context<'_>) {
         let due = |every: u32| every > 0 && self.heard.is_multiple_of(every);
-        let (probe, senseless) = (due(self.manners.probe_every), due(self.manners.senseless_every));
+        let (probe, senseless) = (due(self.behaviour.probe_every), due(self.behaviour.senseless_every));
         if probe {
             // May be refused: there is one at a time.
             let _busy = context.probe();
@@ -185,7 +194,7 @@ impl Common {
         let nowhere = context.rdma(smbd_core::RdmaVerb::Read, range, &[].into(), 0);
         context.memory().free(buffer);
         if empty.is_err() && nowhere.is_err() {
-            self.office.borrow_mut().carried.senseless += 2;
+            self.workload.borrow_mut().carried.senseless += 2;
         }
     }
 
@@ -201,7 +210,7 @@ impl Common {
     fn on_established(&mut self, context: &Context<'_>) {
         self.established = true;
         self.notice_at =
-            (!self.notices.is_empty()).then(|| context.now().saturating_add(self.manners.notice_pause));
+            (!self.notices.is_empty()).then(|| context.now().saturating_add(self.behaviour.notice_pause));
     }
 
     /// `true` if it is time to try again what failed.
@@ -233,9 +242,9 @@ impl Common {
         let rng = context.rng();
         let len = u32::try_from(rng.between(1, 300)).unwrap_or(1);
         let key = u16::try_from(rng.below(1 << 16)).unwrap_or(0);
-        self.send(Letter { kind: Kind::Notice { number }, len, key }, None, context);
+        self.send(QueuedMessage { kind: Kind::Notice { number }, len, key }, None, context);
         if !self.notices.is_empty() {
-            self.notice_at = Some(context.now().saturating_add(self.manners.notice_pause));
+            self.notice_at = Some(context.now().saturating_add(self.behaviour.notice_pause));
         }
     }
 
@@ -257,16 +266,16 @@ impl Common {
         }
     }
 
-    fn renew(&mut self, lost: VecDeque<Letter>, buffers: &mut Buffers) {
+    fn renew(&mut self, lost: VecDeque<QueuedMessage>, buffers: &mut Buffers) {
         self.established = false;
-        let waiting = std::mem::take(&mut self.waiting).into_iter().map(|w| w.letter);
-        for letter in lost.into_iter().chain(waiting) {
-            if let Kind::Notice { number } = letter.kind {
+        let waiting = std::mem::take(&mut self.waiting).into_iter().map(|w| w.queued);
+        for queued in lost.into_iter().chain(waiting) {
+            if let Kind::Notice { number } = queued.kind {
                 self.notices.push_back(number);
             }
         }
         (self.notice_at, self.retry_at) = (None, None);
-        for buffer in self.grave.drain(..) {
+        for buffer in self.unused.drain(..) {
             buffers.free(buffer);
         }
     }
@@ -274,17 +283,17 @@ impl Common {
 
 /// The upper layer of one side.
 #[derive(Debug)]
-pub enum Party {
+pub enum WorkloadUpper {
     /// The one that asks.
     Client(Client),
     /// The one that answers.
     Server(Server),
 }
 
-impl Party {
-    /// The connection is drained; everything that was under way is to be done again. `lost`: letters of this side that
+impl WorkloadUpper {
+    /// The connection is drained; everything that was under way is to be done again. `lost`: queued_messages of this side that
     /// did not arrive.
-    pub fn renew(&mut self, lost: VecDeque<Letter>, buffers: &mut Buffers) {
+    pub fn renew(&mut self, lost: VecDeque<QueuedMessage>, buffers: &mut Buffers) {
         match self {
             Self::Client(client) => client.renew(lost, buffers),
             Self::Server(server) => server.renew(lost, buffers),
@@ -307,12 +316,12 @@ impl Party {
     }
 
     /// Changes how it behaves.
-    pub fn behave(&mut self, change: impl FnOnce(Manners) -> Manners) {
+    pub fn behave(&mut self, change: impl FnOnce(Behaviour) -> Behaviour) {
         let common = match self {
             Self::Client(client) => &mut client.common,
             Self::Server(server) => &mut server.common,
         };
-        common.manners = change(common.manners);
+        common.behaviour = change(common.behaviour);
     }
 
     const fn common(&self) -> &Common {
@@ -354,7 +363,7 @@ impl Party {
         };
         rest && common.notices.is_empty()
             && common.waiting.is_empty()
-            && common.office.borrow().under_way(common.side) == 0
+            && common.workload.borrow().under_way(common.side) == 0
     }
 
     /// What is left to do.
@@ -365,7 +374,7 @@ impl Party {
             Self::Client(client) => client.left(),
             Self::Server(server) => server.left(),
         };
-        let under_way = common.office.borrow().under_way(common.side);
+        let under_way = common.workload.borrow().under_way(common.side);
         format!(
             "{rest}, {} notices, {} messages wait for room, {under_way} are under way, {} fragments held",
             common.notices.len(),
@@ -375,7 +384,7 @@ impl Party {
     }
 }
 
-impl Upper for Party {
+impl Upper for WorkloadUpper {
     fn event(&mut self, event: Event, context: &mut Context<'_>) {
         match self {
             Self::Client(client) => client.event(event, context),

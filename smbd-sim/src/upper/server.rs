@@ -7,7 +7,7 @@ use smbd_core::endpoint::Message;
 use smbd_core::error::{CommandError, RdmaError};
 use smbd_core::{BufferDescriptorV1, Event, OpId, RdmaVerb, Token};
 
-use super::{Common, Kind, Letter, Manners, Office, Task, TaskKind};
+use super::{Behaviour, Common, Kind, QueuedMessage, Task, TaskKind, Workload};
 use crate::host::Context;
 use crate::memory::{Buffer, Buffers, Range};
 use crate::{CommandRefused, Side};
@@ -43,9 +43,9 @@ pub struct Server {
 impl Server {
     /// A server for the client that has these tasks.
     #[must_use]
-    pub fn new(tasks: Vec<Task>, manners: Manners, office: Rc<RefCell<Office>>) -> Self {
+    pub fn new(tasks: Vec<Task>, behaviour: Behaviour, workload: Rc<RefCell<Workload>>) -> Self {
         Self {
-            common: Common::new(Side::Acceptor, manners, office),
+            common: Common::new(Side::Acceptor, behaviour, workload),
             tasks,
             jobs: VecDeque::new(),
             running: Vec::new(),
@@ -95,7 +95,7 @@ impl Server {
             match context.rdma(verb, local, &job.remote, u64::from(task.offset)) {
                 Ok(op) => {
                     self.jobs.pop_front();
-                    let answered = verb == RdmaVerb::Write && !self.common.manners.patient;
+                    let answered = verb == RdmaVerb::Write && !self.common.behaviour.patient;
                     self.running.push(Running { op, buffer, job: job.clone(), answered });
                     if answered {
                         self.answer(job.task, Some(&job.remote), context);
@@ -124,23 +124,23 @@ impl Server {
         let key = Common::key(context);
         let len = self.tasks[task as usize].response;
         let of_remote = remote.and_then(|r| r.first()).map(|d| d.token);
-        let invalidate = self.nonsense.take().or(of_remote.filter(|_| self.common.manners.invalidates));
-        self.common.send(Letter { kind: Kind::Response { task }, len, key }, invalidate, context);
+        let invalidate = self.nonsense.take().or(of_remote.filter(|_| self.common.behaviour.invalidates));
+        self.common.send(QueuedMessage { kind: Kind::Response { task }, len, key }, invalidate, context);
     }
 
     fn on_rdma(&mut self, op: OpId, ok: bool, context: &mut Context<'_>) {
         let Some(at) = self.running.iter().position(|r| r.op == op) else { return };
         let Running { buffer, job, answered, .. } = self.running.swap_remove(at);
         if !ok {
-            return self.common.grave.push(buffer);
+            return self.common.unused.push(buffer);
         }
         let task = self.tasks[job.task as usize];
         {
-            let mut office = self.common.office.borrow_mut();
-            office.carried.operations += 1;
-            office.carried.operation_bytes += u64::from(task.moved);
+            let mut workload = self.common.workload.borrow_mut();
+            workload.carried.operations += 1;
+            workload.carried.operation_bytes += u64::from(task.moved);
             if task.kind == TaskKind::Write {
-                office.moved(Side::Acceptor, "write", task.key, context.memory().bytes(buffer));
+                workload.moved(Side::Acceptor, "write", task.key, context.memory().bytes(buffer));
             }
         }
         context.memory().free(buffer);
@@ -150,15 +150,15 @@ impl Server {
         self.work(context);
     }
 
-    fn on_letter(&mut self, letter: Option<Letter>, context: &mut Context<'_>) {
-        if let Some(Letter { kind: Kind::Request { task, remote }, .. }) = letter {
+    fn on_letter(&mut self, queued: Option<QueuedMessage>, context: &mut Context<'_>) {
+        if let Some(QueuedMessage { kind: Kind::Request { task, remote }, .. }) = queued {
             self.on_request(task, remote, context);
         }
     }
 
     pub(super) fn message(&mut self, message: Message, context: &mut Context<'_>) {
-        let letter = self.common.on_message(message, context);
-        self.on_letter(letter, context);
+        let queued = self.common.on_message(message, context);
+        self.on_letter(queued, context);
     }
 
     pub(super) fn event(&mut self, event: Event, context: &mut Context<'_>) {
@@ -168,8 +168,8 @@ impl Server {
                 self.common.set_alarm(context);
             }
             Event::Data(fragment) => {
-                let letter = self.common.on_fragment(fragment, context);
-                self.on_letter(letter, context);
+                let queued = self.common.on_fragment(fragment, context);
+                self.on_letter(queued, context);
             }
             Event::RdmaDone { op, result } => self.on_rdma(op, result.is_ok(), context),
             Event::Writable => {
@@ -177,7 +177,7 @@ impl Server {
                 self.work(context);
             }
             Event::Probed(result) => {
-                self.common.office.borrow_mut().carried.probes += u64::from(result.is_ok())
+                self.common.workload.borrow_mut().carried.probes += u64::from(result.is_ok())
             }
             Event::Closed(_) | Event::ConnectFailed(_) => self.common.established = false,
             Event::Invalidated { .. }
@@ -193,7 +193,7 @@ impl Server {
         self.common.set_alarm(context);
     }
 
-    pub(super) fn renew(&mut self, lost: VecDeque<Letter>, buffers: &mut Buffers) {
+    pub(super) fn renew(&mut self, lost: VecDeque<QueuedMessage>, buffers: &mut Buffers) {
         self.jobs.clear();
         self.nonsense = None;
         for running in self.running.drain(..) {

@@ -58,10 +58,10 @@ counters! {
     Sent = "Sent", SentErr = "Sent, aborted", RdmaDone = "RdmaDone", RdmaDoneErr = "RdmaDone, failed",
     Registered = "Registered", RegisteredErr = "Registered, failed", Deregistered = "Deregistered",
     DeregisteredErr = "Deregistered, failed", Probed = "Probed", ProbedErr = "Probed, unanswered",
-    Writable = "Writable", Closed = "Closed", Drained = "Drained", Owned = "Message, copied", Lent = "Message, lent",
+    Writable = "Writable", Closed = "Closed", Drained = "Drained", Owned = "Message, copied", Borrowed = "Message, borrowed",
     InConnected = "Connected", InConnectFailed = "ConnectFailed", InDisconnected = "Disconnected",
     InTimeout = "Timeout", InReceived = "Received", InSent = "Sent", InRdmaDone = "RdmaDone",
-    InRegistered = "Registered", InBound = "Bound", InDeregistered = "Deregistered", InFailed = "Failed",
+    InRegistered = "Registered", InBindComplete = "BindComplete", InDeregistered = "Deregistered", InFailed = "Failed",
     InForged = "refused as made up",
 }
 const ACTIONS: usize = Seen::Established as usize;
@@ -116,7 +116,7 @@ impl Counter {
             Event::Established(_) => Seen::Established,
             Event::ConnectFailed(error) => {
                 *self.rare.connect_errors.entry(connect_error(error)).or_default() += 1;
-                if let ConnectError::Violation(v) | ConnectError::Refused { violation: v, .. } = error {
+                if let ConnectError::Violation(v) | ConnectError::RejectedPeer { violation: v, .. } = error {
                     *self.rare.violations.entry(Rule::of(v).name()).or_default() += 1;
                 }
                 Seen::ConnectFailed
@@ -166,7 +166,7 @@ const fn connect_error(error: &ConnectError) -> &'static str {
         ConnectError::Lost => "Lost",
         ConnectError::Timeout => "Timeout",
         ConnectError::Rejected { .. } => "Rejected",
-        ConnectError::Refused { .. } => "Refused",
+        ConnectError::RejectedPeer { .. } => "RejectedPeer",
         ConnectError::Violation(_) => "Violation",
         ConnectError::Transport { .. } => "Transport",
         _ => "another",
@@ -175,7 +175,7 @@ const fn connect_error(error: &ConnectError) -> &'static str {
 
 impl Probe for Counter {
     fn whole(&mut self, _: At, message: &Whole<'_>) {
-        self.see(if message.lent.is_some() { Seen::Lent } else { Seen::Owned });
+        self.see(if message.borrowed.is_some() { Seen::Borrowed } else { Seen::Owned });
     }
 
     fn input(&mut self, _: At, input: &Input<'_>, result: Result<(), Misuse>) {
@@ -189,7 +189,7 @@ impl Probe for Counter {
             Input::Sent { .. } => Seen::InSent,
             Input::RdmaDone { .. } => Seen::InRdmaDone,
             Input::Registered { .. } => Seen::InRegistered,
-            Input::Bound { .. } => Seen::InBound,
+            Input::BindComplete { .. } => Seen::InBindComplete,
             Input::Deregistered { .. } => Seen::InDeregistered,
             Input::Failed { .. } => Seen::InFailed,
         };

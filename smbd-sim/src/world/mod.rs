@@ -16,7 +16,7 @@ use smbd_core::{Connection, Input, Instant, Misuse};
 
 pub use step::Step;
 
-use crate::device::{DeviceEnd, Polling, SimMemory};
+use crate::device::{DeviceBackend, Polling, SimMemory};
 use crate::fabric::Fabric;
 pub use crate::fabric::{Latency, Times};
 use crate::fault::{Disruption, Faults, NoFaults};
@@ -200,11 +200,11 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
     }
 
     /// The device of a side that somebody else drives.
-    pub(crate) fn end<M: SimMemory>(&mut self, side: Side) -> DeviceEnd<'_, F, P, M> {
+    pub(crate) fn end<M: SimMemory>(&mut self, side: Side) -> DeviceBackend<'_, F, P, M> {
         let device = &mut self.hosts[side.index()].device;
         // Whoever drives it looks as long as it likes.
         device.begin_look(None);
-        DeviceEnd::new(device, &mut self.fabric)
+        DeviceBackend::new(device, &mut self.fabric)
     }
 
     /// The next input of such a device.

@@ -6,7 +6,7 @@ use smbd_core::error::ConnectReason;
 use super::World;
 use crate::Side;
 use crate::device::Device;
-use crate::fabric::{Fabric, Happening, Notice};
+use crate::fabric::{Fabric, Notice, ScheduledEvent};
 use crate::fault::Faults;
 use crate::host::Upper;
 use crate::nic::{Personality, QpState, Response};
@@ -18,7 +18,7 @@ pub enum Step {
     /// The initiator began.
     Start,
     /// Connection management, or a fault that was arranged.
-    Happening,
+    ScheduledEvent,
     /// Packets arrived at a host.
     Packets(Side),
     /// Replies arrived at a host.
@@ -53,7 +53,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         };
         let [to_initiator, to_acceptor] = &self.fabric.wires;
         let [initiator, acceptor] = &self.hosts;
-        offer(self.fabric.next(), Step::Happening);
+        offer(self.fabric.next(), Step::ScheduledEvent);
         offer(to_initiator.packets.front().map(|p| p.0), Step::Packets(Side::Initiator));
         offer(to_acceptor.packets.front().map(|p| p.0), Step::Packets(Side::Acceptor));
         offer(to_initiator.replies.front().map(|r| r.0), Step::Replies(Side::Initiator));
@@ -83,9 +83,9 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                 initiator.start(fabric);
                 return Some(step);
             }
-            Step::Happening => {
-                if let Some(happening) = fabric.take_next() {
-                    self.happen(happening);
+            Step::ScheduledEvent => {
+                if let Some(scheduled) = fabric.take_next() {
+                    self.happen(scheduled);
                 }
                 return Some(step);
             }
@@ -105,27 +105,29 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             Step::Timeout(_) => here.timeout(fabric),
             Step::Wake(_) => here.wake(fabric),
             // Dealt with above.
-            Step::Start | Step::Happening => {}
+            Step::Start | Step::ScheduledEvent => {}
         }
         Some(step)
     }
 
-    fn happen(&mut self, happening: Happening) {
+    fn happen(&mut self, scheduled: ScheduledEvent) {
         let fabric = &mut self.fabric;
         let [initiator, acceptor] = &mut self.hosts;
-        match happening {
-            Happening::ConnectRequest if fabric.cut => {
+        match scheduled {
+            ScheduledEvent::ConnectRequest if fabric.cut => {
                 let failed = Notice::ConnectFailed(ConnectReason::TimedOut);
-                fabric.schedule_in(fabric.times.disconnect, Happening::Notice(Side::Initiator, failed));
+                fabric.schedule_in(fabric.times.disconnect, ScheduledEvent::Notice(Side::Initiator, failed));
             }
-            Happening::Accepted if fabric.cut => {
+            ScheduledEvent::Accepted if fabric.cut => {
                 let failed = Notice::ConnectFailed(ConnectReason::TimedOut);
-                fabric.schedule_in(fabric.times.disconnect, Happening::Notice(Side::Initiator, failed));
-                fabric
-                    .schedule_in(fabric.times.disconnect, Happening::Notice(Side::Acceptor, Notice::NeverUp));
+                fabric.schedule_in(fabric.times.disconnect, ScheduledEvent::Notice(Side::Initiator, failed));
+                fabric.schedule_in(
+                    fabric.times.disconnect,
+                    ScheduledEvent::Notice(Side::Acceptor, Notice::NeverUp),
+                );
             }
-            Happening::PeerGone(_) if fabric.cut => {}
-            Happening::ConnectRequest => {
+            ScheduledEvent::PeerGone(_) if fabric.cut => {}
+            ScheduledEvent::ConnectRequest => {
                 let depth = initiator.device.nic.config.read_depth;
                 match acceptor.device.requested_with(initiator.device.request(), depth) {
                     Ok(()) => acceptor.start(fabric),
@@ -135,7 +137,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                     }
                 }
             }
-            Happening::Accepted => {
+            ScheduledEvent::Accepted => {
                 if initiator.device.link().ended || initiator.device.link().disconnected {
                     return;
                 }
@@ -151,22 +153,22 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                     None => {
                         // The acceptor learns of it before the first message can be there.
                         let after = fabric.times.latency.least.saturating_sub(Duration::from_nanos(1));
-                        fabric.schedule_in(after, Happening::Notice(Side::Acceptor, Notice::Connected));
+                        fabric.schedule_in(after, ScheduledEvent::Notice(Side::Acceptor, Notice::Connected));
                     }
                     Some(late) => {
                         let after = fabric.times.latency.most.saturating_add(late);
-                        fabric.schedule_in(after, Happening::Notice(Side::Acceptor, Notice::Connected));
+                        fabric.schedule_in(after, ScheduledEvent::Notice(Side::Acceptor, Notice::Connected));
                     }
                 }
             }
-            Happening::PeerGone(side) => self.peer_gone(side, false),
-            Happening::Notice(side, notice) => self.hosts[side.index()].device.notice(notice, fabric),
-            Happening::GiveUp(side, seq) => {
+            ScheduledEvent::PeerGone(side) => self.peer_gone(side, false),
+            ScheduledEvent::Notice(side, notice) => self.hosts[side.index()].device.notice(notice, fabric),
+            ScheduledEvent::GiveUp(side, seq) => {
                 let device = &mut self.hosts[side.index()].device;
                 device.nic.give_up(seq);
                 device.look(fabric);
             }
-            Happening::StreamLost(side) => self.peer_gone(side, false),
+            ScheduledEvent::StreamLost(side) => self.peer_gone(side, false),
         }
     }
 
@@ -210,11 +212,11 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                 device.nic.take_back(packet);
             }
             if device.link().started && device.nic.state() == QpState::Ready && waiting {
-                let happening = match self.fabric.personality {
-                    Personality::Roce => Happening::GiveUp(side, u64::MAX),
-                    Personality::Iwarp => Happening::StreamLost(side),
+                let scheduled = match self.fabric.personality {
+                    Personality::Roce => ScheduledEvent::GiveUp(side, u64::MAX),
+                    Personality::Iwarp => ScheduledEvent::StreamLost(side),
                 };
-                self.fabric.schedule_in(self.fabric.times.retry, happening);
+                self.fabric.schedule_in(self.fabric.times.retry, scheduled);
             }
         }
     }
@@ -234,7 +236,7 @@ fn deliver<F: Faults, P: Probe>(here: &mut Device, there: &mut Device, fabric: &
         match response {
             Response::Reply(reply) => fabric.answer(here.side, reply),
             Response::Quiet => {}
-            Response::Lost => fabric.schedule_in(fabric.times.retry, Happening::GiveUp(there.side, seq)),
+            Response::Lost => fabric.schedule_in(fabric.times.retry, ScheduledEvent::GiveUp(there.side, seq)),
             Response::Terminated(reply) => {
                 fabric.answer(here.side, reply);
                 here.notice(Notice::Disconnected, fabric);

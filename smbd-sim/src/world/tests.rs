@@ -276,7 +276,7 @@ fn a_seed_decides_everything_and_another_seed_something_else() {
 
 #[test]
 fn a_listener_that_stops_releasing_stops_the_sender_and_nothing_else() {
-    // 10 + 1 receives and 2 more that may be lent: the sender ends with nothing to spend and no error.
+    // 10 + 1 receives and 2 more that may be borrowed: the sender ends with nothing to spend and no error.
     struct Hoarder(Vec<smbd_core::Fragment>);
     impl Upper for Hoarder {
         fn event(&mut self, event: Event, _: &mut Context<'_>) {
@@ -294,8 +294,8 @@ fn a_listener_that_stops_releasing_stops_the_sender_and_nothing_else() {
         .command(Side::Initiator, |_, context| context.send_bytes(&[1; 30_000], None))
         .expect("room for one message");
     world.run_for(Duration::from_secs(1));
-    let lent = world.connection(Side::Acceptor).map(|c| c.outstanding().lent);
-    assert!(lent.is_some_and(|lent| (10..=13).contains(&lent)), "{lent:?}");
+    let borrowed = world.connection(Side::Acceptor).map(|c| c.outstanding().borrowed);
+    assert!(borrowed.is_some_and(|borrowed| (10..=13).contains(&borrowed)), "{borrowed:?}");
     assert_eq!(world.connection(Side::Initiator).map(|c| c.credits().send()), Some(0));
     assert_eq!(world.breaches().count(), 0);
 }

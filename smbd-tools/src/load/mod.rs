@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
-use smbd_core::backend::{Backend, HostMemory, LocalMemory, Upper};
+use smbd_core::backend::{Backend, BufferLookup, Handler, HostMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, Negotiated, OpId, RegId};
@@ -173,7 +173,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
     ) {
         let now = backend.now();
         let taken = message.bytes(&*backend).map(|bytes| (bytes.len(), Answer::parse(bytes)));
-        if let Message::Lent(fragment) = message {
+        if let Message::Borrowed(fragment) = message {
             let released = endpoint.release(now, fragment);
             debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
         }
@@ -268,7 +268,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
     }
 }
 
-impl<M> LocalMemory<M> for Load<M> {
+impl<M> BufferLookup<M> for Load<M> {
     fn operation(&self, op: OpId) -> Option<&M> {
         let slot = self.slots.iter().find(|slot| slot.op.is_some_and(|(id, _)| id == op))?;
         Some(&slot.buffer)
@@ -279,7 +279,7 @@ impl<M> LocalMemory<M> for Load<M> {
     }
 }
 
-impl<B: HostMemory> Upper<B, Endpoint> for Load<B::Buffer> {
+impl<B: HostMemory> Handler<B, Endpoint> for Load<B::Buffer> {
     fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
         match event {
             EndpointEvent::Established(negotiated) => self.established(endpoint, backend.now(), &negotiated),

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 pub use context::Cipher;
 pub use request::NegotiateRequest;
-pub use response::{NegotiateResponse, Refused, Response};
+pub use response::{ErrorResponse, NegotiateResponse, Response};
 pub use spnego::ntlmssp_offer;
 
 /// A 16-byte GUID as it is on the wire: the first three groups little-endian (MS-DTYP 2.3.4).

@@ -22,12 +22,12 @@ pub enum Response {
     /// A dialect was agreed on.
     Agreed(NegotiateResponse),
     /// The server refuses.
-    Refused(Refused),
+    Error(ErrorResponse),
 }
 
 /// A refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct ErrorResponse {
     /// Status: an NTSTATUS.
     pub status: u32,
 }
@@ -127,7 +127,7 @@ impl Response {
         let size = body.first_chunk::<2>().map_or(0, |bytes| u16::from_le_bytes(*bytes));
         if header.status != 0 {
             check("StructureSize", u64::from(size), u64::from(ERROR_SIZE), "9 in a failure")?;
-            return Ok(Self::Refused(Refused { status: header.status }));
+            return Ok(Self::Error(ErrorResponse { status: header.status }));
         }
         let short = Nonsense::Short { what: "NEGOTIATE Response", got: body.len(), needed: FIXED_LEN };
         let Some((mut fixed, _)) = body.split_at_checked(FIXED_LEN) else { return Err(short) };

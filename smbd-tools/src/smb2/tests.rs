@@ -35,7 +35,10 @@ fn a_refusal_is_told_from_nonsense() {
         "StructureSize is 0x41, expected 9 in a failure"
     );
     refusal[64..66].copy_from_slice(&9_u16.to_le_bytes());
-    assert_eq!(Response::parse(&refusal, &request()), Ok(Response::Refused(Refused { status: 0xC000_00BB })));
+    assert_eq!(
+        Response::parse(&refusal, &request()),
+        Ok(Response::Error(ErrorResponse { status: 0xC000_00BB }))
+    );
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub fn advice_on_connect(error: &ConnectError) -> &'static str {
             }
             _ => "the peer's log should say why",
         },
-        ConnectError::Refused { .. } => "the peer's Negotiate Request was not acceptable here",
+        ConnectError::RejectedPeer { .. } => "the peer's Negotiate Request was not acceptable here",
         ConnectError::Violation(_) => "the peer's negotiation message breaks MS-SMBD as said",
         ConnectError::Transport { error, .. } => advice_on_work(*error),
         _ => "no advice for this",
@@ -69,7 +69,7 @@ pub const fn advice_on_close(reason: &CloseReason) -> &'static str {
 
 const fn advice_on_work(error: WorkError) -> &'static str {
     match error {
-        WorkError::Refused { .. } => "the own device refused work: `dmesg` may say why",
+        WorkError::PostFailed { .. } => "the own device refused work: `dmesg` may say why",
         WorkError::Flushed => "the connection ended first",
         WorkError::ReceiverNotReady => {
             "the peer granted a credit without a receive behind it: a fault of the peer"

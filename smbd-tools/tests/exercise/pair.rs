@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, HostMemory, LocalMemory, Upper, drive};
+use smbd_core::backend::{Backend, BufferLookup, Handler, HostMemory, drive};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, OpError};
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Config, Endpoint, Instant, OpId, Params, RdmaVerb, RegId, Role, Token,
 };
 use smbd_sim::Side;
-use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
+use smbd_sim::backend::{Fate, SimBackend, SimBuffer, SimNet};
 use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::world::WorldConfig;
 use smbd_tools::exercise::{Answer, Limits, Request, Server, Tagged};
@@ -33,7 +33,7 @@ pub struct Client {
     drained: bool,
 }
 
-impl LocalMemory<SimBuffer> for Client {
+impl BufferLookup<SimBuffer> for Client {
     fn operation(&self, op: OpId) -> Option<&SimBuffer> {
         self.operations.get(&op)
     }
@@ -43,12 +43,12 @@ impl LocalMemory<SimBuffer> for Client {
     }
 }
 
-impl<'a> Upper<SimEnd<'a>, Endpoint> for Client {
-    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SimEnd<'a>, event: EndpointEvent) {
+impl<'a> Handler<SimBackend<'a>, Endpoint> for Client {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SimBackend<'a>, event: EndpointEvent) {
         match event {
             EndpointEvent::Message(message) => {
                 let bytes = Bytes::copy_from_slice(message.bytes(backend).expect("it was received"));
-                if let Message::Lent(fragment) = message {
+                if let Message::Borrowed(fragment) = message {
                     endpoint.release(backend.now(), fragment).expect("its own fragment");
                 }
                 match Answer::parse(&bytes).expect("well-formed") {
@@ -82,7 +82,7 @@ pub struct Pair {
 /// The server, and whether it is drained.
 struct Watched<'a>(&'a mut Server<SimBuffer>, &'a mut bool);
 
-impl LocalMemory<SimBuffer> for Watched<'_> {
+impl BufferLookup<SimBuffer> for Watched<'_> {
     fn operation(&self, op: OpId) -> Option<&SimBuffer> {
         self.0.operation(op)
     }
@@ -92,8 +92,8 @@ impl LocalMemory<SimBuffer> for Watched<'_> {
     }
 }
 
-impl<'a> Upper<SimEnd<'a>, Endpoint> for Watched<'_> {
-    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SimEnd<'a>, event: EndpointEvent) {
+impl<'a> Handler<SimBackend<'a>, Endpoint> for Watched<'_> {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut SimBackend<'a>, event: EndpointEvent) {
         *self.1 |= matches!(event, EndpointEvent::Drained);
         self.0.event(endpoint, backend, event);
     }
@@ -202,7 +202,7 @@ impl Pair {
         }
     }
 
-    fn end(&mut self) -> SimEnd<'_> {
+    fn end(&mut self) -> SimBackend<'_> {
         self.net.end(0, Side::Initiator).expect("there is one connection")
     }
 

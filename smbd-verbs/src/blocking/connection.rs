@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{Machine, drive};
+use smbd_core::backend::{Protocol, drive};
 use smbd_core::error::{CloseReason, CommandError, OpError, RdmaError, SendError};
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Config, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId,
@@ -15,13 +15,13 @@ use smbd_core::{
 
 use super::inbox::Inbox;
 use super::{Blocking, Failure};
-use crate::{Clock, End, Incoming};
+use crate::{Clock, Incoming, VerbsConnection};
 
 /// Segments that a registration may have: one buffer is one region or one window.
 const SEGMENTS: u16 = 1;
 
 /// An established connection. Dropped without [`close`](Self::close), it ends at once.
-pub struct Connection<B: Blocking = End> {
+pub struct Connection<B: Blocking = VerbsConnection> {
     endpoint: Endpoint,
     backend: B,
     inbox: Inbox<B::Buffer>,
@@ -37,13 +37,13 @@ pub struct Registration {
     pub descriptors: Vec<BufferDescriptorV1>,
 }
 
-impl Connection<End> {
+impl Connection<VerbsConnection> {
     /// Connects and negotiates.
     ///
     /// # Errors
     /// Why it did not come up.
     pub fn connect(to: SocketAddr, config: &Config) -> Result<Self, Failure> {
-        let end = End::connect(to, None, config, Clock::start())?;
+        let end = VerbsConnection::connect(to, None, config, Clock::start())?;
         Self::establish(Role::Initiator, end, config)
     }
 
@@ -174,7 +174,7 @@ impl<B: Blocking> Connection<B> {
         }
     }
 
-    /// Asks the peer for a sign of life; returns how long it took.
+    /// Asks the peer for a keepalive response; returns how long it took.
     ///
     /// # Errors
     /// It gave none in time, or the connection ended.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{LocalMemory, Upper};
+use smbd_core::backend::{BufferLookup, Handler};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
 use smbd_core::{Close, Endpoint, Negotiated, OpId, RegId, Token};
@@ -58,7 +58,7 @@ impl<M> Inbox<M> {
     }
 }
 
-impl<M> LocalMemory<M> for Inbox<M> {
+impl<M> BufferLookup<M> for Inbox<M> {
     fn operation(&self, op: OpId) -> Option<&M> {
         self.operations.get(&op)
     }
@@ -68,7 +68,7 @@ impl<M> LocalMemory<M> for Inbox<M> {
     }
 }
 
-impl<B: Blocking> Upper<B, Endpoint> for Inbox<B::Buffer> {
+impl<B: Blocking> Handler<B, Endpoint> for Inbox<B::Buffer> {
     fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
         match event {
             EndpointEvent::Established(negotiated) => self.established = Some(negotiated),
@@ -77,9 +77,9 @@ impl<B: Blocking> Upper<B, Endpoint> for Inbox<B::Buffer> {
             EndpointEvent::Message(message) => {
                 let bytes = match message {
                     Message::Owned(bytes) => bytes,
-                    Message::Lent(fragment) => {
+                    Message::Borrowed(fragment) => {
                         let bytes = backend.fragment(&fragment).map(Bytes::copy_from_slice);
-                        // Just lent, so it is known.
+                        // Just borrowed, so it is known.
                         let _ = endpoint.release(backend.now(), fragment);
                         bytes.unwrap_or_default()
                     }

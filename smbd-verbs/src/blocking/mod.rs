@@ -18,7 +18,7 @@ use thiserror::Error as ThisError;
 
 pub use connection::{Connection, Registration};
 
-use crate::{End, Error};
+use crate::{Error, VerbsConnection};
 
 /// Bytes of messages that are kept for later calls.
 pub const INBOX_MAX: usize = 64 << 20;
@@ -83,7 +83,7 @@ impl<B: Blocking> Blocking for &mut B {
     }
 }
 
-impl Blocking for End {
+impl Blocking for VerbsConnection {
     fn wait(&mut self, until: Option<Instant>) -> Result<(), Error> {
         self.wait_until(until)
     }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step, kit};
+use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, kit};
 use smbd_core::wire::{DataTransfer, NegotiateResponse, NtStatus};
 use smbd_core::{Head, Input, Instant, Limits, RecvId, Role};
 
@@ -90,9 +90,9 @@ impl Backend for Prompt {
         self.clock.now()
     }
 
-    fn execute(&mut self, step: Step<'_, ()>) {
+    fn execute(&mut self, step: BackendOp<'_, ()>) {
         match step {
-            Step::Connect => {
+            BackendOp::Connect => {
                 let limits = Limits {
                     read_depth: 1,
                     send_queue: 100,
@@ -102,19 +102,19 @@ impl Backend for Prompt {
                 };
                 self.said.push_back(Input::Connected { limits });
             }
-            Step::PostRecv { id, .. } => {
+            BackendOp::PostRecv { id, .. } => {
                 self.posted.push_back(id);
                 if self.arrived.len() == 1 {
                     self.deliver();
                 }
             }
             // It never completes: that would be something more to be told.
-            Step::PostSend { .. } => self.deliver(),
+            BackendOp::PostSend { .. } => self.deliver(),
             _ => {}
         }
     }
 
-    fn ring(&mut self) {}
+    fn ring_doorbell(&mut self) {}
 
     fn next_input(&mut self) -> Option<Input<'_>> {
         if let Some(fewer) = self.pauses.checked_sub(1) {

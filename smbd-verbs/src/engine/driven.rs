@@ -4,8 +4,8 @@ use smbd_core::backend::DriveError;
 use smbd_core::{Endpoint, Instant};
 use thiserror::Error as ThisError;
 
-use super::{Key, Retired};
-use crate::{End, Error};
+use super::{DeferredDestroy, Key};
+use crate::{Error, VerbsConnection};
 
 /// A connection, with everything it is made of.
 pub(super) struct Driven<U, M, B> {
@@ -28,23 +28,23 @@ pub(super) enum State {
 
 /// A connection that is over and was taken out of the engine.
 #[derive(Debug)]
-pub struct Finished<U, M = Endpoint, B = End> {
+pub struct Finished<U, M = Endpoint, B = VerbsConnection> {
     /// What it was called.
     pub key: Key,
     /// The connection.
     pub machine: M,
     /// Its end. What it has of the device is freed some time after it was dropped.
-    pub end: Retired<B>,
+    pub end: DeferredDestroy<B>,
     /// Its upper layer.
     pub upper: U,
     /// An error says that the connection was cut off without an end of its own.
-    pub result: Result<(), CutOff>,
+    pub result: Result<(), EngineError>,
 }
 
 /// Why an engine has cut a connection off.
 #[derive(Clone, Debug, ThisError)]
 #[non_exhaustive]
-pub enum CutOff {
+pub enum EngineError {
     /// This side broke a contract.
     #[error(transparent)]
     Drive(#[from] DriveError),

@@ -5,9 +5,9 @@
 //! looked at for a moment before everything sleeps, as far as that has been worth it lately. However busy some are, the
 //! others and what is watched are looked at every so many turns. What is over is destroyed on threads of its own.
 
+mod deferred;
 mod driven;
 mod reaper;
-mod retired;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -20,31 +20,31 @@ use std::time::Duration;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use smbd_core::backend::{Machine, Upper, drive};
+use smbd_core::backend::{Handler, Protocol, drive};
 use smbd_core::{Endpoint, Instant};
 
-use crate::wait::{self, Spin, Waitable};
-use crate::{Clock, End, Error};
-pub use driven::{CutOff, Finished};
+use crate::wait::{self, BusyPoll, Waitable};
+use crate::{Clock, Error, VerbsConnection};
+pub use deferred::DeferredDestroy;
+use deferred::DestroyQueue;
 use driven::{Driven, State};
+pub use driven::{EngineError, Finished};
 use reaper::Reaper;
-pub use retired::Retired;
-use retired::Retirement;
 pub use slots::Key;
 use slots::Slots;
 
 /// Events taken from the system at a time.
 const EVENTS_MAX: usize = 64;
 /// One turn in so many asks the system for events although nothing would sleep: it is a system call.
-const GLANCE_EVERY: u32 = 32;
+const POLL_EVENTS_EVERY: u32 = 32;
 /// Name of a watched descriptor: no slot is that high.
 const WATCHED: u64 = u64::MAX;
 
 /// Drives many connections. Their machines are [`Endpoint`]s or [`Connection`](smbd_core::Connection)s, their upper layers
-/// of one type, and so are their backends: [`End`]s unless said otherwise.
+/// of one type, and so are their backends: [`VerbsConnection`]s unless said otherwise.
 ///
 /// Dropped, it ends all connections at once and waits until their ends are destroyed.
-pub struct Engine<U, M = Endpoint, B = End> {
+pub struct Engine<U, M = Endpoint, B = VerbsConnection> {
     clock: Clock,
     all: OwnedFd,
     slots: Slots<Driven<U, M, B>>,
@@ -56,13 +56,13 @@ pub struct Engine<U, M = Endpoint, B = End> {
     finished: Vec<Finished<U, M, B>>,
     /// Turns that drove something since the system was asked for events.
     turns: u32,
-    spin: Spin,
+    spin: BusyPoll,
     /// What the caller allows instead of what the devices' rows do.
-    spin_for: Option<u64>,
-    retirement: Retirement<B>,
+    busy_poll_for: Option<u64>,
+    destroy_queue: DestroyQueue<B>,
 }
 
-impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
+impl<U: Handler<B, M>, M: Protocol, B: Waitable + Send + 'static> Engine<U, M, B> {
     /// An engine without connections.
     ///
     /// # Errors
@@ -80,9 +80,9 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
             hot: Vec::new(),
             finished: Vec::new(),
             turns: 0,
-            spin: Spin::default(),
-            spin_for: None,
-            retirement: Retirement::new(Reaper::new()?),
+            spin: BusyPoll::default(),
+            busy_poll_for: None,
+            destroy_queue: DestroyQueue::new(Reaper::new()?),
         })
     }
 
@@ -107,11 +107,11 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
     /// Ends that were dropped and are not destroyed yet: a device may take more than a minute for one. No connection waits
     /// for that, but each counts against the limits of its listener until then.
     #[must_use]
-    pub fn retiring(&self) -> usize {
-        self.retirement.pending()
+    pub fn destroying(&self) -> usize {
+        self.destroy_queue.pending()
     }
 
-    /// Takes a connection in. It is driven from the next [`turn`](Self::turn) on.
+    /// Takes a connection in. It is driven from the next [`poll`](Self::poll) on.
     ///
     /// # Errors
     /// The system takes no more file descriptors.
@@ -124,7 +124,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
         };
         if let Err(error) = added {
             if let Some((_, driven)) = self.slots.remove(key.slot) {
-                self.retirement.take(driven.end);
+                self.destroy_queue.take(driven.end);
             }
             return Err(error);
         }
@@ -132,7 +132,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
         Ok(key)
     }
 
-    /// Makes [`turn`](Self::turn) come back when `fd` is readable: a listener, a signal, a queue of another thread.
+    /// Makes [`poll`](Self::poll) come back when `fd` is readable: a listener, a signal, a queue of another thread.
     ///
     /// # Errors
     /// The descriptor cannot be waited for.
@@ -147,8 +147,8 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
 
     /// Allows looking for completions for so long before sleeping, in microseconds; 0 for never. Without this the quirk
     /// table decides.
-    pub const fn spin_for(&mut self, micros: u64) {
-        self.spin_for = Some(micros);
+    pub const fn busy_poll_for(&mut self, micros: u64) {
+        self.busy_poll_for = Some(micros);
     }
 
     /// A connection, to give it commands. It is driven in the next turn.
@@ -174,7 +174,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
         self.finished.pop()
     }
 
-    /// When [`turn`](Self::turn) is due at the latest, for a caller that sleeps by itself on the engine's descriptor.
+    /// When [`poll`](Self::poll) is due at the latest, for a caller that sleeps by itself on the engine's descriptor.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         if self.due.is_empty() { self.deadlines.first().map(|(at, _)| *at) } else { Some(Instant::ORIGIN) }
@@ -190,18 +190,18 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
     ///
     /// # Errors
     /// The system fails. What fails on one connection is told with what it [`finished`](Self::finished) with.
-    pub fn turn(&mut self, until: Option<Instant>) -> Result<bool, Error> {
+    pub fn poll(&mut self, until: Option<Instant>) -> Result<bool, Error> {
         loop {
             let driven = self.drive_due();
             if until.is_some_and(|until| until <= self.clock.now()) {
                 self.arm_hot();
-                return self.glance();
+                return self.poll_events();
             }
             if driven {
                 self.turns = self.turns.saturating_add(1);
-                return if self.turns < GLANCE_EVERY { Ok(false) } else { self.glance() };
+                return if self.turns < POLL_EVENTS_EVERY { Ok(false) } else { self.poll_events() };
             }
-            if self.look() {
+            if self.busy_poll() {
                 continue;
             }
             let finished = self.finished.len();
@@ -253,7 +253,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
         }
     }
 
-    fn finish(&mut self, slot: usize, result: Result<(), CutOff>) {
+    fn finish(&mut self, slot: usize, result: Result<(), EngineError>) {
         let Some((key, Driven { machine, end, upper, deadline, .. })) = self.slots.remove(slot) else {
             return;
         };
@@ -262,18 +262,18 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
         }
         // Its descriptor goes with the end, and with it its place among those waited for.
         let _ = epoll::delete(&self.all, end.as_fd());
-        let end = self.retirement.retire(end);
+        let end = self.destroy_queue.push(end);
         self.finished.push(Finished { key, machine, end, upper, result });
     }
 
     /// Looks at what was driven last, for as long as it is worth it.
-    fn look(&mut self) -> bool {
-        let Self { clock, slots, hot, spin, spin_for, .. } = self;
-        let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.spin_micros_max());
+    fn busy_poll(&mut self) -> bool {
+        let Self { clock, slots, hot, spin, busy_poll_for, .. } = self;
+        let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.busy_poll_micros_max());
         let Some(most) = hot.iter().filter_map(allowed).max() else { return false };
-        spin.limit_micros(spin_for.unwrap_or(most));
+        spin.limit_micros(busy_poll_for.unwrap_or(most));
         let mut ready = None;
-        wait::look(*clock, spin, || {
+        wait::busy_poll(*clock, spin, || {
             ready = hot
                 .iter()
                 .copied()
@@ -313,7 +313,7 @@ impl<U: Upper<B, M>, M: Machine, B: Waitable + Send + 'static> Engine<U, M, B> {
     }
 
     /// As [`sleep`](Self::sleep), without sleeping.
-    fn glance(&mut self) -> Result<bool, Error> {
+    fn poll_events(&mut self) -> Result<bool, Error> {
         self.take_events(Some(&wait::timespec(Duration::ZERO)))
     }
 
@@ -370,9 +370,9 @@ impl<U, M, B> Drop for Engine<U, M, B> {
         // All at the same time.
         self.finished.clear();
         for driven in self.slots.drain() {
-            self.retirement.take(driven.end);
+            self.destroy_queue.take(driven.end);
         }
-        self.retirement.finish();
+        self.destroy_queue.finish();
     }
 }
 

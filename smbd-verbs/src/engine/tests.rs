@@ -5,16 +5,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use smbd_core::backend::{Backend, LocalMemory, Machine, NoMemory, ReceiveMemory, ShortReceive, Step, Upper};
+use smbd_core::backend::{
+    Backend, BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
+};
 use smbd_core::{Action, Input, Instant, Misuse, RecvId};
 
 use super::slots::Slots;
-use super::{CutOff, Engine, GLANCE_EVERY, Key};
+use super::{Engine, EngineError, Key, POLL_EVENTS_EVERY};
 use crate::wait::Waitable;
 use crate::{Clock, Error};
 
 /// More turns than anything may take that only waits for its own.
-const ENOUGH: u32 = 2 * GLANCE_EVERY;
+const ENOUGH: u32 = 2 * POLL_EVENTS_EVERY;
 
 /// A device that says something when its bell rings, or all the time.
 struct Device {
@@ -82,9 +84,9 @@ impl Backend for Device {
         self.clock.now()
     }
 
-    fn execute(&mut self, _: Step<'_, ()>) {}
+    fn execute(&mut self, _: BackendOp<'_, ()>) {}
 
-    fn ring(&mut self) {}
+    fn ring_doorbell(&mut self) {}
 
     fn next_input(&mut self) -> Option<Input<'_>> {
         let rung = || rustix::io::read(&self.bell, &mut [0; 8]).is_ok();
@@ -107,7 +109,7 @@ impl Waitable for Device {
         self.never_pauses
     }
 
-    fn spin_micros_max(&self) -> u64 {
+    fn busy_poll_micros_max(&self) -> u64 {
         10_000_000
     }
 }
@@ -122,7 +124,7 @@ struct Told {
     deadline: Option<Instant>,
 }
 
-impl Machine for Told {
+impl Protocol for Told {
     type Event = ();
 
     fn handle(&mut self, _: Instant, input: Input<'_>) -> Result<(), Misuse> {
@@ -141,20 +143,20 @@ impl Machine for Told {
         self.drained_after.is_some_and(|inputs| self.inputs >= inputs)
     }
 
-    fn step<'a, M>(
+    fn backend_op<'a, M>(
         &'a self,
         _: &'a Action<()>,
-        _: &'a impl LocalMemory<M>,
-    ) -> Result<Option<Step<'a, M>>, NoMemory> {
+        _: &'a impl BufferLookup<M>,
+    ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
         Ok(None)
     }
 }
 
 struct Nobody;
 
-impl LocalMemory<()> for Nobody {}
+impl BufferLookup<()> for Nobody {}
 
-impl Upper<Device, Told> for Nobody {
+impl Handler<Device, Told> for Nobody {
     fn event(&mut self, _: &mut Told, _: &mut Device, (): ()) {}
 }
 
@@ -166,7 +168,7 @@ fn busy() -> (TestEngine, Key) {
     let mut engine = TestEngine::new(clock).unwrap();
     let key = engine.add(Told::default(), Device::new(clock, true), Nobody).unwrap();
     for _ in 0..ENOUGH {
-        engine.turn(None).unwrap();
+        engine.poll(None).unwrap();
     }
     (engine, key)
 }
@@ -181,13 +183,13 @@ fn a_quiet_connection_has_its_turn_beside_a_busy_one() {
     let clock = engine.clock();
     let quiet = engine.add(Told::default(), Device::new(clock, false), Nobody).unwrap();
     for _ in 0..ENOUGH {
-        engine.turn(None).unwrap();
+        engine.poll(None).unwrap();
     }
     assert_eq!(told(&engine, quiet).inputs, 0);
     engine.get(quiet).unwrap().1.ring_bell();
     let before = told(&engine, busy).inputs;
     for _ in 0..ENOUGH {
-        engine.turn(None).unwrap();
+        engine.poll(None).unwrap();
     }
     assert_eq!(told(&engine, quiet).inputs, 1);
     assert!(told(&engine, busy).inputs > before);
@@ -201,10 +203,10 @@ fn a_deadline_is_kept_beside_a_busy_connection() {
     let machine = Told { deadline: Some(deadline), ..Told::default() };
     let waiting = engine.add(machine, Device::new(clock, false), Nobody).unwrap();
     while clock.now() <= deadline {
-        engine.turn(None).unwrap();
+        engine.poll(None).unwrap();
     }
     for _ in 0..ENOUGH {
-        engine.turn(None).unwrap();
+        engine.poll(None).unwrap();
     }
     assert_eq!(told(&engine, waiting).timeouts, 1);
 }
@@ -214,9 +216,9 @@ fn what_is_watched_is_told_beside_a_busy_connection() {
     let (mut engine, _) = busy();
     let watched = Device::new(engine.clock(), false);
     engine.watch(watched.as_fd()).unwrap();
-    assert!((0..ENOUGH).all(|_| !engine.turn(None).unwrap()));
+    assert!((0..ENOUGH).all(|_| !engine.poll(None).unwrap()));
     watched.ring_bell();
-    assert!((0..ENOUGH).any(|_| engine.turn(None).unwrap()));
+    assert!((0..ENOUGH).any(|_| engine.poll(None).unwrap()));
 }
 
 #[test]
@@ -226,15 +228,15 @@ fn a_turn_that_may_not_wait_leaves_everything_armed() {
     let device = Device::new(clock, false);
     let armed = Arc::clone(&device.armed);
     let key = engine.add(Told::default(), device, Nobody).unwrap();
-    engine.turn(Some(Instant::ORIGIN)).unwrap();
+    engine.poll(Some(Instant::ORIGIN)).unwrap();
     assert!(armed.load(Ordering::Relaxed));
     assert_eq!(engine.deadline(), None);
     assert!(!is_readable(&engine));
     engine.get(key).unwrap().1.ring_bell();
     assert!(is_readable(&engine));
-    engine.turn(Some(Instant::ORIGIN)).unwrap();
+    engine.poll(Some(Instant::ORIGIN)).unwrap();
     assert_eq!(engine.deadline(), Some(Instant::ORIGIN), "it is due: the next turn drives it");
-    engine.turn(Some(Instant::ORIGIN)).unwrap();
+    engine.poll(Some(Instant::ORIGIN)).unwrap();
     assert_eq!(told(&engine, key).inputs, 1);
 }
 
@@ -243,7 +245,7 @@ fn a_turn_that_may_not_wait_leaves_everything_armed() {
 fn an_end_that_takes_long_to_destroy_holds_up_nobody_but_the_end_of_the_engine() {
     let clock = Clock::start();
     let mut engine = TestEngine::new(clock).unwrap();
-    engine.spin_for(0);
+    engine.busy_poll_for(0);
     let (begun, begins) = channel();
     let (allow, allowed) = channel();
     let mut dying = Device::new(clock, false);
@@ -252,16 +254,16 @@ fn an_end_that_takes_long_to_destroy_holds_up_nobody_but_the_end_of_the_engine()
     let over = Told { drained_after: Some(1), ..Told::default() };
     let dying = engine.add(over, dying, Nobody).unwrap();
     let other = engine.add(Told::default(), Device::new(clock, false), Nobody).unwrap();
-    engine.turn(None).unwrap();
+    engine.poll(None).unwrap();
     let finished = engine.finished().unwrap();
-    assert_eq!((finished.key, engine.retiring()), (dying, 0));
+    assert_eq!((finished.key, engine.destroying()), (dying, 0));
     drop(finished);
     begins.recv().unwrap();
     engine.get(other).unwrap().1.ring_bell();
     while told(&engine, other).inputs == 0 {
-        engine.turn(None).unwrap();
+        engine.poll(None).unwrap();
     }
-    assert_eq!(engine.retiring(), 1);
+    assert_eq!(engine.destroying(), 1);
     allow.send(()).unwrap();
     drop(engine);
     assert!(allowed_is_gone(&allow), "the engine has waited for it");
@@ -295,18 +297,18 @@ fn allowed_is_gone(allow: &Sender<()>) -> bool {
 fn a_device_that_does_not_answer_ends_its_own_connection_only() {
     let clock = Clock::start();
     let mut engine = TestEngine::new(clock).unwrap();
-    engine.spin_for(0);
+    engine.busy_poll_for(0);
     let broken = Device { is_broken: true, ..Device::new(clock, false) };
     let broken = engine.add(Told::default(), broken, Nobody).unwrap();
     let other = engine.add(Told::default(), Device::new(clock, false), Nobody).unwrap();
-    engine.turn(None).unwrap();
-    engine.turn(None).unwrap();
+    engine.poll(None).unwrap();
+    engine.poll(None).unwrap();
     let finished = engine.finished().unwrap();
     assert_eq!(finished.key, broken);
-    assert!(matches!(finished.result, Err(CutOff::Backend(_))), "{:?}", finished.result);
+    assert!(matches!(finished.result, Err(EngineError::Backend(_))), "{:?}", finished.result);
     engine.get(other).unwrap().1.ring_bell();
     while told(&engine, other).inputs == 0 {
-        engine.turn(None).unwrap();
+        engine.poll(None).unwrap();
     }
     assert_eq!(engine.len(), 1);
 }

@@ -26,7 +26,7 @@ pub use error::CallError;
 pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights};
 pub use queue_pair::QueueCounters;
 pub(crate) use queue_pair::{
-    Body, ChainError, Completion, Granted, Message, QueuePair, Refused, SendFlags, Sizes, slab_bytes,
+    Body, ChainError, Completion, Granted, Message, PostError, QueuePair, SendFlags, Sizes, slab_bytes,
 };
 
 pub(crate) use window::Window;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use smbd_core::Config;
 
+use crate::connection::VerbsConnection;
 use crate::depth::{self, Told};
-use crate::end::End;
 use crate::ffi::{CmEvent, CmEventKind, CmId, EventChannel};
 use crate::permit::{Counts, Permit, Quota};
 use crate::request::{RejectReason, Request};
@@ -215,8 +215,8 @@ impl Incoming {
     ///
     /// # Errors
     /// The device cannot carry a connection of this configuration; the request is refused then.
-    pub fn accept(self, config: &Config, clock: Clock) -> Result<End, Error> {
-        End::accept(self.request, self.permit, config, clock)
+    pub fn accept(self, config: &Config, clock: Clock) -> Result<VerbsConnection, Error> {
+        VerbsConnection::accept(self.request, self.permit, config, clock)
     }
 
     /// Refuses.

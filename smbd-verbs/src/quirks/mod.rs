@@ -47,7 +47,7 @@ pub struct Quirks {
     /// The local buffer of an RDMA Read needs the right to be written remotely.
     pub read_sink_is_remote: bool,
     /// Longest time that waiting for a completion may keep the processor, in microseconds.
-    pub spin_micros_max: u64,
+    pub busy_poll_micros_max: u64,
 }
 
 /// How a memory window is taken out of force by this side.
@@ -63,7 +63,7 @@ pub enum Invalidate {
 pub const WITH_INV: u32 = 8;
 
 /// Microseconds: some round trips over a software device.
-const SPIN_SOFTWARE: u64 = 500;
+const BUSY_POLL_SOFTWARE: u64 = 500;
 
 /// A provider that keeps to the manual pages.
 const PLAIN: Quirks = Quirks {
@@ -83,7 +83,7 @@ const PLAIN: Quirks = Quirks {
     invalidates_foreign: false,
     read_right_unchecked: false,
     read_sink_is_remote: false,
-    spin_micros_max: 50,
+    busy_poll_micros_max: 50,
 };
 
 /// A hardware provider of iWARP.
@@ -130,7 +130,7 @@ const SIW: Quirks = Quirks {
     // siw_proc_rresp checks the right to write locally only.
     read_sink_is_remote: false,
     // A device in software answers later than hardware does, and waking a sleeper costs as much there.
-    spin_micros_max: SPIN_SOFTWARE,
+    busy_poll_micros_max: BUSY_POLL_SOFTWARE,
     ..IWARP
 };
 
@@ -145,7 +145,7 @@ const RXE: Quirks = Quirks {
     // rxe_invalidate_mw finds the window by its key and does not compare its queue pair with the message's. Seen: a message
     // of one connection took the window of another out of force.
     invalidates_foreign: true,
-    spin_micros_max: SPIN_SOFTWARE,
+    busy_poll_micros_max: BUSY_POLL_SOFTWARE,
     ..PLAIN
 };
 

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use smbd_core::Input;
-use smbd_core::backend::{Backend, Step, kit};
+use smbd_core::backend::{Backend, BackendOp, kit};
 use smbd_verbs::quirks::Quirks;
-use smbd_verbs::{Clock, End, LinkType};
+use smbd_verbs::{Clock, LinkType, VerbsConnection};
 
 use crate::case::Failure;
 use crate::patience::PATIENCE;
@@ -18,19 +18,19 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 /// The row of the quirk table for the device of an address of this host.
 pub(crate) fn quirks(address: IpAddr) -> Result<&'static Quirks, Failure> {
-    of(address, End::quirks)
+    of(address, VerbsConnection::quirks)
 }
 
 /// What kind of link it has.
 pub(crate) fn link_type(address: IpAddr) -> Result<LinkType, Failure> {
-    of(address, End::link_type)
+    of(address, VerbsConnection::link_type)
 }
 
 /// What an end knows of its device as soon as it has one.
-fn of<T>(address: IpAddr, known: impl Fn(&End) -> Option<T>) -> Result<T, Failure> {
+fn of<T>(address: IpAddr, known: impl Fn(&VerbsConnection) -> Option<T>) -> Result<T, Failure> {
     let clock = Clock::start();
-    let mut end = End::connect(SocketAddr::new(address, NOBODY), None, &kit::config()?, clock)?;
-    end.execute(Step::Connect);
+    let mut end = VerbsConnection::connect(SocketAddr::new(address, NOBODY), None, &kit::config()?, clock)?;
+    end.execute(BackendOp::Connect);
     let until = clock.now().saturating_add(PATIENCE);
     while clock.now() < until {
         let failed = matches!(end.next_input(), Some(Input::ConnectFailed { .. }));

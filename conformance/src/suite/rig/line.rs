@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use smbd_core::backend::{HostMemory, Local, Payload, Step};
+use smbd_core::backend::{BackendOp, BufferSlice, HostMemory, Payload};
 use smbd_core::{Head, Input, Instant, RdmaId, RecvId, RegId, Segment, SendId, WrId};
 
 use super::{Full, News, Opening, Order};
@@ -121,8 +121,8 @@ impl<M: Clone + fmt::Debug> Line<M> {
                 }
                 Input::Sent { id } => self.done(id.into(), Ok(())),
                 Input::RdmaDone { id } => self.done(id.into(), Ok(())),
-                Input::Registered { id, segments, settled } => {
-                    if !settled {
+                Input::Registered { id, segments, bind_complete } => {
+                    if !bind_complete {
                         self.unbound.insert(id, false);
                     }
                     let segments = segments.to_vec();
@@ -142,7 +142,7 @@ impl<M: Clone + fmt::Debug> Line<M> {
                     }
                     self.done(id, Err(error))
                 }
-                Input::Bound { id } => {
+                Input::BindComplete { id } => {
                     if self.unbound.remove(&id) == Some(true) {
                         self.deregister(backend, id);
                     }
@@ -165,26 +165,26 @@ impl<M: Clone + fmt::Debug> Line<M> {
     ) -> Result<u64, Full> {
         let ticket = self.next_ticket;
         match order {
-            Order::Connect => backend.execute(Step::Connect),
-            Order::Accept => backend.execute(Step::Accept),
-            Order::Disconnect => backend.execute(Step::Disconnect),
+            Order::Connect => backend.execute(BackendOp::Connect),
+            Order::Accept => backend.execute(BackendOp::Accept),
+            Order::Disconnect => backend.execute(BackendOp::Disconnect),
             Order::Receive(len) => {
                 let id = self.recv_id(ticket)?;
-                backend.execute(Step::PostRecv { id, len });
+                backend.execute(BackendOp::PostRecv { id, len });
             }
             Order::Send(bytes, invalidate) => {
                 let id = self.send_id(ticket)?;
                 let (head, rest) = (Head::of(bytes), bytes.get(Head::MAX..).unwrap_or_default());
                 let body = (!rest.is_empty()).then_some(Payload::Copy(rest));
                 let (signal, solicit) = (true, false);
-                backend.execute(Step::PostSend { id, head: &head, body, invalidate, signal, solicit });
+                backend.execute(BackendOp::PostSend { id, head: &head, body, invalidate, signal, solicit });
             }
             Order::Register(buffer, access) => {
                 let id = self.reg_id(ticket)?;
                 let memory = self.memory.get_mut(buffer).ok_or(Full("no such buffer"))?;
                 memory.registration = Some((id, Vec::new()));
                 let segments_max = REGISTRATIONS_MAX;
-                backend.execute(Step::Register { id, buffer: &memory.buffer, access, segments_max });
+                backend.execute(BackendOp::Register { id, buffer: &memory.buffer, access, segments_max });
             }
             Order::Deregister(buffer) => {
                 let memory = self.memory.get(buffer).ok_or(Full("no such buffer"))?;
@@ -199,11 +199,11 @@ impl<M: Clone + fmt::Debug> Line<M> {
             Order::Rdma(verb, buffer, offset, remote) => {
                 let id = self.rdma_id(ticket)?;
                 let memory = self.memory.get(buffer).ok_or(Full("no such buffer"))?;
-                let local = Local { buffer: &memory.buffer, offset, len: remote.length };
-                backend.execute(Step::PostRdma { id, verb, local, remote });
+                let local = BufferSlice { buffer: &memory.buffer, offset, len: remote.length };
+                backend.execute(BackendOp::PostRdma { id, verb, local, remote });
             }
         }
-        backend.ring();
+        backend.ring_doorbell();
         self.next_ticket += 1;
         Ok(ticket)
     }
@@ -255,8 +255,8 @@ impl<M: Clone + fmt::Debug> Line<M> {
     fn deregister<B: HostMemory<Buffer = M>>(&mut self, backend: &mut B, id: RegId) {
         let Some((_, known)) = self.registration(id) else { return };
         let segments: Vec<_> = known.iter().map(|known| Segment::of(*known, true)).collect();
-        backend.execute(Step::Deregister { id, segments: &segments });
-        backend.ring();
+        backend.execute(BackendOp::Deregister { id, segments: &segments });
+        backend.ring_doorbell();
     }
 
     fn registration(&mut self, id: RegId) -> Option<(RegId, &mut Vec<smbd_core::BufferDescriptorV1>)> {

@@ -77,7 +77,7 @@ pub enum Ability {
     Invalidation,
     /// It refuses to invalidate a token of another connection.
     ForeignTokens,
-    /// It refuses to invalidate a token that is not in force any more.
+    /// It refuses to invalidate a token that is not valid any more.
     InvalidationOnce,
 }
 
@@ -143,7 +143,7 @@ impl Opening {
             max_receive_size: self.receive_len.max(128),
             max_send_size: self.send_len.max(128),
             large_sends: true,
-            lend_max: 0,
+            borrowed_max: 0,
             send_slots: SENDS_MAX,
             rdma_ops: RDMA_MAX,
             rdma_slots: RDMA_MAX,
@@ -190,7 +190,7 @@ pub enum News {
     Message(Vec<u8>, Option<Token>),
     /// Some work ended: its ticket.
     Done(u64, Result<(), WorkError>),
-    /// A registration is in force: its ticket and its segments.
+    /// A registration is valid: its ticket and its segments.
     Registered(u64, Vec<BufferDescriptorV1>),
 }
 

@@ -28,7 +28,7 @@ pub enum Told {
     Sent(MsgId, Result<(), Aborted>),
     /// An RDMA operation ended.
     RdmaDone(OpId, Result<(), OpError>),
-    /// A registration is in force, or not.
+    /// A registration is valid, or not.
     Registered(RegId, Result<(), RegistrationError>),
     /// A registration is gone, or not.
     Deregistered(RegId, Result<(), RegistrationError>),

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::seen::Seen;
-use super::{Capabilities, End, Finding, Fixture, Lab, Situation, config};
-use crate::backend::{Backend, HostMemory, Local, Payload, ReceiveMemory, Step};
+use super::{Capabilities, Finding, Fixture, Lab, Peer, Situation, config};
+use crate::backend::{Backend, BackendOp, BufferSlice, HostMemory, Payload, ReceiveMemory};
 use crate::id::Slot;
 use crate::{
     Access, Budget, BufferDescriptorV1, Head, Instant, Limits, RdmaId, RdmaVerb, RecvId, RegId, Role,
@@ -26,7 +26,7 @@ pub(super) struct Bench<F: Fixture> {
     patience: Duration,
     logs: [Log; 4],
     /// An end that nobody looks at for a while.
-    unheeded: Option<End>,
+    unheeded: Option<Peer>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -82,7 +82,7 @@ impl<F: Fixture> Bench<F> {
 
     /// Connects and waits for both ends to know.
     pub(super) fn connect(&mut self, connection: usize) -> Result<(), Finding> {
-        let ends = [Role::Acceptor, Role::Initiator].map(|role| End { role, connection });
+        let ends = [Role::Acceptor, Role::Initiator].map(|role| Peer { role, connection });
         for end in ends {
             self.post_recv(end, 512);
             self.begin(end);
@@ -93,57 +93,57 @@ impl<F: Fixture> Bench<F> {
         Ok(())
     }
 
-    pub(super) fn begin(&mut self, end: End) {
+    pub(super) fn begin(&mut self, end: Peer) {
         self.execute(
             end,
             match end.role {
-                Role::Initiator => Step::Connect,
-                Role::Acceptor => Step::Accept,
+                Role::Initiator => BackendOp::Connect,
+                Role::Acceptor => BackendOp::Accept,
             },
         );
-        self.ring(end);
+        self.ring_doorbell(end);
     }
 
-    pub(super) fn refuse_after(&mut self, end: End, accepted: usize) {
+    pub(super) fn refuse_after(&mut self, end: Peer, accepted: usize) {
         self.fixture.refuse_after(end, accepted);
     }
 
     /// Leaves what happens at `end` unseen until further notice.
-    pub(super) const fn ignore(&mut self, end: Option<End>) {
+    pub(super) const fn ignore(&mut self, end: Option<Peer>) {
         self.unheeded = end;
     }
 
-    pub(super) fn execute(&mut self, end: End, step: Step<'_, F::Buffer>) {
-        self.fixture.end(end).execute(step);
+    pub(super) fn execute(&mut self, end: Peer, step: BackendOp<'_, F::Buffer>) {
+        self.fixture.backend(end).execute(step);
     }
 
-    pub(super) fn ring(&mut self, end: End) {
-        self.fixture.end(end).ring();
+    pub(super) fn ring_doorbell(&mut self, end: Peer) {
+        self.fixture.backend(end).ring_doorbell();
     }
 
-    pub(super) fn now(&mut self, end: End) -> Instant {
-        self.fixture.end(end).now()
+    pub(super) fn now(&mut self, end: Peer) -> Instant {
+        self.fixture.backend(end).now()
     }
 
-    pub(super) fn post_recv(&mut self, end: End, len: u32) -> RecvId {
+    pub(super) fn post_recv(&mut self, end: Peer, len: u32) -> RecvId {
         let id = RecvId(self.mint(end, 0, self.budget.recv_slots));
         self.note(end, id);
-        self.execute(end, Step::PostRecv { id, len });
+        self.execute(end, BackendOp::PostRecv { id, len });
         id
     }
 
-    pub(super) fn send(&mut self, end: End, message: Message<'_, F::Buffer>) -> SendId {
+    pub(super) fn send(&mut self, end: Peer, message: Message<'_, F::Buffer>) -> SendId {
         let id = SendId(self.mint(end, 1, self.budget.send_slots));
         self.note(end, id);
         let Message { head, body, invalidate, signal } = message;
         let head = &Head::of(head);
-        self.execute(end, Step::PostSend { id, head, body, invalidate, signal, solicit: false });
+        self.execute(end, BackendOp::PostSend { id, head, body, invalidate, signal, solicit: false });
         id
     }
 
     pub(super) fn rdma(
         &mut self,
-        end: End,
+        end: Peer,
         verb: RdmaVerb,
         buffer: &F::Buffer,
         offset: u32,
@@ -151,31 +151,33 @@ impl<F: Fixture> Bench<F> {
     ) -> RdmaId {
         let id = RdmaId(self.mint(end, 2, self.budget.rdma_slots));
         self.note(end, id);
-        let local = Local { buffer, offset, len: remote.length };
-        self.execute(end, Step::PostRdma { id, verb, local, remote });
+        let local = BufferSlice { buffer, offset, len: remote.length };
+        self.execute(end, BackendOp::PostRdma { id, verb, local, remote });
         id
     }
 
-    /// Registers a buffer and waits until it is in force.
+    /// Registers a buffer and waits until it is valid.
     pub(super) fn register(
         &mut self,
-        end: End,
+        end: Peer,
         buffer: &F::Buffer,
         access: Access,
     ) -> Result<(RegId, Vec<BufferDescriptorV1>), Finding> {
         let id = RegId(self.mint(end, 3, self.budget.registrations));
         let segments_max = u16::try_from(self.budget.registrations).unwrap_or(1);
-        self.execute(end, Step::Register { id, buffer, access, segments_max });
-        self.ring(end);
+        self.execute(end, BackendOp::Register { id, buffer, access, segments_max });
+        self.ring_doorbell(end);
         let registered = |seen: &Seen| matches!(seen, Seen::Registered { id: other, .. } if *other == id);
         self.wait(end, "Registered", registered)?;
         let found = self.seen(end).iter().find(|seen| registered(seen)).cloned();
-        let Some(Seen::Registered { segments, settled, .. }) = found else { return broken("no Registered") };
+        let Some(Seen::Registered { segments, bind_complete, .. }) = found else {
+            return broken("no Registered");
+        };
         ensure(!segments.is_empty() && segments.len() <= usize::from(segments_max), || {
             format!("{} segments, 1 to {segments_max} allowed", segments.len())
         })?;
-        if !settled {
-            self.wait(end, "Bound", |seen| *seen == Seen::Bound(id))?;
+        if !bind_complete {
+            self.wait(end, "BindComplete", |seen| *seen == Seen::BindComplete(id))?;
         }
         Ok((id, segments))
     }
@@ -183,7 +185,7 @@ impl<F: Fixture> Bench<F> {
     /// Deregisters and waits for it; `dead` was invalidated by the peer.
     pub(super) fn deregister(
         &mut self,
-        end: End,
+        end: Peer,
         id: RegId,
         segments: &[BufferDescriptorV1],
         dead: Option<Token>,
@@ -194,71 +196,71 @@ impl<F: Fixture> Bench<F> {
 
     pub(super) fn begin_deregistering(
         &mut self,
-        end: End,
+        end: Peer,
         id: RegId,
         segments: &[BufferDescriptorV1],
         dead: Option<Token>,
     ) {
         let segment = |known: &BufferDescriptorV1| Segment::of(*known, Some(known.token) != dead);
         let segments: Vec<_> = segments.iter().map(segment).collect();
-        self.execute(end, Step::Deregister { id, segments: &segments });
-        self.ring(end);
+        self.execute(end, BackendOp::Deregister { id, segments: &segments });
+        self.ring_doorbell(end);
     }
 
-    pub(super) fn allocate(&mut self, end: End, bytes: &[u8]) -> Result<F::Buffer, Finding> {
+    pub(super) fn allocate(&mut self, end: Peer, bytes: &[u8]) -> Result<F::Buffer, Finding> {
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let mut backend = self.fixture.end(end);
+        let mut backend = self.fixture.backend(end);
         let buffer = backend.allocate(len).map_err(|error| Finding::Broken(format!("{error}")))?;
         backend.fill(&buffer, 0, bytes).map_err(|error| Finding::Broken(format!("{error}")))?;
         Ok(buffer)
     }
 
-    pub(super) fn contents(&mut self, end: End, buffer: &F::Buffer, len: usize) -> Result<Vec<u8>, Finding> {
+    pub(super) fn contents(&mut self, end: Peer, buffer: &F::Buffer, len: usize) -> Result<Vec<u8>, Finding> {
         let mut bytes = vec![0; len];
-        let read = self.fixture.end(end).read(buffer, 0, &mut bytes);
+        let read = self.fixture.backend(end).read(buffer, 0, &mut bytes);
         read.map_err(|error| Finding::Broken(format!("{error}")))?;
         Ok(bytes)
     }
 
-    pub(super) fn received(&mut self, end: End, id: RecvId) -> Vec<u8> {
-        self.fixture.end(end).received(id).to_vec()
+    pub(super) fn received(&mut self, end: Peer, id: RecvId) -> Vec<u8> {
+        self.fixture.backend(end).received(id).to_vec()
     }
 
-    pub(super) fn seen(&self, end: End) -> &[Seen] {
+    pub(super) fn seen(&self, end: Peer) -> &[Seen] {
         self.logs.get(end.index()).map_or(&[], |log| &log.seen)
     }
 
     /// The work that was posted as number `index` at `end`.
-    pub(super) fn posted(&self, end: End, index: usize) -> Result<WrId, Finding> {
+    pub(super) fn posted(&self, end: Peer, index: usize) -> Result<WrId, Finding> {
         let posted = self.logs.get(end.index()).and_then(|log| log.posted.get(index));
         posted.copied().ok_or_else(|| Finding::Broken("nothing was posted".into()))
     }
 
     /// How `work` ended: every input about it.
-    pub(super) fn ends(&self, end: End, work: impl Into<WrId>) -> Vec<Seen> {
+    pub(super) fn ends(&self, end: Peer, work: impl Into<WrId>) -> Vec<Seen> {
         let work = work.into();
         self.seen(end).iter().filter(|seen| seen.work() == Some(work)).cloned().collect()
     }
 
-    pub(super) fn count(&self, end: End, what: impl Fn(&Seen) -> bool) -> usize {
+    pub(super) fn count(&self, end: Peer, what: impl Fn(&Seen) -> bool) -> usize {
         self.seen(end).iter().filter(|seen| what(seen)).count()
     }
 
-    pub(super) fn limits(&self, end: End) -> Result<Limits, Finding> {
+    pub(super) fn limits(&self, end: Peer) -> Result<Limits, Finding> {
         let connected = |seen: &Seen| if let Seen::Connected(limits) = seen { Some(*limits) } else { None };
         let limits = self.seen(end).iter().find_map(connected);
         limits.ok_or_else(|| Finding::Broken("no Connected".into()))
     }
 
     /// Place of the first such input in the order seen.
-    pub(super) fn place(&self, end: End, what: impl Fn(&Seen) -> bool) -> Option<usize> {
+    pub(super) fn place(&self, end: Peer, what: impl Fn(&Seen) -> bool) -> Option<usize> {
         self.seen(end).iter().position(what)
     }
 
     /// Lets things happen until `end` has seen `what`.
     pub(super) fn wait(
         &mut self,
-        end: End,
+        end: Peer,
         what: &str,
         found: impl Fn(&Seen) -> bool,
     ) -> Result<(), Finding> {
@@ -266,7 +268,7 @@ impl<F: Fixture> Bench<F> {
     }
 
     /// Lets things happen until `work` has ended.
-    pub(super) fn wait_for(&mut self, end: End, work: impl Into<WrId>) -> Result<(), Finding> {
+    pub(super) fn wait_for(&mut self, end: Peer, work: impl Into<WrId>) -> Result<(), Finding> {
         let work = work.into();
         self.wait(end, &format!("an end of {work}"), |seen| seen.work() == Some(work))
     }
@@ -283,7 +285,7 @@ impl<F: Fixture> Bench<F> {
                 return Ok(());
             }
             if waited >= self.patience {
-                let seen: Vec<_> = End::ALL.iter().map(|end| self.seen(*end)).collect();
+                let seen: Vec<_> = Peer::ALL.iter().map(|end| self.seen(*end)).collect();
                 return broken(format!("waited in vain for {}; seen: {seen:?}", what()));
             }
             self.fixture.pass(TURN);
@@ -303,9 +305,9 @@ impl<F: Fixture> Bench<F> {
     }
 
     /// Disconnects, and checks that everything posted came back once and the end was reported once.
-    pub(super) fn disconnect(&mut self, end: End) -> Result<(), Finding> {
-        self.execute(end, Step::Disconnect);
-        self.ring(end);
+    pub(super) fn disconnect(&mut self, end: Peer) -> Result<(), Finding> {
+        self.execute(end, BackendOp::Disconnect);
+        self.ring_doorbell(end);
         let over = |seen: &Seen| matches!(seen, Seen::Disconnected | Seen::ConnectFailed(_));
         self.wait(end, "Disconnected", over)?;
         let posted = self.logs.get(end.index()).map(|log| log.posted.clone()).unwrap_or_default();
@@ -320,7 +322,7 @@ impl<F: Fixture> Bench<F> {
         posted.iter().try_for_each(|work| self.ended_once(end, *work))
     }
 
-    pub(super) fn ended_once(&self, end: End, work: impl Into<WrId>) -> Result<(), Finding> {
+    pub(super) fn ended_once(&self, end: Peer, work: impl Into<WrId>) -> Result<(), Finding> {
         let work = work.into();
         let ends = self.ends(end, work);
         ensure(ends.len() == 1, || format!("{work} ended {} times at {end:?}: {ends:?}", ends.len()))
@@ -329,12 +331,12 @@ impl<F: Fixture> Bench<F> {
     /// Takes in what every end has to say.
     fn look(&mut self) {
         let Self { fixture, logs, unheeded, .. } = self;
-        for (end, log) in End::ALL.iter().zip(logs) {
+        for (end, log) in Peer::ALL.iter().zip(logs) {
             // An end that nothing was posted to may not exist.
             if log.posted.is_empty() || *unheeded == Some(*end) {
                 continue;
             }
-            let mut backend = fixture.end(*end);
+            let mut backend = fixture.backend(*end);
             while let Some(mut seen) = backend.next_input().map(|input| Seen::of(&input)) {
                 if let Seen::Received { id, bytes, .. } = &mut seen {
                     bytes.extend_from_slice(backend.received(*id));
@@ -344,7 +346,7 @@ impl<F: Fixture> Bench<F> {
         }
     }
 
-    fn mint(&mut self, end: End, kind: usize, slots: u32) -> Slot {
+    fn mint(&mut self, end: Peer, kind: usize, slots: u32) -> Slot {
         let next = self.logs.get_mut(end.index()).and_then(|log| log.next.get_mut(kind));
         let Some(next) = next else { return Slot { generation: 0, index: 0 } };
         let (generation, index) =
@@ -353,7 +355,7 @@ impl<F: Fixture> Bench<F> {
         Slot { generation, index: u16::try_from(index).unwrap_or(0) }
     }
 
-    fn note(&mut self, end: End, work: impl Into<WrId>) {
+    fn note(&mut self, end: Peer, work: impl Into<WrId>) {
         if let Some(log) = self.logs.get_mut(end.index()) {
             log.posted.push(work.into());
         }

@@ -1,7 +1,7 @@
 //! The backend test kit: what the contract says, line by line, as code that a backend's tests run.
 //!
 //! A backend brings a [`Lab`], which makes [`Fixture`]s: pairs of its own ends, connected or about to fail. The kit posts
-//! raw [`Step`](super::Step)s with ids of its own and looks at what comes back. [`run`] runs every line and returns a
+//! raw [`BackendOp`](super::BackendOp)s with ids of its own and looks at what comes back. [`run`] runs every line and returns a
 //! [`Report`]; nothing in here panics.
 //!
 //! ```
@@ -59,26 +59,26 @@ pub trait Fixture {
         Self: 'a;
 
     /// One end.
-    fn end(&mut self, end: End) -> Self::Backend<'_>;
+    fn backend(&mut self, end: Peer) -> Self::Backend<'_>;
 
     /// Lets `time` pass, and what happens in it happen: real or virtual.
     fn pass(&mut self, time: Duration);
 
     /// From now on the device of `end` takes `accepted` more work requests and refuses all later ones, those of the
     /// receive queue counted as well. Called only with [`Capabilities::refusal`].
-    fn refuse_after(&mut self, end: End, accepted: usize);
+    fn refuse_after(&mut self, end: Peer, accepted: usize);
 }
 
 /// One of the ends of a fixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct Peer {
     /// Who connects.
     pub role: Role,
     /// 0, or 1 for the second connection of [`Situation::TwoConnections`].
     pub connection: usize,
 }
 
-impl End {
+impl Peer {
     /// Who connects.
     pub const INITIATOR: Self = Self { role: Role::Initiator, connection: 0 };
     /// Who is connected to.

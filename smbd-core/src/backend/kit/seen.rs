@@ -16,8 +16,8 @@ pub(super) enum Seen {
     Received { id: RecvId, head: Head, len: u32, invalidated: Option<Token>, bytes: Vec<u8> },
     Sent(SendId),
     RdmaDone(RdmaId),
-    Registered { id: RegId, segments: Vec<BufferDescriptorV1>, settled: bool },
-    Bound(RegId),
+    Registered { id: RegId, segments: Vec<BufferDescriptorV1>, bind_complete: bool },
+    BindComplete(RegId),
     Deregistered(RegId),
     Failed(WrId, WorkError),
 }
@@ -34,10 +34,10 @@ impl Seen {
             }
             Input::Sent { id } => Self::Sent(id),
             Input::RdmaDone { id } => Self::RdmaDone(id),
-            Input::Registered { id, segments, settled } => {
-                Self::Registered { id, segments: segments.to_vec(), settled }
+            Input::Registered { id, segments, bind_complete } => {
+                Self::Registered { id, segments: segments.to_vec(), bind_complete }
             }
-            Input::Bound { id } => Self::Bound(id),
+            Input::BindComplete { id } => Self::BindComplete(id),
             Input::Deregistered { id } => Self::Deregistered(id),
             Input::Failed { id, error } => Self::Failed(id, error),
         }
@@ -49,7 +49,7 @@ impl Seen {
             Self::Received { id, .. } => id.into(),
             Self::Sent(id) => id.into(),
             Self::RdmaDone(id) => id.into(),
-            Self::Registered { id, .. } | Self::Bound(id) | Self::Deregistered(id) => id.into(),
+            Self::Registered { id, .. } | Self::BindComplete(id) | Self::Deregistered(id) => id.into(),
             Self::Failed(id, _) => id,
             Self::Connected(_) | Self::ConnectFailed(_) | Self::Disconnected | Self::Timeout => return None,
         })
@@ -80,10 +80,10 @@ impl fmt::Debug for Seen {
             }
             Self::Sent(id) => write!(f, "Sent({id:?})"),
             Self::RdmaDone(id) => write!(f, "RdmaDone({id:?})"),
-            Self::Registered { id, segments, settled } => {
-                write!(f, "Registered({id:?}, {} segments, settled: {settled})", segments.len())
+            Self::Registered { id, segments, bind_complete } => {
+                write!(f, "Registered({id:?}, {} segments, bind_complete: {bind_complete})", segments.len())
             }
-            Self::Bound(id) => write!(f, "Bound({id:?})"),
+            Self::BindComplete(id) => write!(f, "BindComplete({id:?})"),
             Self::Deregistered(id) => write!(f, "Deregistered({id:?})"),
             Self::Failed(id, error) => write!(f, "Failed({id}, {error:?})"),
         }

@@ -88,7 +88,7 @@ impl Registrations {
         Some(RegId(slot))
     }
 
-    /// False if it is not in force.
+    /// False if it is not valid.
     pub(crate) fn deregister(&mut self, id: RegId) -> bool {
         let Some(registration) = self.slots.get_mut(id.0) else { return false };
         let State::Active { bound } = registration.state else { return false };
@@ -147,7 +147,7 @@ impl Registrations {
         u32::try_from(live).unwrap_or(u32::MAX)
     }
 
-    /// Segments of a registration that is in force.
+    /// Segments of a registration that is valid.
     pub(crate) fn segments(&self, id: RegId) -> &[Segment] {
         match self.slots.get(id.0) {
             Some(registration) if registration.is_in_force() => {
@@ -179,25 +179,25 @@ impl Registrations {
         Ok(())
     }
 
-    /// Books what `check_registered` accepted.
+    /// Records what `check_registered` accepted.
     pub(crate) fn on_registered(
         &mut self,
         id: RegId,
         segments: &[BufferDescriptorV1],
-        settled: bool,
+        bind_complete: bool,
     ) -> Completion {
         let Some(registration) = self.slots.get_mut(id.0) else { return Completion::Nothing };
-        if settled {
+        if bind_complete {
             self.requests = self.requests.saturating_sub(core::mem::take(&mut registration.requests));
         }
         if let State::Abandoned(work) = &mut registration.state {
             *work = Work::Binding;
-            if settled {
+            if bind_complete {
                 self.free(id.0);
             }
             return Completion::Nothing;
         }
-        registration.state = State::Active { bound: settled };
+        registration.state = State::Active { bound: bind_complete };
         let range = registration.range();
         let count = u16::try_from(segments.len()).unwrap_or(u16::MAX);
         let places = self.segments.get_mut(range).unwrap_or_default();
@@ -210,7 +210,7 @@ impl Registrations {
     }
 
     #[inline(never)]
-    pub(crate) fn on_bound(&mut self, id: RegId) -> Result<(), Misuse> {
+    pub(crate) fn on_bind_complete(&mut self, id: RegId) -> Result<(), Misuse> {
         let registration = self
             .slots
             .get_mut(id.0)
@@ -251,7 +251,7 @@ impl Registrations {
                 registration.state = State::Ended(Err(error));
                 Completion::Registered(id.slot())
             }
-            // Still in force: the upper layer may try again.
+            // Still valid: the upper layer may try again.
             State::Deregistering => {
                 registration.state = State::Active { bound: true };
                 registration.failure = Some(error);
@@ -291,7 +291,7 @@ impl Registrations {
         Some((RegId(slot), result.map_err(RegistrationError::ended_by)))
     }
 
-    /// Marks `token` as invalidated by the peer; `None` if it is not in force.
+    /// Marks `token` as invalidated by the peer; `None` if it is not valid.
     pub(crate) fn invalidate(&mut self, token: Token) -> Option<u16> {
         let slot = self.find(token)?;
         let range = self.slots.get(slot)?.range();

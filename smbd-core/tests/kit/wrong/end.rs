@@ -1,5 +1,7 @@
-use smbd_core::backend::kit::reference::{ReferenceBuffer, ReferenceEnd};
-use smbd_core::backend::{Backend, HostMemory, Local, OutOfMemory, OutOfRange, Payload, ReceiveMemory, Step};
+use smbd_core::backend::kit::reference::{ReferenceBackend, ReferenceBuffer};
+use smbd_core::backend::{
+    Backend, BackendOp, BufferSlice, HostMemory, OutOfMemory, OutOfRange, Payload, ReceiveMemory,
+};
 use smbd_core::error::WorkError;
 use smbd_core::{Access, BufferDescriptorV1, Input, Instant, RdmaId, RdmaVerb, RecvId};
 
@@ -14,13 +16,13 @@ pub struct Held {
     remote: BufferDescriptorV1,
 }
 
-pub struct WrongEnd<'a> {
-    pub inner: ReferenceEnd<'a>,
+pub struct WrongBackend<'a> {
+    pub inner: ReferenceBackend<'a>,
     pub fault: Fault,
     pub state: &'a mut State,
 }
 
-impl ReceiveMemory for WrongEnd<'_> {
+impl ReceiveMemory for WrongBackend<'_> {
     fn received(&self, id: RecvId) -> &[u8] {
         match self.fault {
             Fault::OneBufferForAll => self.inner.received(self.state.last.unwrap_or(id)),
@@ -30,17 +32,17 @@ impl ReceiveMemory for WrongEnd<'_> {
     }
 }
 
-impl WrongEnd<'_> {
+impl WrongBackend<'_> {
     /// What the device is given instead of `step`, if anything.
-    fn spoil<'s>(&mut self, step: Step<'s, ReferenceBuffer>) -> Option<Step<'s, ReferenceBuffer>> {
+    fn spoil<'s>(&mut self, step: BackendOp<'s, ReferenceBuffer>) -> Option<BackendOp<'s, ReferenceBuffer>> {
         Some(match (self.fault, step) {
-            (Fault::GivingUpIgnored, Step::Disconnect) if !self.state.connected => return None,
-            (Fault::LatePostsForgotten, Step::PostRecv { .. } | Step::PostSend { .. })
+            (Fault::GivingUpIgnored, BackendOp::Disconnect) if !self.state.connected => return None,
+            (Fault::LatePostsForgotten, BackendOp::PostRecv { .. } | BackendOp::PostSend { .. })
                 if self.state.disconnecting =>
             {
                 return None;
             }
-            (_, Step::Disconnect) => {
+            (_, BackendOp::Disconnect) => {
                 self.state.disconnecting = true;
                 if self.fault == Fault::DisconnectedAfterConnectFailed && self.state.failed {
                     self.state.out.push_back(Out::Plain(Input::Disconnected));
@@ -48,46 +50,52 @@ impl WrongEnd<'_> {
                 if let Some(kept) = self.state.kept.take() {
                     self.state.out.push_back(Out::Plain(kept));
                 }
-                Step::Disconnect
+                BackendOp::Disconnect
             }
-            (_, Step::PostRecv { id, .. }) if self.state.refuses_first && !self.state.connected => {
-                let failed = Input::Failed { id: id.into(), error: WorkError::Refused { errno: 22 } };
+            (_, BackendOp::PostRecv { id, .. }) if self.state.refuses_first && !self.state.connected => {
+                let failed = Input::Failed { id: id.into(), error: WorkError::PostFailed { errno: 22 } };
                 self.state.out.push_back(Out::Plain(failed));
                 return None;
             }
-            (Fault::ReceivesOneDoorbellLate, Step::PostRecv { id, len }) if self.state.connected => {
+            (Fault::ReceivesOneDoorbellLate, BackendOp::PostRecv { id, len }) if self.state.connected => {
                 self.state.late_receives.push((id, len));
                 return None;
             }
-            (Fault::ChainedPastAccept, Step::PostRecv { id, len }) if !self.state.connected => {
+            (Fault::ChainedPastAccept, BackendOp::PostRecv { id, len }) if !self.state.connected => {
                 self.state.late_receives.push((id, len));
                 return None;
             }
-            (Fault::WritesLast, Step::PostRdma { id, verb, local, remote }) => {
+            (Fault::WritesLast, BackendOp::PostRdma { id, verb, local, remote }) => {
                 let (buffer, offset) = (local.buffer.clone(), local.offset);
                 self.state.held.push(Held { id, verb, buffer, offset, remote });
                 return None;
             }
-            (Fault::InPlaceForgotten, Step::PostSend { id, head, body, invalidate, signal, solicit }) => {
+            (
+                Fault::InPlaceForgotten,
+                BackendOp::PostSend { id, head, body, invalidate, signal, solicit },
+            ) => {
                 let body = body.filter(|body| matches!(body, Payload::Copy(_)));
-                Step::PostSend { id, head, body, invalidate, signal, solicit }
+                BackendOp::PostSend { id, head, body, invalidate, signal, solicit }
             }
-            (Fault::WritesOneByteOff, Step::PostRdma { id, verb: RdmaVerb::Write, local, mut remote }) => {
+            (
+                Fault::WritesOneByteOff,
+                BackendOp::PostRdma { id, verb: RdmaVerb::Write, local, mut remote },
+            ) => {
                 remote.offset += 1;
-                Step::PostRdma { id, verb: RdmaVerb::Write, local, remote }
+                BackendOp::PostRdma { id, verb: RdmaVerb::Write, local, remote }
             }
-            (Fault::ReadsOneByteOff, Step::PostRdma { id, verb: RdmaVerb::Read, mut local, remote }) => {
+            (Fault::ReadsOneByteOff, BackendOp::PostRdma { id, verb: RdmaVerb::Read, mut local, remote }) => {
                 local.offset += 1;
-                Step::PostRdma { id, verb: RdmaVerb::Read, local, remote }
+                BackendOp::PostRdma { id, verb: RdmaVerb::Read, local, remote }
             }
-            (Fault::EveryRightGiven, Step::Register { id, buffer, segments_max, .. }) => {
-                Step::Register { id, buffer, access: Access::ReadWrite, segments_max }
+            (Fault::EveryRightGiven, BackendOp::Register { id, buffer, segments_max, .. }) => {
+                BackendOp::Register { id, buffer, access: Access::ReadWrite, segments_max }
             }
-            (Fault::TokensNeverDie, Step::Deregister { id, .. }) => {
+            (Fault::TokensNeverDie, BackendOp::Deregister { id, .. }) => {
                 self.state.out.push_back(Out::Plain(Input::Deregistered { id }));
                 return None;
             }
-            (Fault::InvalidatesTwice, Step::Deregister { id, segments })
+            (Fault::InvalidatesTwice, BackendOp::Deregister { id, segments })
                 if segments.iter().any(|segment| segment.descriptor().is_none()) =>
             {
                 let failed = Input::Failed { id: id.into(), error: WorkError::LocalOperation };
@@ -98,16 +106,16 @@ impl WrongEnd<'_> {
         })
     }
 
-    fn note(&mut self, step: &Step<'_, ReferenceBuffer>) {
+    fn note(&mut self, step: &BackendOp<'_, ReferenceBuffer>) {
         match step {
-            Step::PostRecv { id, len } => self.state.rooms.push((*id, *len)),
-            Step::PostSend { id, signal: false, .. } => self.state.unsignalled.push(*id),
+            BackendOp::PostRecv { id, len } => self.state.rooms.push((*id, *len)),
+            BackendOp::PostSend { id, signal: false, .. } => self.state.unsignalled.push(*id),
             _ => {}
         }
     }
 }
 
-impl Backend for WrongEnd<'_> {
+impl Backend for WrongBackend<'_> {
     type Buffer = ReferenceBuffer;
 
     fn now(&self) -> Instant {
@@ -118,25 +126,25 @@ impl Backend for WrongEnd<'_> {
         }
     }
 
-    fn execute(&mut self, step: Step<'_, ReferenceBuffer>) {
+    fn execute(&mut self, step: BackendOp<'_, ReferenceBuffer>) {
         self.note(&step);
         if let Some(step) = self.spoil(step) {
             self.inner.execute(step);
         }
     }
 
-    fn ring(&mut self) {
-        self.inner.ring();
+    fn ring_doorbell(&mut self) {
+        self.inner.ring_doorbell();
         for (id, len) in std::mem::take(&mut self.state.late_receives) {
-            self.inner.execute(Step::PostRecv { id, len });
+            self.inner.execute(BackendOp::PostRecv { id, len });
         }
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
         for Held { id, verb, buffer, offset, remote } in std::mem::take(&mut self.state.held) {
-            let local = Local { buffer: &buffer, offset, len: remote.length };
-            self.inner.execute(Step::PostRdma { id, verb, local, remote });
-            self.inner.ring();
+            let local = BufferSlice { buffer: &buffer, offset, len: remote.length };
+            self.inner.execute(BackendOp::PostRdma { id, verb, local, remote });
+            self.inner.ring_doorbell();
         }
         while self.state.out.is_empty() {
             let Some(input) = self.inner.next_input() else {
@@ -145,10 +153,10 @@ impl Backend for WrongEnd<'_> {
                 return if holds { self.state.kept.take() } else { None };
             };
             let out = match input {
-                Input::Registered { id, segments, settled } => {
+                Input::Registered { id, segments, bind_complete } => {
                     self.state.segments.clear();
                     self.state.segments.extend_from_slice(segments);
-                    Out::Registered(id, settled)
+                    Out::Registered(id, bind_complete)
                 }
                 input => Out::Plain(super::filter::owned(&input)),
             };
@@ -156,14 +164,14 @@ impl Backend for WrongEnd<'_> {
         }
         match self.state.out.pop_front()? {
             Out::Plain(input) => Some(input),
-            Out::Registered(id, settled) => {
-                Some(Input::Registered { id, segments: &self.state.segments, settled })
+            Out::Registered(id, bind_complete) => {
+                Some(Input::Registered { id, segments: &self.state.segments, bind_complete })
             }
         }
     }
 }
 
-impl HostMemory for WrongEnd<'_> {
+impl HostMemory for WrongBackend<'_> {
     fn allocate(&mut self, len: u32) -> Result<ReferenceBuffer, OutOfMemory> {
         self.inner.allocate(len)
     }

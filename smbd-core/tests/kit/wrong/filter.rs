@@ -1,7 +1,7 @@
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Head, Input, Limits, WrId};
 
-use super::end::WrongEnd;
+use super::end::WrongBackend;
 use super::{Fault, Out};
 
 /// The same input, owned; not for `Registered`.
@@ -15,13 +15,13 @@ pub fn owned(input: &Input<'_>) -> Input<'static> {
         Input::Sent { id } => Input::Sent { id },
         Input::RdmaDone { id } => Input::RdmaDone { id },
         Input::Registered { .. } => panic!("handled apart"),
-        Input::Bound { id } => Input::Bound { id },
+        Input::BindComplete { id } => Input::BindComplete { id },
         Input::Deregistered { id } => Input::Deregistered { id },
         Input::Failed { id, error } => Input::Failed { id, error },
     }
 }
 
-impl WrongEnd<'_> {
+impl WrongBackend<'_> {
     /// Puts what becomes of an input in the output.
     pub fn filter(&mut self, out: Out) {
         let Out::Plain(input) = out else {
@@ -110,11 +110,11 @@ impl WrongEnd<'_> {
                 vec![]
             }
             (Fault::FlushedCalledRefused, Input::Failed { id, error: WorkError::Flushed }) => {
-                vec![Input::Failed { id, error: WorkError::Refused { errno: 22 } }]
+                vec![Input::Failed { id, error: WorkError::PostFailed { errno: 22 } }]
             }
             (
                 Fault::RefusedReceivesForgotten,
-                Input::Failed { id: WrId::Recv(_), error: WorkError::Refused { .. } },
+                Input::Failed { id: WrId::Recv(_), error: WorkError::PostFailed { .. } },
             ) => vec![],
             (Fault::LengthOfTheBuffer, Input::Received { id, head, invalidated, len }) => {
                 let room = state.rooms.iter().rev().find(|(other, _)| *other == id);
@@ -129,9 +129,9 @@ impl WrongEnd<'_> {
             }
             // The last request of a full queue.
             (Fault::QueueOverstated, Input::RdmaDone { id }) if id.slot() == 3 => {
-                vec![Input::Failed { id: id.into(), error: WorkError::Refused { errno: 12 } }]
+                vec![Input::Failed { id: id.into(), error: WorkError::PostFailed { errno: 12 } }]
             }
-            (Fault::OverflowLost, Input::Failed { error: WorkError::Refused { errno: 12 }, .. }) => vec![],
+            (Fault::OverflowLost, Input::Failed { error: WorkError::PostFailed { errno: 12 }, .. }) => vec![],
             (
                 Fault::RefusedReadsCalledDone,
                 Input::Failed { id: WrId::Rdma(id), error: WorkError::RemoteAccess },

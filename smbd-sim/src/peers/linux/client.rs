@@ -34,7 +34,7 @@ pub(in crate::peers) struct LinuxClient {
     keep_alive: KeepAlive,
     /// Set anew by each send, not by what is received (KA-4).
     idle_timer: Option<Instant>,
-    /// A sign of life waits for a send credit.
+    /// A keepalive response waits for a send credit.
     alive_due: bool,
 }
 
@@ -105,9 +105,10 @@ impl LinuxClient {
 
     fn on_idle(&mut self, line: &mut Line) {
         if self.keep_alive != KeepAlive::None {
-            return line.end("it was asked for a sign of life and had no reason to send anything (KA-5)");
+            return line
+                .end("it was asked for a keepalive response and had no reason to send anything (KA-5)");
         }
-        // A sign of life that asks for none.
+        // A keepalive response that asks for none.
         self.idle_timer = Some(line.now.saturating_add(line.params.keepalive_interval));
         self.alive_due = true;
         self.send_waiting(line);

@@ -9,13 +9,13 @@ use crate::Side;
 use crate::peers::line::{ModelParams, Phase};
 use crate::peers::model::Model;
 use crate::peers::tests::{SMALL, data, fragment, granted, heard, met, params};
-use crate::peers::work::Errand;
+use crate::peers::work::ScriptedMessage;
 
-fn client(credits: u16, says: &[Errand]) -> Model {
+fn client(credits: u16, says: &[ScriptedMessage]) -> Model {
     met(Side::Initiator, params(), Box::new(LinuxClient::new()), credits, says).0
 }
 
-fn server(says: &[Errand]) -> (Model, u16) {
+fn server(says: &[ScriptedMessage]) -> (Model, u16) {
     let params = ModelParams { receive_credit_max: 32, ..params() };
     let rules = Box::new(LinuxServer::new(&params));
     met(Side::Acceptor, params, rules, 0, says)

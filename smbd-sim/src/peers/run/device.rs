@@ -1,6 +1,6 @@
 //! The model's orders carried out by a simulated device, and what the device reports told to the model.
 
-use smbd_core::backend::{Backend as _, Payload, ReceiveMemory as _, Step};
+use smbd_core::backend::{Backend as _, BackendOp, Payload, ReceiveMemory as _};
 use smbd_core::{Action, Head, Input, RecvId, SendId, WrId};
 
 use super::Run;
@@ -79,26 +79,26 @@ impl Run<'_> {
             match order {
                 Order::Connect => {
                     self.show(&Action::Connect);
-                    self.execute(Step::Connect);
+                    self.execute(BackendOp::Connect);
                 }
                 Order::Accept => {
                     self.show(&Action::Accept);
-                    self.execute(Step::Accept);
+                    self.execute(BackendOp::Accept);
                 }
                 Order::Disconnect => {
                     self.show(&Action::Disconnect);
-                    self.execute(Step::Disconnect);
+                    self.execute(BackendOp::Disconnect);
                 }
                 Order::PostRecv { slot, len } => {
                     let Some(id) = recv_id(slot) else { continue };
                     self.show(&Action::PostRecv { id, len });
-                    self.execute(Step::PostRecv { id, len });
+                    self.execute(BackendOp::PostRecv { id, len });
                 }
                 Order::Send(message) => self.post_send(&message),
             }
         }
         self.show(&Action::Wait(None));
-        self.world.end::<Range>(self.side).ring();
+        self.world.end::<Range>(self.side).ring_doorbell();
         self.world.look_bare(self.side);
     }
 
@@ -109,7 +109,7 @@ impl Run<'_> {
         self.show(&Action::PostSend { id, head, body: None, invalidate: None, signal: true, solicit: false });
         let rest = message.get(Head::MAX..).filter(|rest| !rest.is_empty());
         let body = rest.map(Payload::Copy);
-        self.execute(Step::PostSend {
+        self.execute(BackendOp::PostSend {
             id,
             head: &head,
             body,
@@ -119,7 +119,7 @@ impl Run<'_> {
         });
     }
 
-    fn execute(&mut self, step: Step<'_, Range>) {
+    fn execute(&mut self, step: BackendOp<'_, Range>) {
         self.world.end(self.side).execute(step);
     }
 

@@ -11,8 +11,8 @@ use smbd_core::{Close, Instant};
 use super::exception::{self, Exception};
 use super::line::Phase;
 use super::model::Model;
-use super::upper::{Correspondent, End};
-use super::work::Errand;
+use super::upper::{Outcome, ScriptedUpper};
+use super::work::ScriptedMessage;
 use super::{Kind, Plan};
 use crate::fault::Faults;
 use crate::host::{Context, HostConfig};
@@ -33,7 +33,7 @@ const POLL_AGAIN: u64 = 16;
 /// Time in which something happens if anything does but timers.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// As long as the ECHO of SMB2 (MS-SMB2 2.2.28).
-const ECHO: Errand = Errand { len: 68, key: 0, pause: Duration::ZERO };
+const ECHO: ScriptedMessage = ScriptedMessage { len: 68, key: 0, pause: Duration::ZERO };
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Faults for Late {
 /// A run as it goes on.
 struct Run<'a> {
     plan: &'a Plan,
-    world: World<Correspondent, Late, Watch>,
+    world: World<ScriptedUpper, Late, Watch>,
     model: Model,
     /// Of the model.
     side: Side,
@@ -117,7 +117,7 @@ impl Plan {
     /// The peer, with these rules.
     pub(super) fn model_of(&self, rules: Box<dyn super::model::Rules>) -> Model {
         let side = self.kind.side();
-        let [says, hears] = [side, side.peer()].map(|side| &self.errands[side.index()]);
+        let [says, hears] = [side, side.peer()].map(|side| &self.script[side.index()]);
         Model::new(side, self.model.clone(), rules, self.kind.opening(side), says, hears)
     }
 }
@@ -132,11 +132,11 @@ impl<'a> Run<'a> {
                 plan.nic.clone()
             };
             // The model's host has no connection: what stands in its place is never asked.
-            let [says, hears] = [here, here.peer()].map(|side| &plan.errands[side.index()]);
+            let [says, hears] = [here, here.peer()].map(|side| &plan.script[side.index()]);
             HostConfig {
                 config: plan.config.clone(),
                 nic,
-                upper: Correspondent::new(plan.manners, plan.kind.opening(here), says, hears),
+                upper: ScriptedUpper::new(plan.behaviour, plan.kind.opening(here), says, hears),
             }
         };
         let oracles = Oracles::new([plan.config.clone(), plan.config.clone()]);
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
     }
 
     /// The upper layer on the connection's side.
-    const fn upper(&self) -> &Correspondent {
+    const fn upper(&self) -> &ScriptedUpper {
         &self.world.host(self.ours()).upper
     }
 
@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
     /// The upper layer does what SMB2 does: it asks whether anybody is there. Whoever cannot send that finds out.
     fn ask_again(&mut self) {
         self.model.expect(ECHO);
-        self.world.command(self.ours(), |upper: &mut Correspondent, context| upper.say(ECHO, context));
+        self.world.command(self.ours(), |upper: &mut ScriptedUpper, context| upper.say(ECHO, context));
     }
 
     /// Whether the peer need not go on to the end.
@@ -214,9 +214,9 @@ impl<'a> Run<'a> {
             format!("{}; the model ({:?}): {}", self.upper().left(), self.model.phase(), self.model.left());
         let excepted = exception::of(self.plan).is_some();
         match self.upper().ended {
-            Some(End::Closed(CloseReason::CreditStall)) if excepted || self.plan.kind.may_stall() => {}
+            Some(Outcome::Closed(CloseReason::CreditStall)) if excepted || self.plan.kind.may_stall() => {}
             // What it lacks may be something to say.
-            None | Some(End::Closed(CloseReason::KeepaliveTimeout)) if excepted => {}
+            None | Some(Outcome::Closed(CloseReason::KeepaliveTimeout)) if excepted => {}
             ended => return Err(format!("not everything was delivered, ended {ended:?}: {left}")),
         }
         self.part()?;
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
     fn part(&mut self) -> Result<(), String> {
         let (now, ours) = (self.world.now(), self.ours());
         let until = now.saturating_add(Duration::from_secs(60));
-        self.world.command(ours, |upper: &mut Correspondent, context: &mut Context<'_>| {
+        self.world.command(ours, |upper: &mut ScriptedUpper, context: &mut Context<'_>| {
             upper.give_back(Instant::from_nanos(u64::MAX), context);
             context.close(Close::Flush { until });
         });
@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
         if let Some((side, breach)) = self.world.breaches().next() {
             return Err(format!("{}: {breach}", if side == self.side { "the model" } else { side.short() }));
         }
-        if let Some(wrong) = self.upper().ear.wrong.as_deref() {
+        if let Some(wrong) = self.upper().receive.wrong.as_deref() {
             return Err(format!("heard: {wrong}"));
         }
         if let Some(wrong) = self.model.wrong() {

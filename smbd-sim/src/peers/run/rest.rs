@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::Instant;
 
 use super::Run;
-use crate::peers::upper::Correspondent;
+use crate::peers::upper::ScriptedUpper;
 
 /// In which a host notices and acknowledges all that is under way.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -16,7 +16,7 @@ impl Run<'_> {
     /// Law 8 with a foreign peer: nothing flies until the keepalive, nor behind it.
     pub(super) fn rest(&mut self) -> Result<(), String> {
         let ours = self.ours();
-        self.world.command(ours, |upper: &mut Correspondent, context| {
+        self.world.command(ours, |upper: &mut ScriptedUpper, context| {
             upper.give_back(Instant::from_nanos(u64::MAX), context);
         });
         self.settle()?;
@@ -51,7 +51,7 @@ impl Run<'_> {
         }
     }
 
-    /// When one of the two asks for a sign of life, or gives one.
+    /// When one of the two asks for a keepalive response, or gives one.
     fn first_keepalive(&self) -> Option<Instant> {
         let ours = self.world.host(self.ours()).deadline();
         [ours, self.model.idle_deadline()].into_iter().flatten().min()

@@ -5,19 +5,19 @@ use crate::Side;
 use crate::peers::line::Order;
 use crate::peers::model::Model;
 use crate::peers::tests::{SMALL, data, granted, heard, met, params};
-use crate::peers::work::Errand;
+use crate::peers::work::ScriptedMessage;
 
 const REPAIRED: bool = true;
 const LITERAL: bool = false;
 
 /// An acceptor that was asked for four credits, and what its response grants.
-fn acceptor(edition: Edition, repaired: bool, says: &[Errand]) -> (Model, u16) {
+fn acceptor(edition: Edition, repaired: bool, says: &[ScriptedMessage]) -> (Model, u16) {
     let rules = Box::new(Text::new(edition, repaired, &params()));
     met(Side::Acceptor, params(), rules, 0, says)
 }
 
 /// An initiator that was granted so many credits, and asked for four.
-fn initiator(edition: Edition, repaired: bool, granted: u16, says: &[Errand]) -> Model {
+fn initiator(edition: Edition, repaired: bool, granted: u16, says: &[ScriptedMessage]) -> Model {
     let rules = Box::new(Text::new(edition, repaired, &params()));
     met(Side::Initiator, params(), rules, granted, says).0
 }

@@ -4,9 +4,9 @@ use super::*;
 use crate::Side;
 use crate::peers::model::Model;
 use crate::peers::tests::{SMALL, data, granted, heard, met, params};
-use crate::peers::work::Errand;
+use crate::peers::work::ScriptedMessage;
 
-fn acceptor(says: &[Errand]) -> (Model, u16) {
+fn acceptor(says: &[ScriptedMessage]) -> (Model, u16) {
     met(Side::Acceptor, params(), Box::new(Windows::new(&params())), 0, says)
 }
 
@@ -65,7 +65,7 @@ fn a_peer_that_is_silent_is_asked_once_and_given_5_s_credits_or_not() {
 
 #[test]
 fn grants_travel_alone_also_between_the_fragments_of_a_message_ra_4() {
-    let long = Errand { len: 3000, ..SMALL };
+    let long = ScriptedMessage { len: 3000, ..SMALL };
     let (mut model, _) = acceptor(&[long]);
     model.on_time(Instant::ORIGIN);
     let mut lengths = Vec::new();

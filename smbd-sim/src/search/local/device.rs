@@ -149,7 +149,7 @@ impl Device {
         self.regions.retain(|region| region.id != id);
     }
 
-    /// The peer invalidates a token. Whether it was in force.
+    /// The peer invalidates a token. Whether it was valid.
     pub(super) fn invalidate(&mut self, token: Token) -> bool {
         let region = self.regions.iter_mut().find(|region| region.descriptor.token == token && region.live);
         region.map(|region| region.live = false).is_some()

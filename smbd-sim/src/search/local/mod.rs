@@ -65,7 +65,7 @@ own! {
     Connected = "connected",
     /// The send queue completes up to the next work that asked for it.
     Complete = "complete",
-    /// A registration is in force.
+    /// A registration is valid.
     Registered = "registered",
     Deregistered = "deregistered",
     RegistrationFails = "registration fails",

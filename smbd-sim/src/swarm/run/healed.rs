@@ -8,7 +8,7 @@ use super::{DOOM, Run};
 use crate::Side;
 use crate::oracle::Law;
 use crate::probe::Probe;
-use crate::upper::{Manners, Party};
+use crate::upper::{Behaviour, WorkloadUpper};
 
 /// Connections made after everything has healed before it is taken that none will ever last.
 const RECONNECTS_MAX: u32 = 4;
@@ -22,16 +22,16 @@ impl<F: Probe> Run<'_, F> {
     pub(super) fn heal(&mut self) -> bool {
         self.world.faults_mut().heal();
         for side in Side::BOTH {
-            let manners = self.plan.manners[side.index()];
-            let slots = self.plan.configs[side.index()].lend_max;
+            let behaviour = self.plan.behaviour[side.index()];
+            let slots = self.plan.configs[side.index()].borrowed_max;
             let idle = self.plan.holds_when_idle;
-            self.behave(side, |_| Manners {
-                hold_one_in: if idle { 3 } else { manners.hold_one_in },
-                hold: if idle { Duration::from_secs(500) } else { manners.hold },
+            self.behave(side, |_| Behaviour {
+                hold_one_in: if idle { 3 } else { behaviour.hold_one_in },
+                hold: if idle { Duration::from_secs(500) } else { behaviour.hold },
                 hold_max: u32::from(slots),
-                ..manners
+                ..behaviour
             });
-            self.world.command(side, Party::release_all);
+            self.world.command(side, WorkloadUpper::release_all);
         }
         let mut reconnects = 0;
         loop {
@@ -68,7 +68,7 @@ impl<F: Probe> Run<'_, F> {
                 let until = self.world.now().saturating_add(DOOM);
                 self.world.host_mut(side).upper.keep(until);
             } else {
-                self.world.command(side, Party::release_all);
+                self.world.command(side, WorkloadUpper::release_all);
             }
         }
         self.settle();
@@ -97,7 +97,7 @@ impl<F: Probe> Run<'_, F> {
 
     /// Goes on behind a keepalive question that is under way: its deadline is not when the next one is due.
     fn until_nobody_asks(&mut self) {
-        // What crosses a question is a sign of life too, and its answer comes later.
+        // What crosses a question is a keepalive response too, and its answer comes later.
         let answer = self.plan.times.latency.most * 20;
         for _ in 0..QUESTIONS_MAX {
             let until = self.world.now().saturating_add(DOOM);
@@ -109,7 +109,7 @@ impl<F: Probe> Run<'_, F> {
             }
         }
         self.check(Law::Quiet, false, Side::Initiator, || {
-            format!("idle peers have asked for a sign of life {QUESTIONS_MAX} times on end")
+            format!("idle peers have asked for a keepalive response {QUESTIONS_MAX} times on end")
         });
     }
 
@@ -152,7 +152,7 @@ impl<F: Probe> Run<'_, F> {
             self.world.command(Side::Initiator, |_, context| context.close(Close::Flush { until }));
         }
         for side in Side::BOTH {
-            self.world.command(side, Party::release_all);
+            self.world.command(side, WorkloadUpper::release_all);
         }
         let until = self.world.now().saturating_add(DOOM);
         let drained = self.steps_until(until, |run| run.world.is_drained());

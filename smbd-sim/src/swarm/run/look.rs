@@ -46,7 +46,7 @@ impl<F: Probe> Run<'_, F> {
                 self.check(law, true, side, String::new);
             }
         }
-        let wrong = self.office.borrow_mut().wrong.take();
+        let wrong = self.workload.borrow_mut().wrong.take();
         if let Some((side, wrong)) = wrong {
             let (law, what) = match wrong {
                 Wrong::Message(what) => (Law::Delivery, what),

@@ -20,7 +20,7 @@ use crate::host::HostConfig;
 use crate::oracle::{Law, Oracles};
 use crate::probe::Probe;
 use crate::trace::Trace;
-use crate::upper::{Client, Office, Party, Server};
+use crate::upper::{Client, Server, Workload, WorkloadUpper};
 use crate::watch::Counter;
 use crate::watch::Watch;
 use crate::world::{World, WorldConfig};
@@ -30,13 +30,13 @@ const STEPS_MAX: u64 = 4_000_000;
 /// Virtual time after which a connection that is doomed must have found out.
 const DOOM: Duration = Duration::from_secs(1200);
 
-type RunWorld<F> = World<Party, Schedule, Watch<F>>;
+type RunWorld<F> = World<WorkloadUpper, Schedule, Watch<F>>;
 
 /// A run as it goes on.
 struct Run<'a, F> {
     plan: &'a Plan,
     world: RunWorld<F>,
-    office: Rc<RefCell<Office>>,
+    workload: Rc<RefCell<Workload>>,
     connections: u32,
     /// Breaches that were looked at.
     breaches: [[u64; 2]; 2],
@@ -64,11 +64,11 @@ pub fn run_showing<F: Probe>(plan: &Plan, trace: Option<Trace>, frames: F) -> (R
 
 impl<'a, F: Probe> Run<'a, F> {
     fn new(plan: &'a Plan, trace: Option<Trace>, frames: F) -> Self {
-        let office = Rc::new(RefCell::new(Office::default()));
-        let [client, server] = plan.manners;
+        let workload = Rc::new(RefCell::new(Workload::default()));
+        let [client, server] = plan.behaviour;
         let parties = [
-            Party::Client(Client::new(plan.tasks.clone(), plan.window, client, Rc::clone(&office))),
-            Party::Server(Server::new(plan.tasks.clone(), server, Rc::clone(&office))),
+            WorkloadUpper::Client(Client::new(plan.tasks.clone(), plan.window, client, Rc::clone(&workload))),
+            WorkloadUpper::Server(Server::new(plan.tasks.clone(), server, Rc::clone(&workload))),
         ];
         let [a, b] = parties;
         let host = |at: usize, upper| HostConfig {
@@ -93,7 +93,7 @@ impl<'a, F: Probe> Run<'a, F> {
         for side in Side::BOTH {
             world.host_mut(side).machine = plan.seam.machines[side.index()];
         }
-        Self { plan, world, office, connections: 1, breaches: [[0; 2]; 2], nonsense: [false; 2] }
+        Self { plan, world, workload, connections: 1, breaches: [[0; 2]; 2], nonsense: [false; 2] }
     }
 
     fn failed(&self) -> bool {
@@ -161,7 +161,7 @@ impl<'a, F: Probe> Run<'a, F> {
     }
 
     fn report(mut self, delivered: bool) -> (Report, F) {
-        let carried = self.office.borrow().carried;
+        let carried = self.workload.borrow().carried;
         let (faults, steps) = (self.world.faults_mut().counts().to_vec(), self.world.probe().counter.total());
         let watch = self.world.into_probe();
         let verdicts = watch.oracles.verdicts();

@@ -44,7 +44,7 @@ impl<F: Probe> Run<'_, F> {
     /// After both sides have drained: everything of the connection comes back to where it belongs.
     pub(super) fn clear_up(&mut self) {
         self.after_drained();
-        let lost = self.office.borrow_mut().lost();
+        let lost = self.workload.borrow_mut().lost();
         for (side, lost) in Side::BOTH.into_iter().zip(lost) {
             let host = self.world.host_mut(side);
             host.upper.renew(lost, &mut host.device.nic.buffers);

@@ -11,7 +11,7 @@ use crate::oracle::Law;
 use crate::probe::Probe;
 use crate::swarm::fault::Arranged;
 use crate::swarm::kind::FaultKind;
-use crate::upper::{Manners, Party};
+use crate::upper::{Behaviour, WorkloadUpper};
 
 impl<F: Probe> Run<'_, F> {
     pub(super) fn strike(&mut self, fault: Arranged) {
@@ -37,11 +37,11 @@ impl<F: Probe> Run<'_, F> {
                 true
             }
             FaultKind::Hoarding => {
-                self.behave(side, |m| Manners { hold_one_in: 1, hold_max: u32::MAX, hold: time, ..m });
+                self.behave(side, |m| Behaviour { hold_one_in: 1, hold_max: u32::MAX, hold: time, ..m });
                 true
             }
             FaultKind::SlowUpper => {
-                self.behave(side, |m| Manners { hold_one_in: 2, hold: time, ..m });
+                self.behave(side, |m| Behaviour { hold_one_in: 2, hold: time, ..m });
                 true
             }
             FaultKind::NonsenseInvalidation => self.talk_nonsense(),
@@ -65,14 +65,14 @@ impl<F: Probe> Run<'_, F> {
         there
     }
 
-    pub(super) fn behave(&mut self, side: Side, change: impl FnOnce(Manners) -> Manners) {
+    pub(super) fn behave(&mut self, side: Side, change: impl FnOnce(Behaviour) -> Behaviour) {
         self.world.host_mut(side).upper.behave(change);
     }
 
     fn talk_nonsense(&mut self) -> bool {
         // Nothing on the device is broken by it where sends cannot invalidate.
         let can = self.plan.nics[Side::Acceptor.index()].send_with_invalidate;
-        if let Party::Server(server) = &mut self.world.host_mut(Side::Acceptor).upper
+        if let WorkloadUpper::Server(server) = &mut self.world.host_mut(Side::Acceptor).upper
             && can
         {
             server.nonsense = Some(smbd_core::Token(0x0BAD_0BAD));

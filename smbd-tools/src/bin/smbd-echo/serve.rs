@@ -42,7 +42,7 @@ impl<'a> Echo<'a> {
     pub(crate) fn listen(settings: &'a Settings) -> Outcome<Self> {
         let mut engine = Engine::new(Clock::start())?;
         if let Some(spin) = settings.spin {
-            engine.spin_for(spin);
+            engine.busy_poll_for(spin);
         }
         let signals = Signals::register()?;
         for fd in signals.fds() {
@@ -82,10 +82,10 @@ impl<'a> Echo<'a> {
     /// Serves until told to stop.
     pub(crate) fn run(mut self) -> Outcome<()> {
         loop {
-            let woken = self.engine.turn(self.next_look())?;
+            let woken = self.engine.poll(self.next_look())?;
             while let Some(finished) = self.engine.finished() {
                 if let Err(error) = finished.result {
-                    finished.upper.say_cut_off(&error);
+                    finished.upper.say_engine_error(&error);
                 }
                 self.over += 1;
                 self.book(finished.upper.stats());
@@ -177,12 +177,12 @@ impl<'a> Echo<'a> {
             add(&mut totals, served.stats());
         }
         let (now, taken, refused) = (self.engine.len(), self.taken, self.refused());
-        let retiring = match self.engine.retiring() {
+        let destroying = match self.engine.destroying() {
             0 => String::new(),
             ends => format!(", being destroyed {ends}"),
         };
         say(format_args!(
-            "connections: now {now}, taken {taken}, refused {refused}{retiring}; {}",
+            "connections: now {now}, taken {taken}, refused {refused}{destroying}; {}",
             summary(&totals)
         ));
     }

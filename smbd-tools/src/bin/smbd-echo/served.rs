@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use smbd_core::backend::{Backend, LocalMemory, Upper};
+use smbd_core::backend::{Backend, BufferLookup, Handler};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Endpoint, Instant, Negotiated, OpId, RegId};
 use smbd_tools::exercise::{Limits, Server, ServerStats};
-use smbd_verbs::{Buffer, CutOff, End};
+use smbd_verbs::{Buffer, EngineError, VerbsConnection};
 
 use crate::say::say;
 
@@ -39,7 +39,7 @@ impl Served {
         self.server.stats()
     }
 
-    fn established(&mut self, end: &End, negotiated: &Negotiated) {
+    fn established(&mut self, end: &VerbsConnection, negotiated: &Negotiated) {
         self.since = Some(end.now());
         let device = end.device().map_or("no device", |device| device.name.as_str());
         let link = end.link_type().map_or_else(String::new, |link| format!("{link}, "));
@@ -52,7 +52,7 @@ impl Served {
     }
 
     /// Says that it was ended without an end of its own.
-    pub(crate) fn say_cut_off(&self, error: &CutOff) {
+    pub(crate) fn say_engine_error(&self, error: &EngineError) {
         say(format_args!("{}: {} was cut off: {error}", self.number, self.peer));
     }
 
@@ -100,7 +100,7 @@ pub(crate) fn summary(stats: &ServerStats) -> String {
     if all.is_empty() { "nothing was asked for".to_owned() } else { all.join(", ") }
 }
 
-impl LocalMemory<Buffer> for Served {
+impl BufferLookup<Buffer> for Served {
     fn operation(&self, op: OpId) -> Option<&Buffer> {
         self.server.operation(op)
     }
@@ -110,8 +110,8 @@ impl LocalMemory<Buffer> for Served {
     }
 }
 
-impl Upper<End, Endpoint> for Served {
-    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut End, event: EndpointEvent) {
+impl Handler<VerbsConnection, Endpoint> for Served {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut VerbsConnection, event: EndpointEvent) {
         match &event {
             EndpointEvent::Established(negotiated) => self.established(backend, negotiated),
             EndpointEvent::ConnectFailed(error) => self.end = Some(EndReason::Failed(*error)),

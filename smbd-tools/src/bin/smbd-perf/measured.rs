@@ -1,10 +1,10 @@
 //! A load, and what its queues did while it was measured.
 
-use smbd_core::backend::{Backend, LocalMemory, Upper};
+use smbd_core::backend::{Backend, BufferLookup, Handler};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::{Endpoint, OpId, RegId};
 use smbd_tools::load::Load;
-use smbd_verbs::{Buffer, End, LinkType, QueueCounters};
+use smbd_verbs::{Buffer, LinkType, QueueCounters, VerbsConnection};
 
 /// The upper layer of one connection.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Measured {
     }
 }
 
-impl LocalMemory<Buffer> for Measured {
+impl BufferLookup<Buffer> for Measured {
     fn operation(&self, op: OpId) -> Option<&Buffer> {
         self.load.operation(op)
     }
@@ -49,8 +49,8 @@ impl LocalMemory<Buffer> for Measured {
     }
 }
 
-impl Upper<End, Endpoint> for Measured {
-    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut End, event: EndpointEvent) {
+impl Handler<VerbsConnection, Endpoint> for Measured {
+    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut VerbsConnection, event: EndpointEvent) {
         if let (EndpointEvent::Established(_), Some(device), Some(link)) =
             (&event, backend.device(), backend.link_type())
         {

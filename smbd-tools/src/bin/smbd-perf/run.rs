@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use smbd_core::{Endpoint, Role};
 use smbd_tools::load::{Gate, Length, Load, Problem};
 use smbd_tools::tool::{advice_on_close, advice_on_connect};
-use smbd_verbs::{Clock, End, Engine, Error, QueueCounters};
+use smbd_verbs::{Clock, Engine, Error, QueueCounters, VerbsConnection};
 
 use crate::measured::Measured;
 use crate::options::Settings;
@@ -42,18 +42,18 @@ pub(crate) fn run(settings: &Settings) -> Result<Measurement, Trouble> {
     let clock = Clock::start();
     let mut engine: Engine<Measured> = Engine::new(clock)?;
     if let Some(spin) = settings.spin {
-        engine.spin_for(spin);
+        engine.busy_poll_for(spin);
     }
     let gate = Rc::new(Gate::new(settings.connections, settings.warm_up, settings.length));
     for _ in 0..settings.connections {
-        let end = End::connect(settings.address, None, &settings.config, clock)?;
+        let end = VerbsConnection::connect(settings.address, None, &settings.config, clock)?;
         let endpoint = Endpoint::new(Role::Initiator, &settings.config, clock.now());
         engine.add(endpoint, end, Measured::new(Load::new(settings.plan, Rc::clone(&gate))))?;
     }
     let bar = progress(settings);
     let mut finished = Vec::new();
     while !engine.is_empty() {
-        engine.turn(Some(clock.now().saturating_add(TICK)))?;
+        engine.poll(Some(clock.now().saturating_add(TICK)))?;
         while let Some(over) = engine.finished() {
             if let Err(error) = over.result {
                 return Err(Trouble { what: error.to_string(), advice: Some("a fault of this program") });

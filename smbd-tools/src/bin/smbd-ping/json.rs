@@ -79,7 +79,7 @@ fn settled(settled: &Negotiated) -> Value {
 
 fn smb2(response: &Response, time: Duration) -> Value {
     match response {
-        Response::Refused(refused) => json!({ "micros": micros(time), "Status": refused.status }),
+        Response::Error(refused) => json!({ "micros": micros(time), "Status": refused.status }),
         Response::Agreed(agreed) => json!({
             "micros": micros(time),
             "Status": 0,

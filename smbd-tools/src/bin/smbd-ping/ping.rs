@@ -10,7 +10,7 @@ use smbd_tools::exercise::fill_pattern;
 use smbd_tools::smb2::{Guid, NegotiateRequest, Nonsense, Response};
 use smbd_tools::tool::{advice_on_close, advice_on_connect};
 use smbd_verbs::blocking::{Connection, Failure};
-use smbd_verbs::{Clock, End, LinkType, PORT_IWARP, PORT_ROCE};
+use smbd_verbs::{Clock, LinkType, PORT_IWARP, PORT_ROCE, VerbsConnection};
 
 use crate::options::Options;
 
@@ -76,7 +76,7 @@ impl From<Failure> for Trouble {
 impl Report {
     /// Whether the peer did all it was asked for.
     pub(crate) fn is_well(&self) -> bool {
-        let refused = |answer: &(Response, Duration)| matches!(answer.0, Response::Refused(_));
+        let refused = |answer: &(Response, Duration)| matches!(answer.0, Response::Error(_));
         let went_well = |attempt: &Attempt| {
             let smb2 = attempt.smb2.as_ref();
             attempt.outcome.is_ok()
@@ -137,7 +137,7 @@ fn attempt(
     let mut attempt =
         Attempt { address, local, device, link, received, outcome: Err(Trouble::new("", "")), smb2: None };
     let clock = Clock::start();
-    let mut end = match End::connect(address, None, config, clock) {
+    let mut end = match VerbsConnection::connect(address, None, config, clock) {
         Ok(end) => end,
         Err(error) => return Attempt { outcome: Err(Failure::from(error).into()), ..attempt },
     };
@@ -172,7 +172,7 @@ fn attempt(
 }
 
 /// A peer that refuses a connection may say why.
-fn with_reject_text(failure: Failure, end: &End) -> Trouble {
+fn with_reject_text(failure: Failure, end: &VerbsConnection) -> Trouble {
     let refused = matches!(failure, Failure::Connect(ConnectError::Connect(ConnectReason::Refused)));
     let mut trouble = Trouble::from(failure);
     let text = String::from_utf8_lossy(end.reject_data());
@@ -183,7 +183,7 @@ fn with_reject_text(failure: Failure, end: &End) -> Trouble {
     trouble
 }
 
-fn negotiate(connection: &mut Connection<&mut End>) -> Result<(Response, Duration), Trouble> {
+fn negotiate(connection: &mut Connection<&mut VerbsConnection>) -> Result<(Response, Duration), Trouble> {
     let (mut guid, mut salt) = (Guid::default(), [0; 32]);
     fill_pattern(std::process::id().into(), 0, &mut guid.0);
     fill_pattern(std::process::id().into(), 64, &mut salt);
@@ -207,11 +207,11 @@ fn negotiate(connection: &mut Connection<&mut End>) -> Result<(Response, Duratio
     }
 }
 
-fn now(connection: &Connection<&mut End>) -> smbd_core::Instant {
+fn now(connection: &Connection<&mut VerbsConnection>) -> smbd_core::Instant {
     smbd_core::backend::Backend::now(connection.backend())
 }
 
-fn probe(connection: &mut Connection<&mut End>) -> Result<Duration, Trouble> {
+fn probe(connection: &mut Connection<&mut VerbsConnection>) -> Result<Duration, Trouble> {
     let failure = match connection.probe(PROBE_WITHIN) {
         Ok(time) => return Ok(time),
         Err(failure) => failure,

@@ -96,7 +96,7 @@ fn lines(numbers: &[(&str, u32)]) {
 
 fn smb2(response: &Response, time: Duration, is_first: bool) {
     match response {
-        Response::Refused(refused) => {
+        Response::Error(refused) => {
             eprintln!(
                 "smbd-ping: SMB2 NEGOTIATE: refused with status 0x{:08X} in {}",
                 refused.status,

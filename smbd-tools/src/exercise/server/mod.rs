@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, HostMemory, LocalMemory, Upper};
+use smbd_core::backend::{Backend, BufferLookup, Handler, HostMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{OpError, RegistrationError};
 use smbd_core::{Close, Endpoint, OpId, RdmaVerb, RegId};
@@ -143,11 +143,11 @@ impl<M: Clone + fmt::Debug> Server<M> {
     ) {
         let taken = match &message {
             Message::Owned(bytes) => self.look(bytes, Some(bytes)),
-            Message::Lent(fragment) => {
+            Message::Borrowed(fragment) => {
                 backend.fragment(fragment).map_or(Taken::Nothing, |bytes| self.look(bytes, None))
             }
         };
-        if let Message::Lent(fragment) = message {
+        if let Message::Borrowed(fragment) = message {
             let released = endpoint.release(backend.now(), fragment);
             debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
         }
@@ -252,7 +252,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
     }
 }
 
-impl<M> LocalMemory<M> for Server<M> {
+impl<M> BufferLookup<M> for Server<M> {
     fn operation(&self, op: OpId) -> Option<&M> {
         self.memory.transfers.get(&op).map(|(_, buffer)| buffer)
     }
@@ -262,7 +262,7 @@ impl<M> LocalMemory<M> for Server<M> {
     }
 }
 
-impl<B: HostMemory> Upper<B, Endpoint> for Server<B::Buffer> {
+impl<B: HostMemory> Handler<B, Endpoint> for Server<B::Buffer> {
     fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
         match event {
             EndpointEvent::Message(message) => self.message(endpoint, backend, message),

@@ -80,7 +80,7 @@ pub(crate) struct Granted {
 
 /// A chain was not accepted as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct PostError {
     /// How many of it were.
     pub(crate) accepted: usize,
     /// Why the next one was not.
@@ -215,7 +215,7 @@ impl QueuePair {
 
     /// Hands over the chained receives. What was not accepted is forgotten.
     #[inline]
-    pub(crate) fn ring_recvs(&mut self) -> Result<(), Refused> {
+    pub(crate) fn ring_recvs(&mut self) -> Result<(), PostError> {
         let chained = self.receives.chained();
         if chained == 0 {
             return Ok(());
@@ -236,7 +236,7 @@ impl QueuePair {
 
     /// Hands over what is chained for the send queue. What was not accepted is forgotten.
     #[inline]
-    pub(crate) fn ring_sends(&mut self) -> Result<(), Refused> {
+    pub(crate) fn ring_sends(&mut self) -> Result<(), PostError> {
         let chained = self.sends.chained();
         if chained == 0 {
             return Ok(());
@@ -287,10 +287,10 @@ impl QueuePair {
 fn settle(
     chained: usize,
     post: impl FnOnce(usize) -> Result<(), (usize, i32)>,
-) -> (usize, Result<(), Refused>) {
+) -> (usize, Result<(), PostError>) {
     match post(chained) {
         Ok(()) => (chained, Ok(())),
-        Err((accepted, errno)) => (accepted, Err(Refused { accepted, errno })),
+        Err((accepted, errno)) => (accepted, Err(PostError { accepted, errno })),
     }
 }
 

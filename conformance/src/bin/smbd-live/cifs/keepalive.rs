@@ -42,7 +42,7 @@ fn keepalive(interval: u64) -> Option<Keepalive> {
 }
 
 /// Deviation from 3.1.6.2: the idle timer of cifs is started again by what it *sends*, and what it then sends asks for no
-/// answer. For a server it is a sign of life all the same (3.1.5.5), so that a server with a longer interval never asks.
+/// answer. For a server it is a keepalive response all the same (3.1.5.5), so that a server with a longer interval never asks.
 fn idle_messages(context: &Context) -> Outcome {
     let _interval = Parameter::set("smbd_keep_alive_interval", INTERVAL)?;
     let mut listener = listen(context.address)?;

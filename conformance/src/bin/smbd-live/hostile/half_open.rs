@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_reuseaddr;
-use smbd_core::backend::{Backend, Step};
+use smbd_core::backend::{Backend, BackendOp};
 use smbd_core::{Config, Input, Params};
-use smbd_verbs::{Clock, End, LinkType};
+use smbd_verbs::{Clock, LinkType, VerbsConnection};
 
 use super::accept_queue;
 use super::siege::{OPTIONS, Siege};
@@ -29,7 +29,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 struct Opened {
     clock: Clock,
     config: Config,
-    open: Vec<End>,
+    open: Vec<VerbsConnection>,
     up: usize,
     refused: usize,
 }
@@ -39,7 +39,7 @@ impl Opened {
         let params = Params {
             receive_credit_max: 4,
             max_receive_size: 512,
-            lend_max: 0,
+            borrowed_max: 0,
             send_slots: 2,
             message_slots: 1,
             rdma_ops: 1,
@@ -55,9 +55,9 @@ impl Opened {
 
     /// Opens one more, up or refused. The oldest goes if there are too many.
     fn another(&mut self, to: SocketAddr) -> Result<(), Failure> {
-        let mut end = End::connect(to, None, &self.config, self.clock)?;
-        end.execute(Step::Connect);
-        end.ring();
+        let mut end = VerbsConnection::connect(to, None, &self.config, self.clock)?;
+        end.execute(BackendOp::Connect);
+        end.ring_doorbell();
         let until = self.clock.now().saturating_add(PATIENCE);
         loop {
             match end.next_input() {
@@ -68,7 +68,7 @@ impl Opened {
                 }
                 Some(Input::ConnectFailed { .. } | Input::Disconnected) => {
                     self.refused += 1;
-                    bury(end);
+                    destroy(end);
                     break;
                 }
                 _ if self.clock.now() >= until => {
@@ -78,19 +78,19 @@ impl Opened {
             }
         }
         if self.open.len() > OPEN {
-            bury(self.open.remove(0));
+            destroy(self.open.remove(0));
         }
         Ok(())
     }
 
     /// Lets go of all, as a process that ends.
     fn leave(&mut self) {
-        self.open.drain(..).for_each(bury);
+        self.open.drain(..).for_each(destroy);
     }
 }
 
 /// On rxe the kernel may take more than a minute to forget a connection.
-fn bury(end: End) {
+fn destroy(end: VerbsConnection) {
     thread::spawn(move || drop(end));
 }
 
@@ -168,8 +168,8 @@ fn gone(context: &Context, name: &'static str, count: usize) -> Outcome {
     for _ in 0..count {
         opened.another(siege.echo.at)?;
         for mut end in opened.open.drain(..) {
-            end.execute(Step::Disconnect);
-            bury(end);
+            end.execute(BackendOp::Disconnect);
+            destroy(end);
         }
     }
     siege.honest.goes_on(1)?;

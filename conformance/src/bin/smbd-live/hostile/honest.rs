@@ -9,7 +9,7 @@ use std::time::Duration;
 use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb, Role};
 use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::blocking::Connection;
-use smbd_verbs::{Buffer, Clock, End};
+use smbd_verbs::{Buffer, Clock, VerbsConnection};
 
 use crate::case::Failure;
 use crate::ours::client::{Client, Offered};
@@ -46,7 +46,7 @@ pub(super) struct Served {
 /// An established connection from an address of this host.
 pub(super) fn connect(from: IpAddr, to: SocketAddr) -> Result<Client, Failure> {
     let config = Config::try_from(settings::windows())?;
-    let end = End::connect(to, Some(SocketAddr::new(from, 0)), &config, Clock::start())?;
+    let end = VerbsConnection::connect(to, Some(SocketAddr::new(from, 0)), &config, Clock::start())?;
     Ok(Client::over(Connection::establish(Role::Initiator, end, &config)?))
 }
 

@@ -1,7 +1,7 @@
 //! Invalidations that are none.
 //!
 //! A message can invalidate a token of the receiver. The device of the receiver carries that out, before anybody is asked:
-//! siw checks nothing and tells nobody. rxe's kernel does not survive a token that is not in force (docs/hostile.md), so
+//! siw checks nothing and tells nobody. rxe's kernel does not survive a token that is not valid (docs/hostile.md), so
 //! nothing is played there.
 
 use std::time::Duration;

@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 
-use smbd_core::backend::{Backend, HostMemory, LinkReports, OutOfMemory, OutOfRange, ReceiveMemory, Step};
+use smbd_core::backend::{
+    Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, TransportReports,
+};
 use smbd_core::error::WorkError;
 use smbd_core::{Config, Input, Instant, RecvId};
-use smbd_verbs::{Buffer, Clock, End, Listener};
+use smbd_verbs::{Buffer, Clock, Listener, VerbsConnection};
 
 /// An end of either role.
 #[derive(Debug)]
 pub(super) enum Side {
-    Ready(Box<End>),
+    Ready(Box<VerbsConnection>),
     Waiting(Box<Waiting>),
 }
 
@@ -25,14 +27,14 @@ pub(super) struct Waiting {
     /// How many work requests the device is to take.
     posts_max: Option<usize>,
     flushed: VecDeque<RecvId>,
-    link: LinkReports,
+    link: TransportReports,
 }
 
 impl Waiting {
     /// Without a listener nothing ever comes.
     pub(super) fn new(listener: Option<Listener>, config: &Config, clock: Clock) -> Self {
         let (receives, flushed) = (Vec::new(), VecDeque::new());
-        let link = LinkReports::default();
+        let link = TransportReports::default();
         Self {
             listener,
             config: config.clone(),
@@ -51,7 +53,7 @@ impl Waiting {
     }
 
     /// The end, if the request has come.
-    fn answer(&mut self) -> Option<End> {
+    fn answer(&mut self) -> Option<VerbsConnection> {
         if !self.accept {
             return None;
         }
@@ -61,18 +63,18 @@ impl Waiting {
             end.refuse_posts_after(accepted);
         }
         for (id, len) in self.receives.drain(..) {
-            end.execute(Step::PostRecv { id, len });
+            end.execute(BackendOp::PostRecv { id, len });
         }
-        end.execute(Step::Accept);
-        end.ring();
+        end.execute(BackendOp::Accept);
+        end.ring_doorbell();
         Some(end)
     }
 
-    fn execute(&mut self, step: &Step<'_, Buffer>) {
+    fn execute(&mut self, step: &BackendOp<'_, Buffer>) {
         match *step {
-            Step::PostRecv { id, len } => self.receives.push((id, len)),
-            Step::Accept => self.accept = true,
-            Step::Disconnect => {
+            BackendOp::PostRecv { id, len } => self.receives.push((id, len)),
+            BackendOp::Accept => self.accept = true,
+            BackendOp::Disconnect => {
                 self.accept = false;
                 self.flushed.extend(self.receives.drain(..).map(|(id, _)| id));
                 self.link.disconnected();
@@ -107,16 +109,16 @@ impl Backend for Side {
         }
     }
 
-    fn execute(&mut self, step: Step<'_, Buffer>) {
+    fn execute(&mut self, step: BackendOp<'_, Buffer>) {
         match self {
             Self::Ready(end) => end.execute(step),
             Self::Waiting(waiting) => waiting.execute(&step),
         }
     }
 
-    fn ring(&mut self) {
+    fn ring_doorbell(&mut self) {
         if let Self::Ready(end) = self {
-            end.ring();
+            end.ring_doorbell();
         }
     }
 

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
-use smbd_core::backend::kit::{Capabilities, End as Which, Fixture, Lab, Situation};
+use smbd_core::backend::kit::{Capabilities, Fixture, Lab, Peer, Situation};
 use smbd_core::{Config, Role};
 use smbd_verbs::quirks::Quirks;
-use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener};
+use smbd_verbs::{Buffer, Clock, ListenOptions, Listener, VerbsConnection};
 
 use super::acceptor::{Side, Waiting};
 use crate::case::Failure;
@@ -52,7 +52,8 @@ impl VerbsLab {
         } else {
             None
         };
-        let initiator = End::connect(to, None, config, clock).map_err(|error| error.to_string())?;
+        let initiator =
+            VerbsConnection::connect(to, None, config, clock).map_err(|error| error.to_string())?;
         let acceptor = Waiting::new(listener, config, clock);
         Ok([Side::Ready(Box::new(initiator)), Side::Waiting(Box::new(acceptor))])
     }
@@ -90,7 +91,7 @@ impl Fixture for VerbsFixture {
     type Buffer = Buffer;
     type Backend<'a> = &'a mut Side;
 
-    fn end(&mut self, end: Which) -> &mut Side {
+    fn backend(&mut self, end: Peer) -> &mut Side {
         let role = match end.role {
             Role::Initiator => 0,
             Role::Acceptor => 1,
@@ -102,8 +103,8 @@ impl Fixture for VerbsFixture {
         thread::sleep(time);
     }
 
-    fn refuse_after(&mut self, end: Which, accepted: usize) {
-        match self.end(end) {
+    fn refuse_after(&mut self, end: Peer, accepted: usize) {
+        match self.backend(end) {
             Side::Ready(end) => end.refuse_posts_after(accepted),
             Side::Waiting(waiting) => waiting.refuse_posts_after(accepted),
         }

@@ -3,11 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, Payload, ReceiveMemory, Step};
+use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, Payload, ReceiveMemory};
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 use smbd_core::{Config, Head, Input, Instant, Params, RecvId, Role};
 use smbd_verbs::blocking::{Blocking, Connection, Failure as CallFailure};
-use smbd_verbs::{Buffer, Clock, End, Error};
+use smbd_verbs::{Buffer, Clock, Error, VerbsConnection};
 
 use super::port;
 use crate::case::Failure;
@@ -44,7 +44,7 @@ pub(super) fn connect(
     request.encode(&mut bytes)?;
     bytes.truncate(len);
     let config = Config::try_from(params)?;
-    let end = End::connect(SocketAddr::new(address, port()), None, &config, Clock::start())?;
+    let end = VerbsConnection::connect(SocketAddr::new(address, port()), None, &config, Clock::start())?;
     let doctored = Doctored { end, request: Some(bytes) };
     Ok(Connection::establish(Role::Initiator, doctored, &config))
 }
@@ -72,7 +72,7 @@ pub(super) fn verdict(
 /// An end whose first message is replaced.
 #[derive(Debug)]
 pub(super) struct Doctored {
-    end: End,
+    end: VerbsConnection,
     request: Option<Vec<u8>>,
 }
 
@@ -89,17 +89,17 @@ impl Backend for Doctored {
         self.end.now()
     }
 
-    fn execute(&mut self, step: Step<'_, Buffer>) {
-        let Step::PostSend { id, signal, solicit, .. } = step else { return self.end.execute(step) };
+    fn execute(&mut self, step: BackendOp<'_, Buffer>) {
+        let BackendOp::PostSend { id, signal, solicit, .. } = step else { return self.end.execute(step) };
         let Some(request) = self.request.take() else { return self.end.execute(step) };
         let head = &Head::of(&request);
         let rest = request.get(Head::MAX..).unwrap_or_default();
         let body = (!rest.is_empty()).then_some(Payload::Copy(rest));
-        self.end.execute(Step::PostSend { id, head, body, invalidate: None, signal, solicit });
+        self.end.execute(BackendOp::PostSend { id, head, body, invalidate: None, signal, solicit });
     }
 
-    fn ring(&mut self) {
-        self.end.ring();
+    fn ring_doorbell(&mut self) {
+        self.end.ring_doorbell();
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {

@@ -99,7 +99,7 @@ fn silence(context: &Context) -> Outcome {
     let before = connection.endpoint().connection().stats().received;
     connection.idle(Duration::from_secs(2))?;
     let after = connection.endpoint().connection().stats().received;
-    // A grant of the negotiation may still be on its way; a sign of life would grant nothing.
+    // A grant of the negotiation may still be on its way; a keepalive response would grant nothing.
     holds(after.messages == before.messages || after.credits > before.credits, || {
         format!("{} messages in 2 s that grant nothing", after.messages - before.messages)
     })?;
@@ -107,7 +107,7 @@ fn silence(context: &Context) -> Outcome {
     same("questions of ksmbd", after.keepalives, 0)?;
     connection.probe(PATIENCE)?;
     connection.close(PATIENCE)?;
-    Ok("no sign of life in 2 s, a probe afterwards is answered".into())
+    Ok("no keepalive response in 2 s, a probe afterwards is answered".into())
 }
 
 /// ksmbd posts receives again, and grants them, only when an eighth of its 255 is left: in one lump (3.1.5.9 leaves it

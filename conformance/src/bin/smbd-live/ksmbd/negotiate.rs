@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::Params;
 use smbd_core::error::CloseReason;
-use smbd_tools::smb2::{Refused, Response};
+use smbd_tools::smb2::{ErrorResponse, Response};
 use smbd_verbs::blocking::Failure as CallFailure;
 
 use super::{connect_here, response_of, smb2_and_close, smb2_negotiate, smb2_request};
@@ -129,7 +129,7 @@ fn smb2_only_once(context: &Context) -> Outcome {
     let seen = match connection.recv(PATIENCE) {
         Ok(answer) => {
             let answer = Response::parse(&answer, &again)?;
-            same("third answer", answer, Response::Refused(Refused { status: INVALID_PARAMETER }))?;
+            same("third answer", answer, Response::Error(ErrorResponse { status: INVALID_PARAMETER }))?;
             connection.drain()?
         }
         Err(CallFailure::Closed(reason)) => reason,

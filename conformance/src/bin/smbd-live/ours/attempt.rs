@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use smbd_core::backend::{LocalMemory, Upper};
+use smbd_core::backend::{BufferLookup, Handler};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::ConnectError;
 use smbd_core::{Close, Config, Endpoint, Role};
-use smbd_verbs::{Buffer, Clock, End, Engine, Incoming, Listener};
+use smbd_verbs::{Buffer, Clock, Engine, Incoming, Listener, VerbsConnection};
 
 use super::pair::is_readable;
 use crate::case::Failure;
@@ -43,9 +43,9 @@ pub(super) fn attempt(to: SocketAddr, config: &Config) -> Result<Attempt, Failur
     let clock = Clock::start();
     let mut engine: Engine<Trial> = Engine::new(clock)?;
     let endpoint = Endpoint::new(Role::Initiator, config, clock.now());
-    engine.add(endpoint, End::connect(to, None, config, clock)?, Trial(None))?;
+    engine.add(endpoint, VerbsConnection::connect(to, None, config, clock)?, Trial(None))?;
     loop {
-        engine.turn(None)?;
+        engine.poll(None)?;
         let Some(finished) = engine.finished() else { continue };
         finished.result?;
         let data = finished.end.reject_data();
@@ -80,10 +80,10 @@ pub(super) fn attempt_at(
 #[derive(Debug)]
 struct Trial(Option<ConnectError>);
 
-impl LocalMemory<Buffer> for Trial {}
+impl BufferLookup<Buffer> for Trial {}
 
-impl Upper<End, Endpoint> for Trial {
-    fn event(&mut self, endpoint: &mut Endpoint, end: &mut End, event: EndpointEvent) {
+impl Handler<VerbsConnection, Endpoint> for Trial {
+    fn event(&mut self, endpoint: &mut Endpoint, end: &mut VerbsConnection, event: EndpointEvent) {
         match event {
             EndpointEvent::ConnectFailed(error) => self.0 = Some(error),
             EndpointEvent::Established(_) => {

@@ -48,7 +48,7 @@ pub(super) fn with_a_message(context: &Context) -> Outcome {
     Ok(if is_told { "told each time, once" } else { "tokens end, no device tells of it" }.to_owned())
 }
 
-/// What was registered is in force for the peer: a window is bound behind what was posted before, and open when a message from
+/// What was registered is valid for the peer: a window is bound behind what was posted before, and open when a message from
 /// behind it has come. [`Connection::register`] does not wait for that. What invalidates it sooner invalidates nothing.
 fn in_force(pair: &mut Pair) -> Result<(), Failure> {
     pair.check()

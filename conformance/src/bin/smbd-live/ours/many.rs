@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::error::CloseReason;
 use smbd_core::{Close, Config, Endpoint, Instant, Params, Role};
-use smbd_verbs::{Clock, End, Engine, ListenOptions};
+use smbd_verbs::{Clock, Engine, ListenOptions, VerbsConnection};
 
 use super::ports;
 use super::serving::{How, Serving};
@@ -26,7 +26,7 @@ pub(super) fn at_once(context: &Context) -> Outcome {
     let passive_negotiation_timeout = LIMIT;
     let params = Params {
         receive_credit_max: 32,
-        lend_max: 4,
+        borrowed_max: 4,
         send_slots: 32,
         passive_negotiation_timeout,
         ..settings::windows()
@@ -39,13 +39,13 @@ pub(super) fn at_once(context: &Context) -> Outcome {
     let until = clock.now().saturating_add(LIMIT);
     for seed in 0..CONNECTIONS {
         while connecting(&engine) >= CONNECTING && clock.now() < until {
-            engine.turn(Some(until))?;
+            engine.poll(Some(until))?;
         }
-        let end = End::connect(serving.at, None, &config, clock)?;
+        let end = VerbsConnection::connect(serving.at, None, &config, clock)?;
         let endpoint = Endpoint::new(Role::Initiator, &config, clock.now());
         engine.add(endpoint, end, Worker::new(10_000 * seed)?)?;
         // Those that are there should not wait for the others.
-        engine.turn(Some(clock.now()))?;
+        engine.poll(Some(clock.now()))?;
     }
     work(&mut engine, until).map_err(|failure| format!("{failure}; the server: {}", serving.story()))?;
     // Nobody has left: all were there at the same time.
@@ -73,7 +73,7 @@ fn work(engine: &mut Engine<Worker>, until: Instant) -> Result<(), Failure> {
         if engine.clock().now() >= until {
             return Err(format!("not all was done within {} s", LIMIT.as_secs()).into());
         }
-        engine.turn(Some(until))?;
+        engine.poll(Some(until))?;
     }
     Ok(())
 }
@@ -105,7 +105,7 @@ fn close_all(engine: &mut Engine<Worker>, clock: Clock) -> Result<(), Failure> {
         }
     }
     while !engine.is_empty() {
-        engine.turn(Some(until))?;
+        engine.poll(Some(until))?;
         while let Some(finished) = engine.finished() {
             finished.result?;
             if finished.upper.ended != Some(CloseReason::Local) {

@@ -8,12 +8,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use smbd_core::backend::{LocalMemory, Upper};
+use smbd_core::backend::{BufferLookup, Handler};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Config, Endpoint, OpId, RegId, Role};
 use smbd_tools::exercise::{Limits, Server, ServerStats};
-use smbd_verbs::{Buffer, Clock, End, Engine, ListenOptions, Listener};
+use smbd_verbs::{Buffer, Clock, Engine, ListenOptions, Listener, VerbsConnection};
 
 use super::pair::is_readable;
 use crate::case::Failure;
@@ -105,7 +105,7 @@ fn serve(
     engine.watch(listener.as_fd())?;
     engine.watch(stopped.as_fd())?;
     loop {
-        let woken = engine.turn(None)?;
+        let woken = engine.poll(None)?;
         // One each time: those that are there should not wait while others are set up.
         if woken && let Some(incoming) = listener.poll()? {
             // What cannot be accepted is refused, and the initiator's test says so.
@@ -137,7 +137,7 @@ impl Served {
     }
 }
 
-impl LocalMemory<Buffer> for Served {
+impl BufferLookup<Buffer> for Served {
     fn operation(&self, op: OpId) -> Option<&Buffer> {
         self.server.operation(op)
     }
@@ -147,8 +147,8 @@ impl LocalMemory<Buffer> for Served {
     }
 }
 
-impl Upper<End, Endpoint> for Served {
-    fn event(&mut self, endpoint: &mut Endpoint, end: &mut End, event: EndpointEvent) {
+impl Handler<VerbsConnection, Endpoint> for Served {
+    fn event(&mut self, endpoint: &mut Endpoint, end: &mut VerbsConnection, event: EndpointEvent) {
         match event {
             EndpointEvent::Closed(reason) => self.how = Some(How::Closed(reason)),
             EndpointEvent::ConnectFailed(error) => self.how = Some(How::NeverUp(error)),

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use smbd_core::backend::{Backend, LocalMemory, Step, kit};
+use smbd_core::backend::{Backend, BackendOp, BufferLookup, kit};
 use smbd_core::error::{ConnectError, ConnectReason};
 use smbd_core::{Action, Config, Connection, Params, Role};
-use smbd_verbs::{Buffer, Clock, End, ListenOptions, Listener};
+use smbd_verbs::{Buffer, Clock, ListenOptions, Listener, VerbsConnection};
 
 use super::attempt::{Attempt, attempt};
 use super::pair::next_request;
@@ -129,7 +129,7 @@ pub(super) fn initiator(context: &Context) -> Outcome {
         let (stop, stopped) = channel();
         let config = &config;
         let mute = scope.spawn(move || {
-            let end = End::connect(at, None, config, Clock::start())?;
+            let end = VerbsConnection::connect(at, None, config, Clock::start())?;
             say_nothing(Role::Initiator, end, config, &stopped)
         });
         let ended = serving.ended(PATIENCE);
@@ -148,21 +148,26 @@ pub(super) fn initiator(context: &Context) -> Outcome {
 /// Has no memory.
 struct Nothing;
 
-impl LocalMemory<Buffer> for Nothing {}
+impl BufferLookup<Buffer> for Nothing {}
 
 /// Does what a connection does first, which brings the transport up, and then nothing until `stopped`.
-fn say_nothing(role: Role, mut end: End, config: &Config, stopped: &Receiver<()>) -> Result<(), Failure> {
+fn say_nothing(
+    role: Role,
+    mut end: VerbsConnection,
+    config: &Config,
+    stopped: &Receiver<()>,
+) -> Result<(), Failure> {
     let mut connection = Connection::new(role, config, end.now());
     loop {
         let action = connection.poll_action();
         if let Action::Wait(_) = action {
             break;
         }
-        if let Some(step) = Step::of(&action, &connection, &Nothing)? {
+        if let Some(step) = BackendOp::of(&action, &connection, &Nothing)? {
             end.execute(step);
         }
     }
-    end.ring();
+    end.ring_doorbell();
     while stopped.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
         while end.next_input().is_some() {}
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, LocalMemory, ReceiveMemory, Upper};
+use smbd_core::backend::{Backend, BufferLookup, Handler, ReceiveMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Access, BufferDescriptorV1, Endpoint, OpId, RdmaVerb};
 use smbd_tools::exercise::{Answer, Request, digest, pattern};
-use smbd_verbs::{Buffer, End};
+use smbd_verbs::{Buffer, VerbsConnection};
 
 use super::pair::{buffer_of, contents};
 use crate::case::Failure;
@@ -60,17 +60,27 @@ impl Worker {
         pattern(self.seed.wrapping_mul(1000).wrapping_add(index as u64), MESSAGES[index])
     }
 
-    fn ask(endpoint: &mut Endpoint, end: &End, request: &Request) -> Result<(), Failure> {
+    fn ask(endpoint: &mut Endpoint, end: &VerbsConnection, request: &Request) -> Result<(), Failure> {
         Ok(endpoint.send(end.now(), request.encode(1), None).map(|_| ())?)
     }
 
-    fn rdma(&mut self, endpoint: &mut Endpoint, end: &End, verb: RdmaVerb) -> Result<(), Failure> {
+    fn rdma(
+        &mut self,
+        endpoint: &mut Endpoint,
+        end: &VerbsConnection,
+        verb: RdmaVerb,
+    ) -> Result<(), Failure> {
         self.writing = verb == RdmaVerb::Write;
         endpoint.rdma(end.now(), verb, LEN, Arc::clone(&self.remote), 0)?;
         Ok(())
     }
 
-    fn step(&mut self, endpoint: &mut Endpoint, end: &mut End, event: EndpointEvent) -> Result<(), Failure> {
+    fn step(
+        &mut self,
+        endpoint: &mut Endpoint,
+        end: &mut VerbsConnection,
+        event: EndpointEvent,
+    ) -> Result<(), Failure> {
         match event {
             EndpointEvent::Established(_) => {
                 let offer = Request::Offer { length: LEN, access: Access::ReadWrite, seed: self.seed + 1 };
@@ -91,7 +101,7 @@ impl Worker {
             EndpointEvent::Message(message) => {
                 let bytes = match message {
                     Message::Owned(bytes) => bytes,
-                    Message::Lent(fragment) => {
+                    Message::Borrowed(fragment) => {
                         let bytes = Bytes::copy_from_slice(end.fragment(&fragment)?);
                         endpoint.release(end.now(), fragment)?;
                         bytes
@@ -108,7 +118,12 @@ impl Worker {
         }
     }
 
-    fn message_came(&mut self, endpoint: &mut Endpoint, end: &End, bytes: &[u8]) -> Result<(), Failure> {
+    fn message_came(
+        &mut self,
+        endpoint: &mut Endpoint,
+        end: &VerbsConnection,
+        bytes: &[u8],
+    ) -> Result<(), Failure> {
         match Answer::parse(bytes)?.map(|answer| answer.what) {
             Some(Answer::Offered { id, descriptors }) => {
                 self.buffer_id = id;
@@ -138,14 +153,14 @@ impl Worker {
     }
 }
 
-impl LocalMemory<Buffer> for Worker {
+impl BufferLookup<Buffer> for Worker {
     fn operation(&self, _op: OpId) -> Option<&Buffer> {
         Some(if self.writing { &self.source } else { &self.sink })
     }
 }
 
-impl Upper<End, Endpoint> for Worker {
-    fn event(&mut self, endpoint: &mut Endpoint, end: &mut End, event: EndpointEvent) {
+impl Handler<VerbsConnection, Endpoint> for Worker {
+    fn event(&mut self, endpoint: &mut Endpoint, end: &mut VerbsConnection, event: EndpointEvent) {
         if let Err(failure) = self.step(endpoint, end, event) {
             self.wrong.get_or_insert(failure.to_string());
         }

@@ -52,7 +52,7 @@ pub(super) fn serve(context: &Context, port: u16, params: Params) -> Result<Serv
     let end = incoming.accept(&config, clock)?;
     engine.add(Endpoint::new(Role::Acceptor, &config, clock.now()), end, Server::new(Limits::default()))?;
     loop {
-        engine.turn(None)?;
+        engine.poll(None)?;
         if let Some(finished) = engine.finished() {
             finished.result?;
             return Ok(*finished.upper.stats());

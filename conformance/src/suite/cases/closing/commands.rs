@@ -38,7 +38,7 @@ fn two_credits(play: &mut Play, receives: u16) -> Result<(Peer<'_>, [Registered;
     let own = peer.upper()?.register(&pattern(3, 4096), Access::Read);
     let own = own.map_err(|error| Stop::Broken(format!("registration: {error}")))?;
     let registered = peer.until_told(Duration::from_secs(1), |told| *told == Told::Registered(own, Ok(())));
-    peer.require("", registered, || "the subject's registration should be in force".into())?;
+    peer.require("", registered, || "the subject's registration should be valid".into())?;
     peer.post_receives(receives)?;
     peer.send(&Data { grant: Grant::Claimed(2), ..Data::empty() })?;
     peer.settle();

@@ -6,10 +6,10 @@ use smbd_core::WrId;
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason, WorkError};
 
 use crate::suite::rig::{Opening, Work};
-use crate::suite::{Data, End, Grant, Peer, Play, Request, Response, Stop, Terms, pattern};
+use crate::suite::{Data, EndEvent, Grant, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// What a refused post is reported as: the simulated device's invalid argument.
-const REFUSED: WorkError = WorkError::Refused { errno: 22 };
+const REFUSED: WorkError = WorkError::PostFailed { errno: 22 };
 
 /// The first thing that failed by itself, if any did.
 pub(super) fn cause(peer: &mut Peer<'_>) -> Option<(WrId, WorkError)> {
@@ -103,14 +103,14 @@ pub(super) fn negotiation_message(play: &mut Play) -> Result<(), Stop> {
 }
 
 /// Told as what failed. An acceptor announces a connection when the response is with the device: then it is closed.
-fn failed_with(peer: &mut Peer<'_>, statements: &str, told: Option<End>, may_be_closed: bool) {
+fn failed_with(peer: &mut Peer<'_>, statements: &str, told: Option<EndEvent>, may_be_closed: bool) {
     let (connect, close) = match cause(peer) {
         Some((id, error)) => (ConnectError::Transport { id, error }, CloseReason::Transport { id, error }),
         None => (ConnectError::Lost, CloseReason::Lost),
     };
     let right = match told {
-        Some(End::NotConnected(error)) => error == connect,
-        Some(End::Closed(reason)) => may_be_closed && reason == close,
+        Some(EndEvent::NotConnected(error)) => error == connect,
+        Some(EndEvent::Closed(reason)) => may_be_closed && reason == close,
         None => false,
     };
     peer.check(statements, right, || format!("connecting should fail: {connect}; told was {told:?}"));
@@ -150,12 +150,12 @@ pub(super) fn receive(play: &mut Play) -> Result<(), Stop> {
     Ok(())
 }
 
-fn refused_receive(peer: &mut Peer<'_>, statements: &str, told: Option<End>) {
+fn refused_receive(peer: &mut Peer<'_>, statements: &str, told: Option<EndEvent>) {
     let right = matches!(
         told,
         Some(
-            End::NotConnected(ConnectError::Transport { id: WrId::Recv(_), error: REFUSED })
-                | End::Closed(CloseReason::Transport { id: WrId::Recv(_), error: REFUSED })
+            EndEvent::NotConnected(ConnectError::Transport { id: WrId::Recv(_), error: REFUSED })
+                | EndEvent::Closed(CloseReason::Transport { id: WrId::Recv(_), error: REFUSED })
         )
     );
     peer.check(statements, right, || format!("the refused receive should be the reason, told was {told:?}"));

@@ -6,7 +6,7 @@ use smbd_core::error::{CloseReason, ConnectError, Violation};
 use smbd_core::{Close, Keepalive, Params};
 
 use crate::suite::rig::Opening;
-use crate::suite::{Data, End, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
+use crate::suite::{Data, EndEvent, Grant, Next, Peer, Play, Request, Response, Stop, Terms, pattern};
 
 /// How far a connection gets before the script leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ pub(super) fn told_once(play: &mut Play) -> Result<(), Stop> {
 
     let mut peer = play.connect()?;
     let told = peer.told_the_end("3.1.6.1-02 3.1.7.1-01");
-    let timeout = Some(End::NotConnected(ConnectError::Timeout));
+    let timeout = Some(EndEvent::NotConnected(ConnectError::Timeout));
     let whose = if accepts { "3.1.6.1-02" } else { "3.1.4.1-15 3.1.6.1-02" };
     peer.check(whose, told == timeout, || {
         format!("connecting should fail for want of time, told was {told:?}")
@@ -192,8 +192,8 @@ fn lost(play: &mut Play, place: Place, way: Way) -> Result<(), Stop> {
     let whose = if accepts { "3.1.6.1-02 3.1.7.1-01" } else { "3.1.4.1-15 3.1.6.1-02 3.1.7.1-01" };
     let told = peer.told_the_end(whose);
     let as_lost = match told {
-        Some(End::NotConnected(ConnectError::Lost)) => place.announced(accepts) != Some(true),
-        Some(End::Closed(CloseReason::Lost)) => place.announced(accepts) != Some(false),
+        Some(EndEvent::NotConnected(ConnectError::Lost)) => place.announced(accepts) != Some(true),
+        Some(EndEvent::Closed(CloseReason::Lost)) => place.announced(accepts) != Some(false),
         _ => false,
     };
     peer.check(whose, as_lost, || {

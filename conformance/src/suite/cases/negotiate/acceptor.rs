@@ -79,7 +79,7 @@ pub(super) fn does_not_speak_first(play: &mut Play) -> Result<(), Stop> {
             format!("nothing was given to send, a message with data came: {header:?}")
         });
         peer.check("3.1.7.2-07", header.flags.0 == 0, || {
-            format!("a sign of life is not wanted yet, Flags are {}", header.flags.0)
+            format!("a keepalive response is not wanted yet, Flags are {}", header.flags.0)
         });
     }
     peer.nothing_lost("3.1.7.2-09");

@@ -47,7 +47,7 @@ pub(super) fn comes_first(play: &mut Play) -> Result<(), Stop> {
             format!("no token was given to invalidate, {:?} was", seen.message.invalidated)
         });
         peer.check("3.1.4.1-06", header.flags.0 == 0, || {
-            format!("a sign of life is not wanted yet, Flags are {}", header.flags.0)
+            format!("a keepalive response is not wanted yet, Flags are {}", header.flags.0)
         });
     }
     peer.nothing_lost("3.1.4.1-07");

@@ -79,7 +79,7 @@ fn sends_and_invalidates(
     peer.echoed(statements, &payload).map(Some)
 }
 
-/// The subject uses a token that is no longer in force: no byte changes, and the connection ends.
+/// The subject uses a token that is no longer valid: no byte changes, and the connection ends.
 fn is_gone(peer: &mut Peer<'_>, statements: &str, registered: &Registered) -> Result<(), Stop> {
     let before = peer.contents(registered.buffer);
     let descriptors = descriptors(registered);
@@ -98,7 +98,7 @@ pub(super) fn once(play: &mut Play) -> Result<(), Stop> {
         let one = token(&first);
         let whole = writes_and_invalidates(&mut peer, ASKED, &first, Some(one))?;
         invalidated_once(&mut peer, ASKED, &whole, one);
-        // It is in force until its own message comes.
+        // It is valid until its own message comes.
         let whole = writes_and_invalidates(&mut peer, ASKED, &second, None)?;
         let any = whole.fragments.iter().chain(&whole.empties).any(|seen| seen.message.invalidated.is_some());
         peer.check(ONCE, !any, || "a message without a token invalidated one".into());
@@ -185,7 +185,7 @@ pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
         let Some(remote) = remote else { return Err(Stop::Broken("a registration has no segment".into())) };
         offers.push((id, remote));
     }
-    // A token may be in force only before the subject's next message; nobody would know it sooner.
+    // A token may be valid only before the subject's next message; nobody would know it sooner.
     peer.goes_on(TOLD)?;
     let short = pattern(94, SHORT);
     peer.send(&Data { invalidate: Some(offers[0].1.token), ..Data::of(&short) })?;
@@ -233,7 +233,7 @@ pub(super) fn foreign(play: &mut Play) -> Result<(), Stop> {
     if play.can(Ability::ForeignTokens) {
         invalidates(play, elsewhere, 0)?;
     }
-    // It is in force where it was given out.
+    // It is valid where it was given out.
     let mut peer = play.peer(first);
     let came = peer.read_offer("3.1.5.8-23", &kept)?;
     peer.check("3.1.5.8-23", came == kept.content, || "the memory of the first connection is changed".into());
@@ -257,7 +257,7 @@ fn invalidates(play: &mut Play, token: Token, told: usize) -> Result<(), Stop> {
     refused(play, id, token, told)
 }
 
-/// A message with a token that is not in force ends the connection; of it the upper layer is told nothing.
+/// A message with a token that is not valid ends the connection; of it the upper layer is told nothing.
 fn refused(play: &mut Play, id: usize, token: Token, wanted: usize) -> Result<(), Stop> {
     let mut peer = play.peer(id);
     peer.send(&Data { invalidate: Some(token), ..Data::of(b"foreign") })?;

@@ -191,7 +191,7 @@ pub(super) fn failed_registration(play: &mut Play) -> Result<(), Stop> {
         Told::Registered(told, result) if told == id => Some(result),
         _ => None,
     });
-    let refused = matches!(result, Some(Err(RegistrationError::Work(WorkError::Refused { .. }))));
+    let refused = matches!(result, Some(Err(RegistrationError::Work(WorkError::PostFailed { .. }))));
     peer.check(TOLD, refused, || {
         format!("the registration should end with the device's error, it ended with {result:?}")
     });

@@ -115,7 +115,7 @@ pub(super) fn slow_upper_layer(play: &mut Play) -> Result<(), Stop> {
     }
     peer.check(QUIET, came <= 4, || format!("4 messages at most should come within 3 s, {came} came"));
     peer.nothing_lost(QUIET);
-    let held = peer.upper()?.endpoint().lent();
+    let held = peer.upper()?.endpoint().borrowed();
     peer.check("3.1.5.9-07", held == 8, || format!("8 fragments should be held, {held} are"));
     let posted = peer.upper()?.endpoint().connection().credits().posted();
     peer.check("3.1.5.9-07", posted == 10, || {

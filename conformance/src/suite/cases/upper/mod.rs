@@ -29,5 +29,5 @@ fn queried(params: &mut Params) {
 
 /// 10 receives, and 8 more for what the upper layer holds.
 fn few_receives(params: &mut Params) {
-    (params.receive_credit_max, params.lend_max) = (10, 8);
+    (params.receive_credit_max, params.borrowed_max) = (10, 8);
 }

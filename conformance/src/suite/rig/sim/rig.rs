@@ -3,7 +3,7 @@
 use smbd_core::backend::{Backend, HostMemory};
 use smbd_core::wire::ird_ord::IrdOrd;
 use smbd_core::{BufferDescriptorV1, Config, ConfigError, Instant, Params, Role, Token, WrId};
-use smbd_sim::backend::{Fate, SimBuffer, SimEnd, SimNet};
+use smbd_sim::backend::{Fate, SimBackend, SimBuffer, SimNet};
 use smbd_sim::device::PrivateData;
 use smbd_sim::fault::Disruption;
 use smbd_sim::nic::{NicConfig, Personality};
@@ -35,11 +35,11 @@ struct Connection {
 }
 
 impl Connection {
-    fn script_end(&mut self) -> Option<SimEnd<'_>> {
+    fn script_end(&mut self) -> Option<SimBackend<'_>> {
         self.net.end(0, self.script)
     }
 
-    fn subject_end(&mut self) -> Option<SimEnd<'_>> {
+    fn subject_end(&mut self) -> Option<SimBackend<'_>> {
         self.net.end(0, self.script.peer())
     }
 
@@ -230,7 +230,7 @@ impl Rig for SimRig {
     }
 }
 
-/// What comes of descriptors, tokens and credits that the script made up. Sends without a credit are found by its books.
+/// What comes of descriptors, tokens and credits that the script made up. Sends without a credit are found by its records.
 const fn is_the_scripts_doing(breach: &Breach) -> bool {
     matches!(
         breach,
@@ -241,9 +241,9 @@ const fn is_the_scripts_doing(breach: &Breach) -> bool {
     )
 }
 
-impl Opens for SimEnd<'_> {
+impl Opens for SimBackend<'_> {
     fn open_memory(&self) -> Vec<BufferDescriptorV1> {
-        SimEnd::open_memory(self)
+        SimBackend::open_memory(self)
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, HostMemory, LocalMemory, Upper};
+use smbd_core::backend::{Backend, BufferLookup, Handler, HostMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::{Endpoint, Fragment, Instant, OpId, RegId};
 use smbd_tools::exercise::{Limits, Server};
@@ -65,7 +65,7 @@ impl<M: Clone + fmt::Debug> Layer<M> {
         if let Ok(bytes) = message.bytes(backend) {
             self.tell(backend.now(), Told::Message(Bytes::copy_from_slice(bytes)));
         }
-        if let Message::Lent(fragment) = message {
+        if let Message::Borrowed(fragment) = message {
             if self.held.len() < self.hold {
                 self.held.push(fragment);
             } else {
@@ -76,7 +76,7 @@ impl<M: Clone + fmt::Debug> Layer<M> {
     }
 }
 
-impl<M: Clone + fmt::Debug> LocalMemory<M> for Layer<M> {
+impl<M: Clone + fmt::Debug> BufferLookup<M> for Layer<M> {
     fn operation(&self, op: OpId) -> Option<&M> {
         self.operations.get(&op).or_else(|| self.server.operation(op))
     }
@@ -86,7 +86,7 @@ impl<M: Clone + fmt::Debug> LocalMemory<M> for Layer<M> {
     }
 }
 
-impl<B: HostMemory> Upper<B, Endpoint> for Layer<B::Buffer> {
+impl<B: HostMemory> Handler<B, Endpoint> for Layer<B::Buffer> {
     fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
         let now = backend.now();
         let told = match &event {

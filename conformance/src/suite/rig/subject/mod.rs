@@ -22,7 +22,7 @@ use crate::suite::trace::{By, Event, What};
 
 /// What a refused post is reported as: the device's invalid argument.
 #[cfg(feature = "verbs")]
-pub const REFUSED: WorkError = WorkError::Refused { errno: 22 };
+pub const REFUSED: WorkError = WorkError::PostFailed { errno: 22 };
 
 /// An endpoint, its upper layer, and what they were seen to do. `M` is a buffer of the backend.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step};
+use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
 use smbd_core::error::WorkError;
 use smbd_core::{BufferDescriptorV1, Input, Instant, RdmaId, RdmaVerb, RecvId, WrId};
 
@@ -69,10 +69,10 @@ impl<B: HostMemory + Opens> Backend for Watched<'_, B> {
         self.end.now()
     }
 
-    fn execute(&mut self, step: Step<'_, B::Buffer>) {
+    fn execute(&mut self, step: BackendOp<'_, B::Buffer>) {
         self.busy = true;
         match &step {
-            Step::PostRdma { id, verb, remote, .. } => {
+            BackendOp::PostRdma { id, verb, remote, .. } => {
                 if *verb == RdmaVerb::Read {
                     self.device.reads.insert(*id);
                 }
@@ -86,11 +86,11 @@ impl<B: HostMemory + Opens> Backend for Watched<'_, B> {
                     format!("{verb} {} bytes {from} {} + 0x{:x}", remote.length, remote.token, remote.offset);
                 self.events.push((self.end.now(), What::Rdma { text }));
             }
-            Step::PostSend { .. } => self.sends.set(self.sends.get() + 1),
-            Step::Disconnect => self.events.push((self.end.now(), What::Disconnect)),
+            BackendOp::PostSend { .. } => self.sends.set(self.sends.get() + 1),
+            BackendOp::Disconnect => self.events.push((self.end.now(), What::Disconnect)),
             _ => {}
         }
-        let registers = matches!(step, Step::Register { .. });
+        let registers = matches!(step, BackendOp::Register { .. });
         let before = if registers { self.end.open_memory() } else { Vec::new() };
         self.end.execute(step);
         if registers {
@@ -99,8 +99,8 @@ impl<B: HostMemory + Opens> Backend for Watched<'_, B> {
         }
     }
 
-    fn ring(&mut self) {
-        self.end.ring();
+    fn ring_doorbell(&mut self) {
+        self.end.ring_doorbell();
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {

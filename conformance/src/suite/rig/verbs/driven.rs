@@ -3,10 +3,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use smbd_core::{Config, Instant, Role, WrId};
-use smbd_verbs::{Buffer, Clock, End, LinkType, Waitable};
+use smbd_verbs::{Buffer, Clock, LinkType, VerbsConnection, Waitable};
 
 use super::faults::{Faults, Faulty};
-use super::rig::bury;
+use super::rig::destroy;
 use crate::suite::rig::subject::{Seat, Subject};
 use crate::suite::rig::{Unable, Work};
 use crate::suite::trace::Event;
@@ -16,7 +16,7 @@ use crate::suite::trace::Event;
 pub(super) struct Driven {
     subject: Subject<Buffer>,
     /// `None` of an acceptor that was not asked yet, and behind the end.
-    end: Option<Box<End>>,
+    end: Option<Box<VerbsConnection>>,
     faults: Faults,
     clock: Clock,
     /// Known as long as there is an end, and after.
@@ -31,7 +31,7 @@ impl Driven {
     }
 
     /// Gives it one.
-    pub(super) fn begin(&mut self, end: End) {
+    pub(super) fn begin(&mut self, end: VerbsConnection) {
         self.end = Some(Box::new(end));
     }
 
@@ -56,7 +56,7 @@ impl Driven {
         self.subject.drive(Faulty { end, faults: &mut self.faults });
         self.link = end.link_type().or(self.link);
         if self.subject.is_over() {
-            bury(self.end.take());
+            destroy(self.end.take());
             return None;
         }
         self.subject.deadline
@@ -83,7 +83,7 @@ impl Driven {
 
 impl Drop for Driven {
     fn drop(&mut self) {
-        bury(self.end.take());
+        destroy(self.end.take());
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, Step};
+use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
 use smbd_core::error::WorkError;
 use smbd_core::{Input, Instant, Limits, RecvId, WrId};
-use smbd_verbs::{Buffer, End};
+use smbd_verbs::{Buffer, VerbsConnection};
 
 use crate::suite::rig::subject::{Opens, REFUSED};
 
@@ -46,18 +46,18 @@ impl Faults {
     }
 
     /// What becomes of a step instead of being carried out.
-    fn verdict(&mut self, step: &Step<'_, Buffer>) -> Option<(WrId, WorkError)> {
+    fn verdict(&mut self, step: &BackendOp<'_, Buffer>) -> Option<(WrId, WorkError)> {
         let id: WrId = match step {
-            Step::PostRecv { id, .. } => (*id).into(),
-            Step::PostSend { id, .. } => (*id).into(),
-            Step::PostRdma { id, .. } => (*id).into(),
-            Step::Register { id, .. } | Step::Deregister { id, .. } => (*id).into(),
-            Step::Connect | Step::Accept | Step::Disconnect => return None,
+            BackendOp::PostRecv { id, .. } => (*id).into(),
+            BackendOp::PostSend { id, .. } => (*id).into(),
+            BackendOp::PostRdma { id, .. } => (*id).into(),
+            BackendOp::Register { id, .. } | BackendOp::Deregister { id, .. } => (*id).into(),
+            BackendOp::Connect | BackendOp::Accept | BackendOp::Disconnect => return None,
         };
         if self.refused {
             return Some((id, WorkError::Flushed));
         }
-        if matches!(step, Step::Deregister { .. }) && self.deregistrations > 0 {
+        if matches!(step, BackendOp::Deregister { .. }) && self.deregistrations > 0 {
             self.deregistrations -= 1;
             return Some((id, WorkError::LocalOperation));
         }
@@ -67,7 +67,7 @@ impl Faults {
             return None;
         }
         // A registration that fails puts nothing on a queue: all goes on.
-        self.refused = !matches!(step, Step::Register { .. });
+        self.refused = !matches!(step, BackendOp::Register { .. });
         Some((id, REFUSED))
     }
 }
@@ -75,7 +75,7 @@ impl Faults {
 /// An end with these faults.
 #[derive(Debug)]
 pub(super) struct Faulty<'a> {
-    pub(super) end: &'a mut End,
+    pub(super) end: &'a mut VerbsConnection,
     pub(super) faults: &'a mut Faults,
 }
 
@@ -94,8 +94,8 @@ impl Backend for Faulty<'_> {
         self.end.now()
     }
 
-    fn execute(&mut self, step: Step<'_, Buffer>) {
-        if self.faults.refused && matches!(step, Step::Connect | Step::Accept) {
+    fn execute(&mut self, step: BackendOp<'_, Buffer>) {
+        if self.faults.refused && matches!(step, BackendOp::Connect | BackendOp::Accept) {
             // Without its first receive nothing is connected.
             return;
         }
@@ -105,8 +105,8 @@ impl Backend for Faulty<'_> {
         }
     }
 
-    fn ring(&mut self) {
-        self.end.ring();
+    fn ring_doorbell(&mut self) {
+        self.end.ring_doorbell();
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use smbd_core::{Config, ConfigError, Instant, Params, Role};
-use smbd_verbs::{Clock, End, ListenOptions, Listener};
+use smbd_verbs::{Clock, ListenOptions, Listener, VerbsConnection};
 
 use super::super::{Opening, Unable, UpperHand};
 use super::driven::Driven;
@@ -79,7 +79,7 @@ impl Subject for Own {
     }
 
     fn connect(&mut self, to: SocketAddr) -> Result<(), Unable> {
-        let end = End::connect(to, None, &self.config, self.clock).map_err(broken)?;
+        let end = VerbsConnection::connect(to, None, &self.config, self.clock).map_err(broken)?;
         match self.connections.last_mut() {
             Some(driven) => driven.begin(end),
             None => return Err(Unable::Broken("no connection was opened".into())),

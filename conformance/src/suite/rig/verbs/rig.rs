@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smbd_core::{Config, ConfigError, Instant, Params};
 use smbd_verbs::quirks::Invalidate;
-use smbd_verbs::{Buffer, Clock, End, LinkType, ListenOptions, Listener, Waitable};
+use smbd_verbs::{Buffer, Clock, LinkType, ListenOptions, Listener, VerbsConnection, Waitable};
 
 use super::super::{Ability, Full, Line, Network, News, Opening, Order, Rig, Unable, UpperHand};
 pub(super) use super::subject::Subject;
@@ -29,7 +29,7 @@ const PARTING_TIME: Duration = Duration::from_secs(5);
 
 struct Connection {
     /// `None` until the subject has asked for the connection, if it connects, and when it has long been over.
-    end: Option<Box<End>>,
+    end: Option<Box<VerbsConnection>>,
     line: Line<Buffer>,
     /// What the end will be, until there is one.
     early: Option<Early>,
@@ -81,7 +81,7 @@ impl VerbsRig {
     }
 
     /// Takes the request of the subject that it was told to make; `None` if it has given that up.
-    fn request(&mut self, config: &Config) -> Result<Option<End>, Unable> {
+    fn request(&mut self, config: &Config) -> Result<Option<VerbsConnection>, Unable> {
         let until = self.clock.now().saturating_add(REQUEST_TIME);
         loop {
             let deadline = self.subject.drive();
@@ -107,7 +107,7 @@ impl VerbsRig {
         }
     }
 
-    fn at(&mut self, connection: usize) -> Result<(&mut End, &mut Line<Buffer>), Full> {
+    fn at(&mut self, connection: usize) -> Result<(&mut VerbsConnection, &mut Line<Buffer>), Full> {
         let Connection { end, line, .. } =
             self.connections.get_mut(connection).ok_or(Full("no such connection"))?;
         let end = end.as_deref_mut().ok_or(Full("work: the connection has long been over"))?;
@@ -176,7 +176,7 @@ impl VerbsRig {
         let over: Vec<_> = over.collect();
         let excess = over.len().saturating_sub(KEPT);
         for connection in over.into_iter().take(excess) {
-            bury(connection.end.take());
+            destroy(connection.end.take());
         }
     }
 }
@@ -185,14 +185,14 @@ impl Drop for VerbsRig {
     fn drop(&mut self) {
         self.part();
         for Connection { end, .. } in &mut self.connections {
-            bury(end.take());
+            destroy(end.take());
         }
     }
 }
 
 /// Drops an end on a thread of its own: with rxe the kernel's connection manager takes more than a minute now and then to
 /// forget a connection (`cm_destroy_id` waits until a message of its own was sent 16 times, 4.3 s apart).
-pub(super) fn bury(end: Option<Box<End>>) {
+pub(super) fn destroy(end: Option<Box<VerbsConnection>>) {
     if let Some(end) = end {
         std::thread::spawn(move || drop(end));
     }
@@ -237,7 +237,8 @@ impl Rig for VerbsRig {
             self.subject.connect(self.at)?;
             (None, Some(Early { config, receives: Vec::new() }))
         } else {
-            let end = End::connect(self.subject.address(), None, &config, self.clock).map_err(broken)?;
+            let end = VerbsConnection::connect(self.subject.address(), None, &config, self.clock)
+                .map_err(broken)?;
             (Some(Box::new(end)), None)
         };
         self.connections.push(Connection { end, line: Line::new(opening), early, parted: false });
@@ -330,7 +331,7 @@ impl Rig for VerbsRig {
 
     fn network(&self) -> Option<Network> {
         let ends = self.connections.iter().rev().filter_map(|known| known.end.as_deref());
-        ends.filter_map(End::link_type).next().map(|link| match link {
+        ends.filter_map(VerbsConnection::link_type).next().map(|link| match link {
             LinkType::Iwarp => Network::Iwarp,
             LinkType::Roce | LinkType::InfiniBand => Network::Roce,
         })

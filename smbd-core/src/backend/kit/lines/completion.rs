@@ -5,7 +5,7 @@ use super::Line;
 use crate::WrId;
 use crate::backend::kit::bench::{Bench, Message, ensure, needs};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Fixture, Lab};
+use crate::backend::kit::{Finding, Fixture, Lab, Peer};
 use crate::{Access, RdmaVerb};
 
 pub(super) fn lines<L: Lab>() -> [Line<L>; 7] {
@@ -58,14 +58,14 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 7] {
 fn unsignalled<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
     for _ in 0..8 {
-        bench.post_recv(End::ACCEPTOR, 64);
+        bench.post_recv(Peer::ACCEPTOR, 64);
     }
-    bench.ring(End::ACCEPTOR);
+    bench.ring_doorbell(Peer::ACCEPTOR);
     let sends: Vec<_> = (1..=8)
-        .map(|n| bench.send(End::INITIATOR, Message { signal: n == 8, ..Message::head(&[n]) }))
+        .map(|n| bench.send(Peer::INITIATOR, Message { signal: n == 8, ..Message::head(&[n]) }))
         .map(WrId::from)
         .collect();
-    bench.ring(End::INITIATOR);
+    bench.ring_doorbell(Peer::INITIATOR);
     in_order(&mut bench, &sends)
 }
 
@@ -73,73 +73,73 @@ fn mixed<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     needs(lab.capabilities().rdma, "no RDMA")?;
     let mut bench = Bench::connected(lab)?;
     for _ in 0..4 {
-        bench.post_recv(End::ACCEPTOR, 64);
+        bench.post_recv(Peer::ACCEPTOR, 64);
     }
-    let far = bench.allocate(End::ACCEPTOR, &[1; 32])?;
-    let (_, segments) = bench.register(End::ACCEPTOR, &far, Access::ReadWrite)?;
-    let near = bench.allocate(End::INITIATOR, &[2; 32])?;
+    let far = bench.allocate(Peer::ACCEPTOR, &[1; 32])?;
+    let (_, segments) = bench.register(Peer::ACCEPTOR, &far, Access::ReadWrite)?;
+    let near = bench.allocate(Peer::INITIATOR, &[2; 32])?;
     let Some(segment) = segments.first().copied() else { return Ok(()) };
     let unsignalled = |n| Message { signal: false, ..Message::head(n) };
     let work: [WrId; 5] = [
-        bench.send(End::INITIATOR, unsignalled(&[0])).into(),
-        bench.rdma(End::INITIATOR, RdmaVerb::Write, &near, 0, segment).into(),
-        bench.send(End::INITIATOR, unsignalled(&[1])).into(),
-        bench.rdma(End::INITIATOR, RdmaVerb::Read, &near, 0, segment).into(),
-        bench.send(End::INITIATOR, Message::head(&[2])).into(),
+        bench.send(Peer::INITIATOR, unsignalled(&[0])).into(),
+        bench.rdma(Peer::INITIATOR, RdmaVerb::Write, &near, 0, segment).into(),
+        bench.send(Peer::INITIATOR, unsignalled(&[1])).into(),
+        bench.rdma(Peer::INITIATOR, RdmaVerb::Read, &near, 0, segment).into(),
+        bench.send(Peer::INITIATOR, Message::head(&[2])).into(),
     ];
-    bench.ring(End::INITIATOR);
+    bench.ring_doorbell(Peer::INITIATOR);
     in_order(&mut bench, &work)
 }
 
 /// All of `work` succeeds, each once, in order.
 fn in_order<F: Fixture>(bench: &mut Bench<F>, work: &[WrId]) -> Result<(), Finding> {
     for id in work {
-        bench.wait_for(End::INITIATOR, *id)?;
+        bench.wait_for(Peer::INITIATOR, *id)?;
     }
     bench.quiet();
     let seen: Vec<_> = bench
-        .seen(End::INITIATOR)
+        .seen(Peer::INITIATOR)
         .iter()
         .filter(|seen| matches!(seen, Seen::Sent(_) | Seen::RdmaDone(_) | Seen::Failed(..)))
         .collect();
     let order: Vec<_> = seen.iter().filter_map(|seen| seen.work()).collect();
     ensure(order == work, || format!("posted {work:?}, ended {seen:?}"))?;
-    let failed = bench.count(End::INITIATOR, |seen| matches!(seen, Seen::Failed(..)));
+    let failed = bench.count(Peer::INITIATOR, |seen| matches!(seen, Seen::Failed(..)));
     ensure(failed == 0, || format!("failed: {seen:?}"))
 }
 
 fn outstanding<L: Lab>(lab: &mut L, by_peer: bool) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
     for _ in 0..4 {
-        bench.post_recv(End::INITIATOR, 64);
+        bench.post_recv(Peer::INITIATOR, 64);
     }
     // One of them arrives; the others have no receive or no completion of their own.
     for n in 0..4 {
-        bench.send(End::INITIATOR, Message { signal: n == 1, ..Message::head(&[n]) });
+        bench.send(Peer::INITIATOR, Message { signal: n == 1, ..Message::head(&[n]) });
         if n == 0 && by_peer {
-            bench.ring(End::INITIATOR);
-            bench.wait(End::ACCEPTOR, "a message", |seen| matches!(seen, Seen::Received { .. }))?;
+            bench.ring_doorbell(Peer::INITIATOR);
+            bench.wait(Peer::ACCEPTOR, "a message", |seen| matches!(seen, Seen::Received { .. }))?;
         }
     }
     if by_peer {
-        bench.disconnect(End::ACCEPTOR)?;
-        bench.wait(End::INITIATOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+        bench.disconnect(Peer::ACCEPTOR)?;
+        bench.wait(Peer::INITIATOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
     }
-    bench.disconnect(End::INITIATOR)
+    bench.disconnect(Peer::INITIATOR)
 }
 
 fn after_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
-    bench.disconnect(End::INITIATOR)?;
+    bench.disconnect(Peer::INITIATOR)?;
     let work: [WrId; 2] = [
-        bench.post_recv(End::INITIATOR, 64).into(),
-        bench.send(End::INITIATOR, Message { signal: false, ..Message::head(b"late") }).into(),
+        bench.post_recv(Peer::INITIATOR, 64).into(),
+        bench.send(Peer::INITIATOR, Message { signal: false, ..Message::head(b"late") }).into(),
     ];
-    bench.ring(End::INITIATOR);
+    bench.ring_doorbell(Peer::INITIATOR);
     for id in work {
-        bench.wait_for(End::INITIATOR, id)?;
-        bench.ended_once(End::INITIATOR, id)?;
-        let ends = bench.ends(End::INITIATOR, id);
+        bench.wait_for(Peer::INITIATOR, id)?;
+        bench.ended_once(Peer::INITIATOR, id)?;
+        let ends = bench.ends(Peer::INITIATOR, id);
         ensure(ends.iter().all(|end| matches!(end, Seen::Failed(..))), || {
             format!("{id} did not fail: {ends:?}")
         })?;
@@ -149,10 +149,10 @@ fn after_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 
 /// Sends a message to an acceptor that does not look.
 fn send_unseen<F: Fixture>(bench: &mut Bench<F>) -> Result<(), Finding> {
-    bench.ignore(Some(End::ACCEPTOR));
-    let sent = bench.send(End::INITIATOR, Message::head(b"unseen"));
-    bench.ring(End::INITIATOR);
-    bench.wait_for(End::INITIATOR, sent)?;
+    bench.ignore(Some(Peer::ACCEPTOR));
+    let sent = bench.send(Peer::INITIATOR, Message::head(b"unseen"));
+    bench.ring_doorbell(Peer::INITIATOR);
+    bench.wait_for(Peer::INITIATOR, sent)?;
     bench.quiet();
     Ok(())
 }
@@ -160,9 +160,9 @@ fn send_unseen<F: Fixture>(bench: &mut Bench<F>) -> Result<(), Finding> {
 fn before_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
     send_unseen(&mut bench)?;
-    bench.disconnect(End::INITIATOR)?;
+    bench.disconnect(Peer::INITIATOR)?;
     bench.ignore(None);
-    bench.wait(End::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+    bench.wait(Peer::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
     bench.quiet();
     message_first(&bench, |seen| *seen == Seen::Disconnected)
 }
@@ -170,19 +170,19 @@ fn before_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 fn before_deregistered<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     needs(lab.capabilities().rdma, "no RDMA")?;
     let mut bench = Bench::connected(lab)?;
-    let buffer = bench.allocate(End::ACCEPTOR, &[0; 32])?;
-    let (id, segments) = bench.register(End::ACCEPTOR, &buffer, Access::Read)?;
+    let buffer = bench.allocate(Peer::ACCEPTOR, &[0; 32])?;
+    let (id, segments) = bench.register(Peer::ACCEPTOR, &buffer, Access::Read)?;
     send_unseen(&mut bench)?;
-    bench.begin_deregistering(End::ACCEPTOR, id, &segments, None);
+    bench.begin_deregistering(Peer::ACCEPTOR, id, &segments, None);
     bench.quiet();
     bench.ignore(None);
-    bench.wait(End::ACCEPTOR, "Deregistered", |seen| *seen == Seen::Deregistered(id))?;
+    bench.wait(Peer::ACCEPTOR, "Deregistered", |seen| *seen == Seen::Deregistered(id))?;
     bench.quiet();
     message_first(&bench, |seen| *seen == Seen::Deregistered(id))
 }
 
 fn message_first<F: Fixture>(bench: &Bench<F>, then: impl Fn(&Seen) -> bool) -> Result<(), Finding> {
-    let message = bench.place(End::ACCEPTOR, |seen| seen.message().is_some());
-    let in_order = message.is_some() && message < bench.place(End::ACCEPTOR, then);
-    ensure(in_order, || format!("not first: {:?}", bench.seen(End::ACCEPTOR)))
+    let message = bench.place(Peer::ACCEPTOR, |seen| seen.message().is_some());
+    let in_order = message.is_some() && message < bench.place(Peer::ACCEPTOR, then);
+    ensure(in_order, || format!("not first: {:?}", bench.seen(Peer::ACCEPTOR)))
 }

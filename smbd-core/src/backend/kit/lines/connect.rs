@@ -1,10 +1,10 @@
 use alloc::format;
 
 use super::Line;
-use crate::backend::Step;
+use crate::backend::BackendOp;
 use crate::backend::kit::bench::{Bench, Message, ensure, needs};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Lab, Situation};
+use crate::backend::kit::{Finding, Lab, Peer, Situation};
 use crate::error::ConnectReason;
 
 pub(super) fn lines<L: Lab>() -> [Line<L>; 9] {
@@ -78,7 +78,7 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 9] {
 fn answered_once<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
     bench.quiet();
-    for end in [End::INITIATOR, End::ACCEPTOR] {
+    for end in [Peer::INITIATOR, Peer::ACCEPTOR] {
         let answers = bench.count(end, |seen| matches!(seen, Seen::Connected(_) | Seen::ConnectFailed(_)));
         ensure(answers == 1, || format!("{answers} answers at {end:?}: {:?}", bench.seen(end)))?;
         let lost = bench.count(end, Seen::is_end);
@@ -90,30 +90,30 @@ fn answered_once<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 fn receive_before_connected<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     needs(lab.capabilities().late_connected, "Connected cannot be made late")?;
     let mut bench = Bench::new(lab, Situation::LateConnected)?;
-    for end in [End::ACCEPTOR, End::INITIATOR] {
+    for end in [Peer::ACCEPTOR, Peer::INITIATOR] {
         bench.post_recv(end, 512);
         bench.begin(end);
     }
-    bench.wait(End::INITIATOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
-    bench.send(End::INITIATOR, Message::head(b"early"));
-    bench.ring(End::INITIATOR);
-    bench.wait(End::ACCEPTOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
+    bench.wait(Peer::INITIATOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
+    bench.send(Peer::INITIATOR, Message::head(b"early"));
+    bench.ring_doorbell(Peer::INITIATOR);
+    bench.wait(Peer::ACCEPTOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
     let early = |seen: &Seen| matches!(seen, Seen::Received { bytes, .. } if bytes == b"early");
-    bench.wait(End::ACCEPTOR, "the early message", early)
+    bench.wait(Peer::ACCEPTOR, "the early message", early)
 }
 
 fn receive_before_accept<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::new(lab, Situation::Connects)?;
-    bench.post_recv(End::INITIATOR, 512);
-    bench.begin(End::INITIATOR);
-    let receive = bench.post_recv(End::ACCEPTOR, 512);
+    bench.post_recv(Peer::INITIATOR, 512);
+    bench.begin(Peer::INITIATOR);
+    let receive = bench.post_recv(Peer::ACCEPTOR, 512);
     // Nobody rings: the step itself hands over what was chained.
-    bench.execute(End::ACCEPTOR, Step::Accept);
-    bench.wait(End::INITIATOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
-    bench.send(End::INITIATOR, Message::head(b"at once"));
-    bench.ring(End::INITIATOR);
-    bench.wait_for(End::ACCEPTOR, receive)?;
-    let ends = bench.ends(End::ACCEPTOR, receive);
+    bench.execute(Peer::ACCEPTOR, BackendOp::Accept);
+    bench.wait(Peer::INITIATOR, "Connected", |seen| matches!(seen, Seen::Connected(_)))?;
+    bench.send(Peer::INITIATOR, Message::head(b"at once"));
+    bench.ring_doorbell(Peer::INITIATOR);
+    bench.wait_for(Peer::ACCEPTOR, receive)?;
+    let ends = bench.ends(Peer::ACCEPTOR, receive);
     ensure(matches!(&ends[..], [Seen::Received { bytes, .. }] if bytes == b"at once"), || {
         format!("the receive ended as {ends:?}")
     })
@@ -122,38 +122,38 @@ fn receive_before_accept<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 fn fails<L: Lab>(lab: &mut L, can: bool, situation: Situation, why: ConnectReason) -> Result<(), Finding> {
     needs(can, "this failure cannot be brought about")?;
     let mut bench = Bench::new(lab, situation)?;
-    bench.post_recv(End::INITIATOR, 512);
-    bench.begin(End::INITIATOR);
-    bench.wait(End::INITIATOR, "ConnectFailed", |seen| matches!(seen, Seen::ConnectFailed(_)))?;
-    let reasoned = bench.count(End::INITIATOR, |seen| *seen == Seen::ConnectFailed(why));
-    ensure(reasoned == 1, || format!("not {why:?}: {:?}", bench.seen(End::INITIATOR)))?;
-    bench.disconnect(End::INITIATOR)
+    bench.post_recv(Peer::INITIATOR, 512);
+    bench.begin(Peer::INITIATOR);
+    bench.wait(Peer::INITIATOR, "ConnectFailed", |seen| matches!(seen, Seen::ConnectFailed(_)))?;
+    let reasoned = bench.count(Peer::INITIATOR, |seen| *seen == Seen::ConnectFailed(why));
+    ensure(reasoned == 1, || format!("not {why:?}: {:?}", bench.seen(Peer::INITIATOR)))?;
+    bench.disconnect(Peer::INITIATOR)
 }
 
 fn given_up<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::new(lab, Situation::Connects)?;
-    bench.post_recv(End::INITIATOR, 512);
-    bench.post_recv(End::INITIATOR, 512);
-    bench.begin(End::INITIATOR);
-    bench.disconnect(End::INITIATOR)
+    bench.post_recv(Peer::INITIATOR, 512);
+    bench.post_recv(Peer::INITIATOR, 512);
+    bench.begin(Peer::INITIATOR);
+    bench.disconnect(Peer::INITIATOR)
 }
 
 fn both_at_once<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
-    bench.execute(End::ACCEPTOR, Step::Disconnect);
-    bench.disconnect(End::INITIATOR)?;
-    bench.wait(End::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+    bench.execute(Peer::ACCEPTOR, BackendOp::Disconnect);
+    bench.disconnect(Peer::INITIATOR)?;
+    bench.wait(Peer::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
     bench.quiet();
-    let ends = bench.count(End::ACCEPTOR, |seen| *seen == Seen::Disconnected);
+    let ends = bench.count(Peer::ACCEPTOR, |seen| *seen == Seen::Disconnected);
     ensure(ends == 1, || format!("the acceptor heard of the end {ends} times"))
 }
 
 fn time<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
-    let mut last = bench.now(End::INITIATOR);
+    let mut last = bench.now(Peer::INITIATOR);
     for _ in 0..10 {
         bench.quiet();
-        let now = bench.now(End::INITIATOR);
+        let now = bench.now(Peer::INITIATOR);
         ensure(now >= last, || format!("{now:?} after {last:?}"))?;
         last = now;
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use super::Line;
 use crate::backend::kit::bench::{Bench, Message, broken, ensure, needs};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Fixture, Lab};
+use crate::backend::kit::{Finding, Fixture, Lab, Peer};
 use crate::error::WorkError;
 use crate::{Access, BufferDescriptorV1, RdmaVerb, WrId};
 
@@ -45,7 +45,7 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 5] {
 
 fn sane<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let bench = Bench::connected(lab)?;
-    for end in [End::INITIATOR, End::ACCEPTOR] {
+    for end in [Peer::INITIATOR, Peer::ACCEPTOR] {
         let limits = bench.limits(end)?;
         let sane = limits.send_queue >= 2 && limits.rdma_len_max >= 1;
         ensure(sane, || format!("{limits:?} at {end:?}"))?;
@@ -61,12 +61,12 @@ fn burst<L: Lab>(bench: &mut Bench<L::Fixture>, count: u32, remote: Option<&Memo
     let slots = bench.budget.send_slots;
     let post = |n: u32| match remote {
         Some((near, remote)) if n > slots => {
-            bench.rdma(End::INITIATOR, RdmaVerb::Write, near, 0, *remote).into()
+            bench.rdma(Peer::INITIATOR, RdmaVerb::Write, near, 0, *remote).into()
         }
-        _ => bench.send(End::INITIATOR, Message { signal: n == count, ..Message::head(b"burst") }).into(),
+        _ => bench.send(Peer::INITIATOR, Message { signal: n == count, ..Message::head(b"burst") }).into(),
     };
     let ids = (1..=count).map(post).collect();
-    bench.ring(End::INITIATOR);
+    bench.ring_doorbell(Peer::INITIATOR);
     ids
 }
 
@@ -75,27 +75,27 @@ fn memory<L: Lab>(lab: &L, bench: &mut Bench<L::Fixture>) -> Result<Option<Memor
     if !lab.capabilities().rdma {
         return Ok(None);
     }
-    let far = bench.allocate(End::ACCEPTOR, &[0; 8])?;
-    let (_, segments) = bench.register(End::ACCEPTOR, &far, Access::Write)?;
+    let far = bench.allocate(Peer::ACCEPTOR, &[0; 8])?;
+    let (_, segments) = bench.register(Peer::ACCEPTOR, &far, Access::Write)?;
     let Some(segment) = segments.first() else { return broken("no segment") };
-    Ok(Some((bench.allocate(End::INITIATOR, &[1; 8])?, *segment)))
+    Ok(Some((bench.allocate(Peer::INITIATOR, &[1; 8])?, *segment)))
 }
 
 fn send_queue<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
-    let reported = u32::from(bench.limits(End::INITIATOR)?.send_queue);
+    let reported = u32::from(bench.limits(Peer::INITIATOR)?.send_queue);
     let memory = memory(lab, &mut bench)?;
     // More than was reserved is legal to report. What can be tried has a slot each, and each send a receive.
     let rdma_slots = if memory.is_some() { bench.budget.rdma_slots } else { 0 };
     let slots = bench.budget.send_slots.saturating_add(rdma_slots);
     let depth = reported.min(bench.budget.recv_queue).min(slots);
     for _ in 1..depth {
-        bench.post_recv(End::ACCEPTOR, 64);
+        bench.post_recv(Peer::ACCEPTOR, 64);
     }
-    bench.ring(End::ACCEPTOR);
+    bench.ring_doorbell(Peer::ACCEPTOR);
     for id in burst::<L>(&mut bench, depth, memory.as_ref()) {
-        bench.wait_for(End::INITIATOR, id)?;
-        let ends = bench.ends(End::INITIATOR, id);
+        bench.wait_for(Peer::INITIATOR, id)?;
+        let ends = bench.ends(Peer::INITIATOR, id);
         ensure(ends.iter().all(|end| matches!(end, Seen::Sent(_) | Seen::RdmaDone(_))), || {
             format!("with {depth} of {reported} requests posted: {ends:?}")
         })?;
@@ -107,20 +107,20 @@ fn send_queue<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 /// the first such one already.
 fn overflow<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
-    let depth = u32::from(bench.limits(End::INITIATOR)?.send_queue).min(bench.budget.send_queue);
+    let depth = u32::from(bench.limits(Peer::INITIATOR)?.send_queue).min(bench.budget.send_queue);
     for _ in 0..depth {
-        bench.post_recv(End::ACCEPTOR, 64);
+        bench.post_recv(Peer::ACCEPTOR, 64);
     }
-    bench.ring(End::ACCEPTOR);
+    bench.ring_doorbell(Peer::ACCEPTOR);
     let ids = burst::<L>(&mut bench, depth.saturating_add(1), None);
     let Some(last) = ids.last() else { return Ok(()) };
-    bench.wait_for(End::INITIATOR, *last)?;
-    bench.disconnect(End::INITIATOR)?;
+    bench.wait_for(Peer::INITIATOR, *last)?;
+    bench.disconnect(Peer::INITIATOR)?;
     // That each ended once is known; those before a refused one may have been flushed by the disconnect.
     let is_refused = |id: &WrId| {
-        matches!(bench.ends(End::INITIATOR, *id)[..], [Seen::Failed(_, WorkError::Refused { .. })])
+        matches!(bench.ends(Peer::INITIATOR, *id)[..], [Seen::Failed(_, WorkError::PostFailed { .. })])
     };
-    let ends = bench.ends(End::INITIATOR, *last);
+    let ends = bench.ends(Peer::INITIATOR, *last);
     let ended = matches!(ends[..], [Seen::Sent(_)]) || ids.iter().any(is_refused);
     ensure(ended, || format!("nothing was refused, and request {} of {depth}: {ends:?}", ids.len()))
 }
@@ -128,27 +128,27 @@ fn overflow<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 fn reads<L: Lab>(lab: &mut L, beyond: u16) -> Result<(), Finding> {
     needs(lab.capabilities().rdma, "no RDMA")?;
     let mut bench = Bench::connected(lab)?;
-    let depth = bench.limits(End::INITIATOR)?.read_depth;
+    let depth = bench.limits(Peer::INITIATOR)?.read_depth;
     if depth == 0 {
         return Err(Finding::NotApplicable("no RDMA Read"));
     }
-    let far = bench.allocate(End::ACCEPTOR, &[5; 64])?;
-    let (_, segments) = bench.register(End::ACCEPTOR, &far, Access::Read)?;
+    let far = bench.allocate(Peer::ACCEPTOR, &[5; 64])?;
+    let (_, segments) = bench.register(Peer::ACCEPTOR, &far, Access::Read)?;
     let Some(segment) = segments.first().copied() else { return broken("no segment") };
-    let near = bench.allocate(End::INITIATOR, &[0; 256])?;
+    let near = bench.allocate(Peer::INITIATOR, &[0; 256])?;
     let slots = bench.budget.rdma_slots;
     let count = u32::from(depth).saturating_add(beyond.into()).min(slots);
     let remote = BufferDescriptorV1 { length: segment.length.min(8), ..segment };
     let ids: Vec<_> = (0..count)
-        .map(|n| bench.rdma(End::INITIATOR, RdmaVerb::Read, &near, n.saturating_mul(8), remote))
+        .map(|n| bench.rdma(Peer::INITIATOR, RdmaVerb::Read, &near, n.saturating_mul(8), remote))
         .collect();
-    bench.ring(End::INITIATOR);
+    bench.ring_doorbell(Peer::INITIATOR);
     for id in &ids {
-        bench.wait_for(End::INITIATOR, *id)?;
-        let ends = bench.ends(End::INITIATOR, *id);
+        bench.wait_for(Peer::INITIATOR, *id)?;
+        let ends = bench.ends(Peer::INITIATOR, *id);
         ensure(beyond > 0 || ends == [Seen::RdmaDone(*id)], || {
             format!("{count} reads, depth {depth}: {ends:?}")
         })?;
     }
-    bench.disconnect(End::INITIATOR)
+    bench.disconnect(Peer::INITIATOR)
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::Line;
 use crate::backend::kit::bench::{Bench, Message, broken, ensure, needs};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Fixture, Lab, Situation};
+use crate::backend::kit::{Finding, Fixture, Lab, Peer, Situation};
 use crate::{Access, BufferDescriptorV1, RdmaVerb, RegId};
 
 pub(super) fn lines<L: Lab>() -> [Line<L>; 9] {
@@ -85,25 +85,25 @@ impl<F: Fixture> Far<F> {
     fn new<L: Lab<Fixture = F>>(lab: &mut L, access: Access) -> Result<Self, Finding> {
         needs(lab.capabilities().rdma, "no RDMA")?;
         let mut bench = Bench::connected(lab)?;
-        let buffer = bench.allocate(End::ACCEPTOR, &[1; LEN])?;
-        let (id, segments) = bench.register(End::ACCEPTOR, &buffer, access)?;
-        let near = bench.allocate(End::INITIATOR, &[2; LEN])?;
+        let buffer = bench.allocate(Peer::ACCEPTOR, &[1; LEN])?;
+        let (id, segments) = bench.register(Peer::ACCEPTOR, &buffer, access)?;
+        let near = bench.allocate(Peer::INITIATOR, &[2; LEN])?;
         let Some(segment) = segments.first().copied() else { return broken("no segment") };
         Ok(Self { bench, buffer, id, segments, segment, near })
     }
 
     /// An access that must fail: the connection ends, and nothing has changed on either side.
     fn refused(mut self, verb: RdmaVerb, remote: BufferDescriptorV1, what: &str) -> Result<(), Finding> {
-        let id = self.bench.rdma(End::INITIATOR, verb, &self.near, 0, remote);
-        self.bench.ring(End::INITIATOR);
-        self.bench.wait(End::INITIATOR, &format!("the end after {what}"), Seen::is_end)?;
+        let id = self.bench.rdma(Peer::INITIATOR, verb, &self.near, 0, remote);
+        self.bench.ring_doorbell(Peer::INITIATOR);
+        self.bench.wait(Peer::INITIATOR, &format!("the end after {what}"), Seen::is_end)?;
         self.bench.quiet();
         let read =
-            self.bench.ends(End::INITIATOR, id).contains(&Seen::RdmaDone(id)) && verb == RdmaVerb::Read;
+            self.bench.ends(Peer::INITIATOR, id).contains(&Seen::RdmaDone(id)) && verb == RdmaVerb::Read;
         ensure(!read, || format!("{what}: the read succeeded"))?;
-        let far = self.bench.contents(End::ACCEPTOR, &self.buffer, LEN)?;
+        let far = self.bench.contents(Peer::ACCEPTOR, &self.buffer, LEN)?;
         ensure(far == [1; LEN], || format!("{what}: the peer's memory is now {far:?}"))?;
-        let near = self.bench.contents(End::INITIATOR, &self.near, LEN)?;
+        let near = self.bench.contents(Peer::INITIATOR, &self.near, LEN)?;
         ensure(near == [2; LEN], || format!("{what}: the local memory is now {near:?}"))
     }
 }
@@ -113,16 +113,16 @@ fn moves<L: Lab>(lab: &mut L, verb: RdmaVerb) -> Result<(), Finding> {
     let BufferDescriptorV1 { offset, token, length } = far.segment;
     let len = length.min(40).saturating_sub(8);
     let remote = BufferDescriptorV1 { offset: offset.wrapping_add(5), token, length: len };
-    let id = far.bench.rdma(End::INITIATOR, verb, &far.near, 3, remote);
-    far.bench.ring(End::INITIATOR);
-    far.bench.wait_for(End::INITIATOR, id)?;
-    let ends = far.bench.ends(End::INITIATOR, id);
+    let id = far.bench.rdma(Peer::INITIATOR, verb, &far.near, 3, remote);
+    far.bench.ring_doorbell(Peer::INITIATOR);
+    far.bench.wait_for(Peer::INITIATOR, id)?;
+    let ends = far.bench.ends(Peer::INITIATOR, id);
     ensure(ends == [Seen::RdmaDone(id)], || format!("{verb:?} ended as {ends:?}"))?;
     // On a byte stream a write is complete when it is handed over.
     far.bench.quiet();
     let (end, buffer, at, from, to) = match verb {
-        RdmaVerb::Write => (End::ACCEPTOR, &far.buffer, 5, 1, 2),
-        RdmaVerb::Read => (End::INITIATOR, &far.near, 3, 2, 1),
+        RdmaVerb::Write => (Peer::ACCEPTOR, &far.buffer, 5, 1, 2),
+        RdmaVerb::Read => (Peer::INITIATOR, &far.near, 3, 2, 1),
     };
     let now = far.bench.contents(end, buffer, LEN)?;
     let mut expected = vec![from; LEN];
@@ -158,7 +158,7 @@ fn dead_token<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     for verb in [RdmaVerb::Read, RdmaVerb::Write] {
         let mut far = Far::new(lab, Access::ReadWrite)?;
         let segment = far.segment;
-        far.bench.deregister(End::ACCEPTOR, far.id, &far.segments, None)?;
+        far.bench.deregister(Peer::ACCEPTOR, far.id, &far.segments, None)?;
         far.refused(verb, segment, &format!("{verb:?} after Deregistered"))?;
     }
     Ok(())
@@ -171,10 +171,10 @@ fn foreign_token<L: Lab>(lab: &mut L) -> Result<(), Finding> {
         let mut bench = Bench::new(lab, Situation::TwoConnections)?;
         bench.connect(0)?;
         bench.connect(1)?;
-        let buffer = bench.allocate(End::SECOND_ACCEPTOR, &[1; LEN])?;
-        let (id, segments) = bench.register(End::SECOND_ACCEPTOR, &buffer, Access::ReadWrite)?;
+        let buffer = bench.allocate(Peer::SECOND_ACCEPTOR, &[1; LEN])?;
+        let (id, segments) = bench.register(Peer::SECOND_ACCEPTOR, &buffer, Access::ReadWrite)?;
         let Some(segment) = segments.first().copied() else { return broken("no segment") };
-        let near = bench.allocate(End::INITIATOR, &[2; LEN])?;
+        let near = bench.allocate(Peer::INITIATOR, &[2; LEN])?;
         let far = Far { bench, buffer, id, segments, segment, near };
         far.refused(verb, segment, &format!("{verb:?} on another connection"))?;
     }
@@ -184,44 +184,44 @@ fn foreign_token<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 fn handles<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut far = Far::new(lab, Access::Write)?;
     let remote = BufferDescriptorV1 { length: far.segment.length.min(16), ..far.segment };
-    let source = far.bench.allocate(End::INITIATOR, &[9; LEN])?;
-    let id = far.bench.rdma(End::INITIATOR, RdmaVerb::Write, &source, 0, remote);
+    let source = far.bench.allocate(Peer::INITIATOR, &[9; LEN])?;
+    let id = far.bench.rdma(Peer::INITIATOR, RdmaVerb::Write, &source, 0, remote);
     // The upper layer lets go while the device still has it to do.
     drop(source);
-    far.bench.ring(End::INITIATOR);
-    far.bench.wait_for(End::INITIATOR, id)?;
+    far.bench.ring_doorbell(Peer::INITIATOR);
+    far.bench.wait_for(Peer::INITIATOR, id)?;
     far.bench.quiet();
-    let ends = far.bench.ends(End::INITIATOR, id);
+    let ends = far.bench.ends(Peer::INITIATOR, id);
     ensure(ends == [Seen::RdmaDone(id)], || format!("a write from memory let go ended as {ends:?}"))?;
     let len = usize::try_from(remote.length).unwrap_or(0);
-    let written = far.bench.contents(End::ACCEPTOR, &far.buffer, len)?;
+    let written = far.bench.contents(Peer::ACCEPTOR, &far.buffer, len)?;
     ensure(written.iter().all(|byte| *byte == 9), || format!("it wrote {written:?}"))
 }
 
 fn invalidation<L: Lab>(lab: &mut L, access_after: bool) -> Result<(), Finding> {
     let mut far = Far::new(lab, Access::ReadWrite)?;
-    if !far.bench.limits(End::INITIATOR)?.send_with_invalidate {
+    if !far.bench.limits(Peer::INITIATOR)?.send_with_invalidate {
         return Err(Finding::NotApplicable("sends cannot invalidate, and the limits say so"));
     }
     needs(lab.capabilities().invalidation_told, "invalidations are not told")?;
     let segment = far.segment;
     let message = Message { invalidate: Some(segment.token), ..Message::head(b"invalidate") };
-    far.bench.send(End::INITIATOR, message);
-    far.bench.ring(End::INITIATOR);
-    far.bench.wait(End::ACCEPTOR, "the message", |seen| matches!(seen, Seen::Received { .. }))?;
+    far.bench.send(Peer::INITIATOR, message);
+    far.bench.ring_doorbell(Peer::INITIATOR);
+    far.bench.wait(Peer::ACCEPTOR, "the message", |seen| matches!(seen, Seen::Received { .. }))?;
     let token = Some(segment.token);
     let reported = far.bench.count(
-        End::ACCEPTOR,
+        Peer::ACCEPTOR,
         |seen| matches!(seen, Seen::Received { invalidated, .. } if *invalidated == token),
     );
     ensure(reported == 1, || {
-        format!("{:?} does not tell of {}", far.bench.seen(End::ACCEPTOR), segment.token)
+        format!("{:?} does not tell of {}", far.bench.seen(Peer::ACCEPTOR), segment.token)
     })?;
     if access_after {
         return far.refused(RdmaVerb::Write, segment, "a write after the invalidation");
     }
-    far.bench.deregister(End::ACCEPTOR, far.id, &far.segments, token)?;
+    far.bench.deregister(Peer::ACCEPTOR, far.id, &far.segments, token)?;
     far.bench.quiet();
-    let ended = far.bench.count(End::ACCEPTOR, Seen::is_end);
-    ensure(ended == 0, || format!("deregistering ended the connection: {:?}", far.bench.seen(End::ACCEPTOR)))
+    let ended = far.bench.count(Peer::ACCEPTOR, Seen::is_end);
+    ensure(ended == 0, || format!("deregistering ended the connection: {:?}", far.bench.seen(Peer::ACCEPTOR)))
 }

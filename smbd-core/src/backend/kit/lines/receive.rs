@@ -6,7 +6,7 @@ use super::Line;
 use crate::backend::Payload;
 use crate::backend::kit::bench::{Bench, Message, broken, ensure};
 use crate::backend::kit::seen::Seen;
-use crate::backend::kit::{End, Finding, Lab};
+use crate::backend::kit::{Finding, Lab, Peer};
 use crate::{Head, RecvId};
 
 pub(super) fn lines<L: Lab>() -> [Line<L>; 5] {
@@ -54,28 +54,28 @@ fn pass<F: crate::backend::kit::Fixture>(
     bytes: &[u8],
     room: u32,
 ) -> Result<Option<RecvId>, Finding> {
-    let before = bench.count(End::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. }));
-    bench.post_recv(End::ACCEPTOR, room);
-    bench.ring(End::ACCEPTOR);
+    let before = bench.count(Peer::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. }));
+    bench.post_recv(Peer::ACCEPTOR, room);
+    bench.ring_doorbell(Peer::ACCEPTOR);
     let (head, body) = bytes.split_at_checked(20).unwrap_or((bytes, &[]));
     let body = (!body.is_empty()).then_some(Payload::Copy(body));
-    bench.send(End::INITIATOR, Message { body, ..Message::head(head) });
-    bench.ring(End::INITIATOR);
-    let over = |bench: &Bench<F>| bench.count(End::ACCEPTOR, Seen::is_end) > 0;
+    bench.send(Peer::INITIATOR, Message { body, ..Message::head(head) });
+    bench.ring_doorbell(Peer::INITIATOR);
+    let over = |bench: &Bench<F>| bench.count(Peer::ACCEPTOR, Seen::is_end) > 0;
     bench.wait_until(
         |bench| {
-            bench.count(End::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. })) > before || over(bench)
+            bench.count(Peer::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. })) > before || over(bench)
         },
         || format!("a message of {} bytes", bytes.len()),
     )?;
-    Ok(bench.seen(End::ACCEPTOR).iter().rev().find_map(Seen::message).map(|(id, _)| id))
+    Ok(bench.seen(Peer::ACCEPTOR).iter().rev().find_map(Seen::message).map(|(id, _)| id))
 }
 
 /// Uses up the receive that connecting left.
 fn warm_up<F: crate::backend::kit::Fixture>(bench: &mut Bench<F>) -> Result<(), Finding> {
-    bench.send(End::INITIATOR, Message::head(b"first"));
-    bench.ring(End::INITIATOR);
-    bench.wait(End::ACCEPTOR, "the first message", |seen| matches!(seen, Seen::Received { .. }))
+    bench.send(Peer::INITIATOR, Message::head(b"first"));
+    bench.ring_doorbell(Peer::INITIATOR);
+    bench.wait(Peer::ACCEPTOR, "the first message", |seen| matches!(seen, Seen::Received { .. }))
 }
 
 fn length<L: Lab>(lab: &mut L) -> Result<(), Finding> {
@@ -86,7 +86,7 @@ fn length<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     {
         let bytes = pattern(len);
         let id = pass(&mut bench, &bytes, room)?;
-        let last = bench.seen(End::ACCEPTOR).iter().rev().find(|seen| matches!(seen, Seen::Received { .. }));
+        let last = bench.seen(Peer::ACCEPTOR).iter().rev().find(|seen| matches!(seen, Seen::Received { .. }));
         let Some(Seen::Received { head, len: reported, bytes: got, .. }) = last else {
             return broken(format!("a message of {len} bytes did not arrive"));
         };
@@ -103,24 +103,24 @@ fn length<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 
 fn gather<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
-    bench.post_recv(End::ACCEPTOR, 1024);
-    bench.ring(End::ACCEPTOR);
+    bench.post_recv(Peer::ACCEPTOR, 1024);
+    bench.ring_doorbell(Peer::ACCEPTOR);
     let bytes = pattern(600);
-    let buffer = bench.allocate(End::INITIATOR, &bytes)?;
-    let in_place = Payload::InPlace(crate::backend::Local { buffer: &buffer, offset: 100, len: 400 });
-    bench.send(End::INITIATOR, Message { body: Some(in_place), ..Message::head(&[9; 24]) });
-    bench.ring(End::INITIATOR);
+    let buffer = bench.allocate(Peer::INITIATOR, &bytes)?;
+    let in_place = Payload::InPlace(crate::backend::BufferSlice { buffer: &buffer, offset: 100, len: 400 });
+    bench.send(Peer::INITIATOR, Message { body: Some(in_place), ..Message::head(&[9; 24]) });
+    bench.ring_doorbell(Peer::INITIATOR);
     let copied = bytes.get(..300).unwrap_or_default();
-    bench.send(End::INITIATOR, Message { body: Some(Payload::Copy(copied)), ..Message::head(&[8; 24]) });
-    bench.ring(End::INITIATOR);
+    bench.send(Peer::INITIATOR, Message { body: Some(Payload::Copy(copied)), ..Message::head(&[8; 24]) });
+    bench.ring_doorbell(Peer::INITIATOR);
     bench.wait_until(
-        |bench| bench.count(End::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. })) >= 2,
+        |bench| bench.count(Peer::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. })) >= 2,
         || "2 messages".into(),
     )?;
     let expected =
         [[&[9; 24][..], bytes.get(100..500).unwrap_or_default()].concat(), [&[8; 24][..], copied].concat()];
     let arrived: Vec<_> = bench
-        .seen(End::ACCEPTOR)
+        .seen(Peer::ACCEPTOR)
         .iter()
         .filter_map(|seen| seen.message().map(|(_, bytes)| bytes.to_vec()))
         .collect();
@@ -130,14 +130,14 @@ fn gather<L: Lab>(lab: &mut L) -> Result<(), Finding> {
 fn too_long<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
     warm_up(&mut bench)?;
-    let before = bench.count(End::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. }));
+    let before = bench.count(Peer::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. }));
     pass(&mut bench, &pattern(65), 64)?;
     bench.quiet();
-    let after = bench.count(End::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. }));
-    ensure(after == before, || format!("65 bytes into 64: {:?}", bench.seen(End::ACCEPTOR)))?;
-    bench.disconnect(End::ACCEPTOR)?;
+    let after = bench.count(Peer::ACCEPTOR, |seen| matches!(seen, Seen::Received { .. }));
+    ensure(after == before, || format!("65 bytes into 64: {:?}", bench.seen(Peer::ACCEPTOR)))?;
+    bench.disconnect(Peer::ACCEPTOR)?;
     // Its own faults end the sender's connection too, if only by the disconnect.
-    bench.wait(End::INITIATOR, "the end", Seen::is_end)
+    bench.wait(Peer::INITIATOR, "the end", Seen::is_end)
 }
 
 fn own_buffer<L: Lab>(lab: &mut L) -> Result<(), Finding> {
@@ -149,7 +149,7 @@ fn own_buffer<L: Lab>(lab: &mut L) -> Result<(), Finding> {
         let Some(id) = pass(&mut bench, &bytes, 512)? else { return broken("a message did not arrive") };
         held.push((id, bytes));
         for (id, bytes) in &held {
-            let now = bench.received(End::ACCEPTOR, *id);
+            let now = bench.received(Peer::ACCEPTOR, *id);
             ensure(now == *bytes, || format!("after message {n}, the buffer of {id:?} has changed"))?;
         }
     }
@@ -161,8 +161,8 @@ fn after_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     warm_up(&mut bench)?;
     let bytes = pattern(300);
     let Some(id) = pass(&mut bench, &bytes, 512)? else { return broken("a message did not arrive") };
-    bench.disconnect(End::INITIATOR)?;
-    bench.disconnect(End::ACCEPTOR)?;
-    let now = bench.received(End::ACCEPTOR, id);
+    bench.disconnect(Peer::INITIATOR)?;
+    bench.disconnect(Peer::ACCEPTOR)?;
+    let now = bench.received(Peer::ACCEPTOR, id);
     ensure(now == bytes, || format!("the buffer of {id:?} has {} of 300 bytes", now.len()))
 }

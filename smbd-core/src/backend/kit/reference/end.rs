@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use super::net::{BASE, Body, EndState, Link, Memory, Net, Region, Report, Work};
 use super::{ReferenceBuffer, range, zeroed};
 use crate::backend::{
-    Backend, HostMemory, OutOfMemory, OutOfRange, Payload, Push, Queue, ReceiveMemory, Request, Step,
+    Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, Payload, Push, Queue, ReceiveMemory, Request,
 };
 use crate::error::ConnectReason;
 use crate::{Access, BufferDescriptorV1, Input, Instant, RecvId, RegId, Segment, Token};
@@ -14,12 +14,12 @@ const REFUSED: i32 = 22;
 
 /// One end of a reference fixture.
 #[derive(Debug)]
-pub struct ReferenceEnd<'a> {
+pub struct ReferenceBackend<'a> {
     net: &'a mut Net,
     index: usize,
 }
 
-impl<'a> ReferenceEnd<'a> {
+impl<'a> ReferenceBackend<'a> {
     pub(super) const fn new(net: &'a mut Net, index: usize) -> Self {
         Self { net, index }
     }
@@ -38,22 +38,22 @@ impl<'a> ReferenceEnd<'a> {
 
     fn chain(&mut self, request: Request, work: Work) {
         if let Some(Queue::Recv | Queue::Send) = self.other_chain(request) {
-            self.ring();
+            self.ring_doorbell();
         }
         let Some(state) = self.state() else { return };
-        if state.books.push(request) == Push::Chain {
+        if state.queues.push(request) == Push::Chain {
             state.chain.push(work);
         }
     }
 
     fn other_chain(&mut self, request: Request) -> Option<Queue> {
-        self.state()?.books.chain().filter(|queue| *queue != request.queue())
+        self.state()?.queues.chain().filter(|queue| *queue != request.queue())
     }
 
     fn connect(&mut self) {
         let now = self.net.now;
         let Some(state) = self.state() else { return };
-        if state.books.is_broken() {
+        if state.queues.is_broken() {
             // A receive that was to be there first was refused: the peer hears nothing of it.
             state.link = Link::Down;
             state.news.connect_failed(ConnectReason::Other(REFUSED));
@@ -70,20 +70,20 @@ impl<'a> ReferenceEnd<'a> {
         let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
         let segment = BufferDescriptorV1 { offset: BASE, token, length };
         let Some(state) = self.state() else { return };
-        if state.books.is_broken() {
-            let _ = state.books.push(Request::Bind(id));
+        if state.queues.is_broken() {
+            let _ = state.queues.push(Request::Bind(id));
             return;
         }
         state.regions.push(Region { id, token, access, memory, live: !windows });
         if windows {
             self.chain(Request::Bind(id), Work::Bind(id, token));
-            self.ring();
+            self.ring_doorbell();
         }
-        // A bind that was refused is reported by the books instead.
+        // A bind that was refused is reported by the queues instead.
         if let Some(state) = self.state()
-            && !state.books.is_broken()
+            && !state.queues.is_broken()
         {
-            state.reports.push_back(Report::Registered { id, segment, settled: !windows });
+            state.reports.push_back(Report::Registered { id, segment, bind_complete: !windows });
         }
     }
 
@@ -101,26 +101,26 @@ impl<'a> ReferenceEnd<'a> {
     }
 }
 
-impl ReceiveMemory for ReferenceEnd<'_> {
+impl ReceiveMemory for ReferenceBackend<'_> {
     fn received(&self, id: RecvId) -> &[u8] {
         let state = self.net.ends.get(self.index);
         state.and_then(|state| state.slab.get(usize::from(id.slot()))).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Backend for ReferenceEnd<'_> {
+impl Backend for ReferenceBackend<'_> {
     type Buffer = ReferenceBuffer;
 
     fn now(&self) -> Instant {
         self.net.now
     }
 
-    fn execute(&mut self, step: Step<'_, ReferenceBuffer>) {
+    fn execute(&mut self, step: BackendOp<'_, ReferenceBuffer>) {
         match step {
-            Step::PostRecv { id, len } => {
+            BackendOp::PostRecv { id, len } => {
                 return self.chain(Request::Recv(id), Work::Recv(id, len));
             }
-            Step::PostSend { id, head, body, invalidate, signal, solicit: _ } => {
+            BackendOp::PostSend { id, head, body, invalidate, signal, solicit: _ } => {
                 let mut message = Body { head: *head, copied: Vec::new(), in_place: None };
                 match body {
                     Some(Payload::Copy(bytes)) => message.copied.extend_from_slice(bytes),
@@ -132,35 +132,35 @@ impl Backend for ReferenceEnd<'_> {
                 let work = Work::Send { id, message, invalidate, signal };
                 return self.chain(Request::Send { id, signal }, work);
             }
-            Step::PostRdma { id, verb, local, remote } => {
+            BackendOp::PostRdma { id, verb, local, remote } => {
                 let work =
                     Work::Rdma { id, verb, local: self.keep(local.buffer), offset: local.offset, remote };
                 return self.chain(Request::Rdma(id), work);
             }
-            Step::Connect
-            | Step::Accept
-            | Step::Disconnect
-            | Step::Register { .. }
-            | Step::Deregister { .. } => {}
+            BackendOp::Connect
+            | BackendOp::Accept
+            | BackendOp::Disconnect
+            | BackendOp::Register { .. }
+            | BackendOp::Deregister { .. } => {}
         }
-        self.ring();
+        self.ring_doorbell();
         match step {
-            Step::Connect | Step::Accept => self.connect(),
-            Step::Disconnect => self.net.disconnect(self.index),
-            Step::Register { id, buffer, access, segments_max: _ } => self.register(id, buffer, access),
-            Step::Deregister { id, segments } => self.deregister(id, segments),
-            Step::PostRecv { .. } | Step::PostSend { .. } | Step::PostRdma { .. } => {}
+            BackendOp::Connect | BackendOp::Accept => self.connect(),
+            BackendOp::Disconnect => self.net.disconnect(self.index),
+            BackendOp::Register { id, buffer, access, segments_max: _ } => self.register(id, buffer, access),
+            BackendOp::Deregister { id, segments } => self.deregister(id, segments),
+            BackendOp::PostRecv { .. } | BackendOp::PostSend { .. } | BackendOp::PostRdma { .. } => {}
         }
     }
 
-    fn ring(&mut self) {
+    fn ring_doorbell(&mut self) {
         let Some(state) = self.state() else { return };
         let works = core::mem::take(&mut state.chain);
         let accepted = state.refuse_after.map_or(works.len(), |left| left.min(works.len()));
         if accepted < works.len() {
-            state.books.rung_until(accepted, REFUSED);
+            state.queues.doorbell_rung_until(accepted, REFUSED);
         } else {
-            state.books.rung();
+            state.queues.doorbell_rung();
         }
         if let Some(left) = &mut state.refuse_after {
             *left = left.saturating_sub(accepted);
@@ -178,20 +178,20 @@ impl Backend for ReferenceEnd<'_> {
         let state = self.state()?;
         match state.reports.pop_front() {
             Some(Report::Input(input)) => Some(input),
-            Some(Report::Registered { id, segment, settled }) => {
+            Some(Report::Registered { id, segment, bind_complete }) => {
                 state.reported.clear();
                 state.reported.push(segment);
-                Some(Input::Registered { id, segments: &state.reported, settled })
+                Some(Input::Registered { id, segments: &state.reported, bind_complete })
             }
             None => {
                 let connected = state.news.poll_connected();
-                connected.or_else(|| state.books.poll()).or_else(|| state.news.poll_end())
+                connected.or_else(|| state.queues.poll()).or_else(|| state.news.poll_end())
             }
         }
     }
 }
 
-impl HostMemory for ReferenceEnd<'_> {
+impl HostMemory for ReferenceBackend<'_> {
     fn allocate(&mut self, len: u32) -> Result<ReferenceBuffer, OutOfMemory> {
         usize::try_from(len).map(zeroed).map_err(|_| OutOfMemory { len })
     }

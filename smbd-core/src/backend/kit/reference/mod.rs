@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::time::Duration;
 
-pub use end::ReferenceEnd;
+pub use end::ReferenceBackend;
 
-use super::{Capabilities, End, Fixture, Lab, Situation};
+use super::{Capabilities, Fixture, Lab, Peer, Situation};
 use crate::{Config, Limits};
 use net::Net;
 
@@ -83,17 +83,17 @@ impl Lab for Reference {
 
 impl Fixture for ReferenceFixture {
     type Buffer = ReferenceBuffer;
-    type Backend<'a> = ReferenceEnd<'a>;
+    type Backend<'a> = ReferenceBackend<'a>;
 
-    fn end(&mut self, end: End) -> ReferenceEnd<'_> {
-        ReferenceEnd::new(&mut self.net, end.index())
+    fn backend(&mut self, end: Peer) -> ReferenceBackend<'_> {
+        ReferenceBackend::new(&mut self.net, end.index())
     }
 
     fn pass(&mut self, time: Duration) {
         self.net.pass(time);
     }
 
-    fn refuse_after(&mut self, end: End, accepted: usize) {
+    fn refuse_after(&mut self, end: Peer, accepted: usize) {
         if let Some(end) = self.net.ends.get_mut(end.index()) {
             end.refuse_after = Some(accepted);
         }

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::{Reference, ReferenceBuffer, range};
 use crate::backend::kit::Situation;
-use crate::backend::{LinkReports, PostedQueues};
+use crate::backend::{TransportReports, WorkQueues};
 use crate::error::{ConnectReason, WorkError};
 use crate::{
     Access, Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RdmaId, RdmaVerb, RecvId, RegId,
@@ -43,9 +43,9 @@ pub(super) enum Link {
 #[derive(Debug)]
 pub(super) struct EndState {
     pub(super) link: Link,
-    pub(super) news: LinkReports,
-    pub(super) books: PostedQueues,
-    /// Chained, in the order of the books.
+    pub(super) news: TransportReports,
+    pub(super) queues: WorkQueues,
+    /// Chained, in the order of the queues.
     pub(super) chain: Vec<Work>,
     pub(super) receives: VecDeque<(RecvId, u32)>,
     pub(super) sends: VecDeque<Work>,
@@ -62,7 +62,7 @@ pub(super) struct EndState {
 #[derive(Clone, Debug)]
 pub(super) enum Report {
     Input(Input<'static>),
-    Registered { id: RegId, segment: BufferDescriptorV1, settled: bool },
+    Registered { id: RegId, segment: BufferDescriptorV1, bind_complete: bool },
 }
 
 #[derive(Debug)]
@@ -126,8 +126,8 @@ impl Net {
         let slots = usize::try_from(budget.recv_slots).unwrap_or(0);
         let end = |index: usize| EndState {
             link: Link::Idle,
-            news: LinkReports::default(),
-            books: PostedQueues::new(budget),
+            news: TransportReports::default(),
+            queues: WorkQueues::new(budget),
             chain: Vec::new(),
             receives: VecDeque::new(),
             sends: VecDeque::new(),
@@ -207,8 +207,8 @@ impl Net {
         };
         let Some([here, there]) = self.pair(index) else { return };
         if signal || result.is_err() {
-            // The books know every request that was posted.
-            let _ = here.books.complete(id, result);
+            // The queues know every request that was posted.
+            let _ = here.queues.complete(id, result);
         }
         if result.is_err() {
             here.break_down();
@@ -262,9 +262,9 @@ impl Net {
         // Every request that was not carried out completes as flushed, signalled or not.
         let receives = here.receives.drain(..).map(|(id, _)| WrId::Recv(id));
         for id in receives.chain(here.sends.drain(..).map(|work| work.id())) {
-            let _ = here.books.complete(id, Err(WorkError::Flushed));
+            let _ = here.queues.complete(id, Err(WorkError::Flushed));
         }
-        here.books.drained();
+        here.queues.drained();
         here.lose();
         there.break_down();
     }
@@ -306,13 +306,13 @@ fn send(
     let (id, room) = there.receives.pop_front().ok_or(WorkError::ReceiverNotReady)?;
     let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     if len > room {
-        let _ = there.books.complete(id.into(), Err(WorkError::LocalLength));
+        let _ = there.queues.complete(id.into(), Err(WorkError::LocalLength));
         return Err(WorkError::RemoteInvalidRequest);
     }
     if let Some(token) = invalidate {
         let live = there.regions.iter().any(|region| region.token == token && region.live);
         if !live || !limits.send_with_invalidate {
-            let _ = there.books.complete(id.into(), Err(WorkError::RemoteInvalidRequest));
+            let _ = there.queues.complete(id.into(), Err(WorkError::RemoteInvalidRequest));
             return Err(WorkError::RemoteOperation);
         }
         there.set_live(token, false);
@@ -321,7 +321,7 @@ fn send(
     if let Some(slot) = there.slab.get_mut(usize::from(id.slot())) {
         *slot = bytes;
     }
-    let _ = there.books.received(id);
+    let _ = there.queues.received(id);
     there.reports.push_back(Report::Input(Input::Received { id, head, len, invalidated: invalidate }));
     if core::mem::take(&mut there.late) {
         there.news.connected(limits);

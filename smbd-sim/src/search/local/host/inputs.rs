@@ -42,7 +42,7 @@ impl Host {
         if let Some(token) = message.invalidate {
             let was = self.device.invalidate(token);
             self.oracle
-                .check(self.at(), Law::Tokens, was, || format!("{token} invalidated, which is not in force"));
+                .check(self.at(), Law::Tokens, was, || format!("{token} invalidated, which is not valid"));
         }
         if let Some(payload) = message.payload {
             self.device.landed.push_back((id, payload));
@@ -70,7 +70,7 @@ impl Host {
                 if !region.told {
                     return;
                 }
-                Input::Bound { id }
+                Input::BindComplete { id }
             }
             (Kind::Invalidate(id), Ok(())) => {
                 self.device.forget(id);
@@ -90,8 +90,8 @@ impl Host {
         let Some((id, _)) = self.device.notices.pop_front() else { return };
         let Some(region) = self.device.region(id) else { return };
         region.told = true;
-        let (descriptor, settled) = (region.descriptor, region.bound);
-        self.input(Input::Registered { id, segments: &[descriptor], settled }, seen);
+        let (descriptor, bind_complete) = (region.descriptor, region.bound);
+        self.input(Input::Registered { id, segments: &[descriptor], bind_complete }, seen);
     }
 
     pub(super) fn registration_fails(&mut self, error: WorkError, seen: &mut dyn Probe) {

@@ -184,7 +184,7 @@ impl Host {
                     self.input(Input::Deregistered { id }, seen);
                 }
             }
-            Own::RegistrationFails => self.registration_fails(WorkError::Refused { errno: 12 }, seen),
+            Own::RegistrationFails => self.registration_fails(WorkError::PostFailed { errno: 12 }, seen),
             Own::Refused => self.registration_fails(WorkError::Flushed, seen),
             Own::Timeout => {
                 self.deadline = None;

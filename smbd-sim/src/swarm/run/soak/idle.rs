@@ -10,7 +10,7 @@ use crate::nic::{NicConfig, Personality};
 use crate::oracle::Law;
 use crate::swarm::run::Run;
 use crate::swarm::{Plan, Seam};
-use crate::upper::Manners;
+use crate::upper::Behaviour;
 use crate::world::Times;
 use crate::{Side, Side::Initiator};
 
@@ -50,7 +50,7 @@ impl Idle {
         };
         let [a, b] = self.intervals;
         let configs = [config(a)?, config(b)?];
-        let quiet = Manners {
+        let quiet = Behaviour {
             hold_one_in: 0,
             hold_max: 0,
             hold: Duration::ZERO,
@@ -69,7 +69,7 @@ impl Idle {
             configs,
             times: Times::default(),
             polling: Polling::default(),
-            manners: [quiet; 2],
+            behaviour: [quiet; 2],
             tasks: Vec::new(),
             window: 1,
             rounds: Vec::new(),

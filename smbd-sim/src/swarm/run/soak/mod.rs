@@ -55,7 +55,7 @@ impl Soaked {
             format!("in use before: {}; in the end: {}", in_use[0], in_use[1])
         });
         let faults = run.world.faults_mut().counts().iter().sum();
-        let carried = run.office.borrow().carried;
+        let carried = run.workload.borrow().carried;
         let watch = run.world.probe();
         let verdicts = watch.oracles.verdicts();
         Self {

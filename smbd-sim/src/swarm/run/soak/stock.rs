@@ -11,7 +11,7 @@ use crate::probe::Probe;
 pub struct Stock {
     /// Buffers of upper layers.
     pub buffers: usize,
-    /// Tokens in force, of any connection.
+    /// Tokens valid, of any connection.
     pub tokens: usize,
     /// Receives posted.
     pub receives: usize,
@@ -41,7 +41,7 @@ impl Stock {
             stock.receives += nic.recvs_posted();
             stock.sends += nic.sends_posted();
             stock.completions += nic.recv_completions() + nic.send_completions();
-            stock.messages += run.office.borrow().under_way(side);
+            stock.messages += run.workload.borrow().under_way(side);
             stock.held += host.upper.held();
         }
         stock

@@ -1,4 +1,4 @@
-//! The books of the receive queue, without a device.
+//! The queues of the receive queue, without a device.
 
 use super::*;
 use crate::ffi::queue_pair::fake::Fake;

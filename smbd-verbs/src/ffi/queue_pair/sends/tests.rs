@@ -1,4 +1,4 @@
-//! The books of the send queue, without a device.
+//! The queues of the send queue, without a device.
 
 use super::*;
 use crate::ffi::queue_pair::fake::Fake;

@@ -1,4 +1,4 @@
-#![expect(clippy::wildcard_enum_match_arm, reason = "an input that the books never write fails the test")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "an input that the queues never write fails the test")]
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::{PostedQueue, PostedQueues, Push, Queue, Request};
+use super::{Push, Queue, Request, WorkQueue, WorkQueues};
 use crate::error::WorkError;
 use crate::id::Slot;
 use crate::{Config, Input, Misuse, Params, RdmaId, RecvId, RegId, SendId, WrId};
@@ -32,19 +32,19 @@ const fn bind(index: u16) -> Request {
     Request::Bind(RegId(slot(index)))
 }
 
-fn drained(queue: &mut PostedQueue) -> Vec<String> {
+fn drained(queue: &mut WorkQueue) -> Vec<String> {
     core::iter::from_fn(|| queue.poll().map(|input| text(&input))).collect()
 }
 
-/// `send0 Sent`, `send1 Refused 22`, `send2 Flushed`.
+/// `send0 Sent`, `send1 PostFailed 22`, `send2 Flushed`.
 fn text(input: &Input<'_>) -> String {
     let (id, end) = match *input {
         Input::Sent { id } => (WrId::from(id), "Sent".to_string()),
         Input::RdmaDone { id } => (id.into(), "RdmaDone".to_string()),
-        Input::Bound { id } => (id.into(), "Bound".to_string()),
-        Input::Failed { id, error: WorkError::Refused { errno } } => (id, format!("Refused {errno}")),
+        Input::BindComplete { id } => (id.into(), "BindComplete".to_string()),
+        Input::Failed { id, error: WorkError::PostFailed { errno } } => (id, format!("PostFailed {errno}")),
         Input::Failed { id, error } => (id, format!("{error:?}")),
-        ref other => panic!("{other:?} is nothing the books may say"),
+        ref other => panic!("{other:?} is nothing the queues may say"),
     };
     format!("{id} {end}").replace(".7", "")
 }
@@ -53,12 +53,12 @@ fn line(inputs: &[String]) -> String {
     if inputs.is_empty() { "-".to_string() } else { inputs.join(" | ") }
 }
 
-fn posted(depth: u32, requests: &[Request]) -> PostedQueue {
-    let mut queue = PostedQueue::new(depth);
+fn posted(depth: u32, requests: &[Request]) -> WorkQueue {
+    let mut queue = WorkQueue::new(depth);
     for request in requests {
         assert!(queue.push(*request), "{request:?} does not fit");
     }
-    queue.rung();
+    queue.doorbell_rung();
     queue
 }
 
@@ -86,28 +86,28 @@ fn a_refusal_at_each_place_of_a_chain_splits_it_into_posted_refused_and_flushed(
     let chain = [send(0, false), rdma(0), send(1, false), send(2, true)];
     let mut seen = String::new();
     for accepted in 0..=chain.len() {
-        let mut queue = PostedQueue::new(8);
+        let mut queue = WorkQueue::new(8);
         assert!(chain.iter().all(|request| queue.push(*request)));
-        queue.rung_until(accepted, 22);
+        queue.doorbell_rung_until(accepted, 22);
         let posts_more = queue.push(send(5, true));
         seen += &format!("{accepted} accepted, posts more: {posts_more}\n");
         seen += &format!("  at once: {}\n", line(&drained(&mut queue)));
-        queue.rung();
+        queue.doorbell_rung();
         queue.drained();
         seen += &format!("  at the end: {}\n", line(&drained(&mut queue)));
     }
     insta::assert_snapshot!(seen, @r"
     0 accepted, posts more: false
-      at once: send0 Refused 22 | rdma0 Flushed | send1 Flushed | send2 Flushed | send5 Flushed
+      at once: send0 PostFailed 22 | rdma0 Flushed | send1 Flushed | send2 Flushed | send5 Flushed
       at the end: -
     1 accepted, posts more: false
-      at once: rdma0 Refused 22 | send1 Flushed | send2 Flushed | send5 Flushed
+      at once: rdma0 PostFailed 22 | send1 Flushed | send2 Flushed | send5 Flushed
       at the end: send0 Sent
     2 accepted, posts more: false
-      at once: send1 Refused 22 | send2 Flushed | send5 Flushed
+      at once: send1 PostFailed 22 | send2 Flushed | send5 Flushed
       at the end: send0 Sent | rdma0 Flushed
     3 accepted, posts more: false
-      at once: send2 Refused 22 | send5 Flushed
+      at once: send2 PostFailed 22 | send5 Flushed
       at the end: send0 Sent | rdma0 Flushed | send1 Flushed
     4 accepted, posts more: true
       at once: -
@@ -120,14 +120,14 @@ fn a_full_queue_refuses_and_ends_the_posting() {
     let mut queue = posted(2, &[send(0, false), send(1, true)]);
     assert!(!queue.push(send(2, true)));
     assert!(!queue.push(send(3, true)));
-    assert_eq!(drained(&mut queue), ["send2 Refused 12", "send3 Flushed"]);
+    assert_eq!(drained(&mut queue), ["send2 PostFailed 12", "send3 Flushed"]);
     assert_eq!(queue.complete(send(1, true).id(), Ok(())), Ok(()));
     assert_eq!(drained(&mut queue), ["send0 Sent", "send1 Sent"]);
 }
 
 #[test]
 fn a_device_with_a_smaller_queue_lowers_the_depth_and_never_raises_it() {
-    let mut queue = PostedQueue::new(3);
+    let mut queue = WorkQueue::new(3);
     queue.limit(1);
     queue.limit(9);
     assert!(queue.push(send(0, true)));
@@ -142,7 +142,7 @@ fn a_registration_with_several_windows_is_bound_once() {
         assert_eq!(drained(&mut queue), [""; 0]);
     }
     assert_eq!(queue.complete(bind(0).id(), Ok(())), Ok(()));
-    assert_eq!(drained(&mut queue), ["reg0 Bound"]);
+    assert_eq!(drained(&mut queue), ["reg0 BindComplete"]);
     assert_eq!(queue.complete(bind(0).id(), Ok(())), Err(Misuse::UnknownWork(bind(0).id())));
 }
 
@@ -158,29 +158,29 @@ fn a_registration_fails_once_with_its_first_error() {
 #[test]
 fn a_registration_refused_in_the_middle_fails_once_when_its_posted_part_is_complete() {
     for accepted in 0..=3 {
-        let mut queue = PostedQueue::new(8);
+        let mut queue = WorkQueue::new(8);
         assert!([bind(0), bind(0), bind(0), send(0, true)].iter().all(|request| queue.push(*request)));
-        queue.rung_until(accepted, 22);
+        queue.doorbell_rung_until(accepted, 22);
         let at_once = drained(&mut queue);
         queue.flush();
         let all: Vec<_> = at_once.into_iter().chain(drained(&mut queue)).collect();
         assert_eq!(all.iter().filter(|input| input.starts_with("reg0")).count(), 1, "{all:?}");
         assert_eq!(all.iter().filter(|input| input.starts_with("send0")).count(), 1, "{all:?}");
-        assert_eq!(all.iter().filter(|input| input.contains("Refused 22")).count(), 1, "{all:?}");
+        assert_eq!(all.iter().filter(|input| input.contains("PostFailed 22")).count(), 1, "{all:?}");
     }
 }
 
 #[test]
 fn a_registration_that_does_not_fit_whole_fails_once() {
-    let mut queue = PostedQueue::new(2);
+    let mut queue = WorkQueue::new(2);
     let pushed = [bind(0), bind(0), bind(0), bind(0)].map(|request| queue.push(request));
     assert_eq!(pushed, [true, true, false, false]);
     assert_eq!(drained(&mut queue), [""; 0]);
-    queue.rung();
+    queue.doorbell_rung();
     for _ in 0..2 {
         assert_eq!(queue.complete(bind(0).id(), Ok(())), Ok(()));
     }
-    assert_eq!(drained(&mut queue), ["reg0 Refused 12"]);
+    assert_eq!(drained(&mut queue), ["reg0 PostFailed 12"]);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn only_what_a_device_reports_in_any_case_is_awaited() {
     assert!(!queue.is_awaited(), "an unsignalled send may never come back");
     assert!(queue.push(recv(0)));
     assert!(!queue.is_awaited(), "a chained request is not posted");
-    queue.rung();
+    queue.doorbell_rung();
     assert!(queue.is_awaited());
 }
 
@@ -218,14 +218,14 @@ fn a_message_is_taken_also_behind_receives_that_are_not_done_or_not_reported() {
 #[test]
 fn chains_of_the_two_queues_are_rung_in_poll_order_and_a_refusal_stops_both() {
     let budget = Config::try_from(Params::example()).map(|config| config.budget());
-    let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
+    let mut queues = budget.map(|budget| WorkQueues::new(&budget)).expect("the example is valid");
     assert_eq!(queues.push(recv(0)), Push::Chain);
-    assert_eq!(queues.push(send(0, true)), Push::RingFirst(Queue::Recv));
-    queues.rung_until(0, 5);
+    assert_eq!(queues.push(send(0, true)), Push::RingDoorbell(Queue::Recv));
+    queues.doorbell_rung_until(0, 5);
     assert_eq!(queues.chain(), None);
     assert_eq!(queues.push(send(0, true)), Push::Skip);
     let inputs: Vec<_> = core::iter::from_fn(|| queues.poll()).map(|input| text(&input)).collect();
-    assert_eq!(inputs, ["send0 Flushed", "recv0 Refused 5"]);
+    assert_eq!(inputs, ["send0 Flushed", "recv0 PostFailed 5"]);
 }
 
 #[derive(Clone, Debug)]
@@ -263,7 +263,7 @@ fn device_completes(at_device: &mut Vec<Request>, place: usize) -> Option<WrId> 
 proptest! {
     #[test]
     fn whatever_happens_each_id_ends_once_and_posted_work_in_order(ops in ops()) {
-        let mut queue = PostedQueue::new(12);
+        let mut queue = WorkQueue::new(12);
         let (mut next, mut chain, mut at_device) = (0_u16, Vec::new(), Vec::new());
         let (mut order, mut ends) = (Vec::new(), Vec::new());
         let mut capacity = None;
@@ -281,11 +281,11 @@ proptest! {
                     chain.extend(requests.into_iter().flatten().filter(|request| queue.push(*request)));
                 }
                 Op::Ring => {
-                    queue.rung();
+                    queue.doorbell_rung();
                     at_device.append(&mut chain);
                 }
                 Op::Refuse(accepted) => {
-                    queue.rung_until(accepted, 1);
+                    queue.doorbell_rung_until(accepted, 1);
                     chain.truncate(accepted);
                     at_device.append(&mut chain);
                 }
@@ -297,9 +297,9 @@ proptest! {
                 Op::Poll => ends.extend(queue.poll().map(|input| end_of(&input))),
             }
             let now = queue.entries.capacity();
-            prop_assert_eq!(*capacity.get_or_insert(now), now, "the books grew");
+            prop_assert_eq!(*capacity.get_or_insert(now), now, "the queues grew");
         }
-        queue.rung();
+        queue.doorbell_rung();
         queue.drained();
         ends.extend(core::iter::from_fn(|| queue.poll().map(|input| end_of(&input))));
 
@@ -318,21 +318,21 @@ fn end_of(input: &Input<'_>) -> (WrId, bool) {
     match *input {
         Input::Sent { id } => (id.into(), true),
         Input::RdmaDone { id } => (id.into(), true),
-        Input::Bound { id } => (id.into(), true),
+        Input::BindComplete { id } => (id.into(), true),
         Input::Failed { id, .. } => (id, false),
-        ref other => panic!("{other:?} is nothing the books may say"),
+        ref other => panic!("{other:?} is nothing the queues may say"),
     }
 }
 
 #[test]
 fn the_books_of_a_queue_pair_are_those_of_its_two_queues() {
     let budget = Config::try_from(Params::example()).map(|config| config.budget());
-    let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
+    let mut queues = budget.map(|budget| WorkQueues::new(&budget)).expect("the example is valid");
     assert!(!queues.is_broken() && !queues.is_awaited());
     assert_eq!(queues.push(recv(0)), Push::Chain);
-    queues.rung();
+    queues.doorbell_rung();
     assert_eq!(queues.push(send(0, true)), Push::Chain);
-    queues.rung();
+    queues.doorbell_rung();
     assert_eq!([Queue::Recv, Queue::Send].map(|queue| queues.queue(queue).used()), [1, 1]);
     assert_eq!(queues.complete(send(0, true).id(), Ok(())), Ok(()));
     assert_eq!(queues.poll().map(|input| text(&input)), Some("send0 Sent".to_string()));
@@ -349,7 +349,7 @@ fn the_books_of_a_queue_pair_are_those_of_its_two_queues() {
 #[test]
 fn a_send_queue_that_the_device_made_smaller_is_full_sooner() {
     let budget = Config::try_from(Params::example()).map(|config| config.budget());
-    let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
+    let mut queues = budget.map(|budget| WorkQueues::new(&budget)).expect("the example is valid");
     queues.limit_send(2);
     assert_eq!([0, 1, 2].map(|index| queues.push(send(index, true))), [Push::Chain, Push::Chain, Push::Skip]);
     assert!(queues.is_broken());
@@ -358,11 +358,11 @@ fn a_send_queue_that_the_device_made_smaller_is_full_sooner() {
 #[test]
 fn a_flush_ends_what_both_queues_hold() {
     let budget = Config::try_from(Params::example()).map(|config| config.budget());
-    let mut queues = budget.map(|budget| PostedQueues::new(&budget)).expect("the example is valid");
+    let mut queues = budget.map(|budget| WorkQueues::new(&budget)).expect("the example is valid");
     assert_eq!(queues.push(recv(4)), Push::Chain);
-    queues.rung();
+    queues.doorbell_rung();
     assert_eq!(queues.push(send(5, false)), Push::Chain);
-    queues.rung();
+    queues.doorbell_rung();
     queues.flush();
     let mut ends: Vec<_> = core::iter::from_fn(|| queues.poll().map(|input| text(&input))).collect();
     ends.sort();

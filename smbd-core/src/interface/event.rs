@@ -42,12 +42,12 @@ pub enum Event {
     Registered {
         /// The registration; gone if the result is an error.
         id: RegId,
-        /// Whether it is in force.
+        /// Whether it is valid.
         result: Result<(), RegistrationError>,
     },
     /// Result of `deregister`. Only after `Ok`, or after `Drained`, may the memory be used for something else.
     Deregistered {
-        /// The registration; still in force if the result is a failure of the provider.
+        /// The registration; still valid if the result is a failure of the provider.
         id: RegId,
         /// Whether all access has ended.
         result: Result<(), RegistrationError>,
@@ -58,7 +58,7 @@ pub enum Event {
     Writable,
     /// An established connection ended. Results of all commands came before; only `Drained` follows.
     Closed(CloseReason),
-    /// Nothing is posted, lent or expected any more: buffers and registered memory may be freed. The last event.
+    /// Nothing is posted, borrowed or expected any more: buffers and registered memory may be freed. The last event.
     Drained,
 }
 

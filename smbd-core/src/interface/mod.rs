@@ -1,4 +1,4 @@
-//! The border of the core: what goes in ([`Input`]), what comes out ([`Action`], [`Event`]).
+//! The interface of the core: what goes in ([`Input`]), what comes out ([`Action`], [`Event`]).
 
 mod action;
 mod event;

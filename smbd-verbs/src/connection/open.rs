@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::End;
+use super::VerbsConnection;
 use super::regions::Regions;
 use super::registrations::Registrations;
 use crate::ffi::{ProtectionDomain, QueuePair};
@@ -24,7 +24,7 @@ pub(super) struct Open {
     armed: bool,
 }
 
-impl End {
+impl VerbsConnection {
     /// Makes the queues on the device that the connection manager has chosen, and posts what waits for them.
     pub(super) fn open_queues(&mut self) -> Result<(), Error> {
         let id = &self.link.id;
@@ -42,8 +42,8 @@ impl End {
         let domain = ProtectionDomain::alloc(found)?;
         let qp = QueuePair::create(id, &domain, &sizes)?;
         self.wake.add_completions(qp.completion_fd())?;
-        self.books.limit_send(qp.granted().send_wr.saturating_sub(1));
-        self.spin.limit_micros(quirks.spin_micros_max);
+        self.queues.limit_send(qp.granted().send_wr.saturating_sub(1));
+        self.spin.limit_micros(quirks.busy_poll_micros_max);
         let windows = fit::has_windows(&device);
         let open = Open {
             qp,

@@ -9,12 +9,12 @@ use smbd_core::{Input, RegId};
 pub(super) enum Report {
     /// As it is.
     Input(Input<'static>),
-    /// A registration in force; its segments are with the registrations.
+    /// A valid registration; its segments are with the registrations.
     Registered {
         /// Its name.
         id: RegId,
         /// Whether nothing of it is on the send queue.
-        settled: bool,
+        bind_complete: bool,
     },
 }
 

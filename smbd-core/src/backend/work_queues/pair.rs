@@ -1,19 +1,19 @@
-use super::{PostedQueue, Push, Queue, Request};
+use super::{Push, Queue, Request, WorkQueue};
 use crate::error::WorkError;
 use crate::{Budget, Input, Misuse, RecvId, WrId};
 
-/// The books of a queue pair: two queues that are rung in poll order and break together.
+/// The queues of a queue pair: two queues that are rung in poll order and break together.
 #[derive(Clone, Debug)]
-pub struct PostedQueues {
-    recv: PostedQueue,
-    send: PostedQueue,
+pub struct WorkQueues {
+    recv: WorkQueue,
+    send: WorkQueue,
 }
 
-impl PostedQueues {
-    /// Books with room for all that a connection of this budget can have posted.
+impl WorkQueues {
+    /// Queues with room for all that a connection of this budget can have posted.
     #[must_use]
     pub fn new(budget: &Budget) -> Self {
-        Self { recv: PostedQueue::new(budget.recv_queue), send: PostedQueue::new(budget.send_queue) }
+        Self { recv: WorkQueue::new(budget.recv_queue), send: WorkQueue::new(budget.send_queue) }
     }
 
     /// Lowers the depth of the send queue to what the device gave.
@@ -21,9 +21,9 @@ impl PostedQueues {
         self.send.limit(depth);
     }
 
-    /// The books of one queue.
+    /// The queues of one queue.
     #[must_use]
-    pub const fn queue(&self, queue: Queue) -> &PostedQueue {
+    pub const fn queue(&self, queue: Queue) -> &WorkQueue {
         match queue {
             Queue::Recv => &self.recv,
             Queue::Send => &self.send,
@@ -35,7 +35,7 @@ impl PostedQueues {
         if let Some(queue) = self.chain()
             && queue != request.queue()
         {
-            return Push::RingFirst(queue);
+            return Push::RingDoorbell(queue);
         }
         if self.queue_mut(request.queue()).push(request) {
             return Push::Chain;
@@ -57,15 +57,15 @@ impl PostedQueues {
     }
 
     /// The chain was handed over and the device took all of it.
-    pub fn rung(&mut self) {
-        self.recv.rung();
-        self.send.rung();
+    pub fn doorbell_rung(&mut self) {
+        self.recv.doorbell_rung();
+        self.send.doorbell_rung();
     }
 
     /// The chain was handed over; the device took the first `accepted` requests and refused the next with `errno`.
-    pub fn rung_until(&mut self, accepted: usize, errno: i32) {
+    pub fn doorbell_rung_until(&mut self, accepted: usize, errno: i32) {
         if let Some(queue) = self.chain() {
-            self.queue_mut(queue).rung_until(accepted, errno);
+            self.queue_mut(queue).doorbell_rung_until(accepted, errno);
             self.stop();
         }
     }
@@ -76,7 +76,7 @@ impl PostedQueues {
         self.send.stop();
     }
 
-    /// As [`PostedQueue::is_awaited`], of either queue.
+    /// As [`WorkQueue::is_awaited`], of either queue.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.recv.is_awaited() || self.send.is_awaited()
@@ -91,7 +91,7 @@ impl PostedQueues {
     /// The device reports a completion; of a receive only if it failed.
     ///
     /// # Errors
-    /// As [`PostedQueue::complete`].
+    /// As [`WorkQueue::complete`].
     pub fn complete(&mut self, id: WrId, result: Result<(), WorkError>) -> Result<(), Misuse> {
         match id {
             WrId::Recv(_) => self.recv.complete(id, result),
@@ -102,29 +102,29 @@ impl PostedQueues {
     /// A posted receive took a message; the backend writes the input.
     ///
     /// # Errors
-    /// As [`PostedQueue::take`].
+    /// As [`WorkQueue::take`].
     pub fn received(&mut self, id: RecvId) -> Result<(), Misuse> {
         self.recv.take(id.into())
     }
 
-    /// As [`PostedQueue::flush`], for both queues.
+    /// As [`WorkQueue::flush`], for both queues.
     pub fn flush(&mut self) {
         self.recv.flush();
         self.send.flush();
     }
 
-    /// As [`PostedQueue::drained`], for both queues.
+    /// As [`WorkQueue::drained`], for both queues.
     pub fn drained(&mut self) {
         self.recv.drained();
         self.send.drained();
     }
 
-    /// As [`PostedQueue::poll`], sends first.
+    /// As [`WorkQueue::poll`], sends first.
     pub fn poll(&mut self) -> Option<Input<'static>> {
         self.send.poll().or_else(|| self.recv.poll())
     }
 
-    const fn queue_mut(&mut self, queue: Queue) -> &mut PostedQueue {
+    const fn queue_mut(&mut self, queue: Queue) -> &mut WorkQueue {
         match queue {
             Queue::Recv => &mut self.recv,
             Queue::Send => &mut self.send,

@@ -1,6 +1,6 @@
 //! What can be asked of one connection's link besides its configuration.
 
-use super::End;
+use super::VerbsConnection;
 use crate::Error;
 
 /// Settings of the network and of the device. All off by default.
@@ -15,7 +15,7 @@ pub struct LinkOptions {
     pub moderation: Option<(u16, u16)>,
 }
 
-impl End {
+impl VerbsConnection {
     /// Changes settings of the link. To be called before the connection is driven.
     ///
     /// # Errors

@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::LinkReports;
+use super::TransportReports;
 use crate::error::ConnectReason;
 use crate::{Input, Limits};
 
@@ -32,7 +32,7 @@ proptest! {
             0..12,
         ),
     ) {
-        let mut link = LinkReports::default();
+        let mut link = TransportReports::default();
         let mut told = Vec::new();
         for op in &ops {
             match op {

@@ -24,14 +24,16 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use smbd_core::backend::{Backend, HostMemory, OutOfMemory, OutOfRange, PostedQueues, ReceiveMemory, Step};
+use smbd_core::backend::{
+    Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, WorkQueues,
+};
 use smbd_core::{Budget, Config, Head, Input, Instant, RecvId};
 
 use crate::ffi::{CmId, EventChannel};
 use crate::permit::Permit;
 use crate::quirks::Quirks;
 use crate::request::Request;
-use crate::wait::{self, Spin, Waitable};
+use crate::wait::{self, BusyPoll, Waitable};
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
 use link::Link;
 use nudge::Looks;
@@ -49,7 +51,7 @@ use wake::Wake;
 ///
 /// Dropped before [`Event::Drained`](smbd_core::Event::Drained), it ends the connection at once; memory stays as long as
 /// the device may touch it. Dropping may wait for the device: see [the crate](crate).
-pub struct End {
+pub struct VerbsConnection {
     clock: Clock,
     budget: Budget,
     link: Link,
@@ -58,13 +60,13 @@ pub struct End {
     early: Vec<(RecvId, u32)>,
     /// The queues, once the device is known.
     open: Option<Box<Open>>,
-    books: PostedQueues,
+    queues: WorkQueues,
     reports: Reports,
     /// Calls of `next_input` that found nothing, since file descriptors were last looked at.
     quiet_calls: u32,
     first_received: Option<Head>,
     looks: Looks,
-    spin: Spin,
+    spin: BusyPoll,
     /// Counts this end against its listener's limits.
     permit: Option<Permit>,
     moderation: Option<(u16, u16)>,
@@ -73,9 +75,9 @@ pub struct End {
     posts_max: Option<usize>,
 }
 
-impl End {
+impl VerbsConnection {
     /// An initiator's end towards `to`, from the address `from` if that matters. Nothing happens on the network before
-    /// [`Step::Connect`].
+    /// [`BackendOp::Connect`].
     ///
     /// # Errors
     /// There is no RDMA connection manager, or no memory.
@@ -124,12 +126,12 @@ impl End {
             link,
             early: Vec::new(),
             open: None,
-            books: PostedQueues::new(&budget),
+            queues: WorkQueues::new(&budget),
             reports: Reports::default(),
             quiet_calls: 0,
             first_received: None,
             looks: Looks::default(),
-            spin: Spin::default(),
+            spin: BusyPoll::default(),
             permit,
             moderation: None,
             #[cfg(feature = "faults")]
@@ -141,7 +143,7 @@ impl End {
     /// Waits until there may be something to say, at most until `until`.
     pub(crate) fn wait_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let (clock, mut spin) = (self.clock, self.spin);
-        let found = wait::look(clock, &mut spin, || self.is_ready());
+        let found = wait::busy_poll(clock, &mut spin, || self.is_ready());
         if !found && !self.arm()? {
             let start = clock.now();
             wait::sleep(self.as_fd(), clock, until)?;
@@ -208,13 +210,13 @@ impl End {
     }
 }
 
-impl ReceiveMemory for End {
+impl ReceiveMemory for VerbsConnection {
     fn received(&self, id: RecvId) -> &[u8] {
         self.open.as_ref().map_or(&[], |open| open.qp.received(id.slot()))
     }
 }
 
-impl Waitable for End {
+impl Waitable for VerbsConnection {
     fn arm(&mut self) -> Result<bool, Error> {
         self.quiet_calls = events::LOOK_AFTER;
         if self.reports.is_ready() || self.poll_is_due() {
@@ -238,38 +240,41 @@ impl Waitable for End {
             || self.link.has_completions() && self.open.as_mut().is_some_and(has_completion)
     }
 
-    fn spin_micros_max(&self) -> u64 {
-        self.quirks().map_or(0, |quirks| quirks.spin_micros_max)
+    fn busy_poll_micros_max(&self) -> u64 {
+        self.quirks().map_or(0, |quirks| quirks.busy_poll_micros_max)
     }
 }
 
-impl Backend for End {
+impl Backend for VerbsConnection {
     type Buffer = Buffer;
 
     fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    fn execute(&mut self, step: Step<'_, Buffer>) {
+    fn execute(&mut self, step: BackendOp<'_, Buffer>) {
         // Only posts are chained. Receives above all have to be with the device before `Accept` lets the peer send.
-        if !matches!(step, Step::PostRecv { .. } | Step::PostSend { .. } | Step::PostRdma { .. }) {
+        if !matches!(
+            step,
+            BackendOp::PostRecv { .. } | BackendOp::PostSend { .. } | BackendOp::PostRdma { .. }
+        ) {
             self.ring_chain();
         }
         match step {
-            Step::PostRecv { id, len } => self.post_recv(id, len),
-            Step::PostSend { id, head, body, invalidate, signal, solicit } => {
+            BackendOp::PostRecv { id, len } => self.post_recv(id, len),
+            BackendOp::PostSend { id, head, body, invalidate, signal, solicit } => {
                 self.post_send(id, head, body, posts::Flags { invalidate, signal, solicit });
             }
-            Step::PostRdma { id, verb, local, remote } => self.post_rdma(id, verb, &local, remote),
-            Step::Register { id, buffer, access, .. } => self.register(id, buffer, access),
-            Step::Deregister { id, segments } => self.deregister(id, segments),
-            Step::Connect => self.begin_connecting(),
-            Step::Accept => self.begin_accepting(),
-            Step::Disconnect => self.begin_ending(),
+            BackendOp::PostRdma { id, verb, local, remote } => self.post_rdma(id, verb, &local, remote),
+            BackendOp::Register { id, buffer, access, .. } => self.register(id, buffer, access),
+            BackendOp::Deregister { id, segments } => self.deregister(id, segments),
+            BackendOp::Connect => self.begin_connecting(),
+            BackendOp::Accept => self.begin_accepting(),
+            BackendOp::Disconnect => self.begin_ending(),
         }
     }
 
-    fn ring(&mut self) {
+    fn ring_doorbell(&mut self) {
         self.ring_chain();
     }
 
@@ -277,15 +282,15 @@ impl Backend for End {
         let report = self.next_report()?;
         Some(match report {
             Report::Input(input) => input,
-            Report::Registered { id, settled } => {
+            Report::Registered { id, bind_complete } => {
                 let segments = self.open.as_ref().map_or(&[][..], |open| open.registrations.segments(id));
-                Input::Registered { id, segments, settled }
+                Input::Registered { id, segments, bind_complete }
             }
         })
     }
 }
 
-impl HostMemory for End {
+impl HostMemory for VerbsConnection {
     fn allocate(&mut self, len: u32) -> Result<Buffer, OutOfMemory> {
         Buffer::new(len)
     }
@@ -299,14 +304,14 @@ impl HostMemory for End {
     }
 }
 
-impl AsFd for End {
-    /// Readable when something may have happened, if [`End::arm`] was called.
+impl AsFd for VerbsConnection {
+    /// Readable when something may have happened, if [`VerbsConnection::arm`] was called.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 }
 
-impl Drop for End {
+impl Drop for VerbsConnection {
     fn drop(&mut self) {
         // A provider's call that is under way on another thread has the queue pair; it goes when the call is back.
         if let Phase::Connecting(Some(call)) = std::mem::replace(&mut self.link.phase, Phase::Over) {
@@ -315,9 +320,9 @@ impl Drop for End {
     }
 }
 
-impl fmt::Debug for End {
+impl fmt::Debug for VerbsConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("End")
+        f.debug_struct("VerbsConnection")
             .field("peer", &self.peer_addr())
             .field("device", &self.device().map(|device| &device.name))
             .field("phase", &self.link.phase)

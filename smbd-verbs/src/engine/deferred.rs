@@ -10,35 +10,35 @@ use super::reaper::Reaper;
 ///
 /// Until that is done it has what it took of the device, and counts against the limits of its listener. An engine that is
 /// dropped waits for all of its ends.
-pub struct Retired<B> {
+pub struct DeferredDestroy<B> {
     /// `None` only while this is dropped.
     end: Option<B>,
-    retirement: Retirement<B>,
+    destroy_queue: DestroyQueue<B>,
 }
 
 /// Where ends go.
-pub(super) struct Retirement<B> {
+pub(super) struct DestroyQueue<B> {
     reaper: Arc<Reaper>,
     /// That `B` may move to another thread is known where this is made, and need not be said by all who have one.
     take: fn(&Reaper, B),
 }
 
-impl<B: Send + 'static> Retirement<B> {
+impl<B: Send + 'static> DestroyQueue<B> {
     pub(super) fn new(reaper: Reaper) -> Self {
         Self { reaper: Arc::new(reaper), take: Reaper::take }
     }
 }
 
-impl<B> Retirement<B> {
+impl<B> DestroyQueue<B> {
     /// Destroys an end on another thread.
     pub(super) fn take(&self, end: B) {
         (self.take)(&self.reaper, end);
     }
 
     /// The same for an end that can still be looked at.
-    pub(super) fn retire(&self, end: B) -> Retired<B> {
-        let retirement = Self { reaper: Arc::clone(&self.reaper), take: self.take };
-        Retired { end: Some(end), retirement }
+    pub(super) fn push(&self, end: B) -> DeferredDestroy<B> {
+        let destroy_queue = Self { reaper: Arc::clone(&self.reaper), take: self.take };
+        DeferredDestroy { end: Some(end), destroy_queue }
     }
 
     /// Ends that are being destroyed, or wait for that.
@@ -52,7 +52,7 @@ impl<B> Retirement<B> {
     }
 }
 
-impl<B> Deref for Retired<B> {
+impl<B> Deref for DeferredDestroy<B> {
     type Target = B;
 
     fn deref(&self) -> &B {
@@ -60,16 +60,16 @@ impl<B> Deref for Retired<B> {
     }
 }
 
-impl<B> Drop for Retired<B> {
+impl<B> Drop for DeferredDestroy<B> {
     fn drop(&mut self) {
         if let Some(end) = self.end.take() {
-            self.retirement.take(end);
+            self.destroy_queue.take(end);
         }
     }
 }
 
-impl<B: fmt::Debug> fmt::Debug for Retired<B> {
+impl<B: fmt::Debug> fmt::Debug for DeferredDestroy<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Retired").field(&self.end).finish()
+        f.debug_tuple("DeferredDestroy").field(&self.end).finish()
     }
 }

@@ -4,20 +4,20 @@ use crate::{Input, Limits};
 /// What a transport connection says about itself, reported as the contract has it: one answer, one end, the end after
 /// everything the device has completed, and nothing after the end.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LinkReports {
+pub struct TransportReports {
     connected: Option<Limits>,
     was_connected: bool,
-    end: Option<End>,
+    end: Option<TransportEnd>,
     is_over: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum TransportEnd {
     ConnectFailed(ConnectReason),
     Disconnected,
 }
 
-impl LinkReports {
+impl TransportReports {
     /// The connection is up. Dropped if this is known, or too late.
     pub const fn connected(&mut self, limits: Limits) {
         if !self.was_connected && !self.is_over {
@@ -29,16 +29,16 @@ impl LinkReports {
     /// The connection did not come up. Dropped if the end is known; if it had come up, it is lost.
     pub const fn connect_failed(&mut self, reason: ConnectReason) {
         if self.was_connected {
-            self.end(End::Disconnected);
+            self.end(TransportEnd::Disconnected);
         } else {
-            self.end(End::ConnectFailed(reason));
+            self.end(TransportEnd::ConnectFailed(reason));
         }
     }
 
-    /// The connection is gone: lost, ended by the peer, or by [`Step::Disconnect`](super::Step::Disconnect). Dropped if
+    /// The connection is gone: lost, ended by the peer, or by [`BackendOp::Disconnect`](super::BackendOp::Disconnect). Dropped if
     /// the end is known.
     pub const fn disconnected(&mut self) {
-        self.end(End::Disconnected);
+        self.end(TransportEnd::Disconnected);
     }
 
     /// Whether the end is known, reported or not.
@@ -55,7 +55,7 @@ impl LinkReports {
     /// `ConnectFailed`, if that is how it ended and it was not reported yet. May be reported before completions: of a
     /// connection that never was they can only be flushes, which say nothing about why.
     pub fn poll_failure(&mut self) -> Option<Input<'static>> {
-        if let Some(End::ConnectFailed(reason)) = self.end {
+        if let Some(TransportEnd::ConnectFailed(reason)) = self.end {
             self.end = None;
             return Some(Input::ConnectFailed { reason });
         }
@@ -70,7 +70,7 @@ impl LinkReports {
         self.poll_failure().or_else(|| self.end.take().map(|_| Input::Disconnected))
     }
 
-    const fn end(&mut self, end: End) {
+    const fn end(&mut self, end: TransportEnd) {
         if !self.is_over {
             self.end = Some(end);
             self.is_over = true;

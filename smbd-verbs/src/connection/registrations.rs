@@ -4,7 +4,7 @@ use smbd_core::backend::Request;
 use smbd_core::error::WorkError;
 use smbd_core::{Access, BufferDescriptorV1, Input, RegId, Segment, Token, WrId};
 
-use super::End;
+use super::VerbsConnection;
 use super::not_chained::NotChained;
 use super::reports::Report;
 use crate::Buffer;
@@ -67,10 +67,10 @@ impl Registrations {
     }
 }
 
-impl End {
+impl VerbsConnection {
     /// [`Step::Register`](smbd_core::backend::Step::Register).
     pub(super) fn register(&mut self, id: RegId, buffer: &Buffer, access: Access) {
-        if self.books.is_broken() {
+        if self.queues.is_broken() {
             return self.registration_failed(id, WorkError::Flushed);
         }
         let result = match &self.open {
@@ -79,7 +79,7 @@ impl End {
             Some(_) => self.register_region(id, buffer, access),
         };
         if let Err(NotChained(errno)) = result {
-            self.registration_failed(id, WorkError::Refused { errno });
+            self.registration_failed(id, WorkError::PostFailed { errno });
         }
     }
 
@@ -90,7 +90,7 @@ impl End {
         let (offset, token) = (region.addr(), Token(region.rkey()));
         let descriptor = BufferDescriptorV1 { offset, token, length: buffer.len() };
         open.registrations.put(id, Means::Region(region), descriptor);
-        self.reports.push(Report::Registered { id, settled: true });
+        self.reports.push(Report::Registered { id, bind_complete: true });
         Ok(())
     }
 
@@ -116,9 +116,9 @@ impl End {
             Ok(())
         });
         self.ring_chain();
-        // A refused bind is reported by the books.
-        if !self.books.is_broken() {
-            self.reports.push(Report::Registered { id, settled: false });
+        // A refused bind is reported by the queues.
+        if !self.queues.is_broken() {
+            self.reports.push(Report::Registered { id, bind_complete: false });
         }
         Ok(())
     }

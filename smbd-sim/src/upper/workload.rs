@@ -51,7 +51,7 @@ pub enum Kind {
 
 /// A message under way.
 #[derive(Clone, Debug)]
-pub struct Letter {
+pub struct QueuedMessage {
     /// What it means.
     pub kind: Kind,
     /// Its length in bytes.
@@ -71,7 +71,7 @@ pub struct Carried {
     pub operations: u64,
     /// Bytes they moved.
     pub operation_bytes: u64,
-    /// Registrations in force.
+    /// Valid registrations.
     pub registrations: u64,
     /// Probes answered.
     pub probes: u64,
@@ -85,9 +85,9 @@ pub struct Carried {
 
 /// Both directions of one connection.
 #[derive(Debug, Default)]
-pub struct Office {
-    under_way: [VecDeque<Letter>; 2],
-    /// Bytes had of the first letter, by receiver.
+pub struct Workload {
+    under_way: [VecDeque<QueuedMessage>; 2],
+    /// Bytes had of the first queued, by receiver.
     had: [u32; 2],
     /// Counts.
     pub carried: Carried,
@@ -104,10 +104,10 @@ pub enum Wrong {
     Rdma(String),
 }
 
-impl Office {
-    /// `side` has sent a letter.
-    pub fn sent(&mut self, side: Side, letter: Letter) {
-        self.under_way[side.index()].push_back(letter);
+impl Workload {
+    /// `side` has sent a queued.
+    pub fn sent(&mut self, side: Side, queued: QueuedMessage) {
+        self.under_way[side.index()].push_back(queued);
     }
 
     /// Letters of `side` that have not arrived.
@@ -116,53 +116,53 @@ impl Office {
         self.under_way[side.index()].len()
     }
 
-    /// A piece of a message came to `side`. The letter, if it is complete.
-    pub fn received(&mut self, side: Side, fragment: &Fragment, bytes: &[u8]) -> Option<Letter> {
+    /// A piece of a message came to `side`. The queued, if it is complete.
+    pub fn received(&mut self, side: Side, fragment: &Fragment, bytes: &[u8]) -> Option<QueuedMessage> {
         let had = self.had[side.index()];
         self.carried.compared[0] += 1;
-        let Some(letter) = self.under_way[side.peer().index()].front() else {
+        let Some(queued) = self.under_way[side.peer().index()].front() else {
             self.wrong(side, Wrong::Message(format!("{fragment:?} of no message")));
             return None;
         };
-        let left = letter.len - had;
+        let left = queued.len - had;
         let placed = fragment.is_first() == (had == 0)
             && fragment.len() <= left
             && fragment.remaining() == left - fragment.len();
-        if !placed || bytes != content(letter.key, had, fragment.len()) {
-            let what = format!("{fragment:?}, {had} bytes had of {letter:?}, placed right: {placed}");
+        if !placed || bytes != content(queued.key, had, fragment.len()) {
+            let what = format!("{fragment:?}, {had} bytes had of {queued:?}, placed right: {placed}");
             self.wrong(side, Wrong::Message(what));
         }
         if fragment.is_last() {
             self.had[side.index()] = 0;
-            let letter = self.under_way[side.peer().index()].pop_front()?;
+            let queued = self.under_way[side.peer().index()].pop_front()?;
             self.carried.messages += 1;
-            self.carried.bytes += u64::from(letter.len);
-            return Some(letter);
+            self.carried.bytes += u64::from(queued.len);
+            return Some(queued);
         }
         self.had[side.index()] = had.saturating_add(fragment.len());
         None
     }
 
-    /// A whole message came to `side`: the letter.
-    pub fn received_whole(&mut self, side: Side, bytes: &[u8]) -> Option<Letter> {
+    /// A whole message came to `side`: the queued.
+    pub fn received_whole(&mut self, side: Side, bytes: &[u8]) -> Option<QueuedMessage> {
         self.carried.compared[0] += 1;
-        let Some(letter) = self.under_way[side.peer().index()].pop_front() else {
+        let Some(queued) = self.under_way[side.peer().index()].pop_front() else {
             self.wrong(side, Wrong::Message(format!("{} bytes of no message", bytes.len())));
             return None;
         };
-        if bytes != content(letter.key, 0, letter.len) {
-            let what = format!("{} bytes that are not those of {letter:?}", bytes.len());
+        if bytes != content(queued.key, 0, queued.len) {
+            let what = format!("{} bytes that are not those of {queued:?}", bytes.len());
             self.wrong(side, Wrong::Message(what));
         }
         self.carried.messages += 1;
-        self.carried.bytes += u64::from(letter.len);
-        Some(letter)
+        self.carried.bytes += u64::from(queued.len);
+        Some(queued)
     }
 
     /// A message was held where it lay: it has to be what it was when it came.
-    pub fn held(&mut self, side: Side, letter: &Letter, bytes: &[u8]) {
-        if bytes != content(letter.key, 0, letter.len) {
-            self.wrong(side, Wrong::Message(format!("{letter:?} changed while it was lent")));
+    pub fn held(&mut self, side: Side, queued: &QueuedMessage, bytes: &[u8]) {
+        if bytes != content(queued.key, 0, queued.len) {
+            self.wrong(side, Wrong::Message(format!("{queued:?} changed while it was borrowed")));
         }
     }
 
@@ -180,8 +180,8 @@ impl Office {
         self.wrong.get_or_insert((side, wrong));
     }
 
-    /// The connection is over: letters that have not arrived, by sender.
-    pub fn lost(&mut self) -> [VecDeque<Letter>; 2] {
+    /// The connection is over: queued_messages that have not arrived, by sender.
+    pub fn lost(&mut self) -> [VecDeque<QueuedMessage>; 2] {
         self.had = [0; 2];
         std::mem::take(&mut self.under_way)
     }

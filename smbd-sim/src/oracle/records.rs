@@ -1,4 +1,4 @@
-//! The books kept on one side of a connection: what went in, what came out, and what has to follow.
+//! The records kept on one side of a connection: what went in, what came out, and what has to follow.
 
 use std::hash::{Hash, Hasher};
 
@@ -38,7 +38,7 @@ pub(super) enum Slot {
         data: bool,
     },
     /// Holds a fragment that the upper layer has or will get.
-    Lent,
+    Borrowed,
 }
 
 /// What happened with the transport connection.
@@ -62,7 +62,7 @@ pub(super) struct Told {
 
 /// One side.
 #[derive(Clone, Debug)]
-pub(super) struct Books {
+pub(super) struct Records {
     pub(super) role: Role,
     pub(super) config: Config,
     pub(super) limits: Limits,
@@ -78,7 +78,7 @@ pub(super) struct Books {
     pub(super) keepalive: Keepalive,
     pub(super) negotiated: Option<Negotiated>,
     /// The status with which the acceptor refuses.
-    pub(super) refusing: Option<smbd_core::wire::NtStatus>,
+    pub(super) rejecting: Option<smbd_core::wire::NtStatus>,
     pub(super) link: Link,
     pub(super) told: Told,
     pub(super) cause: Option<Cause>,
@@ -104,7 +104,7 @@ pub(super) struct Books {
     pub(super) spent: [Option<smbd_core::WrId>; 4],
 }
 
-impl Books {
+impl Records {
     pub(super) fn new(role: Role, config: &Config) -> Self {
         let budget = config.budget();
         let limits = Limits {
@@ -132,7 +132,7 @@ impl Books {
             registrations: Registrations::new(budget.registrations, config.segments_max),
             keepalive: Keepalive::new(config),
             negotiated: None,
-            refusing: None,
+            rejecting: None,
             link: Link::default(),
             told: Told::default(),
             cause: None,
@@ -178,7 +178,7 @@ impl Books {
     /// A message arrived in a receive that was posted.
     pub(super) fn on_received(&mut self, now: Instant, input: &Input<'_>, data: bool, v: &mut Verdicts) {
         let Input::Received { id, head, len, invalidated } = *input else { return };
-        if self.cause.is_some() || self.told.end || self.refusing.is_some() {
+        if self.cause.is_some() || self.told.end || self.rejecting.is_some() {
             return;
         }
         if self.negotiated.is_some() {
@@ -203,7 +203,7 @@ impl Books {
                 self.credit.negotiated(target, granted, self.role == Role::Initiator);
                 self.keepalive.alive(now);
             }
-            Verdict::Refused(status) => self.refusing = Some(status),
+            Verdict::RejectsPeer(status) => self.rejecting = Some(status),
             verdict @ (Verdict::Broken(_) | Verdict::Rejected(_)) => self.end(Cause::Negotiation(verdict)),
         }
     }
@@ -236,8 +236,8 @@ impl Books {
         self.whole.on_fragment(&header);
         if self.receiving.on_message(id, &header) {
             // Its slot is in use until the upper layer gives it back.
-            let lent = self.recvs.reopen(id.slot(), Slot::Lent);
-            v.check(Law::Memory, lent, || format!("{id:?} in use twice"));
+            let borrowed = self.recvs.reopen(id.slot(), Slot::Borrowed);
+            v.check(Law::Memory, borrowed, || format!("{id:?} in use twice"));
         }
     }
 
@@ -250,8 +250,8 @@ impl Books {
         let carries = if negotiating {
             self.greeted = true;
             let (settled, bytes) = (self.negotiated.as_ref(), send.head.as_bytes());
-            let granted = negotiation::check_sent(self.role, &self.config, settled, self.refusing, bytes, v);
-            if self.role == Role::Acceptor && self.refusing.is_none() {
+            let granted = negotiation::check_sent(self.role, &self.config, settled, self.rejecting, bytes, v);
+            if self.role == Role::Acceptor && self.rejecting.is_none() {
                 self.credit.on_response(granted, v);
             }
             Carries::Control
@@ -328,7 +328,7 @@ impl Books {
         let mut sends: Vec<_> = self.sends.iter().map(|carries| self.sending.relative(*carries)).collect();
         sends.sort_unstable();
         sends.hash(into);
-        (self.rdma.used(), self.limits, self.negotiated, self.refusing).hash(into);
+        (self.rdma.used(), self.limits, self.negotiated, self.rejecting).hash(into);
         self.credit.fingerprint(into);
         self.sending.fingerprint(self.ops.writes_posted, into);
         self.receiving.fingerprint(into);

@@ -12,7 +12,7 @@ use crate::{
 /// One thing for a backend to do: an [`Action`] that concerns it, with the memory that belongs to it. `M` is the
 /// backend's [`Buffer`](super::Backend::Buffer).
 #[derive(Debug)]
-pub enum Step<'a, M> {
+pub enum BackendOp<'a, M> {
     /// As [`Action::Connect`].
     Connect,
     /// As [`Action::Accept`].
@@ -48,7 +48,7 @@ pub enum Step<'a, M> {
         /// Read or write, seen from here.
         verb: RdmaVerb,
         /// The local bytes.
-        local: Local<'a, M>,
+        local: BufferSlice<'a, M>,
         /// The remote bytes, as many.
         remote: BufferDescriptorV1,
     },
@@ -79,7 +79,7 @@ pub enum Payload<'a, M> {
     /// Bytes to copy before `execute` returns.
     Copy(&'a [u8]),
     /// Bytes the device reads in place until the send is complete.
-    InPlace(Local<'a, M>),
+    InPlace(BufferSlice<'a, M>),
 }
 
 impl<M> Payload<'_, M> {
@@ -101,7 +101,7 @@ impl<M> Payload<'_, M> {
 
 /// A range of a buffer. A backend refuses a range that is not inside it.
 #[derive(Debug)]
-pub struct Local<'a, M> {
+pub struct BufferSlice<'a, M> {
     /// The buffer.
     pub buffer: &'a M,
     /// Where the range begins, in bytes.
@@ -112,7 +112,7 @@ pub struct Local<'a, M> {
 
 /// Which memory belongs to the names that commands returned. `None` for a name that has none; that is a fault of the
 /// upper layer and ends the drive.
-pub trait LocalMemory<M> {
+pub trait BufferLookup<M> {
     /// The bytes of an outgoing message: exactly `body.len` of them. An `Endpoint` knows them itself.
     fn body(&self, body: Body) -> Option<Payload<'_, M>> {
         let _ = body;
@@ -135,15 +135,15 @@ pub trait LocalMemory<M> {
 /// The upper layer has not said which memory belongs to a piece of work.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("no memory is known for {0}")]
-pub struct NoMemory(pub WrId);
+pub struct UnknownBuffer(pub WrId);
 
-impl fmt::Debug for NoMemory {
+impl fmt::Debug for UnknownBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NoMemory({})", self.0)
+        write!(f, "UnknownBuffer({})", self.0)
     }
 }
 
-impl<'a, M> Step<'a, M> {
+impl<'a, M> BackendOp<'a, M> {
     /// What `action` asks of a backend; `None` for `Notify` and `Wait`, which do not concern it.
     ///
     /// # Errors
@@ -152,8 +152,8 @@ impl<'a, M> Step<'a, M> {
     pub fn of<E>(
         action: &'a Action<E>,
         connection: &'a Connection,
-        memory: &'a impl LocalMemory<M>,
-    ) -> Result<Option<Self>, NoMemory> {
+        memory: &'a impl BufferLookup<M>,
+    ) -> Result<Option<Self>, UnknownBuffer> {
         Ok(Some(match *action {
             Action::Connect => Self::Connect,
             Action::Accept => Self::Accept,
@@ -161,18 +161,18 @@ impl<'a, M> Step<'a, M> {
             Action::PostRecv { id, len } => Self::PostRecv { id, len },
             Action::PostSend { id, ref head, body, invalidate, signal, solicit } => {
                 let body = match body {
-                    Some(body) => Some(payload(body, memory).ok_or(NoMemory(id.into()))?),
+                    Some(body) => Some(payload(body, memory).ok_or(UnknownBuffer(id.into()))?),
                     None => None,
                 };
                 Self::PostSend { id, head, body, invalidate, signal, solicit }
             }
             Action::PostRdma { id, op, verb, local_offset, remote } => {
-                let buffer = memory.operation(op).ok_or(NoMemory(id.into()))?;
-                let local = Local { buffer, offset: local_offset, len: remote.length };
+                let buffer = memory.operation(op).ok_or(UnknownBuffer(id.into()))?;
+                let local = BufferSlice { buffer, offset: local_offset, len: remote.length };
                 Self::PostRdma { id, verb, local, remote }
             }
             Action::Register { id, access, segments_max } => {
-                let buffer = memory.registration(id).ok_or(NoMemory(id.into()))?;
+                let buffer = memory.registration(id).ok_or(UnknownBuffer(id.into()))?;
                 Self::Register { id, buffer, access, segments_max }
             }
             Action::Deregister { id } => Self::Deregister { id, segments: connection.segments(id) },
@@ -181,7 +181,7 @@ impl<'a, M> Step<'a, M> {
     }
 }
 
-fn payload<M>(body: Body, memory: &impl LocalMemory<M>) -> Option<Payload<'_, M>> {
+fn payload<M>(body: Body, memory: &impl BufferLookup<M>) -> Option<Payload<'_, M>> {
     let payload = memory.body(body)?;
     (u32::try_from(payload.len()) == Ok(body.len)).then_some(payload)
 }

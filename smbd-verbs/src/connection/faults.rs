@@ -1,9 +1,9 @@
 //! Faults on purpose, for tests of what is built on an end.
 
-use super::End;
+use super::VerbsConnection;
 use crate::Error;
 
-impl End {
+impl VerbsConnection {
     /// Stops the queue pair, as a device does on which something has failed: what is out is flushed, and the peer is not
     /// told. With feature `faults`.
     ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::error::ConnectReason;
 
-use super::End;
+use super::VerbsConnection;
 use super::completions::Polled;
 use super::link::Early;
 use super::phase::Phase;
@@ -21,14 +21,14 @@ const OVERTAKEN: Duration = Duration::from_millis(100);
 /// Reject reason of the connection manager: the consumer said no. 8: nobody listens at that service.
 const REJECTED_BY: [i32; 2] = [28, 8];
 
-impl End {
+impl VerbsConnection {
     /// The next thing to say.
     pub(super) fn next_report(&mut self) -> Option<Report> {
         loop {
             if let Some(report) = self.reports.pop() {
                 return Some(report);
             }
-            if let Some(input) = self.books.poll() {
+            if let Some(input) = self.queues.poll() {
                 return Some(Report::Input(self.settle_books(input)));
             }
             if let Some(failure) = self.link.reports.poll_failure() {
@@ -45,14 +45,14 @@ impl End {
             if let Some(input) = self.link.reports.poll_connected() {
                 return Some(Report::Input(input));
             }
-            if !self.look() && !self.progress_ending() {
+            if !self.busy_poll() && !self.progress_ending() {
                 return self.link.reports.poll_end().map(Report::Input);
             }
         }
     }
 
     /// Looks at the file descriptors if it is time; whether there was something.
-    fn look(&mut self) -> bool {
+    fn busy_poll(&mut self) -> bool {
         self.quiet_calls = self.quiet_calls.saturating_add(1);
         if self.quiet_calls < LOOK_AFTER && self.is_up() {
             return false;

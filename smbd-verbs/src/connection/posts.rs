@@ -1,9 +1,9 @@
-//! Posting: the books first, then the chain of the device, in step with each other.
+//! Posting: the queues first, then the chain of the device, in step with each other.
 
-use smbd_core::backend::{Local, Payload, Push, Queue, Request};
+use smbd_core::backend::{BufferSlice, Payload, Push, Queue, Request};
 use smbd_core::{BufferDescriptorV1, Head, RdmaId, RdmaVerb, RecvId, SendId, Token, WrId};
 
-use super::End;
+use super::VerbsConnection;
 use super::not_chained::NotChained;
 use super::open::Open;
 use crate::Buffer;
@@ -17,7 +17,7 @@ pub(super) struct Flags {
     pub(super) solicit: bool,
 }
 
-impl End {
+impl VerbsConnection {
     pub(super) fn post_recv(&mut self, id: RecvId, len: u32) {
         if self.open.is_none() {
             // Counted by the core to what the queue holds.
@@ -55,7 +55,7 @@ impl End {
                 Some(Payload::Copy(bytes)) => {
                     open.qp.chain_send(raw, slot, Message { head, body: Body::Copy(bytes) }, flags)
                 }
-                Some(Payload::InPlace(Local { buffer, offset, len })) => {
+                Some(Payload::InPlace(BufferSlice { buffer, offset, len })) => {
                     let region = open.regions.local(buffer)?;
                     let body = Body::InPlace { region, offset, len };
                     open.qp.chain_send(raw, slot, Message { head, body }, flags)
@@ -69,7 +69,7 @@ impl End {
         &mut self,
         id: RdmaId,
         verb: RdmaVerb,
-        local: &Local<'_, Buffer>,
+        local: &BufferSlice<'_, Buffer>,
         remote: BufferDescriptorV1,
     ) {
         self.post(Request::Rdma(id), |open| {
@@ -89,10 +89,10 @@ impl End {
 
     /// Notes a request and puts it on the device's chain.
     pub(super) fn post(&mut self, request: Request, chain: impl FnOnce(&mut Open) -> Result<(), NotChained>) {
-        let mut push = self.books.push(request);
-        if let Push::RingFirst(_) = push {
+        let mut push = self.queues.push(request);
+        if let Push::RingDoorbell(_) = push {
             self.ring_chain();
-            push = self.books.push(request);
+            push = self.queues.push(request);
         }
         if push != Push::Chain {
             return;
@@ -105,25 +105,25 @@ impl End {
 
     /// The request noted last could not be chained: hands over what is before it, and refuses it.
     fn refuse_last(&mut self, errno: i32) {
-        let Some(queue) = self.books.chain() else { return };
-        let before = self.books.queue(queue).chained().saturating_sub(1);
+        let Some(queue) = self.queues.chain() else { return };
+        let before = self.queues.queue(queue).chained().saturating_sub(1);
         match self.ring_device(queue) {
-            Ok(()) => self.books.rung_until(before, errno),
-            Err(refused) => self.books.rung_until(refused.accepted.min(before), refused.errno),
+            Ok(()) => self.queues.doorbell_rung_until(before, errno),
+            Err(refused) => self.queues.doorbell_rung_until(refused.accepted.min(before), refused.errno),
         }
     }
 
     /// Hands over what is chained.
     pub(super) fn ring_chain(&mut self) {
         // Without a queue pair it waits; there is one before anything can be lost.
-        let Some(queue) = self.books.chain() else { return };
+        let Some(queue) = self.queues.chain() else { return };
         match self.ring_device(queue) {
-            Ok(()) => self.books.rung(),
-            Err(refused) => self.books.rung_until(refused.accepted, refused.errno),
+            Ok(()) => self.queues.doorbell_rung(),
+            Err(refused) => self.queues.doorbell_rung_until(refused.accepted, refused.errno),
         }
     }
 
-    fn ring_device(&mut self, queue: Queue) -> Result<(), crate::ffi::Refused> {
+    fn ring_device(&mut self, queue: Queue) -> Result<(), crate::ffi::PostError> {
         match (&mut self.open, queue) {
             (None, _) => Ok(()),
             (Some(open), Queue::Recv) => open.qp.ring_recvs(),

@@ -5,7 +5,7 @@ use crate::{BufferDescriptorV1, Head, RdmaId, RecvId, RegId, SendId, Token, WrId
 
 /// Something that happened below the core.
 ///
-/// Any order and any number of inputs between two drains is legal; the connection keeps its own books.
+/// Any order and any number of inputs between two drains is legal; the connection keeps its own records.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// The transport connection is up: the answer to [`Action::Connect`](crate::Action::Connect) or
@@ -47,18 +47,18 @@ pub enum Input<'a> {
         /// The request.
         id: RdmaId,
     },
-    /// A registration is in force. Segments may share a token; one invalidation then ends all that do.
+    /// A registration is valid. Segments may share a token; one invalidation then ends all that do.
     Registered {
         /// The registration.
         id: RegId,
         /// What the peer may address, in buffer order: 1 to as many as were reserved by the command.
         segments: &'a [BufferDescriptorV1],
         /// `true`: none of its work requests occupies the send queue any more. `false`: window binds are posted but
-        /// not complete (queue order protects what is sent after them); [`Bound`](Self::Bound) will follow.
-        settled: bool,
+        /// not complete (queue order protects what is sent after them); [`BindComplete`](Self::BindComplete) will follow.
+        bind_complete: bool,
     },
-    /// The window binds of a registration reported with `settled: false` are complete.
-    Bound {
+    /// The window binds of a registration reported with `bind_complete: false` are complete.
+    BindComplete {
         /// The registration.
         id: RegId,
     },

@@ -1,12 +1,12 @@
-//! What is posted: the books that turn completions of a device into one input for each id.
+//! What is posted: the queues that turn completions of a device into one input for each id.
 
 mod pair;
 mod queue;
 #[cfg(test)]
 mod tests;
 
-pub use pair::PostedQueues;
-pub use queue::PostedQueue;
+pub use pair::WorkQueues;
+pub use queue::WorkQueue;
 
 use crate::{RdmaId, RecvId, RegId, SendId, WrId};
 
@@ -67,12 +67,12 @@ impl Request {
 
 /// What to do with a request that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a request must be chained if and only if the books say so"]
+#[must_use = "a request must be chained if and only if the queues say so"]
 pub enum Push {
     /// Append it to the chain.
     Chain,
-    /// Nothing was noted: hand over the chain of this queue first, report that with `rung`, and push again.
-    RingFirst(Queue),
+    /// Nothing was noted: hand over the chain of this queue first, report that with `doorbell_rung`, and push again.
+    RingDoorbell(Queue),
     /// Do not post it: a post was refused, the queue is full, or everything was flushed. Its failure is noted.
     Skip,
 }

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use super::{End, unread};
+use super::{VerbsConnection, unread};
 use crate::ffi::{ChainError, QueuePair};
 
 /// `wr_id` of the nudge: no [`WrId`](smbd_core::WrId) is that low.
@@ -62,7 +62,7 @@ impl Looks {
     }
 }
 
-impl End {
+impl VerbsConnection {
     /// The connection is up: from now on the device looks at whatever comes.
     pub(super) fn await_first(&mut self, read_depth: u16) {
         let overlooks = self.open.as_ref().is_some_and(|open| open.quirks.overlooks_first);

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::Limits;
-use smbd_core::backend::{LinkReports, PostedQueues};
+use smbd_core::backend::{TransportReports, WorkQueues};
 use smbd_core::error::ConnectReason;
 
-use super::End;
+use super::VerbsConnection;
 use super::call::Call;
 use super::phase::{Phase, Way};
 use crate::depth::{Depths, Terms};
@@ -25,7 +25,7 @@ pub(super) struct Link {
     pub(super) id: Arc<CmId>,
     pub(super) channel: Arc<EventChannel>,
     pub(super) phase: Phase,
-    pub(super) reports: LinkReports,
+    pub(super) reports: TransportReports,
     /// What an acceptor answers.
     pub(super) answer: Option<Terms>,
     /// What came with the peer's refusal.
@@ -52,7 +52,7 @@ impl Link {
             id,
             channel,
             phase: Phase::Idle(way),
-            reports: LinkReports::default(),
+            reports: TransportReports::default(),
             answer: None,
             reject_data: PrivateData::default(),
             early: Early::None,
@@ -88,11 +88,11 @@ impl ConnParams<'_> {
 }
 
 /// The peer's first message needs one of the receives posted so far: with one that was refused nobody is connected.
-const fn took_receives(books: &PostedQueues) -> Result<(), CallError> {
-    if books.is_broken() { Err(CallError::new("ibv_post_recv", libc::EINVAL)) } else { Ok(()) }
+const fn took_receives(queues: &WorkQueues) -> Result<(), CallError> {
+    if queues.is_broken() { Err(CallError::new("ibv_post_recv", libc::EINVAL)) } else { Ok(()) }
 }
 
-impl End {
+impl VerbsConnection {
     /// [`Step::Connect`](smbd_core::backend::Step::Connect).
     pub(super) fn begin_connecting(&mut self) {
         let Phase::Idle(Way::Connect(route)) = self.link.phase else { return };
@@ -125,7 +125,7 @@ impl End {
     }
 
     fn request_connection(&mut self) -> Result<(), Error> {
-        took_receives(&self.books)?;
+        took_receives(&self.queues)?;
         let terms = self.depths().offer();
         if !self.open.as_ref().is_some_and(|open| open.quirks.connect_blocks) {
             return Ok(self.link.id.connect(&ConnParams::of(&terms))?);
@@ -148,7 +148,7 @@ impl End {
     /// [`Step::Accept`](smbd_core::backend::Step::Accept).
     pub(super) fn begin_accepting(&mut self) {
         let (Phase::Idle(Way::Accept), Some(terms)) = (&self.link.phase, self.link.answer) else { return };
-        if let Err(refused) = took_receives(&self.books) {
+        if let Err(refused) = took_receives(&self.queues) {
             // Said at once, as any refusal.
             let _ = self.link.id.reject(RejectReason::NoReceive.text().as_bytes());
             return self.link.fail(status::connect_reason_of(refused));
@@ -196,24 +196,24 @@ impl End {
 
 #[cfg(test)]
 mod tests {
-    use smbd_core::backend::{PostedQueues, Request, kit};
+    use smbd_core::backend::{Request, WorkQueues, kit};
     use smbd_core::error::ConnectReason;
     use smbd_core::{RecvId, WrId};
 
     use super::took_receives;
     use crate::status;
 
-    /// Books with two receives, of which the device took so many.
-    fn books(accepted: usize) -> PostedQueues {
-        let mut books = PostedQueues::new(&kit::config().expect("the kit's").budget());
+    /// Queues with two receives, of which the device took so many.
+    fn queues(accepted: usize) -> WorkQueues {
+        let mut queues = WorkQueues::new(&kit::config().expect("the kit's").budget());
         for slot in [0, 1] {
-            let _ = books.push(Request::Recv(recv(slot)));
+            let _ = queues.push(Request::Recv(recv(slot)));
         }
         match accepted {
-            2 => books.rung(),
-            accepted => books.rung_until(accepted, libc::ENOMEM),
+            2 => queues.doorbell_rung(),
+            accepted => queues.doorbell_rung_until(accepted, libc::ENOMEM),
         }
-        books
+        queues
     }
 
     fn recv(slot: u64) -> RecvId {
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn nobody_is_connected_with_a_receive_refused() {
-        let reason = |accepted| took_receives(&books(accepted)).map_err(status::connect_reason_of);
+        let reason = |accepted| took_receives(&queues(accepted)).map_err(status::connect_reason_of);
         for accepted in [0, 1] {
             assert_eq!(reason(accepted), Err(ConnectReason::Other(libc::EINVAL)), "{accepted} taken");
         }

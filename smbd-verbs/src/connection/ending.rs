@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use smbd_core::backend::Request;
 
-use super::End;
+use super::VerbsConnection;
 use super::link::Early;
 use super::phase::{Ending, Phase, Stage};
 
@@ -23,10 +23,10 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Time for the flush, before the queue pair is destroyed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-impl End {
+impl VerbsConnection {
     /// [`Step::Disconnect`](smbd_core::backend::Step::Disconnect).
     pub(super) fn begin_ending(&mut self) {
-        self.books.stop();
+        self.queues.stop();
         let phase = std::mem::replace(&mut self.link.phase, Phase::Over);
         match phase {
             Phase::Connecting(Some(call)) => {
@@ -49,9 +49,9 @@ impl End {
     fn over_without_queues(&mut self) {
         for (id, _) in self.early.drain(..) {
             // Noted only to be reported: nothing is posted any more.
-            let _ = self.books.push(Request::Recv(id));
+            let _ = self.queues.push(Request::Recv(id));
         }
-        self.books.flush();
+        self.queues.flush();
         self.link.reports.disconnected();
     }
 
@@ -82,7 +82,7 @@ impl End {
         };
         match ending {
             Ending::Flushing { marker: false, .. }
-                if !self.books.is_awaited() && self.link.early != Early::Told => {}
+                if !self.queues.is_awaited() && self.link.early != Early::Told => {}
             Ending::Flushing { stage: Stage::GivenUp, .. } => {}
             Ending::Flushing { stage: stage @ Stage::Overdue, .. } => {
                 let _ = open.qp.set_error();
@@ -92,7 +92,7 @@ impl End {
             }
             Ending::Flushing { .. } => return false,
             Ending::Destroyed => {
-                self.books.drained();
+                self.queues.drained();
                 self.link.reports.disconnected();
                 self.link.phase = Phase::Over;
                 return true;
@@ -111,7 +111,7 @@ impl End {
             Phase::Ending(Ending::Flushing { marker, stage }) => {
                 *stage == Stage::GivenUp
                     || *stage == Stage::Overdue
-                    || (!marker && !self.books.is_awaited() && self.link.early != Early::Told)
+                    || (!marker && !self.queues.is_awaited() && self.link.early != Early::Told)
             }
             Phase::Ending(Ending::Destroyed) => true,
             _ => false,

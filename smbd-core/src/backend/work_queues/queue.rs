@@ -7,10 +7,10 @@ use crate::{Input, Misuse, WrId};
 /// The error number for a post that the queue has no room for: ENOMEM, as providers report it.
 const NO_ROOM: i32 = 12;
 
-/// The books of one queue. Allocates when created; grows only if more ids are pushed than twice the depth without a
+/// The queues of one queue. Allocates when created; grows only if more ids are pushed than twice the depth without a
 /// [`poll`](Self::poll), which no connection does.
 #[derive(Clone, Debug)]
-pub struct PostedQueue {
+pub struct WorkQueue {
     /// From front to back: done and not reported, posted, chained, never to be posted.
     pub(super) entries: VecDeque<Entry>,
     /// How many are done.
@@ -39,8 +39,8 @@ impl Entry {
     }
 }
 
-impl PostedQueue {
-    /// Books for a queue that takes `depth` requests.
+impl WorkQueue {
+    /// Queues for a queue that takes `depth` requests.
     #[must_use]
     pub fn new(depth: u32) -> Self {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
@@ -99,16 +99,16 @@ impl PostedQueue {
     }
 
     /// The chain was handed over and the device took all of it.
-    pub fn rung(&mut self) {
+    pub fn doorbell_rung(&mut self) {
         self.posted = self.posted.saturating_add(self.chained);
         self.chained = 0;
     }
 
     /// The chain was handed over; the device took the first `accepted` requests and refused the next with `errno`.
     /// `bad_wr` of a verbs post points at that one, and with some providers is the only sign of a refusal.
-    pub fn rung_until(&mut self, accepted: usize, errno: i32) {
+    pub fn doorbell_rung_until(&mut self, accepted: usize, errno: i32) {
         if accepted >= self.chained {
-            return self.rung();
+            return self.doorbell_rung();
         }
         self.posted = self.posted.saturating_add(accepted);
         self.chained = 0;
@@ -134,7 +134,7 @@ impl PostedQueue {
         Ok(())
     }
 
-    /// A posted receive took a message: strikes it from the books without an input, because only the backend can write
+    /// A posted receive took a message: strikes it from the queues without an input, because only the backend can write
     /// the `Received`.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl PostedQueue {
 
 /// The first request that is not posted was refused, those behind it are flushed.
 fn refusal(refused: &mut Option<i32>) -> WorkError {
-    refused.take().map_or(WorkError::Flushed, |errno| WorkError::Refused { errno })
+    refused.take().map_or(WorkError::Flushed, |errno| WorkError::PostFailed { errno })
 }
 
 const fn input_of(Entry { request, error }: Entry) -> Input<'static> {
@@ -237,7 +237,7 @@ const fn input_of(Entry { request, error }: Entry) -> Input<'static> {
         (None, Request::Recv(id)) => Input::Failed { id: WrId::Recv(id), error: WorkError::Flushed },
         (None, Request::Send { id, .. }) => Input::Sent { id },
         (None, Request::Rdma(id)) => Input::RdmaDone { id },
-        (None, Request::Bind(id)) => Input::Bound { id },
+        (None, Request::Bind(id)) => Input::BindComplete { id },
         (None, Request::Invalidate(id)) => Input::Deregistered { id },
     }
 }

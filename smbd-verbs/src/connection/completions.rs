@@ -2,7 +2,7 @@
 
 use smbd_core::{Head, Input, RecvId, Token, WrId};
 
-use super::End;
+use super::VerbsConnection;
 use super::ending::MARKER_ID;
 use super::nudge::NUDGE_ID;
 use super::reports::Report;
@@ -14,13 +14,13 @@ use crate::{CallError, quirks, status};
 pub(super) enum Polled {
     /// Something to say.
     Report(Report),
-    /// The books know more than before.
+    /// The queues know more than before.
     Noted,
     /// Nothing.
     Nothing,
 }
 
-impl End {
+impl VerbsConnection {
     pub(super) fn poll_device(&mut self) -> Polled {
         if !self.link.has_completions() {
             return Polled::Nothing;
@@ -61,14 +61,14 @@ impl End {
             crate::trace::completion_failed(id, error, completion.vendor_error);
         }
         let noted = match (id, error) {
-            (WrId::Recv(recv), None) => match self.books.received(recv) {
+            (WrId::Recv(recv), None) => match self.queues.received(recv) {
                 Ok(()) => return Polled::Report(Report::Input(self.received_message(recv, completion))),
                 Err(unknown) => Err(unknown),
             },
-            (id, error) => self.books.complete(id, error.map_or(Ok(()), Err)),
+            (id, error) => self.queues.complete(id, error.map_or(Ok(()), Err)),
         };
         if let Err(unknown) = noted {
-            // A device that completes what was not posted: the books are right, so nothing follows.
+            // A device that completes what was not posted: the queues are right, so nothing follows.
             crate::trace::unknown_completion(unknown);
         }
         Polled::Noted
@@ -92,7 +92,7 @@ impl End {
         Input::Received { id, head, len: completion.byte_len, invalidated }
     }
 
-    /// What the books say, after what it means for windows.
+    /// What the queues say, after what it means for windows.
     pub(super) fn settle_books(&mut self, input: Input<'static>) -> Input<'static> {
         if let (Input::Deregistered { id } | Input::Failed { id: WrId::Reg(id), .. }, Some(open)) =
             (&input, &mut self.open)
