@@ -120,12 +120,12 @@ fn smbd_breaks_nothing_under_faults() {
 fn unanswered<T: Transport>(mut writer: Writer<Vec<u8>, T>, disconnects: bool) -> Report {
     let mut tape = Tape::new();
     let (request, response) = (tape.bytes(common::REQUEST), tape.bytes(common::RESPONSE));
-    let question = common::empty(8, Flags::RESPONSE_REQUESTED);
+    let probe = common::empty(8, Flags::RESPONSE_REQUESTED);
     writer.connect(0, &[]).unwrap();
     writer.accept(1_000, &[]).unwrap();
     writer.send(2_000, Side::Initiator, &request, SendOptions::default()).unwrap();
     writer.send(3_000, Side::Acceptor, &response, SendOptions::default()).unwrap();
-    writer.send(4_000, Side::Initiator, &question, SendOptions::default()).unwrap();
+    writer.send(4_000, Side::Initiator, &probe, SendOptions::default()).unwrap();
     if disconnects {
         writer.disconnect(SECOND, Side::Initiator).unwrap();
     }

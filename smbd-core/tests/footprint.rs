@@ -183,7 +183,7 @@ impl Bench {
         self.connection.probe(self.now).unwrap();
     }
 
-    /// Data both ways, RDMA both ways, a registration that comes and goes, questions and answers.
+    /// Data both ways, RDMA both ways, a registration that comes and goes, probes and answers.
     fn round(&mut self, round: u32, header: DataTransfer, remote: &Arc<[BufferDescriptorV1]>) {
         let part = DataTransfer { credits_granted: 9, data_offset: 24, data_length: 1000, ..header };
         self.data(DataTransfer { remaining_data_length: 1000, ..part }, None);

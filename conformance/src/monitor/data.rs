@@ -7,7 +7,7 @@ use super::negotiation::Negotiation;
 use super::rules::data as rules;
 use super::verdict::{At, Journal};
 
-/// A message without payload and outside any sequence: a grant, a question or an answer.
+/// A message without payload and outside any sequence: a grant, a probe or an answer.
 pub(super) const fn is_empty(header: &DataTransfer) -> bool {
     header.data_length == 0 && header.remaining_data_length == 0
 }

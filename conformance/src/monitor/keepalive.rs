@@ -10,7 +10,7 @@ const ANSWER_NS: u64 = 5_000_000_000;
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: At,
-    /// It has no payload: it is nothing but a question.
+    /// It has no payload: it is nothing but a probe.
     empty: bool,
     /// Since when the other side has had the credits for an answer; `None` if it has not, or that is unknown.
     able_ns: Option<u64>,
@@ -49,21 +49,21 @@ impl Keepalive {
         {
             asks_back(suspect, journal);
         }
-        if let Some(question) = self.asked[peer].take() {
-            if question.is_due(at.time_ns) {
-                late(question, at, journal);
+        if let Some(probe) = self.asked[peer].take() {
+            if probe.is_due(at.time_ns) {
+                late(probe, at, journal);
             }
-            if asks && empty && question.empty {
+            if asks && empty && probe.empty {
                 self.back[own] = Some(at);
             }
         }
         if asks && self.asked[own].is_none() {
             self.asked[own] = Some(Asked { at, empty, able_ns: None });
         }
-        if let Some(question) = &mut self.asked[own]
+        if let Some(probe) = &mut self.asked[own]
             && may_answer == Some(true)
         {
-            question.able_ns.get_or_insert(at.time_ns);
+            probe.able_ns.get_or_insert(at.time_ns);
         }
     }
 
@@ -79,9 +79,9 @@ impl Keepalive {
                 asks_back(suspect, journal);
             }
         }
-        for question in self.asked.iter_mut().filter_map(Option::take) {
-            if question.is_due(end_ns) {
-                unanswered(question, end_ns, journal);
+        for probe in self.asked.iter_mut().filter_map(Option::take) {
+            if probe.is_due(end_ns) {
+                unanswered(probe, end_ns, journal);
             }
         }
     }
@@ -96,23 +96,23 @@ fn asks_back(at: At, journal: &mut Journal) {
     journal.broken(&rules::KEEPALIVE_ASKS_BACK, at, "an empty answer with Flags 0x0001", "Flags 0x0000");
 }
 
-fn late(question: Asked, at: At, journal: &mut Journal) {
-    let Some(able) = question.able_ns else {
+fn late(probe: Asked, at: At, journal: &mut Journal) {
+    let Some(able) = probe.able_ns else {
         journal.not_judged(&rules::KEEPALIVE_LATE);
         return;
     };
     let waited = at.time_ns.saturating_sub(able) / 1_000_000;
-    let seen = format!("{waited} ms later than it could answer frame {}, which asks", question.at.frame);
+    let seen = format!("{waited} ms later than it could answer frame {}, which asks", probe.at.frame);
     journal.broken(&rules::KEEPALIVE_LATE, at, seen, "5000 ms at most");
 }
 
-fn unanswered(question: Asked, end_ns: u64, journal: &mut Journal) {
-    let Some(able) = question.able_ns else {
+fn unanswered(probe: Asked, end_ns: u64, journal: &mut Journal) {
+    let Some(able) = probe.able_ns else {
         journal.not_judged(&rules::KEEPALIVE_UNANSWERED);
         return;
     };
     let waited = end_ns.saturating_sub(able) / 1_000_000;
-    let silent = At { direction: reversed(question.at.direction), ..question.at };
+    let silent = At { direction: reversed(probe.at.direction), ..probe.at };
     let seen = format!("no message in {waited} ms after this request for one");
     journal.broken(&rules::KEEPALIVE_UNANSWERED, silent, seen, "one within 5000 ms");
 }

@@ -37,7 +37,7 @@
 //! | `data` | fields of data messages (2.2.3, 3.1.5.8) |
 //! | `sequence` | fragments of upper-layer messages (3.1.5.4) |
 //! | `credits` | the ledger of both sides (3.1.5.1, 3.1.5.9) |
-//! | `keepalive` | questions and answers (3.1.5.8, 3.1.6.2) |
+//! | `keepalive` | probes and answers (3.1.5.8, 3.1.6.2) |
 //! | `rdma` | RDMA operations and tokens (3.1.4.5, 3.1.4.6) |
 //! | [`text`], [`json`] | the two forms of a verdict |
 

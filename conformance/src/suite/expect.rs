@@ -14,9 +14,9 @@ use super::trace::hex;
 
 /// `ends`: the connection is down after this time.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
-/// `goes on`: a question gets a message within this time.
+/// `goes on`: a probe gets a message within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// `goes on`, where questions are not answered: the connection is up after this time.
+/// `goes on`, where probes are not answered: the connection is up after this time.
 const UP_FOR: Duration = Duration::from_secs(1);
 /// `quiet`: for so long.
 const QUIET: Duration = Duration::from_secs(3);
@@ -140,14 +140,14 @@ impl Peer<'_> {
         quiet && ended
     }
 
-    /// `goes on`: a question gets a message within 5 s. Messages that had come before are passed over. Where questions are
+    /// `goes on`: a probe gets a message within 5 s. Messages that had come before are passed over. Where probes are
     /// not answered, the connection is still up 1 s after an empty message.
     ///
     /// # Errors
-    /// There is no credit for the question.
+    /// There is no credit for the probe.
     pub fn goes_on(&mut self, statements: &str) -> Result<(), Stop> {
         self.play.states[self.id].inbox.clear();
-        if self.play.rig.usual().is_some_and(|usual| usual.answers_no_question) {
+        if self.play.rig.usual().is_some_and(|usual| usual.answers_no_probe) {
             self.send(&Data::empty())?;
             let (id, until) = (self.id, self.play.now().saturating_add(UP_FOR));
             let down = self.play.wait(until, |play| play.states[id].link.is_over());
@@ -155,7 +155,7 @@ impl Peer<'_> {
                 format!("the connection should be up after {} s, it went down", UP_FOR.as_secs())
             });
         }
-        self.send(&Data::question())?;
+        self.send(&Data::probe())?;
         self.expect(statements, ANSWER_WITHIN).map(|_| ())
     }
 

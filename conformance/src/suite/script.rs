@@ -62,9 +62,9 @@ impl Data {
         }
     }
 
-    /// `question`: `empty` with Flags 1 and CreditsGranted 1.
+    /// `probe`: `empty` with Flags 1 and CreditsGranted 1.
     #[must_use]
-    pub fn question() -> Self {
+    pub fn probe() -> Self {
         Self { flags: 1, grant: Grant::Posted(1), ..Self::empty() }
     }
 
@@ -215,8 +215,8 @@ pub struct Usual {
     pub preferred_send_size: Option<u32>,
     /// MaxFragmentedSize of its requests, in bytes.
     pub max_fragmented_size: Option<u32>,
-    /// The product answers no question: that a connection goes on is seen by its staying up.
-    pub answers_no_question: bool,
+    /// The product answers no probe: that a connection goes on is seen by its staying up.
+    pub answers_no_probe: bool,
 }
 
 /// A Negotiate Response (2.2.2), Reserved included.

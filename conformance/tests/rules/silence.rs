@@ -39,7 +39,7 @@ fn payload_may_begin_behind_the_first_possible_place() {
 }
 
 #[test]
-fn questions_that_cross_do_not_answer_each_other() {
+fn probes_that_cross_do_not_answer_each_other() {
     let mut tape = Tape::new();
     tape.add(SERVER_LAST, ToAcceptor, empty(0, ASKS)).add(ADDED, ToInitiator, empty(0, ASKS));
     tape.add(ADDED + 1, ToInitiator, empty(1, Flags::NONE)).add(ADDED + 2, ToAcceptor, empty(1, Flags::NONE));
@@ -66,7 +66,7 @@ fn who_holds_no_credit_for_an_answer_is_not_judged() {
 }
 
 #[test]
-fn a_question_just_before_the_end_is_not_judged() {
+fn a_probe_just_before_the_end_is_not_judged() {
     let mut tape = Tape::new();
     tape.add(SERVER_LAST, ToAcceptor, empty(0, ASKS));
     nothing_in(&tape.check());

@@ -38,7 +38,7 @@ pub struct Params {
     pub max_fragmented_recv_size: u32,
     /// Connection.MaxReadWriteSize: longest RDMA operation in bytes; 0 offers none.
     pub max_read_write_size: u32,
-    /// `None`: silence is never questioned.
+    /// `None`: silence is never probed.
     pub keepalive: Option<Keepalive>,
     /// Negotiation timer of the initiator, connecting included (3.1.4.1).
     pub active_negotiation_timeout: Duration,

@@ -61,7 +61,7 @@ impl IdleTimer {
         }
     }
 
-    /// KA-2: the answer timeout runs from here on, whether the question can be sent or not.
+    /// KA-2: the answer timeout runs from here on, whether the probe can be sent or not.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> Expiry {
         let (Some(times), Some(deadline)) = (self.times, self.deadline()) else { return Expiry::NotYet };
         if now < deadline {
@@ -95,7 +95,7 @@ impl IdleTimer {
     }
 }
 
-/// A question of the upper layer's own.
+/// A probe of the upper layer's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     Idle,

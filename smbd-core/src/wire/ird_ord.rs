@@ -47,7 +47,7 @@ pub enum View {
     /// Those of the acceptor, who sends it (6.1). Linux does this.
     #[default]
     Sender,
-    /// Those the requester is to set (6.2 to the letter).
+    /// Those the requester is to set (6.2 literally).
     Requester,
 }
 

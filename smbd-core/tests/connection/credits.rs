@@ -254,7 +254,7 @@ fn the_peers_target_may_fall_while_messages_flow() {
 }
 
 #[test]
-fn one_answer_answers_any_number_of_questions() {
+fn one_answer_answers_any_number_of_probes() {
     // CR-13.
     let mut side = acceptor(10, 10, 20);
     for _ in 0..3 {
@@ -277,7 +277,7 @@ fn an_upper_layer_message_is_an_answer_too() {
 }
 
 #[test]
-fn a_question_that_brings_the_only_credit_is_answered_with_it() {
+fn a_probe_that_brings_the_only_credit_is_answered_with_it() {
     // CR-8.
     let mut side = acceptor(10, 10, 0);
     side.receive_data(DataTransfer { flags: Flags::RESPONSE_REQUESTED, credits_granted: 1, ..DATA });

@@ -329,7 +329,7 @@ fn everything_that_matters_matters() {
             side.now = side.now.saturating_add(Duration::from_secs(120));
             side.handle(Input::Timeout);
         }),
-        ("a question sent", |side| {
+        ("a probe sent", |side| {
             side.now = side.now.saturating_add(Duration::from_secs(120));
             side.handle(Input::Timeout);
             side.settle();

@@ -69,12 +69,12 @@ struct Run {
 }
 
 /// Polls, and sees that what comes does not depend on what the connection remembers of the polls before.
-fn poll_like_a_stranger(side: &mut Side) {
-    let mut stranger = side.connection.clone();
+fn poll_with_made_up_work(side: &mut Side) {
+    let mut other = side.connection.clone();
     // Any input makes it decide anew, also one that is refused.
     let WrId::Send(id) = WrId::from_raw(0x0200_FFFF_FFFF_FFFF).unwrap() else { panic!() };
-    stranger.handle(side.now, Input::Sent { id }).unwrap_err();
-    let expected = stranger.poll_action();
+    other.handle(side.now, Input::Sent { id }).unwrap_err();
+    let expected = other.poll_action();
     let polled = side.poll();
     let same = match &polled {
         Polled::Action(action) => format!("{action:?}") == format!("{expected:?}"),
@@ -88,7 +88,7 @@ impl Run {
     fn step(&mut self, index: usize, step: Step) {
         let side = &mut self.pair.sides[index];
         match step {
-            Step::Poll => poll_like_a_stranger(side),
+            Step::Poll => poll_with_made_up_work(side),
             Step::Arrive => {
                 self.pair.deliver_only(index);
             }

@@ -33,7 +33,7 @@ fn probed(side: &Side) -> Vec<Result<Duration, ProbeError>> {
         .collect()
 }
 
-/// Found by fuzzing: a refused RDMA command moved the clock, and with it the time at which a question was asked.
+/// Found by fuzzing: a refused RDMA command moved the clock, and with it the time at which a probe was asked.
 #[test]
 fn a_refused_command_tells_no_time() {
     let mut side = side(Params::example(), 5);
@@ -73,7 +73,7 @@ fn peers_that_ask_at_the_same_moment_both_answer_and_are_quiet_again() {
 }
 
 #[test]
-fn the_question_comes_when_the_interval_is_over_and_not_a_nanosecond_earlier() {
+fn the_probe_comes_when_the_interval_is_over_and_not_a_nanosecond_earlier() {
     let mut side = side(Params::windows(), 10);
     assert_eq!(side.deadline(), Some(side.now.saturating_add(INTERVAL)));
     side.pass(INTERVAL - Duration::from_nanos(1));
@@ -87,7 +87,7 @@ fn the_question_comes_when_the_interval_is_over_and_not_a_nanosecond_earlier() {
 }
 
 #[test]
-fn an_unanswered_question_ends_the_connection_when_the_answer_timeout_is_over() {
+fn an_unanswered_probe_ends_the_connection_when_the_answer_timeout_is_over() {
     let mut side = side(Params::windows(), 10);
     side.pass(INTERVAL);
     side.pass(ANSWER - Duration::from_nanos(1));
@@ -107,7 +107,7 @@ fn without_a_credit_the_answer_timeout_runs_all_the_same() {
 }
 
 #[test]
-fn any_message_is_a_sign_of_life_and_a_question_not_yet_sent_is_dropped() {
+fn any_message_is_a_sign_of_life_and_a_probe_not_yet_sent_is_dropped() {
     // KA-7: the grant that would let it leave makes it superfluous.
     let mut side = side(Params::windows(), 0);
     side.pass(INTERVAL);
@@ -118,7 +118,7 @@ fn any_message_is_a_sign_of_life_and_a_question_not_yet_sent_is_dropped() {
 }
 
 #[test]
-fn a_question_that_was_sent_is_answered_by_any_message() {
+fn a_probe_that_was_sent_is_answered_by_any_message() {
     for answer in [DATA, DATA8, ASKING, DataTransfer { remaining_data_length: 8, ..DATA8 }] {
         let mut side = side(Params::windows(), 10);
         side.pass(INTERVAL);
@@ -146,7 +146,7 @@ fn only_receipt_counts_as_life() {
 }
 
 #[test]
-fn the_question_rides_on_a_message_that_leaves_anyway() {
+fn the_probe_rides_on_a_message_that_leaves_anyway() {
     let mut side = side(Params::windows(), 10);
     side.now = side.now.saturating_add(INTERVAL);
     side.handle(Input::Timeout);
@@ -157,7 +157,7 @@ fn the_question_rides_on_a_message_that_leaves_anyway() {
 }
 
 #[test]
-fn a_question_inside_a_sequence_rides_on_a_fragment() {
+fn a_probe_inside_a_sequence_rides_on_a_fragment() {
     // RA-4: an empty message would interrupt the sequence.
     let mut side = side(Params { send_credit_timeout: None, ..Params::windows() }, 2);
     side.send(4000);
@@ -183,7 +183,7 @@ fn an_answer_never_asks() {
 }
 
 #[test]
-fn without_keepalive_silence_is_never_questioned() {
+fn without_keepalive_silence_is_never_probed() {
     let mut side = side(Params { keepalive: None, ..Params::windows() }, 10);
     assert_eq!(side.deadline(), None);
     side.pass(1_000_000 * SECOND);

@@ -68,10 +68,10 @@ pub fn run(args: &SoakArgs) -> ExitCode {
             let what = Idle { personality, intervals, time };
             match idle(&what) {
                 Ok(soaked) => {
-                    let (said, asked) = (soaked.sent, what.questions());
+                    let (said, asked) = (soaked.sent, what.probes());
                     sum.note(&format!("idle {network}, {name}"), &soaked);
                     println!(
-                        "  messages: {} and {}, for {asked} questions and as many answers",
+                        "  messages: {} and {}, for {asked} probes and as many answers",
                         said[0], said[1]
                     );
                 }

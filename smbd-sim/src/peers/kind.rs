@@ -56,11 +56,11 @@ kinds! {
     Text2018InitiatorRepaired = "text-2018-initiator-repaired", Initiator;
     /// The text of 2018 with CR-2 repaired; CR-1 is none of an acceptor's.
     Text2018AcceptorRepaired = "text-2018-acceptor-repaired", Acceptor;
-    /// The text of 2021 by the letter.
+    /// The text of 2021 literally.
     Text2021Initiator = "text-2021-initiator", Initiator;
-    /// The text of 2018 by the letter.
+    /// The text of 2018 literally.
     Text2018Initiator = "text-2018-initiator", Initiator;
-    /// The text of 2018 by the letter.
+    /// The text of 2018 literally.
     Text2018Acceptor = "text-2018-acceptor", Acceptor;
 }
 

@@ -108,7 +108,7 @@ impl Do {
     }
 }
 
-/// A peer whose credits follow rules of its own. It takes what comes, answers questions, and never closes.
+/// A peer whose credits follow rules of its own. It takes what comes, answers probes, and never closes.
 #[derive(Clone, Debug)]
 pub struct Raw {
     /// How it manages credits.
@@ -126,7 +126,7 @@ pub struct Raw {
 pub enum Rules {
     /// As `smbd-core` does, written a second time.
     Sound,
-    /// As 3.1.5.1, 3.1.5.8 and 3.1.5.9 have it to the letter (CR-1 to CR-4).
+    /// As 3.1.5.1, 3.1.5.8 and 3.1.5.9 have it literally (CR-1 to CR-4).
     Literal,
     /// The same, but every message is answered by a grant (CR-3).
     Prompt,

@@ -111,7 +111,7 @@ impl Line {
         if *remaining > 0 {
             return Err("it got a last fragment with bytes missing");
         }
-        // A message about credits completes nothing, though by the letter it does (RA-6).
+        // A message about credits completes nothing, though literally it does (RA-6).
         Ok(Some(std::mem::take(buffer)).filter(|whole| !whole.is_empty()))
     }
 }

@@ -42,7 +42,7 @@ fn the_client_spends_its_last_credit_on_nothing_cr_4() {
 }
 
 #[test]
-fn the_client_answers_a_question_only_if_more_than_one_receive_is_missing_and_then_asks_ka_1_ka_5() {
+fn the_client_answers_a_probe_only_if_more_than_one_receive_is_missing_and_then_asks_ka_1_ka_5() {
     // It has granted eight, and four are asked for: nothing is missing.
     let mut model = client(9, &[]);
     now(&mut model);
@@ -52,7 +52,7 @@ fn the_client_answers_a_question_only_if_more_than_one_receive_is_missing_and_th
     assert_eq!(heard(&mut model).len(), 0);
     let asked = Instant::ORIGIN.saturating_add(params().keepalive_interval);
     model.on_time(asked);
-    assert!(matches!(model.phase(), Phase::Over(_)), "its own timer takes the question for its own");
+    assert!(matches!(model.phase(), Phase::Over(_)), "its own timer takes the probe for its own");
 
     let mut model = client(9, &[]);
     now(&mut model);

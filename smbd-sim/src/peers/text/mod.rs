@@ -1,4 +1,4 @@
-//! The two texts: MS-SMBD of 2018 (v12), and of 2021 (DOC-4), by the letter, or with CR-1 and CR-2 repaired.
+//! The two texts: MS-SMBD of 2018 (v12), and of 2021 (DOC-4), literally, or with CR-1 and CR-2 repaired.
 //!
 //! | | 2018 | 2021 | repaired |
 //! |---|---|---|---|

@@ -82,7 +82,7 @@ fn an_answer_asks_for_an_answer_ka_1() {
 }
 
 #[test]
-fn an_unanswered_question_ends_the_connection_but_only_if_it_could_be_sent_ka_2() {
+fn an_unanswered_probe_ends_the_connection_but_only_if_it_could_be_sent_ka_2() {
     let interval = params().keepalive_interval;
     let at = Instant::ORIGIN.saturating_add(interval);
     let mut asks = initiator(Edition::V2021, LITERAL, 9, &[]);

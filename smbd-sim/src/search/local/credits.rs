@@ -66,7 +66,7 @@ impl Ledger {
     pub(super) fn connected(&mut self, requested: u16, granted: u16) {
         self.target = requested;
         self.send = granted;
-        // 3.1.5.7. To the letter, no message ever tells of these (CR-1).
+        // 3.1.5.7. Literally, no message ever tells of these (CR-1).
         if self.rules == Rules::Literal {
             self.manage();
         }

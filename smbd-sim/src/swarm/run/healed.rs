@@ -14,7 +14,7 @@ use crate::upper::{Behaviour, WorkloadUpper};
 const RECONNECTS_MAX: u32 = 4;
 /// In which a host notices and acknowledges all that is under way.
 const SETTLE: Duration = Duration::from_millis(40);
-/// Keepalive questions that may come one upon the other before that counts as talking.
+/// Keepalive probes that may come one upon the other before that counts as talking.
 const QUESTIONS_MAX: u32 = 100;
 
 impl<F: Probe> Run<'_, F> {
@@ -95,9 +95,9 @@ impl<F: Probe> Run<'_, F> {
         self.steps_until(until, Self::is_over);
     }
 
-    /// Goes on behind a keepalive question that is under way: its deadline is not when the next one is due.
+    /// Goes on behind a keepalive probe that is under way: its deadline is not when the next one is due.
     fn until_nobody_asks(&mut self) {
-        // What crosses a question is a keepalive response too, and its answer comes later.
+        // What crosses a probe is a keepalive response too, and its answer comes later.
         let answer = self.plan.times.latency.most * 20;
         for _ in 0..QUESTIONS_MAX {
             let until = self.world.now().saturating_add(DOOM);
@@ -125,7 +125,7 @@ impl<F: Probe> Run<'_, F> {
         first.saturating_sub(Duration::from_nanos(1))
     }
 
-    /// One keepalive is a question and an answer, from each side at most.
+    /// One keepalive is a probe and an answer, from each side at most.
     fn keep_alive(&mut self) {
         let silence = self.longest_silence();
         if silence > Duration::from_secs(300) {

@@ -23,7 +23,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "cifs::keepalive::asked",
         target: Target::Cifs,
-        about: "cifs does not answer a question, and ends the connection for it",
+        about: "cifs does not answer a probe, and ends the connection for it",
         run: asked,
     },
     Case {
@@ -58,8 +58,8 @@ fn idle_messages(context: &Context) -> Outcome {
     let after = *session.connection.endpoint().connection().stats();
     let came = after.received.messages - before.received.messages;
     same("messages with data", after.received.bytes - before.received.bytes, 0)?;
-    same("questions of cifs", after.received.keepalives, 0)?;
-    same("own questions", after.sent.keepalives, 0)?;
+    same("probes of cifs", after.received.keepalives, 0)?;
+    same("own probes", after.sent.keepalives, 0)?;
     let end = session.refuse()?;
     mount.failure(PATIENCE)?;
     Ok(format!("{came} empty messages in {time:.1} s, none asks for an answer, none was asked for; {end}"))
@@ -88,7 +88,7 @@ fn asked(context: &Context) -> Outcome {
         (_, Some(reason)) => reason,
         // Now and then it has credits left to grant when it is asked, and the message that does is an answer.
         (Ok(()), None) => {
-            return Ok(format!("{asked} questions, answered by messages that granted credits"));
+            return Ok(format!("{asked} probes, answered by messages that granted credits"));
         }
         (Err(other), None) => return Err(other),
     };
@@ -104,7 +104,7 @@ fn asked(context: &Context) -> Outcome {
     drop(session);
     drop(mount);
     Ok(format!(
-        "{asked} questions, {came} messages besides, and 3 s after its last message cifs ends it: {}",
+        "{asked} probes, {came} messages besides, and 3 s after its last message cifs ends it: {}",
         why.join("")
     ))
 }
@@ -117,9 +117,9 @@ fn profile(context: &Context) -> Outcome {
     let mut session = Session::accept(&mut listener, Params::linux_server())?;
     session.connection.idle(Duration::from_secs(5))?;
     let sent = session.connection.endpoint().connection().stats().sent;
-    same("questions", sent.keepalives, 0)?;
+    same("probes", sent.keepalives, 0)?;
     let end = session.refuse()?;
     holds(end != CloseReason::KeepaliveTimeout, || end.to_string())?;
     mount.failure(PATIENCE)?;
-    Ok(format!("alive after 5 s without a question; {end}"))
+    Ok(format!("alive after 5 s without a probe; {end}"))
 }

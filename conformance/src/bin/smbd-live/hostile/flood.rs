@@ -40,21 +40,21 @@ pub(super) fn without_credits(context: &Context) -> Outcome {
     ))
 }
 
-/// How long questions are asked.
+/// How long probes are sent.
 const QUESTIONS: Duration = Duration::from_secs(3);
 
 /// Each message asks for an answer. That is allowed, and must cost nobody else anything.
-pub(super) fn questions(context: &Context) -> Outcome {
-    let siege = Siege::begin(context, "questions")?;
+pub(super) fn probes(context: &Context) -> Outcome {
+    let siege = Siege::begin(context, "probes")?;
     let mut raw = Raw::to(siege.echo.at)?;
     let (id, terms) = raw.established()?;
     let until = raw.until(QUESTIONS);
     let (mut credits, mut asked, mut answers) = (u32::from(terms.credits), 0_u64, 0_u64);
-    let question = Data { flags: 1, ..Data::empty() }.encode(255, 1);
+    let probe = Data { flags: 1, ..Data::empty() }.encode(255, 1);
     loop {
         // As many as the credits allow, then whatever comes.
         while credits > 1 && asked < answers + 30 {
-            raw.say(id, &question)?;
+            raw.say(id, &probe)?;
             (credits, asked) = (credits - 1, asked + 1);
         }
         match raw.next_until(id, until)? {
@@ -63,7 +63,7 @@ pub(super) fn questions(context: &Context) -> Outcome {
                 credits += bytes.get(2..4).map_or(0, |at| u32::from(at[0]) | u32::from(at[1]) << 8);
             }
             Some(Seen::Over | Seen::Failed) => {
-                return Err("questions are no reason to end a connection".into());
+                return Err("probes are no reason to end a connection".into());
             }
             None => break,
         }
@@ -71,5 +71,5 @@ pub(super) fn questions(context: &Context) -> Outcome {
     siege.honest.goes_on(1)?;
     raw.leave(id)?;
     drop(raw);
-    siege.end(format!("{asked} questions, {answers} messages in answer"))
+    siege.end(format!("{asked} probes, {answers} messages in answer"))
 }

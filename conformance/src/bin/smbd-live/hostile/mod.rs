@@ -28,7 +28,7 @@ pub(crate) const CASES: &[Case] = &[
     short("hostile::negotiation", "first messages with each field wrong", negotiation::malformed),
     short("hostile::data", "messages with each field wrong, too long, out of turn", data::malformed),
     short("hostile::flood_without_credits", "more messages than there are receives", flood::without_credits),
-    short("hostile::flood_of_questions", "keepalive questions as fast as can be", flood::questions),
+    short("hostile::flood_of_probes", "keepalive probes as fast as can be", flood::probes),
     short("hostile::invalidation", "tokens that are none, and twice", invalidation::nonsense),
     short("hostile::slow_to_speak", "peers that begin when they are nearly given up", slow::to_speak),
     short("hostile::half_open", "more connections of one host than are allowed", half_open::few),

@@ -18,19 +18,19 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "ksmbd::life::keepalive",
         target: Target::Ksmbd,
-        about: "idle for several keepalive intervals: ksmbd answers each question at once",
+        about: "idle for several keepalive intervals: ksmbd answers each probe at once",
         run: keepalive,
     },
     Case {
         name: "ksmbd::life::silence",
         target: Target::Ksmbd,
-        about: "without questions ksmbd says nothing and keeps the connection",
+        about: "without probes ksmbd says nothing and keeps the connection",
         run: silence,
     },
     Case {
         name: "ksmbd::life::answers_use_up_credits",
         target: Target::Ksmbd,
-        about: "600 questions: ksmbd grants again when 31 of 255 are left",
+        about: "600 probes: ksmbd grants again when 31 of 255 are left",
         run: answers_use_up_credits,
     },
     Case {
@@ -55,7 +55,7 @@ pub(super) const CASES: &[Case] = &[
 
 /// When something is asked on an idle connection.
 const INTERVAL: Duration = Duration::from_millis(800);
-/// How many questions are waited for.
+/// How many probes are waited for.
 const QUESTIONS: u64 = 4;
 
 fn short_keepalive() -> Params {
@@ -69,7 +69,7 @@ fn keepalive(context: &Context) -> Outcome {
     smb2_negotiate(&mut connection)?;
     let before = *connection.endpoint().connection().stats();
     let start = connection.backend().now();
-    until(&mut connection, "questions of this side and answers", |connection| {
+    until(&mut connection, "probes of this side and answers", |connection| {
         let now = connection.endpoint().connection().stats();
         let asked = now.sent.keepalives - before.sent.keepalives;
         asked >= QUESTIONS && now.received.messages - before.received.messages >= asked
@@ -80,14 +80,14 @@ fn keepalive(context: &Context) -> Outcome {
     let answers = after.received.messages - before.received.messages;
     // The first may have been due when the time began.
     let rests = u32::try_from(asked)? - 1;
-    holds(time >= INTERVAL * rests, || format!("{asked} questions within {time:?}"))?;
+    holds(time >= INTERVAL * rests, || format!("{asked} probes within {time:?}"))?;
     // A grant of the negotiation may still have been on its way.
     let granted = after.received.credits > before.received.credits;
-    holds(answers == asked || granted, || format!("{asked} questions, {answers} messages"))?;
-    same("questions of ksmbd", after.received.keepalives, 0)?;
+    holds(answers == asked || granted, || format!("{asked} probes, {answers} messages"))?;
+    same("probes of ksmbd", after.received.keepalives, 0)?;
     let took = connection.probe(PATIENCE)?;
     same("end", connection.close(PATIENCE)?, CloseReason::Local)?;
-    Ok(format!("{asked} questions, {answers} answers, all empty; a probe took {} us", took.as_micros()))
+    Ok(format!("{asked} probes, {answers} answers, all empty; a probe took {} us", took.as_micros()))
 }
 
 /// ksmbd has no idle timer: 3.1.6.2 of its side never happens. A client that vanishes without the transport's notice is
@@ -104,7 +104,7 @@ fn silence(context: &Context) -> Outcome {
         format!("{} messages in 2 s that grant nothing", after.messages - before.messages)
     })?;
     same("bytes in 2 s", after.bytes - before.bytes, 0)?;
-    same("questions of ksmbd", after.keepalives, 0)?;
+    same("probes of ksmbd", after.keepalives, 0)?;
     connection.probe(PATIENCE)?;
     connection.close(PATIENCE)?;
     Ok("no keepalive response in 2 s, a probe afterwards is answered".into())
@@ -128,7 +128,7 @@ fn answers_use_up_credits(context: &Context) -> Outcome {
         }
         granted = now;
     }
-    // The thread of ksmbd that grants need not run before the next questions have come.
+    // The thread of ksmbd that grants need not run before the next probes have come.
     holds((1..=32).contains(&least), || {
         format!("{least} credits were left at least, about 31 were expected")
     })?;

@@ -56,10 +56,10 @@ fn negotiate(context: &Context) -> Outcome {
     same("CreditsGranted", response.credits_granted, 254)?;
     let agreed = ksmbd::smb2_negotiate(&mut connection)?;
     // The second is not asked before the first is answered.
-    until(&mut connection, "two questions", |connection| {
+    until(&mut connection, "two probes", |connection| {
         connection.endpoint().connection().stats().sent.keepalives >= 2
     })?;
     let asked = connection.endpoint().connection().stats().sent.keepalives;
     numbers::note(connection, ksmbd::port())?;
-    Ok(format!("granted {}, SMB {}, {asked} questions", response.credits_granted, agreed.dialect))
+    Ok(format!("granted {}, SMB {}, {asked} probes", response.credits_granted, agreed.dialect))
 }

@@ -73,7 +73,7 @@ impl Numbers {
 /// Closes an initiator's connection and appends its numbers to `$OUT/numbers`.
 pub(super) fn note(mut connection: Connection, port: u16) -> Result<(), Failure> {
     let stats = *connection.endpoint().connection().stats();
-    // The answer to a question from behind them says that all messages of this side have arrived.
+    // The answer to a probe from behind them says that all messages of this side have arrived.
     connection.probe(PATIENCE)?;
     let mut numbers = Numbers::default();
     let head = connection.backend().first_received().ok_or("no message came")?;
@@ -165,7 +165,7 @@ impl fmt::Display for Numbers {
         write!(
             f,
             "granted {granted_first}, {max_receive_size}/{max_fragmented_size} bytes, {}+{} messages, {}+{} bytes, \
-             {}+{} credits, {} questions",
+             {}+{} credits, {} probes",
             sent.messages,
             received.messages,
             sent.bytes,

@@ -169,15 +169,15 @@ fn keepalive(context: &Context) -> Outcome {
     play(context, KEEPALIVE, Params { keepalive, ..settings::windows() }, |connection| {
         let start = connection.backend().now();
         // The second is not asked before the first is answered.
-        until(connection, "two questions", |connection| {
+        until(connection, "two probes", |connection| {
             connection.endpoint().connection().stats().sent.keepalives >= 2
         })?;
         let time = connection.backend().now().saturating_since(start);
         let stats = *connection.endpoint().connection().stats();
         // The first may have been due when the time began.
         let rests = u32::try_from(stats.sent.keepalives)? - 1;
-        holds(time >= interval * rests, || format!("{} questions within {time:?}", stats.sent.keepalives))?;
-        same("questions back", stats.received.keepalives, 0)?;
-        Ok(format!("{} questions, {} messages back", stats.sent.keepalives, stats.received.messages))
+        holds(time >= interval * rests, || format!("{} probes within {time:?}", stats.sent.keepalives))?;
+        same("probes back", stats.received.keepalives, 0)?;
+        Ok(format!("{} probes, {} messages back", stats.sent.keepalives, stats.received.messages))
     })
 }

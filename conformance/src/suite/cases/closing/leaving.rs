@@ -160,7 +160,7 @@ pub(super) fn told_once(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established()?;
     peer.send(&Data::empty())?;
     peer.settle();
-    // The question comes; nobody answers.
+    // The probe comes; nobody answers.
     peer.expect_data("3.1.7.1-01", Duration::from_secs(5))?;
     closed_with(&mut peer, CloseReason::KeepaliveTimeout);
 

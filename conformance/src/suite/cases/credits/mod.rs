@@ -27,8 +27,8 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("credits::a_grant_is_worked_out_when_the_message_leaves", grants::worked_out_late),
     Entry::new("credits::a_queue_keeps_its_order", queue::keeps_its_order),
     Entry::new("credits::one_credit_each_way_moves_64_kib", last::one_each_way),
-    Entry::new("credits::a_question_may_bring_the_credit_for_its_answer", queue::question_with_credit),
-    Entry::new("credits::one_answer_for_any_number_of_questions", queue::one_answer),
+    Entry::new("credits::a_probe_may_bring_the_credit_for_its_answer", queue::probe_with_credit),
+    Entry::new("credits::one_answer_for_any_number_of_probes", queue::one_answer),
 ];
 
 /// Whoever spends the last credit grants.

@@ -104,9 +104,9 @@ fn empty_answer(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
     Ok(())
 }
 
-pub(super) fn question_with_credit(play: &mut Play) -> Result<(), Stop> {
+pub(super) fn probe_with_credit(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_with(&Terms::default(), 0)?;
-    peer.send(&Data::question())?;
+    peer.send(&Data::probe())?;
     empty_answer(&mut peer, "3.1.5.8-14 3.1.5.8-15 3.1.5.8-16")
 }
 

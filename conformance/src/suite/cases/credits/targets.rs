@@ -98,7 +98,7 @@ pub(super) fn asked_for(play: &mut Play) -> Result<(), Stop> {
     for seen in whole.empties.iter().chain(&whole.fragments) {
         asks(&mut peer, seen);
     }
-    peer.send(&Data::question())?;
+    peer.send(&Data::probe())?;
     let answer = peer.expect_data("3.1.5.1-10", PATIENCE)?;
     asks(&mut peer, &answer);
     let payload = pattern(2, 10);

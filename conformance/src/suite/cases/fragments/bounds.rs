@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{ends_after, settled};
 use crate::suite::{Data, Play, Stop, Terms, pattern};
 
-/// A question is answered within this time.
+/// A probe is answered within this time.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {

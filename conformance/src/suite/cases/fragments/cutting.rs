@@ -92,7 +92,7 @@ pub(super) fn nothing_between(play: &mut Play) -> Result<(), Stop> {
             peer.check(BETWEEN, payload.get(offset..came) == Some(seen.payload()), || {
                 format!("the bytes from {offset} to {came} should come back as they were sent")
             });
-            peer.send(&Data::question())?;
+            peer.send(&Data::probe())?;
         }
     }
     Ok(())

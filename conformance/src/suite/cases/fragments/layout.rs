@@ -67,7 +67,7 @@ pub(super) fn nothing_reserved(play: &mut Play) -> Result<(), Stop> {
             let whole = peer.echoed("", &payload)?;
             all_clean(&mut peer, &whole);
         }
-        peer.send(&Data::question())?;
+        peer.send(&Data::probe())?;
         let answer = peer.expect_data("3.1.5.4-04", PATIENCE)?;
         clean(&mut peer, &answer);
     }

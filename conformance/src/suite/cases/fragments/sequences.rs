@@ -95,28 +95,24 @@ pub(super) fn left_alone(play: &mut Play) -> Result<(), Stop> {
     let missing = first.remaining;
     peer.send(&first)?;
     let until = peer.last_said().saturating_add(Duration::from_secs(20));
-    let mut questions = 0;
+    let mut probes = 0;
     for _ in 0..100 {
         let left = until.saturating_since(peer.play().now());
         let Next::Message(message) = peer.next(left) else { break };
         let seen = peer.as_data("3.1.5.5-03", message)?;
         if seen.header.flags.0 == 1 {
-            questions += 1;
+            probes += 1;
             let silent = seen.message.at.saturating_since(peer.last_said());
             peer.check("3.1.5.5-03", silent >= Duration::from_secs(5), || {
-                format!(
-                    "a question should come 5 s after the script's last message, it came after {silent:?}"
-                )
+                format!("a probe should come 5 s after the script's last message, it came after {silent:?}")
             });
         }
         peer.send(&nothing(missing))?;
     }
     let up = !peer.is_down();
-    peer.check("3.1.5.5-03", questions <= 4, || {
-        format!("4 questions at most fit into 20 s, {questions} came")
-    });
+    peer.check("3.1.5.5-03", probes <= 4, || format!("4 probes at most fit into 20 s, {probes} came"));
     peer.require("3.1.5.5-03 3.1.5.8-18", up, || {
-        "the connection should be up while questions are answered and a message is not finished".into()
+        "the connection should be up while probes are answered and a message is not finished".into()
     })?;
     for fragment in fragments {
         peer.send(&fragment)?;

@@ -19,10 +19,10 @@ fn taken(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
     peer.require(statements, up, || "the message should be taken, the connection went down".into())
 }
 
-/// A question gets a message without data: nothing was given to the upper layer.
+/// A probe gets a message without data: nothing was given to the upper layer.
 fn nothing_echoed(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
     taken(peer, statements)?;
-    peer.send(&Data::question())?;
+    peer.send(&Data::probe())?;
     let seen = peer.expect_data(statements, Duration::from_secs(5))?;
     no_data(peer, statements, &seen);
     Ok(())
@@ -43,7 +43,7 @@ pub(super) fn empties_between(play: &mut Play) -> Result<(), Stop> {
     peer.send(&first)?;
     peer.send(&Data::empty().granting(3))?;
     taken(&mut peer, "3.1.5.8-17")?;
-    peer.send(&Data::question())?;
+    peer.send(&Data::probe())?;
     let answer = peer.expect_data("3.1.5.8-14", Duration::from_secs(5))?;
     no_data(&mut peer, "3.1.5.8-14 3.1.5.8-17", &answer);
     for fragment in fragments {

@@ -1,18 +1,18 @@
-//! Answers to questions.
+//! Answers to probes.
 
 use std::time::Duration;
 
-use super::{INTERVAL, able_to_ask, has_flags, is_empty, is_up, question};
+use super::{INTERVAL, able_to_ask, has_flags, is_empty, is_up, probe};
 use crate::suite::trace::hex;
 use crate::suite::{Data, Next, Play, Stop, pattern};
 
-/// A question is answered within this time.
+/// A probe is answered within this time.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn does_not_ask(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established()?;
     peer.settle();
-    peer.send(&Data::question())?;
+    peer.send(&Data::probe())?;
     let answer = peer.expect_data("2.2.3-06 3.1.5.8-14", ANSWER_TIME)?;
     let bytes = answer.message.bytes;
     let granted = answer.header.credits_granted;
@@ -38,12 +38,12 @@ pub(super) fn does_not_ask(play: &mut Play) -> Result<(), Stop> {
 pub(super) fn any_message(play: &mut Play) -> Result<(), Stop> {
     const ANSWERED: &str = "3.1.5.5-03 3.1.5.5-04";
     let first = Data::of(&pattern(1, 1000)).remaining(2000);
-    for answer in [Data::empty(), Data::of(&pattern(2, 8)), Data::question(), first] {
+    for answer in [Data::empty(), Data::of(&pattern(2, 8)), Data::probe(), first] {
         let mut peer = able_to_ask(play)?;
         let from = peer.last_said();
-        question(&mut peer, ANSWERED, from)?;
+        probe(&mut peer, ANSWERED, from)?;
         peer.play().pass(Duration::from_secs(3));
-        is_up(&mut peer, ANSWERED, "3 s after the question")?;
+        is_up(&mut peer, ANSWERED, "3 s after the probe")?;
         peer.send(&answer)?;
         let until = peer.last_said().saturating_add(Duration::from_secs(4));
         loop {
@@ -61,18 +61,18 @@ pub(super) fn both_at_once(play: &mut Play) -> Result<(), Stop> {
     const BOTH: &str = "3.1.5.5-04 3.1.5.8-14";
     let mut peer = able_to_ask(play)?;
     let from = peer.last_said();
-    question(&mut peer, BOTH, from)?;
-    peer.send(&Data::question())?;
+    probe(&mut peer, BOTH, from)?;
+    peer.send(&Data::probe())?;
     let said = peer.last_said();
     let answer = peer.expect_data(BOTH, ANSWER_TIME)?;
     has_flags(&mut peer, BOTH, &answer, 0);
     is_empty(&mut peer, BOTH, &answer);
     peer.quiet(BOTH);
-    // The script's question was an answer, too: the next one comes an interval later.
+    // The script's probe was an answer, too: the next one comes an interval later.
     let next = peer.expect_data("3.1.5.5-04", 2 * INTERVAL)?;
     let after = next.message.at.saturating_since(said);
     peer.check("3.1.5.5-04", after >= INTERVAL, || {
-        format!("the next question should come 5 s after the script's last message, it came after {after:?}")
+        format!("the next probe should come 5 s after the script's last message, it came after {after:?}")
     });
     has_flags(&mut peer, "3.1.5.5-04", &next, 1);
     Ok(())

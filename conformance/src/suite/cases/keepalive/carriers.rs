@@ -1,10 +1,10 @@
-//! Which message carries the question.
+//! Which message carries the probe.
 
 use std::time::Duration;
 
 use smbd_core::Input;
 
-use super::{INTERVAL, granted, has_flags, is_up, question};
+use super::{INTERVAL, granted, has_flags, is_up, probe};
 use crate::suite::{Data, Next, Play, Stop, Terms, pattern};
 
 pub(super) fn asked_once(play: &mut Play) -> Result<(), Stop> {
@@ -12,7 +12,7 @@ pub(super) fn asked_once(play: &mut Play) -> Result<(), Stop> {
     let mut peer = granted(play, 10)?;
     peer.upper()?.by_hand();
     let from = peer.last_said();
-    question(&mut peer, "3.1.1.1-03", from)?;
+    probe(&mut peer, "3.1.1.1-03", from)?;
     for seed in 0..3 {
         let payload = pattern(seed, 10);
         let sent = peer.upper()?.send(payload.clone(), None);

@@ -14,16 +14,15 @@ use crate::suite::{Data, Peer, Play, Seen, Stop, Terms};
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
     Entry::new("keepalive::an_answer_does_not_ask", answers::does_not_ask).with(usual),
-    Entry::new("keepalive::silence_is_questioned", silence::questioned).with(short),
-    Entry::new("keepalive::an_unanswered_question_ends_the_connection", silence::unanswered).with(short),
-    Entry::new("keepalive::a_question_that_cannot_be_sent_ends_the_connection_too", silence::unsent)
-        .with(short),
+    Entry::new("keepalive::silence_is_probed", silence::probed).with(short),
+    Entry::new("keepalive::an_unanswered_probe_ends_the_connection", silence::unanswered).with(short),
+    Entry::new("keepalive::a_probe_that_cannot_be_sent_ends_the_connection_too", silence::unsent).with(short),
     Entry::new("keepalive::only_what_comes_is_a_sign_of_life", silence::what_comes).with(short),
     Entry::new("keepalive::any_message_is_an_answer", answers::any_message).with(short),
-    Entry::new("keepalive::messages_keep_the_question_away", silence::kept_away).with(short),
-    Entry::new("keepalive::a_question_is_asked_once", carriers::asked_once).with(short),
-    Entry::new("keepalive::a_message_that_waits_carries_the_question", carriers::carried).with(short),
-    Entry::new("keepalive::a_message_takes_back_a_question_not_yet_sent", carriers::taken_back).with(short),
+    Entry::new("keepalive::messages_keep_the_probe_away", silence::kept_away).with(short),
+    Entry::new("keepalive::a_probe_is_sent_once", carriers::asked_once).with(short),
+    Entry::new("keepalive::a_message_that_waits_carries_the_probe", carriers::carried).with(short),
+    Entry::new("keepalive::a_message_takes_back_a_probe_not_yet_sent", carriers::taken_back).with(short),
     Entry::new("keepalive::both_may_ask_at_once", answers::both_at_once).with(short),
 ];
 
@@ -78,7 +77,7 @@ fn granted(play: &mut Play, credits: u16) -> Result<Peer<'_>, Stop> {
 }
 
 /// The next message, which should be an empty one with Flags 1, when the script has been silent for the interval.
-fn question(peer: &mut Peer<'_>, statements: &str, from: Instant) -> Result<Seen, Stop> {
+fn probe(peer: &mut Peer<'_>, statements: &str, from: Instant) -> Result<Seen, Stop> {
     let seen = peer.expect_data(statements, INTERVAL_MAX + INTERVAL)?;
     let after = seen.message.at.saturating_since(from);
     peer.check(statements, (INTERVAL..=INTERVAL_MAX).contains(&after), || {

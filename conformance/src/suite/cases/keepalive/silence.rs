@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{INTERVAL, INTERVAL_MAX, able_to_ask, granted, has_flags, is_up, question, slowly};
+use super::{INTERVAL, INTERVAL_MAX, able_to_ask, granted, has_flags, is_up, probe, slowly};
 use crate::suite::{Data, Next, Play, Stop, Terms, pattern};
 
-pub(super) fn questioned(play: &mut Play) -> Result<(), Stop> {
+pub(super) fn probed(play: &mut Play) -> Result<(), Stop> {
     const ASKED: &str =
         "3.1.1.1-03 3.1.2.2-01 3.1.2.2-02 3.1.5.1-11 3.1.6.2-01 3.1.6.2-03 3.1.6.2-04 3.1.6.2-05";
     let accepts = play.subject_accepts();
@@ -16,10 +16,10 @@ pub(super) fn questioned(play: &mut Play) -> Result<(), Stop> {
     }
     peer.settle();
     let from = peer.last_said();
-    question(&mut peer, &statements, from)?;
+    probe(&mut peer, &statements, from)?;
     peer.send(&Data::empty().granting(1))?;
     let from = peer.last_said();
-    question(&mut peer, ASKED, from)?;
+    probe(&mut peer, ASKED, from)?;
     Ok(())
 }
 
@@ -27,11 +27,11 @@ pub(super) fn unanswered(play: &mut Play) -> Result<(), Stop> {
     const ENDED: &str = "3.1.2.2-03 3.1.5.1-13 3.1.6.2-02";
     let mut peer = able_to_ask(play)?;
     let from = peer.last_said();
-    let asked = question(&mut peer, ENDED, from)?.message.at;
+    let asked = probe(&mut peer, ENDED, from)?.message.at;
     peer.play().pass(Duration::from_secs(4));
-    is_up(&mut peer, "3.1.5.1-13", "4 s after the question")?;
+    is_up(&mut peer, "3.1.5.1-13", "4 s after the probe")?;
     let down = peer.down_within(asked, Duration::from_secs(12));
-    peer.check(ENDED, down, || "the connection should be down 12 s after the question, it is up".into());
+    peer.check(ENDED, down, || "the connection should be down 12 s after the probe, it is up".into());
     Ok(())
 }
 
@@ -63,7 +63,7 @@ pub(super) fn what_comes(play: &mut Play) -> Result<(), Stop> {
     let from = peer.last_said();
     let mut asked = None;
     for seed in 0..6 {
-        // Half seconds, so that no message is due when the question is.
+        // Half seconds, so that no message is due when the probe is.
         let at = from.saturating_add(Duration::from_millis(500 + 1000 * seed));
         while asked.is_none() {
             let left = at.saturating_since(peer.play().now());
@@ -87,7 +87,7 @@ pub(super) fn what_comes(play: &mut Play) -> Result<(), Stop> {
     let after = seen.message.at.saturating_since(from);
     has_flags(&mut peer, LIFE, &seen, 1);
     peer.check(LIFE, (INTERVAL..=INTERVAL_MAX).contains(&after), || {
-        format!("the question should come 5 to 7 s after the script's last message, it came after {after:?}")
+        format!("the probe should come 5 to 7 s after the script's last message, it came after {after:?}")
     });
     Ok(())
 }

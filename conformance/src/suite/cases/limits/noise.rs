@@ -181,7 +181,7 @@ fn ends_or_goes_on(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
         return Ok(());
     }
     // With two credits it can answer whatever it has posted.
-    let alive = peer.try_send(&Data::question().granting(2))?
+    let alive = peer.try_send(&Data::probe().granting(2))?
         && matches!(peer.next(Duration::from_secs(12)), Next::Message(_) | Next::Down);
     let settled = alive || peer.is_down();
     peer.check(statements, settled, || {

@@ -159,7 +159,7 @@ pub(super) fn second_request(play: &mut Play) -> Result<(), Stop> {
     peer.say(&Request::default().encode())?;
     peer.ends("2.2-01 3.1.5.5-05 3.1.5.8-01");
 
-    let question = Request {
+    let probe = Request {
         reserved: 1,
         preferred_send_size: 0,
         max_receive_size: 0,
@@ -169,7 +169,7 @@ pub(super) fn second_request(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established()?;
     // MaxVersion is CreditsGranted: 256.
     peer.post_receives(256)?;
-    peer.say(&question.encode())?;
+    peer.say(&probe.encode())?;
     let answer = peer.expect_data(READ_AS_DATA, Duration::from_secs(5))?;
     let header = answer.header;
     peer.check(READ_AS_DATA, answer.message.bytes.len() == 20 && header.credits_requested >= 1, || {

@@ -129,8 +129,8 @@ pub(super) fn establishes(play: &mut Play) -> Result<(), Stop> {
     peer.say(&Response::default().encode(1024))?;
     peer.ends("3.1.5.4-01 3.1.5.5-05 3.1.5.8-01");
 
-    // Read as data it is a question: NegotiatedVersion is Flags, MaxVersion CreditsGranted, and there is nothing else.
-    let question = Response {
+    // Read as data it is a probe: NegotiatedVersion is Flags, MaxVersion CreditsGranted, and there is nothing else.
+    let probe = Response {
         negotiated_version: 1,
         credits_requested: 0,
         credits_granted: 0,
@@ -140,7 +140,7 @@ pub(super) fn establishes(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established()?;
     peer.expect_data("", Duration::from_secs(5))?;
     peer.post_receives(256)?;
-    peer.say(&question.encode(1024))?;
+    peer.say(&probe.encode(1024))?;
     let answer = peer.expect_data("3.1.1.1-01 3.1.5.5-05", Duration::from_secs(5))?;
     peer.check("3.1.1.1-01 3.1.5.4-01 3.1.5.8-01", answer.message.bytes.len() == 20, || {
         format!("an empty message should answer, {answer:?} came")

@@ -66,7 +66,7 @@ pub(super) fn moderate(play: &mut Play) -> Result<(), Stop> {
     });
     empties(&mut peer, &whole.empties);
     // A subject that was never short of credits has sent none yet.
-    peer.send(&Data::question())?;
+    peer.send(&Data::probe())?;
     let answer = peer.expect_data("2.2.3-01", PATIENCE)?;
     empties(&mut peer, &[answer]);
     Ok(())

@@ -7,7 +7,7 @@ use smbd_core::{Instant, Keepalive, Params};
 use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms};
 
 const INTERVAL: Duration = Duration::from_secs(120);
-/// The answer to a question comes within this time.
+/// The answer to a probe comes within this time.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// KeepaliveInterval 120 s, and 5 s for the answer.
@@ -94,6 +94,6 @@ pub(super) fn server_timeout(play: &mut Play) -> Result<(), Stop> {
     let asked = sign_of_life(&mut peer, "3.1.2.2-03", from)?.message.at;
     peer.quiet_for(ALL, Duration::from_secs(4));
     let down = peer.down_within(asked, Duration::from_secs(17));
-    peer.check(ALL, down, || "the connection should be down 17 s after the question, it is up".into());
+    peer.check(ALL, down, || "the connection should be down 17 s after the probe, it is up".into());
     Ok(())
 }

@@ -24,7 +24,7 @@ pub struct Idle {
     pub personality: Personality,
     /// After which each side asks the other, initiator first; `None` if it never does.
     pub intervals: [Option<Duration>; 2],
-    /// For how long; half of the shortest interval is added, so that no question is due in the end.
+    /// For how long; half of the shortest interval is added, so that no probe is due in the end.
     pub time: Duration,
 }
 
@@ -32,10 +32,10 @@ impl Idle {
     /// How often one asks and the other answers. Who is asked has heard something: only the less patient side asks, or both
     /// take turns.
     #[must_use]
-    pub fn questions(&self) -> u64 {
+    pub fn probes(&self) -> u64 {
         let least = self.interval().as_nanos();
-        let questions = self.time.as_nanos().checked_div(least).unwrap_or(0);
-        u64::try_from(questions).unwrap_or(u64::MAX)
+        let probes = self.time.as_nanos().checked_div(least).unwrap_or(0);
+        u64::try_from(probes).unwrap_or(u64::MAX)
     }
 
     fn interval(&self) -> Duration {
@@ -81,7 +81,7 @@ impl Idle {
     }
 }
 
-/// Leaves a pair alone for the time, and counts what it says: a question and an answer for each interval, and nothing else.
+/// Leaves a pair alone for the time, and counts what it says: a probe and an answer for each interval, and nothing else.
 ///
 /// # Errors
 /// An interval is 0.
@@ -105,9 +105,9 @@ pub fn idle(what: &Idle) -> Result<Soaked, ConfigError> {
     run.check(Law::Liveness, !over, Initiator, || "an idle connection ended".to_owned());
     let after = run.world.probe().counter.sent;
     let said = [0, 1].map(|at: usize| after[at] - before[at]);
-    let expected = what.questions();
+    let expected = what.probes();
     run.check(Law::Quiet, said == [expected; 2], Initiator, || {
-        format!("{} and {} messages for {expected} questions and their answers", said[0], said[1])
+        format!("{} and {} messages for {expected} probes and their answers", said[0], said[1])
     });
     if !run.failed() {
         run.part();
