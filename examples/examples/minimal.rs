@@ -117,7 +117,7 @@ impl Side {
     }
 
     fn send(&mut self, message: Vec<u8>) -> Result<(), Failure> {
-        let msg = self.connection.send(now(), message.len() as u64, None)?;
+        let msg = self.connection.send(now(), u32::try_from(message.len())?, None)?;
         self.outgoing.insert(msg, message);
         Ok(())
     }

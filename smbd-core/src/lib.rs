@@ -1,18 +1,109 @@
 //! SMB Direct ([MS-SMBD] 12.0: SMB2 over RDMA) as a sans-IO protocol core.
 //!
-//! ```text
-//! upper layer          SMB2 or anything else
-//!   | whole messages
-//! Endpoint             optional: owns payload, puts messages together (feature `endpoint`)
-//!   | commands, events
-//! Connection           the protocol: headers, credits, timers, slicing, registrations; sees no payload byte
-//!   | Action out, Input in
-//! a backend            a real RNIC, a simulated one, or your own: see [`backend`]
+//! A [`Connection`] is a state machine for both roles. It is told what happened ([`Connection::handle`]) and asked what to
+//! do ([`Connection::poll_action`]) until it says [`Action::Wait`]. It has no clock, no randomness, no I/O, no threads and
+//! no callbacks, and allocates only when it is created. A [`Backend`](backend::Backend) carries its actions out on a real
+//! RNIC, in a simulator, or over anything else that has the semantics of a reliable connection. [`backend::drive()`] is the
+//! loop between the two.
+//!
+//! # An echo
+//!
+//! Add `smbd-core` with the feature `kit`, and `bytes`, and run this. The kit's backend connects two endpoints in memory; any
+//! other backend takes its place.
+//!
+//! ```
+//! use std::{error::Error, time::Duration};
+//!
+//! use bytes::Bytes;
+//! use smbd_core::backend::kit::{Fixture, Lab, Peer, Situation, reference::Reference};
+//! use smbd_core::backend::{Backend, BufferLookup, Handler, drive};
+//! use smbd_core::endpoint::{EndpointEvent, Message};
+//! use smbd_core::{Close, Config, Endpoint, Params, Role};
+//!
+//! /// The upper layer: the initiator sends a message and closes when it is back, the acceptor echoes.
+//! struct App(Role);
+//!
+//! // It names no memory of its own: the endpoint has the messages, and there is no RDMA.
+//! impl<M> BufferLookup<M> for App {}
+//!
+//! impl<B: Backend> Handler<B, Endpoint> for App {
+//!     fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
+//!         let now = backend.now();
+//!         match event {
+//!             EndpointEvent::Established(_) if self.0 == Role::Initiator => {
+//!                 endpoint.send(now, Bytes::from_static(b"hello"), None).expect("room for one message");
+//!             }
+//!             EndpointEvent::Message(message) => {
+//!                 let bytes = Bytes::copy_from_slice(message.bytes(backend).expect("a sound backend"));
+//!                 // It is still in a receive buffer, which the peer needs.
+//!                 if let Message::Borrowed(fragment) = message {
+//!                     endpoint.release(now, fragment).expect("own fragment");
+//!                 }
+//!                 println!("{:?} received {bytes:?}", self.0);
+//!                 match self.0 {
+//!                     Role::Acceptor => drop(endpoint.send(now, bytes, None).expect("room for one message")),
+//!                     Role::Initiator => endpoint.close(now, Close::Abort),
+//!                 }
+//!             }
+//!             event => println!("{:?}: {event:?}", self.0),
+//!         }
+//!     }
+//! }
+//!
+//! fn main() -> Result<(), Box<dyn Error>> {
+//!     let config = Config::try_from(Params::windows())?;
+//!     // Two backends in memory. With smbd-verbs: `VerbsConnection::connect(...)` on one host, `Listener` on the other.
+//!     let mut network = Reference::default().fixture(Situation::Connects, &config)?;
+//!     let mut sides = [Peer::INITIATOR, Peer::ACCEPTOR].map(|peer| {
+//!         let endpoint = Endpoint::new(peer.role, &config, network.backend(peer).now());
+//!         (peer, endpoint, App(peer.role))
+//!     });
+//!     while !sides.iter().all(|(_, endpoint, _)| endpoint.is_drained()) {
+//!         for (peer, endpoint, app) in &mut sides {
+//!             let _deadline = drive(endpoint, &mut network.backend(*peer), app)?;
+//!         }
+//!         // A program sleeps here: until its backend has something, or the deadline.
+//!         network.pass(Duration::from_millis(1));
+//!     }
+//!     Ok(())
+//! }
 //! ```
 //!
-//! A [`Connection`] is told what happened ([`Connection::handle`]) and asked what to do
-//! ([`Connection::poll_action`]) until it says [`Action::Wait`]. It has no clock, no randomness, no I/O, no threads and
-//! no callbacks, and allocates only when it is created. Both roles are one state machine.
+//! It prints what both sides are told, among it:
+//!
+//! ```text
+//! Acceptor received b"hello"
+//! Initiator received b"hello"
+//! Initiator: Closed(Local)
+//! ```
+//!
+//! # Which layer do I need?
+//!
+//! | I have | I use |
+//! |---|---|
+//! | RDMA devices under Linux, and want calls that wait, an event loop or tokio | the crate `smbd-verbs` |
+//! | an RDMA device and a loop of my own | `smbd_verbs::VerbsConnection`, [`Endpoint`] and [`drive()`](backend::drive()) |
+//! | another transport, kernel or provider | a [`Backend`](backend::Backend) of my own, with [`WorkQueues`](backend::WorkQueues) and [`TransportReports`](backend::TransportReports), held against the [`kit`](backend) |
+//! | messages that I put together myself, or that the core must not own | [`Connection`] instead of [`Endpoint`]: events with fragments, sends by length |
+//! | a loop that must decide about each action | [`Connection::poll_action`] and [`Connection::handle`] |
+//! | a capture or a fuzzer | [`wire`] alone |
+//!
+//! The traits, in the order in which the author of a backend meets them: [`ReceiveMemory`](backend::ReceiveMemory) (where
+//! received messages are), [`Backend`](backend::Backend) (carries out operations, reports inputs),
+//! [`HostMemory`](backend::HostMemory) (buffers that the host can fill), and for the tests the kit's `Lab` and `Fixture`. An
+//! upper layer implements [`BufferLookup`](backend::BufferLookup) (which memory belongs to an id) and
+//! [`Handler`](backend::Handler) (takes events). [`Protocol`](backend::Protocol) is what is driven: [`Connection`] and
+//! [`Endpoint`] implement it.
+//!
+//! [The examples](https://github.com/smbd-rs/smbd/tree/main/examples/examples): `echo` (above), `minimal` (a loop and a backend
+//! in under 150 lines), `rdma` (registration, RDMA Read and Write), `third_backend` (the contract over Unix sockets),
+//! `async_tokio`, `tokio_verbs`.
+//!
+//! # Features
+//!
+//! `endpoint` (default): [`Endpoint`] and the dependency on `bytes`. `kit`: the backend test kit and its reference backend.
+//! `search`: what a search over all states needs besides [`Connection::fingerprint`].
+//! The crate is `no_std` with `alloc` in all combinations, and contains no unsafe code.
 //!
 //! # Laws
 //!
@@ -46,12 +137,6 @@
 //!
 //! Calls that can start a clock take `now`, an [`Instant`] of the caller's own monotonic clock. The deadline in
 //! [`Action::Wait`] is the only timer to set; at it, give [`Input::Timeout`].
-//!
-//! # Features
-//!
-//! `endpoint` (default): `endpoint::Endpoint` and the dependency on `bytes`. `kit`: the backend test kit.
-//! `search`: what a search over all states needs besides [`Connection::fingerprint`].
-//! The crate is `no_std` with `alloc` in all combinations, and contains no unsafe code.
 //!
 //! [MS-SMBD]: https://learn.microsoft.com/openspecs/windows_protocols/ms-smbd/
 #![no_std]

@@ -2,6 +2,7 @@
 
 /// What one direction carried, Data Transfer messages only. Counted when a message leaves the core or is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Traffic {
     /// Data Transfer messages.
     pub messages: u64,
@@ -19,9 +20,10 @@ pub struct Traffic {
     pub invalidations: u64,
 }
 
-/// How often the peer was forgiven what a literal reading of the text, or good manners, would not allow.
+/// How often something was accepted that a literal reading of the text does not allow.
 /// With [`Params::strict`](crate::Params::strict) all but the unknown flags end the connection instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tolerances {
     /// Empty messages inside a sequence of fragments (RA-4).
     pub empty_inside_sequence: u64,
@@ -37,6 +39,7 @@ pub struct Tolerances {
 
 /// Counters of a connection, from its creation on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stats {
     /// From here to the peer.
     pub sent: Traffic,

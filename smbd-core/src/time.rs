@@ -1,6 +1,7 @@
 //! Time as data: the core has no clock, its caller says what time it is.
 
 use core::num::NonZeroU64;
+use core::ops::Add;
 use core::time::Duration;
 
 /// A point on the caller's monotonic clock, in nanoseconds since an origin the caller chose.
@@ -39,6 +40,15 @@ impl Instant {
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    /// As [`saturating_add`](Self::saturating_add): never overflows.
+    fn add(self, after: Duration) -> Self {
+        self.saturating_add(after)
     }
 }
 

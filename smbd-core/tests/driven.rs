@@ -163,7 +163,7 @@ fn rdma_moves_bytes_between_the_buffers_the_upper_layers_named() {
     pair.run(20);
     let bytes = pattern(5000);
     let far = pair.fixture.backend(Peer::ACCEPTOR).allocate(5000).unwrap();
-    let id = pair.endpoints[1].register(Access::ReadWrite, 1).unwrap();
+    let id = pair.endpoints[1].register(Instant::ORIGIN, Access::ReadWrite, 1).unwrap();
     pair.uppers[1].registrations.insert(id, far.clone());
     pair.run(20);
     let remote: Arc<[BufferDescriptorV1]> = pair.uppers[1].segments.clone().into();
@@ -196,7 +196,7 @@ fn each_request_of_an_operation_has_its_own_part_of_the_buffer() {
     let mut remote: Vec<BufferDescriptorV1> = Vec::new();
     let far = [2000, 3000].map(|len| {
         let far = pair.fixture.backend(Peer::ACCEPTOR).allocate(len).unwrap();
-        let id = pair.endpoints[1].register(Access::ReadWrite, 1).unwrap();
+        let id = pair.endpoints[1].register(Instant::ORIGIN, Access::ReadWrite, 1).unwrap();
         pair.uppers[1].registrations.insert(id, far.clone());
         pair.run(20);
         remote.append(&mut pair.uppers[1].segments);
@@ -230,7 +230,7 @@ fn a_message_invalidates_the_token_that_is_sent_with_it() {
     let mut pair = Pair::new(Situation::Connects);
     pair.run(20);
     let far = pair.fixture.backend(Peer::ACCEPTOR).allocate(100).unwrap();
-    let id = pair.endpoints[1].register(Access::Read, 1).unwrap();
+    let id = pair.endpoints[1].register(Instant::ORIGIN, Access::Read, 1).unwrap();
     pair.uppers[1].registrations.insert(id, far);
     pair.run(20);
     let token = pair.uppers[1].segments[0].token;
@@ -368,13 +368,13 @@ fn some_names(config: &Config) -> (Body, OpId) {
 #[test]
 fn a_registration_ends_with_all_of_its_segments() {
     let mut connection = established(&Config::try_from(Params::example()).unwrap());
-    let id = connection.register(Access::Read, 3).unwrap();
+    let id = connection.register(Instant::ORIGIN, Access::Read, 3).unwrap();
     assert!(matches!(connection.poll_action(), Action::Register { id: asked, .. } if asked == id));
     let tokens = [1, 2, 3].map(smbd_core::Token);
     let segments = tokens.map(|token| BufferDescriptorV1 { offset: 0, token, length: 8 });
     let input = Input::Registered { id, segments: &segments, bind_complete: true };
     connection.handle(Instant::ORIGIN, input).unwrap();
-    connection.deregister(id).unwrap();
+    connection.deregister(Instant::ORIGIN, id).unwrap();
     let action = loop {
         match connection.poll_action() {
             Action::Notify(_) => {}

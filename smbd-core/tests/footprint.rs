@@ -179,7 +179,7 @@ impl Bench {
         self.data(DataTransfer { data_offset: 24, data_length: 1000, ..header }, None);
         self.connection.send(self.now, 2500, None).unwrap();
         self.connection.rdma(self.now, RdmaVerb::Read, 3000, Arc::clone(remote), 500).unwrap();
-        self.connection.register(Access::Write, 1).unwrap();
+        self.connection.register(self.now, Access::Write, 1).unwrap();
         self.connection.probe(self.now).unwrap();
     }
 
@@ -193,13 +193,13 @@ impl Bench {
         for verb in [RdmaVerb::Read, RdmaVerb::Write] {
             self.connection.rdma(self.now, verb, 3000, Arc::clone(remote), 500).unwrap();
         }
-        self.connection.register(Access::Write, 1).unwrap();
+        self.connection.register(self.now, Access::Write, 1).unwrap();
         self.connection.probe(self.now).unwrap();
         self.settle();
         let token = round.is_multiple_of(2).then_some(SEGMENT.token);
         self.data(DataTransfer { flags: Flags::RESPONSE_REQUESTED, credits_granted: 5, ..header }, token);
         let registration = self.registration.take().unwrap();
-        self.connection.deregister(registration).unwrap();
+        self.connection.deregister(self.now, registration).unwrap();
         self.settle();
         self.now = self.now.saturating_add(Duration::from_secs(121));
         self.handle(Input::Timeout);

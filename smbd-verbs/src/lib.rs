@@ -4,12 +4,12 @@
 //! blocking      calls that wait: for tools and tests
 //! Engine        many connections on one thread, one file descriptor for any event loop
 //! Listener      connection requests, limits, refusals
-//! VerbsConnection           one end of one connection: smbd_core::backend::Backend
+//! VerbsConnection  one side of one connection: a smbd_core::backend::Backend
 //! quirks, fit   what devices do otherwise, and configurations fitted to them
 //! ffi           the only unsafe code
 //! ```
 //!
-//! An [`VerbsConnection`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for all it
+//! A [`VerbsConnection`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for all it
 //! waits for: call [`arm`](Waitable::arm), sleep on it until the deadline, drive again. [`Engine`] does this for many connections,
 //! [`blocking::Connection`] for one.
 //!
@@ -20,7 +20,7 @@
 //!
 //! # Features
 //!
-//! `tracing`: spans and events of connections. `faults`: an [`VerbsConnection`] can be told to fail, for tests of what is built on it.
+//! `tracing`: spans and events of connections. `faults`: a [`VerbsConnection`] can be told to fail, for tests of what is built on it.
 //!
 //! # What a connection takes from the system
 //!

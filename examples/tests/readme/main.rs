@@ -1,12 +1,26 @@
-//! What README.md shows is code.
+//! What README.md and the front page of smbd-core show is the example `echo`; as a doctest it runs.
 
-#[expect(dead_code, reason = "it is compiled; a backend that runs it is in the example `minimal`")]
-mod run_loop;
+const README: &str = include_str!("../../../README.md");
+const FRONT_PAGE: &str = include_str!("../../../smbd-core/src/lib.rs");
+
+/// The example without its first line.
+fn echo() -> &'static str {
+    let (_, code) = include_str!("../../examples/echo.rs").split_once("\n\n").expect("a line on what it is");
+    code
+}
 
 #[test]
-fn the_run_loop_in_the_readme_is_the_one_compiled_here() {
-    let readme = include_str!("../../../README.md");
+fn the_code_in_the_readme_is_the_example() {
     let blocks: Vec<_> =
-        readme.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks, [include_str!("run_loop.rs")]);
+        README.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks, [echo()]);
+}
+
+#[test]
+fn the_code_on_the_front_page_is_the_example() {
+    let page = FRONT_PAGE.lines().map_while(|line| line.strip_prefix("//!"));
+    let page: Vec<_> = page.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let page = page.join("\n");
+    let (_, rest) = page.split_once("```\n").expect("a block");
+    assert_eq!(rest.split("```").next(), Some(echo()));
 }

@@ -203,14 +203,14 @@ impl Rig {
     fn register(&mut self, access: u8, segments: u8) {
         let access = [Access::Read, Access::Write, Access::ReadWrite][usize::from(access % 3)];
         let segments_max = u16::from(segments % 16);
-        let result = self.connection.register(access, segments_max).map_err(CommandRefused::from);
+        let result = self.connection.register(self.now, access, segments_max).map_err(CommandRefused::from);
         self.note(&Command::Register { access, range: self.range(4096), segments_max, result });
     }
 
     fn deregister(&mut self, at: u8) {
         let Some(at) = usize::from(at).checked_rem(self.registered.len()) else { return };
         let id = self.registered[at];
-        let result = self.connection.deregister(id).map_err(CommandRefused::from);
+        let result = self.connection.deregister(self.now, id).map_err(CommandRefused::from);
         self.note(&Command::Deregister { id, result });
     }
 

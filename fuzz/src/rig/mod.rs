@@ -52,7 +52,7 @@ pub struct Rig {
     registering: VecDeque<Registering>,
     binding: VecDeque<RegId>,
     deregistering: VecDeque<RegId>,
-    /// In force, as far as the upper layer knows.
+    /// Valid, as far as the upper layer knows.
     registered: Vec<RegId>,
     /// Tokens that may be valid.
     tokens: Vec<Token>,

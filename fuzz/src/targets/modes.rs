@@ -41,6 +41,7 @@ pub fn modes(data: &[u8]) {
 
 /// Whether tolerant mode let something pass that strict mode does not.
 fn forgave(rig: &Rig) -> bool {
-    let Tolerances { unknown_flags, .. } = rig.connection().stats().tolerances;
-    rig.connection().stats().tolerances != Tolerances { unknown_flags, ..Tolerances::default() }
+    let mut tolerances = rig.connection().stats().tolerances;
+    tolerances.unknown_flags = 0;
+    tolerances != Tolerances::default()
 }

@@ -111,7 +111,7 @@ pub fn endpoint_messages(count: u32) -> Work {
 pub fn connection_fragments(count: u32) -> Work {
     let mut driven = Driven::established(Connection::new);
     Box::new(move || {
-        measured::send(&mut driven.machine, NOW, u64::from(PAYLOAD * count));
+        measured::send(&mut driven.machine, NOW, PAYLOAD * count);
         driven.run();
         driven.finish(1)
     })

@@ -34,7 +34,7 @@ pub fn release(connection: &mut Connection, fragment: Fragment) -> Result<(), Mi
 }
 
 #[inline(never)]
-pub fn send(connection: &mut Connection, now: Instant, len: u64) -> MsgId {
+pub fn send(connection: &mut Connection, now: Instant, len: u32) -> MsgId {
     connection.send(now, len, None).expect("room for a message")
 }
 

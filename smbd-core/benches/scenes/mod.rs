@@ -125,7 +125,7 @@ fn encode(count: u32) -> Work {
 /// A pair, and `count` fragments of one message on the way to the acceptor.
 fn fragments_on_the_way(count: u32) -> Pair {
     let mut pair = Pair::established(&params());
-    let len = u64::from(PAYLOAD) * u64::from(count);
+    let len = PAYLOAD * count;
     pair.initiator.connection.send(NOW, len, None).expect("room for a message");
     pair.initiator.poll_sends(count);
     pair
@@ -175,7 +175,7 @@ fn release(count: u32) -> Work {
 
 fn send_fragment(count: u32) -> Work {
     let mut pair = Pair::established(&params());
-    let len = u64::from(PAYLOAD) * u64::from(count);
+    let len = PAYLOAD * count;
     Box::new(move || {
         let connection = &mut pair.initiator.connection;
         measured::send(connection, NOW, len);

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::{Backend, BackendOp, BufferLookup, ReceiveMemory, ShortReceive, UnknownBuffer};
-use crate::{Action, Connection, Event, Input, Instant, Misuse, PhaseName};
+use crate::{Action, Connection, Event, Input, Instant, Misuse};
 
 /// What can be driven: a [`Connection`], or something built on one that has other events.
 pub trait Protocol {
@@ -48,7 +48,7 @@ impl Protocol for Connection {
     }
 
     fn is_drained(&self) -> bool {
-        self.phase() == PhaseName::Drained
+        self.is_drained()
     }
 
     #[inline(always)]

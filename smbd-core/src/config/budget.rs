@@ -4,6 +4,7 @@ use crate::Head;
 
 /// What a configuration needs from a backend, and what the core takes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Budget {
     /// Receives posted or borrowed at the same time: `receive_credit_max`, one in reserve (CR-5), `borrowed_max`.
     /// [`RecvId::slot`](crate::RecvId::slot) is below this.

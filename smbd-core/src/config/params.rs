@@ -38,7 +38,7 @@ pub struct Params {
     pub max_fragmented_recv_size: u32,
     /// Connection.MaxReadWriteSize: longest RDMA operation in bytes; 0 offers none.
     pub max_read_write_size: u32,
-    /// `None`: silence is never probed.
+    /// `None`: no keepalive; a silent peer is never probed.
     pub keepalive: Option<Keepalive>,
     /// Negotiation timer of the initiator, connecting included (3.1.4.1).
     pub active_negotiation_timeout: Duration,
@@ -59,7 +59,7 @@ pub struct Params {
     pub rdma_slots: u16,
     /// RDMA Reads to ask the transport for, both ways; what comes of it is in the [`Limits`](crate::Limits).
     pub read_depth: u16,
-    /// Valid registrations or in the making.
+    /// Registrations that are valid or being made.
     pub registrations: u16,
     /// Segments of all of them together; needed if `registrations` is not 0.
     pub segments_max: u16,

@@ -50,7 +50,7 @@ impl Connection {
             self.transport.disconnect_polled = true;
             return Some(Action::Disconnect);
         }
-        if self.is_drained() {
+        if self.is_all_back() {
             self.phase = Phase::Drained;
             return Some(Action::Notify(Event::Drained));
         }
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Law 2: nothing is posted, borrowed or expected any more.
-    fn is_drained(&self) -> bool {
+    fn is_all_back(&self) -> bool {
         let transport_over = !self.transport.touched || self.transport.ended;
         transport_over && self.outstanding() == super::Outstanding::default()
     }

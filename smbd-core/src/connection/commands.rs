@@ -30,16 +30,14 @@ impl Connection {
     ///
     /// # Errors
     /// Nothing has changed; see [`SendError`].
-    pub fn send(&mut self, now: Instant, len: u64, invalidate: Option<Token>) -> Result<MsgId, SendError> {
+    pub fn send(&mut self, now: Instant, len: u32, invalidate: Option<Token>) -> Result<MsgId, SendError> {
         self.accepts_commands()?;
         let max = self.negotiated.map_or(0, |settled| settled.max_fragmented_send_size);
-        let too_long = SendError::TooLong { len, max };
-        let len = u32::try_from(len).map_err(|_| too_long)?;
         if len == 0 {
             return Err(SendError::Empty);
         }
         if len > max {
-            return Err(too_long);
+            return Err(SendError::TooLong { len, max });
         }
         let full = CommandError::NoRoom { what: "message slots" };
         let id = self.sender.enqueue(len, invalidate, self.rdma.writes_commanded()).ok_or(full)?;
@@ -86,7 +84,12 @@ impl Connection {
     ///
     /// # Errors
     /// Nothing has changed; see [`RegisterError`].
-    pub fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
+    pub fn register(
+        &mut self,
+        now: Instant,
+        access: Access,
+        segments_max: u16,
+    ) -> Result<RegId, RegisterError> {
         self.accepts_commands()?;
         // One place of the send queue is left for a send.
         let queue = self.limits.send_queue.saturating_sub(1).min(self.config.registration_slots);
@@ -96,8 +99,10 @@ impl Connection {
             return Err(RegisterError::Segments { segments: segments_max, max });
         }
         let full = CommandError::NoRoom { what: "registrations or segments" };
+        let id = self.registrations.register(access, segments_max).ok_or(full)?;
+        self.now = self.now.max(now);
         self.sender.end_run();
-        self.registrations.register(access, segments_max).ok_or_else(|| full.into())
+        Ok(id)
     }
 
     /// Ends all remote access to a registered buffer (3.1.4.4), also if the peer has invalidated some or all of its
@@ -105,10 +110,14 @@ impl Connection {
     ///
     /// # Errors
     /// Nothing has changed; see [`RegisterError`].
-    pub fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
+    pub fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
         self.accepts_commands()?;
+        if !self.registrations.deregister(id) {
+            return Err(RegisterError::NotRegistered);
+        }
+        self.now = self.now.max(now);
         self.sender.end_run();
-        if self.registrations.deregister(id) { Ok(()) } else { Err(RegisterError::NotRegistered) }
+        Ok(())
     }
 
     /// Gives the receive buffer of a fragment back, in any phase. May let a message out that waited for a buffer.

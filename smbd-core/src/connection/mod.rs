@@ -26,10 +26,9 @@ pub use credits::Credits;
 pub use phase::PhaseName;
 pub use registration::Segment;
 
-use crate::error::{CloseReason, ConnectError};
 use crate::stats::Stats;
 use crate::{
-    Action, BufferDescriptorV1, Config, Event, Input, Instant, Limits, Misuse, Negotiated, RegId, Role, WrId,
+    Action, BufferDescriptorV1, Config, Input, Instant, Limits, Misuse, Negotiated, RegId, Role, WrId,
 };
 use keepalive::{IdleTimer, Probe};
 use next::Next;
@@ -88,6 +87,7 @@ struct Transport {
 
 /// Work that has left the core and has not come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Outstanding {
     /// Posted receives, that of the negotiation included.
     pub recvs: u16,
@@ -257,6 +257,12 @@ impl Connection {
         self.phase.name()
     }
 
+    /// Whether the phase is [`PhaseName::Drained`]: the connection is over, and nothing is outstanding.
+    #[must_use]
+    pub const fn is_drained(&self) -> bool {
+        matches!(self.phase, Phase::Drained)
+    }
+
     /// The configuration it was made with.
     #[must_use]
     pub const fn config(&self) -> &Config {
@@ -374,28 +380,5 @@ impl Connection {
     /// by distance from `now`; statistics do not count.
     pub fn fingerprint<H: core::hash::Hasher>(&self, now: Instant, into: &mut H) {
         self.hash_state(now, into);
-    }
-}
-
-impl Outcome {
-    const fn event(self) -> Event {
-        match self {
-            Self::ConnectFailed(error) => Event::ConnectFailed(error),
-            Self::Closed(reason) => Event::Closed(reason),
-        }
-    }
-
-    /// Receive and send queue have no common order: a flush may be reported before the failure that caused it.
-    fn refine(&mut self, cause: Cause) {
-        let Cause::Transport { .. } = cause else { return };
-        match self {
-            Self::ConnectFailed(error @ ConnectError::Lost) => *error = cause.connect_error(),
-            Self::Closed(reason @ CloseReason::Lost) => *reason = cause.close_reason(),
-            Self::ConnectFailed(_) | Self::Closed(_) => {}
-        }
-    }
-
-    const fn is_connect_failure(self) -> bool {
-        matches!(self, Self::ConnectFailed(_))
     }
 }

@@ -1,6 +1,6 @@
 use crate::error::{CloseReason, ConnectError, ConnectReason, Violation, WorkError};
 use crate::wire::NtStatus;
-use crate::{Instant, WrId};
+use crate::{Event, Instant, WrId};
 
 /// Where a connection is in its life; data of a phase live in it.
 #[derive(Clone, Debug)]
@@ -127,20 +127,33 @@ impl Cause {
     }
 }
 
-/// The phase of a connection, by name.
+/// Where a connection is between its creation and its end.
+///
+/// | from | when | to |
+/// |---|---|---|
+/// | [`Connecting`](Self::Connecting) | [`Input::Connected`](crate::Input::Connected) | [`Negotiating`](Self::Negotiating) |
+/// | [`Connecting`](Self::Connecting) | acceptor: a valid Negotiate Request comes before `Connected` (RoCE can reorder them) | [`Established`](Self::Established) |
+/// | [`Connecting`](Self::Connecting) | acceptor: a request that is answered with a failure status comes before `Connected` | [`Rejecting`](Self::Rejecting) |
+/// | [`Connecting`](Self::Connecting) | the connection fails, times out, is closed, or the peer breaks a rule | [`Closing`](Self::Closing) |
+/// | [`Negotiating`](Self::Negotiating) | a valid Negotiate Request or Response comes (3.1.5.6, 3.1.5.7) | [`Established`](Self::Established) |
+/// | [`Negotiating`](Self::Negotiating) | acceptor: a request that is answered with a failure status (3.1.5.3) | [`Rejecting`](Self::Rejecting) |
+/// | [`Negotiating`](Self::Negotiating) | the connection fails, times out, is closed, or the peer breaks a rule | [`Closing`](Self::Closing) |
+/// | [`Rejecting`](Self::Rejecting) | the failure response is sent, or the negotiation timer expires | [`Closing`](Self::Closing) |
+/// | [`Established`](Self::Established) | the connection fails, is closed, or the peer breaks a rule | [`Closing`](Self::Closing) |
+/// | [`Closing`](Self::Closing) | all work is back, all fragments are released, the transport connection is gone | [`Drained`](Self::Drained) |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PhaseName {
     /// The transport connection is not up yet.
     Connecting,
-    /// Waiting for the peer's negotiation message.
+    /// The transport connection is up; the peer's negotiation message has not come.
     Negotiating,
-    /// The acceptor is sending a failure response.
+    /// Acceptor only: a Negotiate Response with a failure status is being sent (3.1.5.3).
     Rejecting,
-    /// Data can flow.
+    /// Negotiation succeeded. Commands are taken from [`Event::Established`](crate::Event::Established) on.
     Established,
-    /// The connection is over, work is still outstanding.
+    /// The connection has ended; commands get their results, and posted work is coming back.
     Closing,
-    /// Nothing is outstanding any more.
+    /// Nothing is outstanding. Buffers and registered memory may be freed.
     Drained,
 }
 
@@ -167,5 +180,28 @@ impl Phase {
             Self::Closing(_) => PhaseName::Closing,
             Self::Drained => PhaseName::Drained,
         }
+    }
+}
+
+impl Outcome {
+    pub(crate) const fn event(self) -> Event {
+        match self {
+            Self::ConnectFailed(error) => Event::ConnectFailed(error),
+            Self::Closed(reason) => Event::Closed(reason),
+        }
+    }
+
+    /// Receive and send queue have no common order: a flush may be reported before the failure that caused it.
+    pub(crate) fn refine(&mut self, cause: Cause) {
+        let Cause::Transport { .. } = cause else { return };
+        match self {
+            Self::ConnectFailed(error @ ConnectError::Lost) => *error = cause.connect_error(),
+            Self::Closed(reason @ CloseReason::Lost) => *reason = cause.close_reason(),
+            Self::ConnectFailed(_) | Self::Closed(_) => {}
+        }
+    }
+
+    pub(crate) const fn is_connect_failure(self) -> bool {
+        matches!(self, Self::ConnectFailed(_))
     }
 }

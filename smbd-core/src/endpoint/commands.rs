@@ -1,18 +1,20 @@
 //! Commands: `send` and `release` have a part here, the others are the connection's.
 
 use alloc::sync::Arc;
+use core::fmt;
 
 use bytes::Bytes;
 use thiserror::Error;
 
 use super::Endpoint;
+use super::event::Length;
 use crate::error::{CommandError, RdmaError, RegisterError, SendError};
 use crate::{
     Access, BufferDescriptorV1, Close, Fragment, Instant, Misuse, MsgId, OpId, RdmaVerb, RegId, Token,
 };
 
 /// A message was not taken: why, and its bytes back.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[error("{error}")]
 pub struct NotSent {
     /// Why.
@@ -20,6 +22,15 @@ pub struct NotSent {
     pub error: SendError,
     /// The bytes of the message.
     pub payload: Bytes,
+}
+
+impl fmt::Debug for NotSent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotSent")
+            .field("error", &self.error)
+            .field("payload", &Length(&self.payload))
+            .finish()
+    }
 }
 
 impl Endpoint {
@@ -34,7 +45,7 @@ impl Endpoint {
         payload: Bytes,
         invalidate: Option<Token>,
     ) -> Result<MsgId, NotSent> {
-        let len = u64::try_from(payload.len()).unwrap_or(u64::MAX);
+        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         match self.connection.send(now, len, invalidate) {
             Ok(msg) => {
                 self.outgoing.put(msg, payload);
@@ -73,16 +84,21 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Connection::register`](crate::Connection::register).
-    pub fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
-        self.connection.register(access, segments_max)
+    pub fn register(
+        &mut self,
+        now: Instant,
+        access: Access,
+        segments_max: u16,
+    ) -> Result<RegId, RegisterError> {
+        self.connection.register(now, access, segments_max)
     }
 
     /// As [`Connection::deregister`](crate::Connection::deregister).
     ///
     /// # Errors
     /// As [`Connection::deregister`](crate::Connection::deregister).
-    pub fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
-        self.connection.deregister(id)
+    pub fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
+        self.connection.deregister(now, id)
     }
 
     /// As [`Connection::probe`](crate::Connection::probe).

@@ -66,6 +66,13 @@ impl Endpoint {
         &self.connection
     }
 
+    /// Whether the connection is over, and nothing is posted, borrowed or expected any more: see
+    /// [`PhaseName::Drained`](crate::PhaseName::Drained).
+    #[must_use]
+    pub const fn is_drained(&self) -> bool {
+        self.connection.is_drained()
+    }
+
     /// Counters of what is done here. Those of the protocol are the connection's.
     #[must_use]
     pub const fn stats(&self) -> &EndpointStats {

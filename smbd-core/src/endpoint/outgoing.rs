@@ -1,11 +1,11 @@
 use alloc::collections::VecDeque;
+use core::fmt;
 
 use bytes::Bytes;
 
 use crate::{Config, MsgId};
 
 /// The bytes of messages that are not sent yet. Messages are numbered in order and end nearly in order.
-#[derive(Debug)]
 pub(super) struct Outgoing {
     /// Number of the front message.
     first: u32,
@@ -44,6 +44,16 @@ impl Outgoing {
 
     fn index(&self, msg: MsgId) -> Option<usize> {
         usize::try_from(msg.sequence().wrapping_sub(self.first)).ok()
+    }
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (messages, bytes) =
+            self.messages.iter().flatten().fold((0_usize, 0_usize), |(messages, bytes), payload| {
+                (messages.saturating_add(1), bytes.saturating_add(payload.len()))
+            });
+        write!(f, "{messages} messages of {bytes} bytes")
     }
 }
 

@@ -1,15 +1,23 @@
+use core::fmt;
+
 use bytes::{Bytes, BytesMut};
 
 /// Least size of a new buffer, once longer messages have been seen: room for many short ones.
 const CHUNK: usize = 64 * 1024;
 
 /// The buffer that messages are copied to, one after the other.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Reassembly {
     /// Holds what has arrived of the present message.
     buffer: BytesMut,
     /// Length of the longest message that arrived in full.
     longest: usize,
+}
+
+impl fmt::Debug for Reassembly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.buffer.len(), self.buffer.capacity())
+    }
 }
 
 impl Reassembly {

@@ -91,9 +91,9 @@ pub enum SendError {
     /// Longer than the peer can put together (3.1.4.2).
     #[error("message of {len} bytes is above MaxFragmentedSendSize {max} (3.1.4.2)")]
     TooLong {
-        /// Length of the message.
-        len: u64,
-        /// Connection.MaxFragmentedSendSize.
+        /// Length of the message in bytes; `u32::MAX` for any that is longer.
+        len: u32,
+        /// Connection.MaxFragmentedSendSize, in bytes.
         max: u32,
     },
 }

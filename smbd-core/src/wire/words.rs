@@ -1,4 +1,4 @@
-//! Every message is a sequence of 32-bit words, and no field crosses the interface of one it does not fill.
+//! Every message is a sequence of 32-bit words, and no field crosses the boundary of one it does not fill.
 //! Checking the number of words once therefore makes every field readable without a further branch.
 
 /// Four bytes as they are on the wire.

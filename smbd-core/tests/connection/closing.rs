@@ -34,19 +34,19 @@ fn busy() -> Side {
     side.send(1500);
     side.rdma(RdmaVerb::Write, 20, &[(0, 10), (50, 10)], 0);
     side.rdma(RdmaVerb::Read, 20, &[(0, 10), (50, 10)], 0);
-    side.connection.register(Access::Read, 1).unwrap();
-    side.connection.register(Access::Read, 1).unwrap();
+    side.connection.register(side.now, Access::Read, 1).unwrap();
+    side.connection.register(side.now, Access::Read, 1).unwrap();
     side.drain();
     // Queued: behind the credits, behind the places for requests, behind the next poll.
     side.complete_registration(1, true);
     let registered = side.drain();
     assert_eq!(shape(&registered), "nw");
     let Some(Event::Registered { id, .. }) = side.events.last() else { panic!() };
-    side.connection.deregister(*id).unwrap();
+    side.connection.deregister(side.now, *id).unwrap();
     side.drain();
     side.send(70_000);
     side.rdma(RdmaVerb::Write, 0, &[(0, 10)], 0);
-    side.connection.register(Access::Read, 1).unwrap();
+    side.connection.register(side.now, Access::Read, 1).unwrap();
     side.connection.probe(side.now).unwrap();
     // Done, not told.
     side.complete_send();
@@ -246,7 +246,7 @@ fn messages_that_arrive_after_the_end_mean_nothing() {
 fn nothing_can_be_commanded_after_close_and_nothing_moves_after_drained() {
     for flush in [false, true] {
         let mut side = side(0);
-        let id = side.connection.register(Access::Read, 1).unwrap();
+        let id = side.connection.register(side.now, Access::Read, 1).unwrap();
         side.drain();
         side.send(8);
         let until = side.now.saturating_add(Duration::from_secs(1));
@@ -256,8 +256,11 @@ fn nothing_can_be_commanded_after_close_and_nothing_moves_after_drained() {
             assert_eq!(side.connection.send(side.now, 8, None), Err(SendError::Command(closing)));
             let rdma = side.connection.rdma(side.now, RdmaVerb::Read, 8, descriptors(&[(0, 8)]), 0);
             assert_eq!(rdma, Err(closing.into()));
-            assert_eq!(side.connection.register(Access::Read, 1), Err(RegisterError::Command(closing)));
-            assert_eq!(side.connection.deregister(id), Err(RegisterError::Command(closing)));
+            assert_eq!(
+                side.connection.register(side.now, Access::Read, 1),
+                Err(RegisterError::Command(closing))
+            );
+            assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::Command(closing)));
             assert_eq!(side.connection.probe(side.now), Err(closing));
             side.pass(Duration::from_secs(1));
         }

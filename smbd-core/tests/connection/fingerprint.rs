@@ -113,6 +113,7 @@ fn statistics_do_not_matter() {
 
 /// Each of these does something another does not.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn everything_that_matters_matters() {
     type Change = fn(&mut Side);
     let changes: Vec<(&str, Change)> = vec![
@@ -220,49 +221,49 @@ fn everything_that_matters_matters() {
             side.rdma(RdmaVerb::Write, 8, &[(0, 8)], 0);
         }),
         ("a registration asked for", |side| {
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
         }),
         ("another", |side| {
-            side.connection.register(Access::Write, 1).unwrap();
+            side.connection.register(side.now, Access::Write, 1).unwrap();
         }),
         ("a bigger one", |side| {
-            side.connection.register(Access::Read, 2).unwrap();
+            side.connection.register(side.now, Access::Read, 2).unwrap();
         }),
         ("a registration to read and one to write", |side| {
-            side.connection.register(Access::Read, 1).unwrap();
-            side.connection.register(Access::Write, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Write, 1).unwrap();
         }),
         ("a registration to write and one to read", |side| {
-            side.connection.register(Access::Write, 1).unwrap();
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Write, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
         }),
         ("a registration under way", |side| {
             side.device.registers = false;
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
         }),
         ("a valid registration", |side| {
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
         }),
         ("an unsettled registration", |side| {
             side.device.registers = false;
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
             side.complete_registration(1, false);
             side.drain();
         }),
         ("an invalidated one", |side| {
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
             side.receive_long(&data(&DataTransfer { credits_requested: 20, ..DATA }), 20, Some(Token(1)));
             side.drain();
         }),
         ("an unwanted registration", |side| {
-            let id = side.connection.register(Access::Read, 1).unwrap();
+            let id = side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
             side.device.registers = false;
-            side.connection.deregister(id).unwrap();
+            side.connection.deregister(side.now, id).unwrap();
         }),
         ("a probe", |side| side.connection.probe(side.now).unwrap()),
         ("a probe sent", |side| {
@@ -276,20 +277,20 @@ fn everything_that_matters_matters() {
         }),
         ("a registration done and not told", |side| {
             side.device.registers = false;
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
             side.complete_registration(1, true);
         }),
         ("a deregistration done and not told", |side| {
-            let id = side.connection.register(Access::Read, 1).unwrap();
+            let id = side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
             side.device.registers = false;
-            side.connection.deregister(id).unwrap();
+            side.connection.deregister(side.now, id).unwrap();
             side.drain();
             side.complete_deregistration();
         }),
         ("an invalidation not told", |side| {
-            side.connection.register(Access::Read, 1).unwrap();
+            side.connection.register(side.now, Access::Read, 1).unwrap();
             side.drain();
             side.receive_long(&data(&DataTransfer { credits_requested: 20, ..DATA }), 20, Some(Token(1)));
         }),

@@ -53,11 +53,11 @@ fn used_ids(side: &mut Side) -> Vec<WrId> {
     side.receive_data(DATA);
     side.send(8);
     side.rdma(RdmaVerb::Write, 8, &[(0, 8)], 0);
-    let reg = side.connection.register(Access::Read, 1).unwrap();
+    let reg = side.connection.register(side.now, Access::Read, 1).unwrap();
     side.drain();
     let (send, rdma) = (side.sends[0], side.rdma[0]);
     side.settle();
-    side.connection.deregister(reg).unwrap();
+    side.connection.deregister(side.now, reg).unwrap();
     side.settle();
     vec![recv.into(), send.into(), rdma.into(), reg.into()]
 }
@@ -80,7 +80,7 @@ fn a_completion_of_an_older_use_of_the_slot_is_refused() {
     side.device.registers = false;
     side.send(8);
     side.rdma(RdmaVerb::Write, 8, &[(0, 8)], 0);
-    side.connection.register(Access::Read, 1).unwrap();
+    side.connection.register(side.now, Access::Read, 1).unwrap();
     side.drain();
     for id in used {
         for input in completions(id) {

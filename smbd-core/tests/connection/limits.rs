@@ -47,8 +47,8 @@ fn lower_limits_hold() {
     side.send(10_000);
     side.drain();
     assert_eq!(side.sends.len(), 3);
-    assert!(side.connection.register(Access::Read, 3).is_err());
-    side.connection.register(Access::Read, 2).unwrap();
+    assert!(side.connection.register(side.now, Access::Read, 3).is_err());
+    side.connection.register(side.now, Access::Read, 2).unwrap();
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_queue_of_two_places_moves_everything() {
     side.rdma(RdmaVerb::Write, 10, &[(0, 10)], 0);
     side.rdma(RdmaVerb::Read, 10, &[(0, 10)], 0);
     side.send(5000);
-    let id = side.connection.register(Access::Read, 1).unwrap();
+    let id = side.connection.register(side.now, Access::Read, 1).unwrap();
     side.settle();
     assert_eq!(side.requests.len(), 20);
     assert_eq!(side.data_headers().iter().map(|header| header.data_length).sum::<u32>(), 5000);
@@ -82,7 +82,7 @@ fn limits_that_come_after_the_request_hold_from_then_on() {
 #[test]
 fn a_registration_that_takes_no_place_comes_behind_messages() {
     let mut side = with(Limits { send_queue: 3, registration_requests: 0, ..LIMITS });
-    side.connection.register(Access::Read, 2).unwrap();
+    side.connection.register(side.now, Access::Read, 2).unwrap();
     side.send(8);
     assert_eq!(shape(&side.drain()), "sgnw");
 }
@@ -94,7 +94,7 @@ fn a_registration_leaves_a_place_for_a_send() {
     side.send(8);
     side.drain();
     assert_eq!(side.sends.len(), 1);
-    side.connection.register(Access::Read, 2).unwrap();
+    side.connection.register(side.now, Access::Read, 2).unwrap();
     side.drain();
     assert_eq!(side.registering.len(), 0, "two of three places are free, and it needs both");
     side.complete_send();
@@ -148,7 +148,7 @@ fn a_stream_of_messages_keeps_no_window_binds_out_of_a_short_queue() {
     for send_queue in 5..9 {
         let mut side = streaming(Limits { send_queue, registration_requests: 1, ..LIMITS });
         another_round(&mut side);
-        side.connection.register(Access::Read, 4).unwrap();
+        side.connection.register(side.now, Access::Read, 4).unwrap();
         let registering = (0..40).any(|_| {
             another_round(&mut side);
             side.connection.outstanding().registrations == 1
@@ -160,9 +160,9 @@ fn a_stream_of_messages_keeps_no_window_binds_out_of_a_short_queue() {
 #[test]
 fn registrations_take_no_more_places_than_the_configuration_reserves_for_them() {
     let mut side = streaming(Limits { registration_requests: 2, ..LIMITS });
-    assert!(side.connection.register(Access::Read, 4).is_err(), "8 of 6 places");
-    side.connection.register(Access::Read, 2).unwrap();
-    side.connection.register(Access::Read, 2).unwrap();
+    assert!(side.connection.register(side.now, Access::Read, 4).is_err(), "8 of 6 places");
+    side.connection.register(side.now, Access::Read, 2).unwrap();
+    side.connection.register(side.now, Access::Read, 2).unwrap();
     side.drain();
     assert_eq!(side.connection.outstanding().registrations, 1, "4 of 6 places are taken, 4 more do not fit");
 }
@@ -174,7 +174,7 @@ fn a_flush_waits_for_no_registration_that_waits_for_places() {
         with(Limits { read_depth: 1, send_queue: 2, rdma_len_max: 1, registration_requests: 1, ..LIMITS });
     side.device.registers = false;
     for _ in 0..2 {
-        side.connection.register(Access::Write, 1).unwrap();
+        side.connection.register(side.now, Access::Write, 1).unwrap();
     }
     let until = side.now.saturating_add(std::time::Duration::from_secs(1));
     side.connection.close(side.now, Close::Flush { until });

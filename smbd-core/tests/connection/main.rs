@@ -15,6 +15,7 @@ mod ledger;
 mod limits;
 mod negotiate;
 mod peers;
+mod phases;
 mod random;
 mod rdma;
 mod receive;

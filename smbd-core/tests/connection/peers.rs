@@ -111,8 +111,8 @@ fn every_profile_gets_along_with_every_other() {
             assert_eq!((a[0], a[2]), (b[1], b[3]), "what one sends the other takes");
             assert_eq!((a[1], a[3]), (b[0], b[2]));
             assert!(a[4] <= b[4]);
-            pair.send(INITIATOR, u64::from(a[2]));
-            pair.send(ACCEPTOR, u64::from(b[2]));
+            pair.send(INITIATOR, a[2]);
+            pair.send(ACCEPTOR, b[2]);
             pair.run();
             for (index, sizes) in [(ACCEPTOR, a), (INITIATOR, b)] {
                 let got: u64 = pair.sides[index].data.iter().map(|(_, len, _)| u64::from(*len)).sum();

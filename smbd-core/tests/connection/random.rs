@@ -99,7 +99,7 @@ impl Run {
                 side.complete_rdma();
             }
             Step::Send(len) => {
-                if side.connection.send(side.now, len.into(), None).is_ok() {
+                if side.connection.send(side.now, len, None).is_ok() {
                     self.lengths[index].push(len);
                 }
             }
@@ -116,11 +116,11 @@ impl Run {
                 }
             }
             Step::Register => {
-                if let Ok(id) = side.connection.register(Access::Read, 1) {
+                if let Ok(id) = side.connection.register(side.now, Access::Read, 1) {
                     self.registrations[index].push(id);
                 } else if let Some(id) = self.registrations[index].pop() {
                     // Perhaps it is not valid yet.
-                    let _ = side.connection.deregister(id);
+                    let _ = side.connection.deregister(side.now, id);
                 }
             }
             Step::Flush => {
@@ -199,7 +199,7 @@ proptest! {
         // Whoever wants to may still send.
         for index in [INITIATOR, ACCEPTOR] {
             let len = 1 + u32::try_from(index).unwrap();
-            run.pair.send(index, len.into());
+            run.pair.send(index, len);
             run.lengths[index].push(len);
         }
         run.pair.run();

@@ -35,7 +35,7 @@ fn side() -> Side {
 
 /// A valid registration, and its segments.
 fn registered(side: &mut Side, count: u16) -> (RegId, Vec<BufferDescriptorV1>) {
-    let id = side.connection.register(Access::Write, count).unwrap();
+    let id = side.connection.register(side.now, Access::Write, count).unwrap();
     side.drain();
     let segments = side.complete_registration(count, true);
     side.drain();
@@ -58,7 +58,7 @@ fn live(side: &Side, id: RegId) -> Vec<BufferDescriptorV1> {
 fn a_registration_asks_for_exactly_its_rights_and_segments() {
     for access in [Access::Read, Access::Write, Access::ReadWrite] {
         let mut side = side();
-        let id = side.connection.register(access, 3).unwrap();
+        let id = side.connection.register(side.now, access, 3).unwrap();
         let actions = side.drain();
         assert!(
             matches!(actions[..], [Action::Register { id: asked, access: rights, segments_max: 3 }, Action::Wait(_)]
@@ -75,7 +75,7 @@ fn a_registration_in_force_shows_its_segments_until_it_is_deregistered() {
     let (id, segments) = registered(&mut side, 3);
     assert_eq!(live(&side, id), segments);
     assert!(matches!(side.events[..], [Event::Registered { id: told, result: Ok(()) }] if told == id));
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     assert_eq!(live(&side, id), segments, "still valid");
     assert_eq!(shape(&side.drain()), "dw");
     assert_eq!(live(&side, id), segments, "the backend needs them");
@@ -83,39 +83,39 @@ fn a_registration_in_force_shows_its_segments_until_it_is_deregistered() {
     assert!(live(&side, id).is_empty());
     side.drain();
     assert!(matches!(side.events[1..], [Event::Deregistered { id: told, result: Ok(()) }] if told == id));
-    assert_eq!(side.connection.deregister(id), Err(RegisterError::NotRegistered));
+    assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::NotRegistered));
 }
 
 #[test]
 fn a_registration_may_come_out_with_fewer_segments() {
     let mut side = side();
-    let id = side.connection.register(Access::Read, 8).unwrap();
+    let id = side.connection.register(side.now, Access::Read, 8).unwrap();
     side.drain();
-    let full = side.connection.register(Access::Read, 1);
+    let full = side.connection.register(side.now, Access::Read, 1);
     assert!(matches!(full, Err(RegisterError::Command(CommandError::NoRoom { .. }))));
     side.complete_registration(2, true);
     assert_eq!(live(&side, id).len(), 2);
     // The six it did not need are free.
-    side.connection.register(Access::Read, 6).unwrap();
-    assert!(side.connection.register(Access::Read, 1).is_err());
+    side.connection.register(side.now, Access::Read, 6).unwrap();
+    assert!(side.connection.register(side.now, Access::Read, 1).is_err());
 }
 
 #[test]
 fn a_registration_has_1_to_all_segments() {
     let mut side = side();
     for segments in [0, 9, u16::MAX] {
-        let error = side.connection.register(Access::Read, segments);
+        let error = side.connection.register(side.now, Access::Read, segments);
         assert_eq!(error, Err(RegisterError::Segments { segments, max: 8 }));
     }
-    side.connection.register(Access::Read, 8).unwrap();
+    side.connection.register(side.now, Access::Read, 8).unwrap();
 }
 
 #[test]
 fn a_registration_that_can_never_fit_into_the_send_queue_is_refused() {
     let mut side = side_with(params(), Limits { registration_requests: 2, send_queue: 8, ..LIMITS });
-    let error = side.connection.register(Access::Read, 4);
+    let error = side.connection.register(side.now, Access::Read, 4);
     assert_eq!(error, Err(RegisterError::Segments { segments: 4, max: 3 }));
-    side.connection.register(Access::Read, 3).unwrap();
+    side.connection.register(side.now, Access::Read, 3).unwrap();
     assert_eq!(shape(&side.drain()), "gw");
 }
 
@@ -123,7 +123,7 @@ fn a_registration_that_can_never_fit_into_the_send_queue_is_refused() {
 fn a_failed_registration_is_gone_and_everything_else_goes_on() {
     // MR-3.
     let mut side = side();
-    let id = side.connection.register(Access::Read, 8).unwrap();
+    let id = side.connection.register(side.now, Access::Read, 8).unwrap();
     side.drain();
     side.registering.clear();
     let error = WorkError::PostFailed { errno: 12 };
@@ -135,22 +135,22 @@ fn a_failed_registration_is_gone_and_everything_else_goes_on() {
     );
     assert_eq!(side.connection.phase(), PhaseName::Established);
     assert!(live(&side, id).is_empty());
-    assert_eq!(side.connection.deregister(id), Err(RegisterError::NotRegistered));
-    side.connection.register(Access::Read, 8).unwrap();
+    assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::NotRegistered));
+    side.connection.register(side.now, Access::Read, 8).unwrap();
 }
 
 #[test]
 fn a_failed_deregistration_leaves_it_in_force_to_be_tried_again() {
     let mut side = side();
     let (id, segments) = registered(&mut side, 2);
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     side.drain();
     side.deregistering.clear();
     side.handle(Input::Failed { id: id.into(), error: WorkError::Other(3) });
     side.drain();
     assert!(matches!(side.events.last(), Some(Event::Deregistered { result: Err(_), .. })));
     assert_eq!(live(&side, id), segments);
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     side.drain();
     side.complete_deregistration();
     side.drain();
@@ -160,13 +160,13 @@ fn a_failed_deregistration_leaves_it_in_force_to_be_tried_again() {
 #[test]
 fn an_unsettled_registration_can_be_used_but_not_deregistered_before_it_is_bound() {
     let mut side = side_with(params(), Limits { registration_requests: 1, ..LIMITS });
-    let id = side.connection.register(Access::Read, 2).unwrap();
+    let id = side.connection.register(side.now, Access::Read, 2).unwrap();
     side.drain();
     let segments = side.complete_registration(2, false);
     side.drain();
     assert_eq!(live(&side, id), segments);
     assert_eq!(side.connection.outstanding().registrations, 1);
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     assert_eq!(shape(&side.drain()), "w");
     side.binding.clear();
     side.handle(Input::BindComplete { id });
@@ -177,12 +177,12 @@ fn an_unsettled_registration_can_be_used_but_not_deregistered_before_it_is_bound
 fn a_bind_that_fails_ends_the_connection_and_every_command_has_its_result() {
     for unwanted in [false, true] {
         let mut side = side_with(params(), Limits { registration_requests: 1, ..LIMITS });
-        let id = side.connection.register(Access::Read, 2).unwrap();
+        let id = side.connection.register(side.now, Access::Read, 2).unwrap();
         side.drain();
         side.complete_registration(2, false);
         side.drain();
         if unwanted {
-            side.connection.deregister(id).unwrap();
+            side.connection.deregister(side.now, id).unwrap();
             side.drain();
         }
         side.binding.clear();
@@ -202,8 +202,8 @@ fn a_bind_that_fails_ends_the_connection_and_every_command_has_its_result() {
 #[test]
 fn binds_and_invalidations_take_places_of_the_send_queue_and_leave_one_for_a_send() {
     let mut side = side_with(params(), Limits { registration_requests: 1, send_queue: 4, ..LIMITS });
-    let first = side.connection.register(Access::Read, 2).unwrap();
-    let second = side.connection.register(Access::Read, 2).unwrap();
+    let first = side.connection.register(side.now, Access::Read, 2).unwrap();
+    let second = side.connection.register(side.now, Access::Read, 2).unwrap();
     assert_eq!(shape(&side.drain()), "gw", "the second would take the last place");
     side.complete_registration(2, false);
     assert_eq!(shape(&side.drain()), "nw", "valid, but the binds are still there");
@@ -211,8 +211,8 @@ fn binds_and_invalidations_take_places_of_the_send_queue_and_leave_one_for_a_sen
     side.handle(Input::BindComplete { id: first });
     assert_eq!(shape(&side.drain()), "gw");
     side.complete_registration(1, true);
-    side.connection.deregister(first).unwrap();
-    side.connection.deregister(second).unwrap();
+    side.connection.deregister(side.now, first).unwrap();
+    side.connection.deregister(side.now, second).unwrap();
     assert_eq!(shape(&side.drain()), "nddw", "two and one");
 }
 
@@ -223,7 +223,7 @@ fn a_deregistration_waits_for_a_place_for_each_token_in_force() {
     let (id, segments) = registered(&mut side, 3);
     side.send(8);
     assert_eq!(shape(&side.drain()), "sw");
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     assert_eq!(shape(&side.drain()), "w", "three places are free, and one is for a send");
     invalidate(&mut side, segments[0].token);
     assert_eq!(shape(&side.drain()), "nrdw", "two are enough now");
@@ -237,8 +237,8 @@ fn an_invalidated_token_needs_no_place_of_the_send_queue() {
     for segment in &segments {
         invalidate(&mut side, segment.token);
     }
-    side.connection.deregister(first).unwrap();
-    side.connection.deregister(second).unwrap();
+    side.connection.deregister(side.now, first).unwrap();
+    side.connection.deregister(side.now, second).unwrap();
     assert!(shape(&side.drain()).ends_with("ddw"), "none and one");
 }
 
@@ -256,7 +256,7 @@ fn an_invalidated_token_is_told_at_once_and_is_no_longer_live() {
     assert_eq!(side.connection.segments(id).len(), 3);
     assert_eq!(side.connection.segments(id)[1].token(), told);
     assert_eq!(side.connection.segments(id)[1].descriptor(), None);
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     side.drain();
     assert_eq!(live(&side, id), [segments[0], segments[2]], "what is left to be invalidated here");
 }
@@ -271,7 +271,7 @@ fn every_token_of_a_registration_may_be_invalidated_one_with_each_message() {
     side.drain();
     assert!(live(&side, id).is_empty());
     assert_eq!(side.connection.stats().received.invalidations, 8);
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     side.drain();
     side.complete_deregistration();
     side.drain();
@@ -293,7 +293,7 @@ fn a_token_is_invalidated_once() {
 fn a_token_that_is_not_in_force_cannot_be_invalidated() {
     let mut side = side();
     let (id, segments) = registered(&mut side, 1);
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     side.drain();
     side.complete_deregistration();
     invalidate(&mut side, segments[0].token);
@@ -306,7 +306,7 @@ fn a_token_that_is_not_in_force_cannot_be_invalidated() {
 fn a_token_may_be_invalidated_while_its_deregistration_is_under_way() {
     let mut side = side();
     let (id, segments) = registered(&mut side, 2);
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     side.drain();
     invalidate(&mut side, segments[1].token);
     side.complete_deregistration();
@@ -320,7 +320,7 @@ fn a_token_may_be_invalidated_while_its_deregistration_is_under_way() {
 fn a_token_in_force_is_not_given_twice() {
     let mut side = side();
     let (_, segments) = registered(&mut side, 1);
-    let id = side.connection.register(Access::Read, 2).unwrap();
+    let id = side.connection.register(side.now, Access::Read, 2).unwrap();
     side.drain();
     let twice = [segment(99), BufferDescriptorV1 { token: segments[0].token, ..segment(0) }];
     let error =
@@ -336,7 +336,7 @@ fn a_token_in_force_is_not_given_twice() {
 #[test]
 fn a_reported_registration_has_1_to_the_reserved_segments_none_empty_none_wrapping() {
     let mut side = side();
-    let id = side.connection.register(Access::Read, 2).unwrap();
+    let id = side.connection.register(side.now, Access::Read, 2).unwrap();
     side.drain();
     let now = side.now;
     let mut report = |segments: &[BufferDescriptorV1]| {
@@ -355,7 +355,7 @@ fn a_reported_registration_has_1_to_the_reserved_segments_none_empty_none_wrappi
 #[test]
 fn completions_of_the_wrong_kind_are_refused() {
     let mut side = side();
-    let id = side.connection.register(Access::Read, 1).unwrap();
+    let id = side.connection.register(side.now, Access::Read, 1).unwrap();
     let unknown = Err(Misuse::UnknownWork(id.into()));
     let now = side.now;
     let registered = Input::Registered { id, segments: &[segment(1)], bind_complete: true };
@@ -372,7 +372,7 @@ fn completions_of_the_wrong_kind_are_refused() {
     for input in [registered, Input::BindComplete { id }, Input::Deregistered { id }, flushed(id.into())] {
         assert_eq!(side.connection.handle(now, input), unknown);
     }
-    side.connection.deregister(id).unwrap();
+    side.connection.deregister(side.now, id).unwrap();
     assert_eq!(side.connection.handle(now, Input::Deregistered { id }), unknown);
     side.drain();
     for input in [registered, Input::BindComplete { id }] {
@@ -391,8 +391,8 @@ fn after_the_end_the_device_owes_the_same_completions_and_no_others() {
     let mut side = side_with(params(), Limits { registration_requests: 1, ..LIMITS });
     side.device.flushes = false;
     let (leaving, _) = registered(&mut side, 1);
-    side.connection.deregister(leaving).unwrap();
-    let coming = side.connection.register(Access::Read, 1).unwrap();
+    side.connection.deregister(side.now, leaving).unwrap();
+    let coming = side.connection.register(side.now, Access::Read, 1).unwrap();
     side.drain();
     side.connection.close(side.now, Close::Abort);
     side.drain();
@@ -428,16 +428,16 @@ fn after_the_end_the_device_owes_the_same_completions_and_no_others() {
 #[test]
 fn only_what_is_in_force_can_be_deregistered_and_once() {
     let mut side = side();
-    let id = side.connection.register(Access::Read, 1).unwrap();
-    assert_eq!(side.connection.deregister(id), Err(RegisterError::NotRegistered));
+    let id = side.connection.register(side.now, Access::Read, 1).unwrap();
+    assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::NotRegistered));
     side.drain();
-    assert_eq!(side.connection.deregister(id), Err(RegisterError::NotRegistered));
+    assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::NotRegistered));
     side.complete_registration(1, true);
     // The event is not polled yet; the device has said so.
-    side.connection.deregister(id).unwrap();
-    assert_eq!(side.connection.deregister(id), Err(RegisterError::NotRegistered));
+    side.connection.deregister(side.now, id).unwrap();
+    assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::NotRegistered));
     assert_eq!(shape(&side.drain()), "ndw");
-    assert_eq!(side.connection.deregister(id), Err(RegisterError::NotRegistered));
+    assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::NotRegistered));
 }
 
 #[test]
@@ -446,10 +446,10 @@ fn the_table_has_places_for_as_many_registrations_as_configured() {
     for _ in 0..4 {
         registered(&mut side, 1);
     }
-    let full = side.connection.register(Access::Read, 1);
+    let full = side.connection.register(side.now, Access::Read, 1);
     assert!(matches!(full, Err(RegisterError::Command(CommandError::NoRoom { .. }))));
     let mut none = side_with(Params { registrations: 0, segments_max: 0, ..params() }, LIMITS);
-    let error = none.connection.register(Access::Read, 1);
+    let error = none.connection.register(none.now, Access::Read, 1);
     assert_eq!(error, Err(RegisterError::Segments { segments: 1, max: 0 }));
 }
 
@@ -489,7 +489,7 @@ proptest! {
                 Step::Register(count) => {
                     let used = reserved.values().sum::<u16>() + u16::try_from(model.values().map(Vec::len).sum::<usize>()).unwrap();
                     let fits = used + count <= 10 && reserved.len() + model.len() < 5;
-                    let result = side.connection.register(Access::Read, count);
+                    let result = side.connection.register(side.now, Access::Read, count);
                     prop_assert_eq!(result.is_ok(), fits);
                     if let Ok(id) = result {
                         reserved.insert(id, count);
@@ -528,7 +528,7 @@ proptest! {
                 }
                 Step::Deregister(which) => if !model.is_empty() {
                     let id = *model.keys().nth(which.index(model.len())).unwrap();
-                    let result = side.connection.deregister(id);
+                    let result = side.connection.deregister(side.now, id);
                     prop_assert_eq!(result.is_ok(), unwanted.insert(id));
                 },
                 Step::Deregistered => if let Some(id) = side.deregistering.front().copied() {

@@ -11,7 +11,7 @@ use crate::pair::{DATA, REQUEST, Side};
 
 #[derive(Clone, Debug)]
 enum Command {
-    Send(u64),
+    Send(u32),
     Write(u32),
     Register,
     Probe,
@@ -22,7 +22,7 @@ enum Command {
 /// What is done before the poll with that number.
 fn commands() -> impl Strategy<Value = Vec<(usize, Command)>> {
     let command = prop_oneof![
-        4 => (1..60_000_u64).prop_map(Command::Send),
+        4 => (1..60_000_u32).prop_map(Command::Send),
         1 => prop::sample::select(vec![0, 4096]).prop_map(Command::Write),
         1 => Just(Command::Register),
         1 => Just(Command::Probe),
@@ -40,7 +40,7 @@ fn give(connection: &mut Connection, now: Instant, command: &Command, polled: &[
                 smbd_core::BufferDescriptorV1 { offset: 0, token: smbd_core::Token(7), length: 4096 };
             connection.rdma(now, RdmaVerb::Write, *len, Arc::new([remote]), 0).is_err()
         }
-        Command::Register => connection.register(Access::Read, 1).is_err(),
+        Command::Register => connection.register(now, Access::Read, 1).is_err(),
         Command::Probe => connection.probe(now).is_err(),
         Command::Complete => polled.iter().any(|action| match action {
             Action::PostSend { id, .. } => connection.handle(now, Input::Sent { id: *id }).is_err(),
@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn a_run_of_fragments_is_what_deciding_each_of_them_gives(
         // Any, and full fragments to the end: 1000 bytes each.
-        len in prop_oneof![1..131_072_u64, (1..131_u64).prop_map(|full| full * 1000)],
+        len in prop_oneof![1..131_072_u32, (1..131_u32).prop_map(|full| full * 1000)],
         credits in 0..200_u16,
         send_slots in 2..100_u16,
         registration_slots in 0..200_u16,

@@ -39,7 +39,7 @@ fn a_message_is_cut_into_fragments_of_max_send_size_less_24() {
         side.send(len);
         side.settle();
         assert_eq!(fragments(&side), expected, "TX-1");
-        assert_eq!(side.connection.stats().sent.bytes, len);
+        assert_eq!(side.connection.stats().sent.bytes, u64::from(len));
         let cut = if len > 1000 { expected.len() } else { 0 };
         assert_eq!(side.connection.stats().sent.fragments, u64::try_from(cut).unwrap());
     }
@@ -63,7 +63,7 @@ fn a_message_has_1_to_max_fragmented_size_bytes() {
     // TX-5, TX-8.
     let mut side = side(Params::example(), 1000);
     assert_eq!(side.connection.send(side.now, 0, None), Err(SendError::Empty));
-    for len in [131_073, u64::from(u32::MAX), u64::from(u32::MAX) + 1, (1 << 32) + 8, u64::MAX] {
+    for len in [131_073, u32::MAX - 7, u32::MAX] {
         let error = side.connection.send(side.now, len, None);
         assert_eq!(error, Err(SendError::TooLong { len, max: 131_072 }));
     }
@@ -77,7 +77,7 @@ fn a_peer_may_take_4_gibibytes() {
     let request = NegotiateRequest { max_fragmented_size: u32::MAX, ..REQUEST };
     let mut side = Side::accepted(Params { keepalive: None, ..Params::example() }, &request);
     side.receive_data(DataTransfer { credits_granted: 3, ..DATA });
-    side.send(u64::from(u32::MAX));
+    side.send(u32::MAX);
     side.settle();
     assert_eq!(fragments(&side)[..2], [(1000, u32::MAX - 1000), (1000, u32::MAX - 2000)]);
 }

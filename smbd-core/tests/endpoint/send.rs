@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use smbd_core::endpoint::EndpointEvent;
+use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{Aborted, CommandError, SendError};
 use smbd_core::{Access, Action, BufferDescriptorV1, Close, Head, Input, MsgId, Params, RdmaVerb, Token};
 
@@ -131,7 +131,7 @@ fn commands_that_are_not_about_messages_reach_the_connection() {
         "{asked:?}"
     );
 
-    let id = played.endpoint.register(Access::Read, 1).unwrap();
+    let id = played.endpoint.register(played.now, Access::Read, 1).unwrap();
     let asked = actions(&mut played);
     assert!(matches!(asked[..], [Action::Register { id: asked, .. }] if asked == id), "{asked:?}");
     let segment = BufferDescriptorV1 { offset: 0, token: Token(1), length: 8 };
@@ -144,7 +144,7 @@ fn commands_that_are_not_about_messages_reach_the_connection() {
         matches!(told[..], [Action::Notify(EndpointEvent::Registered { id: told, result: Ok(()) })] if told == id),
         "{told:?}"
     );
-    played.endpoint.deregister(id).unwrap();
+    played.endpoint.deregister(played.now, id).unwrap();
     let asked = actions(&mut played);
     assert!(matches!(asked[..], [Action::Deregister { id: asked }] if asked == id), "{asked:?}");
     played.endpoint.handle(played.now, Input::Deregistered { id }).unwrap();
@@ -169,7 +169,7 @@ fn an_operation_and_an_invalidation_are_told_as_they_are() {
         "{told:?}"
     );
 
-    let id = played.endpoint.register(Access::Read, 1).unwrap();
+    let id = played.endpoint.register(played.now, Access::Read, 1).unwrap();
     actions(&mut played);
     let segment = BufferDescriptorV1 { offset: 0, token: Token(1), length: 8 };
     let input = Input::Registered { id, segments: &[segment], bind_complete: true };
@@ -182,4 +182,19 @@ fn an_operation_and_an_invalidation_are_told_as_they_are() {
     let told = actions(&mut played);
     let is_told = |action: &Action<EndpointEvent>| matches!(action, Action::Notify(EndpointEvent::Invalidated { id: told, token: Token(1) }) if *told == id);
     assert!(told.iter().any(is_told), "{told:?}");
+}
+
+#[test]
+fn debug_shows_the_length_of_payload_and_no_byte_of_it() {
+    let mut played = Played::established(Params { message_slots: 1, ..params() }, 1);
+    let message = Bytes::from(vec![0x5a; 2000]);
+    let msg = played.endpoint.send(played.now, message.clone(), None).unwrap();
+    let not_sent = played.endpoint.send(played.now, message.clone(), None).unwrap_err();
+    let sent = EndpointEvent::Sent { msg, payload: message.clone(), result: Ok(()) };
+    let came = EndpointEvent::Message(Message::Owned(message));
+    insta::assert_snapshot!(format!("{not_sent:?}"), @r#"NotSent { error: Command(NoRoom { what: "message slots" }), payload: 2000 bytes }"#);
+    insta::assert_snapshot!(format!("{sent:?}"), @"Sent { msg: msg0, payload: 2000 bytes, result: Ok(()) }");
+    insta::assert_snapshot!(format!("{came:?}"), @"Message(Owned(2000 bytes))");
+    let endpoint = format!("{:?}", played.endpoint);
+    assert!(endpoint.contains("outgoing: 1 messages of 2000 bytes"), "{endpoint}");
 }

@@ -58,7 +58,7 @@ impl Pair {
         }
     }
 
-    pub fn send(&mut self, index: usize, len: u64) -> MsgId {
+    pub fn send(&mut self, index: usize, len: u32) -> MsgId {
         self.sides[index].send(len)
     }
 

@@ -159,7 +159,7 @@ impl Side {
         self.drain();
     }
 
-    pub fn send(&mut self, len: u64) -> MsgId {
+    pub fn send(&mut self, len: u32) -> MsgId {
         self.connection.send(self.now, len, None).unwrap()
     }
 

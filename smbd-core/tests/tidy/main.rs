@@ -1,3 +1,6 @@
+//! What holds for all texts of the repository: modules of a folder do not import each other, files are short, words are those
+//! of the field.
+//!
 //! Modules of one folder do not import each other, neither directly nor around: each can be read with those below it.
 //!
 //! A module imports what its text names, wherever that is defined: a name that a parent only passes on counts for the module
@@ -5,7 +8,9 @@
 
 mod graph;
 mod imports;
+mod lengths;
 mod tokens;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,6 +37,26 @@ fn sources(root: &Path) -> BTreeMap<PathBuf, String> {
             }
         }
     }
+    found
+}
+
+/// All files of the repository with one of these extensions, by absolute path; not what is built or fetched.
+fn files(extensions: &[&str]) -> Vec<PathBuf> {
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()];
+    let mut found = Vec::new();
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let is_link = path.is_symlink();
+            if path.is_dir() && !is_link && name != "target" && !name.starts_with('.') {
+                open.push(path);
+            } else if path.extension().is_some_and(|is| extensions.iter().any(|wanted| is == *wanted)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
     found
 }
 

@@ -169,11 +169,10 @@ impl Device {
 
 /// For what the connection may post, or a device made for more; and no more than the device takes.
 fn queues(nic: &NicConfig, budget: &Budget) -> WorkQueues {
-    let mut queues = WorkQueues::new(&Budget {
-        recv_queue: budget.recv_queue.max(nic.recv_queue),
-        send_queue: budget.send_queue.max(nic.send_queue),
-        ..*budget
-    });
+    let mut depths = *budget;
+    depths.recv_queue = depths.recv_queue.max(nic.recv_queue);
+    depths.send_queue = depths.send_queue.max(nic.send_queue);
+    let mut queues = WorkQueues::new(&depths);
     queues.limit_send(nic.send_queue);
     queues
 }

@@ -145,7 +145,9 @@ impl<'a> Context<'a> {
         range: Range,
         segments_max: u16,
     ) -> Result<RegId, CommandRefused> {
-        let result = self.check(range).and_then(|()| Ok(self.commands()?.register(access, segments_max)?));
+        let now = self.now();
+        let result =
+            self.check(range).and_then(|()| Ok(self.commands()?.register(now, access, segments_max)?));
         if let Ok(id) = result {
             self.names.put_registration(id, range);
         }
@@ -158,7 +160,8 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Connection::deregister`].
     pub fn deregister(&mut self, id: RegId) -> Result<(), CommandRefused> {
-        let result = self.commands().and_then(|commands| Ok(commands.deregister(id)?));
+        let now = self.now();
+        let result = self.commands().and_then(|commands| Ok(commands.deregister(now, id)?));
         self.probe.command(self.at, &Command::Deregister { id, result });
         result
     }

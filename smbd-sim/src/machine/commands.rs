@@ -36,7 +36,7 @@ impl Commands<'_> {
         invalidate: Option<Token>,
     ) -> Result<MsgId, SendError> {
         match self {
-            Self::Connection(connection) => connection.send(now, u64::from(len), invalidate),
+            Self::Connection(connection) => connection.send(now, len, invalidate),
             Self::Endpoint(endpoint, records) => {
                 let payload = Bytes::copy_from_slice(bytes);
                 match endpoint.send(now, payload.clone(), invalidate) {
@@ -67,17 +67,22 @@ impl Commands<'_> {
         }
     }
 
-    pub(crate) fn register(&mut self, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
+    pub(crate) fn register(
+        &mut self,
+        now: Instant,
+        access: Access,
+        segments_max: u16,
+    ) -> Result<RegId, RegisterError> {
         match self {
-            Self::Connection(connection) => connection.register(access, segments_max),
-            Self::Endpoint(endpoint, _) => endpoint.register(access, segments_max),
+            Self::Connection(connection) => connection.register(now, access, segments_max),
+            Self::Endpoint(endpoint, _) => endpoint.register(now, access, segments_max),
         }
     }
 
-    pub(crate) fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
+    pub(crate) fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
         match self {
-            Self::Connection(connection) => connection.deregister(id),
-            Self::Endpoint(endpoint, _) => endpoint.deregister(id),
+            Self::Connection(connection) => connection.deregister(now, id),
+            Self::Endpoint(endpoint, _) => endpoint.deregister(now, id),
         }
     }
 

@@ -39,8 +39,8 @@ impl Records {
             "a message before Established, or after the end was told".to_owned()
         });
         let single = self.receiving.peek_due().is_some_and(|due| due.first && due.remaining == 0);
-        let lend = single && self.whole.borrowed < self.config.borrowed_max;
-        v.check(Law::Messages, message.borrowed.is_some() == lend, || {
+        let borrow = single && self.whole.borrowed < self.config.borrowed_max;
+        v.check(Law::Messages, message.borrowed.is_some() == borrow, || {
             let Whole { borrowed, .. } = self.whole;
             format!(
                 "borrowed: {}; in one piece: {single}, {borrowed} borrowed of {}",

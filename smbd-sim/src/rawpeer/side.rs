@@ -34,7 +34,7 @@ impl RawPeer {
             0 => Command::Probe { result: commands.probe(now).map_err(CommandRefused::from) },
             1 if self.config.registrations > 0 => {
                 let access = Access::ReadWrite;
-                let result = commands.register(access, 1).map_err(CommandRefused::from);
+                let result = commands.register(now, access, 1).map_err(CommandRefused::from);
                 let range = Range { len: 4096, ..self.reader.memory };
                 Command::Register { access, range, segments_max: 1, result }
             }

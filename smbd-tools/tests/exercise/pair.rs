@@ -215,7 +215,8 @@ impl Pair {
         let mut end = self.end();
         let buffer = end.allocate(u32::try_from(bytes.len()).expect("short")).expect("there is memory");
         end.fill(&buffer, 0, bytes).expect("as long as its bytes");
-        let id = self.endpoints[0].register(access, 1).expect("there is room");
+        let now = end.now();
+        let id = self.endpoints[0].register(now, access, 1).expect("there is room");
         self.client.registrations.insert(id, buffer.clone());
         self.run_until(|pair| pair.client.registered.contains(&id));
         (buffer, self.endpoints[0].connection().live_segments(id).collect())

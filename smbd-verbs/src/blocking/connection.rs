@@ -190,7 +190,7 @@ impl<B: Blocking> Connection<B> {
     /// # Errors
     /// The provider refuses, or there is no room.
     pub fn register(&mut self, buffer: &B::Buffer, access: Access) -> Result<Registration, Failure> {
-        let id = self.endpoint.register(access, SEGMENTS)?;
+        let id = self.endpoint.register(self.backend.now(), access, SEGMENTS)?;
         self.inbox.registrations.insert(id, buffer.clone());
         let (_, result) = self.wait_for(|this| this.inbox.registered.take_if(|(done, _)| *done == id))?;
         if let Err(error) = result {
@@ -207,7 +207,7 @@ impl<B: Blocking> Connection<B> {
     /// The provider fails, or the connection ended first (which ends the access, too).
     pub fn deregister(&mut self, registration: &Registration) -> Result<(), Failure> {
         let id = registration.id;
-        self.endpoint.deregister(id)?;
+        self.endpoint.deregister(self.backend.now(), id)?;
         let (_, result) = self.wait_for(|this| this.inbox.deregistered.take_if(|(done, _)| *done == id))?;
         result?;
         self.inbox.registrations.remove(&id);

@@ -14,7 +14,7 @@ use crate::patience::PATIENCE;
 
 /// A port that nobody listens at: finding the device is all that is wanted.
 const NOBODY: u16 = 9;
-const GLANCE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The row of the quirk table for the device of an address of this host.
 pub(crate) fn quirks(address: IpAddr) -> Result<&'static Quirks, Failure> {
@@ -40,7 +40,7 @@ fn of<T>(address: IpAddr, known: impl Fn(&VerbsConnection) -> Option<T>) -> Resu
         if failed {
             break;
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
     Err(format!("{address} belongs to no RDMA device; `rdma link` lists those of this host").into())
 }

@@ -11,7 +11,7 @@ use crate::case::Failure;
 /// than a test may.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 /// How often it is looked.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Serves a connection until something is so.
 pub(crate) fn until(
@@ -24,7 +24,7 @@ pub(crate) fn until(
         if connection.backend().now() >= end {
             return Err(format!("not seen within {} s: {what}", PATIENCE.as_secs()).into());
         }
-        connection.idle(GLANCE)?;
+        connection.idle(POLL_INTERVAL)?;
     }
     Ok(())
 }

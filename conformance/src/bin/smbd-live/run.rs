@@ -15,7 +15,7 @@ use crate::registry;
 use crate::tally::{self, Ended, Tally};
 
 /// How often a running test is looked at.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs tests one after the other and prints a line for each; the first for one that was lost elsewhere, and why. The name of
 /// the one that is played is in the file `playing`.
@@ -92,7 +92,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<i32>, String> {
                 let _ = child.wait();
                 return Err(format!("did not end within {} s", limit.as_secs()));
             }
-            Ok(None) => thread::sleep(GLANCE),
+            Ok(None) => thread::sleep(POLL_INTERVAL),
             Err(error) => return Err(error.to_string()),
         }
     }

@@ -97,6 +97,12 @@ pub trait UpperHand {
     /// As `Endpoint::register`.
     fn register(&mut self, bytes: &[u8], access: Access) -> Result<RegId, RegisterError>;
 
+    /// Ends the peer's access to a registered buffer.
+    ///
+    /// # Errors
+    /// As `Endpoint::deregister`.
+    fn deregister(&mut self, id: RegId) -> Result<(), RegisterError>;
+
     /// The first bytes of the buffer of an operation or a registration.
     fn memory(&mut self, of: MemoryOf, len: usize) -> Option<Vec<u8>>;
 

@@ -1,4 +1,4 @@
-//! What is posted: the queues that turn completions of a device into one input for each id.
+//! The work requests that are posted: turns completions of a device into one input for each id.
 
 mod pair;
 mod queue;
@@ -67,11 +67,11 @@ impl Request {
 
 /// What to do with a request that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a request must be chained if and only if the queues say so"]
+#[must_use = "a request is to be chained if and only if this says so"]
 pub enum Push {
     /// Append it to the chain.
     Chain,
-    /// Nothing was noted: hand over the chain of this queue first, report that with `doorbell_rung`, and push again.
+    /// Nothing was noted. Hand over the chain of this queue first, report that with `doorbell_rung`, and push again.
     RingDoorbell(Queue),
     /// Do not post it: a post was refused, the queue is full, or everything was flushed. Its failure is noted.
     Skip,

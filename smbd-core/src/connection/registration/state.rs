@@ -45,7 +45,7 @@ pub(super) enum State {
     /// `register` was called, nothing has left the core.
     Requested,
     Registering,
-    /// In force. `bound: false`: work requests of it are still on the send queue.
+    /// Valid. `bound: false`: work requests of it are still on the send queue.
     Active {
         bound: bool,
     },

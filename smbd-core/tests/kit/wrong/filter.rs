@@ -45,6 +45,7 @@ impl WrongBackend<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn spoiled(&mut self, input: Input<'static>) -> Vec<Input<'static>> {
         let state = &mut *self.state;
         match (self.fault, input) {

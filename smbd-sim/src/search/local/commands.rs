@@ -32,7 +32,8 @@ impl Host {
         let result = match command {
             Do::Send { len, tells, invalidates } => self.send(len, tells, invalidates, seen),
             Do::Register(access) => {
-                let result = self.connection.register(access, 1).map_err(CommandRefused::from);
+                let result = self.connection.register(self.now, access, 1).map_err(CommandRefused::from);
+                self.told = self.now;
                 let shown = Command::Register { access, range: range(BUFFER_LEN), segments_max: 1, result };
                 self.show(&shown, seen);
                 result.map(drop)
@@ -86,7 +87,7 @@ impl Host {
         let told = self.upper.registration.filter(|_| tells);
         let segment = told.and_then(|id: RegId| self.connection.live_segments(id).next());
         let invalidate = self.upper.learned.filter(|_| invalidates).map(|descriptor| descriptor.token);
-        let result = self.connection.send(self.now, u64::from(len), invalidate).map_err(CommandRefused::from);
+        let result = self.connection.send(self.now, len, invalidate).map_err(CommandRefused::from);
         self.show(&Command::Send { range: range(len), invalidate, result }, seen);
         let number = result.map(MsgId::sequence)?;
         self.told = self.now;
@@ -103,7 +104,8 @@ impl Host {
 
     fn deregister(&mut self, seen: &mut dyn Probe) -> Result<(), CommandRefused> {
         let Some(id) = self.upper.registration else { return Ok(()) };
-        let result = self.connection.deregister(id).map_err(CommandRefused::from);
+        let result = self.connection.deregister(self.now, id).map_err(CommandRefused::from);
+        self.told = self.now;
         self.show(&Command::Deregister { id, result }, seen);
         result
     }

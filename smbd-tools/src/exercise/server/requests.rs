@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use smbd_core::backend::HostMemory;
 use smbd_core::error::{CommandError, RegisterError};
-use smbd_core::{Access, Endpoint, RdmaVerb, RegId};
+use smbd_core::{Access, Endpoint, Instant, RdmaVerb, RegId};
 
 use super::memory::{self, Offer, Transfer};
 use super::outbox::{Item, Source};
@@ -52,7 +52,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
                 }
             }
             Request::Hash { id, offset, length } => self.hash(backend, id, offset, length),
-            Request::Withdraw { id } => match self.withdraw(endpoint, tag, id) {
+            Request::Withdraw { id } => match self.withdraw(endpoint, backend.now(), tag, id) {
                 Ok(()) => return,
                 Err(failure) => Err(failure),
             },
@@ -116,7 +116,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
         let buffer = self.allocate(backend, length)?;
         let filled = memory::fill(backend, &buffer, (seed, 0), length)
             .map_err(|error| Answer::failed(Status::Failed, error.to_string()));
-        match filled.and_then(|()| register(endpoint, access)) {
+        match filled.and_then(|()| register(endpoint, backend.now(), access)) {
             Ok(registration) => {
                 let id = self.memory.next_id;
                 self.memory.next_id = id.wrapping_add(1);
@@ -147,9 +147,9 @@ impl<M: Clone + fmt::Debug> Server<M> {
             .map_err(|error| Answer::failed(Status::Failed, error.to_string()))
     }
 
-    fn withdraw(&mut self, endpoint: &mut Endpoint, tag: u32, id: u32) -> Result<(), Answer> {
+    fn withdraw(&mut self, endpoint: &mut Endpoint, now: Instant, tag: u32, id: u32) -> Result<(), Answer> {
         let offer = self.memory.offers.get_mut(&id).ok_or_else(|| no_such_buffer(id))?;
-        endpoint.deregister(offer.registration).map_err(|error| match error {
+        endpoint.deregister(now, offer.registration).map_err(|error| match error {
             RegisterError::NotRegistered => Answer::failed(Status::NotFound, format!("buffer {id}: {error}")),
             _ => refused(&error),
         })?;
@@ -184,11 +184,11 @@ fn refused(error: &RegisterError) -> Answer {
 }
 
 /// Registers with a fair share of the segments, or as many as the device has room for at a time.
-fn register(endpoint: &mut Endpoint, access: Access) -> Result<RegId, Answer> {
+fn register(endpoint: &mut Endpoint, now: Instant, access: Access) -> Result<RegId, Answer> {
     let config = endpoint.connection().config();
     let share = config.segments_max.checked_div(config.registrations).unwrap_or(0).max(1);
-    match endpoint.register(access, share) {
-        Err(RegisterError::Segments { max, .. }) if max > 0 => endpoint.register(access, max),
+    match endpoint.register(now, access, share) {
+        Err(RegisterError::Segments { max, .. }) if max > 0 => endpoint.register(now, access, max),
         result => result,
     }
     .map_err(|error| refused(&error))

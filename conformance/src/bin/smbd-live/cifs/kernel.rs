@@ -13,7 +13,7 @@ use smbd_verbs::Clock;
 use crate::case::Failure;
 
 /// How often a mount is asked whether it is over: a child of this process has no descriptor to wait for.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A parameter that has another value for as long as this lives.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Mount {
             if clock.now().saturating_since(Instant::ORIGIN) > limit {
                 return Err(format!("mount did not end within {} s", limit.as_secs()).into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         };
         let mut said = String::new();
         for stream in [

@@ -39,7 +39,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// How often the kernel's log is looked at.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What the kernel logs of a message that it gives to SMB2.
 const READ: &str = "returning rfc1002 length";
@@ -88,7 +88,7 @@ fn inside_the_header(context: &Context) -> Outcome {
         // Whether it was is asked of the log afterwards.
         let until = peer.play().now().saturating_add(PATIENCE);
         while peer.play().now() < until && log.lines(READ).map_err(broken)?.is_empty() {
-            peer.play().pass(GLANCE);
+            peer.play().pass(POLL_INTERVAL);
         }
         Ok(())
     }

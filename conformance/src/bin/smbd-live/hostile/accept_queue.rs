@@ -9,7 +9,7 @@ use smbd_verbs::Clock;
 use crate::case::Failure;
 use crate::patience::PATIENCE;
 
-const GLANCE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// TCP_LISTEN in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
@@ -26,7 +26,7 @@ pub(super) fn await_empty(at: SocketAddr) -> Result<(), Failure> {
         if clock.now() >= until {
             return Err(format!("{waiting} connections were not accepted").into());
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

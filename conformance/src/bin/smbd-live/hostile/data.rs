@@ -30,6 +30,7 @@ pub(super) fn malformed(context: &Context) -> Outcome {
     siege.end(format!("{kinds} kinds, each named in the log"))
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn attacks(terms: &Terms) -> Vec<Attack> {
     let payload = pattern(1, 100);
     let good = Data::of(&payload);

@@ -16,7 +16,7 @@ use crate::patience::PATIENCE;
 
 /// How long resources may take to go after the connection that had them.
 const SETTLE: Duration = Duration::from_secs(90);
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The program, and its output so far.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Echo {
             if clock.now() >= until {
                 return Err(format!("smbd-echo still holds {held:?}").into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -169,7 +169,7 @@ impl Echo {
             if time >= SETTLE {
                 return Err(format!("smbd-echo held before: {before:?}; now: {now:?}").into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -23,7 +23,7 @@ const TOO_LONG: &str = "negotiation took too long (3.1.6.1)";
 const OPEN: usize = 30;
 /// Connections after which siw's listener is thought to stand them all.
 const HASTY_MAX: u32 = 2000;
-const GLANCE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Connections of the RDMA connection manager without a word of SMB Direct.
 struct Opened {
@@ -74,7 +74,7 @@ impl Opened {
                 _ if self.clock.now() >= until => {
                     return Err("an attempt neither succeeded nor failed".into());
                 }
-                _ => thread::sleep(GLANCE),
+                _ => thread::sleep(POLL_INTERVAL),
             }
         }
         if self.open.len() > OPEN {
@@ -146,7 +146,7 @@ pub(super) fn unfinished(context: &Context) -> Outcome {
         if opened.clock.now() >= until {
             return Err(format!("{} of {CONNECTIONS} ran into the timer", named()).into());
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
     opened.leave();
     siege.end(format!("{CONNECTIONS} half-open; in the log {CONNECTIONS} took too long"))

@@ -14,7 +14,7 @@ use super::pair::is_readable;
 use crate::case::Failure;
 
 /// How often it is looked whether an attempt is over.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub(super) fn attempt_at(
             if let Some(incoming) = listener.poll()? {
                 answer(incoming)?;
             }
-            is_readable(listener, GLANCE)?;
+            is_readable(listener, POLL_INTERVAL)?;
         }
         trial.join().map_err(|_| "the attempt panicked")?
     })

@@ -69,7 +69,7 @@ fn sizes(negotiated: &Negotiated) -> Vec<usize> {
 }
 
 fn refuses_more(connection: &mut Connection, max: u32) -> Result<(), Failure> {
-    let len = u64::from(max) + 1;
+    let len = max.saturating_add(1);
     match connection.send(pattern(0, usize::try_from(len)?)) {
         Err(blocking::Failure::Send(SendError::TooLong { len: told, max: limit }))
             if (told, limit) == (len, max) =>

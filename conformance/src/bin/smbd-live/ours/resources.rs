@@ -15,7 +15,7 @@ use crate::settings;
 /// Kinds of objects that the kernel counts for each process.
 const KINDS: [&str; 5] = ["qp", "cq", "mr", "pd", "cm_id"];
 /// What was held goes a little after the call that lets it go.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How much of everything.
 pub(crate) type Held = BTreeMap<&'static str, usize>;
@@ -58,7 +58,7 @@ impl Leaks {
             if clock.now() >= until {
                 return Err(format!("held before: {:?}; now: {now:?}", self.before).into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

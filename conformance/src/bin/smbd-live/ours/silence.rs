@@ -26,7 +26,7 @@ const TIMER: Duration = Duration::from_millis(1500);
 /// Where it cannot come up, siw itself gives up, after 3 s.
 const SHORT: Duration = Duration::from_millis(500);
 /// How often a peer that says nothing looks at what its device has to say.
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 fn impatient(timer: Duration) -> Result<Config, Failure> {
     let params = Params {
@@ -168,7 +168,7 @@ fn say_nothing(
         }
     }
     end.ring_doorbell();
-    while stopped.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
+    while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         while end.next_input().is_some() {}
     }
     Ok(())

@@ -38,7 +38,7 @@ pub(super) const CASES: &[Case] = &[
 
 const DOWN: u16 = 20_006;
 const UP: u16 = 20_007;
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Whoever hears nothing for so long asks, and waits for an answer: longer than a busy host keeps a guest from running.
 const SILENCE: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(3);
@@ -111,7 +111,7 @@ impl Link {
             if clock.now() >= until {
                 return Err(format!("{} is not active again", self.device).into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }

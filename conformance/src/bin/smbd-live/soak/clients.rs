@@ -12,7 +12,7 @@ use super::client::{Done, Work};
 use super::report::Report;
 use crate::case::Failure;
 
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Those that run.
 pub(super) struct Clients {
@@ -93,7 +93,7 @@ impl Clients {
             if clock.now() >= until {
                 return Err(format!("{} clients do not end", self.running.len()).into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ fn command(peer: &mut Peer<'_>, remote: &[Registered; 2], own: RegId) -> Result<
     let read = upper.rdma(RdmaVerb::Read, &local, &read.descriptors, 0).map_err(|_| broken("a read"))?;
     let write = upper.rdma(RdmaVerb::Write, &local, &write.descriptors, 0).map_err(|_| broken("a write"))?;
     let registering = upper.register(&local, Access::Write).map_err(|_| broken("a registration"))?;
-    upper.endpoint_mut().deregister(own).map_err(|_| broken("a deregistration"))?;
+    upper.deregister(own).map_err(|_| broken("a deregistration"))?;
     Ok(Commanded { messages: [long, short], read, write, registering, deregistering: own })
 }
 

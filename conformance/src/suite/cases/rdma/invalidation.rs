@@ -205,7 +205,7 @@ pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
         format!("each token should be told once, before its message; told were {}", names.join(", "))
     });
     for (id, _) in &offers {
-        let command = peer.upper()?.endpoint_mut().deregister(*id);
+        let command = peer.upper()?.deregister(*id);
         peer.require(TOLD, command.is_ok(), || format!("deregister should be taken, not {command:?}"))?;
         let done = peer.until_told(Duration::from_secs(12), |told| *told == Told::Deregistered(*id, Ok(())));
         peer.check(TOLD, done, || "a registration that was invalidated should be deregistered as any".into());

@@ -238,7 +238,7 @@ pub(super) fn failed_deregistration(play: &mut Play) -> Result<(), Stop> {
     upper.by_hand();
     upper.fail_deregistrations(1);
     for (attempt, fails) in [(1, true), (2, false)] {
-        let command = peer.upper()?.endpoint_mut().deregister(id);
+        let command = peer.upper()?.deregister(id);
         peer.require(TOLD, command.is_ok(), || format!("deregister should be taken, not {command:?}"))?;
         peer.play().pass(Duration::from_secs(1));
         let all: Vec<_> = peer.told().into_iter().map(|(_, told)| told).filter(of).collect();

@@ -88,11 +88,17 @@ impl<S: Seat> UpperHand for S {
     }
 
     fn register(&mut self, bytes: &[u8], access: Access) -> Result<RegId, RegisterError> {
+        let now = self.now();
         let buffer = self.buffer(bytes).ok_or(NO_MEMORY)?;
         let subject = self.subject_mut();
-        let id = subject.endpoint.register(access, SEGMENTS)?;
+        let id = subject.endpoint.register(now, access, SEGMENTS)?;
         subject.layer.registrations.insert(id, buffer);
         Ok(id)
+    }
+
+    fn deregister(&mut self, id: RegId) -> Result<(), RegisterError> {
+        let now = self.now();
+        self.subject_mut().endpoint.deregister(now, id)
     }
 
     fn memory(&mut self, of: MemoryOf, len: usize) -> Option<Vec<u8>> {
