@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use thiserror::Error;
 
-/// Which side of the connection this is (Connection.Role before it is ESTABLISHED).
+/// Which side of the connection this is (Connection.Role before it is ESTABLISHED, 3.1.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// "ACTIVE": connects and sends the Negotiate Request.
@@ -14,14 +14,21 @@ pub enum Role {
 /// When a silent connection is probed and given up (3.1.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Keepalive {
-    /// Connection.KeepaliveInterval: silence after which the peer is asked for a keepalive response.
+    /// Connection.KeepaliveInterval: silence of the peer after which a keepalive probe is sent.
     pub interval: Duration,
-    /// How long it has for it, from the expiry of the interval on (note <3>).
+    /// How long the peer has for its answer, from the expiry of the interval on (note <3>). Then the connection ends.
     pub answer_timeout: Duration,
 }
 
-/// All that can be chosen for a connection. Start from a profile: [`Params::windows`], [`Params::linux_client`],
-/// [`Params::linux_server`], [`Params::example`].
+/// All that can be chosen for a connection: sizes in bytes, numbers of slots, times. Start from a profile and change what has
+/// to be different: `Params { keepalive: None, ..Params::windows() }`.
+///
+/// | profile | for |
+/// |---|---|
+/// | [`Params::windows`], and [`Params::default`] | servers and clients; what Windows Server offers, and all known peers accept |
+/// | [`Params::linux_client`] | a connection that has to look like cifs.ko, or talk to one: the server's side of Linux mounts |
+/// | [`Params::linux_server`] | a connection that has to look like ksmbd, or a client of it |
+/// | [`Params::example`] | the values of the specification's section 4, small: for tests and reading traces |
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Params {
     /// Connection.ReceiveCreditMax: most receives posted for the peer (plus one in reserve), 4 to 32,767.
@@ -47,7 +54,8 @@ pub struct Params {
     /// How long a queued message waits for a send credit before the connection ends; `None` is for ever.
     pub send_credit_timeout: Option<Duration>,
 
-    /// Fragments the upper layer may hold without lowering what is posted for the peer.
+    /// Received messages that the upper layer may keep in their receive buffers without lowering what is posted for the peer.
+    /// [`Endpoint`](crate::Endpoint) copies messages beyond that.
     pub borrowed_max: u16,
     /// Upper-layer messages waiting to be sent, at least 1.
     pub message_slots: u16,

@@ -8,6 +8,13 @@ const MIB: u32 = 1 << 20;
 const SPECIFIED_KEEPALIVE: Keepalive =
     Keepalive { interval: Duration::from_secs(120), answer_timeout: Duration::from_secs(5) };
 
+/// [`Params::windows`].
+impl Default for Params {
+    fn default() -> Self {
+        Self::windows()
+    }
+}
+
 impl Params {
     /// Windows Server 2012 R2 and later: notes <1>, <2>, <3>, <6>, <7> of section 7. Its send credit timer of 5 s is
     /// asserted by Microsoft's own tests of the server.

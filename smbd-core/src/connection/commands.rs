@@ -24,12 +24,17 @@ pub enum Close {
 }
 
 impl Connection {
-    /// Sends an upper-layer message of `len` bytes, with an optional token to invalidate at the peer (3.1.4.2).
-    /// It is cut into fragments as credits come in. One commanded after RDMA Writes is posted after all of them, so a
-    /// server queues data and answer together. Ends in [`Event::Sent`](crate::Event::Sent).
+    /// Sends an upper-layer message of `len` bytes (3.1.4.2), 1 to
+    /// [`max_fragmented_send_size`](crate::Negotiated::max_fragmented_send_size). With its last fragment the peer's token
+    /// `invalidate` is invalidated, if the transport can do that ([`Limits::send_with_invalidate`](crate::Limits)).
+    ///
+    /// Returns at once. The message is cut into fragments of MaxSendSize, and each waits for a send credit of the peer. A
+    /// message commanded after RDMA Writes is posted behind all of them, so a server commands data and answer together. The
+    /// result is [`Event::Sent`](crate::Event::Sent). `now` is the time of the command; the send credit timer runs from it.
     ///
     /// # Errors
-    /// Nothing has changed; see [`SendError`].
+    /// The connection is not established or is closing, all `message_slots` are taken ([`Event::Writable`](crate::Event::Writable)
+    /// tells when one is free), or the length is 0 or too long: see [`SendError`]. Nothing has changed.
     pub fn send(&mut self, now: Instant, len: u32, invalidate: Option<Token>) -> Result<MsgId, SendError> {
         self.accepts_commands()?;
         let max = self.negotiated.map_or(0, |settled| settled.max_fragmented_send_size);
@@ -45,11 +50,19 @@ impl Connection {
         Ok(id)
     }
 
-    /// Moves `len` bytes between a local buffer and the peer's buffer that `remote` describes, beginning at `offset`
-    /// of it (3.1.4.5, 3.1.4.6). Ends in [`Event::RdmaDone`](crate::Event::RdmaDone); with a length of 0 at once.
+    /// Transfers `len` bytes between the beginning of a local buffer and the peer's buffer that `remote` describes, from byte
+    /// `offset` of it on: [`RdmaVerb::Write`] to the peer (3.1.4.5), [`RdmaVerb::Read`] from it (3.1.4.6). `len` is at most
+    /// [`max_read_write_size`](crate::Negotiated::max_read_write_size) bytes.
+    ///
+    /// Returns at once. The operation is cut into requests at the borders of the descriptors and of what the device takes. The
+    /// result is [`Event::RdmaDone`](crate::Event::RdmaDone); a length of 0 has its result at once and touches nothing. The
+    /// backend asks the upper layer for the local buffer by the returned id.
     ///
     /// # Errors
-    /// Everything is checked before anything is posted; nothing has changed. See [`RdmaError`].
+    /// The connection is not established or is closing, all `rdma_ops` are taken
+    /// ([`Event::Writable`](crate::Event::Writable) tells when one is free), the range is too long or not inside the
+    /// descriptors, or the connection allows no Reads: see [`RdmaError`]. Everything is checked before anything is posted;
+    /// nothing has changed.
     pub fn rdma(
         &mut self,
         now: Instant,
@@ -79,11 +92,16 @@ impl Connection {
         Ok(op)
     }
 
-    /// Lets the peer access a local buffer, with exactly these rights, on this connection only (3.1.4.3). It may come
-    /// out as up to `segments_max` segments. Ends in [`Event::Registered`](crate::Event::Registered).
+    /// Gives the peer access to a local buffer, with exactly these rights, on this connection only (3.1.4.3). The device may
+    /// describe the buffer by 1 to `segments_max` segments.
+    ///
+    /// Returns at once. The result is [`Event::Registered`](crate::Event::Registered); then
+    /// [`live_segments`](Self::live_segments) has the descriptors to tell the peer. The access ends with
+    /// [`deregister`](Self::deregister), with the peer's invalidation, or with the connection.
     ///
     /// # Errors
-    /// Nothing has changed; see [`RegisterError`].
+    /// The connection is not established or is closing, all `registrations` or their segments are taken, or `segments_max` is 0
+    /// or more than the send queue has room for: see [`RegisterError`]. Nothing has changed.
     pub fn register(
         &mut self,
         now: Instant,
@@ -105,11 +123,13 @@ impl Connection {
         Ok(id)
     }
 
-    /// Ends all remote access to a registered buffer (3.1.4.4), also if the peer has invalidated some or all of its
-    /// tokens. Ends in [`Event::Deregistered`](crate::Event::Deregistered).
+    /// Ends all remote access to a registered buffer (3.1.4.4). Needed as well if the peer has invalidated some or all of its
+    /// tokens. Returns at once; the result is [`Event::Deregistered`](crate::Event::Deregistered), and only after it the memory
+    /// is free.
     ///
     /// # Errors
-    /// Nothing has changed; see [`RegisterError`].
+    /// The connection is not established or is closing, or there is no such registration, it is not complete, or it is being
+    /// deregistered: see [`RegisterError`]. Nothing has changed.
     pub fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
         self.accepts_commands()?;
         if !self.registrations.deregister(id) {
@@ -120,10 +140,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives the receive buffer of a fragment back, in any phase. May let a message out that waited for a buffer.
+    /// Gives the receive buffer of a fragment back, in any phase. It is posted and granted to the peer again. Has no result
+    /// event.
     ///
     /// # Errors
-    /// The fragment is not of this connection.
+    /// [`Misuse::ForeignFragment`]: the fragment is not of this connection.
     pub fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
         if self.receiver.is_posted(fragment.recv) {
             return Err(Misuse::ForeignFragment);
@@ -135,11 +156,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks the peer for a message, whatever it is, and reports how long it took. One at a time; an unanswered probe
-    /// does not end the connection. Ends in [`Event::Probed`](crate::Event::Probed).
+    /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3) and measures the time until the peer's next message.
+    ///
+    /// Returns at once; the result is [`Event::Probed`](crate::Event::Probed), at the latest after the keepalive's answer
+    /// timeout, or 5 s without a keepalive (note <3>). An unanswered probe does not end the connection.
     ///
     /// # Errors
-    /// Nothing has changed; see [`CommandError`].
+    /// The connection is not established or is closing, or a probe is under way: see [`CommandError`]. Nothing has changed.
     pub fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
         self.accepts_commands()?;
         if self.probe != Probe::Idle {
@@ -153,8 +176,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the connection. Before it is established the one result is
-    /// [`ConnectFailed`](crate::Event::ConnectFailed). A second call may only make it end earlier.
+    /// Ends the connection, in any phase. The result is [`Event::Closed`](crate::Event::Closed) behind the results of all
+    /// commands, or [`Event::ConnectFailed`](crate::Event::ConnectFailed) if it was not established, and then
+    /// [`Event::Drained`](crate::Event::Drained). A second call can only make it end earlier.
     pub fn close(&mut self, now: Instant, how: Close) {
         self.now = self.now.max(now);
         match (&mut self.phase, how) {

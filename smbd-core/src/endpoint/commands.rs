@@ -34,11 +34,18 @@ impl fmt::Debug for NotSent {
 }
 
 impl Endpoint {
-    /// As [`Connection::send`](crate::Connection::send). The bytes come back with
-    /// [`EndpointEvent::Sent`](super::EndpointEvent::Sent).
+    /// Sends a message of 1 to [`max_fragmented_send_size`](crate::Negotiated::max_fragmented_send_size) bytes (3.1.4.2). With
+    /// its last fragment the peer's token `invalidate` is invalidated, if the transport can do that
+    /// ([`Limits::send_with_invalidate`](crate::Limits)).
+    ///
+    /// Returns at once; the endpoint keeps the bytes. A message commanded after RDMA Writes is posted behind all of them, so a
+    /// server commands data and answer together. The result is [`EndpointEvent::Sent`](super::EndpointEvent::Sent) with the
+    /// bytes.
     ///
     /// # Errors
-    /// As [`Connection::send`](crate::Connection::send), with the bytes.
+    /// The connection is not established or is closing, all `message_slots` are taken
+    /// ([`EndpointEvent::Writable`](super::EndpointEvent::Writable) tells when one is free), or the length is 0 or too long: see
+    /// [`SendError`]. Nothing has changed, and the bytes are in the error.
     pub fn send(
         &mut self,
         now: Instant,
@@ -55,20 +62,29 @@ impl Endpoint {
         }
     }
 
-    /// Gives a borrowed message back.
+    /// Gives back the receive buffer of a [borrowed](super::Message::Borrowed) message, in any phase. It is posted and granted
+    /// to the peer again. Has no result event.
     ///
     /// # Errors
-    /// As [`Connection::release`](crate::Connection::release).
+    /// [`Misuse::ForeignFragment`]: the fragment is not of this endpoint.
     pub fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
         self.connection.release(now, fragment)?;
         self.borrowed = self.borrowed.saturating_sub(1);
         Ok(())
     }
 
-    /// As [`Connection::rdma`](crate::Connection::rdma).
+    /// Transfers `len` bytes between the beginning of a local buffer and the peer's buffer that `remote` describes, from byte
+    /// `offset` of it on: [`RdmaVerb::Write`] to the peer (3.1.4.5), [`RdmaVerb::Read`] from it (3.1.4.6). `len` is at most
+    /// [`max_read_write_size`](crate::Negotiated::max_read_write_size) bytes.
+    ///
+    /// Returns at once; the result is [`EndpointEvent::RdmaDone`](super::EndpointEvent::RdmaDone), for a length of 0 at once.
+    /// The backend asks the upper layer for the local buffer by the returned id
+    /// ([`BufferLookup::operation`](crate::backend::BufferLookup::operation)).
     ///
     /// # Errors
-    /// As [`Connection::rdma`](crate::Connection::rdma).
+    /// The connection is not established or is closing, all `rdma_ops` are taken
+    /// ([`EndpointEvent::Writable`](super::EndpointEvent::Writable) tells when one is free), the range is too long or not inside
+    /// the descriptors, or the connection allows no Reads: see [`RdmaError`]. Nothing has changed, nothing was posted.
     pub fn rdma(
         &mut self,
         now: Instant,
@@ -80,10 +96,17 @@ impl Endpoint {
         self.connection.rdma(now, verb, len, remote, offset)
     }
 
-    /// As [`Connection::register`](crate::Connection::register).
+    /// Gives the peer access to a local buffer, with exactly these rights, on this connection only (3.1.4.3). The device may
+    /// describe the buffer by 1 to `segments_max` segments.
+    ///
+    /// Returns at once; the result is [`EndpointEvent::Registered`](super::EndpointEvent::Registered), and then
+    /// [`Connection::live_segments`](crate::Connection::live_segments) has the descriptors to tell the peer. The backend asks
+    /// the upper layer for the buffer by the returned id
+    /// ([`BufferLookup::registration`](crate::backend::BufferLookup::registration)).
     ///
     /// # Errors
-    /// As [`Connection::register`](crate::Connection::register).
+    /// The connection is not established or is closing, all `registrations` or their segments are taken, or `segments_max` is 0
+    /// or more than the send queue has room for: see [`RegisterError`]. Nothing has changed.
     pub fn register(
         &mut self,
         now: Instant,
@@ -93,23 +116,31 @@ impl Endpoint {
         self.connection.register(now, access, segments_max)
     }
 
-    /// As [`Connection::deregister`](crate::Connection::deregister).
+    /// Ends all remote access to a registered buffer (3.1.4.4). Needed as well if the peer has invalidated its tokens. Returns
+    /// at once; the result is [`EndpointEvent::Deregistered`](super::EndpointEvent::Deregistered), and only after it the
+    /// memory is free.
     ///
     /// # Errors
-    /// As [`Connection::deregister`](crate::Connection::deregister).
+    /// The connection is not established or is closing, or there is no such registration, it is not complete, or it is being
+    /// deregistered: see [`RegisterError`]. Nothing has changed.
     pub fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
         self.connection.deregister(now, id)
     }
 
-    /// As [`Connection::probe`](crate::Connection::probe).
+    /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3) and measures the time until the peer's next message.
+    /// Returns at once; the result is [`EndpointEvent::Probed`](super::EndpointEvent::Probed), at the latest after the
+    /// keepalive's answer timeout (5 s without a keepalive). An unanswered probe does not end the connection.
     ///
     /// # Errors
-    /// As [`Connection::probe`](crate::Connection::probe).
+    /// The connection is not established or is closing, or a probe is under way: see [`CommandError`]. Nothing has changed.
     pub fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
         self.connection.probe(now)
     }
 
-    /// As [`Connection::close`](crate::Connection::close).
+    /// Ends the connection, in any phase. The result is [`EndpointEvent::Closed`](super::EndpointEvent::Closed) behind the
+    /// results of all commands, or [`EndpointEvent::ConnectFailed`](super::EndpointEvent::ConnectFailed) if it was not
+    /// established, and then [`EndpointEvent::Drained`](super::EndpointEvent::Drained). A second call can only make it end
+    /// earlier.
     pub fn close(&mut self, now: Instant, how: Close) {
         self.connection.close(now, how);
     }

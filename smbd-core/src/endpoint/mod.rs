@@ -47,7 +47,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// As [`Connection::new`].
+    /// An endpoint that is about to connect (3.1.4.1), or one for a connection request that a listener has decided to accept
+    /// (3.1.7.2). The negotiation timer starts at `now`. Allocates all that the protocol needs ([`Budget::core_bytes`](crate::Budget)).
     #[must_use]
     pub fn new(role: Role, config: &Config, now: Instant) -> Self {
         Self {
@@ -105,15 +106,17 @@ impl Endpoint {
         self.outgoing.get(body.msg)?.get(start..end)
     }
 
-    /// As [`Connection::handle`].
+    /// Takes in what happened, at the time `now`. Time never runs backwards: an earlier `now` counts as the latest one. A fault
+    /// of the peer is no error here: it ends the connection with a reason.
     ///
     /// # Errors
-    /// As [`Connection::handle`].
+    /// The caller reported what cannot be ([`Misuse`]); nothing has changed.
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.connection.handle(now, input)
     }
 
-    /// As [`Connection::poll_action`], with whole messages. `memory` holds the messages received.
+    /// What to do next. Call until it says [`Action::Wait`]; carry out each action before the next call, or post consecutive
+    /// ones together. `memory` has the messages received, whose fragments are put together here.
     ///
     /// # Errors
     /// A fragment is not in `memory`. The endpoint stays like that: whatever followed would be garbled.

@@ -6,7 +6,9 @@ use core::time::Duration;
 use crate::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
 use crate::{MsgId, OpId, RecvId, RegId, Token};
 
-/// Something the upper layer has to know. Each command it gave ends in exactly one of these.
+/// What a connection tells its upper layer. Each command ends in exactly one of these.
+///
+/// To be matched whole: a fragment in an event that is dropped is a receive buffer lost.
 #[derive(Debug)]
 #[must_use = "a fragment in a lost event is a receive buffer lost"]
 pub enum Event {

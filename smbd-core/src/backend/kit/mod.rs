@@ -1,8 +1,8 @@
 //! The backend test kit: what the contract says, line by line, as code that a backend's tests run.
 //!
-//! A backend brings a [`Lab`], which makes [`Fixture`]s: pairs of its own ends, connected or about to fail. The kit posts
-//! raw [`BackendOp`](super::BackendOp)s with ids of its own and looks at what comes back. [`run`] runs every line and returns a
-//! [`Report`]; nothing in here panics.
+//! A backend brings a [`Lab`], which makes [`Fixture`]s: two hosts with a backend on each, whose connection comes up or fails as
+//! the [`Situation`] says. The kit gives raw [`BackendOp`](super::BackendOp)s with ids of its own and looks at the inputs that
+//! come back. [`run`] runs every line and returns a [`Report`]; nothing in here panics.
 //!
 //! ```
 //! use smbd_core::backend::kit;
@@ -12,6 +12,23 @@
 //! ```
 //!
 //! [`mod@reference`] is a small correct backend in memory: a model for others, and what the kit itself is tested with.
+//!
+//! # How the kit waits
+//!
+//! It asks backends for inputs, calls [`Fixture::pass`] with 1 ms, and asks again, until what it waits for has come or
+//! [`Capabilities::patience`] is over. Some lines wait for a completion at one backend and do not ask the other one
+//! meanwhile: a device completes work without its host. So whatever moves messages has to move them in [`Fixture::pass`] or on
+//! a thread of its own, never only in [`next_input`](super::Backend::next_input) of the peer's backend. A fixture over real
+//! devices sleeps in `pass`; one in virtual time moves its clock, and everything that is due by then happens on both hosts.
+//!
+//! # An acceptor that exists only after `accept`
+//!
+//! The kit posts a receive and gives `Accept` before the peer's request comes. Where a provider makes the acceptor's queue pair
+//! from the request, [`Fixture::Backend`] is an enum of two states. *Waiting* keeps each `PostRecv`, remembers `Accept`, and
+//! answers `Disconnect` with the receives as [`Flushed`](crate::error::WorkError::Flushed) and then `Disconnected`
+//! ([`TransportReports`](super::TransportReports) orders them). When the request has come and `Accept` was given, the fixture makes the
+//! backend, gives it the receives and `Accept`, and is *ready*. `smbd-live` does this for librdmacm
+//! (`conformance/src/bin/smbd-live/kit/acceptor.rs`).
 
 mod bench;
 mod lines;
@@ -61,7 +78,8 @@ pub trait Fixture {
     /// One end.
     fn backend(&mut self, end: Peer) -> Self::Backend<'_>;
 
-    /// Lets `time` pass, and what happens in it happen: real or virtual.
+    /// Lets `time` pass, real or virtual. What is under way on the devices and between the hosts makes progress in it, on both
+    /// hosts, without any backend being asked for inputs.
     fn pass(&mut self, time: Duration);
 
     /// From now on the device of `end` takes `accepted` more work requests and refuses all later ones, those of the
