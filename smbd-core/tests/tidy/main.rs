@@ -9,6 +9,7 @@
 mod graph;
 mod imports;
 mod lengths;
+mod packages;
 mod tokens;
 mod words;
 

@@ -56,7 +56,13 @@ pub(super) fn measure(
     if !output.status.success() {
         return None;
     }
-    last_row(&String::from_utf8_lossy(&output.stdout), subject.size)?.get(column).map(|value| value * scale)
+    measured(&String::from_utf8_lossy(&output.stdout), subject.size, column).map(|value| value * scale)
+}
+
+/// What perftest has measured. It may print 0.00 for a run that was over too soon: that is no measurement.
+fn measured(output: &str, size: u32, column: usize) -> Option<f64> {
+    let value = last_row(output, size)?.get(column).copied()?;
+    (value.is_finite() && value > 0.0).then_some(value)
 }
 
 /// The row of numbers that begins with the size.
@@ -69,7 +75,7 @@ fn last_row(output: &str, size: u32) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AVERAGE, TYPICAL, last_row};
+    use super::{AVERAGE, TYPICAL, last_row, measured};
 
     #[test]
     fn the_numbers_are_those_below_the_heading() {
@@ -78,5 +84,18 @@ mod tests {
         let latency = " 24 5000 13.05 1584.86 15.17 \t 18.60 \t19.07 \t115.93 \t260.32 \n";
         assert_eq!(last_row(latency, 24).map(|row| row[TYPICAL]), Some(15.17));
         assert_eq!(last_row("Unable to connect\n", 24), None);
+    }
+
+    #[test]
+    fn a_run_that_measured_nothing_does_not_count() {
+        let output = |average| {
+            format!(
+                " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]\n 65536  1000  0.00  {average}  0.000\n"
+            )
+        };
+        assert_eq!(measured(&output("12.50"), 65_536, AVERAGE), Some(12.5));
+        for nothing in ["0.00", "inf", "-nan", ""] {
+            assert_eq!(measured(&output(nothing), 65_536, AVERAGE), None, "{nothing}");
+        }
     }
 }
