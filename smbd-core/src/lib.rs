@@ -20,7 +20,7 @@
 //! use smbd_core::endpoint::{EndpointEvent, Message};
 //! use smbd_core::{Close, Config, Endpoint, Params, Role};
 //!
-//! /// The upper layer: the initiator sends a message and closes when it is back, the acceptor echoes.
+//! /// The upper layer: the initiator sends a message and closes when it is back.
 //! struct App(Role);
 //!
 //! // It names no memory of its own: the endpoint has the messages, and there is no RDMA.
@@ -31,7 +31,7 @@
 //!         let now = backend.now();
 //!         match event {
 //!             EndpointEvent::Established(_) if self.0 == Role::Initiator => {
-//!                 endpoint.send(now, Bytes::from_static(b"hello"), None).expect("room for one message");
+//!                 endpoint.send(now, Bytes::from_static(b"hello"), None).expect("room for one");
 //!             }
 //!             EndpointEvent::Message(message) => {
 //!                 let bytes = Bytes::copy_from_slice(message.bytes(backend).expect("a sound backend"));
@@ -41,7 +41,7 @@
 //!                 }
 //!                 println!("{:?} received {bytes:?}", self.0);
 //!                 match self.0 {
-//!                     Role::Acceptor => drop(endpoint.send(now, bytes, None).expect("room for one message")),
+//!                     Role::Acceptor => drop(endpoint.send(now, bytes, None).expect("room")),
 //!                     Role::Initiator => endpoint.close(now, Close::Abort),
 //!                 }
 //!             }
@@ -52,7 +52,7 @@
 //!
 //! fn main() -> Result<(), Box<dyn Error>> {
 //!     let config = Config::try_from(Params::windows())?;
-//!     // Two backends in memory. With smbd-verbs: `VerbsConnection::connect(...)` on one host, `Listener` on the other.
+//!     // Two backends in memory. On RDMA devices they are smbd_verbs::VerbsConnection.
 //!     let mut network = Reference::default().fixture(Situation::Connects, &config)?;
 //!     let mut sides = [Peer::INITIATOR, Peer::ACCEPTOR].map(|peer| {
 //!         let endpoint = Endpoint::new(peer.role, &config, network.backend(peer).now());
