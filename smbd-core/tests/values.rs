@@ -1,6 +1,8 @@
 //! The small values that cross the interface: what they say of themselves.
 
 use smbd_core::backend::{BufferSlice, Payload, UnknownBuffer};
+use smbd_core::error::{CloseReason, ConnectError, Violation};
+use smbd_core::wire::status;
 use smbd_core::{Head, Input, Instant, RecvId, WrId};
 
 fn recv(raw: u64) -> RecvId {
@@ -52,4 +54,23 @@ fn an_input_can_be_printed() {
     let id = recv(1 << 56 | 2);
     let input = Input::Received { id, head: Head::of(&[1, 2]), len: 2, invalidated: None };
     assert_eq!(format!("{input:?}"), "Received { id: recv2.0, head: 0102, len: 2, invalidated: None }");
+}
+
+#[test]
+fn an_error_about_what_the_peer_sent_names_its_section_once() {
+    let section = "3.1.5.6";
+    for violation in [
+        Violation::Version { min: 0x0200, max: 0x0300 },
+        Violation::PreferredSendSize { max: 8136, got: 8137, section },
+        Violation::ShortMessage { needed: 20, got: 19, section },
+        Violation::CreditsRequestedZero { section },
+    ] {
+        for text in [
+            ConnectError::RejectedPeer { status: status::NOT_SUPPORTED, violation }.to_string(),
+            ConnectError::Violation(violation).to_string(),
+            CloseReason::Violation(violation).to_string(),
+        ] {
+            assert_eq!(text.matches("(3.1.5.6)").count(), 1, "{text}");
+        }
+    }
 }

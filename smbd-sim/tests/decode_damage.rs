@@ -181,3 +181,15 @@ fn the_program_prints_a_whole_file_as_text_and_as_json_lines_and_ends_with_0() {
     assert_eq!((of("connection"), of("message"), of("rdma"), of("cm"), of("summary")), (2, 170, 7, 7, 1));
     assert_eq!(lines.last().unwrap()["to_initiator"]["credits_granted"], 254);
 }
+
+#[test]
+fn frames_of_a_link_type_that_cannot_be_read_are_counted_apart_with_its_number() {
+    let mut bytes = std::fs::read(path(CAPTURES[0])).unwrap();
+    bytes[20] = 147;
+    let report = survive(&bytes);
+    let counters = report.summary.counters;
+    assert_eq!((counters.frames, counters.foreign_frames), (886, 0));
+    assert_eq!((counters.unknown_link_frames, counters.unknown_link_type), (886, Some(147)));
+    let text = text::report(&report).to_string();
+    assert!(text.contains("not understood: 886 frames of link type 147"), "{text}");
+}

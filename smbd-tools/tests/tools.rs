@@ -1,6 +1,7 @@
 //! The command lines of the tools: what needs no device.
 
-use std::process::{Command, Output};
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
 
 fn run(program: &str, arguments: &[&str]) -> Output {
     Command::new(program).args(arguments).output().expect("the program starts")
@@ -56,5 +57,72 @@ fn wrong_usage_ends_with_2_and_names_option_and_value() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(wanted), "{arguments:?}: {wanted} is missing in\n{said}");
         assert!(output.stdout.is_empty());
+    }
+}
+
+/// What all three say where there is no RDMA device.
+const ADVICE: &str =
+    "is there an RDMA device, and may this user open it? `rdma link`, `ls -l /dev/infiniband`";
+/// An address for documents (RFC 5737), which no device has; where there is a device, nobody answers.
+const NOWHERE: &str = "192.0.2.1:5445";
+const SOON: [&str; 2] = ["--timeout", "0.5"];
+
+/// Whether this host has an RDMA device: then more is wrong than that there is none.
+fn has_device() -> bool {
+    std::fs::read_dir("/sys/class/infiniband").is_ok_and(|mut devices| devices.next().is_some())
+}
+
+fn parsed(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+#[test]
+fn without_a_device_all_tools_say_what_to_check() {
+    let (ping, echo, perf) = ([NOWHERE], ["--listen", NOWHERE], [NOWHERE, "send"]);
+    for (program, arguments) in [(PING, &ping[..]), (ECHO, &echo), (PERF, &perf)] {
+        let output = run(program, &[arguments, &SOON].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("\n  check: "), "{program}: {said}");
+        assert!(has_device() || said.ends_with(&format!("\n  check: {ADVICE}\n")), "{program}: {said}");
+    }
+}
+
+#[test]
+fn without_a_device_json_is_an_object_with_the_error() {
+    let ping = run(PING, &[&[NOWHERE, "--json"][..], &SOON].concat());
+    let perf = run(PERF, &[&[NOWHERE, "send", "--json"][..], &SOON].concat());
+    let (pinged, measured) = (parsed(&ping), parsed(&perf));
+    for (output, object, error) in
+        [(&ping, &pinged, &pinged["connections"][0]["error"]), (&perf, &measured, &measured["error"])]
+    {
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stderr.is_empty());
+        assert_eq!(object["ok"], false, "{object}");
+        assert!(has_device() || error["advice"] == ADVICE, "{object}");
+        assert!(!error["what"].as_str().expect("a text").is_empty());
+    }
+    assert_eq!((&measured["kind"], &measured["address"]), (&"send".into(), &NOWHERE.into()));
+}
+
+#[test]
+fn a_full_disk_is_2_and_a_reader_who_has_gone_is_no_failure_of_the_tool() {
+    for (name, program, arguments) in
+        [("ping", PING, &[NOWHERE, "--json"][..]), ("perf", PERF, &[NOWHERE, "send", "--json"])]
+    {
+        let arguments = [arguments, &SOON].concat();
+        let full = File::options().write(true).open("/dev/full").expect("a system with /dev/full");
+        let output =
+            Command::new(program).args(&arguments).stdout(full).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(2));
+        let expected = format!("smbd-{name}: output: No space left on device (os error 28)\n");
+        assert_eq!(text(&output.stderr), expected);
+
+        let mut command = Command::new(program);
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(1), ""));
     }
 }

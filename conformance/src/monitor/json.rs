@@ -1,10 +1,12 @@
 //! A verdict as JSON lines. Field names are stable: new ones may join, none changes its meaning.
 //!
-//! Each line is an object with `type`: `finding`, `ledger` (two for each connection), last `summary`.
+//! Each line is an object with `type`: `finding`, `ledger` (two for each connection), then `summary`, and `problem` for each
+//! reason why that is not all: the file could not be read to its end, or there was nothing to judge.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use smbd_sim::decode::Counters;
 
 use super::rules::Class;
 use super::verdict::{Connection, Finding, Verdict};
@@ -22,7 +24,11 @@ pub fn write(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "{ledger}")?;
         }
     }
-    writeln!(out, "{}", summary(verdict))
+    writeln!(out, "{}", summary(verdict))?;
+    for text in verdict.problem.iter().cloned().chain(verdict.nothing_to_judge()) {
+        writeln!(out, "{}", json!({ "type": "problem", "text": text }))?;
+    }
+    Ok(())
 }
 
 /// The object of one finding.
@@ -75,10 +81,15 @@ fn summary(verdict: &Verdict) -> Value {
         let before = not_judged.get(*rule).and_then(Value::as_u64).unwrap_or(0);
         not_judged.insert((*rule).into(), (before + times).into());
     }
+    let Counters { frames, foreign_frames, cut_frames, .. } = verdict.counters;
     json!({
         "type": "summary",
+        "frames": frames,
+        "foreign_frames": foreign_frames,
+        "cut_frames": cut_frames,
+        "not_understood": verdict.not_understood(),
         "connections": verdict.connections.len(),
-        "messages": verdict.connections.iter().map(|connection| connection.messages).sum::<u64>(),
+        "messages": verdict.messages(),
         "violations": verdict.violations(),
         "deviations": verdict.deviations(),
         "not_judged": not_judged,

@@ -78,5 +78,9 @@ pub fn check(report: &Report) -> Verdict {
             monitor.item(item);
         }
     }
-    Verdict { connections: monitors.into_values().map(|monitor| monitor.finish(end_ns)).collect() }
+    Verdict {
+        connections: monitors.into_values().map(|monitor| monitor.finish(end_ns)).collect(),
+        counters: report.summary.counters,
+        problem: report.problem.as_ref().map(ToString::to_string),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use smbd_sim::decode::{Direction, Endpoint};
+use smbd_sim::decode::{Counters, Direction, Endpoint};
 
 use super::verdict::{Connection, Finding, Ledger, Verdict};
 
@@ -25,11 +25,17 @@ impl Display for Whole<'_> {
         for connection in &self.0.connections {
             self::connection(f, connection)?;
         }
-        let messages: u64 = self.0.connections.iter().map(|connection| connection.messages).sum();
+        let Counters { frames, foreign_frames, cut_frames, .. } = self.0.counters;
         writeln!(
             f,
-            "total: {} SMB Direct connections, {messages} messages, {} violations, {} deviations, {} not judged",
+            "frames: {frames}, {foreign_frames} of other protocols, {cut_frames} cut by the capture, {} not understood",
+            self.0.not_understood()
+        )?;
+        writeln!(
+            f,
+            "total: {} SMB Direct connections, {} messages, {} violations, {} deviations, {} not judged",
             self.0.connections.len(),
+            self.0.messages(),
             self.0.violations(),
             self.0.deviations(),
             self.0.not_judged()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use smbd_sim::decode::{self, Direction};
+use smbd_sim::decode::{self, Counters, Direction};
 
 use super::rules::Rule;
 
@@ -11,6 +11,10 @@ use super::rules::Rule;
 pub struct Verdict {
     /// The SMB Direct connections, in the order they were first seen.
     pub connections: Vec<Connection>,
+    /// What the frames were, and how many of them could not be understood.
+    pub counters: Counters,
+    /// What kept the capture from being read to its end.
+    pub problem: Option<String>,
 }
 
 impl Verdict {
@@ -29,6 +33,39 @@ impl Verdict {
     #[must_use]
     pub fn deviations(&self) -> usize {
         self.findings().count() - self.violations()
+    }
+
+    /// SMB Direct messages of all connections.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.connections.iter().map(|connection| connection.messages).sum()
+    }
+
+    /// Frames, and packets of RDMA connections, of which is not known what they hold.
+    #[must_use]
+    pub const fn not_understood(&self) -> u64 {
+        let Counters { unknown_link_frames, broken_frames, not_understood, .. } = self.counters;
+        unknown_link_frames + broken_frames + not_understood
+    }
+
+    /// Why there was nothing to judge, if there was not: that nothing is broken says nothing then.
+    #[must_use]
+    pub fn nothing_to_judge(&self) -> Option<String> {
+        let Counters { frames, foreign_frames, unknown_link_frames, unknown_link_type, .. } = self.counters;
+        if self.messages() > 0 {
+            return None;
+        }
+        Some(match unknown_link_type {
+            _ if frames == 0 => "nothing to judge: no packet is in the capture".into(),
+            Some(number) if unknown_link_frames == frames => format!(
+                "nothing to judge: all {frames} frames have link type {number}; Ethernet, Linux cooked and raw IP can be read"
+            ),
+            _ => format!(
+                "nothing to judge: no SMB Direct message is in {frames} frames, {foreign_frames} of other protocols, \
+                 {} not understood",
+                self.not_understood()
+            ),
+        })
     }
 
     /// How often a rule could not be judged.

@@ -31,6 +31,7 @@ fn played(findings: &[(&str, &str)]) -> Played {
         known: None,
     };
     Played {
+        device: None,
         case: CASE.into(),
         role: "acceptor".into(),
         variant: "as it is".into(),

@@ -161,6 +161,8 @@ pub struct Played {
     pub findings: Vec<Finding>,
     /// Over which kind of network, where it was a real one.
     pub network: Option<Network>,
+    /// The script's RDMA device, where there was a real one.
+    pub device: Option<String>,
     /// The subject was of no use any more when it was over.
     pub subject_hangs: bool,
     /// How long it took, in nanoseconds of the target's time.

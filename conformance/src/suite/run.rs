@@ -62,7 +62,7 @@ pub fn play(
     let late = limit.filter(|_| play.is_late());
     played.time = play.now().as_nanos();
     let faults = play.rig.faults();
-    played.network = play.rig.network();
+    (played.network, played.device) = (play.rig.network(), play.rig.device());
     let ended = play.rig.end();
     let record = play.record;
     played.subject_hangs = ended.is_err();
@@ -107,6 +107,7 @@ impl Played {
             asserted: BTreeMap::new(),
             findings: Vec::new(),
             network: None,
+            device: None,
             subject_hangs: false,
             time: 0,
             trace: Trace::default(),

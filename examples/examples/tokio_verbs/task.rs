@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, BufferLookup, Handler, Protocol, ReceiveMemory, drive};
+use smbd_core::backend::{Backend, BufferLookup, Handler, ReceiveMemory, drive};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError};
 use smbd_core::{Close, Config, Endpoint, Instant, MsgId, Role};

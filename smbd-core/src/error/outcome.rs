@@ -56,7 +56,7 @@ pub enum ConnectError {
         status: NtStatus,
     },
     /// This acceptor refused with a status (3.1.5.6).
-    #[error("negotiation refused with {status}: {violation} (3.1.5.6)")]
+    #[error("negotiation refused with {status}: {violation}")]
     RejectedPeer {
         /// The Status sent.
         status: NtStatus,

@@ -1,19 +1,18 @@
 //! `smbd-sim decode`: a capture as text or JSON.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
-use std::path::PathBuf;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use smbd_sim::decode::{self, Options, json, text};
 
-/// Exit code of a file that could not be read to its end.
-const UNREADABLE: u8 = 2;
+use super::output::{UNUSABLE, complain};
 
 /// Shows the SMB Direct messages and RDMA operations of a capture.
 #[derive(Debug, clap::Args)]
 pub struct DecodeArgs {
-    /// pcap or pcapng file with RoCEv2 or iWARP traffic
+    /// pcap or pcapng file with RoCEv2 or iWARP traffic (`-`: standard input)
     file: PathBuf,
     /// Print JSON lines instead of text
     #[arg(long)]
@@ -23,14 +22,11 @@ pub struct DecodeArgs {
 /// Prints what the file holds. Exit code 0, or 2 when the file is broken, foreign or cannot be opened; what
 /// was readable is printed in any case.
 pub fn run(args: &DecodeArgs) -> ExitCode {
-    let file = match File::open(&args.file) {
-        Ok(file) => file,
-        Err(error) => {
-            eprintln!("smbd-sim: {}: {error}", args.file.display());
-            return ExitCode::from(UNREADABLE);
-        }
+    let input = match open(&args.file) {
+        Ok(input) => input,
+        Err(error) => return unusable(&format!("{}: {error}", args.file.display())),
     };
-    let report = decode::read_with(BufReader::new(file), Options { keep_bytes: false });
+    let report = decode::read_with(input, Options { keep_bytes: false });
     let mut out = BufWriter::new(io::stdout().lock());
     let printed =
         if args.json { json::write(&report, &mut out) } else { write!(out, "{}", text::report(&report)) };
@@ -38,16 +34,22 @@ pub fn run(args: &DecodeArgs) -> ExitCode {
         Ok(()) => {}
         // `smbd-sim decode FILE | head` is no failure.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("smbd-sim: output: {error}");
-            return ExitCode::from(UNREADABLE);
-        }
+        Err(error) => return unusable(&format!("output: {error}")),
     }
     match &report.problem {
         None => ExitCode::SUCCESS,
-        Some(problem) => {
-            eprintln!("smbd-sim: {}: {problem}", args.file.display());
-            ExitCode::from(UNREADABLE)
-        }
+        Some(problem) => unusable(&format!("{}: {problem}", args.file.display())),
     }
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    Ok(Box::new(BufReader::new(File::open(path)?)))
+}
+
+fn unusable(what: &str) -> ExitCode {
+    complain("smbd-sim", &what);
+    ExitCode::from(UNUSABLE)
 }

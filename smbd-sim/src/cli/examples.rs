@@ -12,6 +12,8 @@ use smbd_sim::examples::{Options, Report, run as run_examples};
 use smbd_sim::nic::Personality;
 use smbd_sim::trace::Pcap;
 
+use super::output::{Outcome, Output, conclude};
+
 /// Runs the five examples of section 4 between two simulated hosts and checks every value.
 ///
 /// Every field shown is parsed from bytes that crossed the simulated wire. Exit status: 0 if all examples passed, 1 if
@@ -71,25 +73,20 @@ fn hex32(text: &str) -> Result<u32, String> {
     u32::try_from(hex64(text)?).map_err(|_| "more than 32 bits".to_owned())
 }
 
-/// Runs the subcommand.
+/// Exit code 0, 1 if an example did not pass, 2 if they could not be run, or standard output or the capture not be written.
 pub fn run(args: &ExamplesArgs) -> ExitCode {
-    match try_run(args) {
-        Ok(report) => {
-            let mut out = anstream::stdout().lock();
-            let (passed, failed) = (report.passed, report.failed);
-            let shown = write!(out, "{}\nexamples: {passed} passed, {failed} failed\n", report.text);
-            // Whoever reads may have gone; the verdict is still the exit status.
-            let _gone = shown;
-            ExitCode::from(u8::from(report.failed > 0))
-        }
-        Err(error) => {
-            eprintln!("smbd-sim examples: {error}");
-            ExitCode::from(2)
-        }
-    }
+    conclude(try_run(args), "smbd-sim examples")
 }
 
-fn try_run(args: &ExamplesArgs) -> Result<Report, Box<dyn std::error::Error>> {
+fn try_run(args: &ExamplesArgs) -> Outcome {
+    let Report { passed, failed, text, .. } = play(args).map_err(|error| error.to_string())?;
+    let mut out = Output::to(anstream::stdout());
+    write!(out, "{text}\nexamples: {passed} passed, {failed} failed\n")?;
+    out.flush()?;
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}
+
+fn play(args: &ExamplesArgs) -> Result<Report, Box<dyn std::error::Error>> {
     let personality = match args.personality {
         Kind::Roce => Personality::Roce,
         Kind::Iwarp => Personality::Iwarp,

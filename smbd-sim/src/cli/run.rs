@@ -1,7 +1,7 @@
 //! `smbd-sim run`: swarm runs.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +12,8 @@ use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, FaultLevel, Options, Plan, Profile};
 use smbd_sim::trace::{Pcap, Trace};
+
+use super::output::{Outcome, Output, Trouble, conclude};
 
 /// Runs connections under faults, in virtual time; a seed decides everything.
 #[derive(Debug, clap::Args)]
@@ -32,10 +34,10 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value = "none")]
     faults: FaultsArg,
     /// Writes the trace of the seed to a file (`-`: to standard output)
-    #[arg(long, requires = "seed")]
-    trace: Option<String>,
+    #[arg(long, value_name = "FILE", requires = "seed", conflicts_with = "seeds")]
+    trace: Option<PathBuf>,
     /// Writes the frames of the seed to a capture, every connection of the run
-    #[arg(long, value_name = "FILE", requires = "seed")]
+    #[arg(long, value_name = "FILE", requires = "seed", conflicts_with = "seeds")]
     pcap: Option<PathBuf>,
 }
 
@@ -107,28 +109,26 @@ impl RunArgs {
     }
 }
 
-/// Exit code 0, 1 if a run failed, 2 if a file could not be written.
+/// Exit code 0, 1 if a run failed, 2 if a file or standard output cannot be written.
 pub fn run(args: &RunArgs) -> ExitCode {
+    conclude(try_run(args, &mut Output::standard()), "smbd-sim run")
+}
+
+fn try_run(args: &RunArgs, out: &mut impl Write) -> Outcome {
     let options = args.options();
-    let seeds = args.seed.map_or_else(|| args.seeds.clone().unwrap_or(0..1), |seed| seed..seed + 1);
     let summary = match args.seed {
-        Some(seed) => match one(seed, args, &options) {
-            Ok(summary) => summary,
-            Err(error) => {
-                eprintln!("smbd-sim run: {error}");
-                return ExitCode::from(2);
-            }
-        },
-        None => many(seeds, &options),
+        Some(seed) => one(&Plan::of(seed, &options), args, out)?,
+        None => many(args.seeds.clone().unwrap_or(0..1), &options),
     };
-    print!("{summary}");
+    write!(out, "{summary}")?;
     let failed = summary.failures.len() as u64;
     for (seed, failure) in &summary.failures {
-        println!("seed {seed}: {failure}");
-        println!("  smbd-sim run --seed {seed} {} --trace -", args.as_written());
+        writeln!(out, "seed {seed}: {failure}")?;
+        writeln!(out, "  smbd-sim run --seed {seed} {} --trace -", args.as_written())?;
     }
-    println!("runs: {} passed, {failed} failed", summary.runs - failed);
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    writeln!(out, "runs: {} passed, {failed} failed", summary.runs - failed)?;
+    out.flush()?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// With a bar on a terminal; hidden elsewhere.
@@ -141,19 +141,26 @@ fn many(seeds: Range<u64>, options: &Options) -> swarm::Summary {
     summary
 }
 
-fn one(seed: u64, args: &RunArgs, options: &Options) -> Result<swarm::Summary, String> {
-    let plan = Plan::of(seed, options);
-    println!("{plan:#?}");
+/// Files are made first: a wrong place is known before the work.
+fn one(plan: &Plan, args: &RunArgs, out: &mut impl Write) -> Result<swarm::Summary, Trouble> {
+    let pcap = args.pcap.as_deref().map(|path| capture_file(plan, path)).transpose()?;
+    let to_file = args.trace.as_deref().filter(|path| *path != Path::new("-"));
+    let trace_file = to_file.map(|path| create("--trace", path)).transpose()?;
+    writeln!(out, "{plan:#?}")?;
     let trace = args.trace.as_ref().map(|_| Trace::kept());
-    let report = match &args.pcap {
-        None => swarm::run(&plan, trace),
-        Some(path) => captured(&plan, trace, path).map_err(|error| format!("{}: {error}", path.display()))?,
+    let report = match (pcap, &args.pcap) {
+        (Some(file), Some(path)) => {
+            captured(plan, trace, file).map_err(|error| named("--pcap", path, &error))?
+        }
+        _ => swarm::run(plan, trace),
     };
-    if let (Some(path), Some(text)) = (&args.trace, &report.trace) {
-        if path == "-" {
-            print!("{text}");
-        } else {
-            std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))?;
+    if let Some(text) = &report.trace {
+        match (trace_file, &args.trace) {
+            (Some(mut file), Some(path)) => {
+                let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
+                written.map_err(|error| named("--trace", path, &error))?;
+            }
+            _ => write!(out, "{text}")?,
         }
     }
     let mut summary = swarm::Summary::default();
@@ -161,15 +168,31 @@ fn one(seed: u64, args: &RunArgs, options: &Options) -> Result<swarm::Summary, S
     Ok(summary)
 }
 
-/// A run whose frames go to a capture.
-fn captured(plan: &Plan, trace: Option<Trace>, path: &Path) -> io::Result<swarm::Report> {
-    if plan.hostile.is_some() {
-        return Err(io::Error::other(format!(
-            "no capture: the peer of seed {} is a script, which speaks to the connection without a device",
-            plan.seed
-        )));
+fn named(option: &str, path: &Path, error: &io::Error) -> String {
+    format!("{option} {}: {error}", path.display())
+}
+
+fn create(option: &str, path: &Path) -> Result<BufWriter<File>, String> {
+    File::create(path).map(BufWriter::new).map_err(|error| named(option, path, &error))
+}
+
+/// The file for the frames of a run that has some.
+fn capture_file(plan: &Plan, path: &Path) -> Result<BufWriter<File>, String> {
+    if path == Path::new("-") {
+        return Err("--pcap -: a capture needs a file; standard output has the report".into());
     }
-    let file = BufWriter::new(File::create(path)?);
+    if plan.hostile.is_some() {
+        return Err(format!(
+            "--pcap {}: no capture: the peer of seed {} is a script, which speaks to the connection without a device",
+            path.display(),
+            plan.seed
+        ));
+    }
+    create("--pcap", path)
+}
+
+/// A run whose frames go to a capture.
+fn captured(plan: &Plan, trace: Option<Trace>, file: BufWriter<File>) -> io::Result<swarm::Report> {
     Ok(match plan.personality {
         Personality::Roce => {
             let pcap = Pcap::new(RoceWriter::roce(file, Link::roce())?);

@@ -1,5 +1,6 @@
 //! `smbd-sim search`: everything that two connections can do, in small configurations.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 use clap::builder::RangedU64ValueParser;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use smbd_sim::search::{self, Finding, Limits, Progress, Report, Setup, Size, Verdict};
+
+use super::output::{Outcome, Output, conclude};
 
 /// Searches all orders in which things can happen to two connections, in small configurations.
 ///
@@ -37,37 +40,36 @@ pub struct SearchArgs {
     table: bool,
 }
 
-/// Exit code 0, 1 if something was found or a search was stopped, 2 if there is no such configuration.
+/// Exit code 0, 1 if something was found or a search was stopped, 2 if there is no such configuration or standard output
+/// cannot be written.
 pub fn run(args: &SearchArgs) -> ExitCode {
-    let setups = match chosen(args) {
-        Ok(setups) => setups,
-        Err(name) => {
-            eprintln!("smbd-sim search: no configuration {name:?}; see smbd-sim search --list");
-            return ExitCode::from(2);
-        }
-    };
+    conclude(try_run(args, &mut Output::standard()), "smbd-sim search")
+}
+
+fn try_run(args: &SearchArgs, out: &mut (impl Write + Send)) -> Outcome {
+    let setups =
+        chosen(args).map_err(|name| format!("no configuration {name:?}; see smbd-sim search --list"))?;
     if args.list {
-        for setup in &setups {
-            println!(
-                "{:<24} {}{}",
-                setup.name,
-                setup.about,
-                match setup.size {
-                    Size::Small | Size::Medium => "",
-                    Size::Large => " (--all)",
-                    Size::Huge => " (by name only)",
-                }
-            );
+        for Setup { name, about, size, .. } in &setups {
+            let when = match size {
+                Size::Small | Size::Medium => "",
+                Size::Large => " (--all)",
+                Size::Huge => " (by name only)",
+            };
+            writeln!(out, "{name:<24} {about}{when}")?;
         }
-        return ExitCode::SUCCESS;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let reports = search_all(args, &setups);
+    let reports = search_all(args, &setups, out)?;
     if args.table {
-        print!("{}", search::table(&reports.iter().map(|(report, _)| report.clone()).collect::<Vec<_>>()));
+        let reports: Vec<_> = reports.iter().map(|(report, _)| report.clone()).collect();
+        write!(out, "{}", search::table(&reports))?;
     }
     let held = reports.iter().filter(|(report, _)| matches!(report.verdict, Verdict::Holds)).count();
-    println!("configurations: {held} hold, {} do not", reports.len() - held);
-    if held == reports.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    writeln!(out, "configurations: {held} hold, {} do not", reports.len() - held)?;
+    out.flush()?;
+    Ok(if held == reports.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn chosen(args: &SearchArgs) -> Result<Vec<Setup>, &str> {
@@ -79,11 +81,23 @@ fn chosen(args: &SearchArgs) -> Result<Vec<Setup>, &str> {
     args.configs.iter().map(|name| search::named(name).ok_or(name.as_str())).collect()
 }
 
+/// What all threads write to.
+struct Found<'a, W> {
+    reports: Vec<(usize, Report, Duration)>,
+    out: &'a mut W,
+    /// Why nothing more can be written, and so nothing more is searched.
+    failed: Option<io::Error>,
+}
+
 /// In the order of the configurations, with the time each took.
-fn search_all(args: &SearchArgs, setups: &[Setup]) -> Vec<(Report, Duration)> {
+fn search_all(
+    args: &SearchArgs,
+    setups: &[Setup],
+    out: &mut (impl Write + Send),
+) -> io::Result<Vec<(Report, Duration)>> {
     let bars = MultiProgress::new();
     let next = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::new());
+    let found = Mutex::new(Found { reports: Vec::new(), out, failed: None });
     std::thread::scope(|scope| {
         for _ in 0..args.threads.min(setups.len()) {
             scope.spawn(|| {
@@ -92,17 +106,22 @@ fn search_all(args: &SearchArgs, setups: &[Setup]) -> Vec<(Report, Duration)> {
                     setups.get(at).map(|setup| (at, setup))
                 } {
                     let (report, took) = search_one(args, setup, &bars);
-                    bars.suspend(|| show(&report, took, args.table));
-                    if let Ok(mut found) = found.lock() {
-                        found.push((at, report, took));
+                    let Ok(mut found) = found.lock() else { return };
+                    if let Err(error) = bars.suspend(|| show(&report, took, args.table, found.out)) {
+                        found.failed = Some(error);
+                        next.store(setups.len(), Ordering::Relaxed);
                     }
+                    found.reports.push((at, report, took));
                 }
             });
         }
     });
-    let mut found = found.into_inner().unwrap_or_default();
-    found.sort_by_key(|(at, ..)| *at);
-    found.into_iter().map(|(_, report, took)| (report, took)).collect()
+    let Ok(Found { mut reports, failed, .. }) = found.into_inner() else { return Ok(Vec::new()) };
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    reports.sort_by_key(|(at, ..)| *at);
+    Ok(reports.into_iter().map(|(_, report, took)| (report, took)).collect())
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a search may take; nothing in it asks for the time")]
@@ -129,28 +148,35 @@ fn search_one(args: &SearchArgs, setup: &Setup, bars: &MultiProgress) -> (Report
     (report, started.elapsed())
 }
 
-fn show(report: &Report, took: Duration, table: bool) {
-    {
-        let Progress { states, steps, depth, .. } = report.progress;
-        let result = match &report.verdict {
-            Verdict::Holds => "holds",
-            Verdict::Unfinished => "STOPPED",
-            Verdict::Broken(_) => "BROKEN",
-        };
-        let line = format!(
-            "{:<24} {result:<8} {states:>11} states {steps:>12} steps {depth:>4} deep {:>8} of one side {:>8.1} s",
-            report.name,
-            report.locals,
-            took.as_secs_f64()
-        );
+fn show(report: &Report, took: Duration, table: bool, out: &mut impl Write) -> io::Result<()> {
+    let Progress { states, steps, depth, .. } = report.progress;
+    let result = match &report.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Unfinished => "STOPPED",
+        Verdict::Broken(_) => "BROKEN",
+    };
+    let line = format!(
+        "{:<24} {result:<8} {states:>11} states {steps:>12} steps {depth:>4} deep {:>8} of one side {:>8.1} s\n",
+        report.name,
+        report.locals,
+        took.as_secs_f64()
+    );
+    let mut errors = io::stderr();
+    // What is on standard error is said once more by the exit code.
+    if table {
         // Standard output is for the table.
-        if table { eprintln!("{line}") } else { println!("{line}") }
+        _ = errors.write_all(line.as_bytes());
+    } else {
+        out.write_all(line.as_bytes())?;
     }
-    if let Verdict::Broken(Finding { what, detail, steps, trace }) = &report.verdict {
-        eprintln!("{}: {what}: {detail}", report.name);
-        for (number, step) in steps.iter().enumerate() {
-            eprintln!("  {:>3}  {step}", number + 1);
-        }
-        eprint!("{trace}");
+    if let Verdict::Broken(finding) = &report.verdict {
+        _ = errors.write_all(told(report.name, finding).as_bytes());
     }
+    Ok(())
+}
+
+/// A finding with the way to it.
+fn told(name: &str, Finding { what, detail, steps, trace }: &Finding) -> String {
+    let steps = steps.iter().enumerate().map(|(number, step)| format!("  {:>3}  {step}\n", number + 1));
+    format!("{name}: {what}: {detail}\n{}{trace}", steps.collect::<String>())
 }

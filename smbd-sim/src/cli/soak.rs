@@ -1,5 +1,6 @@
 //! `smbd-sim soak`: a day of virtual time, idle and loaded.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -7,6 +8,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::Profile;
 use smbd_sim::swarm::soak::{Idle, Loaded, Soaked, idle, loaded};
+
+use super::output::{Outcome, Output, conclude};
 
 /// Leaves pairs alone and has pairs work for a day of virtual time; in the end everything has to be as in the beginning.
 ///
@@ -59,8 +62,12 @@ struct Sum {
     resident: Option<[u64; 2]>,
 }
 
-/// Exit code 0, 1 if a law was broken or something was left.
+/// Exit code 0, 1 if a law was broken or something was left, 2 if standard output cannot be written.
 pub fn run(args: &SoakArgs) -> ExitCode {
+    conclude(try_run(args, &mut Output::standard()), "smbd-sim soak")
+}
+
+fn try_run(args: &SoakArgs, out: &mut impl Write) -> Outcome {
     let time = Duration::from_secs_f64(args.hours * 3600.0);
     let mut sum = Sum::default();
     for (personality, network) in PERSONALITIES {
@@ -68,16 +75,13 @@ pub fn run(args: &SoakArgs) -> ExitCode {
             let what = Idle { personality, intervals, time };
             match idle(&what) {
                 Ok(soaked) => {
-                    let (said, asked) = (soaked.sent, what.probes());
-                    sum.note(&format!("idle {network}, {name}"), &soaked);
-                    println!(
-                        "  messages: {} and {}, for {asked} probes and as many answers",
-                        said[0], said[1]
-                    );
+                    sum.note(&format!("idle {network}, {name}"), &soaked, out)?;
+                    let ([one, other], asked) = (soaked.sent, what.probes());
+                    writeln!(out, "  messages: {one} and {other}, for {asked} probes and as many answers")?;
                 }
                 Err(error) => {
                     sum.failed += 1;
-                    println!("idle {network}, {name}: FAILED: {error}");
+                    writeln!(out, "idle {network}, {name}: FAILED: {error}")?;
                 }
             }
         }
@@ -86,30 +90,39 @@ pub fn run(args: &SoakArgs) -> ExitCode {
         for (profile, name) in PROFILES {
             let what = Loaded { seed: args.seed, profile, personality, time };
             let soaked = with_bar(&what);
-            sum.note(&format!("loaded {network}, {name}"), &soaked);
-            let carried = &soaked.carried;
-            println!(
-                "  {} connections, {} messages ({} MiB), {} RDMA operations ({} MiB), {} registrations, {} faults",
-                soaked.connections,
-                carried.messages,
-                carried.bytes >> 20,
-                carried.operations,
-                carried.operation_bytes >> 20,
-                carried.registrations,
-                soaked.faults
-            );
-            println!(
-                "  in use in the end: {}; tables {} -> {}",
-                soaked.in_use[1], soaked.tables[0], soaked.tables[1]
-            );
-            sum.look_at_memory();
+            sum.note(&format!("loaded {network}, {name}"), &soaked, out)?;
+            carried(&soaked, out)?;
+            sum.look_at_memory(out)?;
         }
     }
-    sum.end()
+    let passed = sum.end(out)?;
+    out.flush()?;
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a loaded pair did, and what is left of that.
+fn carried(soaked: &Soaked, out: &mut impl Write) -> io::Result<()> {
+    let carried = &soaked.carried;
+    writeln!(
+        out,
+        "  {} connections, {} messages ({} MiB), {} RDMA operations ({} MiB), {} registrations, {} faults",
+        soaked.connections,
+        carried.messages,
+        carried.bytes >> 20,
+        carried.operations,
+        carried.operation_bytes >> 20,
+        carried.registrations,
+        soaked.faults
+    )?;
+    writeln!(
+        out,
+        "  in use in the end: {}; tables {} -> {}",
+        soaked.in_use[1], soaked.tables[0], soaked.tables[1]
+    )
 }
 
 impl Sum {
-    fn note(&mut self, name: &str, soaked: &Soaked) {
+    fn note(&mut self, name: &str, soaked: &Soaked, out: &mut impl Write) -> io::Result<()> {
         let hours = soaked.time.as_secs_f64() / 3600.0;
         let verdict = match &soaked.failure {
             None => {
@@ -121,27 +134,32 @@ impl Sum {
                 format!("FAILED: {failure}")
             }
         };
-        println!("{name}: {hours:.2} h, {} steps, {} looks at laws: {verdict}", soaked.steps, soaked.laws);
+        writeln!(
+            out,
+            "{name}: {hours:.2} h, {} steps, {} looks at laws: {verdict}",
+            soaked.steps, soaked.laws
+        )
     }
 
     /// What this process has, where the system tells.
-    fn look_at_memory(&mut self) {
-        let Some(now) = resident() else { return };
+    fn look_at_memory(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let Some(now) = resident() else { return Ok(()) };
         let [first, _] = self.resident.unwrap_or([now; 2]);
         self.resident = Some([first, now]);
-        println!("  memory of this process: {} KiB, {} KiB after the first", now >> 10, first >> 10);
+        writeln!(out, "  memory of this process: {} KiB, {} KiB after the first", now >> 10, first >> 10)
     }
 
-    /// All were played.
-    fn end(mut self) -> ExitCode {
+    /// All were played. Whether nothing failed.
+    fn end(mut self, out: &mut impl Write) -> io::Result<bool> {
         if let Some([first, last]) = self.resident
             && last > first + GROWTH
         {
             self.failed += 1;
-            println!("FAILED: this process has {} KiB more than after the first pair", (last - first) >> 10);
+            let more = (last - first) >> 10;
+            writeln!(out, "FAILED: this process has {more} KiB more than after the first pair")?;
         }
-        println!("soak: {} passed, {} failed", self.passed, self.failed);
-        if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        writeln!(out, "soak: {} passed, {} failed", self.passed, self.failed)?;
+        Ok(self.failed == 0)
     }
 }
 

@@ -205,6 +205,8 @@ fn summary(summary: &Summary) -> Value {
         foreign_messages,
         foreign_operations,
         foreign_frames,
+        unknown_link_frames,
+        unknown_link_type,
     } = summary.counters;
     json!({
         "type": "summary",
@@ -223,5 +225,7 @@ fn summary(summary: &Summary) -> Value {
         "foreign_messages": foreign_messages,
         "foreign_operations": foreign_operations,
         "foreign_frames": foreign_frames,
+        "unknown_link_frames": unknown_link_frames,
+        "unknown_link_type": unknown_link_type,
     })
 }

@@ -28,6 +28,8 @@ pub(super) enum Content<'a> {
     Foreign,
     /// A header is cut or contradicts itself.
     Broken,
+    /// Of this link type, which cannot be read.
+    UnknownLink(u32),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -64,6 +66,9 @@ struct Ip<'a> {
 
 /// Finds the datagram or segment of a frame.
 pub(super) fn content(frame: &Frame) -> Content<'_> {
+    if let LinkType::Other(number) = frame.link {
+        return Content::UnknownLink(number);
+    }
     let Some((ether_type, payload)) = network(frame) else { return Content::Broken };
     let ip = match ether_type {
         Some(EtherTypes::Ipv4) => ipv4(payload),

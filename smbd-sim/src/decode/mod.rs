@@ -121,6 +121,10 @@ impl Decoder {
             Content::Tcp(segment) => self.iwarp.segment(mark, &segment, &mut self.collector),
             Content::Udp(_) | Content::Foreign => self.collector.counters.foreign_frames += 1,
             Content::Broken => self.collector.counters.broken_frames += 1,
+            Content::UnknownLink(number) => {
+                self.collector.counters.unknown_link_frames += 1;
+                self.collector.counters.unknown_link_type.get_or_insert(number);
+            }
         }
     }
 

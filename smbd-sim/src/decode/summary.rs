@@ -99,6 +99,10 @@ pub struct Counters {
     pub foreign_operations: u64,
     /// Frames of other protocols than RoCEv2 and iWARP.
     pub foreign_frames: u64,
+    /// Frames of a link type that cannot be read, so that nothing is known of what is in them.
+    pub unknown_link_frames: u64,
+    /// The link type of the first of them, by its number in the file.
+    pub unknown_link_type: Option<u32>,
 }
 
 /// All totals.

@@ -283,6 +283,8 @@ fn summary(f: &mut Formatter<'_>, summary: &Summary) -> fmt::Result {
         foreign_messages,
         foreign_operations,
         foreign_frames,
+        unknown_link_frames,
+        unknown_link_type,
     } = &summary.counters;
     writeln!(
         f,
@@ -298,7 +300,14 @@ fn summary(f: &mut Formatter<'_>, summary: &Summary) -> fmt::Result {
         "frames: {bad_checksums} with a wrong CRC, {cut_frames} cut by the capture, {broken_frames} broken, \
          {foreign_frames} of other protocols; {foreign_messages} messages and \
          {foreign_operations} RDMA operations of other protocols"
-    )
+    )?;
+    match unknown_link_type {
+        None => Ok(()),
+        Some(number) => writeln!(
+            f,
+            "not understood: {unknown_link_frames} frames of link type {number}; Ethernet, Linux cooked and raw IP can be read"
+        ),
+    }
 }
 
 fn totals(f: &mut Formatter<'_>, direction: &str, totals: &Totals) -> fmt::Result {

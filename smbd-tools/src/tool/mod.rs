@@ -1,14 +1,16 @@
 //! What the command lines of the tools have in common.
 
+mod output;
 mod parameters;
 mod target;
 mod words;
 
+pub use output::{Output, complain};
 pub use parameters::{Parameters, Profile, seconds};
 pub use target::{Target, TargetError};
-pub use words::{advice_on_close, advice_on_connect};
+pub use words::{ADVICE_ON_DEVICE, advice_on_close, advice_on_connect};
 
 /// Exit status: the peer did not do what it should.
 pub const EXIT_PEER: u8 = 1;
-/// Exit status: wrong usage.
+/// Exit status: wrong usage, or standard output cannot be written.
 pub const EXIT_USAGE: u8 = 2;

@@ -3,6 +3,10 @@
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason, WorkError};
 use smbd_core::wire::status;
 
+/// What to check when the verbs give nothing to work with.
+pub const ADVICE_ON_DEVICE: &str =
+    "is there an RDMA device, and may this user open it? `rdma link`, `ls -l /dev/infiniband`";
+
 /// What to check when no connection came up.
 #[must_use]
 pub fn advice_on_connect(error: &ConnectError) -> &'static str {

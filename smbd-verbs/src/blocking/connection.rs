@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{Protocol, drive};
+use smbd_core::backend::drive;
 use smbd_core::error::{CloseReason, CommandError, OpError, RdmaError, SendError};
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Config, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId,

@@ -1,15 +1,18 @@
 //! `smbd-conformance capture`: the rules broken in a capture.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
-use std::path::PathBuf;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use smbd_conformance::monitor::{self, json, text};
+use serde_json::json;
+use smbd_conformance::monitor::{self, Verdict};
+use smbd_conformance::suite::report::About;
 use smbd_sim::decode;
 
-const VIOLATIONS: u8 = 1;
-const UNREADABLE: u8 = 2;
+use super::about::about;
+use super::output::{Failed, complain, print, unwritten};
+use super::{FAILED, PASSED, USAGE};
 
 /// Replays both directions of every SMB Direct connection in a capture and reports each rule broken.
 ///
@@ -17,7 +20,7 @@ const UNREADABLE: u8 = 2;
 /// something the capture does not have is not judged. Then follow the credits of both sides.
 #[derive(Debug, clap::Args)]
 pub struct CaptureArgs {
-    /// pcap or pcapng file with RoCEv2 or iWARP traffic
+    /// pcap or pcapng file with RoCEv2 or iWARP traffic (`-`: standard input)
     file: PathBuf,
     /// Print JSON lines instead of text
     #[arg(long)]
@@ -27,33 +30,48 @@ pub struct CaptureArgs {
 /// Prints the verdict on a file. What was readable is judged and printed also if not all of it was.
 pub fn run(arguments: &CaptureArgs) -> ExitCode {
     let name = arguments.file.display();
-    let file = match File::open(&arguments.file) {
-        Ok(file) => file,
-        Err(error) => {
-            eprintln!("smbd-conformance: {name}: {error}");
-            return ExitCode::from(UNREADABLE);
+    let judged = about(false).and_then(|about| {
+        let input = open(&arguments.file).map_err(|error| format!("{name}: {error}"))?;
+        Ok((monitor::check(&decode::read(input)), about))
+    });
+    let (verdict, about) = match judged {
+        Ok(judged) => judged,
+        Err(why) => {
+            complain(&why);
+            return ExitCode::from(USAGE);
         }
     };
-    let report = decode::read(BufReader::new(file));
-    let verdict = monitor::check(&report);
-    let mut out = BufWriter::new(io::stdout().lock());
-    let printed = if arguments.json {
-        json::write(&verdict, &mut out)
-    } else {
-        write!(out, "{}", text::verdict(&verdict))
-    };
-    match printed.and_then(|()| out.flush()) {
-        Ok(()) => {}
-        // `smbd-conformance capture FILE | head` has seen what it wanted.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) => {
-            eprintln!("smbd-conformance: output: {error}");
-            return ExitCode::from(UNREADABLE);
+    if let Err(failed) = show(&verdict, &about, arguments.json) {
+        return unwritten(&failed);
+    }
+    if let Some(problem) = &verdict.problem {
+        complain(&format_args!("{name}: {problem}"));
+        return ExitCode::from(USAGE);
+    }
+    if let Some(why) = verdict.nothing_to_judge() {
+        complain(&format_args!("{name}: warning: {why}"));
+        return ExitCode::from(USAGE);
+    }
+    ExitCode::from(if verdict.violations() > 0 { FAILED } else { PASSED })
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    Ok(Box::new(BufReader::new(File::open(path)?)))
+}
+
+fn show(verdict: &Verdict, about: &About, as_json: bool) -> Result<(), Failed> {
+    let About { version, date, command_line, .. } = about;
+    print(|mut out| {
+        if as_json {
+            let about =
+                json!({ "type": "about", "version": version, "date": date, "command_line": command_line });
+            writeln!(out, "{about}")?;
+            return monitor::json::write(verdict, &mut out);
         }
-    }
-    if let Some(problem) = &report.problem {
-        eprintln!("smbd-conformance: {name}: {problem}");
-        return ExitCode::from(UNREADABLE);
-    }
-    if verdict.violations() > 0 { ExitCode::from(VIOLATIONS) } else { ExitCode::SUCCESS }
+        writeln!(out, "smbd-conformance {version}, {date}: {command_line}")?;
+        write!(out, "{}", monitor::text::verdict(verdict))
+    })
 }

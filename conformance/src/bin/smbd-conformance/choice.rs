@@ -39,6 +39,9 @@ enum RoleName {
     Initiator,
 }
 
+/// What is said if no case is chosen.
+pub const NONE: &str = "no case is like that; `smbd-conformance list` has all";
+
 impl Choice {
     /// The cases chosen, in the order of the catalogue.
     pub fn cases<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Case> {
@@ -47,6 +50,16 @@ impl Choice {
         });
         let behind = begin.and_then(|begin| catalogue.cases.get(begin..)).unwrap_or_default();
         behind.iter().filter(|case| self.takes(case, catalogue))
+    }
+
+    /// The same for commands that are nothing without a case.
+    ///
+    /// # Errors
+    /// None is like that, or that behind which they begin is not there.
+    pub fn some<'a>(&'a self, catalogue: &'a Catalogue) -> Result<Vec<&'a Case>, String> {
+        self.before(catalogue)?;
+        let cases: Vec<_> = self.cases(catalogue).collect();
+        if cases.is_empty() { Err(NONE.into()) } else { Ok(cases) }
     }
 
     /// The case behind which it begins.

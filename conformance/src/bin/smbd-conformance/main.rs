@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use smbd_conformance::catalogue::Catalogue;
 
+mod about;
 mod capture;
 mod choice;
 mod list;
@@ -43,10 +44,12 @@ Examples:
   smbd-conformance show closing::the_upper      a case, its statements, and what happens when it is played
   smbd-conformance run --format junit --output report.xml
   smbd-conformance run --format html --output report.html
+  smbd-conformance run --format json --no-messages
   smbd-conformance capture trace.pcapng         what two peers did wrong, and their credits
   smbd-conformance capture trace.pcap --json    the same as JSON lines
 
-Exit status: 0 nothing broken, 1 something broken, 2 the command line or a file is no good;
+Exit status: 0 nothing broken, 1 something broken, 2 the command line, a file or the output is no good, or nothing is in
+a capture that could be judged;
 130 or 143 ended by a signal, with a report of what was played until then.";
 
 #[derive(Debug, Subcommand)]
@@ -62,7 +65,7 @@ fn main() -> ExitCode {
     let catalogue = match Catalogue::load() {
         Ok(catalogue) => catalogue,
         Err(error) => {
-            eprintln!("smbd-conformance: the catalogue this program was built with: {error}");
+            output::complain(&format_args!("the catalogue this program was built with: {error}"));
             return ExitCode::from(USAGE);
         }
     };

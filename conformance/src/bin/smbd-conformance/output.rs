@@ -1,12 +1,17 @@
 //! Where a report goes, also that of a run which does not come to its end.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 use smbd_conformance::suite::report::{Report, html, json, junit, text::Text};
+
+use super::USAGE;
 
 /// What a report looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -29,6 +34,31 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The part of the time that writing them may take: one of so many.
 const SHARE: u32 = 10;
 
+/// Writes to standard output, all at once or until whoever reads has gone: `smbd-conformance ... | head` has seen what it
+/// wanted.
+///
+/// # Errors
+/// It cannot be written.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failed> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| ("output".into(), error)),
+    }
+}
+
+/// One line on standard error.
+pub fn complain(what: &dyn Display) {
+    // If nobody reads that either, the exit code still tells.
+    _ = writeln!(io::stderr(), "smbd-conformance: {what}");
+}
+
+/// The exit code of what could not be written.
+pub fn unwritten((name, error): &Failed) -> ExitCode {
+    complain(&format_args!("{name}: {error}"));
+    ExitCode::from(USAGE)
+}
+
 /// A file or standard output.
 #[derive(Debug)]
 pub struct Output {
@@ -41,9 +71,16 @@ pub struct Output {
 }
 
 impl Output {
-    /// A report in this format, to this file if to one.
-    pub fn new(format: Format, file: Option<PathBuf>) -> Self {
-        Self { format, file, watch: ProgressBar::hidden(), due: Duration::ZERO }
+    /// A report in this format, to this file if to one (`-`: standard output).
+    ///
+    /// # Errors
+    /// The file cannot be written: better known before the run than behind it.
+    pub fn new(format: Format, file: Option<PathBuf>) -> Result<Self, Failed> {
+        let file = file.filter(|path| path != Path::new("-"));
+        if let Some(path) = &file {
+            check(path).map_err(|error| (format!("--output {}", path.display()), error))?;
+        }
+        Ok(Self { format, file, watch: ProgressBar::hidden(), due: Duration::ZERO })
     }
 
     /// Writes what is known while the run goes on, if to a file and if it is time.
@@ -67,30 +104,18 @@ impl Output {
     /// # Errors
     /// It cannot be written.
     pub fn finish(&self, report: &Report) -> Result<(), Failed> {
-        let Some(path) = &self.file else {
-            let mut out = BufWriter::new(io::stdout().lock());
-            let written = self.write(report, &mut out).and_then(|()| out.flush());
-            return match written {
-                // `smbd-conformance | head` has seen what it wanted.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-                written => written.map_err(|error| ("output".into(), error)),
-            };
-        };
+        let Some(path) = &self.file else { return print(|out| self.write(report, out)) };
         if is_replaceable(path) {
             self.replace(path, report)?;
         } else {
             self.write_file(path, report)?;
         }
-        // As above.
-        let _ = write!(io::stdout(), "{}", report.totals);
-        Ok(())
+        print(|out| write!(out, "{}", report.totals))
     }
 
     /// The file has the old report or the new one, whenever the program is killed.
     fn replace(&self, path: &Path, report: &Report) -> Result<(), Failed> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
+        let part = part_of(path);
         self.write_file(&part, report)?;
         fs::rename(&part, path).map_err(|error| (path.display().to_string(), error))
     }
@@ -101,7 +126,7 @@ impl Output {
         self.write(report, &mut out).and_then(|()| out.flush()).map_err(named)
     }
 
-    fn write(&self, report: &Report, out: &mut impl Write) -> io::Result<()> {
+    fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         match self.format {
             Format::Text => write!(out, "{}", Text { report }),
             Format::Json => json::write(report, out),
@@ -109,6 +134,30 @@ impl Output {
             Format::Html => html::write(report, out),
         }
     }
+}
+
+/// Whether a report can be written there.
+fn check(path: &Path) -> io::Result<()> {
+    let is_there = fs::metadata(path);
+    if is_there.as_ref().is_ok_and(fs::Metadata::is_dir) {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if is_replaceable(path) {
+        let part = part_of(path);
+        return File::create(&part).and_then(|_| fs::remove_file(part));
+    }
+    // Whoever opens a pipe waits for its reader.
+    if is_there.is_ok_and(|known| known.is_file() || known.file_type().is_char_device()) {
+        File::options().append(true).open(path)?;
+    }
+    Ok(())
+}
+
+/// What becomes the file when it is whole.
+fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    part.into()
 }
 
 /// A device, a pipe or a link is written to and not replaced.

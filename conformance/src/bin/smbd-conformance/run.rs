@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use smbd_conformance::catalogue::{Case, Catalogue, UnderTest};
 use smbd_conformance::profile::Profile;
-use smbd_conformance::suite::report::{ProfileReport, Report};
+use smbd_conformance::suite::report::{About, NotReached, ProfileReport, Report};
 use smbd_conformance::suite::rig::Target;
+use smbd_conformance::suite::trace::Trace;
 use smbd_conformance::suite::{Options, Played, cases};
 
-use super::choice::Choice;
-use super::output::{Failed, Format, Output};
+use super::about::about;
+use super::choice::{Choice, NONE};
+use super::output::{Failed, Format, Output, complain, unwritten};
 use super::progress::Progress;
 use super::stage::{Job, Lost, Stage};
 use super::target::TargetArgs;
@@ -36,8 +38,11 @@ pub struct RunArgs {
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
+    /// With --format json: without the messages of each play, which are most of it; findings keep theirs
+    #[arg(long)]
+    no_messages: bool,
     /// Write it to a file instead, which has a report of what was played so far at any time; the counts are printed in any
-    /// case
+    /// case (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Say how each case ended when it ends, on a terminal, too
@@ -50,103 +55,131 @@ const LIMIT: u64 = 180;
 
 /// Plays and reports.
 pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
-    let target = match arguments.target.target() {
-        Ok(target) => target,
+    let (mut run, chosen, lost) = match Run::new(arguments, catalogue) {
+        Ok(ready) => ready,
         Err(why) => {
-            eprintln!("smbd-conformance: {why}");
+            complain(&why);
             return ExitCode::from(USAGE);
         }
     };
-    let chosen: Vec<_> = arguments.choice.cases(catalogue).collect();
-    let before = match arguments.choice.before(catalogue) {
-        Ok(before) => before,
-        Err(why) => {
-            eprintln!("smbd-conformance: {why}");
-            return ExitCode::from(USAGE);
-        }
-    };
-    if chosen.is_empty() && arguments.lost.is_none() {
-        eprintln!("smbd-conformance: no case is like that; `smbd-conformance list` has all");
-        return ExitCode::from(USAGE);
-    }
-    let limit = arguments.limit.or(arguments.target.is_real().then_some(LIMIT)).map(Duration::from_secs);
-    let profile = match arguments.target.profile(catalogue) {
-        Ok(profile) => profile,
-        Err(why) => {
-            eprintln!("smbd-conformance: {why}");
-            return ExitCode::from(USAGE);
-        }
-    };
-    let options = Options { timers: !arguments.no_timers, limit };
-    let stage = match Stage::new(arguments.target.clone(), options) {
-        Ok(stage) => stage,
-        Err(error) => {
-            eprintln!("smbd-conformance: signals: {error}");
-            return ExitCode::from(USAGE);
-        }
-    };
-    let output = Output::new(arguments.format, arguments.output.clone());
-    let mut run = Run { arguments, catalogue, target, profile, stage, output, played: Vec::new() };
-    match run.all(&chosen, before.zip(arguments.lost.as_deref())) {
+    match run.all(&chosen, lost) {
         Ok((report, None)) if report.passed() => ExitCode::from(PASSED),
         Ok((_, None)) => ExitCode::from(FAILED),
         Ok((_, Some(signal))) => ExitCode::from(SIGNALLED.saturating_add(signal)),
-        Err((name, error)) => {
-            eprintln!("smbd-conformance: {name}: {error}");
-            ExitCode::from(USAGE)
-        }
+        Err(failed) => unwritten(&failed),
     }
 }
 
-struct Run<'a> {
+/// The case that ended an earlier run, and why it did.
+type LostCase<'a> = (&'a Case, &'a str);
+
+/// What a report is made with besides plays.
+struct Known<'a> {
     arguments: &'a RunArgs,
     catalogue: &'a Catalogue,
     target: Box<dyn Target>,
     profile: Option<Profile>,
+    about: About,
+}
+
+impl Known<'_> {
+    /// What is known when these cases are left.
+    fn report(&self, played: Vec<Played>, left: &[&Case]) -> Report {
+        let profile = self.profile.as_ref().map(|profile| ProfileReport {
+            name: profile.name.clone(),
+            no_longer_found: profile.lost(&played),
+        });
+        let not_reached = left.iter().map(|case| NotReached {
+            name: case.name.clone(),
+            group: case.group.clone(),
+            roles: self.arguments.choice.sides(case).map(|role| role.to_string()).collect(),
+        });
+        Report::new(self.target.name(), self.target.variants(), self.catalogue, played)
+            .not_reaching(not_reached.collect())
+            .against(profile)
+            .made(self.about.clone())
+    }
+}
+
+struct Run<'a> {
+    known: Known<'a>,
     stage: Stage,
     output: Output,
     played: Vec<Played>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// A run that has played nothing, what it is to play, and what it goes on behind.
+    ///
+    /// # Errors
+    /// The command line is no good, as a sentence.
+    fn new(
+        arguments: &'a RunArgs,
+        catalogue: &'a Catalogue,
+    ) -> Result<(Self, Vec<&'a Case>, Option<LostCase<'a>>), String> {
+        if arguments.no_messages && arguments.format != Format::Json {
+            return Err("--no-messages is for --format json".into());
+        }
+        let target = arguments.target.target()?;
+        let chosen: Vec<_> = arguments.choice.cases(catalogue).collect();
+        let before = arguments.choice.before(catalogue)?;
+        if chosen.is_empty() && arguments.lost.is_none() {
+            return Err(NONE.into());
+        }
+        let is_real = arguments.target.is_real();
+        let limit = arguments.limit.or(is_real.then_some(LIMIT)).map(Duration::from_secs);
+        let profile = arguments.target.profile(catalogue)?;
+        let about = about(is_real)?;
+        let output = Output::new(arguments.format, arguments.output.clone())
+            .map_err(|(name, error)| format!("{name}: {error}"))?;
+        let options = Options { timers: !arguments.no_timers, limit };
+        let stage =
+            Stage::new(arguments.target.clone(), options).map_err(|error| format!("signals: {error}"))?;
+        let known = Known { arguments, catalogue, target, profile, about };
+        let run = Self { known, stage, output, played: Vec::new() };
+        Ok((run, chosen, before.zip(arguments.lost.as_deref())))
+    }
+
     /// The plays of a case that ended an earlier run.
     fn lost(&self, case: &Case, why: &str) -> Vec<Played> {
-        let applies = |role: &UnderTest| self.target.lacks(*role, None).is_none();
-        let variants = self.target.variants();
-        let sides = self.arguments.choice.sides(case).filter(applies);
+        let applies = |role: &UnderTest| self.known.target.lacks(*role, None).is_none();
+        let variants = self.known.target.variants();
+        let sides = self.known.arguments.choice.sides(case).filter(applies);
         let plays = sides.flat_map(|role| variants.iter().map(move |variant| (role, variant)));
         let lost = plays.map(|(role, variant)| Played::lost(case, role, variant, why.to_owned()));
         lost.map(|played| self.judged(played)).collect()
     }
 
-    /// With what is known of the product.
+    /// With what is known of the product, and without what is not wanted.
     fn judged(&self, mut played: Played) -> Played {
-        if let Some(profile) = &self.profile {
+        if let Some(profile) = &self.known.profile {
             profile.judge(&mut played);
+        }
+        if self.known.arguments.no_messages {
+            played.trace = Trace::default();
         }
         played
     }
 
     /// Plays until the end or a signal, which is returned.
-    fn all(&mut self, chosen: &[&Case], lost: Option<(&Case, &str)>) -> Result<(Report, Option<u8>), Failed> {
-        let mut progress = Progress::new(chosen.len(), self.arguments.verbose);
+    fn all(&mut self, chosen: &[&Case], lost: Option<LostCase<'_>>) -> Result<(Report, Option<u8>), Failed> {
+        let mut progress = Progress::new(chosen.len(), self.known.arguments.verbose);
         if let Some((case, why)) = lost {
             progress.begin(&case.name);
             self.played = self.lost(case, why);
             progress.end(&self.played);
         }
         let mut signal = None;
-        let mut left = chosen.len();
-        for case in chosen {
-            let known = (&*self.target, self.profile.as_ref());
-            self.output.keep(|| report(known, self.catalogue, self.played.clone(), left))?;
+        let mut left = chosen;
+        while let [case, behind @ ..] = left {
+            self.output.keep(|| self.known.report(self.played.clone(), left))?;
             progress.begin(&case.name);
             match self.case(case) {
                 Ok(plays) => {
                     progress.end(&plays);
                     let hangs = plays.iter().any(|played| played.subject_hangs);
                     self.played.extend(plays);
-                    left -= 1;
+                    left = behind;
                     if hangs {
                         break;
                     }
@@ -159,8 +192,7 @@ impl Run<'_> {
             }
         }
         progress.finish();
-        let known = (&*self.target, self.profile.as_ref());
-        let report = report(known, self.catalogue, std::mem::take(&mut self.played), left);
+        let report = self.known.report(std::mem::take(&mut self.played), left);
         self.output.finish(&report)?;
         Ok((report, signal))
     }
@@ -169,8 +201,8 @@ impl Run<'_> {
     fn case(&mut self, case: &Case) -> Result<Vec<Played>, u8> {
         let mut plays = Vec::new();
         let Some(entry) = cases::find(&case.name) else { return Ok(plays) };
-        for role in self.arguments.choice.sides(case) {
-            for (variant, name) in self.target.variants().iter().enumerate() {
+        for role in self.known.arguments.choice.sides(case) {
+            for (variant, name) in self.known.target.variants().iter().enumerate() {
                 let lost = |why: String| Played::lost(case, role, name, why);
                 let played = match self.stage.play(Job { case, entry, role, variant }) {
                     Ok(played) => played,
@@ -183,15 +215,4 @@ impl Run<'_> {
         }
         Ok(plays)
     }
-}
-
-fn report(
-    (target, profile): (&dyn Target, Option<&Profile>),
-    catalogue: &Catalogue,
-    played: Vec<Played>,
-    left: usize,
-) -> Report {
-    let profile = profile
-        .map(|profile| ProfileReport { name: profile.name.clone(), no_longer_found: profile.lost(&played) });
-    Report::new(target.name(), target.variants(), catalogue, played).not_reaching(left).against(profile)
 }

@@ -1,13 +1,13 @@
 //! `smbd-conformance show`: a case, and what happens when it is played.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use smbd_conformance::catalogue::{Case, Catalogue};
 use smbd_conformance::suite::{Options, Outcome, Played, cases, play};
 
 use super::choice::Choice;
+use super::output::{complain, print, unwritten};
 use super::target::TargetArgs;
 use super::{FAILED, PASSED, USAGE};
 
@@ -28,23 +28,30 @@ pub struct ShowArgs {
 
 /// Prints them.
 pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
-    let mut target = match arguments.target.target() {
-        Ok(target) => target,
+    match shown(arguments, catalogue) {
+        Ok((text, all_passed)) => match print(|out| out.write_all(text.as_bytes())) {
+            Ok(()) => ExitCode::from(if all_passed { PASSED } else { FAILED }),
+            Err(failed) => unwritten(&failed),
+        },
         Err(why) => {
-            eprintln!("smbd-conformance: {why}");
-            return ExitCode::from(USAGE);
+            complain(&why);
+            ExitCode::from(USAGE)
         }
-    };
+    }
+}
+
+/// The text, and whether all that was played passed.
+fn shown(arguments: &ShowArgs, catalogue: &Catalogue) -> Result<(String, bool), String> {
+    let mut target = arguments.target.target()?;
     let variants = target.variants();
     let wanted = arguments.variant.as_ref().or(variants.first());
-    let Some(variant) = variants.iter().position(|name| Some(name) == wanted) else {
+    let variant = variants.iter().position(|name| Some(name) == wanted).ok_or_else(|| {
         let wanted = wanted.map_or("", String::as_str);
-        eprintln!("smbd-conformance: no variant `{wanted}`; there are {}", variants.join(", "));
-        return ExitCode::from(USAGE);
-    };
+        format!("no variant `{wanted}`; there are {}", variants.join(", "))
+    })?;
     let mut all_passed = true;
     let mut text = String::new();
-    for case in arguments.choice.cases(catalogue) {
+    for case in arguments.choice.some(catalogue)? {
         head(&mut text, case, catalogue);
         let Some(entry) = cases::find(&case.name) else { continue };
         for role in arguments.choice.sides(case) {
@@ -53,13 +60,7 @@ pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
             tell(&mut text, &played, arguments.bytes);
         }
     }
-    if text.is_empty() {
-        eprintln!("smbd-conformance: no case is like that; `smbd-conformance list` has all");
-        return ExitCode::from(USAGE);
-    }
-    // Who closes the pipe has seen what he wanted.
-    _ = io::stdout().write_all(text.as_bytes());
-    ExitCode::from(if all_passed { PASSED } else { FAILED })
+    Ok((text, all_passed))
 }
 
 fn head(text: &mut String, case: &Case, catalogue: &Catalogue) {

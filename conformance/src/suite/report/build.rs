@@ -66,6 +66,7 @@ impl Report {
     /// A report of these plays, in which those of one case follow each other.
     #[must_use]
     pub fn new(target: String, variants: Vec<String>, catalogue: &Catalogue, played: Vec<Played>) -> Self {
+        let devices: BTreeSet<_> = played.iter().filter_map(|played| played.device.clone()).collect();
         let mut by_case: BTreeMap<String, Vec<Played>> = BTreeMap::new();
         for played in played {
             by_case.entry(played.case.clone()).or_default().push(played);
@@ -101,7 +102,18 @@ impl Report {
             }
             totals.statements.add(statement.verdict);
         }
-        Self { target, variants, profile: None, totals, sections, statements, cases }
+        Self {
+            about: None,
+            target,
+            variants,
+            devices: devices.into_iter().collect(),
+            profile: None,
+            totals,
+            sections,
+            statements,
+            cases,
+            not_reached: Vec::new(),
+        }
     }
 }
 

@@ -8,23 +8,59 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use super::{CaseReport, Report};
 use crate::suite::outcome::{Finding, Outcome, Played};
 
-/// Writes it.
+/// Writes it. Of a run that was ended, the cases it did not come to are skipped, and the run itself is an error: whoever
+/// looks at failures only must not take it for one that went well.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     let mut document = quick_junit::Report::new(format!("smbd-conformance, target {}", report.target));
-    let mut suites: Vec<TestSuite> = Vec::new();
+    let mut suites = Suites { of: report, all: Vec::new() };
     for case in &report.cases {
-        if suites.last().is_none_or(|suite| suite.name.as_str() != case.group) {
-            suites.push(TestSuite::new(case.group.as_str()));
-        }
-        if let Some(suite) = suites.last_mut() {
-            suite.add_test_cases(case.plays.iter().map(|played| test_case(case, played)));
-        }
+        suites.group(&case.group).add_test_cases(case.plays.iter().map(|played| test_case(case, played)));
     }
-    document.add_test_suites(suites);
+    for case in &report.not_reached {
+        let plays =
+            case.roles.iter().flat_map(|role| report.variants.iter().map(move |variant| (role, variant)));
+        suites.group(&case.group).add_test_cases(plays.map(|(role, variant)| {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("not reached: the run was ended");
+            test(&case.name, &case.group, (role, variant), status)
+        }));
+    }
+    if !report.not_reached.is_empty() {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message(format!("the run was ended: {} cases not reached", report.not_reached.len()));
+        let mut whole = TestCase::new("the run comes to its end", status);
+        whole.set_classname("run");
+        suites.group("run").add_test_case(whole);
+    }
+    document.add_test_suites(suites.all);
     document.serialize(out).map_err(io::Error::other)
+}
+
+/// A suite for each group, in the order of the catalogue. Each has where the report comes from: JUnit has no place for that
+/// above them.
+struct Suites<'a> {
+    of: &'a Report,
+    all: Vec<TestSuite>,
+}
+
+impl Suites<'_> {
+    fn group(&mut self, name: &str) -> &mut TestSuite {
+        let at = self.all.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
+            let mut suite = TestSuite::new(name);
+            if let Some(about) = &self.of.about {
+                suite.extra.insert("timestamp".into(), about.date.as_str().into());
+            }
+            for property in self.of.origin() {
+                suite.add_property(property);
+            }
+            self.all.push(suite);
+            self.all.len() - 1
+        });
+        &mut self.all[at]
+    }
 }
 
 fn test_case(case: &CaseReport, played: &Played) -> TestCase {
@@ -51,8 +87,14 @@ fn test_case(case: &CaseReport, played: &Played) -> TestCase {
             status
         }
     };
-    let mut test = TestCase::new(format!("{} ({role}, {variant})", case.name), status);
-    test.set_classname(case.group.as_str()).set_time(Duration::from_nanos(*time));
+    let mut test = test(&case.name, &case.group, (role, variant), status);
+    test.set_time(Duration::from_nanos(*time));
+    test
+}
+
+fn test(case: &str, group: &str, (role, variant): (&str, &str), status: TestCaseStatus) -> TestCase {
+    let mut test = TestCase::new(format!("{case} ({role}, {variant})"), status);
+    test.set_classname(group);
     test
 }
 

@@ -12,13 +12,41 @@ use serde::Serialize;
 use super::outcome::Played;
 use crate::suite::Lost;
 
+/// Where a report comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// The version of the program that made it.
+    pub version: String,
+    /// When it was begun: UTC, as ISO 8601 has it.
+    pub date: String,
+    /// How the program was called, as a shell takes it.
+    pub command_line: String,
+    /// The host, where what came out may depend on it.
+    pub host: Option<String>,
+}
+
+/// A case that was chosen and that the run did not come to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotReached {
+    /// Its name.
+    pub name: String,
+    /// What it belongs to.
+    pub group: String,
+    /// The sides that would have been under test.
+    pub roles: Vec<String>,
+}
+
 /// All that came of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// Where it comes from, if that is known.
+    pub about: Option<About>,
     /// Which target.
     pub target: String,
     /// Its variants, all of which were played.
     pub variants: Vec<String>,
+    /// The RDMA devices of this host that were used.
+    pub devices: Vec<String>,
     /// What was known of it before, if something was.
     pub profile: Option<ProfileReport>,
     /// How many there are of what.
@@ -29,6 +57,8 @@ pub struct Report {
     pub statements: Vec<StatementReport>,
     /// The cases that were chosen, in the order of the catalogue.
     pub cases: Vec<CaseReport>,
+    /// The cases that were chosen and that the run did not come to.
+    pub not_reached: Vec<NotReached>,
 }
 
 /// What was known of a product, and what came of that.
@@ -160,11 +190,31 @@ pub struct Totals {
 }
 
 impl Report {
-    /// The same of a run that did not come to so many cases.
+    /// The same of a run that did not come to these cases.
     #[must_use]
-    pub const fn not_reaching(mut self, cases: usize) -> Self {
-        self.totals.not_reached = cases;
+    pub fn not_reaching(mut self, cases: Vec<NotReached>) -> Self {
+        self.totals.not_reached = cases.len();
+        self.not_reached = cases;
         self
+    }
+
+    /// The same with where it comes from.
+    #[must_use]
+    pub fn made(mut self, about: About) -> Self {
+        self.about = Some(about);
+        self
+    }
+
+    /// Where it comes from, by name: for people, and for programs that know of texts only.
+    pub fn origin(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let about = self.about.iter().flat_map(|about| {
+            let About { version, date, command_line, host } = about;
+            let known = [("version", version), ("date", date), ("command line", command_line)];
+            known.into_iter().chain(host.iter().map(|host| ("host", host)))
+        });
+        about
+            .chain(self.devices.iter().map(|device| ("device", device)))
+            .map(|(name, text)| (name, text.as_str()))
     }
 
     /// The same with what came of a profile.

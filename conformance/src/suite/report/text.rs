@@ -17,6 +17,9 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { target, variants, totals, sections, cases, .. } = self.report;
         writeln!(f, "target {target}: {}", variants.join(", "))?;
+        for (name, text) in self.report.origin() {
+            writeln!(f, "{name}: {text}")?;
+        }
         for case in cases.iter().filter(|case| case.result == CaseResult::Failed) {
             failed_case(f, self.report, case)?;
         }

@@ -290,6 +290,11 @@ pub trait Rig {
         None
     }
 
+    /// The script's device, by its name and link type, if it is a real one and there was a connection.
+    fn device(&self) -> Option<String> {
+        None
+    }
+
     /// What the script does otherwise for this subject than usual.
     fn usual(&self) -> Option<Usual> {
         None

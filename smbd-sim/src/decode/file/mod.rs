@@ -14,6 +14,19 @@ pub const RECORD_MAX: u32 = 16 * 1024 * 1024;
 /// What keeps a file from being read on.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
+    /// There is nothing in it.
+    #[error("the file is empty")]
+    Empty,
+    /// A capture file may be inside.
+    #[error(
+        "the file is compressed ({format}); read what is in it from a pipe: `{program} FILE | COMMAND -`"
+    )]
+    Compressed {
+        /// The format of the compressed file.
+        format: &'static str,
+        /// What writes its contents to standard output.
+        program: &'static str,
+    },
     /// The first bytes are of no known format.
     #[error("not a capture file: the first bytes are {magic:02x?}, neither pcap nor pcapng")]
     Foreign {
@@ -100,6 +113,27 @@ pub struct Frame {
     pub data: Vec<u8>,
 }
 
+/// Formats in which captures are compressed: first bytes, name, what writes the contents to standard output.
+const COMPRESSED: [(&[u8], &str, &str); 6] = [
+    (&[0x1f, 0x8b], "gzip", "zcat"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstdcat"),
+    (&[0xfd, b'7', b'z', b'X'], "xz", "xzcat"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4", "lz4cat"),
+    (b"BZh", "bzip2", "bzcat"),
+    (b"PK\x03\x04", "zip", "unzip -p"),
+];
+
+/// What a file is that begins with these bytes, at most four, which no capture file does.
+fn foreign(magic: Vec<u8>) -> FileError {
+    if magic.is_empty() {
+        return FileError::Empty;
+    }
+    match COMPRESSED.iter().find(|(first, ..)| magic.starts_with(first)) {
+        Some((_, format, program)) => FileError::Compressed { format, program },
+        None => FileError::Foreign { magic },
+    }
+}
+
 /// A capture file being read.
 #[derive(Debug)]
 pub struct FrameReader<R> {
@@ -129,14 +163,14 @@ impl<R: Read> FrameReader<R> {
         let mut source = Source::new(input);
         let magic = source.up_to(4)?;
         let Ok(first) = <[u8; 4]>::try_from(magic.as_slice()) else {
-            return Err(FileError::Foreign { magic });
+            return Err(foreign(magic));
         };
         let format = if first == pcapng::SECTION_HEADER {
             Format::PcapNg(pcapng::Section::read_first(&mut source)?)
         } else if let Some(kind) = pcap::Kind::from_magic(first) {
             Format::Pcap(pcap::Header::read(&mut source, kind)?)
         } else {
-            return Err(FileError::Foreign { magic });
+            return Err(foreign(magic));
         };
         Ok(Self { source, format, number: 0 })
     }

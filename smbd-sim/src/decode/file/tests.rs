@@ -209,6 +209,23 @@ fn every_error_names_record_offset_needed_and_got() {
 }
 
 #[test]
+fn an_empty_file_and_a_compressed_one_are_told_from_one_of_another_kind() {
+    assert_eq!(text(b""), "the file is empty");
+    for (first, format, program) in [
+        (&[0x1f, 0x8b, 8, 0][..], "gzip", "zcat"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstdcat"),
+        (b"\xfd7zXZ\0", "xz", "xzcat"),
+        (b"BZh91AY", "bzip2", "bzcat"),
+    ] {
+        let expected = format!(
+            "the file is compressed ({format}); read what is in it from a pipe: `{program} FILE | COMMAND -`"
+        );
+        assert_eq!(text(first), expected);
+    }
+    assert_eq!(text(b"BZ"), "not a capture file: the first bytes are [42, 5a], neither pcap nor pcapng");
+}
+
+#[test]
 fn a_false_length_allocates_no_more_than_the_file_has() {
     // 16 MiB are allowed by the limit; `Source` grows with what is there, so this is quick and small.
     let mut file = pcap(Endian::Little, 0xa1b2_c3d4, 1, &[(0, 0, b"abc")]);

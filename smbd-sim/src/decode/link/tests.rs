@@ -87,7 +87,7 @@ fn fragments_and_other_protocols_are_foreign() {
     assert_eq!(content(&frame(LinkType::Ethernet, icmp)), Content::Foreign);
     let arp = [&[0; 12][..], &[8, 6], &[0; 28]].concat();
     assert_eq!(content(&frame(LinkType::Ethernet, arp)), Content::Foreign);
-    assert_eq!(content(&frame(LinkType::Other(147), roce(false))), Content::Foreign);
+    assert_eq!(content(&frame(LinkType::Other(147), roce(false))), Content::UnknownLink(147));
 }
 
 #[test]

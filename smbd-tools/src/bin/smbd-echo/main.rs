@@ -7,6 +7,7 @@ mod say;
 mod serve;
 mod served;
 mod signals;
+mod trouble;
 
 use std::process::ExitCode;
 
@@ -14,6 +15,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use options::Options;
 use serve::Echo;
+use smbd_tools::tool::complain;
+use trouble::Trouble;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -23,8 +26,8 @@ fn main() -> ExitCode {
     };
     match Echo::listen(&settings).and_then(Echo::run) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("smbd-echo: {error}");
+        Err(Trouble { what, advice }) => {
+            complain(&format!("smbd-echo: {what}"), advice);
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,5 @@
 //! The server: listeners, signals and connections on one thread.
 
-use std::error::Error;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use crate::room::{Room, allow_descriptors};
 use crate::say::say;
 use crate::served::{Served, summary};
 use crate::signals::Signals;
+use crate::trouble::Trouble;
 
 /// How long connections have to end in good order.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
@@ -36,7 +36,7 @@ pub(crate) struct Echo<'a> {
     stop_at: Option<Instant>,
 }
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type Outcome<T> = Result<T, Trouble>;
 
 impl<'a> Echo<'a> {
     pub(crate) fn listen(settings: &'a Settings) -> Outcome<Self> {
@@ -56,7 +56,7 @@ impl<'a> Echo<'a> {
         let mut listeners = Vec::new();
         for address in &settings.addresses {
             let listener = Listener::bind(*address, settings.listen)
-                .map_err(|error| format!("cannot listen at {address}: {error}"))?;
+                .map_err(|error| Trouble::listening(*address, &error))?;
             engine.watch(listener.as_fd())?;
             for address in listener.local_addrs() {
                 say(format_args!("listening on {address}"));

@@ -3,22 +3,37 @@
 use serde_json::{Value, json};
 
 use crate::options::Settings;
-use crate::result::Measurement;
+use crate::result::{Measurement, Trouble};
 use crate::text::name;
 
-pub(crate) fn of(settings: &Settings, result: &Measurement) -> Value {
+/// One object: with `ok` and what was measured, or with `error`.
+pub(crate) fn of(settings: &Settings, measured: &Result<Measurement, Trouble>) -> Value {
     let plan = settings.plan;
-    let counters = &result.counters;
-    let each = |count| result.per_operation(count);
-    json!({
+    let error =
+        measured.as_ref().err().map(|Trouble { what, advice }| json!({ "what": what, "advice": advice }));
+    let asked = json!({
+        "ok": measured.is_ok(),
+        "error": error,
         "kind": name(plan.kind),
         "address": settings.address.to_string(),
-        "device": result.device.as_ref().map(|(device, _)| device),
-        "link": result.device.as_ref().map(|(_, link)| link.to_string()),
         "size": plan.size,
         "depth": plan.depth,
         "connections": settings.connections,
-        "verified": plan.verify,
+        "verified": plan.verify && measured.is_ok(),
+    });
+    let (Value::Object(mut object), Ok(result)) = (asked.clone(), measured) else { return asked };
+    if let Value::Object(more) = result_of(result) {
+        object.extend(more);
+    }
+    Value::Object(object)
+}
+
+fn result_of(result: &Measurement) -> Value {
+    let counters = &result.counters;
+    let each = |count| result.per_operation(count);
+    json!({
+        "device": result.device.as_ref().map(|(device, _)| device),
+        "link": result.device.as_ref().map(|(_, link)| link.to_string()),
         "seconds": result.elapsed.as_secs_f64(),
         "operations": result.operations,
         "bytes": result.bytes,

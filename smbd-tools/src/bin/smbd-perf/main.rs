@@ -7,12 +7,14 @@ mod result;
 mod run;
 mod text;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use options::Options;
-use smbd_tools::tool::EXIT_PEER;
+use options::{Options, Settings};
+use result::{Measurement, Trouble};
+use smbd_tools::tool::{EXIT_PEER, EXIT_USAGE, Output, complain};
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -20,16 +22,30 @@ fn main() -> ExitCode {
         Ok(settings) => settings,
         Err(wrong) => Options::command().error(ErrorKind::ValueValidation, wrong).exit(),
     };
-    match run::run(&settings) {
-        Ok(result) if options.json => println!("{:#}", json::of(&settings, &result)),
-        Ok(result) => text::print(&settings, &result),
-        Err(trouble) => {
-            eprintln!("smbd-perf: {}: {}", settings.address, trouble.what);
-            if let Some(advice) = trouble.advice {
-                eprintln!("  check: {advice}");
-            }
-            return ExitCode::from(EXIT_PEER);
+    let measured = run::run(&settings);
+    match print(&settings, &measured, options.json, &mut Output::standard()) {
+        Ok(()) if measured.is_ok() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(EXIT_PEER),
+        Err(error) => {
+            complain(&format!("smbd-perf: output: {error}"), None);
+            ExitCode::from(EXIT_USAGE)
         }
     }
-    ExitCode::SUCCESS
+}
+
+/// Results on `out`; what went wrong on standard error, unless that is for a program, too.
+fn print(
+    settings: &Settings,
+    measured: &Result<Measurement, Trouble>,
+    as_json: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match measured {
+        _ if as_json => writeln!(out, "{:#}", json::of(settings, measured))?,
+        Ok(result) => text::print(settings, result, out)?,
+        Err(Trouble { what, advice }) => {
+            complain(&format!("smbd-perf: {}: {what}", settings.address), *advice)
+        }
+    }
+    out.flush()
 }

@@ -65,7 +65,7 @@ Examples:
 Exit status:
   0  measured
   1  the peer did not do what it should, or there is no RDMA device that leads to it
-  2  wrong usage";
+  2  wrong usage, or the output cannot be written";
 
 /// As [`Kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use indicatif::{ProgressBar, ProgressStyle};
 use smbd_core::{Endpoint, Role};
 use smbd_tools::load::{Gate, Length, Load, Problem};
-use smbd_tools::tool::{advice_on_close, advice_on_connect};
+use smbd_tools::tool::{ADVICE_ON_DEVICE, advice_on_close, advice_on_connect};
 use smbd_verbs::{Clock, Engine, Error, QueueCounters, VerbsConnection};
 
 use crate::measured::Measured;
@@ -20,9 +20,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        let advice =
-            "is there an RDMA device, and may this user open it? `rdma link`, `ls -l /dev/infiniband`";
-        Self { what: error.to_string(), advice: Some(advice) }
+        Self { what: error.to_string(), advice: Some(ADVICE_ON_DEVICE) }
     }
 }
 

@@ -5,12 +5,14 @@ mod options;
 mod ping;
 mod text;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use options::Options;
-use smbd_tools::tool::EXIT_PEER;
+use ping::Report;
+use smbd_tools::tool::{EXIT_PEER, EXIT_USAGE, Output, complain};
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -19,10 +21,21 @@ fn main() -> ExitCode {
         Err(wrong) => Options::command().error(ErrorKind::ValueValidation, wrong).exit(),
     };
     let report = ping::run(&options, &config);
-    if options.json {
-        println!("{:#}", json::of(&report));
-    } else {
-        text::print(&report);
+    match print(&report, options.json, &mut Output::standard()) {
+        Ok(()) if report.is_well() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(EXIT_PEER),
+        Err(error) => {
+            complain(&format!("smbd-ping: output: {error}"), None);
+            ExitCode::from(EXIT_USAGE)
+        }
     }
-    if report.is_well() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_PEER) }
+}
+
+fn print(report: &Report, as_json: bool, out: &mut impl Write) -> io::Result<()> {
+    if as_json {
+        writeln!(out, "{:#}", json::of(report))?;
+    } else {
+        text::print(report, out)?;
+    }
+    out.flush()
 }

@@ -40,7 +40,7 @@ Examples:
 Exit status:
   0  the peer did all it was asked for
   1  it did not, or there is no RDMA device that leads to it
-  2  wrong usage";
+  2  wrong usage, or the output cannot be written";
 
 impl Options {
     /// # Errors

@@ -8,7 +8,7 @@ use smbd_core::wire::NegotiateResponse;
 use smbd_core::{Config, Negotiated, Role};
 use smbd_tools::exercise::fill_pattern;
 use smbd_tools::smb2::{Guid, NegotiateRequest, Nonsense, Response};
-use smbd_tools::tool::{advice_on_close, advice_on_connect};
+use smbd_tools::tool::{ADVICE_ON_DEVICE, advice_on_close, advice_on_connect};
 use smbd_verbs::blocking::{Connection, Failure};
 use smbd_verbs::{Clock, LinkType, PORT_IWARP, PORT_ROCE, VerbsConnection};
 
@@ -64,9 +64,7 @@ impl From<Failure> for Trouble {
         let advice = match &failure {
             Failure::Connect(error) => advice_on_connect(error),
             Failure::Closed(reason) => advice_on_close(reason),
-            Failure::Verbs(_) => {
-                "is there an RDMA device, and may this user open it? `rdma link`, `ls -l /dev/infiniband`"
-            }
+            Failure::Verbs(_) => ADVICE_ON_DEVICE,
             _ => return Self { what: failure.to_string(), advice: None },
         };
         Self::new(failure.to_string(), advice)

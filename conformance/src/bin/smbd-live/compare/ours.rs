@@ -84,7 +84,9 @@ impl Tools {
         }
         let output = client.output()?;
         if !output.status.success() {
-            return Err(format!("smbd-perf {kind}: {}", String::from_utf8_lossy(&output.stderr)).into());
+            // What went wrong is in the object, too, unless the command line did.
+            let [object, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+            return Err(format!("smbd-perf {kind}: {object}{said}").into());
         }
         let result: Value = serde_json::from_slice(&output.stdout)?;
         let number = |path: &str| {

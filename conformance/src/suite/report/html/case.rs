@@ -147,7 +147,10 @@ fn sequences(book: &Book<'_>, index: usize, case: &CaseReport) -> Markup {
                         (words::outcome_class(&played.outcome))
                     }
                 }
-                div.scroll { (diagram::diagram(played, &book.numbers(index, *play))) }
+                // Whoever has no pointer scrolls with keys.
+                div.scroll tabindex="0" role="region" aria-label="Messages" {
+                    (diagram::diagram(played, &book.numbers(index, *play)))
+                }
             }
         }
         @if chosen.len() > DRAWN_MAX {

@@ -75,6 +75,9 @@ fn head(book: &Book<'_>) -> Markup {
             dl.about {
                 dt { "target" } dd { (target) }
                 dt { "variants" } dd { (variants.join(", ")) }
+                @for (name, text) in book.report.origin() {
+                    dt { (name) } dd { (text) }
+                }
                 @if let Some(profile) = &book.report.profile {
                     dt { "profile" } dd {
                         (profile.name)

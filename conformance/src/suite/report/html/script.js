@@ -5,7 +5,7 @@
   const output = form.querySelector("output");
   const items = [...document.querySelectorAll("[data-result]")].map((node) => ({ node, words: null }));
   const groups = [...document.querySelectorAll("[data-group]")];
-  const cases = [...document.querySelectorAll("details.case")];
+  const details = [...document.querySelectorAll("details")];
   let opened = null;
 
   const matches = (item, words) => {
@@ -47,6 +47,14 @@
     output.textContent = filtered ? said.join(", ") || "nothing is like that" : "";
   };
 
+  /* Cases, sections and all that folds within them. With a filter, what it shows. */
+  const setAll = (open) => {
+    opened = null;
+    for (const one of details) {
+      if (!one.closest("[hidden]")) one.open = open;
+    }
+  };
+
   const reveal = () => {
     const target = document.getElementById(location.hash.slice(1));
     if (!target) return;
@@ -66,8 +74,8 @@
     timer = setTimeout(apply, 150);
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.elements.open.addEventListener("click", () => cases.forEach((one) => (one.open = !one.hidden)));
-  form.elements.close.addEventListener("click", () => cases.forEach((one) => (one.open = false)));
+  form.elements.open.addEventListener("click", () => setAll(true));
+  form.elements.close.addEventListener("click", () => setAll(false));
   window.addEventListener("hashchange", reveal);
   form.hidden = false;
   reveal();

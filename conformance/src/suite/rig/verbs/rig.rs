@@ -337,6 +337,11 @@ impl Rig for VerbsRig {
         })
     }
 
+    fn device(&self) -> Option<String> {
+        let mut ends = self.connections.iter().rev().filter_map(|known| known.end.as_deref());
+        ends.find_map(|end| Some(format!("{} ({})", end.device()?.name, end.link_type()?)))
+    }
+
     fn end(&mut self) -> Result<(), String> {
         self.subject.end();
         let until = self.clock.now().saturating_add(END_TIME);

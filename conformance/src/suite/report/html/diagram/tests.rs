@@ -11,6 +11,7 @@ use crate::suite::trace::{By, Kind, Packet, Trace, What};
 
 fn empty() -> Played {
     Played {
+        device: None,
         case: "a case".into(),
         role: "acceptor".into(),
         variant: "a variant".into(),

@@ -198,6 +198,38 @@ fn a_page_needs_nothing_from_elsewhere() {
 }
 
 #[test]
+fn what_is_wider_than_a_phone_shows_that_it_scrolls_and_can_be_scrolled_with_keys() {
+    let page = html(&with_findings());
+    let figures = page.matches("<figure>").count();
+    assert!(figures > 0);
+    let scroller = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Messages\"><svg";
+    assert_eq!(page.matches(scroller).count(), figures);
+    // A sequence is as wide as that at least, and below it the caption says so.
+    let [style, _] = page::assets();
+    for rule in [
+        ".sequence { display: block; width: 100%; min-width: 40rem;",
+        "figure { container-type: inline-size;",
+        "@container (width < 40rem) { figcaption::after { content: ",
+        ".scroll, .dump { --under: var(--card); overflow-x: auto;",
+        "background-attachment: local, local, scroll, scroll;",
+    ] {
+        assert!(style.contains(rule), "{rule}");
+    }
+}
+
+#[test]
+fn open_all_is_about_everything_that_folds() {
+    let parsed = Parsed::of(&html(&with_findings()));
+    assert!(parsed.elements("details") > parsed.ids.iter().filter(|id| id.starts_with("case-")).count());
+    let [_, script] = page::assets();
+    assert!(script.contains("const details = [...document.querySelectorAll(\"details\")];"));
+    assert!(
+        script
+            .contains("for (const one of details) {\n      if (!one.closest(\"[hidden]\")) one.open = open;")
+    );
+}
+
+#[test]
 fn a_run_in_which_nothing_was_played_says_so() {
     let mut report = played(&["BVT_SmbdNegotiate_Basic"]);
     report.cases[0].result = CaseResult::NotApplicable;
