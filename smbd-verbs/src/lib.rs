@@ -18,9 +18,20 @@
 //! Needs libibverbs and librdmacm with headers, pkg-config, and libclang 15 or older for the bindings (Debian 12:
 //! `libibverbs-dev librdmacm-dev pkg-config libclang-14-dev`). With several libclangs, set `LIBCLANG_PATH`.
 //!
+//! Where libclang is newer or not there, the build ends in the build script of `rdma-sys` with
+//!
+//! ```text
+//! "ib_uverbs_flow_action_esp_encap_union_(anonymous_at_/usr/include/infiniband/ib_user_ioctl_verbs_h_191_2)" is not a valid Ident
+//! ```
+//!
+//! or `Unable to find libclang`. `--no-default-features` mends it (in a manifest `default-features = false`): without the
+//! feature `rdma-sys` the crate uses declarations of its own, and needs libibverbs, librdmacm and a 64-bit machine, but no
+//! libclang, headers or pkg-config. Nothing else differs. A dependency that asks for default features switches it on again.
+//!
 //! # Features
 //!
-//! `tracing`: spans and events of connections. `faults`: a [`VerbsConnection`] can be told to fail, for tests of what is built on it.
+//! `rdma-sys` (default): the declarations of libibverbs and librdmacm are made from the installed headers. `tracing`: spans and
+//! events of connections. `faults`: a [`VerbsConnection`] can be told to fail, for tests of what is built on it.
 //!
 //! # What a connection takes from the system
 //!

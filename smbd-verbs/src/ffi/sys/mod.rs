@@ -1,19 +1,17 @@
 //! The declarations of libibverbs and librdmacm.
 //!
-//! They are those of `rdma-sys`, which makes them from the installed headers. docs.rs cannot build it, so there they are
-//! written out by hand; nothing is ever linked there. A test holds both against C.
+//! With the feature `rdma-sys` they are those of that crate, which makes them from the installed headers and needs a
+//! libclang for it. Without it they are the ones written out in `declared`. A test holds both against C.
 
-#[cfg(not(docsrs))]
+#[cfg(not(feature = "rdma-sys"))]
+pub(super) use declared::*;
+#[cfg(feature = "rdma-sys")]
 pub(super) use rdma_sys::*;
 
-#[cfg(docsrs)]
-mod calls;
-#[cfg(docsrs)]
-pub(super) use calls::*;
-#[cfg(any(docsrs, test))]
-pub(super) mod declared;
-#[cfg(docsrs)]
-pub(super) use declared::*;
+#[cfg(any(test, not(feature = "rdma-sys")))]
+mod declared;
 
-#[cfg(all(test, not(docsrs)))]
+#[cfg(test)]
 mod layout;
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ type Call = Option<unsafe extern "C" fn()>;
 macro_rules! opaque {
     ($($name:ident),*) => { $(#[repr(C)] pub struct $name { _private: [u8; 0] })* };
 }
-opaque!(ibv_srq, _compat_ibv_port_attr);
+opaque!(ibv_srq, _compat_ibv_port_attr, ibv_query_device_ex_input);
 
 #[repr(C)]
 pub struct ibv_device {
@@ -21,9 +21,26 @@ pub struct ibv_device {
 }
 
 #[repr(C)]
+pub struct ibv_context_ops {
+    calls_before_alloc_mw: [Call; 7],
+    pub alloc_mw: Option<unsafe extern "C" fn(*mut ibv_pd, c_uint) -> *mut ibv_mw>,
+    bind_mw: Call,
+    pub dealloc_mw: Option<unsafe extern "C" fn(*mut ibv_mw) -> c_int>,
+    create_cq: Call,
+    pub poll_cq: Option<unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int>,
+    pub req_notify_cq: Option<unsafe extern "C" fn(*mut ibv_cq, c_int) -> c_int>,
+    calls_before_post_send: [Call; 12],
+    pub post_send:
+        Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_send_wr, *mut *mut ibv_send_wr) -> c_int>,
+    pub post_recv:
+        Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> c_int>,
+    calls_behind_post_recv: [Call; 5],
+}
+
+#[repr(C)]
 pub struct ibv_context {
     pub device: *mut ibv_device,
-    ops: [Call; 32],
+    pub ops: ibv_context_ops,
     pub cmd_fd: c_int,
     pub async_fd: c_int,
     pub num_comp_vectors: c_int,
@@ -38,7 +55,12 @@ pub struct verbs_context {
     pub modify_cq: Option<unsafe extern "C" fn(*mut ibv_cq, *mut ibv_modify_cq_attr) -> c_int>,
     calls_before_query_device: [Call; 9],
     pub query_device_ex: Option<
-        unsafe extern "C" fn(*mut ibv_context, *const c_void, *mut ibv_device_attr_ex, usize) -> c_int,
+        unsafe extern "C" fn(
+            *mut ibv_context,
+            *const ibv_query_device_ex_input,
+            *mut ibv_device_attr_ex,
+            usize,
+        ) -> c_int,
     >,
     calls_before_size: [Call; 11],
     pub sz: usize,
@@ -105,6 +127,7 @@ pub struct ibv_modify_cq_attr {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct ibv_moderate_cq {
     pub cq_count: u16,
     pub cq_period: u16,
@@ -129,7 +152,7 @@ pub struct ibv_mr {
 
 #[repr(C)]
 pub struct ibv_mw {
-    context: *mut ibv_context,
+    pub context: *mut ibv_context,
     pd: *mut ibv_pd,
     pub rkey: u32,
     handle: u32,
@@ -158,7 +181,7 @@ pub struct ibv_cq {
 
 #[repr(C)]
 pub struct ibv_qp {
-    context: *mut ibv_context,
+    pub context: *mut ibv_context,
     qp_context: *mut c_void,
     pd: *mut ibv_pd,
     send_cq: *mut ibv_cq,

@@ -1,12 +1,12 @@
-//! The functions, for docs.rs, where they are named and never called. Inline functions of C are declared like the others.
-#![allow(missing_docs, reason = "they are documented by rdma-core")]
+//! The functions that the libraries export. C reaches others through tables of the device: `inline.rs`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use libc::sockaddr;
 
-use super::declared::*;
+use super::*;
 
+#[link(name = "ibverbs")]
 unsafe extern "C" {
     pub fn ibv_get_device_name(device: *mut ibv_device) -> *const c_char;
     pub fn ibv_query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int;
@@ -23,8 +23,6 @@ unsafe extern "C" {
         access: c_uint,
     ) -> *mut ibv_mr;
     pub fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int;
-    pub fn ibv_alloc_mw(pd: *mut ibv_pd, kind: c_uint) -> Option<*mut ibv_mw>;
-    pub fn ibv_dealloc_mw(mw: *mut ibv_mw) -> c_int;
     pub fn ibv_create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel;
     pub fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int;
     pub fn ibv_create_cq(
@@ -41,12 +39,11 @@ unsafe extern "C" {
         cq_context: *mut *mut c_void,
     ) -> c_int;
     pub fn ibv_ack_cq_events(cq: *mut ibv_cq, events: c_uint);
-    pub fn ibv_req_notify_cq(cq: *mut ibv_cq, solicited_only: i32) -> c_int;
-    pub fn ibv_poll_cq(cq: *mut ibv_cq, entries: i32, wc: *mut ibv_wc) -> c_int;
     pub fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask: c_int) -> c_int;
-    pub fn ibv_post_send(qp: *mut ibv_qp, wr: *mut ibv_send_wr, bad: *mut *mut ibv_send_wr) -> c_int;
-    pub fn ibv_post_recv(qp: *mut ibv_qp, wr: *mut ibv_recv_wr, bad: *mut *mut ibv_recv_wr) -> c_int;
+}
 
+#[link(name = "rdmacm")]
+unsafe extern "C" {
     pub fn rdma_get_devices(count: *mut c_int) -> *mut *mut ibv_context;
     pub fn rdma_free_devices(list: *mut *mut ibv_context);
     pub fn rdma_create_event_channel() -> *mut rdma_event_channel;
