@@ -24,7 +24,8 @@ pub struct Idle {
     pub personality: Personality,
     /// After which each side asks the other, initiator first; `None` if it never does.
     pub intervals: [Option<Duration>; 2],
-    /// For how long; half of the shortest interval is added, so that no probe is due in the end.
+    /// For how long; half of the shortest interval is added, so that no probe is due in the end if
+    /// it is a multiple of that interval.
     pub time: Duration,
 }
 
@@ -34,8 +35,13 @@ impl Idle {
     #[must_use]
     pub fn probes(&self) -> u64 {
         let least = self.interval().as_nanos();
-        let probes = self.time.as_nanos().checked_div(least).unwrap_or(0);
+        let probes = self.all().as_nanos().checked_div(least).unwrap_or(0);
         u64::try_from(probes).unwrap_or(u64::MAX)
+    }
+
+    /// The time with what is added.
+    fn all(&self) -> Duration {
+        self.time.saturating_add(self.interval() / 2)
     }
 
     fn interval(&self) -> Duration {
@@ -100,7 +106,7 @@ pub fn idle(what: &Idle) -> Result<Soaked, ConfigError> {
     run.settle();
     let before = run.world.probe().counter.sent;
     let tables = stock::tables(&run);
-    let until = since.saturating_add(what.time).saturating_add(what.interval() / 2);
+    let until = since.saturating_add(what.all());
     let over = run.steps_until(until, Run::is_over);
     run.check(Law::Liveness, !over, Initiator, || "an idle connection ended".to_owned());
     let after = run.world.probe().counter.sent;

@@ -27,6 +27,20 @@ fn an_idle_pair_says_what_its_intervals_demand_and_not_a_message_more() {
 }
 
 #[test]
+fn a_time_that_is_no_multiple_of_the_interval_has_the_probes_that_fit() {
+    let minute = Duration::from_secs(60);
+    for (seconds, probes) in [(29, 0), (36, 1), (60, 1), (95, 2)] {
+        for intervals in [[Some(minute); 2], [Some(2 * minute), Some(minute)]] {
+            let what =
+                Idle { personality: Personality::Iwarp, intervals, time: Duration::from_secs(seconds) };
+            assert_eq!(what.probes(), probes, "{seconds} s");
+            let soaked = idle(&what).unwrap();
+            assert_eq!(soaked.failure, None, "{seconds} s, {intervals:?}");
+        }
+    }
+}
+
+#[test]
 fn after_hours_of_work_and_faults_all_is_as_it_was() {
     for personality in NETWORKS {
         for (seed, profile) in [(1, Profile::Windows), (2, Profile::Example), (3, Profile::Random)] {
