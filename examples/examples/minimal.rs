@@ -10,7 +10,7 @@ use std::{error::Error, sync::LazyLock, thread, time::Duration};
 
 use smbd_core::{
     Action, Close, Config, Connection, Event, Head, Input, Instant, MsgId, Params, RecvId, Role,
-    error::WorkError,
+    error::{DisconnectReason, WorkError},
 };
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -55,7 +55,7 @@ impl Side {
                     while let Some(id) = self.posted.pop_front() {
                         self.report(Input::Failed { id: id.into(), error: WorkError::Flushed })?;
                     }
-                    self.report_disconnected()?;
+                    self.report_disconnected(DisconnectReason::Local)?;
                 }
                 action => return Err(format!("nobody asked for {action:?}").into()),
             }
@@ -67,19 +67,21 @@ impl Side {
         match self.from_peer.recv_timeout(deadline.map_or(Duration::MAX, |at| at.saturating_since(now()))) {
             Ok(message) => {
                 // Credits see to it that there is a receive; a peer that ignores them is cut off.
-                let Some(id) = self.posted.pop_front() else { return self.report_disconnected() };
+                let Some(id) = self.posted.pop_front() else {
+                    return self.report_disconnected(DisconnectReason::DeviceFailed);
+                };
                 let (head, len) = (Head::of(&message), message.len() as u32);
                 self.received[usize::from(id.slot())] = message;
                 self.report(Input::Received { id, head, len, invalidated: None })
             }
             Err(RecvTimeoutError::Timeout) => self.report(Input::Timeout),
-            Err(RecvTimeoutError::Disconnected) => self.report_disconnected(),
+            Err(RecvTimeoutError::Disconnected) => self.report_disconnected(DisconnectReason::PeerClosed),
         }
     }
 
-    fn report_disconnected(&mut self) -> Result<(), Failure> {
+    fn report_disconnected(&mut self, reason: DisconnectReason) -> Result<(), Failure> {
         let known = std::mem::replace(&mut self.disconnected, true);
-        if known { Ok(()) } else { self.report(Input::Disconnected) }
+        if known { Ok(()) } else { self.report(Input::Disconnected { reason }) }
     }
 
     fn report(&mut self, input: Input<'_>) -> Result<(), Failure> {

@@ -35,6 +35,7 @@ impl Lab for Sockets {
             rdma: false,
             read_rights: false,
             invalidation_told: false,
+            peer_close_told: true,
             patience: Duration::from_millis(200),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use smbd_core::backend::{
     Backend, BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer, drive,
 };
-use smbd_core::error::{ConnectError, ConnectReason, WorkError};
+use smbd_core::error::{ConnectError, ConnectReason, DisconnectReason, WorkError};
 use smbd_core::{
     Action, Config, Connection, Event, Input, Instant, Misuse, Params, RecvId, RegId, Role, WrId,
 };
@@ -63,7 +63,7 @@ impl Backend for Chatty {
                 return Some(Input::Failed { id: id.into(), error: WorkError::Flushed });
             }
             self.ending = false;
-            return (!self.failed).then_some(Input::Disconnected);
+            return (!self.failed).then_some(Input::Disconnected { reason: DisconnectReason::Local });
         }
         self.spoke = self.never_silent && !self.spoke;
         self.spoke.then(|| Input::BindComplete { id: reg(0) })

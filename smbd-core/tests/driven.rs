@@ -152,7 +152,7 @@ fn messages_go_there_and_back_and_the_end_is_orderly() {
     sent 1000 bytes: Ok(())
     50000 bytes, owned
     sent 50000 bytes: Ok(())
-    closed: connection lost (3.1.7.1)
+    closed: closed by the peer (3.1.7.1)
     drained
     ");
 }

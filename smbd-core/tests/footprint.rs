@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use allocation_counter::measure;
+use smbd_core::error::DisconnectReason;
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
 use smbd_core::{
     Access, Action, BufferDescriptorV1, Close, Config, Connection, Event, Head, Input, Instant, Limits,
@@ -128,7 +129,7 @@ impl Bench {
         while let Some(id) = self.rdma.pop() {
             self.flush(id.into());
         }
-        self.handle(Input::Disconnected);
+        self.handle(Input::Disconnected { reason: DisconnectReason::Local });
     }
 
     fn flush(&mut self, id: WrId) {
@@ -351,7 +352,7 @@ fn the_border_is_small() {
 const ENDS: [fn(&mut Bench); 7] = [
     |_| {},
     |bench| bench.connection.close(bench.now, Close::Abort),
-    |bench| bench.handle(Input::Disconnected),
+    |bench| bench.handle(Input::Disconnected { reason: DisconnectReason::PeerClosed }),
     |bench| bench.receive(&[0; 3], 3, None),
     |bench| bench.fail_one(|bench| bench.posted.pop().map(WrId::from)),
     |bench| bench.fail_one(|bench| bench.sends.pop().map(WrId::from)),

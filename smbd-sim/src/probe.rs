@@ -52,6 +52,15 @@ pub trait Probe {
         let _ = (at, command);
     }
 
+    /// Something happened below that the connection may end of without anybody's disconnect: a fault that was arranged, or a
+    /// device that ends it for what the other one did.
+    fn disturbed(&mut self) {}
+
+    /// The process of a side is gone, and its system ends the connection for it.
+    fn killed(&mut self, side: Side) {
+        let _ = side;
+    }
+
     /// Whether [`frame`](Self::frame) is to be called.
     fn wants_frames(&self) -> bool {
         false
@@ -66,6 +75,14 @@ pub trait Probe {
 impl Probe for () {}
 
 impl<P: Probe + ?Sized> Probe for Box<P> {
+    fn disturbed(&mut self) {
+        (**self).disturbed();
+    }
+
+    fn killed(&mut self, side: Side) {
+        (**self).killed(side);
+    }
+
     fn begin_whole(&mut self, at: At) {
         (**self).begin_whole(at);
     }
@@ -100,6 +117,16 @@ impl<P: Probe + ?Sized> Probe for Box<P> {
 }
 
 impl<A: Probe, B: Probe> Probe for (A, B) {
+    fn disturbed(&mut self) {
+        self.0.disturbed();
+        self.1.disturbed();
+    }
+
+    fn killed(&mut self, side: Side) {
+        self.0.killed(side);
+        self.1.killed(side);
+    }
+
     fn begin_whole(&mut self, at: At) {
         self.0.begin_whole(at);
         self.1.begin_whole(at);

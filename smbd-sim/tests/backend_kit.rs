@@ -33,6 +33,7 @@ impl Lab for SimLab {
             rdma: true,
             read_rights: true,
             invalidation_told: true,
+            peer_close_told: true,
             patience: Duration::from_secs(10),
         }
     }

@@ -162,7 +162,7 @@ proptest! {
         pair.endpoints[0].close(now, Close::Flush { until: now.saturating_add(Duration::from_secs(1)) });
         pair.run_until(|pair| pair.readers.iter().all(|reader| reader.drained));
         prop_assert_eq!(pair.readers[0].closed, Some(CloseReason::Local));
-        prop_assert_eq!(pair.readers[1].closed, Some(CloseReason::Lost));
+        prop_assert_eq!(pair.readers[1].closed, Some(CloseReason::PeerClosed));
         prop_assert_eq!(pair.net.breaches().count(), 0);
     }
 }

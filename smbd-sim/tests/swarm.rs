@@ -69,12 +69,13 @@ fn ten_thousand_heavy_runs_pass_and_none_of_them_is_empty() {
         "Closed",
         "Drained",
     ];
-    let closes = ["Local", "Lost", "Violation", "KeepaliveTimeout", "CreditStall", "Transport"];
+    let closes = ["Local", "PeerClosed", "Lost", "Violation", "KeepaliveTimeout", "CreditStall", "Transport"];
     let errors = [
         "Local",
         "Connect, refused",
         "Connect, unreachable",
         "Connect, timed out",
+        "PeerClosed",
         "Lost",
         "Timeout",
         "Transport",

@@ -1,8 +1,9 @@
 //! Statuses of devices and of the connection manager, in the words of the core.
 
-use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 
 use crate::CallError;
+use crate::quirks::Quirks;
 
 /// `enum ibv_wc_status` by number: the order is part of the library's interface.
 pub(crate) const fn work_error(status: u32) -> Option<WorkError> {
@@ -39,10 +40,37 @@ pub(crate) fn connect_reason_of(error: CallError) -> ConnectReason {
     connect_reason(error.errno())
 }
 
+/// Why a connection is gone that this side did not disconnect, by the status of `RDMA_CM_EVENT_DISCONNECTED`. Without a
+/// known provider, it does not tell.
+pub(crate) const fn disconnect_reason(status: i32, quirks: Option<&Quirks>) -> DisconnectReason {
+    match (status.saturating_abs(), quirks) {
+        (0, Some(quirks)) if quirks.close_in_status => DisconnectReason::PeerClosed,
+        (libc::ECONNRESET, _) => DisconnectReason::PeerAborted,
+        (libc::ETIMEDOUT, _) => DisconnectReason::Unreachable,
+        _ => DisconnectReason::Unknown,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{connect_reason, work_error};
-    use smbd_core::error::{ConnectReason, WorkError};
+    use super::{connect_reason, disconnect_reason, work_error};
+    use crate::quirks::{self, Quirks};
+    use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
+
+    #[test]
+    fn only_status_0_of_a_provider_that_says_so_is_an_orderly_close() {
+        let row = |name| *quirks::TABLE.iter().find(|row| row.name == name).unwrap();
+        let (rxe, siw): (&Quirks, &Quirks) = (row("rxe"), row("siw"));
+        assert_eq!(disconnect_reason(0, Some(rxe)), DisconnectReason::PeerClosed);
+        assert_eq!(disconnect_reason(0, Some(siw)), DisconnectReason::Unknown);
+        assert_eq!(disconnect_reason(0, None), DisconnectReason::Unknown);
+        for quirks in [Some(rxe), Some(siw), None] {
+            assert_eq!(disconnect_reason(-104, quirks), DisconnectReason::PeerAborted);
+            assert_eq!(disconnect_reason(-110, quirks), DisconnectReason::Unreachable);
+            assert_eq!(disconnect_reason(-5, quirks), DisconnectReason::Unknown);
+            assert_eq!(disconnect_reason(i32::MIN, quirks), DisconnectReason::Unknown);
+        }
+    }
 
     #[test]
     fn completion_statuses_have_the_names_of_the_header() {

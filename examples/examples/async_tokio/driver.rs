@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smbd_core::backend::ReceiveMemory;
 use smbd_core::endpoint::{EndpointEvent, Message, NotSent as Refusal};
-use smbd_core::error::{CloseReason, CommandError, ConnectError, SendError, WorkError};
+use smbd_core::error::{CloseReason, CommandError, ConnectError, DisconnectReason, SendError, WorkError};
 use smbd_core::{Action, Close, Config, Endpoint, Head, Input, Instant, MsgId, RecvId, Role, WrId};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
@@ -210,14 +210,16 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
     }
 
     fn received(&mut self, filled: io::Result<()>) -> Result<(), Failure> {
-        if filled.is_err() {
-            return self.lost();
+        if let Err(error) = filled {
+            return self.lost(self.link.incoming.why(&error));
         }
         loop {
             match self.link.incoming.next() {
                 Ok(Some(message)) => {
                     // Credits see to it that there is a receive; a peer that ignores them is cut off.
-                    let Some(id) = self.link.posted.pop_front() else { return self.lost() };
+                    let Some(id) = self.link.posted.pop_front() else {
+                        return self.lost(DisconnectReason::DeviceFailed);
+                    };
                     let (head, len) = (Head::of(&message), u32::try_from(message.len())?);
                     if let Some(buffer) = self.link.memory.0.get_mut(usize::from(id.slot())) {
                         *buffer = message;
@@ -225,14 +227,14 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
                     self.report(Input::Received { id, head, len, invalidated: None })?;
                 }
                 Ok(None) => return Ok(()),
-                Err(_) => return self.lost(),
+                Err(_) => return self.lost(DisconnectReason::DeviceFailed),
             }
         }
     }
 
     fn written(&mut self, written: io::Result<()>) -> Result<(), Failure> {
-        if written.is_err() {
-            return self.lost();
+        if let Err(error) = written {
+            return self.lost(self.link.incoming.why(&error));
         }
         while let Some(id) = self.link.outgoing.next_sent() {
             self.report(Input::Sent { id })?;
@@ -241,8 +243,12 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
     }
 
     /// The transport connection is gone; told once.
-    fn lost(&mut self) -> Result<(), Failure> {
-        if std::mem::replace(&mut self.link.up, false) { self.report(Input::Disconnected) } else { Ok(()) }
+    fn lost(&mut self, reason: DisconnectReason) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.link.up, false) {
+            self.report(Input::Disconnected { reason })
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends this side's direction, gives everything posted back, and waits for the peer's end.
@@ -256,7 +262,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             // A peer that takes longer is left alone.
             let _ = timeout(LINGER, self.link.incoming.discard()).await;
         }
-        self.lost()
+        self.lost(DisconnectReason::Local)
     }
 
     fn refuse(&mut self, id: WrId) -> Result<(), Failure> {

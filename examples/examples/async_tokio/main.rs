@@ -99,7 +99,7 @@ pub(crate) async fn run(options: &Options) -> Result<(), Failure> {
     println!("client: {client}");
     let server = server.await??;
     println!("server: {server}");
-    if (client, server) != (CloseReason::Local, CloseReason::Lost) {
+    if (client, server) != (CloseReason::Local, CloseReason::PeerClosed) {
         return Err("the connection did not end as it should".into());
     }
     Ok(())

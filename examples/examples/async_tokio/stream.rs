@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use smbd_core::error::DisconnectReason;
 use smbd_core::{Head, SendId};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -29,6 +30,18 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         match self.stream.read_buf(&mut self.bytes).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
+        }
+    }
+
+    /// What the stream's end says of that of the connection. A peer that closes in order does so between two messages.
+    pub(super) fn why(&self, error: &io::Error) -> DisconnectReason {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof if self.bytes.is_empty() => DisconnectReason::PeerClosed,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+                DisconnectReason::PeerAborted
+            }
+            io::ErrorKind::TimedOut => DisconnectReason::Unreachable,
+            _ => DisconnectReason::Unknown,
         }
     }
 

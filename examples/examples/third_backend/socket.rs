@@ -14,7 +14,7 @@ use smbd_core::backend::{
     Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, Payload, Push, ReceiveMemory, Request,
     TransportReports, WorkQueues,
 };
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Budget, Head, Input, Instant, Limits, RecvId, SendId, WrId};
 
 /// Bytes of the length before each message.
@@ -98,7 +98,7 @@ impl SocketBackend {
         }
         if self.is_full() && self.receives.is_empty() {
             // The connection has posted all it wants, and still there is a whole message more: the peer ignores credits.
-            self.lose();
+            self.lose(DisconnectReason::DeviceFailed);
         }
         let Some(stream) = &self.stream else { return Ok(()) };
         stream.set_read_timeout(patience)?;
@@ -127,10 +127,10 @@ impl SocketBackend {
         let Some(stream) = &mut self.stream else { return };
         let mut bytes = [0; 16 * 1024];
         match stream.read(&mut bytes) {
-            Ok(0) => self.lose(),
+            Ok(0) => self.lose(DisconnectReason::PeerClosed),
             Ok(got) => self.arrived.extend_from_slice(&bytes[..got]),
             Err(error) if is_for_now(&error) => {}
-            Err(_) => self.lose(),
+            Err(error) => self.lose(reason_of(&error)),
         }
     }
 
@@ -140,7 +140,7 @@ impl SocketBackend {
             match stream.write(bytes) {
                 Ok(taken) => drop(bytes.drain(..taken)),
                 Err(error) if is_for_now(&error) => return,
-                Err(_) => return self.lose(),
+                Err(error) => return self.lose(reason_of(&error)),
             }
             if bytes.is_empty() {
                 // The queues know every send that is here.
@@ -150,9 +150,9 @@ impl SocketBackend {
         }
     }
 
-    fn lose(&mut self) {
+    fn lose(&mut self, reason: DisconnectReason) {
         self.stream = None;
-        self.link.disconnected();
+        self.link.disconnected(reason);
     }
 
     fn is_full(&self) -> bool {
@@ -173,7 +173,7 @@ impl SocketBackend {
             self.receives.pop_front();
             let _ = self.queues.complete(id.into(), Err(WorkError::LocalLength));
             self.arrived.clear();
-            self.lose();
+            self.lose(DisconnectReason::DeviceFailed);
             return self.queues.poll();
         }
         let message = self.arrived.get(LENGTH..LENGTH + length)?.to_vec();
@@ -186,7 +186,7 @@ impl SocketBackend {
     }
 
     fn disconnect(&mut self) {
-        self.lose();
+        self.lose(DisconnectReason::Local);
         self.receives.clear();
         self.sends.clear();
         self.arrived.clear();
@@ -293,6 +293,15 @@ fn bytes(payload: Payload<'_, Buffer>) -> Vec<u8> {
             let inside = range(buffer.len(), local.offset, local.len as usize);
             inside.map_or(Vec::new(), |range| buffer[range].to_vec())
         }
+    }
+}
+
+/// What the socket says of an end that was none of a stream.
+fn reason_of(error: &io::Error) -> DisconnectReason {
+    match error.kind() {
+        // A write after the peer has closed fails like this; what was to be read then is not read any more.
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => DisconnectReason::PeerAborted,
+        _ => DisconnectReason::Unknown,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, Close, Input, Limits, RdmaVerb, RegId, Token, WrId};
 use smbd_sim::CommandRefused;
 use smbd_sim::memory::Range;
@@ -29,7 +29,7 @@ impl Rig {
             Step::Forge { raw, kind } => self.forge(raw, kind),
             Step::Connected => self.connected(setup.limits()),
             Step::ConnectFailed { reason } => self.connect_failed(reason),
-            Step::Disconnected => self.disconnected(),
+            Step::Disconnected => self.disconnected(self.drawn_reason()),
             Step::Send { len, invalidate } => {
                 self.send(len, invalidate.map(|n| Token(0x8000_0000 | u32::from(n))))
             }
@@ -164,9 +164,24 @@ impl Rig {
         self.tell(Input::ConnectFailed { reason });
     }
 
-    pub(super) fn disconnected(&mut self) {
+    pub(super) fn disconnected(&mut self, reason: DisconnectReason) {
         self.link.over |= self.link.started || self.link.disconnect;
-        self.tell(Input::Disconnected);
+        self.tell(Input::Disconnected { reason });
+    }
+
+    /// A reason for the end. It comes of the time, which an input sets freely: a byte for it would give all that were found
+    /// before another meaning.
+    pub(super) fn drawn_reason(&self) -> DisconnectReason {
+        let reasons = [
+            DisconnectReason::PeerClosed,
+            DisconnectReason::PeerAborted,
+            DisconnectReason::Unreachable,
+            DisconnectReason::DeviceFailed,
+            DisconnectReason::Unknown,
+            DisconnectReason::Local,
+        ];
+        let micros = self.now.as_nanos() / 1000;
+        reasons[usize::try_from(micros % 6).unwrap_or(0)]
     }
 
     const fn range(&self, len: u32) -> Range {

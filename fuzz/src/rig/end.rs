@@ -1,6 +1,6 @@
 //! From any state to the end: everything comes back, and the connection says so.
 
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Input, PhaseName, WrId};
 
 use super::{Rig, Setup, Step, Watch};
@@ -46,7 +46,7 @@ impl Rig {
         }
         self.drain();
         if (self.link.started || self.link.disconnect) && !self.link.over {
-            self.disconnected();
+            self.disconnected(DisconnectReason::Local);
         }
         self.drain();
         self.release_all();

@@ -43,6 +43,11 @@
 //! nothing before the own disconnect, even if the peer has gone; some never return unsignalled work that went well, not
 //! even then, and their queue pair has to be destroyed before it may be reported.
 //!
+//! `Disconnected` says what the backend knows of why ([`DisconnectReason`]): `Local` for the own disconnect, `PeerClosed` only
+//! if the peer closed in order, `Unknown` where the transport does not tell one end from another. What was known first is
+//! what is said: a peer that closed before the own disconnect has closed. A backend that reports flushes looks for the reason at
+//! once; one that comes only after the upper layer was told of the end comes too late.
+//!
 //! **Causes first.** Before `Disconnected` every completion that the device holds at that moment is reported: a
 //! refusal, or the failure that broke the connection, would else be lost behind the end. A receive that completed before
 //! a deregistration is reported before its `Deregistered`: the message may have invalidated the token. Flushes may come
@@ -92,7 +97,7 @@ pub use transport::TransportReports;
 pub use work_queues::{Push, Queue, Request, WorkQueue, WorkQueues};
 
 #[cfg(doc)]
-use crate::{Connection, Limits, error::WorkError};
+use crate::{Connection, Limits, error::DisconnectReason, error::WorkError};
 use crate::{Fragment, Input, Instant, RecvId};
 
 /// Where received messages are.

@@ -1,4 +1,4 @@
-use crate::error::ConnectReason;
+use crate::error::{ConnectReason, DisconnectReason};
 use crate::{Input, Limits};
 
 /// What a transport connection says about itself, reported as the contract has it: one answer, one end, the end after
@@ -14,7 +14,16 @@ pub struct TransportReports {
 #[derive(Clone, Copy, Debug)]
 enum TransportEnd {
     ConnectFailed(ConnectReason),
-    Disconnected,
+    Disconnected(DisconnectReason),
+}
+
+impl TransportEnd {
+    const fn input(self) -> Input<'static> {
+        match self {
+            Self::ConnectFailed(reason) => Input::ConnectFailed { reason },
+            Self::Disconnected(reason) => Input::Disconnected { reason },
+        }
+    }
 }
 
 impl TransportReports {
@@ -26,19 +35,19 @@ impl TransportReports {
         }
     }
 
-    /// The connection did not come up. Dropped if the end is known; if it had come up, it is lost.
+    /// The connection did not come up. Dropped if the end is known; if it had come up, it is lost, for an unknown reason.
     pub const fn connect_failed(&mut self, reason: ConnectReason) {
         if self.was_connected {
-            self.end(TransportEnd::Disconnected);
+            self.end(TransportEnd::Disconnected(DisconnectReason::Unknown));
         } else {
             self.end(TransportEnd::ConnectFailed(reason));
         }
     }
 
     /// The connection is gone: lost, ended by the peer, or by [`BackendOp::Disconnect`](super::BackendOp::Disconnect). Dropped if
-    /// the end is known.
-    pub const fn disconnected(&mut self) {
-        self.end(TransportEnd::Disconnected);
+    /// the end is known: the first report wins, with its reason.
+    pub const fn disconnected(&mut self, reason: DisconnectReason) {
+        self.end(TransportEnd::Disconnected(reason));
     }
 
     /// Whether the end is known, reported or not.
@@ -67,7 +76,7 @@ impl TransportReports {
         if let Some(connected) = self.poll_connected() {
             return Some(connected);
         }
-        self.poll_failure().or_else(|| self.end.take().map(|_| Input::Disconnected))
+        self.end.take().map(TransportEnd::input)
     }
 
     const fn end(&mut self, end: TransportEnd) {

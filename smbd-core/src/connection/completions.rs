@@ -4,7 +4,7 @@ use super::phase::{Cause, Phase, Request};
 use super::registration::Completion;
 use super::send::Carries;
 use super::{Connection, Pending};
-use crate::error::{ConnectReason, Misuse, Violation, WorkError};
+use crate::error::{ConnectReason, DisconnectReason, Misuse, Violation, WorkError};
 use crate::{BufferDescriptorV1, Head, Limits, RdmaId, RecvId, RegId, Role, SendId, Token, WrId};
 
 impl Connection {
@@ -186,7 +186,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    pub(super) fn on_disconnected(&mut self) -> Result<(), Misuse> {
+    pub(super) fn on_disconnected(&mut self, reason: DisconnectReason) -> Result<(), Misuse> {
         let asked = self.transport.started || self.transport.disconnect_polled;
         if !asked || self.transport.ended {
             return Err(self.wrong_phase("Disconnected"));
@@ -194,7 +194,7 @@ impl Connection {
         self.transport.ended = true;
         // NE-2: a refused peer may well go first.
         self.end_refusal();
-        self.end(Cause::Lost);
+        self.end(Cause::Lost(reason));
         Ok(())
     }
 }

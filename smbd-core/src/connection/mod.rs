@@ -179,7 +179,7 @@ impl Connection {
             Input::Deregistered { id } => self.on_deregistered(id),
             Input::Connected { limits } => self.on_connected(limits),
             Input::ConnectFailed { reason } => self.on_connect_failed(reason),
-            Input::Disconnected => self.on_disconnected(),
+            Input::Disconnected { reason } => self.on_disconnected(reason),
         }
     }
 

@@ -1,4 +1,4 @@
-use crate::error::{CloseReason, ConnectError, ConnectReason, Violation, WorkError};
+use crate::error::{CloseReason, ConnectError, ConnectReason, DisconnectReason, Violation, WorkError};
 use crate::wire::NtStatus;
 use crate::{Event, Instant, WrId};
 
@@ -67,6 +67,34 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    pub(super) const fn event(self) -> Event {
+        match self {
+            Self::ConnectFailed(error) => Event::ConnectFailed(error),
+            Self::Closed(reason) => Event::Closed(reason),
+        }
+    }
+
+    /// Receive and send queue have no common order, and the news of the end has none with either: a flush may be reported
+    /// before what caused it. What fails after the peer has closed is a consequence of that.
+    pub(super) fn refine(&mut self, cause: Cause) {
+        let (Self::ConnectFailed(ConnectError::Lost { reason }) | Self::Closed(CloseReason::Lost { reason })) =
+            *self
+        else {
+            return;
+        };
+        let unexplained = reason == DisconnectReason::Unknown;
+        if matches!(cause, Cause::Transport { .. }) || unexplained && matches!(cause, Cause::Lost(_)) {
+            match self {
+                Self::ConnectFailed(error) => *error = cause.connect_error(),
+                Self::Closed(reason) => *reason = cause.close_reason(),
+            }
+        }
+    }
+
+    pub(super) const fn is_connect_failure(self) -> bool {
+        matches!(self, Self::ConnectFailed(_))
+    }
+
     /// The same without the name of the work that failed: for fingerprints.
     pub(crate) const fn anonymous(self) -> (bool, Option<WorkError>, Option<Self>) {
         match self {
@@ -82,7 +110,7 @@ impl Outcome {
 pub(crate) enum Cause {
     Local,
     Connect(ConnectReason),
-    Lost,
+    Lost(DisconnectReason),
     NegotiationTimeout,
     KeepaliveTimeout,
     CreditStall,
@@ -95,7 +123,11 @@ pub(crate) enum Cause {
 impl Cause {
     /// A flush is a consequence, never a cause.
     pub(crate) fn of_failure(id: WrId, error: WorkError) -> Self {
-        if error == WorkError::Flushed { Self::Lost } else { Self::Transport { id, error } }
+        if error == WorkError::Flushed {
+            Self::Lost(DisconnectReason::Unknown)
+        } else {
+            Self::Transport { id, error }
+        }
     }
 
     /// For a connection the upper layer has never seen.
@@ -103,7 +135,8 @@ impl Cause {
         match self {
             Self::Local => ConnectError::Local,
             Self::Connect(reason) => ConnectError::Connect(reason),
-            Self::Lost => ConnectError::Lost,
+            Self::Lost(DisconnectReason::PeerClosed) => ConnectError::PeerClosed,
+            Self::Lost(reason) => ConnectError::Lost { reason },
             Self::NegotiationTimeout | Self::KeepaliveTimeout | Self::CreditStall => ConnectError::Timeout,
             Self::Rejected(status) => ConnectError::Rejected { status },
             Self::RejectedPeer { status, violation } => ConnectError::RejectedPeer { status, violation },
@@ -116,7 +149,11 @@ impl Cause {
     pub(crate) const fn close_reason(self) -> CloseReason {
         match self {
             Self::Local => CloseReason::Local,
-            Self::Connect(_) | Self::Lost | Self::NegotiationTimeout | Self::Rejected(_) => CloseReason::Lost,
+            Self::Lost(DisconnectReason::PeerClosed) => CloseReason::PeerClosed,
+            Self::Lost(reason) => CloseReason::Lost { reason },
+            Self::Connect(_) | Self::NegotiationTimeout | Self::Rejected(_) => {
+                CloseReason::Lost { reason: DisconnectReason::Unknown }
+            }
             Self::KeepaliveTimeout => CloseReason::KeepaliveTimeout,
             Self::CreditStall => CloseReason::CreditStall,
             Self::RejectedPeer { violation, .. } | Self::Violation(violation) => {
@@ -180,28 +217,5 @@ impl Phase {
             Self::Closing(_) => PhaseName::Closing,
             Self::Drained => PhaseName::Drained,
         }
-    }
-}
-
-impl Outcome {
-    pub(crate) const fn event(self) -> Event {
-        match self {
-            Self::ConnectFailed(error) => Event::ConnectFailed(error),
-            Self::Closed(reason) => Event::Closed(reason),
-        }
-    }
-
-    /// Receive and send queue have no common order: a flush may be reported before the failure that caused it.
-    pub(crate) fn refine(&mut self, cause: Cause) {
-        let Cause::Transport { .. } = cause else { return };
-        match self {
-            Self::ConnectFailed(error @ ConnectError::Lost) => *error = cause.connect_error(),
-            Self::Closed(reason @ CloseReason::Lost) => *reason = cause.close_reason(),
-            Self::ConnectFailed(_) | Self::Closed(_) => {}
-        }
-    }
-
-    pub(crate) const fn is_connect_failure(self) -> bool {
-        matches!(self, Self::ConnectFailed(_))
     }
 }

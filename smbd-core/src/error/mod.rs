@@ -1,5 +1,5 @@
 //! Errors, by whose fault they are: the peer's ([`Violation`], inside a close reason), the transport's
-//! ([`WorkError`], [`ConnectReason`]), the caller's ([`Misuse`] and the errors of commands).
+//! ([`WorkError`], [`ConnectReason`], [`DisconnectReason`]), the caller's ([`Misuse`] and the errors of commands).
 
 mod command;
 mod outcome;
@@ -9,5 +9,5 @@ pub use command::{
     Aborted, CommandError, Misuse, OpError, ProbeError, RdmaError, RegisterError, RegistrationError,
     SendError,
 };
-pub use outcome::{CloseReason, ConnectError, ConnectReason, WorkError};
+pub use outcome::{CloseReason, ConnectError, ConnectReason, DisconnectReason, WorkError};
 pub use violation::Violation;

@@ -11,9 +11,15 @@ pub enum CloseReason {
     /// This side closed it.
     #[error("closed by this side")]
     Local,
-    /// The peer or the network ended it (3.1.7.1).
-    #[error("connection lost (3.1.7.1)")]
-    Lost,
+    /// The peer closed it in order (3.1.7.1).
+    #[error("closed by the peer (3.1.7.1)")]
+    PeerClosed,
+    /// It ended in any other way (3.1.7.1).
+    #[error("connection lost: {reason} (3.1.7.1)")]
+    Lost {
+        /// What the backend knows of it; [`Unknown`](DisconnectReason::Unknown) if it flushed work before it knew more.
+        reason: DisconnectReason,
+    },
     /// The peer broke a rule.
     #[error("peer broke the protocol: {0}")]
     Violation(Violation),
@@ -43,9 +49,15 @@ pub enum ConnectError {
     /// The transport connection did not come up.
     #[error("transport connection failed: {0}")]
     Connect(ConnectReason),
-    /// The transport connection was lost during negotiation.
-    #[error("connection lost during negotiation (3.1.7.1)")]
-    Lost,
+    /// The peer closed it in order during negotiation (3.1.7.1).
+    #[error("closed by the peer during negotiation (3.1.7.1)")]
+    PeerClosed,
+    /// It ended in any other way during negotiation (3.1.7.1).
+    #[error("connection lost during negotiation: {reason} (3.1.7.1)")]
+    Lost {
+        /// What the backend knows of it; [`Unknown`](DisconnectReason::Unknown) if it flushed work before it knew more.
+        reason: DisconnectReason,
+    },
     /// The negotiation timer expired (3.1.6.1).
     #[error("negotiation took too long (3.1.6.1)")]
     Timeout,
@@ -95,6 +107,30 @@ pub enum ConnectReason {
     /// Anything else, as an error number of the transport.
     #[error("transport error {0}")]
     Other(i32),
+}
+
+/// What a backend knows of why a transport connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum DisconnectReason {
+    /// This side disconnected: the answer to [`Action::Disconnect`](crate::Action::Disconnect).
+    #[error("closed by this side")]
+    Local,
+    /// The peer disconnected in order. Some systems do so for a program that was killed.
+    #[error("closed by the peer")]
+    PeerClosed,
+    /// The peer aborted it: a reset, or a Terminate message of iWARP (RFC 5040, 4.8).
+    #[error("aborted by the peer")]
+    PeerAborted,
+    /// The peer did not answer: retries or a time are used up.
+    #[error("no answer from the peer")]
+    Unreachable,
+    /// The device of this side ended it: it was removed, or something on it failed.
+    #[error("ended by the device of this side")]
+    DeviceFailed,
+    /// The transport does not tell.
+    #[error("reason unknown")]
+    Unknown,
 }
 
 /// How a piece of work failed. Names are those of verbs completion statuses.

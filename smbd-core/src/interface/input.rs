@@ -1,6 +1,6 @@
 //! What a backend reports to a connection.
 
-use crate::error::{ConnectReason, WorkError};
+use crate::error::{ConnectReason, DisconnectReason, WorkError};
 use crate::{BufferDescriptorV1, Head, RdmaId, RecvId, RegId, SendId, Token, WrId};
 
 /// Something that happened below the core.
@@ -21,8 +21,12 @@ pub enum Input<'a> {
         reason: ConnectReason,
     },
     /// The transport connection is gone: by the peer, by a fault, or as the answer to
-    /// [`Action::Disconnect`](crate::Action::Disconnect). Reported once.
-    Disconnected,
+    /// [`Action::Disconnect`](crate::Action::Disconnect). Reported once, with what ended it first.
+    Disconnected {
+        /// What the backend knows of why. [`PeerClosed`](DisconnectReason::PeerClosed) only if it was the peer, in order;
+        /// [`Unknown`](DisconnectReason::Unknown) if it cannot tell.
+        reason: DisconnectReason,
+    },
     /// The deadline of the last [`Action::Wait`](crate::Action::Wait) has passed. Too early is legal and does nothing.
     Timeout,
     /// A posted receive took a message.

@@ -11,7 +11,7 @@ use smbd_core::{
     error::ConnectReason,
 };
 
-use crate::pair::{DATA, REQUEST, Side, descriptors, request, shape};
+use crate::pair::{DATA, LOST, REQUEST, Side, descriptors, request, shape};
 
 fn params() -> Params {
     Params { keepalive: None, send_credit_timeout: None, ..Params::example() }
@@ -89,11 +89,11 @@ fn a_loss_answers_every_command_once_too() {
     let mut side = busy();
     let before = side.events.len();
     side.disconnected = true;
-    side.handle(Input::Disconnected);
+    side.handle(LOST);
     side.drain();
     assert_eq!(side.events.len() - before, 12);
     assert!(matches!(last_words(&side), [Event::Closed(_), Event::Drained]));
-    assert_eq!(side.end(), "Closed(Lost)");
+    assert_eq!(side.end(), "Closed(Lost { reason: Unknown })");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_completes_while_the_end_is_told_is_not_told_twice() {
     }
     while side.complete_send() || side.complete_rdma() {}
     side.flush();
-    side.handle(Input::Disconnected);
+    side.handle(LOST);
     side.drain();
     let count = |wanted: fn(&Event) -> bool| side.events.iter().filter(|event| wanted(event)).count();
     assert_eq!(count(|e| matches!(e, Event::Sent { .. })), 3);
@@ -211,13 +211,13 @@ fn disconnected_in_every_phase() {
     let asked = Side::connected(Role::Initiator, params());
     let waiting = Side::connected(Role::Acceptor, params());
     for (mut side, end) in [
-        (connecting, "ConnectFailed(Lost)"),
-        (asked, "ConnectFailed(Lost)"),
-        (waiting, "ConnectFailed(Lost)"),
-        (side(3), "Closed(Lost)"),
+        (connecting, "ConnectFailed(Lost { reason: Unknown })"),
+        (asked, "ConnectFailed(Lost { reason: Unknown })"),
+        (waiting, "ConnectFailed(Lost { reason: Unknown })"),
+        (side(3), "Closed(Lost { reason: Unknown })"),
     ] {
         side.disconnected = true;
-        side.handle(Input::Disconnected);
+        side.handle(LOST);
         assert_eq!(
             shape(&side.drain()),
             "nDnw",

@@ -4,7 +4,7 @@
 use smbd_core::wire::{DataTransfer, NegotiateRequest};
 use smbd_core::{Access, Close, Event, Input, Outstanding, Params, PhaseName, RdmaVerb, Role};
 
-use crate::pair::{DATA, Polled, REQUEST, RESPONSE, Side, flushed, request, response, shape};
+use crate::pair::{DATA, LOST, Polled, REQUEST, RESPONSE, Side, flushed, request, response, shape};
 
 /// What a connection may have to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +192,7 @@ fn give_back(side: &mut Side, what: Owed) {
         }
         Transport => {
             side.disconnected = true;
-            side.handle(Input::Disconnected);
+            side.handle(LOST);
         }
     }
 }

@@ -8,7 +8,7 @@ use smbd_core::error::WorkError;
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
 use smbd_core::{Access, Close, Input, Instant, Params, RdmaVerb, Role, Token};
 
-use crate::pair::{DATA, LIMITS, REQUEST, Side, data, request};
+use crate::pair::{DATA, LIMITS, LOST, REQUEST, Side, data, request};
 
 fn fingerprint(side: &Side) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -303,7 +303,7 @@ fn everything_that_matters_matters() {
             side.connection.close(side.now, Close::Flush { until: Instant::from_nanos(1 << 49) });
         }),
         ("the end", |side| side.connection.close(side.now, Close::Abort)),
-        ("another end", |side| side.handle(Input::Disconnected)),
+        ("another end", |side| side.handle(LOST)),
         ("the end by a receive that failed", |side| {
             let (id, _) = side.posted.pop_front().unwrap();
             side.handle(failure(id));

@@ -7,7 +7,7 @@ use smbd_core::error::{ConnectReason, Misuse, WorkError};
 use smbd_core::wire::DataTransfer;
 use smbd_core::{Access, Close, Head, Input, Limits, Params, PhaseName, RdmaVerb, Role, WrId};
 
-use crate::pair::{DATA, LIMITS, REQUEST, Side, data, request};
+use crate::pair::{DATA, LIMITS, LOST, REQUEST, Side, data, request};
 
 fn params() -> Params {
     Params { keepalive: None, send_credit_timeout: None, ..Params::example() }
@@ -102,7 +102,7 @@ fn a_completion_after_drained_is_refused() {
             refused(&mut side, input, Misuse::UnknownWork(id));
         }
     }
-    refused(&mut side, Input::Disconnected, Misuse::WrongPhase { input: "Disconnected", phase: "Drained" });
+    refused(&mut side, LOST, Misuse::WrongPhase { input: "Disconnected", phase: "Drained" });
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn the_transport_speaks_once_and_in_order() {
         // Before Accept has left, at first with nothing posted at all.
         refused(&mut side, connected, wrong("Connected", "Connecting"));
         refused(&mut side, failed, wrong("ConnectFailed", "Connecting"));
-        refused(&mut side, Input::Disconnected, wrong("Disconnected", "Connecting"));
+        refused(&mut side, LOST, wrong("Disconnected", "Connecting"));
         if polled == 0 {
             side.poll();
         }
@@ -143,8 +143,8 @@ fn the_transport_speaks_once_and_in_order() {
     side.drain();
     refused(&mut side, connected, wrong("Connected", "Established"));
     side.device.flushes = false;
-    side.handle(Input::Disconnected);
-    for input in [connected, failed, Input::Disconnected] {
+    side.handle(LOST);
+    for input in [connected, failed, LOST] {
         assert!(matches!(side.connection.handle(side.now, input), Err(Misuse::WrongPhase { .. })));
     }
 }
@@ -155,7 +155,7 @@ fn a_connection_that_failed_is_not_disconnected_as_well() {
     side.drain();
     side.device.flushes = false;
     side.handle(Input::ConnectFailed { reason: ConnectReason::Unreachable });
-    refused(&mut side, Input::Disconnected, Misuse::WrongPhase { input: "Disconnected", phase: "Closing" });
+    refused(&mut side, LOST, Misuse::WrongPhase { input: "Disconnected", phase: "Closing" });
     side.drain();
     side.flush();
     side.drain();

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use smbd_core::error::{ConnectError, Violation};
+use smbd_core::error::{ConnectError, DisconnectReason, Violation};
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse, NtStatus, status};
-use smbd_core::{Action, Event, Input, Params, PhaseName, Role};
+use smbd_core::{Action, Event, Params, PhaseName, Role};
 
-use crate::pair::{DATA, REQUEST, RESPONSE, Side, data, request, response, shape};
+use crate::pair::{DATA, LOST, REQUEST, RESPONSE, Side, data, request, response, shape};
 
 fn strict() -> Params {
     Params { strict: true, ..Params::example() }
@@ -437,7 +437,7 @@ fn a_refused_peer_may_go_first() {
     side.receive(&request(&NegotiateRequest { max_version: 0, ..REQUEST }));
     side.drain();
     side.disconnected = true;
-    side.handle(Input::Disconnected);
+    side.handle(LOST);
     assert_eq!(shape(&side.drain()), "nDnw");
     assert!(matches!(connect_error(&side), Some(ConnectError::RejectedPeer { .. })));
 }
@@ -526,9 +526,9 @@ fn a_lost_connection_before_connected_is_a_failed_one_and_its_data_are_dropped()
     side.drain();
     side.receive_data(smbd_core::wire::DataTransfer { data_offset: 24, data_length: 8, ..DATA });
     side.disconnected = true;
-    side.handle(Input::Disconnected);
+    side.handle(LOST);
     side.drain();
-    assert_eq!(connect_error(&side), Some(ConnectError::Lost));
+    assert_eq!(connect_error(&side), Some(ConnectError::Lost { reason: DisconnectReason::Unknown }));
     assert!(side.data.is_empty());
     assert!(matches!(side.events[..], [Event::ConnectFailed(_), Event::Drained]));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 use smbd_core::wire::NegotiateRequest;
 use smbd_core::{Access, Close, Input, Instant, Params, PhaseName, Role};
 
@@ -95,7 +95,10 @@ impl Looked {
                 side.flush();
                 side.release_all();
                 if !side.disconnected {
-                    side.disconnected = side.connection.handle(side.now, Input::Disconnected).is_ok();
+                    side.disconnected = side
+                        .connection
+                        .handle(side.now, Input::Disconnected { reason: DisconnectReason::Unknown })
+                        .is_ok();
                 }
             }
         }

@@ -8,7 +8,7 @@ use smbd_core::{
     Access, Action, Close, Event, Input, Instant, Outstanding, Params, PhaseName, RdmaVerb, RegId, WrId,
 };
 
-use crate::pair::{ACCEPTOR, INITIATOR, Pair, Polled, Side};
+use crate::pair::{ACCEPTOR, INITIATOR, PEER_CLOSED, Pair, Polled, Side};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -253,7 +253,7 @@ proptest! {
         let other = &mut run.pair.sides[1 - index];
         if !other.disconnected && other.connection.phase() != PhaseName::Drained {
             other.disconnected = true;
-            other.handle(Input::Disconnected);
+            other.handle(PEER_CLOSED);
         }
         run.pair.drain(1 - index);
         for (index, side) in run.pair.sides.iter_mut().enumerate() {

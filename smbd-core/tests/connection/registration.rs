@@ -10,7 +10,7 @@ use smbd_core::{
     Access, Action, BufferDescriptorV1, Close, Event, Input, Limits, Params, PhaseName, RegId, Role, Token,
 };
 
-use crate::pair::{DATA, LIMITS, Side, data, flushed, request, shape};
+use crate::pair::{DATA, LIMITS, LOST, Side, data, flushed, request, shape};
 
 fn params() -> Params {
     Params { keepalive: None, send_credit_timeout: None, ..Params::example() }
@@ -420,7 +420,7 @@ fn after_the_end_the_device_owes_the_same_completions_and_no_others() {
     side.deregistering.clear();
     side.registering.clear();
     side.flush();
-    side.handle(Input::Disconnected);
+    side.handle(LOST);
     side.drain();
     assert_eq!(side.connection.phase(), PhaseName::Drained);
 }

@@ -3,9 +3,12 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use smbd_core::backend::ReceiveMemory;
 use smbd_core::endpoint::EndpointEvent;
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
 use smbd_core::{Action, Config, Endpoint, Head, Input, Instant, Limits, Params, RecvId, Role, SendId};
+
+/// The peer has closed in order.
+pub const PEER_CLOSED: Input<'_> = Input::Disconnected { reason: DisconnectReason::PeerClosed };
 
 /// Receive buffers by slot.
 #[derive(Debug, Default)]
@@ -148,7 +151,9 @@ impl Played {
                         self.endpoint.handle(self.now, flushed(id.into())).unwrap();
                     }
                     // Refused where it was reported before; nothing changes then.
-                    let _ = self.endpoint.handle(self.now, Input::Disconnected);
+                    let _ = self
+                        .endpoint
+                        .handle(self.now, Input::Disconnected { reason: DisconnectReason::Local });
                 }
                 Action::Notify(event) => {
                     let drained = matches!(event, EndpointEvent::Drained);

@@ -4,7 +4,7 @@ use smbd_core::backend::{ReceiveMemory, ShortReceive};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::{Action, Input, Instant, Params};
 
-use crate::peer::{Played, params, pattern};
+use crate::peer::{PEER_CLOSED, Played, params, pattern};
 
 fn messages(played: &mut Played) -> Vec<Message> {
     let events = std::mem::take(&mut played.events);
@@ -153,7 +153,7 @@ fn a_message_cut_short_by_the_end_leaves_nothing_behind() {
     let mut played = Played::established(no_borrowing(), 10);
     played.data(&pattern(1000, 0), 500, 0);
     assert!(played.endpoint.reassembly_capacity() >= 1000);
-    played.endpoint.handle(played.now, Input::Disconnected).unwrap();
+    played.endpoint.handle(played.now, PEER_CLOSED).unwrap();
     let event = played.endpoint.poll_action(&played.slab).unwrap();
     assert!(matches!(event, Action::Notify(EndpointEvent::Closed(_))), "{event:?}");
     assert_eq!(played.endpoint.reassembly_capacity(), 0);
@@ -231,7 +231,7 @@ fn all_is_over_once_what_was_borrowed_is_given_back_after_the_end() {
     let mut played = Played::established(params(), 10);
     played.message(&pattern(900, 1), &[1000]);
     let Some(Message::Borrowed(fragment)) = messages(&mut played).pop() else { panic!("not borrowed") };
-    played.endpoint.handle(played.now, Input::Disconnected).unwrap();
+    played.endpoint.handle(played.now, PEER_CLOSED).unwrap();
     assert!(!played.finish(), "a message is borrowed");
     played.endpoint.release(played.now, fragment).unwrap();
     assert!(played.finish(), "nothing is");

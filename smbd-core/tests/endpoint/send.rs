@@ -6,7 +6,7 @@ use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{Aborted, CommandError, SendError};
 use smbd_core::{Access, Action, BufferDescriptorV1, Close, Head, Input, MsgId, Params, RdmaVerb, Token};
 
-use crate::peer::{Played, params, pattern};
+use crate::peer::{PEER_CLOSED, Played, params, pattern};
 
 fn given_back(played: &mut Played) -> Vec<(MsgId, Bytes, Result<(), Aborted>)> {
     let events = std::mem::take(&mut played.events);
@@ -99,7 +99,7 @@ proptest! {
         if abort {
             played.endpoint.close(played.now, Close::Abort);
         } else {
-            played.endpoint.handle(played.now, Input::Disconnected).unwrap();
+            played.endpoint.handle(played.now, PEER_CLOSED).unwrap();
         }
         prop_assert!(played.finish());
         back.extend(given_back(&mut played));

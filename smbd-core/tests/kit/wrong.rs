@@ -34,6 +34,8 @@ faults! {
     LateAnswerReported => "connect.given-up",
     DisconnectedTwice => "end.both-at-once",
     ClockGoesBack => "time.never-goes-back",
+    PeersEndCalledOwn => "end.own-disconnect",
+    PeersCloseNotTold => "end.peer-closed",
     MessagesSwapped => "order.messages",
     WritesLast => "order.write-before-send",
     ReceivesOneDoorbellLate => "order.receive-before-grant",

@@ -10,6 +10,7 @@ mod wire;
 
 use std::time::Duration;
 
+use smbd_core::error::DisconnectReason;
 use smbd_core::wire::DataTransfer;
 use smbd_core::{Action, Event, Input, Instant, Limits, MsgId, Params, Role};
 
@@ -23,6 +24,11 @@ pub const LIMITS: Limits = Limits {
     registration_requests: 0,
     send_with_invalidate: true,
 };
+
+/// The transport connection is gone, and nobody knows why.
+pub const LOST: Input<'_> = Input::Disconnected { reason: DisconnectReason::Unknown };
+/// The peer has closed in order.
+pub const PEER_CLOSED: Input<'_> = Input::Disconnected { reason: DisconnectReason::PeerClosed };
 
 pub const INITIATOR: usize = 0;
 pub const ACCEPTOR: usize = 1;

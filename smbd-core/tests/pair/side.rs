@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse};
 use smbd_core::{
     Access, Action, BufferDescriptorV1, Config, Connection, Event, Fragment, Head, Input, Instant, Limits,
@@ -322,7 +322,7 @@ impl Side {
         self.flush();
         if !self.disconnected {
             self.disconnected = true;
-            self.handle(Input::Disconnected);
+            self.handle(Input::Disconnected { reason: DisconnectReason::Local });
         }
     }
 

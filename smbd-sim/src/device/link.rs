@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use smbd_core::error::ConnectReason;
+use smbd_core::error::{ConnectReason, DisconnectReason};
 
 use super::Device;
 use crate::fabric::{Fabric, Notice};
 use crate::fault::Faults;
-use crate::nic::QpState;
+use crate::nic::{Personality, QpState};
 use crate::probe::Probe;
 use crate::{Breach, Side};
 
@@ -19,7 +19,7 @@ const EINVAL: i32 = 22;
 pub(super) enum LinkNews {
     Connected,
     ConnectFailed,
-    Disconnected,
+    Disconnected(DisconnectReason),
 }
 
 impl LinkNews {
@@ -27,7 +27,12 @@ impl LinkNews {
         match self {
             Self::Connected => "Connected",
             Self::ConnectFailed => "ConnectFailed",
-            Self::Disconnected => "Disconnected",
+            Self::Disconnected(DisconnectReason::Local) => "Disconnected, by this side",
+            Self::Disconnected(DisconnectReason::PeerClosed) => "Disconnected, closed by the peer",
+            Self::Disconnected(DisconnectReason::PeerAborted) => "Disconnected, aborted by the peer",
+            Self::Disconnected(DisconnectReason::Unreachable) => "Disconnected, without an answer",
+            Self::Disconnected(DisconnectReason::DeviceFailed) => "Disconnected, by the device",
+            Self::Disconnected(_) => "Disconnected, for an unknown reason",
         }
     }
 
@@ -36,7 +41,7 @@ impl LinkNews {
         match notice {
             Notice::Connected => Some(Self::Connected),
             Notice::ConnectFailed(_) | Notice::NeverUp => Some(Self::ConnectFailed),
-            Notice::Disconnected => Some(Self::Disconnected),
+            Notice::Disconnected(reason) => Some(Self::Disconnected(reason)),
             Notice::Registered(_) | Notice::RegistrationFailed(..) | Notice::Deregistered(_) => None,
         }
     }
@@ -119,13 +124,28 @@ impl Device {
         if std::mem::replace(&mut self.link.disconnected, true) {
             return self.nic.breaches.record(Breach::Action("Disconnect"));
         }
+        self.leave(DisconnectReason::PeerClosed, fabric);
+    }
+
+    /// The process is gone: its system ends the connection for it, if it has not done so.
+    pub(crate) fn die<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+        if !std::mem::replace(&mut self.link.disconnected, true) {
+            let as_seen = match self.nic.config.personality {
+                Personality::Roce => DisconnectReason::PeerClosed,
+                Personality::Iwarp => DisconnectReason::PeerAborted,
+            };
+            self.leave(as_seen, fabric);
+        }
+    }
+
+    fn leave<F: Faults, P: Probe>(&mut self, as_seen: DisconnectReason, fabric: &mut Fabric<F, P>) {
         if self.nic.config.loses_flushes {
             self.nic.destroy();
         } else {
             self.nic.flush();
         }
         self.look(fabric);
-        fabric.disconnect(self.side, self.link.asked, !self.link.ended);
+        fabric.disconnect(self.side, as_seen, self.link.asked, !self.link.ended);
     }
 
     /// The queue pair breaks, for a reason of its own.
@@ -143,7 +163,7 @@ impl Device {
             Notice::ConnectFailed(_) | Notice::NeverUp => {
                 !self.link.up && !std::mem::replace(&mut self.link.ended, true)
             }
-            Notice::Disconnected => !std::mem::replace(&mut self.link.ended, true),
+            Notice::Disconnected(_) => !std::mem::replace(&mut self.link.ended, true),
             Notice::Registered(_) | Notice::RegistrationFailed(..) | Notice::Deregistered(_) => true,
         };
         // Who it is told to works out for itself whether it is news.
@@ -151,7 +171,7 @@ impl Device {
             Notice::Connected => self.link_reports.connected(self.nic.config.limits(self.read_depth)),
             Notice::ConnectFailed(reason) => self.link_reports.connect_failed(reason),
             Notice::NeverUp => self.link_reports.connect_failed(ConnectReason::Unreachable),
-            Notice::Disconnected => self.link_reports.disconnected(),
+            Notice::Disconnected(reason) => self.link_reports.disconnected(reason),
             Notice::Registered(_) | Notice::RegistrationFailed(..) | Notice::Deregistered(_) => {}
         }
         let of_link = LinkNews::of(notice);

@@ -168,7 +168,7 @@ impl Device {
     fn poll_inbox(&mut self) -> bool {
         let Some(notice) = self.inbox.pop_front() else { return false };
         match notice {
-            Notice::Connected | Notice::ConnectFailed(_) | Notice::NeverUp | Notice::Disconnected => {
+            Notice::Connected | Notice::ConnectFailed(_) | Notice::NeverUp | Notice::Disconnected(_) => {
                 // All that the connection manager has said by now is heard at once.
                 self.inbox.retain(|notice| LinkNews::of(*notice).is_none());
                 self.hear_link();
@@ -228,13 +228,13 @@ impl Device {
         let told = match input {
             Input::Connected { .. } => Some(LinkNews::Connected),
             Input::ConnectFailed { .. } => Some(LinkNews::ConnectFailed),
-            Input::Disconnected => Some(LinkNews::Disconnected),
+            Input::Disconnected { reason } => Some(LinkNews::Disconnected(reason)),
             _ => None,
         };
         if self.link.news.pop_front() != told {
             self.nic.breaches.record(Breach::LinkReport(told.map_or("nothing", LinkNews::name)));
         }
-        if told == Some(LinkNews::Disconnected) && (self.nic.has_completions() || self.derives) {
+        if matches!(told, Some(LinkNews::Disconnected(_))) && (self.nic.has_completions() || self.derives) {
             self.nic.breaches.record(Breach::EndTooEarly);
         }
         self.ready.push_back(input);

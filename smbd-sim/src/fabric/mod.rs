@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 use smbd_core::{Instant, RegId, WrId};
 
 pub use wire::Latency;
@@ -25,7 +25,7 @@ pub(crate) enum Notice {
     ConnectFailed(ConnectReason),
     /// The connection was taken, but the initiator never came.
     NeverUp,
-    Disconnected,
+    Disconnected(DisconnectReason),
     Registered(RegId),
     RegistrationFailed(RegId, WorkError),
     Deregistered(RegId),
@@ -38,8 +38,8 @@ pub(crate) enum ScheduledEvent {
     ConnectRequest,
     /// The acceptor's consent reaches the initiator.
     Accepted,
-    /// The peer's end of the connection reaches this side.
-    PeerGone(Side),
+    /// The peer's end of the connection reaches this side, and looks like this.
+    PeerGone(Side, DisconnectReason),
     /// Something comes to a device's notice.
     Notice(Side, Notice),
     /// Nobody answered a work request.
@@ -265,17 +265,26 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
         self.schedule(at, ScheduledEvent::Accepted);
     }
 
-    /// `side` ends the connection: what its peer learns, and when it is done itself.
-    pub(crate) fn disconnect(&mut self, side: Side, was_accepted: bool, answer: bool) {
+    /// `side` ends the connection, which looks like this to its peer: what that learns, and when it is done itself.
+    pub(crate) fn disconnect(
+        &mut self,
+        side: Side,
+        as_seen: DisconnectReason,
+        was_accepted: bool,
+        answer: bool,
+    ) {
         self.frame(side, &if was_accepted { Frame::Disconnect } else { Frame::Reject });
         let mut done = self.times.disconnect;
         if !self.cut {
             let at = self.management(side);
-            self.schedule(at, ScheduledEvent::PeerGone(side.peer()));
+            self.schedule(at, ScheduledEvent::PeerGone(side.peer(), as_seen));
             done = self.times.latency.most * 2;
         }
         if answer {
-            self.schedule_in(done, ScheduledEvent::Notice(side, Notice::Disconnected));
+            self.schedule_in(
+                done,
+                ScheduledEvent::Notice(side, Notice::Disconnected(DisconnectReason::Local)),
+            );
         }
     }
 }

@@ -16,6 +16,9 @@ pub enum Disruption {
     CutLoudly,
     /// The queue pair of one side breaks: its work is flushed, its peer is not told.
     BreakQueuePair(Side),
+    /// The process of one side is gone, and its system ends the connection for it, in the way of its network: as an orderly
+    /// close, or as a reset.
+    KillProcess(Side),
     /// Both hosts stand still for so long, and find everything that was due overdue.
     ClockJump(Duration),
 }

@@ -89,6 +89,14 @@ impl<U: Upper, P: Probe> Host<U, P> {
         (self.deadline, self.alarm) = (None, None);
     }
 
+    /// Its process is gone: nothing of it is driven any more.
+    pub(crate) fn die<F: Faults>(&mut self, fabric: &mut Fabric<F, P>) {
+        self.driven = None;
+        self.drained = true;
+        (self.deadline, self.alarm) = (None, None);
+        self.device.die(fabric);
+    }
+
     /// When its connection wants to be told the time.
     #[must_use]
     pub const fn deadline(&self) -> Option<Instant> {

@@ -1,6 +1,8 @@
 //! Events, checked against what happened.
 
-use smbd_core::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
+use smbd_core::error::{
+    Aborted, CloseReason, ConnectError, DisconnectReason, OpError, ProbeError, RegistrationError,
+};
 use smbd_core::{Event, Instant};
 
 use super::law::{Law, Verdicts};
@@ -148,9 +150,10 @@ impl Records {
                 self.rejecting == Some(*status) && self.negotiation_is_over(now)
             }
             (Some(Cause::Closed), ConnectError::Local)
-            | (Some(Cause::Lost), ConnectError::Lost)
+            | (Some(Cause::Lost(DisconnectReason::PeerClosed)), ConnectError::PeerClosed)
             | (Some(Cause::ConnectFailed), ConnectError::Connect(_))
             | (Some(Cause::Work), ConnectError::Transport { .. }) => true,
+            (Some(Cause::Lost(known)), ConnectError::Lost { reason }) => is_told_as_lost(*known, *reason),
             (Some(Cause::Broken(rules)), ConnectError::Violation(violation)) => {
                 rules.contains(Rule::of(violation))
             }
@@ -178,14 +181,20 @@ impl Records {
                 self.flush.is_some_and(|until| until <= now) || (self.flush.is_some() && self.is_flushed())
             }
             (Some(Cause::Closed), CloseReason::Local)
-            | (Some(Cause::Lost), CloseReason::Lost)
+            | (Some(Cause::Lost(DisconnectReason::PeerClosed)), CloseReason::PeerClosed)
             | (Some(Cause::Work), CloseReason::Transport { .. }) => true,
+            (Some(Cause::Lost(known)), CloseReason::Lost { reason }) => is_told_as_lost(*known, *reason),
             (Some(Cause::Broken(rules)), CloseReason::Violation(violation)) => {
                 rules.contains(Rule::of(violation))
             }
             _ => false,
         }
     }
+}
+
+/// Whether an end that was reported with a reason may be told as a loss for another: an orderly close has a word of its own.
+fn is_told_as_lost(known: DisconnectReason, told: DisconnectReason) -> bool {
+    known == told && known != DisconnectReason::PeerClosed
 }
 
 /// Whether a command was cut off.

@@ -1,6 +1,6 @@
 //! Inputs and commands, booked.
 
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Close, Fragment, Input, Instant, Misuse, RdmaVerb, WrId};
 
 use super::law::{Law, Verdicts};
@@ -76,10 +76,16 @@ impl Records {
                 self.link.over = true;
                 self.end(Cause::ConnectFailed);
             }
-            Input::Disconnected => {
+            Input::Disconnected { reason } => {
                 self.link.over = true;
                 self.on_refusal_gone(Some(Carries::Control));
-                self.end(Cause::Lost);
+                // A flush was a consequence, maybe of this.
+                let flushed = matches!(self.cause, Some(Cause::Lost(DisconnectReason::Unknown)));
+                if flushed && !self.told.end {
+                    self.cause = Some(Cause::Lost(reason));
+                } else {
+                    self.end(Cause::Lost(reason));
+                }
             }
         }
     }
@@ -104,7 +110,7 @@ impl Records {
             Input::Deregistered { id } => self.registrations.expects(id, Done::Deregistered),
             Input::Connected { .. } => self.link.started && !self.link.connected && !self.link.over,
             Input::ConnectFailed { .. } => self.link.started && !self.link.connected && !self.link.over,
-            Input::Disconnected => (self.link.started || self.link.disconnect) && !self.link.over,
+            Input::Disconnected { .. } => (self.link.started || self.link.disconnect) && !self.link.over,
         }
     }
 
@@ -142,9 +148,13 @@ impl Records {
             }
         }
         // A flush is a consequence, and may be reported before what caused it.
+        // What fails after an orderly close by the peer is a consequence as well.
         if flushed {
-            self.end(Cause::Lost);
-        } else if matches!(self.cause, Some(Cause::Lost)) && !self.told.end {
+            self.end(Cause::Lost(DisconnectReason::Unknown));
+        } else if let Some(Cause::Lost(reason)) = self.cause
+            && reason != DisconnectReason::PeerClosed
+            && !self.told.end
+        {
             self.cause = Some(Cause::Work);
         } else {
             self.end(Cause::Work);

@@ -25,6 +25,7 @@ mod sending;
 mod tests;
 mod whole;
 
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Action, Config, Input, Instant, Misuse, WrId};
 
 pub use law::{Failure, Law, Verdicts};
@@ -40,6 +41,10 @@ use records::Records;
 pub struct Oracles {
     sides: [Records; 2],
     configs: [Config; 2],
+    /// Something went wrong, so that the connection may end without anybody's disconnect.
+    disturbed: bool,
+    /// Whose process is gone.
+    killed: [bool; 2],
     verdicts: Verdicts,
 }
 
@@ -48,12 +53,39 @@ impl Oracles {
     #[must_use]
     pub fn new(configs: [Config; 2]) -> Self {
         let at = At { now: Instant::ORIGIN, side: Side::Initiator };
-        Self { sides: records_of(&configs), verdicts: Verdicts::new(at), configs }
+        Self {
+            sides: records_of(&configs),
+            verdicts: Verdicts::new(at),
+            configs,
+            disturbed: false,
+            killed: [false; 2],
+        }
     }
 
     /// The next connection of the same hosts begins.
     pub fn renew(&mut self) {
         self.sides = records_of(&self.configs);
+        (self.disturbed, self.killed) = (false, [false; 2]);
+    }
+
+    /// What one side is told of the end is what the other did: only of two sides that are both watched.
+    fn check_end(&mut self, at: At, reason: DisconnectReason) {
+        let [here, there] = [at.side, at.side.peer()].map(|side| self.sides[side.index()].link);
+        if !here.touched || !there.touched {
+            return;
+        }
+        let right = match reason {
+            DisconnectReason::Local => here.disconnect,
+            DisconnectReason::PeerClosed => there.disconnect || self.killed[at.side.peer().index()],
+            _ => self.disturbed,
+        };
+        self.verdicts.check(Law::LinkReported, right, || {
+            let disturbed = if self.disturbed { "something" } else { "nothing" };
+            format!(
+                "Disconnected, {reason}: this side disconnected: {}, the peer: {}, {disturbed} went wrong",
+                here.disconnect, there.disconnect
+            )
+        });
     }
 
     /// A side's connection was made now. Without this it is taken to be made when it first acts.
@@ -97,12 +129,25 @@ fn records_of(configs: &[Config; 2]) -> [Records; 2] {
 impl Probe for Oracles {
     fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
         self.verdicts.at(at);
+        match *input {
+            Input::Failed { error, .. } => self.disturbed |= error != WorkError::Flushed,
+            Input::Disconnected { reason } if result.is_ok() => self.check_end(at, reason),
+            _ => {}
+        }
         self.sides[at.side.index()].on_input(at.now, input, result, &mut self.verdicts);
     }
 
     fn action(&mut self, at: At, action: &Action) {
         self.verdicts.at(at);
         self.sides[at.side.index()].on_action(at.now, action, &mut self.verdicts);
+    }
+
+    fn disturbed(&mut self) {
+        self.disturbed = true;
+    }
+
+    fn killed(&mut self, side: Side) {
+        (self.disturbed, self.killed[side.index()]) = (true, true);
     }
 
     fn begin_whole(&mut self, at: At) {

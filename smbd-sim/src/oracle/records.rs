@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use smbd_core::error::DisconnectReason;
 use smbd_core::wire::{DataTransfer, Flags};
 use smbd_core::{Action, Config, Input, Instant, Limits, Negotiated, RecvId, Role, SendId};
 
@@ -22,7 +23,7 @@ use super::whole::Whole;
 #[derive(Clone, Debug)]
 pub(super) enum Cause {
     Closed,
-    Lost,
+    Lost(DisconnectReason),
     ConnectFailed,
     Broken(Rules),
     Negotiation(Verdict),

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use smbd_core::backend::{Backend, BackendOp, ReceiveMemory};
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, RegId, Token, WrId};
 
 use super::script::Said;
@@ -103,7 +103,7 @@ impl Line {
         for id in all {
             self.report(Input::Failed { id, error });
         }
-        self.report(Input::Disconnected);
+        self.report(Input::Disconnected { reason: DisconnectReason::Local });
     }
 }
 

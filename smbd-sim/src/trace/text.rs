@@ -85,7 +85,7 @@ impl Words {
                 limits.send_with_invalidate
             ),
             Input::ConnectFailed { reason } => write!(line, "ConnectFailed {reason}"),
-            Input::Disconnected => write!(line, "Disconnected"),
+            Input::Disconnected { reason } => write!(line, "Disconnected {reason}"),
             Input::Timeout => write!(line, "Timeout"),
             Input::Received { id, head: bytes, len, invalidated } => {
                 let _ = write!(line, "Received {id:?} {len} B ");

@@ -147,7 +147,8 @@ impl Counter {
 const fn close_reason(reason: &CloseReason) -> &'static str {
     match reason {
         CloseReason::Local => "Local",
-        CloseReason::Lost => "Lost",
+        CloseReason::PeerClosed => "PeerClosed",
+        CloseReason::Lost { .. } => "Lost",
         CloseReason::Violation(_) => "Violation",
         CloseReason::KeepaliveTimeout => "KeepaliveTimeout",
         CloseReason::CreditStall => "CreditStall",
@@ -163,7 +164,8 @@ const fn connect_error(error: &ConnectError) -> &'static str {
         ConnectError::Connect(ConnectReason::Unreachable) => "Connect, unreachable",
         ConnectError::Connect(ConnectReason::TimedOut) => "Connect, timed out",
         ConnectError::Connect(_) => "Connect, other",
-        ConnectError::Lost => "Lost",
+        ConnectError::PeerClosed => "PeerClosed",
+        ConnectError::Lost { .. } => "Lost",
         ConnectError::Timeout => "Timeout",
         ConnectError::Rejected { .. } => "Rejected",
         ConnectError::RejectedPeer { .. } => "RejectedPeer",
@@ -183,7 +185,7 @@ impl Probe for Counter {
             _ if result.is_err() => Seen::InForged,
             Input::Connected { .. } => Seen::InConnected,
             Input::ConnectFailed { .. } => Seen::InConnectFailed,
-            Input::Disconnected => Seen::InDisconnected,
+            Input::Disconnected { .. } => Seen::InDisconnected,
             Input::Timeout => Seen::InTimeout,
             Input::Received { .. } => Seen::InReceived,
             Input::Sent { .. } => Seen::InSent,

@@ -41,6 +41,14 @@ impl<F: Probe> Probe for Watch<F> {
         self.oracles.action(at, action);
     }
 
+    fn disturbed(&mut self) {
+        self.oracles.disturbed();
+    }
+
+    fn killed(&mut self, side: Side) {
+        self.oracles.killed(side);
+    }
+
     fn begin_whole(&mut self, at: At) {
         self.oracles.begin_whole(at);
     }

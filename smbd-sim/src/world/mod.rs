@@ -12,6 +12,7 @@ use std::time::Duration;
 use std::cell::{Ref, RefMut};
 use std::rc::Rc;
 
+use smbd_core::error::DisconnectReason;
 use smbd_core::{Connection, Input, Instant, Misuse};
 
 pub use step::Step;
@@ -225,15 +226,21 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 
     /// Disturbs the run now.
     pub fn disrupt(&mut self, disruption: Disruption) {
+        if let Disruption::KillProcess(side) = disruption {
+            self.fabric.probe_mut().killed(side);
+        } else {
+            self.fabric.probe_mut().disturbed();
+        }
         match disruption {
             Disruption::CutSilently => self.cut(),
             Disruption::CutLoudly => {
                 self.cut();
                 for side in Side::BOTH {
-                    self.peer_gone(side, true);
+                    self.peer_gone(side, DisconnectReason::DeviceFailed);
                 }
             }
             Disruption::ClockJump(time) => self.fabric.now = self.fabric.now.saturating_add(time),
+            Disruption::KillProcess(side) => self.hosts[side.index()].die(&mut self.fabric),
             Disruption::BreakQueuePair(side) => {
                 self.hosts[side.index()].device.break_queue_pair(&mut self.fabric)
             }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use smbd_core::Instant;
-use smbd_core::error::ConnectReason;
+use smbd_core::error::{ConnectReason, DisconnectReason};
 
 use super::World;
 use crate::Side;
@@ -126,13 +126,13 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                     ScheduledEvent::Notice(Side::Acceptor, Notice::NeverUp),
                 );
             }
-            ScheduledEvent::PeerGone(_) if fabric.cut => {}
+            ScheduledEvent::PeerGone(..) if fabric.cut => {}
             ScheduledEvent::ConnectRequest => {
                 let depth = initiator.device.nic.config.read_depth;
                 match acceptor.device.requested_with(initiator.device.request(), depth) {
                     Ok(()) => acceptor.start(fabric),
                     Err(reason) => {
-                        fabric.disconnect(Side::Acceptor, false, false);
+                        fabric.disconnect(Side::Acceptor, DisconnectReason::PeerClosed, false, false);
                         acceptor.device.notice(Notice::ConnectFailed(reason), fabric);
                     }
                 }
@@ -144,7 +144,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                 if let Err(reason) =
                     initiator.device.answered_with(acceptor.device.answer(), acceptor.device.read_depth())
                 {
-                    fabric.disconnect(Side::Initiator, true, false);
+                    fabric.disconnect(Side::Initiator, DisconnectReason::PeerClosed, true, false);
                     return initiator.device.notice(Notice::ConnectFailed(reason), fabric);
                 }
                 initiator.device.nic.establish(initiator.device.read_depth());
@@ -161,30 +161,30 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
                     }
                 }
             }
-            ScheduledEvent::PeerGone(side) => self.peer_gone(side, false),
+            ScheduledEvent::PeerGone(side, as_seen) => self.peer_gone(side, as_seen),
             ScheduledEvent::Notice(side, notice) => self.hosts[side.index()].device.notice(notice, fabric),
             ScheduledEvent::GiveUp(side, seq) => {
                 let device = &mut self.hosts[side.index()].device;
                 device.nic.give_up(seq);
                 device.look(fabric);
             }
-            ScheduledEvent::StreamLost(side) => self.peer_gone(side, false),
+            ScheduledEvent::StreamLost(side) => self.peer_gone(side, DisconnectReason::Unreachable),
         }
     }
 
-    /// The connection is over for `side`, by its peer or, if `by_device`, by the device itself.
-    pub(super) fn peer_gone(&mut self, side: Side, by_device: bool) {
+    /// The connection is over for `side`, and this is what its device knows of why.
+    pub(super) fn peer_gone(&mut self, side: Side, reason: DisconnectReason) {
         let device = &mut self.hosts[side.index()].device;
         let link = device.link();
         if !link.started || link.ended {
             return;
         }
         let up = link.up;
-        if by_device || self.fabric.personality == Personality::Iwarp {
+        if reason == DisconnectReason::DeviceFailed || self.fabric.personality == Personality::Iwarp {
             device.nic.flush();
         }
         let notice = if up {
-            Notice::Disconnected
+            Notice::Disconnected(reason)
         } else if side == Side::Initiator {
             Notice::ConnectFailed(ConnectReason::Refused)
         } else {
@@ -239,7 +239,8 @@ fn deliver<F: Faults, P: Probe>(here: &mut Device, there: &mut Device, fabric: &
             Response::Lost => fabric.schedule_in(fabric.times.retry, ScheduledEvent::GiveUp(there.side, seq)),
             Response::Terminated(reply) => {
                 fabric.answer(here.side, reply);
-                here.notice(Notice::Disconnected, fabric);
+                fabric.probe_mut().disturbed();
+                here.notice(Notice::Disconnected(DisconnectReason::DeviceFailed), fabric);
             }
         }
     }
@@ -256,7 +257,7 @@ fn answer<F: Faults, P: Probe>(here: &mut Device, there: &mut Device, fabric: &m
         && let Some((_, reply)) = fabric.wires[here.side.index()].replies.pop_front()
     {
         if here.nic.reply(reply, &mut there.nic) {
-            here.notice(Notice::Disconnected, fabric);
+            here.notice(Notice::Disconnected(DisconnectReason::PeerAborted), fabric);
         }
     }
     if here.nic.has_completions() {

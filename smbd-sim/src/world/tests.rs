@@ -192,6 +192,60 @@ fn the_link_may_be_lost_at_any_step() {
     }
 }
 
+/// What each side says of the end.
+fn closes(world: &DiaryWorld<impl Faults>, side: Side) -> Option<&str> {
+    world.host(side).upper.ends().first().copied()
+}
+
+#[test]
+fn who_did_not_close_is_told_that_the_peer_has() {
+    for personality in ALL {
+        for closer in Side::BOTH {
+            let mut world = world(&WorldConfig::new(1, personality), 3, NoFaults);
+            world.run_for(Duration::from_millis(1));
+            world.command(closer, |_, context| context.close(Close::Abort));
+            world.run_for(Duration::from_secs(200));
+            assert_eq!(closes(&world, closer), Some("Closed(Local)"));
+            assert_eq!(
+                closes(&world, closer.peer()),
+                Some("Closed(PeerClosed)"),
+                "{personality:?} {closer:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_process_may_be_killed_at_any_step_and_the_other_side_is_told_what_its_network_tells() {
+    for personality in ALL {
+        let told = match personality {
+            Personality::Roce => "Closed(PeerClosed)",
+            Personality::Iwarp => "Closed(Lost { reason: PeerAborted })",
+        };
+        for victim in Side::BOTH {
+            let mut seen = 0;
+            for step in 1..60 {
+                let faults = CutAt(step, Disruption::KillProcess(victim));
+                let mut world = world(&WorldConfig::new(1, personality), 8, faults);
+                let far = Instant::from_nanos(u64::MAX);
+                assert!(world.run_until(far, |world| world.steps() > step));
+                world.run_for(Duration::from_secs(200));
+                let (at, text) =
+                    (format!("{personality:?} {victim:?} step {step}"), world.probe().text().to_owned());
+                assert!(world.is_drained() || step == 1, "{at}: {text}");
+                if let Some(end) = closes(&world, victim.peer())
+                    && end.starts_with("Closed")
+                {
+                    assert_eq!(end, told, "{at}: {text}");
+                    seen += 1;
+                }
+                check(&world);
+            }
+            assert!(seen > 20, "{personality:?} {victim:?}: {seen}");
+        }
+    }
+}
+
 /// Things go wrong now and then.
 struct Weather {
     refuse: u64,

@@ -1,6 +1,6 @@
 //! What to check when a connection failed. The errors say what happened; this says what is usually behind it.
 
-use smbd_core::error::{CloseReason, ConnectError, ConnectReason, WorkError};
+use smbd_core::error::{CloseReason, ConnectError, ConnectReason, DisconnectReason, WorkError};
 use smbd_core::wire::status;
 
 /// What to check when the verbs give nothing to work with.
@@ -13,10 +13,11 @@ pub fn advice_on_connect(error: &ConnectError) -> &'static str {
     match error {
         ConnectError::Local => "this side gave up",
         ConnectError::Connect(reason) => advice_on_reason(*reason),
-        ConnectError::Lost => {
+        ConnectError::PeerClosed | ConnectError::Lost { reason: DisconnectReason::Unknown } => {
             "the peer took the transport connection and ended it during negotiation: it refused the parameters \
              without a word, or something else than SMB Direct listens there"
         }
+        ConnectError::Lost { reason } => advice_on_disconnect(*reason),
         ConnectError::Timeout => {
             "nobody answered in time: is the address right and the peer up, and is it SMB Direct that listens there? \
              --timeout allows more time"
@@ -60,14 +61,30 @@ const fn advice_on_reason(reason: ConnectReason) -> &'static str {
 pub const fn advice_on_close(reason: &CloseReason) -> &'static str {
     match reason {
         CloseReason::Local => "this side ended it",
-        CloseReason::Lost => {
-            "the peer ended the connection or the network failed: the peer's log should say why"
+        CloseReason::PeerClosed => {
+            "the peer ended the connection in order, or was killed: the peer's log should say why"
         }
+        CloseReason::Lost { reason } => advice_on_disconnect(*reason),
         CloseReason::Violation(_) => "the peer broke MS-SMBD as said",
         CloseReason::KeepaliveTimeout => "the peer does not answer: it hangs, or the network is down",
         CloseReason::CreditStall => "the peer gives no send credits: its upper layer does not read",
         CloseReason::Transport { error, .. } => advice_on_work(*error),
         _ => "no advice for this",
+    }
+}
+
+const fn advice_on_disconnect(reason: DisconnectReason) -> &'static str {
+    match reason {
+        DisconnectReason::Local => "this side ended it",
+        DisconnectReason::PeerClosed | DisconnectReason::PeerAborted => {
+            "the peer ended the connection: its log should say why"
+        }
+        DisconnectReason::Unreachable => {
+            "the peer's device does not answer: is it up, does the network lose packets?"
+        }
+        DisconnectReason::DeviceFailed => "the own device ended it: `dmesg` may say why",
+        // iWARP devices, siw among them, have one word for every end.
+        _ => "the peer ended the connection or the network failed: the peer's log should say why",
     }
 }
 
@@ -105,5 +122,16 @@ mod tests {
         assert!(unreachable.contains("rdma link"));
         let status = status::INSUFFICIENT_RESOURCES;
         assert!(advice_on_connect(&ConnectError::Rejected { status }).contains("--max-send-size"));
+    }
+
+    #[test]
+    fn no_end_of_an_established_connection_is_without_advice() {
+        use DisconnectReason::{DeviceFailed, Local, PeerAborted, PeerClosed, Unknown, Unreachable};
+        for reason in [Local, PeerClosed, PeerAborted, Unreachable, DeviceFailed, Unknown] {
+            assert!(!advice_on_close(&CloseReason::Lost { reason }).contains("no advice"), "{reason:?}");
+            assert!(!advice_on_connect(&ConnectError::Lost { reason }).contains("no advice"), "{reason:?}");
+        }
+        assert!(advice_on_close(&CloseReason::PeerClosed).contains("in order"));
+        assert!(advice_on_connect(&ConnectError::PeerClosed).contains("refused the parameters"));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::backend::drive;
-use smbd_core::error::{CloseReason, CommandError, OpError, RdmaError, SendError};
+use smbd_core::error::{CloseReason, CommandError, DisconnectReason, OpError, RdmaError, SendError};
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Config, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId,
     Role, Token,
@@ -305,7 +305,7 @@ impl<B: Blocking> Connection<B> {
         while !self.endpoint.is_drained() {
             self.turn(None)?;
         }
-        Ok(self.inbox.closed.unwrap_or(CloseReason::Lost))
+        Ok(self.inbox.closed.unwrap_or(CloseReason::Lost { reason: DisconnectReason::Unknown }))
     }
 
     /// Drives the connection until `done` has something or the connection has ended. `done` commands nothing unless it has.

@@ -1,5 +1,6 @@
 //! Completions of the device as reports.
 
+use smbd_core::error::DisconnectReason;
 use smbd_core::{Head, Input, RecvId, Token, WrId};
 
 use super::VerbsConnection;
@@ -43,7 +44,7 @@ impl VerbsConnection {
     /// anything.
     pub(super) fn device_failed(&mut self, error: CallError) {
         crate::trace::provider_failed(error);
-        self.link.reports.disconnected();
+        self.link.reports.disconnected(DisconnectReason::DeviceFailed);
     }
 
     fn completed(&mut self, completion: &Completion) -> Polled {
@@ -59,6 +60,7 @@ impl VerbsConnection {
         let Some(id) = WrId::from_raw(completion.wr_id) else { return Polled::Noted };
         if let Some(error) = error {
             crate::trace::completion_failed(id, error, completion.vendor_error);
+            self.look_soon();
         }
         let noted = match (id, error) {
             (WrId::Recv(recv), None) => match self.queues.received(recv) {

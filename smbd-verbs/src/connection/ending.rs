@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use smbd_core::backend::Request;
+use smbd_core::error::DisconnectReason;
 
 use super::VerbsConnection;
 use super::link::Early;
@@ -52,7 +53,7 @@ impl VerbsConnection {
             let _ = self.queues.push(Request::Recv(id));
         }
         self.queues.flush();
-        self.link.reports.disconnected();
+        self.link.reports.disconnected(DisconnectReason::Local);
     }
 
     fn flush_queues(&mut self) {
@@ -93,7 +94,7 @@ impl VerbsConnection {
             Ending::Flushing { .. } => return false,
             Ending::Destroyed => {
                 self.queues.drained();
-                self.link.reports.disconnected();
+                self.link.reports.disconnected(DisconnectReason::Local);
                 self.link.phase = Phase::Over;
                 return true;
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use smbd_core::error::ConnectReason;
+use smbd_core::error::{ConnectReason, DisconnectReason};
 
 use super::VerbsConnection;
 use super::completions::Polled;
@@ -49,6 +49,12 @@ impl VerbsConnection {
                 return self.link.reports.poll_end().map(Report::Input);
             }
         }
+    }
+
+    /// At the next look at what happens, file descriptors are looked at as well: a flush comes of an end that the
+    /// connection manager may know the reason of.
+    pub(super) const fn look_soon(&mut self) {
+        self.quiet_calls = LOOK_AFTER;
     }
 
     /// Looks at the file descriptors if it is time; whether there was something.
@@ -139,10 +145,12 @@ impl VerbsConnection {
                 let reason = status::connect_reason(event.status);
                 self.link.fail(if refused { ConnectReason::Refused } else { reason });
             }
-            CmEventKind::Disconnected | CmEventKind::DeviceRemoval => {
-                self.link.reports.disconnected();
-                self.link.phase = Phase::Down;
+            CmEventKind::Disconnected => {
+                let quirks = self.open.as_ref().map(|open| open.quirks);
+                self.link.lose(status::disconnect_reason(event.status, quirks));
             }
+            CmEventKind::DeviceRemoval => self.link.lose(DisconnectReason::DeviceFailed),
+            // Follows a disconnect, with nothing new.
             CmEventKind::ConnectRequest
             | CmEventKind::AddrChange
             | CmEventKind::TimewaitExit

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smbd_core::Limits;
 use smbd_core::backend::{TransportReports, WorkQueues};
-use smbd_core::error::ConnectReason;
+use smbd_core::error::{ConnectReason, DisconnectReason};
 
 use super::VerbsConnection;
 use super::call::Call;
@@ -63,6 +63,12 @@ impl Link {
     /// report them before the connection manager says why it failed.
     pub(super) const fn has_completions(&self) -> bool {
         !matches!(self.phase, Phase::Connecting(_) | Phase::Settling(_))
+    }
+
+    /// The transport connection is gone.
+    pub(super) fn lose(&mut self, reason: DisconnectReason) {
+        self.reports.disconnected(reason);
+        self.phase = Phase::Down;
     }
 
     pub(super) fn fail(&mut self, reason: ConnectReason) {

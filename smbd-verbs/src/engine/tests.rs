@@ -8,6 +8,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use smbd_core::backend::{
     Backend, BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
 };
+use smbd_core::error::DisconnectReason;
 use smbd_core::{Action, Input, Instant, Misuse, RecvId};
 
 use super::slots::Slots;
@@ -92,7 +93,7 @@ impl Backend for Device {
         let rung = || rustix::io::read(&self.bell, &mut [0; 8]).is_ok();
         // One at a time, then a pause: a drive ends.
         self.said = !self.said && (self.never_pauses || rung());
-        self.said.then_some(Input::Disconnected)
+        self.said.then_some(Input::Disconnected { reason: DisconnectReason::PeerClosed })
     }
 }
 

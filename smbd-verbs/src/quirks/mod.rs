@@ -33,6 +33,9 @@ pub struct Quirks {
     pub read_depth_max: u8,
     /// The depths in the connection manager's events are not those of the peer.
     pub depths_in_events: bool,
+    /// The connection manager says by the status of `DISCONNECTED` whether the peer closed in order. Without it, status 0
+    /// means any end.
+    pub close_in_status: bool,
     /// Bits of a completion's flags that say that a token was invalidated.
     pub invalidated_flags: u32,
     /// How a window is taken out of force.
@@ -77,6 +80,9 @@ const PLAIN: Quirks = Quirks {
     returns_marker: true,
     read_depth_max: u8::MAX,
     depths_in_events: true,
+    // Of InfiniBand and RoCE, before the own disconnect: 0 for the peer's DREQ, an error number for an own one that was not
+    // answered. A queue pair that breaks has no event.
+    close_in_status: true,
     invalidated_flags: WITH_INV,
     invalidate: Invalidate::Request,
     send_with_invalidate: true,
@@ -93,6 +99,8 @@ const IWARP: Quirks = Quirks {
     read_sink_is_remote: true,
     // An iWARP device settles depths with MPA v2 only; the header in the private data is what both sides read.
     depths_in_events: false,
+    // irdma has status 0 for resets and for its own errors as well; cxgb4 alone is known to say ECONNRESET then.
+    close_in_status: false,
     ..PLAIN
 };
 
@@ -122,6 +130,8 @@ const SIW: Quirks = Quirks {
     returns_marker: false,
     // ESTABLISHED has them exchanged and as offered.
     depths_in_events: false,
+    // siw_cm_upcall says IW_CM_EVENT_CLOSE with status 0 for the peer's FIN, for its reset, and for errors found here.
+    close_in_status: false,
     // Completions never say that a token was invalidated (siw_rqe_complete tells the kernel's own users only), although
     // it is: siw_invalidate_stag takes any registration of the protection domain.
     invalidated_flags: 0,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use smbd_core::Input;
 use smbd_core::backend::{Backend, BackendOp, kit};
+use smbd_core::error::{CloseReason, DisconnectReason};
 use smbd_verbs::quirks::Quirks;
 use smbd_verbs::{Clock, LinkType, VerbsConnection};
 
@@ -19,6 +20,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The row of the quirk table for the device of an address of this host.
 pub(crate) fn quirks(address: IpAddr) -> Result<&'static Quirks, Failure> {
     of(address, VerbsConnection::quirks)
+}
+
+/// What the side that did not close says of an orderly end, as far as its device can tell it.
+pub(crate) const fn told_of_a_close(quirks: &Quirks) -> CloseReason {
+    if quirks.close_in_status {
+        CloseReason::PeerClosed
+    } else {
+        CloseReason::Lost { reason: DisconnectReason::Unknown }
+    }
 }
 
 /// What kind of link it has.

@@ -109,7 +109,7 @@ impl<M: Clone + fmt::Debug> Line<M> {
                     self.over = true;
                     News::ConnectFailed(reason)
                 }
-                Input::Disconnected => {
+                Input::Disconnected { .. } => {
                     self.over = true;
                     News::Disconnected
                 }

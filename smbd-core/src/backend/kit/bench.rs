@@ -308,7 +308,7 @@ impl<F: Fixture> Bench<F> {
     pub(super) fn disconnect(&mut self, end: Peer) -> Result<(), Finding> {
         self.execute(end, BackendOp::Disconnect);
         self.ring_doorbell(end);
-        let over = |seen: &Seen| matches!(seen, Seen::Disconnected | Seen::ConnectFailed(_));
+        let over = |seen: &Seen| matches!(seen, Seen::Disconnected(_) | Seen::ConnectFailed(_));
         self.wait(end, "Disconnected", over)?;
         let posted = self.logs.get(end.index()).map(|log| log.posted.clone()).unwrap_or_default();
         for work in &posted {

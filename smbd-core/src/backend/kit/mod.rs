@@ -158,6 +158,9 @@ pub struct Capabilities {
     /// A message that has invalidated a token says so. Without it the limits should not offer registrations that can be
     /// invalidated.
     pub invalidation_told: bool,
+    /// An orderly close by the peer is told from every other end, as
+    /// [`PeerClosed`](crate::error::DisconnectReason::PeerClosed).
+    pub peer_close_told: bool,
     /// The longest that anything takes, a connect timeout included. The kit never waits longer for something.
     pub patience: Duration,
 }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::error::{ConnectReason, WorkError};
+use crate::error::{ConnectReason, DisconnectReason, WorkError};
 use crate::{BufferDescriptorV1, Head, Input, Limits, RdmaId, RecvId, RegId, SendId, Token, WrId};
 
 /// An [`Input`] that owns what it says; a received message with its bytes.
@@ -11,7 +11,7 @@ use crate::{BufferDescriptorV1, Head, Input, Limits, RdmaId, RecvId, RegId, Send
 pub(super) enum Seen {
     Connected(Limits),
     ConnectFailed(ConnectReason),
-    Disconnected,
+    Disconnected(DisconnectReason),
     Timeout,
     Received { id: RecvId, head: Head, len: u32, invalidated: Option<Token>, bytes: Vec<u8> },
     Sent(SendId),
@@ -27,7 +27,7 @@ impl Seen {
         match *input {
             Input::Connected { limits } => Self::Connected(limits),
             Input::ConnectFailed { reason } => Self::ConnectFailed(reason),
-            Input::Disconnected => Self::Disconnected,
+            Input::Disconnected { reason } => Self::Disconnected(reason),
             Input::Timeout => Self::Timeout,
             Input::Received { id, head, len, invalidated } => {
                 Self::Received { id, head, len, invalidated, bytes: Vec::new() }
@@ -51,7 +51,9 @@ impl Seen {
             Self::RdmaDone(id) => id.into(),
             Self::Registered { id, .. } | Self::BindComplete(id) | Self::Deregistered(id) => id.into(),
             Self::Failed(id, _) => id,
-            Self::Connected(_) | Self::ConnectFailed(_) | Self::Disconnected | Self::Timeout => return None,
+            Self::Connected(_) | Self::ConnectFailed(_) | Self::Disconnected(_) | Self::Timeout => {
+                return None;
+            }
         })
     }
 
@@ -60,9 +62,19 @@ impl Seen {
         if let Self::Received { id, bytes, .. } = self { Some((*id, bytes)) } else { None }
     }
 
+    /// Whether it says that the transport connection is gone.
+    pub(super) const fn is_disconnected(&self) -> bool {
+        self.disconnect_reason().is_some()
+    }
+
+    /// Why the transport connection is gone, if it says that.
+    pub(super) const fn disconnect_reason(&self) -> Option<DisconnectReason> {
+        if let Self::Disconnected(reason) = self { Some(*reason) } else { None }
+    }
+
     /// Whether it says that the connection is over or about to be.
     pub(super) const fn is_end(&self) -> bool {
-        matches!(self, Self::Disconnected | Self::ConnectFailed(_) | Self::Failed(..))
+        matches!(self, Self::Disconnected(_) | Self::ConnectFailed(_) | Self::Failed(..))
     }
 }
 
@@ -71,7 +83,7 @@ impl fmt::Debug for Seen {
         match self {
             Self::Connected(_) => f.write_str("Connected"),
             Self::ConnectFailed(reason) => write!(f, "ConnectFailed({reason:?})"),
-            Self::Disconnected => f.write_str("Disconnected"),
+            Self::Disconnected(reason) => write!(f, "Disconnected({reason:?})"),
             Self::Timeout => f.write_str("Timeout"),
             Self::Received { id, len, invalidated, .. } => {
                 write!(f, "Received({id:?}, {len} bytes")?;

@@ -3,8 +3,9 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::TransportReports;
-use crate::error::ConnectReason;
+use crate::error::{ConnectReason, DisconnectReason};
 use crate::{Input, Limits};
+use DisconnectReason::{PeerClosed, Unreachable};
 
 const LIMITS: Limits = Limits {
     read_depth: 1,
@@ -18,7 +19,7 @@ const LIMITS: Limits = Limits {
 enum Op {
     Connected,
     Failed,
-    Disconnected,
+    Disconnected(DisconnectReason),
     PollConnected,
     PollFailure,
     PollEnd,
@@ -28,7 +29,7 @@ proptest! {
     #[test]
     fn one_answer_one_end_and_nothing_after_it(
         ops in prop::collection::vec(
-            prop::sample::select(&[Op::Connected, Op::Failed, Op::Disconnected, Op::PollConnected, Op::PollFailure, Op::PollEnd][..]),
+            prop::sample::select(&[Op::Connected, Op::Failed, Op::Disconnected(PeerClosed), Op::Disconnected(Unreachable), Op::PollConnected, Op::PollFailure, Op::PollEnd][..]),
             0..12,
         ),
     ) {
@@ -38,13 +39,13 @@ proptest! {
             match op {
                 Op::Connected => link.connected(LIMITS),
                 Op::Failed => link.connect_failed(ConnectReason::Refused),
-                Op::Disconnected => link.disconnected(),
+                Op::Disconnected(reason) => link.disconnected(*reason),
                 Op::PollConnected => told.extend(link.poll_connected()),
                 Op::PollFailure => told.extend(link.poll_failure()),
                 Op::PollEnd => told.extend(link.poll_end()),
             }
         }
-        let over = ops.iter().any(|op| matches!(op, Op::Failed | Op::Disconnected));
+        let over = ops.iter().any(|op| matches!(op, Op::Failed | Op::Disconnected(_)));
         prop_assert_eq!(link.is_over(), over);
         told.extend(core::iter::from_fn(|| link.poll_end()));
         prop_assert_eq!(told.iter().filter(|input| is_end(input)).count(), usize::from(over), "{:?}", told);
@@ -58,5 +59,28 @@ proptest! {
 }
 
 fn is_end(input: &Input<'_>) -> bool {
-    matches!(input, Input::ConnectFailed { .. } | Input::Disconnected)
+    matches!(input, Input::ConnectFailed { .. } | Input::Disconnected { .. })
+}
+
+#[test]
+fn the_first_report_of_the_end_wins_with_its_reason() {
+    let mut link = TransportReports::default();
+    link.connected(LIMITS);
+    link.disconnected(PeerClosed);
+    link.disconnected(Unreachable);
+    link.connect_failed(ConnectReason::Refused);
+    assert!(matches!(link.poll_end(), Some(Input::Connected { .. })));
+    assert!(matches!(link.poll_end(), Some(Input::Disconnected { reason: PeerClosed })));
+    assert!(link.poll_end().is_none());
+    link.disconnected(Unreachable);
+    assert!(link.poll_end().is_none());
+}
+
+#[test]
+fn a_connection_that_was_up_and_then_fails_to_connect_is_lost_for_an_unknown_reason() {
+    let mut link = TransportReports::default();
+    link.connected(LIMITS);
+    link.connect_failed(ConnectReason::TimedOut);
+    assert!(link.poll_connected().is_some());
+    assert!(matches!(link.poll_end(), Some(Input::Disconnected { reason: DisconnectReason::Unknown })));
 }

@@ -2,7 +2,7 @@ use smbd_core::backend::kit::reference::{ReferenceBackend, ReferenceBuffer};
 use smbd_core::backend::{
     Backend, BackendOp, BufferSlice, HostMemory, OutOfMemory, OutOfRange, Payload, ReceiveMemory,
 };
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, Input, Instant, RdmaId, RdmaVerb, RecvId};
 
 use super::{Fault, Out, State};
@@ -45,7 +45,9 @@ impl WrongBackend<'_> {
             (_, BackendOp::Disconnect) => {
                 self.state.disconnecting = true;
                 if self.fault == Fault::DisconnectedAfterConnectFailed && self.state.failed {
-                    self.state.out.push_back(Out::Plain(Input::Disconnected));
+                    self.state
+                        .out
+                        .push_back(Out::Plain(Input::Disconnected { reason: DisconnectReason::Local }));
                 }
                 if let Some(kept) = self.state.kept.take() {
                     self.state.out.push_back(Out::Plain(kept));

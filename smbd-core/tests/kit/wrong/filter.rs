@@ -1,4 +1,4 @@
-use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 use smbd_core::{Head, Input, Limits, WrId};
 
 use super::end::WrongBackend;
@@ -9,7 +9,7 @@ pub fn owned(input: &Input<'_>) -> Input<'static> {
     match *input {
         Input::Connected { limits } => Input::Connected { limits },
         Input::ConnectFailed { reason } => Input::ConnectFailed { reason },
-        Input::Disconnected => Input::Disconnected,
+        Input::Disconnected { reason } => Input::Disconnected { reason },
         Input::Timeout => Input::Timeout,
         Input::Received { id, head, len, invalidated } => Input::Received { id, head, len, invalidated },
         Input::Sent { id } => Input::Sent { id },
@@ -36,7 +36,7 @@ impl WrongBackend<'_> {
         match input {
             Input::Connected { .. } => self.state.connected = true,
             Input::ConnectFailed { .. } => self.state.failed = true,
-            Input::Disconnected => self.state.disconnected = true,
+            Input::Disconnected { .. } => self.state.disconnected = true,
             Input::Received { id, .. } => self.state.last = Some(id),
             _ => {}
         }
@@ -50,7 +50,13 @@ impl WrongBackend<'_> {
         let state = &mut *self.state;
         match (self.fault, input) {
             (Fault::ConnectedTwice, Input::Connected { .. }) => vec![input, input],
-            (Fault::DisconnectedTwice, Input::Disconnected) => vec![input, input],
+            (Fault::DisconnectedTwice, Input::Disconnected { .. }) => vec![input, input],
+            (Fault::PeersEndCalledOwn, Input::Disconnected { .. }) => {
+                vec![Input::Disconnected { reason: DisconnectReason::Local }]
+            }
+            (Fault::PeersCloseNotTold, Input::Disconnected { reason: DisconnectReason::PeerClosed }) => {
+                vec![Input::Disconnected { reason: DisconnectReason::Unknown }]
+            }
             (Fault::AcceptsAndSaysItFailed, Input::Connected { .. }) if state.refuses_first => {
                 vec![Input::ConnectFailed { reason: ConnectReason::Other(22) }]
             }
@@ -71,7 +77,7 @@ impl WrongBackend<'_> {
                     vec![]
                 }
             },
-            (Fault::LateAnswerReported, Input::Disconnected) if !state.connected => {
+            (Fault::LateAnswerReported, Input::Disconnected { .. }) if !state.connected => {
                 let limits = Limits {
                     read_depth: 1,
                     send_queue: 8,
@@ -87,7 +93,7 @@ impl WrongBackend<'_> {
                 state.kept = Some(input);
                 vec![]
             }
-            (Fault::EndBeforeCauses, Input::Disconnected)
+            (Fault::EndBeforeCauses, Input::Disconnected { .. })
             | (Fault::DeregisteredBeforeMessages, Input::Deregistered { .. }) => {
                 [Some(input), state.kept.take()].into_iter().flatten().collect()
             }
@@ -106,7 +112,7 @@ impl WrongBackend<'_> {
                 vec![]
             }
             (Fault::FlushedTwice, Input::Failed { error: WorkError::Flushed, .. }) => vec![input, input],
-            (Fault::PeerDisconnectIgnored, Input::Disconnected) if !state.disconnecting => {
+            (Fault::PeerDisconnectIgnored, Input::Disconnected { .. }) if !state.disconnecting => {
                 state.kept = Some(input);
                 vec![]
             }

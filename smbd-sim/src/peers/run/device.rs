@@ -1,6 +1,7 @@
 //! The model's orders carried out by a simulated device, and what the device reports told to the model.
 
 use smbd_core::backend::{Backend as _, BackendOp, Payload, ReceiveMemory as _};
+use smbd_core::error::DisconnectReason;
 use smbd_core::{Action, Head, Input, RecvId, SendId, WrId};
 
 use super::Run;
@@ -147,7 +148,8 @@ impl Run<'_> {
             Input::Received { id, head, len, invalidated } => Input::Received { id, head, len, invalidated },
             Input::Sent { id } => Input::Sent { id },
             Input::Failed { id, error } => Input::Failed { id, error },
-            _ => Input::Disconnected,
+            Input::Disconnected { reason } => Input::Disconnected { reason },
+            _ => Input::Disconnected { reason: DisconnectReason::Unknown },
         };
         if let Some(trace) = &mut self.world.probe_mut().trace {
             trace.input(at, &copy, Ok(()));

@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use smbd_core::error::DisconnectReason;
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse, NtStatus};
 use smbd_core::{Action, Head, Input, Instant, WrId};
 
@@ -98,7 +99,7 @@ impl RawPeer {
             }
             Given::Gone => {
                 self.ended = true;
-                seen.input(self.at(), &Input::Disconnected, Ok(()));
+                seen.input(self.at(), &Input::Disconnected { reason: DisconnectReason::Unknown }, Ok(()));
             }
             Given::Own(Own::Command) => {
                 let number = u32::try_from(self.commanded).unwrap_or(u32::MAX);

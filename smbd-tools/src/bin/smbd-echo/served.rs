@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::backend::{Backend, BufferLookup, Handler};
 use smbd_core::endpoint::EndpointEvent;
-use smbd_core::error::{CloseReason, ConnectError};
+use smbd_core::error::{CloseReason, ConnectError, DisconnectReason};
 use smbd_core::{Endpoint, Instant, Negotiated, OpId, RegId};
 use smbd_tools::exercise::{Limits, Server, ServerStats};
 use smbd_verbs::{Buffer, EngineError, VerbsConnection};
@@ -68,8 +68,14 @@ impl Served {
             (Some(EndReason::Closed(CloseReason::Local, after)), _) if self.stopped => {
                 format!("was ended by this server after {after:.3?}: it stops")
             }
-            (Some(EndReason::Closed(CloseReason::Lost, after)), _) => {
+            (Some(EndReason::Closed(CloseReason::PeerClosed, after)), _) => {
+                format!("was ended by the client after {after:.3?}")
+            }
+            (Some(EndReason::Closed(CloseReason::Lost { reason: DisconnectReason::Unknown }, after)), _) => {
                 format!("was ended by the client, or lost, after {after:.3?}")
+            }
+            (Some(EndReason::Closed(CloseReason::Lost { reason }, after)), _) => {
+                format!("was lost after {after:.3?}: {reason}")
             }
             (Some(EndReason::Closed(reason, after)), _) => {
                 format!("was ended by this server after {after:.3?}: {reason}")

@@ -93,9 +93,10 @@ fn asked(context: &Context) -> Outcome {
         (Err(other), None) => return Err(other),
     };
     // Not for this side's answer timeout, which would have come long after.
-    holds(matches!(end, CloseReason::Lost | CloseReason::Transport { .. }), || {
-        format!("it ended with: {end}")
-    })?;
+    holds(
+        matches!(end, CloseReason::PeerClosed | CloseReason::Lost { .. } | CloseReason::Transport { .. }),
+        || format!("it ended with: {end}"),
+    )?;
     holds(asked >= 1, || "it ended before it was asked".into())?;
     let why = log.lines("error status info->keep_alive_requested=1")?;
     same("complaints in the kernel's log", why.len(), 1)?;

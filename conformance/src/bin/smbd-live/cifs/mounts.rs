@@ -60,9 +60,10 @@ fn refuse(session: Session, mount: Mount) -> Result<CloseReason, Failure> {
     let said = mount.failure(PATIENCE)?;
     holds(said.contains("error(13)"), || format!("the mount failed otherwise than with EACCES: {said}"))?;
     // Of a send that was under way iWARP only says that it failed.
-    holds(matches!(end, CloseReason::Lost | CloseReason::Transport { .. }), || {
-        format!("it ended with: {end}")
-    })?;
+    holds(
+        matches!(end, CloseReason::PeerClosed | CloseReason::Lost { .. } | CloseReason::Transport { .. }),
+        || format!("it ended with: {end}"),
+    )?;
     Ok(end)
 }
 

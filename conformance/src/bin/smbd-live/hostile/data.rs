@@ -101,7 +101,7 @@ fn attacks(terms: &Terms) -> Vec<Attack> {
         many(
             "longer than the receive",
             vec![good.clone().filled_to(terms.max_receive_size as usize + 8).encode(255, 10)],
-            &["failed: ", "or lost", "connection lost"],
+            &["failed: ", "by the client", "was lost"],
         ),
     ]
 }

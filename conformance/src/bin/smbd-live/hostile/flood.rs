@@ -12,7 +12,7 @@ use crate::case::{Context, Outcome};
 const FLOOD: usize = 200;
 const FLOODS: usize = 5;
 /// What the log says of one: the device or the server was the first to see that there was no credit.
-const SAID: [&str; 4] = ["message without a credit (3.1.5.8)", "failed: ", "or lost", "by the client"];
+const SAID: [&str; 4] = ["message without a credit (3.1.5.8)", "failed: ", "was lost", "by the client"];
 
 /// Credits are not asked for, whatever is posted is overrun.
 pub(super) fn without_credits(context: &Context) -> Outcome {

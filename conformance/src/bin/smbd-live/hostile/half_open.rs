@@ -66,7 +66,7 @@ impl Opened {
                     self.open.push(end);
                     break;
                 }
-                Some(Input::ConnectFailed { .. } | Input::Disconnected) => {
+                Some(Input::ConnectFailed { .. } | Input::Disconnected { .. }) => {
                     self.refused += 1;
                     destroy(end);
                     break;
@@ -124,7 +124,8 @@ fn half_open(context: &Context, name: &'static str, count: usize, timer: &[&str]
     siege.echo.said(mark, &[&siege.attacker, "was refused: too many connections of this host"])?;
     opened.leave();
     let named = siege.echo.count(mark, &[&siege.attacker, TOO_LONG]);
-    let lost = siege.echo.count(mark, &[&siege.attacker, "did not come up: connection lost"]);
+    let ways = ["did not come up: connection lost", "did not come up: closed by the peer"];
+    let lost: usize = ways.iter().map(|way| siege.echo.count(mark, &[&siege.attacker, way])).sum();
     let seen = format!(
         "{up} half-open, {refused} refused; in the log {named} took too long, {lost} were given up; {admitted}"
     );
@@ -173,9 +174,7 @@ fn gone(context: &Context, name: &'static str, count: usize) -> Outcome {
         }
     }
     siege.honest.goes_on(1)?;
-    siege
-        .echo
-        .said(mark, &[&siege.attacker, "did not come up: connection lost during negotiation (3.1.7.1)"])?;
+    siege.echo.said(mark, &[&siege.attacker, "did not come up: ", "during negotiation", "(3.1.7.1)"])?;
     let admitted = siege.admits_another()?;
     let lost = siege.echo.count(mark, &[&siege.attacker, "did not come up"]);
     let seen = format!(

@@ -25,7 +25,7 @@ fn killed(context: &Context, name: &'static str, count: usize) -> Outcome {
         victim.kill()?;
     }
     siege.honest.goes_on(1)?;
-    siege.echo.said(mark, &[&siege.attacker, "was ended by the client, or lost"])?;
+    siege.echo.said(mark, &[&siege.attacker, "was ended by the client"])?;
     let admitted = siege.admits_another()?;
     let ends = siege.echo.count(mark, &[&siege.attacker, "; "]);
     siege.end(format!("{count} killed, {ends} ends in the log; {admitted}"))

@@ -66,6 +66,10 @@ fn attacks() -> Vec<Attack> {
         ),
         one("512 bytes of noise", pattern(2, 512).to_vec(), &["peer broke the protocol", "refused with"]),
         // The device refuses it, each in its own way.
-        one("longer than the receive", pattern(3, 9000).to_vec(), &["failed: ", "connection lost"]),
+        one(
+            "longer than the receive",
+            pattern(3, 9000).to_vec(),
+            &["failed: ", "connection lost", "closed by the peer"],
+        ),
     ]
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use smbd_core::backend::{
     Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, TransportReports,
 };
-use smbd_core::error::WorkError;
+use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Config, Input, Instant, RecvId};
 use smbd_verbs::{Buffer, Clock, Listener, VerbsConnection};
 
@@ -77,7 +77,7 @@ impl Waiting {
             BackendOp::Disconnect => {
                 self.accept = false;
                 self.flushed.extend(self.receives.drain(..).map(|(id, _)| id));
-                self.link.disconnected();
+                self.link.disconnected(DisconnectReason::Local);
             }
             _ => {}
         }

@@ -75,6 +75,7 @@ impl Lab for VerbsLab {
             rdma: true,
             read_rights: !self.quirks.read_right_unchecked,
             invalidation_told: self.quirks.invalidated_flags != 0,
+            peer_close_told: self.quirks.close_in_status,
             // The least time for what must not happen is a part of it.
             patience: Duration::from_secs(20),
         }

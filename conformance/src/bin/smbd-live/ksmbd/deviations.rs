@@ -64,7 +64,10 @@ impl From<&Verdict> for Took {
             // faster than the message that completes the connection at ksmbd; the disconnect then comes to nothing, and
             // a thread of ksmbd waits for the end until the client gives up: there the refusal is a silence.
             Verdict::Refused(CallFailure::Connect(
-                ConnectError::Lost | ConnectError::Transport { .. } | ConnectError::Timeout,
+                ConnectError::PeerClosed
+                | ConnectError::Lost { .. }
+                | ConnectError::Transport { .. }
+                | ConnectError::Timeout,
             )) => Self::HungUp,
             Verdict::Refused(_) => Self::Other,
         }

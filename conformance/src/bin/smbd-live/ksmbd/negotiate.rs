@@ -143,5 +143,5 @@ fn smb2_only_once(context: &Context) -> Outcome {
 
 /// Whether the peer ended the connection. On iWARP the first thing heard of it can be that a send failed.
 fn is_end_of_peer(reason: &CloseReason) -> bool {
-    matches!(reason, CloseReason::Lost | CloseReason::Transport { .. })
+    matches!(reason, CloseReason::PeerClosed | CloseReason::Lost { .. } | CloseReason::Transport { .. })
 }

@@ -18,10 +18,10 @@ pub(super) fn again_if_lost(
 ) -> Result<Connection, Failure> {
     let log = Log::from_here()?;
     match connect() {
-        Err(CallFailure::Connect(ConnectError::Lost)) => {
+        Err(CallFailure::Connect(lost @ (ConnectError::PeerClosed | ConnectError::Lost { .. }))) => {
             let lines = log.lines("smb_direct:")?;
             if !was_raced(&lines) {
-                return Err(format!("{}, and ksmbd said:\n{}", ConnectError::Lost, lines.join("\n")).into());
+                return Err(format!("{lost}, and ksmbd said:\n{}", lines.join("\n")).into());
             }
             println!("(ksmbd lost a request to its own race, once more)");
             Ok(connect()?)

@@ -103,7 +103,7 @@ fn ends(
     }
     let (offender, victim) = (end_of(pair.initiator)?, end_of(pair.acceptor)?);
     let is_offenders = match offender {
-        CloseReason::Lost => true,
+        CloseReason::PeerClosed | CloseReason::Lost { .. } => true,
         CloseReason::Transport { id: WrId::Rdma(_), error } => matches!(
             error,
             WorkError::RemoteAccess
@@ -114,7 +114,12 @@ fn ends(
         ),
         _ => false,
     };
-    if !is_offenders || !matches!(victim, CloseReason::Lost | CloseReason::Transport { .. }) {
+    if !is_offenders
+        || !matches!(
+            victim,
+            CloseReason::PeerClosed | CloseReason::Lost { .. } | CloseReason::Transport { .. }
+        )
+    {
         return Err(format!("the offender says '{offender}', its peer '{victim}'").into());
     }
     Ok(format!("'{offender}', '{victim}'"))

@@ -66,7 +66,10 @@ pub(crate) fn end_at(serving: &Serving) -> Result<CloseReason, Failure> {
 
 fn check(reason: CloseReason) -> Result<(), Failure> {
     match reason {
-        CloseReason::Lost | CloseReason::Transport { .. } | CloseReason::KeepaliveTimeout => Ok(()),
+        CloseReason::PeerClosed
+        | CloseReason::Lost { .. }
+        | CloseReason::Transport { .. }
+        | CloseReason::KeepaliveTimeout => Ok(()),
         other => Err(format!("the connection ended with '{other}'").into()),
     }
 }

@@ -10,6 +10,7 @@ use super::ports;
 use super::serving::{How, Serving};
 use super::worker::Worker;
 use crate::case::{Context, Failure, Outcome};
+use crate::device;
 use crate::patience::PATIENCE;
 use crate::settings;
 
@@ -50,9 +51,10 @@ pub(super) fn at_once(context: &Context) -> Outcome {
     work(&mut engine, until).map_err(|failure| format!("{failure}; the server: {}", serving.story()))?;
     // Nobody has left: all were there at the same time.
     close_all(&mut engine, clock)?;
+    let told = device::told_of_a_close(device::quirks(context.address)?);
     for _ in 0..CONNECTIONS {
         let ended = serving.ended(PATIENCE)?;
-        if ended.how != Some(How::Closed(CloseReason::Lost)) {
+        if ended.how != Some(How::Closed(told)) {
             return Err(format!("at the server a connection ended as {ended:?}").into());
         }
     }

@@ -6,6 +6,7 @@ mod attempt;
 mod bulk;
 pub(crate) mod client;
 pub(crate) mod crashes;
+mod ends;
 mod invalidation;
 mod many;
 mod messages;
@@ -66,6 +67,11 @@ pub(crate) const CASES: &[Case] = &[
     case("ours::unreachable", "no route", silence::unreachable),
     case("ours::silent_acceptor", "the initiator's negotiation timer", silence::acceptor),
     case("ours::silent_initiator", "the acceptor's negotiation timer", silence::initiator),
+    case(
+        "ours::closed_in_order",
+        "the side that did not close is told as much as its device can",
+        ends::in_order,
+    ),
     case("ours::acceptor_killed", "SIGKILL in the middle of transfers", crashes::acceptor_killed),
     case("ours::initiator_killed", "SIGKILL in the middle of transfers", crashes::initiator_killed),
 ];

@@ -14,6 +14,7 @@ use smbd_verbs::{Buffer, Incoming, ListenOptions, Listener};
 
 use super::ports;
 use crate::case::{Context, Failure};
+use crate::device;
 use crate::patience::PATIENCE;
 
 /// A connection, both sides of it. A side is served only while it is asked for something; RDMA needs no serving.
@@ -48,13 +49,19 @@ impl Pair {
 
     /// Both sides end in good order, the initiator first.
     pub(crate) fn close(self) -> Result<(), Failure> {
-        let reason = self.initiator.close(PATIENCE)?;
-        let other = self.acceptor.drain()?;
-        if (reason, other) == (CloseReason::Local, CloseReason::Lost) {
-            return Ok(());
-        }
-        Err(format!("after a close the initiator says '{reason}', the acceptor '{other}'").into())
+        closed(self.initiator, self.acceptor).map(drop)
     }
+}
+
+/// One side ends in good order; what the other says of it, which is as much as its device can tell.
+pub(crate) fn closed(closer: Connection, other: Connection) -> Result<CloseReason, Failure> {
+    let quirks = other.backend().quirks().ok_or("a connection without a device")?;
+    let own = closer.close(PATIENCE)?;
+    let told = other.drain()?;
+    if (own, told) == (CloseReason::Local, device::told_of_a_close(quirks)) {
+        return Ok(told);
+    }
+    Err(format!("after a close the side that closed says '{own}', the other '{told}'").into())
 }
 
 fn say(from: &mut Connection, to: &mut Connection, seed: u64) -> Result<(), Failure> {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use smbd_core::WrId;
-use smbd_core::error::{CloseReason, ConnectError, ConnectReason, WorkError};
+use smbd_core::error::{CloseReason, ConnectError, ConnectReason, DisconnectReason, WorkError};
 
+use super::is_of_the_transport;
 use crate::suite::rig::{Opening, Work};
 use crate::suite::{Data, EndEvent, Grant, Peer, Play, Request, Response, Stop, Terms, pattern};
 
@@ -17,11 +18,13 @@ pub(super) fn cause(peer: &mut Peer<'_>) -> Option<(WrId, WorkError)> {
     failures.iter().find(|(_, error)| *error != WorkError::Flushed).copied()
 }
 
-/// Closed with what failed first; as lost if nothing did but for the end.
+/// Closed with what failed first; as ended by the transport if nothing did but for the end.
 pub(super) fn closed_with_its_cause(peer: &mut Peer<'_>, statements: &str) {
     let told = peer.closed(statements);
-    let wanted = cause(peer).map_or(CloseReason::Lost, |(id, error)| CloseReason::Transport { id, error });
-    peer.check(statements, told == Some(wanted), || {
+    let wanted = cause(peer).map(|(id, error)| CloseReason::Transport { id, error });
+    let right = told.is_some_and(|told| wanted.map_or(is_of_the_transport(told), |wanted| told == wanted));
+    peer.check(statements, right, || {
+        let wanted = wanted.map_or("closed or lost".to_owned(), |wanted| wanted.to_string());
         format!("the reason should be: {wanted}; told was {told:?}")
     });
 }
@@ -58,7 +61,8 @@ pub(super) fn flush(play: &mut Play) -> Result<(), Stop> {
     let told = peer.closed(ALL);
     let failures = peer.upper()?.failures().to_vec();
     let all = !failures.is_empty() && failures.iter().all(|(_, error)| *error == WorkError::Flushed);
-    peer.check(ALL, all && told == Some(CloseReason::Lost), || {
+    let lost = Some(CloseReason::Lost { reason: DisconnectReason::Unknown });
+    peer.check(ALL, all && told == lost, || {
         format!("flushes alone should be told as a lost connection, {failures:?} were told as {told:?}")
     });
     Ok(())
@@ -104,16 +108,23 @@ pub(super) fn negotiation_message(play: &mut Play) -> Result<(), Stop> {
 
 /// Told as what failed. An acceptor announces a connection when the response is with the device: then it is closed.
 fn failed_with(peer: &mut Peer<'_>, statements: &str, told: Option<EndEvent>, may_be_closed: bool) {
-    let (connect, close) = match cause(peer) {
-        Some((id, error)) => (ConnectError::Transport { id, error }, CloseReason::Transport { id, error }),
-        None => (ConnectError::Lost, CloseReason::Lost),
+    let cause = cause(peer);
+    let right = match (told, cause) {
+        (Some(EndEvent::NotConnected(error)), Some((id, cause))) => {
+            error == ConnectError::Transport { id, error: cause }
+        }
+        (Some(EndEvent::NotConnected(error)), None) => {
+            matches!(error, ConnectError::PeerClosed | ConnectError::Lost { .. })
+        }
+        (Some(EndEvent::Closed(reason)), Some((id, error))) => {
+            may_be_closed && reason == CloseReason::Transport { id, error }
+        }
+        (Some(EndEvent::Closed(reason)), None) => may_be_closed && is_of_the_transport(reason),
+        (None, _) => false,
     };
-    let right = match told {
-        Some(EndEvent::NotConnected(error)) => error == connect,
-        Some(EndEvent::Closed(reason)) => may_be_closed && reason == close,
-        None => false,
-    };
-    peer.check(statements, right, || format!("connecting should fail: {connect}; told was {told:?}"));
+    peer.check(statements, right, || {
+        format!("connecting should fail, by what failed first: {cause:?}; told was {told:?}")
+    });
 }
 
 pub(super) fn receive(play: &mut Play) -> Result<(), Stop> {

@@ -38,13 +38,13 @@ enum Way {
 const WAYS: [Way; 2] = [Way::Disconnect, Way::Drop];
 
 impl Way {
-    /// Where nothing can be dropped, it is disconnected.
-    fn go(self, peer: &mut Peer<'_>) -> Result<(), Stop> {
+    /// Where nothing can be dropped, it is disconnected. Whether it was.
+    fn go(self, peer: &mut Peer<'_>) -> Result<bool, Stop> {
         match self {
-            Self::Disconnect => peer.disconnect(),
+            Self::Disconnect => peer.disconnect().map(|()| true),
             Self::Drop => match peer.cut() {
-                Err(Stop::NotApplicable(_)) => peer.disconnect(),
-                done => done,
+                Err(Stop::NotApplicable(_)) => peer.disconnect().map(|()| true),
+                done => done.map(|()| false),
             },
         }
     }
@@ -188,16 +188,25 @@ fn lost(play: &mut Play, place: Place, way: Way) -> Result<(), Stop> {
     if place != Place::OwnNegotiationMessage {
         peer.settle();
     }
-    way.go(&mut peer)?;
+    let disconnects = way.go(&mut peer)?;
+    let is_real = peer.play().is_real();
     let whose = if accepts { "3.1.6.1-02 3.1.7.1-01" } else { "3.1.4.1-15 3.1.6.1-02 3.1.7.1-01" };
     let told = peer.told_the_end(whose);
-    let as_lost = match told {
-        Some(EndEvent::NotConnected(ConnectError::Lost)) => place.announced(accepts) != Some(true),
-        Some(EndEvent::Closed(CloseReason::Lost)) => place.announced(accepts) != Some(false),
-        _ => false,
+    let (announced, as_closed) = match told {
+        Some(EndEvent::NotConnected(ConnectError::PeerClosed)) => (false, true),
+        Some(EndEvent::NotConnected(ConnectError::Lost { .. })) => (false, false),
+        Some(EndEvent::Closed(CloseReason::PeerClosed)) => (true, true),
+        Some(EndEvent::Closed(CloseReason::Lost { .. })) => (true, false),
+        _ => {
+            peer.check(whose, false, || format!("{place:?}, {way:?}: it has to end, told was {told:?}"));
+            return Ok(());
+        }
     };
-    peer.check(whose, as_lost, || {
-        format!("{place:?}, {way:?}: it should be told as lost, told was {told:?}")
+    // Not every real device can tell a close from a loss.
+    let right = place.announced(accepts) != Some(!announced) && (as_closed == disconnects || is_real);
+    peer.check(whose, right, || {
+        let how = if disconnects { "closed by the peer" } else { "lost" };
+        format!("{place:?}, {way:?}: it should be told as {how}, told was {told:?}")
     });
     Ok(())
 }
@@ -251,7 +260,7 @@ pub(super) fn a_hundred(play: &mut Play) -> Result<(), Stop> {
                 peer.send(&Data::empty().requesting(0))?;
                 peer.ends("3.1.7.1-02");
             }
-            _ => Way::Drop.go(&mut peer)?,
+            _ => drop(Way::Drop.go(&mut peer)?),
         }
         while let Next::Message(_) = peer.next(Duration::from_secs(12)) {}
     }

@@ -4,6 +4,8 @@ mod commands;
 mod device;
 mod leaving;
 
+use smbd_core::error::CloseReason;
+
 use super::Entry;
 
 /// The cases of this group.
@@ -19,3 +21,8 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("closing::a_refused_first_receive_ends_the_connection", device::first_receive),
     Entry::new("closing::a_connect_that_fails_says_why", device::connect),
 ];
+
+/// Whether the transport connection ended it (3.1.7.1): not the subject, and nothing that failed by itself.
+const fn is_of_the_transport(reason: CloseReason) -> bool {
+    matches!(reason, CloseReason::PeerClosed | CloseReason::Lost { .. })
+}

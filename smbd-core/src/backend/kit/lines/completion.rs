@@ -123,7 +123,7 @@ fn outstanding<L: Lab>(lab: &mut L, by_peer: bool) -> Result<(), Finding> {
     }
     if by_peer {
         bench.disconnect(Peer::ACCEPTOR)?;
-        bench.wait(Peer::INITIATOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+        bench.wait(Peer::INITIATOR, "Disconnected", Seen::is_disconnected)?;
     }
     bench.disconnect(Peer::INITIATOR)
 }
@@ -162,9 +162,9 @@ fn before_the_end<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     send_unseen(&mut bench)?;
     bench.disconnect(Peer::INITIATOR)?;
     bench.ignore(None);
-    bench.wait(Peer::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+    bench.wait(Peer::ACCEPTOR, "Disconnected", Seen::is_disconnected)?;
     bench.quiet();
-    message_first(&bench, |seen| *seen == Seen::Disconnected)
+    message_first(&bench, Seen::is_disconnected)
 }
 
 fn before_deregistered<L: Lab>(lab: &mut L) -> Result<(), Finding> {

@@ -142,9 +142,9 @@ fn both_at_once<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let mut bench = Bench::connected(lab)?;
     bench.execute(Peer::ACCEPTOR, BackendOp::Disconnect);
     bench.disconnect(Peer::INITIATOR)?;
-    bench.wait(Peer::ACCEPTOR, "Disconnected", |seen| *seen == Seen::Disconnected)?;
+    bench.wait(Peer::ACCEPTOR, "Disconnected", Seen::is_disconnected)?;
     bench.quiet();
-    let ends = bench.count(Peer::ACCEPTOR, |seen| *seen == Seen::Disconnected);
+    let ends = bench.count(Peer::ACCEPTOR, Seen::is_disconnected);
     ensure(ends == 1, || format!("the acceptor heard of the end {ends} times"))
 }
 

@@ -2,6 +2,7 @@
 
 mod completion;
 mod connect;
+mod end;
 mod limits;
 mod order;
 mod rdma;
@@ -33,6 +34,7 @@ pub struct Line<L> {
 pub fn lines<L: Lab>() -> Vec<Line<L>> {
     let mut all = Vec::new();
     all.extend(connect::lines());
+    all.extend(end::lines());
     all.extend(order::lines());
     all.extend(completion::lines());
     all.extend(refusal::lines());

@@ -62,6 +62,7 @@ impl Lab for Reference {
             rdma: true,
             read_rights: true,
             invalidation_told: true,
+            peer_close_told: true,
             patience: Duration::from_millis(200),
         }
     }

@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::{Reference, ReferenceBuffer, range};
 use crate::backend::kit::Situation;
 use crate::backend::{TransportReports, WorkQueues};
-use crate::error::{ConnectReason, WorkError};
+use crate::error::{ConnectReason, DisconnectReason, WorkError};
 use crate::{
     Access, Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RdmaId, RdmaVerb, RecvId, RegId,
     SendId, Token, WrId,
@@ -211,8 +211,9 @@ impl Net {
             let _ = here.queues.complete(id, result);
         }
         if result.is_err() {
-            here.break_down();
-            there.break_down();
+            // Both queue pairs are in error.
+            here.break_down(DisconnectReason::DeviceFailed);
+            there.break_down(DisconnectReason::DeviceFailed);
         }
     }
 
@@ -265,20 +266,20 @@ impl Net {
             let _ = here.queues.complete(id, Err(WorkError::Flushed));
         }
         here.queues.drained();
-        here.lose();
-        there.break_down();
+        here.lose(DisconnectReason::Local);
+        there.break_down(DisconnectReason::PeerClosed);
     }
 }
 
 impl EndState {
-    fn lose(&mut self) {
+    fn lose(&mut self, reason: DisconnectReason) {
         self.link = Link::Down;
-        self.news.disconnected();
+        self.news.disconnected(reason);
     }
 
-    fn break_down(&mut self) {
+    fn break_down(&mut self, reason: DisconnectReason) {
         if self.link == Link::Up {
-            self.lose();
+            self.lose(reason);
         }
     }
 

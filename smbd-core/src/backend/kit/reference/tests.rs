@@ -44,9 +44,7 @@ fn is_refused(bench: &Bench<ReferenceFixture>) -> bool {
     bench.count(Peer::ACCEPTOR, failed) == 1
         && bench.count(Peer::INITIATOR, |seen| matches!(seen, Seen::Failed(_, WorkError::RemoteOperation)))
             == 1
-        && [Peer::INITIATOR, Peer::ACCEPTOR]
-            .iter()
-            .all(|end| bench.count(*end, |seen| *seen == Seen::Disconnected) == 1)
+        && [Peer::INITIATOR, Peer::ACCEPTOR].iter().all(|end| bench.count(*end, Seen::is_disconnected) == 1)
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod inputs;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use smbd_core::error::{ConnectReason, WorkError};
+use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 use smbd_core::{Config, ConfigError, Connection, Input, Instant, Limits, PhaseName, RdmaVerb, WrId};
 
 use super::device::{Device, Notice, State};
@@ -154,8 +154,9 @@ impl Host {
             }
             Given::Gone => {
                 self.link.ended = true;
+                // Which reason it has changes nothing but a word: one is enough for closes and losses alike.
                 let input = if self.link.connected {
-                    Input::Disconnected
+                    Input::Disconnected { reason: DisconnectReason::Unknown }
                 } else {
                     Input::ConnectFailed { reason: ConnectReason::TimedOut }
                 };
@@ -206,7 +207,7 @@ impl Host {
             Own::Release => self.release(seen),
             Own::Ended => {
                 self.link.ended = true;
-                self.input(Input::Disconnected, seen);
+                self.input(Input::Disconnected { reason: DisconnectReason::Local }, seen);
             }
             Own::FlushSends => {
                 while let Some(work) = self.device.sends.pop_front() {
