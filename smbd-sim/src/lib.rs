@@ -20,6 +20,8 @@ pub mod examples;
 mod fabric;
 pub mod fault;
 pub mod host;
+#[cfg(test)]
+mod loops;
 mod machine;
 pub mod memory;
 pub mod nic;

@@ -36,6 +36,11 @@ pub trait Probe {
         let _ = at;
     }
 
+    /// An endpoint was told to hand up no messages, or to hand them up again.
+    fn paused(&mut self, at: At, paused: bool) {
+        let _ = (at, paused);
+    }
+
     /// An endpoint handed up a message. The fragments of those that are copied were given back before.
     fn whole(&mut self, at: At, message: &Whole<'_>) {
         let _ = (at, message);
@@ -87,6 +92,10 @@ impl<P: Probe + ?Sized> Probe for Box<P> {
         (**self).begin_whole(at);
     }
 
+    fn paused(&mut self, at: At, paused: bool) {
+        (**self).paused(at, paused);
+    }
+
     fn whole(&mut self, at: At, message: &Whole<'_>) {
         (**self).whole(at, message);
     }
@@ -130,6 +139,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn begin_whole(&mut self, at: At) {
         self.0.begin_whole(at);
         self.1.begin_whole(at);
+    }
+
+    fn paused(&mut self, at: At, paused: bool) {
+        self.0.paused(at, paused);
+        self.1.paused(at, paused);
     }
 
     fn whole(&mut self, at: At, message: &Whole<'_>) {

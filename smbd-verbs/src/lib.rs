@@ -1,8 +1,9 @@
 //! SMB Direct on real RNICs: a backend of [`smbd_core`] over libibverbs and librdmacm.
 //!
 //! ```text
-//! blocking      calls that wait: for tools and tests
-//! Engine        many connections on one thread, one file descriptor for any event loop
+//! tokio         async calls, in tokio's reactor (feature `tokio`) }
+//! blocking      calls that wait: for tools and tests            } loops of smbd_core::runtime, over
+//! Engine        many connections on one thread                  } the one file descriptor of an end
 //! Listener      connection requests, limits, refusals
 //! VerbsConnection  one side of one connection: a smbd_core::backend::Backend
 //! quirks, fit   what devices do otherwise, and configurations fitted to them
@@ -30,8 +31,8 @@
 //!
 //! # Features
 //!
-//! `rdma-sys` (default): the declarations of libibverbs and librdmacm are made from the installed headers. `tracing`: spans and
-//! events of connections. `faults`: a [`VerbsConnection`] can be told to fail, for tests of what is built on it.
+//! `rdma-sys` (default): the declarations of libibverbs and librdmacm are made from the installed headers. `tokio`: async calls
+//! ([`tokio`]). `tracing`: spans and events of connections. `faults`: a [`VerbsConnection`] can be told to fail, for tests of what is built on it.
 //!
 //! # What a connection takes from the system
 //!
@@ -57,12 +58,14 @@ mod permit;
 pub mod quirks;
 mod request;
 mod status;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 mod trace;
 mod wait;
 
 pub use clock::Clock;
 pub use connection::{LinkOptions, VerbsConnection};
-pub use engine::{DeferredDestroy, Engine, EngineError, Finished, Key};
+pub use engine::{DeferredDestroy, Engine, EngineError, Epoll, Finished, Key};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};
 pub use footprint::footprint;
@@ -70,4 +73,4 @@ pub use listener::{
     Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, port_of,
 };
 pub use request::RejectReason;
-pub use wait::Waitable;
+pub use smbd_core::runtime::Waitable;

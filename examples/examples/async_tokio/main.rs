@@ -1,31 +1,35 @@
-//! SMB Direct as two async functions, `send` and `recv`: one task for each connection drives an `Endpoint` and a byte
-//! stream, and nothing else in the program knows that there is a protocol.
+//! SMB Direct as async functions, with `smbd_core::runtime::tokio` over a backend of one's own: a byte stream, which stands for a
+//! transport that keeps the borders of messages.
 //!
-//! - `connection.rs`: what a program uses;
-//! - `driver.rs`: the task, one `select!` over stream, commands and the timer of `Action::Wait`;
-//! - `inbox.rs`: messages that wait for the program;
-//! - `stream.rs`: messages on a byte stream, which stands for a transport that keeps their borders.
-//!
-//! Here a client sends messages over loopback TCP to a server that returns them, and gives up waiting again and again:
-//! cancelled calls lose nothing.
+//! - `backend.rs`: a stream as a backend that a task can wait for;
+//! - `stream.rs`: messages on it;
+//! - here: a client that sends messages over loopback TCP to a server that returns them, and gives up waiting again and again.
+//!   Cancelled calls lose nothing.
 //!
 //!     cargo run -p smbd-examples --example async_tokio -- --help
 
-pub(crate) mod connection;
-mod driver;
-mod inbox;
+mod backend;
 mod stream;
 
-use std::sync::Arc;
+use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Parser;
 use smbd_core::error::CloseReason;
+use smbd_core::runtime::{self, tokio::Options as Waiting, tokio::open};
+use smbd_core::{Config, Params, Role};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
-use connection::{Connection, Failure};
+use backend::StreamEnd;
+
+/// Anything that goes wrong, where nobody has to tell one from the other.
+pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+pub(crate) type Connection<S> = runtime::tokio::Connection<StreamEnd<S>>;
+
+/// How long a close waits for messages that are not sent yet.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends messages to a server that returns them, over loopback TCP.
 ///
@@ -40,8 +44,17 @@ pub(crate) struct Options {
     bytes: u32,
 }
 
-/// Messages that may be under way to the server and back.
-const UNANSWERED_MAX: usize = 3;
+/// Negotiates over a stream that is connected already.
+pub(crate) async fn establish<S>(role: Role, stream: S) -> Result<Connection<S>, Failure>
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    // A byte stream has no remote memory.
+    let config = Config::try_from(Params { read_depth: 0, max_read_write_size: 0, ..Params::windows() })?;
+    let (connecting, driver) = open(role, StreamEnd::new(stream, &config), &config, Waiting::default());
+    tokio::spawn(driver);
+    Ok(connecting.await?)
+}
 
 /// Message number `n`: every one has another length and another content.
 fn message(n: usize, longest: u32) -> Bytes {
@@ -50,45 +63,38 @@ fn message(n: usize, longest: u32) -> Bytes {
 }
 
 async fn serve(listener: TcpListener) -> Result<CloseReason, Failure> {
-    let (stream, _) = listener.accept().await?;
-    let mut connection = Connection::accept(stream).await?;
-    while let Some(message) = connection.recv().await {
+    let mut connection = establish(Role::Acceptor, listener.accept().await?.0).await?;
+    while let Ok(message) = connection.recv().await {
         connection.send(message).await?;
     }
-    connection.close().await
+    Ok(connection.close(CLOSE_TIMEOUT).await?)
 }
 
 async fn ask(stream: TcpStream, options: &Options) -> Result<CloseReason, Failure> {
-    let mut connection = Connection::connect(stream).await?;
-    let sender = connection.sender();
-    let (count, longest) = (options.messages, options.bytes);
-    // The program's own brake, see `Sender::send`.
-    let unanswered = Arc::new(Semaphore::new(UNANSWERED_MAX));
-    let may_send = Arc::clone(&unanswered);
+    let (sender, mut receiver) = establish(Role::Initiator, stream).await?.split();
+    let (sends, count, longest) = (sender.clone(), options.messages, options.bytes);
     let sending = tokio::spawn(async move {
         for n in 0..count {
-            may_send.acquire().await?.forget();
-            sender.send(message(n, longest)).await?;
+            sends.send(message(n, longest)).await?;
         }
         Ok::<_, Failure>(())
     });
     let mut given_up = 0;
     for n in 0..count {
+        // A call that is given up takes nothing with it.
         let answer = loop {
-            // A call that is given up takes nothing with it.
-            match tokio::time::timeout(Duration::from_micros(50), connection.recv()).await {
-                Ok(answer) => break answer.ok_or("the connection ended early")?,
+            match tokio::time::timeout(Duration::from_micros(50), receiver.recv()).await {
+                Ok(answer) => break answer?,
                 Err(_) => given_up += 1,
             }
         };
         if answer != message(n, longest) {
             return Err(format!("message {n} came back changed").into());
         }
-        unanswered.add_permits(1);
     }
     sending.await??;
     println!("client: {count} messages came back in order; receiving was given up {given_up} times");
-    connection.close().await
+    Ok(sender.close(CLOSE_TIMEOUT).await?)
 }
 
 pub(crate) async fn run(options: &Options) -> Result<(), Failure> {
@@ -96,9 +102,8 @@ pub(crate) async fn run(options: &Options) -> Result<(), Failure> {
     let address = listener.local_addr()?;
     let server = tokio::spawn(serve(listener));
     let client = ask(TcpStream::connect(address).await?, options).await?;
-    println!("client: {client}");
     let server = server.await??;
-    println!("server: {server}");
+    println!("client: {client}\nserver: {server}");
     if (client, server) != (CloseReason::Local, CloseReason::PeerClosed) {
         return Err("the connection did not end as it should".into());
     }

@@ -2,13 +2,17 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use smbd_core::error::DisconnectReason;
 use smbd_core::{Head, SendId};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const LENGTH: usize = size_of::<u32>();
+/// Bytes read at a time.
+const CHUNK: usize = 16 * 1024;
 
 /// The receiving direction.
 #[derive(Debug)]
@@ -24,13 +28,13 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         Self { stream, bytes: BytesMut::new(), longest }
     }
 
-    /// Takes in what is there, at least one byte. Dropping the future loses nothing.
-    pub(super) async fn fill(&mut self) -> io::Result<()> {
-        self.bytes.reserve(LENGTH + self.longest);
-        match self.stream.read_buf(&mut self.bytes).await? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            _ => Ok(()),
-        }
+    /// Takes in what is there, at least one byte.
+    pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut chunk = [0; CHUNK];
+        let mut read = ReadBuf::new(&mut chunk);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
+        self.bytes.extend_from_slice(read.filled());
+        Poll::Ready(if read.filled().is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) })
     }
 
     /// What the stream's end says of that of the connection. A peer that closes in order does so between two messages.
@@ -61,11 +65,11 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     }
 
     /// Reads to the end and forgets it: a socket closed with something unread resets the peer's.
-    pub(super) async fn discard(&mut self) {
+    pub(super) fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             self.bytes.clear();
-            if self.fill().await.is_err() {
-                return;
+            if ready!(self.poll_fill(cx)).is_err() {
+                return Poll::Ready(());
             }
         }
     }
@@ -103,10 +107,12 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         self.bytes.is_empty()
     }
 
-    /// Writes some of it. Dropping the future writes nothing.
-    pub(super) async fn write(&mut self) -> io::Result<()> {
-        self.written += self.stream.write_buf(&mut self.bytes).await? as u64;
-        Ok(())
+    /// Writes some of it.
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.bytes))?;
+        self.bytes.advance(written);
+        self.written += written as u64;
+        Poll::Ready(if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) })
     }
 
     /// The next send that is written in full.
@@ -116,11 +122,14 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         Some(id)
     }
 
-    /// Ends the stream; what was not written is dropped, and its sends are returned.
-    pub(super) async fn end(&mut self) -> VecDeque<(SendId, u64)> {
+    /// Drops what was not written, whose sends are returned.
+    pub(super) fn clear(&mut self) -> impl Iterator<Item = SendId> + use<W> {
         self.bytes.clear();
-        // An error says that it has ended already.
-        let _ = self.stream.shutdown().await;
-        std::mem::take(&mut self.sends)
+        std::mem::take(&mut self.sends).into_iter().map(|(id, _)| id)
+    }
+
+    /// Ends the stream.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -1,36 +1,30 @@
-//! SMB Direct over an RDMA device in an async runtime, without a thread of its own: one task for each connection sleeps on
-//! the one file descriptor of its end.
-//!
-//! - `task.rs`: the task, one `select!` over the descriptor, the timer and the program's commands;
-//! - `readable.rs`: the descriptor in tokio;
-//! - here: a server that returns messages, and clients that send them, over any RDMA device.
+//! SMB Direct over an RDMA device in an async runtime, with `smbd_verbs::tokio`: a server that returns messages, and clients that
+//! send them.
 //!
 //!     cargo run -p smbd-examples --features verbs --example tokio_verbs -- ADDRESS:PORT
 //!
 //! No device? `conformance/lab` makes one in software.
 
-mod readable;
-mod task;
-
 use std::error::Error;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Parser;
-use smbd_core::{Config, Params, Role};
-use smbd_verbs::{Clock, ListenOptions, Listener, VerbsConnection};
-
-use readable::Readable;
-use task::Connection;
+use smbd_core::{Config, Params};
+use smbd_verbs::ListenOptions;
+use smbd_verbs::tokio::{Incoming, Listener, connect};
 
 /// Anything that goes wrong, where nobody has to tell one from the other.
 type Failure = Box<dyn Error + Send + Sync>;
 
+/// How long a close waits for messages that are not sent yet.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Sends messages to a server that returns them, over an RDMA device of this host.
 ///
 /// Exit status: 0 if all came back in order, 1 if not.
-#[derive(Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 struct Options {
     /// Address of an RDMA device, and a free port.
     address: SocketAddr,
@@ -51,42 +45,26 @@ fn message(client: usize, n: usize, longest: u32) -> Bytes {
     Bytes::from(vec![u8::try_from((n + client) % 251).unwrap_or(0); len])
 }
 
-/// Accepts so many connections, and returns every message of each.
-async fn serve(mut listener: Listener, config: Config, connections: usize) -> Result<(), Failure> {
-    let readable = Readable::new(listener.as_fd())?;
-    let mut served = Vec::new();
-    while served.len() < connections {
-        let Some(incoming) = listener.poll()? else {
-            readable.wait().await?;
-            continue;
-        };
-        let end = incoming.accept(&config, Clock::start())?;
-        let config = config.clone();
-        served.push(tokio::spawn(async move {
-            let mut connection = Connection::establish(Role::Acceptor, end, &config).await?;
-            while let Some(message) = connection.recv().await {
-                connection.send(message).await?;
-            }
-            connection.close().await
-        }));
+/// Returns every message.
+async fn serve(incoming: Incoming, config: Config) -> Result<(), Failure> {
+    let mut connection = incoming.accept(&config).await?;
+    while let Ok(message) = connection.recv().await {
+        connection.send(message).await?;
     }
-    for connection in served {
-        connection.await??;
-    }
+    connection.close(CLOSE_TIMEOUT).await?;
     Ok(())
 }
 
-async fn ask(client: usize, config: Config, options: &Options) -> Result<(), Failure> {
-    let end = VerbsConnection::connect(options.address, None, &config, Clock::start())?;
-    let mut connection = Connection::establish(Role::Initiator, end, &config).await?;
+async fn ask(client: usize, config: Config, options: Options) -> Result<(), Failure> {
+    let mut connection = connect(options.address, &config).await?;
     for n in 0..options.messages {
         let message = message(client, n, options.bytes);
         connection.send(message.clone()).await?;
-        if connection.recv().await.ok_or("the connection ended early")? != message {
+        if connection.recv().await? != message {
             return Err(format!("message {n} of client {client} came back changed").into());
         }
     }
-    let reason = connection.close().await?;
+    let reason = connection.close(CLOSE_TIMEOUT).await?;
     println!("client {client}: {} messages came back in order, {reason}", options.messages);
     Ok(())
 }
@@ -95,26 +73,16 @@ async fn ask(client: usize, config: Config, options: &Options) -> Result<(), Fai
 async fn main() -> Result<(), Failure> {
     let options = Options::parse();
     let config = Config::try_from(Params::windows())?;
-    let listener = Listener::bind(options.address, ListenOptions::default())?;
-    let server = tokio::spawn(serve(listener, config.clone(), options.clients));
-    tokio::try_join!(all(&options, &config), async { server.await? })?;
+    let mut listener = Listener::bind(options.address, ListenOptions::default())?;
+    let mut tasks = tokio::task::JoinSet::new();
+    for client in 0..options.clients {
+        tasks.spawn(ask(client, config.clone(), options.clone()));
+    }
+    for _ in 0..options.clients {
+        tasks.spawn(serve(listener.accept().await?, config.clone()));
+    }
+    while let Some(over) = tasks.join_next().await {
+        over??;
+    }
     Ok(())
-}
-
-/// All clients at once, on this thread.
-async fn all(options: &Options, config: &Config) -> Result<(), Failure> {
-    let local = tokio::task::LocalSet::new();
-    let asked = (0..options.clients).map(|client| {
-        let (config, options) = (config.clone(), Options { ..*options });
-        local.spawn_local(async move { ask(client, config, &options).await })
-    });
-    let asked: Vec<_> = asked.collect();
-    local
-        .run_until(async {
-            for client in asked {
-                client.await??;
-            }
-            Ok(())
-        })
-        .await
 }

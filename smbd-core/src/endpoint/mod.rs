@@ -11,12 +11,16 @@
 //! copied more than once ([`EndpointStats::bytes_moved`]).
 //!
 //! Messages are handed up as they come. An upper layer that cannot keep up bounds what it holds with its own protocol
-//! (SMB2 has its credits) or keeps borrowed messages; not polling would also stop the answers to keepalives.
+//! (SMB2 has its credits), keeps borrowed messages, or holds the peer back with [`Endpoint::pause`]; not polling would also stop
+//! the answers to keepalives.
 
 mod commands;
 mod event;
 mod outgoing;
+mod pause;
 mod reassembly;
+
+use alloc::boxed::Box;
 
 use bytes::Bytes;
 
@@ -28,6 +32,7 @@ use crate::backend::{
 };
 use crate::{Action, Body, Config, Connection, Event, Fragment, Input, Instant, Misuse, MsgId, Role};
 use outgoing::Outgoing;
+use pause::Pause;
 use reassembly::Reassembly;
 
 /// A connection that sends and receives whole messages as [`Bytes`].
@@ -44,6 +49,8 @@ pub struct Endpoint {
     stats: EndpointStats,
     /// A fragment was not where it should be: the sequence of messages has a hole, and nothing can mend it.
     hole: Option<ShortReceive>,
+    /// Only from the first pause to what was kept in it.
+    pause: Option<Box<Pause>>,
 }
 
 impl Endpoint {
@@ -58,6 +65,7 @@ impl Endpoint {
             borrowed: 0,
             stats: EndpointStats::default(),
             hole: None,
+            pause: None,
         }
     }
 
@@ -128,7 +136,11 @@ impl Endpoint {
             return Err(hole);
         }
         loop {
-            match self.connection.poll_action().split() {
+            let polled = match &mut self.pause {
+                None => self.connection.poll_action().split(),
+                Some(pause) => pause.poll(&mut self.connection),
+            };
+            match polled {
                 Ok(action) => return Ok(action),
                 Err(event) => {
                     if let Some(event) = self.translate(event, memory)? {

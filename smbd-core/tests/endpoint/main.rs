@@ -2,6 +2,7 @@
 #![cfg(feature = "endpoint")]
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests pick the events they are about")]
 
+mod pause;
 mod peer;
 mod receive;
 mod send;

@@ -130,8 +130,20 @@ impl<M: Shown, P> Watched<M, P> {
     }
 
     /// What follows is news, and is shown.
-    pub(super) const fn expect_news(&mut self) {
+    pub(crate) const fn expect_news(&mut self) {
         self.shown = None;
+    }
+
+    /// Who watches: as `probe`, which is a command of the loops, too.
+    #[cfg(test)]
+    pub(crate) const fn watcher(&self) -> &Rc<RefCell<P>> {
+        &self.probe
+    }
+
+    /// Where and when it is.
+    #[cfg(test)]
+    pub(crate) const fn at(&self) -> At {
+        self.at
     }
 
     pub(crate) const fn probe(&self) -> &Rc<RefCell<P>> {

@@ -11,6 +11,7 @@ impl Records {
         self.began.get_or_insert(now);
         self.count_action(action, v);
         let ends = matches!(action, Action::Notify(Event::Closed(_) | Event::ConnectFailed(_)));
+        self.whole.paused &= !ends;
         if ends || !matches!(action, Action::Notify(_)) {
             self.absorb(v);
         }

@@ -13,7 +13,7 @@ impl Records {
     /// told. Its receives are free.
     pub(super) fn absorb(&mut self, v: &mut Verdicts) {
         // Nothing is handed up before the connection is announced.
-        if !self.whole.is_endpoint || !self.told.established {
+        if !self.whole.is_endpoint || !self.told.established || self.whole.paused {
             return;
         }
         let mut complete = false;

@@ -154,6 +154,13 @@ impl Probe for Oracles {
         self.sides[at.side.index()].whole.begin();
     }
 
+    fn paused(&mut self, at: At, paused: bool) {
+        let records = &mut self.sides[at.side.index()];
+        records.whole.paused = paused;
+        // What was kept is taken in, and its receives may be posted again.
+        records.waiting = false;
+    }
+
     fn whole(&mut self, at: At, message: &Whole<'_>) {
         self.verdicts.at(at);
         self.sides[at.side.index()].on_whole(message, &mut self.verdicts);

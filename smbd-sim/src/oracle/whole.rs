@@ -7,6 +7,8 @@ use smbd_core::wire::DataTransfer;
 pub(super) struct Whole {
     /// Whole messages are handed up, no fragments.
     pub(super) is_endpoint: bool,
+    /// Nothing is to be handed up: what arrives stays in its receives, until the connection ends.
+    pub(super) paused: bool,
     /// Bytes of the message under way that were copied.
     pub(super) copied: u32,
     /// Receives that the upper layer has.

@@ -53,6 +53,10 @@ impl<F: Probe> Probe for Watch<F> {
         self.oracles.begin_whole(at);
     }
 
+    fn paused(&mut self, at: At, paused: bool) {
+        self.oracles.paused(at, paused);
+    }
+
     fn whole(&mut self, at: At, message: &Whole<'_>) {
         if let Some(trace) = &mut self.trace {
             trace.whole(at, message);

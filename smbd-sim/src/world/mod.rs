@@ -217,6 +217,24 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 
     /// Whoever drives a bare host has posted: what is complete already is there to be looked at, at a
     /// [`Step::Poll`].
+    /// Who watches, for what somebody else drives.
+    #[cfg(test)]
+    pub(crate) fn shared_probe(&self) -> Rc<std::cell::RefCell<P>> {
+        Rc::clone(self.fabric.probe())
+    }
+
+    /// Asks the device of a host that somebody else drives to wake that, with the next [`Step::Poll`]. Whether it has
+    /// something already; that is told at once, or with a wake as late as any.
+    #[cfg(test)]
+    pub(crate) fn arm_bare(&mut self, side: Side, at_once: bool) -> bool {
+        let device = &mut self.hosts[side.index()].device;
+        let has_more = device.has_more();
+        if has_more && !at_once {
+            device.look(&mut self.fabric);
+        }
+        has_more && at_once
+    }
+
     pub(crate) fn look_bare(&mut self, side: Side) {
         let device = &mut self.hosts[side.index()].device;
         if device.nic.has_completions() {

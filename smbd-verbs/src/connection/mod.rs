@@ -23,17 +23,19 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::thread;
 
 use smbd_core::backend::{
     Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, WorkQueues,
 };
+use smbd_core::runtime::{BusyPoll, Waitable};
 use smbd_core::{Budget, Config, Head, Input, Instant, RecvId};
 
 use crate::ffi::{CmId, EventChannel};
 use crate::permit::Permit;
 use crate::quirks::Quirks;
 use crate::request::Request;
-use crate::wait::{self, BusyPoll, Waitable};
+use crate::wait;
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
 use link::Link;
 use nudge::Looks;
@@ -143,7 +145,7 @@ impl VerbsConnection {
     /// Waits until there may be something to say, at most until `until`.
     pub(crate) fn wait_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let (clock, mut spin) = (self.clock, self.spin);
-        let found = wait::busy_poll(clock, &mut spin, || self.is_ready());
+        let found = spin.look(|| clock.now(), thread::yield_now, || self.is_ready());
         if !found && !self.arm()? {
             let start = clock.now();
             wait::sleep(self.as_fd(), clock, until)?;
@@ -217,6 +219,8 @@ impl ReceiveMemory for VerbsConnection {
 }
 
 impl Waitable for VerbsConnection {
+    type Error = Error;
+
     fn arm(&mut self) -> Result<bool, Error> {
         self.quiet_calls = events::LOOK_AFTER;
         if self.reports.is_ready() || self.poll_is_due() {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rustix::io::Errno;
+use smbd_core::runtime::engine;
 
 use crate::Error;
 
@@ -59,8 +60,8 @@ impl Reaper {
         Ok(reaper)
     }
 
-    /// Destroys `remains` on another thread; on this one only after [`finish`](Self::finish).
-    pub(super) fn take(&self, remains: impl Any + Send) {
+    /// Destroys `remains` on another thread; on this one only after [`close`](Self::close).
+    fn bury(&self, remains: impl Any + Send) {
         let mut state = self.0.lock();
         if state.closed {
             // Not under the lock: it may take long.
@@ -79,12 +80,12 @@ impl Reaper {
     }
 
     /// What is not destroyed yet.
-    pub(super) fn pending(&self) -> usize {
+    fn left(&self) -> usize {
         self.0.lock().pending
     }
 
     /// Waits until all is destroyed.
-    pub(super) fn finish(&self) {
+    fn close(&self) {
         let mut state = self.0.lock();
         state.closed = true;
         let threads = std::mem::take(&mut state.threads);
@@ -135,15 +136,29 @@ impl Shared {
     }
 }
 
+impl<B: Send + 'static> engine::Reaper<B> for Reaper {
+    fn take(&self, backend: B) {
+        self.bury(backend);
+    }
+
+    fn pending(&self) -> usize {
+        self.left()
+    }
+
+    fn finish(&self) {
+        self.close();
+    }
+}
+
 impl Drop for Reaper {
     fn drop(&mut self) {
-        self.finish();
+        self.close();
     }
 }
 
 impl fmt::Debug for Reaper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reaper").field("pending", &self.pending()).finish_non_exhaustive()
+        f.debug_struct("Reaper").field("pending", &self.left()).finish_non_exhaustive()
     }
 }
 
@@ -182,20 +197,20 @@ mod tests {
         let mut holders = Vec::new();
         for name in 0..THREADS_MAX {
             let (holder, let_go) = channel();
-            reaper.take(Slow { name, begun: begun.clone(), let_go });
+            reaper.bury(Slow { name, begun: begun.clone(), let_go });
             holders.push(holder);
         }
         let mut all: Vec<_> = (0..THREADS_MAX).map(|_| seen.recv().unwrap()).collect();
         all.sort_unstable();
         assert_eq!(all, (0..THREADS_MAX).collect::<Vec<_>>());
         // One more waits for the first that is done.
-        reaper.take(Slow::quick(THREADS_MAX, &begun));
-        assert_eq!((seen.try_recv().ok(), reaper.pending()), (None, THREADS_MAX + 1));
+        reaper.bury(Slow::quick(THREADS_MAX, &begun));
+        assert_eq!((seen.try_recv().ok(), reaper.left()), (None, THREADS_MAX + 1));
         drop(holders.pop());
         assert_eq!(seen.recv(), Ok(THREADS_MAX));
         drop(holders);
-        reaper.finish();
-        assert_eq!(reaper.pending(), 0);
+        reaper.close();
+        assert_eq!(reaper.left(), 0);
     }
 
     #[test]
@@ -208,8 +223,8 @@ mod tests {
         }
         let reaper = Reaper::new().unwrap();
         let (begun, seen) = channel();
-        reaper.take(Bad);
-        reaper.take(Slow::quick(1, &begun));
+        reaper.bury(Bad);
+        reaper.bury(Slow::quick(1, &begun));
         assert_eq!(seen.recv(), Ok(1));
     }
 
@@ -218,11 +233,11 @@ mod tests {
         let reaper = Reaper::new().unwrap();
         let (begun, seen) = channel();
         for name in 0..10 {
-            reaper.take(Slow::quick(name, &begun));
+            reaper.bury(Slow::quick(name, &begun));
         }
-        reaper.finish();
+        reaper.close();
         assert_eq!(seen.try_iter().count(), 10);
-        reaper.take(Slow::quick(10, &begun));
+        reaper.bury(Slow::quick(10, &begun));
         assert_eq!(seen.try_recv(), Ok(10));
     }
 }

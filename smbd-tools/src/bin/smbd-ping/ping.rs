@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use smbd_core::error::{ConnectError, ConnectReason, ProbeError};
+use smbd_core::runtime::blocking::Connection;
 use smbd_core::wire::NegotiateResponse;
 use smbd_core::{Config, Negotiated, Role};
 use smbd_tools::exercise::fill_pattern;
 use smbd_tools::smb2::{Guid, NegotiateRequest, Nonsense, Response};
 use smbd_tools::tool::{ADVICE_ON_DEVICE, advice_on_close, advice_on_connect};
-use smbd_verbs::blocking::{Connection, Failure};
+use smbd_verbs::blocking::Failure;
 use smbd_verbs::{Clock, LinkType, PORT_IWARP, PORT_ROCE, VerbsConnection};
 
 use crate::options::Options;
@@ -64,7 +65,7 @@ impl From<Failure> for Trouble {
         let advice = match &failure {
             Failure::Connect(error) => advice_on_connect(error),
             Failure::Closed(reason) => advice_on_close(reason),
-            Failure::Verbs(_) => ADVICE_ON_DEVICE,
+            Failure::Backend(_) => ADVICE_ON_DEVICE,
             _ => return Self { what: failure.to_string(), advice: None },
         };
         Self::new(failure.to_string(), advice)

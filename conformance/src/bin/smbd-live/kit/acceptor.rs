@@ -7,12 +7,30 @@ use smbd_core::backend::{
 };
 use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Config, Input, Instant, RecvId};
-use smbd_verbs::{Buffer, Clock, Listener, VerbsConnection};
+use smbd_verbs::{Buffer, Clock, Error, Listener, VerbsConnection};
+
+/// An end as a loop has it.
+pub(super) trait Carrier: HostMemory<Buffer = Buffer> {
+    fn carry(end: VerbsConnection) -> Result<Self, Error>
+    where
+        Self: Sized;
+    fn end_mut(&mut self) -> &mut VerbsConnection;
+}
+
+impl Carrier for VerbsConnection {
+    fn carry(end: VerbsConnection) -> Result<Self, Error> {
+        Ok(end)
+    }
+
+    fn end_mut(&mut self) -> &mut VerbsConnection {
+        self
+    }
+}
 
 /// An end of either role.
 #[derive(Debug)]
-pub(super) enum Side {
-    Ready(Box<VerbsConnection>),
+pub(super) enum Side<C> {
+    Ready(Box<C>),
     Waiting(Box<Waiting>),
 }
 
@@ -53,7 +71,7 @@ impl Waiting {
     }
 
     /// The end, if the request has come.
-    fn answer(&mut self) -> Option<VerbsConnection> {
+    fn answer<C: Carrier>(&mut self) -> Option<C> {
         if !self.accept {
             return None;
         }
@@ -62,6 +80,7 @@ impl Waiting {
         if let Some(accepted) = self.posts_max {
             end.refuse_posts_after(accepted);
         }
+        let mut end = C::carry(end).ok()?;
         for (id, len) in self.receives.drain(..) {
             end.execute(BackendOp::PostRecv { id, len });
         }
@@ -90,7 +109,7 @@ impl Waiting {
     }
 }
 
-impl ReceiveMemory for Side {
+impl<C: Carrier> ReceiveMemory for Side<C> {
     fn received(&self, id: RecvId) -> &[u8] {
         match self {
             Self::Ready(end) => end.received(id),
@@ -99,7 +118,7 @@ impl ReceiveMemory for Side {
     }
 }
 
-impl Backend for Side {
+impl<C: Carrier> Backend for Side<C> {
     type Buffer = Buffer;
 
     fn now(&self) -> Instant {
@@ -124,7 +143,7 @@ impl Backend for Side {
 
     fn next_input(&mut self) -> Option<Input<'_>> {
         if let Self::Waiting(waiting) = self
-            && let Some(end) = waiting.answer()
+            && let Some(end) = waiting.answer::<C>()
         {
             *self = Self::Ready(Box::new(end));
         }
@@ -135,7 +154,7 @@ impl Backend for Side {
     }
 }
 
-impl HostMemory for Side {
+impl<C: Carrier> HostMemory for Side<C> {
     fn allocate(&mut self, len: u32) -> Result<Buffer, OutOfMemory> {
         Buffer::new(len)
     }

@@ -9,7 +9,7 @@ use smbd_core::{Config, Role};
 use smbd_verbs::quirks::Quirks;
 use smbd_verbs::{Buffer, Clock, ListenOptions, Listener, VerbsConnection};
 
-use super::acceptor::{Side, Waiting};
+use super::acceptor::{Carrier, Side, Waiting};
 use crate::case::Failure;
 use crate::device;
 
@@ -20,24 +20,32 @@ const FIRST_PORT: u16 = 20_000;
 
 /// Makes fixtures on the device of an address.
 #[derive(Debug)]
-pub(super) struct VerbsLab {
+pub(super) struct VerbsLab<C> {
     address: IpAddr,
     port: u16,
     quirks: &'static Quirks,
+    /// Lets time pass for these ends.
+    pass: fn(&mut [[Side<C>; 2]], Duration),
 }
 
 /// Up to two connections.
 #[derive(Debug)]
-pub(super) struct VerbsFixture {
-    connections: Vec<[Side; 2]>,
+pub(super) struct VerbsFixture<C> {
+    connections: Vec<[Side<C>; 2]>,
+    pass: fn(&mut [[Side<C>; 2]], Duration),
 }
 
-impl VerbsLab {
-    pub(super) fn new(address: IpAddr) -> Result<Self, Failure> {
-        Ok(Self { address, port: FIRST_PORT, quirks: device::quirks(address)? })
+/// Ends need nobody to let them do their work.
+pub(super) fn sleep<C>(_: &mut [[Side<C>; 2]], time: Duration) {
+    thread::sleep(time);
+}
+
+impl<C: Carrier> VerbsLab<C> {
+    pub(super) fn new(address: IpAddr, pass: fn(&mut [[Side<C>; 2]], Duration)) -> Result<Self, Failure> {
+        Ok(Self { address, port: FIRST_PORT, quirks: device::quirks(address)?, pass })
     }
 
-    fn connection(&mut self, situation: Situation, config: &Config) -> Result<[Side; 2], String> {
+    fn connection(&mut self, situation: Situation, config: &Config) -> Result<[Side<C>; 2], String> {
         self.port += 1;
         let clock = Clock::start();
         let here = SocketAddr::new(self.address, self.port);
@@ -52,15 +60,15 @@ impl VerbsLab {
         } else {
             None
         };
-        let initiator =
-            VerbsConnection::connect(to, None, config, clock).map_err(|error| error.to_string())?;
+        let initiator = VerbsConnection::connect(to, None, config, clock).and_then(C::carry);
+        let initiator = initiator.map_err(|error| error.to_string())?;
         let acceptor = Waiting::new(listener, config, clock);
         Ok([Side::Ready(Box::new(initiator)), Side::Waiting(Box::new(acceptor))])
     }
 }
 
-impl Lab for VerbsLab {
-    type Fixture = VerbsFixture;
+impl<C: Carrier> Lab for VerbsLab<C> {
+    type Fixture = VerbsFixture<C>;
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
@@ -81,18 +89,21 @@ impl Lab for VerbsLab {
         }
     }
 
-    fn fixture(&mut self, situation: Situation, config: &Config) -> Result<VerbsFixture, String> {
+    fn fixture(&mut self, situation: Situation, config: &Config) -> Result<VerbsFixture<C>, String> {
         let wanted = if situation == Situation::TwoConnections { 2 } else { 1 };
         let connections: Result<_, _> = (0..wanted).map(|_| self.connection(situation, config)).collect();
-        Ok(VerbsFixture { connections: connections? })
+        Ok(VerbsFixture { connections: connections?, pass: self.pass })
     }
 }
 
-impl Fixture for VerbsFixture {
+impl<C: Carrier> Fixture for VerbsFixture<C> {
     type Buffer = Buffer;
-    type Backend<'a> = &'a mut Side;
+    type Backend<'a>
+        = &'a mut Side<C>
+    where
+        Self: 'a;
 
-    fn backend(&mut self, end: Peer) -> &mut Side {
+    fn backend(&mut self, end: Peer) -> &mut Side<C> {
         let role = match end.role {
             Role::Initiator => 0,
             Role::Acceptor => 1,
@@ -101,12 +112,12 @@ impl Fixture for VerbsFixture {
     }
 
     fn pass(&mut self, time: Duration) {
-        thread::sleep(time);
+        (self.pass)(&mut self.connections, time);
     }
 
     fn refuse_after(&mut self, end: Peer, accepted: usize) {
         match self.backend(end) {
-            Side::Ready(end) => end.refuse_posts_after(accepted),
+            Side::Ready(end) => end.end_mut().refuse_posts_after(accepted),
             Side::Waiting(waiting) => waiting.refuse_posts_after(accepted),
         }
     }

@@ -4,9 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, Payload, ReceiveMemory};
+use smbd_core::runtime::blocking::Connection;
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 use smbd_core::{Config, Head, Input, Instant, Params, RecvId, Role};
-use smbd_verbs::blocking::{Blocking, Connection, Failure as CallFailure};
+use smbd_verbs::blocking::{Blocking, Failure as CallFailure};
 use smbd_verbs::{Buffer, Clock, Error, VerbsConnection};
 
 use super::port;
@@ -122,6 +123,8 @@ impl HostMemory for Doctored {
 }
 
 impl Blocking for Doctored {
+    type Error = Error;
+
     fn wait(&mut self, until: Option<Instant>) -> Result<(), Error> {
         Blocking::wait(&mut self.end, until)
     }

@@ -6,6 +6,7 @@ use smbd_core::{Access, BufferDescriptorV1, Config, RdmaVerb};
 use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::{Buffer, ListenOptions};
 
+use super::calls::Calls;
 use super::client::Client;
 use super::ports;
 use super::serving::Serving;
@@ -25,10 +26,10 @@ const MESSAGE: usize = 1 << 20;
 /// Messages under way: as many as the server keeps for a client that does not receive.
 const WINDOW: u64 = 4;
 
-pub(super) fn gigabyte(context: &Context) -> Outcome {
+pub(super) fn gigabyte<C: Calls>(context: &Context) -> Outcome {
     let config = Config::try_from(settings::windows())?;
     let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
-    let mut client = Client::connect(serving.at, &config)?;
+    let mut client = Client::<C>::connect(serving.at, &config)?;
     let offered = client.offer(LEN, Access::ReadWrite, 0)?;
     let whole: Arc<[BufferDescriptorV1]> = [offered.whole].into();
     let (source, sink) = (Buffer::new(LEN)?, Buffer::new(LEN)?);
@@ -56,7 +57,7 @@ pub(super) fn gigabyte(context: &Context) -> Outcome {
     Ok(format!("{total} MiB by writes, reads and messages, every byte hashed"))
 }
 
-fn messages(client: &mut Client) -> Result<(), Failure> {
+fn messages(client: &mut Client<impl Calls>) -> Result<(), Failure> {
     let connection = &mut client.connection;
     for number in 0..MESSAGES + WINDOW {
         if number < MESSAGES {

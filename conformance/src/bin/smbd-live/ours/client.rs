@@ -8,13 +8,14 @@ use smbd_core::{Access, BufferDescriptorV1, Config};
 use smbd_tools::exercise::{Answer, Request};
 use smbd_verbs::blocking::Connection;
 
+use super::calls::Calls;
 use crate::case::Failure;
 use crate::patience::PATIENCE;
 
 /// A client of a [`Serving`](super::serving::Serving).
 #[derive(Debug)]
-pub(crate) struct Client {
-    pub(crate) connection: Connection,
+pub(crate) struct Client<C = Connection> {
+    pub(crate) connection: C,
     tag: u32,
 }
 
@@ -25,12 +26,12 @@ pub(crate) struct Offered {
     pub(crate) whole: BufferDescriptorV1,
 }
 
-impl Client {
+impl<C: Calls> Client<C> {
     pub(crate) fn connect(to: SocketAddr, config: &Config) -> Result<Self, Failure> {
-        Ok(Self::over(Connection::connect(to, config)?))
+        Ok(Self::over(C::connect(to, config)?))
     }
 
-    pub(crate) const fn over(connection: Connection) -> Self {
+    pub(crate) const fn over(connection: C) -> Self {
         Self { connection, tag: 0 }
     }
 

@@ -4,8 +4,9 @@ use smbd_core::error::SendError;
 use smbd_core::{Config, Negotiated, Params};
 use smbd_tools::exercise::{digest, pattern};
 use smbd_verbs::ListenOptions;
-use smbd_verbs::blocking::{self, Connection};
+use smbd_verbs::blocking;
 
+use super::calls::Calls;
 use super::client::Client;
 use super::ports;
 use super::serving::Serving;
@@ -16,23 +17,23 @@ use crate::settings;
 /// Bytes of a data message before its payload (2.2.3).
 const HEADER: u32 = 24;
 
-pub(super) fn example(context: &Context) -> Outcome {
-    edges(context, settings::example(), settings::example())
+pub(super) fn example<C: Calls>(context: &Context) -> Outcome {
+    edges::<C>(context, settings::example(), settings::example())
 }
 
-pub(super) fn windows(context: &Context) -> Outcome {
-    edges(context, settings::windows(), settings::windows())
+pub(super) fn windows<C: Calls>(context: &Context) -> Outcome {
+    edges::<C>(context, settings::windows(), settings::windows())
 }
 
-pub(super) fn linux(context: &Context) -> Outcome {
-    edges(context, Params::linux_client(), Params::linux_server())
+pub(super) fn linux<C: Calls>(context: &Context) -> Outcome {
+    edges::<C>(context, Params::linux_client(), Params::linux_server())
 }
 
 /// The server returns each message; they are sent without waiting for that.
-fn edges(context: &Context, client: Params, server: Params) -> Outcome {
+fn edges<C: Calls>(context: &Context, client: Params, server: Params) -> Outcome {
     let serving =
         Serving::start(ports::fresh(context), &Config::try_from(server)?, ListenOptions::default())?;
-    let mut client = Client::connect(serving.at, &Config::try_from(client)?)?;
+    let mut client = Client::<C>::connect(serving.at, &Config::try_from(client)?)?;
     let connection = &mut client.connection;
     let negotiated = connection.negotiated().ok_or("nothing was negotiated")?;
     let sizes = sizes(&negotiated);
@@ -68,7 +69,7 @@ fn sizes(negotiated: &Negotiated) -> Vec<usize> {
     sizes.into_iter().filter_map(|size| usize::try_from(size).ok()).collect()
 }
 
-fn refuses_more(connection: &mut Connection, max: u32) -> Result<(), Failure> {
+fn refuses_more(connection: &mut impl Calls, max: u32) -> Result<(), Failure> {
     let len = max.saturating_add(1);
     match connection.send(pattern(0, usize::try_from(len)?)) {
         Err(blocking::Failure::Send(SendError::TooLong { len: told, max: limit }))

@@ -4,6 +4,7 @@ mod access;
 mod address6;
 mod attempt;
 mod bulk;
+mod calls;
 pub(crate) mod client;
 pub(crate) mod crashes;
 mod ends;
@@ -19,28 +20,48 @@ mod refusals;
 pub(crate) mod resources;
 pub(crate) mod serving;
 mod silence;
+mod tokio;
 pub(crate) mod traffic;
 mod transfers;
 pub(crate) mod victim;
 mod worker;
 
+use smbd_verbs::blocking::Connection;
+
 use crate::case::{Case, Context, Outcome, Target};
+use calls::InTokio;
 
 const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
     Case { name, target: Target::Ours, about, run }
 }
 
 pub(crate) const CASES: &[Case] = &[
-    case("ours::messages_of_the_example", "message sizes at every edge, as in section 4", messages::example),
-    case("ours::messages_of_windows", "message sizes at every edge, Windows' parameters", messages::windows),
-    case("ours::messages_of_linux", "message sizes at every edge, Linux' parameters", messages::linux),
+    case(
+        "ours::messages_of_the_example",
+        "message sizes at every edge, as in section 4",
+        messages::example::<Connection>,
+    ),
+    case(
+        "ours::messages_of_windows",
+        "message sizes at every edge, Windows' parameters",
+        messages::windows::<Connection>,
+    ),
+    case(
+        "ours::messages_of_linux",
+        "message sizes at every edge, Linux' parameters",
+        messages::linux::<Connection>,
+    ),
     case(
         "ours::rdma_through_descriptors",
         "1 to 4095 descriptors out of order, both verbs from both sides",
-        transfers::through_descriptors,
+        transfers::through_descriptors::<Connection>,
     ),
-    case("ours::rdma_of_nothing_and_of_all", "no byte, MaxReadWriteSize and one more", transfers::edges),
-    case("ours::a_gigabyte", "1 GiB by writes, reads and messages, hashed", bulk::gigabyte),
+    case(
+        "ours::rdma_of_nothing_and_of_all",
+        "no byte, MaxReadWriteSize and one more",
+        transfers::edges::<Connection>,
+    ),
+    case("ours::a_gigabyte", "1 GiB by writes, reads and messages, hashed", bulk::gigabyte::<Connection>),
     case("ours::many_connections", "64 at once, engines on both sides", many::at_once),
     case("ours::a_busy_neighbour", "a quiet connection beside a busy one", neighbours::busy),
     case("ours::ipv6", "a connection over IPv6", address6::works),
@@ -74,4 +95,16 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("ours::acceptor_killed", "SIGKILL in the middle of transfers", crashes::acceptor_killed),
     case("ours::initiator_killed", "SIGKILL in the middle of transfers", crashes::initiator_killed),
+    case("ours::tokio_echo", "both sides in tokio: sizes, a slow receiver, cancelled calls", tokio::echo),
+    case("ours::tokio_many_connections", "64 at once, both sides in tokio", tokio::many),
+    case("ours::tokio_ends", "closed, dropped, refused, nobody there", tokio::ends),
+    case("ours::tokio_messages_of_windows", "as without, in tokio", messages::windows::<InTokio>),
+    case("ours::tokio_messages_of_linux", "as without, in tokio", messages::linux::<InTokio>),
+    case(
+        "ours::tokio_rdma_through_descriptors",
+        "as without, in tokio",
+        transfers::through_descriptors::<InTokio>,
+    ),
+    case("ours::tokio_rdma_of_nothing_and_of_all", "as without, in tokio", transfers::edges::<InTokio>),
+    case("ours::tokio_a_gigabyte", "as without, in tokio", bulk::gigabyte::<InTokio>),
 ];

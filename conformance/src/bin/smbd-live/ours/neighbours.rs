@@ -46,7 +46,7 @@ pub(super) fn busy(context: &Context) -> Outcome {
 
 /// The longest time a message took.
 fn serve_quietly(serving: &Serving, config: &Config, returned: &AtomicU64) -> Result<Duration, Failure> {
-    let mut client = Client::connect(serving.at, config)?;
+    let mut client: Client = Client::connect(serving.at, config)?;
     let connection = &mut client.connection;
     let mut longest = Duration::ZERO;
     for number in 0..MESSAGES {

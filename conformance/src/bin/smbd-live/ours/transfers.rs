@@ -8,6 +8,7 @@ use smbd_tools::exercise::{Answer, Request, digest, pattern};
 use smbd_verbs::blocking::Failure as Refused;
 use smbd_verbs::{Buffer, ListenOptions};
 
+use super::calls::Calls;
 use super::client::Client;
 use super::pair::{buffer_of, contents, only};
 use super::pieces::Pieces;
@@ -22,10 +23,10 @@ const LEN: u32 = 1 << 20;
 /// Numbers of descriptors: one, two, some, and as many as fit into the 64 KiB of an SMB2 request.
 const COUNTS: [u32; 4] = [1, 2, 31, 4095];
 
-pub(super) fn through_descriptors(context: &Context) -> Outcome {
+pub(super) fn through_descriptors<C: Calls>(context: &Context) -> Outcome {
     let config = Config::try_from(settings::windows())?;
     let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
-    let mut client = Client::connect(serving.at, &config)?;
+    let mut client = Client::<C>::connect(serving.at, &config)?;
     let mut bytes = 0_u64;
     for count in COUNTS {
         let pieces = Pieces::new(LEN, count);
@@ -45,7 +46,12 @@ pub(super) fn through_descriptors(context: &Context) -> Outcome {
     Ok(format!("{bytes} bytes through {COUNTS:?} descriptors, both verbs from both sides"))
 }
 
-fn write_of_this_side(client: &mut Client, pieces: &Pieces, offset: u32, len: u32) -> Result<(), Failure> {
+fn write_of_this_side(
+    client: &mut Client<impl Calls>,
+    pieces: &Pieces,
+    offset: u32,
+    len: u32,
+) -> Result<(), Failure> {
     let offered = client.offer(LEN, Access::Write, 10)?;
     let source = buffer_of(11, len)?;
     let remote = pieces.descriptors(offered.whole);
@@ -57,7 +63,12 @@ fn write_of_this_side(client: &mut Client, pieces: &Pieces, offset: u32, len: u3
     same("after a write the server's memory", hash, digest(&expected))
 }
 
-fn read_of_this_side(client: &mut Client, pieces: &Pieces, offset: u32, len: u32) -> Result<(), Failure> {
+fn read_of_this_side(
+    client: &mut Client<impl Calls>,
+    pieces: &Pieces,
+    offset: u32,
+    len: u32,
+) -> Result<(), Failure> {
     let offered = client.offer(LEN, Access::Read, 12)?;
     // A byte more at either end would show.
     let sink = Buffer::new(len + 1)?;
@@ -69,7 +80,12 @@ fn read_of_this_side(client: &mut Client, pieces: &Pieces, offset: u32, len: u32
     same("what was read", digest(&contents(&sink)?), digest(&expected))
 }
 
-fn read_of_the_server(client: &mut Client, pieces: &Pieces, offset: u32, len: u32) -> Result<(), Failure> {
+fn read_of_the_server(
+    client: &mut Client<impl Calls>,
+    pieces: &Pieces,
+    offset: u32,
+    len: u32,
+) -> Result<(), Failure> {
     let buffer = buffer_of(13, LEN)?;
     let registration = client.connection.register(&buffer, Access::Read)?;
     let remote = pieces.descriptors(only(&registration)?);
@@ -79,7 +95,12 @@ fn read_of_the_server(client: &mut Client, pieces: &Pieces, offset: u32, len: u3
     same("what the server read", hash, digest(&expected))
 }
 
-fn write_of_the_server(client: &mut Client, pieces: &Pieces, offset: u32, len: u32) -> Result<(), Failure> {
+fn write_of_the_server(
+    client: &mut Client<impl Calls>,
+    pieces: &Pieces,
+    offset: u32,
+    len: u32,
+) -> Result<(), Failure> {
     let buffer = buffer_of(14, LEN)?;
     let registration = client.connection.register(&buffer, Access::Write)?;
     let descriptors = pieces.descriptors(only(&registration)?);
@@ -104,10 +125,10 @@ fn same(what: &str, got: u64, expected: u64) -> Result<(), Failure> {
 }
 
 /// Nothing at all, all that was negotiated, and a byte more.
-pub(super) fn edges(context: &Context) -> Outcome {
+pub(super) fn edges<C: Calls>(context: &Context) -> Outcome {
     let config = Config::try_from(settings::windows())?;
     let serving = Serving::start(ports::fresh(context), &config, ListenOptions::default())?;
-    let mut client = Client::connect(serving.at, &config)?;
+    let mut client = Client::<C>::connect(serving.at, &config)?;
     let max = client.connection.negotiated().ok_or("nothing was negotiated")?.max_read_write_size;
     let offered = client.offer(max, Access::ReadWrite, 20)?;
     let whole: Arc<[BufferDescriptorV1]> = [offered.whole].into();
@@ -133,14 +154,14 @@ pub(super) fn edges(context: &Context) -> Outcome {
 }
 
 fn refused(
-    client: &mut Client,
+    client: &mut Client<impl Calls>,
     verb: RdmaVerb,
     buffer: &Buffer,
     remote: &Arc<[BufferDescriptorV1]>,
     (offset, len): (u64, u32),
     expected: RdmaError,
 ) -> Result<(), Failure> {
-    match client.connection.start_rdma(verb, buffer, remote, offset, len) {
+    match client.connection.rdma(verb, buffer, remote, offset, len) {
         Err(Refused::Rdma(error)) if error == expected => Ok(()),
         other => Err(format!("{verb:?} of {len} bytes from {offset} on: {other:?}").into()),
     }

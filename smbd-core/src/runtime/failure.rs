@@ -1,41 +1,15 @@
-//! Calls that wait: one connection, driven by whoever asks it for something. For tools and tests.
-//!
-//! A connection is driven only inside its calls. Messages that arrive while a call waits for something else are kept, up
-//! to [`INBOX_MAX`] bytes; a peer that sends more to someone who does not [`recv`](Connection::recv) is cut off.
+use thiserror::Error;
 
-mod connection;
-mod inbox;
-#[cfg(test)]
-mod tests;
-
-use smbd_core::Instant;
-use smbd_core::backend::{DriveError, HostMemory};
-use smbd_core::error::{
+use crate::backend::DriveError;
+use crate::error::{
     Aborted, CloseReason, CommandError, ConnectError, OpError, ProbeError, RdmaError, RegisterError,
     RegistrationError, SendError,
 };
-use thiserror::Error as ThisError;
 
-pub use connection::{Connection, Registration};
-
-use crate::{Error, VerbsConnection};
-
-/// Bytes of messages that are kept for later calls.
-pub const INBOX_MAX: usize = 64 << 20;
-
-/// A backend that can wait.
-pub trait Blocking: HostMemory {
-    /// Waits until there may be something to do, at most until `until`.
-    ///
-    /// # Errors
-    /// The system fails.
-    fn wait(&mut self, until: Option<Instant>) -> Result<(), Error>;
-}
-
-/// A call did not bring what was asked for.
-#[derive(Clone, Debug, PartialEq, ThisError)]
+/// A call did not bring what was asked for. `E` is the error of the backend.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum Failure<E> {
     /// The connection did not come up.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -72,19 +46,10 @@ pub enum Failure {
     /// This side broke a contract.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// Nobody drives the connection any more: its driver was dropped.
+    #[error("the connection's driver was dropped")]
+    NoDriver,
     /// The system or the device failed.
     #[error(transparent)]
-    Verbs(#[from] Error),
-}
-
-impl<B: Blocking> Blocking for &mut B {
-    fn wait(&mut self, until: Option<Instant>) -> Result<(), Error> {
-        (**self).wait(until)
-    }
-}
-
-impl Blocking for VerbsConnection {
-    fn wait(&mut self, until: Option<Instant>) -> Result<(), Error> {
-        self.wait_until(until)
-    }
+    Backend(E),
 }

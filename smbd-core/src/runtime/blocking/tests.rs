@@ -1,18 +1,21 @@
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, kit};
-use smbd_core::wire::{DataTransfer, NegotiateResponse, NtStatus};
-use smbd_core::{Head, Input, Instant, Limits, RecvId, Role};
 
-use super::{Blocking, Connection, Failure};
-use crate::{Clock, Error};
+use super::{Blocking, Connection};
+use crate::backend::{Backend, BackendOp, ReceiveMemory, kit};
+use crate::runtime::Failure;
+use crate::wire::{DataTransfer, NegotiateResponse, NtStatus};
+use crate::{Head, Input, Instant, Limits, RecvId, Role};
 
 /// A device with an acceptor behind it that answers the first message at once, with a message of the upper layer right
 /// behind the answer. Then nothing happens any more. A drive is told one thing at a time.
 struct Prompt {
-    clock: Clock,
+    now: Instant,
     said: VecDeque<Input<'static>>,
     posted: VecDeque<RecvId>,
     arrived: Vec<(RecvId, Vec<u8>)>,
@@ -53,7 +56,7 @@ impl Prompt {
         header.encode(&mut message).unwrap();
         message.extend_from_slice(TEXT);
         Self {
-            clock: Clock::start(),
+            now: Instant::ORIGIN,
             said: VecDeque::new(),
             posted: VecDeque::new(),
             arrived: Vec::new(),
@@ -87,7 +90,7 @@ impl Backend for Prompt {
     type Buffer = ();
 
     fn now(&self) -> Instant {
-        self.clock.now()
+        self.now
     }
 
     fn execute(&mut self, step: BackendOp<'_, ()>) {
@@ -126,22 +129,13 @@ impl Backend for Prompt {
     }
 }
 
-impl HostMemory for Prompt {
-    fn allocate(&mut self, len: u32) -> Result<(), OutOfMemory> {
-        Err(OutOfMemory { len })
-    }
-
-    fn fill(&mut self, (): &(), offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        Err(OutOfRange { offset, len: bytes.len() as u64, size: 0 })
-    }
-
-    fn read(&self, (): &(), offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        Err(OutOfRange { offset, len: out.len() as u64, size: 0 })
-    }
-}
-
 impl Blocking for Prompt {
-    fn wait(&mut self, _: Option<Instant>) -> Result<(), Error> {
+    type Error = Infallible;
+
+    fn wait(&mut self, until: Option<Instant>) -> Result<(), Infallible> {
+        if let (Some(until), true) = (until, self.said.is_empty()) {
+            self.now = self.now.max(until);
+        }
         assert!(self.may_sleep || !self.said.is_empty(), "all has been told: a sleep that nothing would end");
         Ok(())
     }

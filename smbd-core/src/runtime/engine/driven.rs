@@ -1,11 +1,14 @@
 //! What an engine keeps of a connection, and what it gives back.
 
-use smbd_core::backend::DriveError;
-use smbd_core::{Endpoint, Instant};
-use thiserror::Error as ThisError;
+use core::fmt;
 
-use super::{DeferredDestroy, Key};
-use crate::{Error, VerbsConnection};
+use thiserror::Error;
+
+use super::deferred::DeferredDestroy;
+use super::slots::Key;
+use crate::Instant;
+use crate::backend::DriveError;
+use crate::runtime::Waitable;
 
 /// A connection, with everything it is made of.
 pub(super) struct Driven<U, M, B> {
@@ -27,28 +30,40 @@ pub(super) enum State {
 }
 
 /// A connection that is over and was taken out of the engine.
-#[derive(Debug)]
-pub struct Finished<U, M = Endpoint, B = VerbsConnection> {
+pub struct Finished<U, M, B: Waitable> {
     /// What it was called.
     pub key: Key,
     /// The connection.
     pub machine: M,
-    /// Its end. What it has of the device is freed some time after it was dropped.
+    /// Its backend. What that has of the device is freed some time after it was dropped.
     pub end: DeferredDestroy<B>,
     /// Its upper layer.
     pub upper: U,
     /// An error says that the connection was cut off without an end of its own.
-    pub result: Result<(), EngineError>,
+    pub result: Result<(), EngineError<B::Error>>,
 }
 
-/// Why an engine has cut a connection off.
-#[derive(Clone, Debug, ThisError)]
+impl<U: fmt::Debug, M: fmt::Debug, B: Waitable + fmt::Debug> fmt::Debug for Finished<U, M, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, machine, end, upper, result } = self;
+        f.debug_struct("Finished")
+            .field("key", key)
+            .field("machine", machine)
+            .field("end", end)
+            .field("upper", upper)
+            .field("result", result)
+            .finish()
+    }
+}
+
+/// Why an engine has cut a connection off. `E` is the error of its backend.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum EngineError {
+pub enum EngineError<E> {
     /// This side broke a contract.
     #[error(transparent)]
     Drive(#[from] DriveError),
     /// Its backend does not answer.
     #[error(transparent)]
-    Backend(#[from] Error),
+    Backend(E),
 }

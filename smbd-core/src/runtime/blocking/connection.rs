@@ -1,70 +1,78 @@
 //! A connection whose calls wait.
 
-use std::fmt;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use alloc::sync::Arc;
+use core::fmt;
+use core::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::drive;
-use smbd_core::error::{CloseReason, CommandError, DisconnectReason, OpError, RdmaError, SendError};
-use smbd_core::{
-    Access, BufferDescriptorV1, Close, Config, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, RegId,
-    Role, Token,
-};
 
+use super::Blocking;
 use super::inbox::Inbox;
-use super::{Blocking, Failure};
-use crate::{Clock, Incoming, VerbsConnection};
+use crate::backend::drive;
+use crate::error::{CloseReason, CommandError, DisconnectReason, OpError, RdmaError, SendError};
+use crate::runtime::{Accept, Connect, Failure, Messages, Registration};
+use crate::{
+    Access, BufferDescriptorV1, Close, Config, Endpoint, Instant, MsgId, Negotiated, OpId, RdmaVerb, Role,
+    Token,
+};
 
 /// Segments that a registration may have: one buffer is one region or one window.
 const SEGMENTS: u16 = 1;
 
+/// An RDMA operation that is over, and how it went.
+pub type Done = (OpId, Result<(), OpError>);
+
 /// An established connection. Dropped without [`close`](Self::close), it ends at once.
-pub struct Connection<B: Blocking = VerbsConnection> {
-    endpoint: Endpoint,
+pub struct Connection<B: Blocking, C: Messages = Endpoint> {
+    endpoint: C,
     backend: B,
     inbox: Inbox<B::Buffer>,
     /// Messages given to the endpoint since the beginning.
     queued: u64,
 }
 
-/// A buffer the peer may reach.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registration {
-    id: RegId,
-    /// What to tell the peer.
-    pub descriptors: Vec<BufferDescriptorV1>,
-}
-
-impl Connection<VerbsConnection> {
+impl<B: Blocking> Connection<B> {
     /// Connects and negotiates.
     ///
     /// # Errors
     /// Why it did not come up.
-    pub fn connect(to: SocketAddr, config: &Config) -> Result<Self, Failure> {
-        let end = VerbsConnection::connect(to, None, config, Clock::start())?;
-        Self::establish(Role::Initiator, end, config)
+    pub fn connect<To>(to: To, config: &Config) -> Result<Self, Failure<<B as Blocking>::Error>>
+    where
+        B: Connect<To, Error = <B as Blocking>::Error>,
+    {
+        let backend = B::connect(to, config).map_err(Failure::Backend)?;
+        Self::establish(Role::Initiator, backend, config)
     }
 
     /// Accepts a request and negotiates.
     ///
     /// # Errors
     /// Why it did not come up.
-    pub fn accept(incoming: Incoming, config: &Config) -> Result<Self, Failure> {
-        let end = incoming.accept(config, Clock::start())?;
-        Self::establish(Role::Acceptor, end, config)
+    pub fn accept<Request>(request: Request, config: &Config) -> Result<Self, Failure<<B as Blocking>::Error>>
+    where
+        B: Accept<Request, Error = <B as Blocking>::Error>,
+    {
+        let backend = B::accept(request, config).map_err(Failure::Backend)?;
+        Self::establish(Role::Acceptor, backend, config)
     }
-}
 
-impl<B: Blocking> Connection<B> {
     /// Negotiates over a backend.
     ///
     /// # Errors
     /// Why it did not come up.
-    pub fn establish(role: Role, backend: B, config: &Config) -> Result<Self, Failure> {
+    pub fn establish(role: Role, backend: B, config: &Config) -> Result<Self, Failure<B::Error>> {
         let endpoint = Endpoint::new(role, config, backend.now());
-        let mut connection = Self { endpoint, backend, inbox: Inbox::default(), queued: 0 };
+        Self::establish_with(endpoint, backend)
+    }
+}
+
+impl<B: Blocking, C: Messages> Connection<B, C> {
+    /// Negotiates over a backend, with a new endpoint that is watched, or what else works like one.
+    ///
+    /// # Errors
+    /// Why it did not come up.
+    pub fn establish_with(machine: C, backend: B) -> Result<Self, Failure<B::Error>> {
+        let mut connection = Self { endpoint: machine, backend, inbox: Inbox::default(), queued: 0 };
         connection.wait_for(|this| this.inbox.established)?;
         Ok(connection)
     }
@@ -72,13 +80,13 @@ impl<B: Blocking> Connection<B> {
     /// What was settled on.
     #[must_use]
     pub fn negotiated(&self) -> Option<Negotiated> {
-        self.endpoint.connection().negotiated()
+        self.endpoint().connection().negotiated()
     }
 
     /// The endpoint inside, to look at.
     #[must_use]
-    pub const fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    pub fn endpoint(&self) -> &Endpoint {
+        self.endpoint.endpoint()
     }
 
     /// The backend.
@@ -103,7 +111,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// It cannot be sent, or the connection has ended.
-    pub fn send(&mut self, message: Bytes) -> Result<MsgId, Failure> {
+    pub fn send(&mut self, message: Bytes) -> Result<MsgId, Failure<B::Error>> {
         self.send_with(message, None)
     }
 
@@ -111,11 +119,11 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub fn send_invalidating(&mut self, message: Bytes, token: Token) -> Result<MsgId, Failure> {
+    pub fn send_invalidating(&mut self, message: Bytes, token: Token) -> Result<MsgId, Failure<B::Error>> {
         self.send_with(message, Some(token))
     }
 
-    fn send_with(&mut self, message: Bytes, token: Option<Token>) -> Result<MsgId, Failure> {
+    fn send_with(&mut self, message: Bytes, token: Option<Token>) -> Result<MsgId, Failure<B::Error>> {
         let mut message = Some(message);
         self.wait_for(|this| {
             let now = this.backend.now();
@@ -129,7 +137,9 @@ impl<B: Blocking> Connection<B> {
                         message = Some(not_sent.payload);
                         None
                     }
-                    error => Some(Err(error.into())),
+                    error @ (SendError::Command(_) | SendError::Empty | SendError::TooLong { .. }) => {
+                        Some(Err(error.into()))
+                    }
                 },
             }
         })?
@@ -139,7 +149,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// The connection ended first.
-    pub fn flush(&mut self) -> Result<(), Failure> {
+    pub fn flush(&mut self) -> Result<(), Failure<B::Error>> {
         self.wait_for(|this| (this.inbox.sent >= this.queued).then_some(()))
     }
 
@@ -147,7 +157,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// None came in time, or the connection has ended and there are no more.
-    pub fn recv(&mut self, within: Duration) -> Result<Bytes, Failure> {
+    pub fn recv(&mut self, within: Duration) -> Result<Bytes, Failure<B::Error>> {
         self.wait_within(within, |this| this.inbox.pop())
     }
 
@@ -155,7 +165,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// The connection has ended and there are no more.
-    pub fn try_recv(&mut self) -> Result<Option<Bytes>, Failure> {
+    pub fn try_recv(&mut self) -> Result<Option<Bytes>, Failure<B::Error>> {
         match self.recv(Duration::ZERO) {
             Ok(message) => Ok(Some(message)),
             Err(Failure::TimedOut) => Ok(None),
@@ -167,7 +177,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// The connection ended.
-    pub fn idle(&mut self, time: Duration) -> Result<(), Failure> {
+    pub fn idle(&mut self, time: Duration) -> Result<(), Failure<B::Error>> {
         match self.wait_within(time, |_| None::<()>) {
             Err(Failure::TimedOut) => Ok(()),
             other => other,
@@ -178,7 +188,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// It gave none in time, or the connection ended.
-    pub fn probe(&mut self, within: Duration) -> Result<Duration, Failure> {
+    pub fn probe(&mut self, within: Duration) -> Result<Duration, Failure<B::Error>> {
         self.inbox.probed = None;
         let now = self.backend.now();
         self.endpoint.probe(now)?;
@@ -189,7 +199,11 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// The provider refuses, or there is no room.
-    pub fn register(&mut self, buffer: &B::Buffer, access: Access) -> Result<Registration, Failure> {
+    pub fn register(
+        &mut self,
+        buffer: &B::Buffer,
+        access: Access,
+    ) -> Result<Registration, Failure<B::Error>> {
         let id = self.endpoint.register(self.backend.now(), access, SEGMENTS)?;
         self.inbox.registrations.insert(id, buffer.clone());
         let (_, result) = self.wait_for(|this| this.inbox.registered.take_if(|(done, _)| *done == id))?;
@@ -197,7 +211,7 @@ impl<B: Blocking> Connection<B> {
             self.inbox.registrations.remove(&id);
             return Err(error.into());
         }
-        let descriptors = self.endpoint.connection().live_segments(id).collect();
+        let descriptors = self.endpoint().connection().live_segments(id).collect();
         Ok(Registration { id, descriptors })
     }
 
@@ -205,7 +219,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// The provider fails, or the connection ended first (which ends the access, too).
-    pub fn deregister(&mut self, registration: &Registration) -> Result<(), Failure> {
+    pub fn deregister(&mut self, registration: &Registration) -> Result<(), Failure<B::Error>> {
         let id = registration.id;
         self.endpoint.deregister(self.backend.now(), id)?;
         let (_, result) = self.wait_for(|this| this.inbox.deregistered.take_if(|(done, _)| *done == id))?;
@@ -231,7 +245,7 @@ impl<B: Blocking> Connection<B> {
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<OpId, Failure> {
+    ) -> Result<OpId, Failure<B::Error>> {
         self.wait_for(|this| {
             let now = this.backend.now();
             match this.endpoint.rdma(now, verb, len, Arc::clone(remote), offset) {
@@ -255,7 +269,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// None is under way and the time is over, or the connection ended.
-    pub fn next_rdma(&mut self, within: Duration) -> Result<(OpId, Result<(), OpError>), Failure> {
+    pub fn next_rdma(&mut self, within: Duration) -> Result<Done, Failure<B::Error>> {
         self.wait_within(within, |this| this.inbox.finished.pop_front())
     }
 
@@ -270,7 +284,7 @@ impl<B: Blocking> Connection<B> {
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Failure<B::Error>> {
         let op = self.start_rdma(verb, buffer, remote, offset, len)?;
         self.finish_rdma(op)
     }
@@ -279,7 +293,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// It failed, or the connection ended.
-    pub fn finish_rdma(&mut self, op: OpId) -> Result<(), Failure> {
+    pub fn finish_rdma(&mut self, op: OpId) -> Result<(), Failure<B::Error>> {
         let result = self.wait_for(|this| {
             let place = this.inbox.finished.iter().position(|(done, _)| *done == op)?;
             this.inbox.finished.remove(place)
@@ -291,7 +305,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// This side broke a contract, or the system fails.
-    pub fn close(mut self, within: Duration) -> Result<CloseReason, Failure> {
+    pub fn close(mut self, within: Duration) -> Result<CloseReason, Failure<B::Error>> {
         let now = self.backend.now();
         self.endpoint.close(now, Close::Flush { until: now.saturating_add(within) });
         self.drain()
@@ -301,7 +315,7 @@ impl<B: Blocking> Connection<B> {
     ///
     /// # Errors
     /// This side broke a contract, or the system fails.
-    pub fn drain(mut self) -> Result<CloseReason, Failure> {
+    pub fn drain(mut self) -> Result<CloseReason, Failure<B::Error>> {
         while !self.endpoint.is_drained() {
             self.turn(None)?;
         }
@@ -309,7 +323,7 @@ impl<B: Blocking> Connection<B> {
     }
 
     /// Drives the connection until `done` has something or the connection has ended. `done` commands nothing unless it has.
-    fn wait_for<T>(&mut self, done: impl FnMut(&mut Self) -> Option<T>) -> Result<T, Failure> {
+    fn wait_for<T>(&mut self, done: impl FnMut(&mut Self) -> Option<T>) -> Result<T, Failure<B::Error>> {
         self.wait_until(None, done)
     }
 
@@ -317,7 +331,7 @@ impl<B: Blocking> Connection<B> {
         &mut self,
         within: Duration,
         done: impl FnMut(&mut Self) -> Option<T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Failure<B::Error>> {
         let until = self.backend.now().saturating_add(within);
         self.wait_until(Some(until), done)
     }
@@ -326,7 +340,7 @@ impl<B: Blocking> Connection<B> {
         &mut self,
         until: Option<Instant>,
         mut done: impl FnMut(&mut Self) -> Option<T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Failure<B::Error>> {
         loop {
             let deadline = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
             // Asked after every drive: what it has brought may not come again.
@@ -342,23 +356,23 @@ impl<B: Blocking> Connection<B> {
             if until.is_some_and(|until| until <= self.backend.now()) {
                 return Err(Failure::TimedOut);
             }
-            self.backend.wait(deadline.into_iter().chain(until).min())?;
+            self.backend.wait(deadline.into_iter().chain(until).min()).map_err(Failure::Backend)?;
         }
     }
 
-    fn turn(&mut self, until: Option<Instant>) -> Result<(), Failure> {
+    fn turn(&mut self, until: Option<Instant>) -> Result<(), Failure<B::Error>> {
         let deadline = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
         if !self.endpoint.is_drained() {
-            self.backend.wait(deadline.into_iter().chain(until).min())?;
+            self.backend.wait(deadline.into_iter().chain(until).min()).map_err(Failure::Backend)?;
         }
         Ok(())
     }
 }
 
-impl<B: Blocking> fmt::Debug for Connection<B> {
+impl<B: Blocking, C: Messages> fmt::Debug for Connection<B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
-            .field("phase", &self.endpoint.connection().phase())
+            .field("phase", &self.endpoint().connection().phase())
             .field("unsent", &self.queued.saturating_sub(self.inbox.sent))
             .field("messages", &self.inbox.messages.len())
             .finish_non_exhaustive()

@@ -1,15 +1,16 @@
 //! What has happened on a connection and was not asked for yet.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use alloc::collections::{BTreeMap, VecDeque};
+use core::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{BufferLookup, Handler};
-use smbd_core::endpoint::{EndpointEvent, Message};
-use smbd_core::error::{CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
-use smbd_core::{Close, Endpoint, Negotiated, OpId, RegId, Token};
 
 use super::{Blocking, INBOX_MAX};
+use crate::backend::{BufferLookup, Handler};
+use crate::endpoint::{EndpointEvent, Message};
+use crate::error::{CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
+use crate::runtime::Messages;
+use crate::{Close, Negotiated, OpId, RegId, Token};
 
 /// The upper layer of a blocking connection. `M` is a buffer.
 #[derive(Debug)]
@@ -68,8 +69,8 @@ impl<M> BufferLookup<M> for Inbox<M> {
     }
 }
 
-impl<B: Blocking> Handler<B, Endpoint> for Inbox<B::Buffer> {
-    fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
+impl<B: Blocking, C: Messages> Handler<B, C> for Inbox<B::Buffer> {
+    fn event(&mut self, endpoint: &mut C, backend: &mut B, event: EndpointEvent) {
         match event {
             EndpointEvent::Established(negotiated) => self.established = Some(negotiated),
             EndpointEvent::ConnectFailed(error) => self.failed = Some(error),

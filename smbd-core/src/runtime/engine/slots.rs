@@ -1,5 +1,7 @@
 //! Places for connections, with names that are not used twice.
 
+use alloc::vec::Vec;
+
 /// Name of a connection in an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -68,5 +70,24 @@ impl<T> Slots<T> {
         self.places.iter().enumerate().filter_map(|(slot, place)| {
             place.as_ref().map(|(generation, _)| Key { slot, generation: *generation })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slots;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn a_place_is_used_again_under_another_name() {
+        let mut slots = Slots::default();
+        let first = slots.insert("first");
+        assert_eq!(slots.remove(first.slot), Some((first, "first")));
+        assert_eq!(slots.remove(first.slot), None);
+        let second = slots.insert("second");
+        assert_eq!(second.slot, first.slot);
+        assert_eq!((slots.get(first), slots.get(second)), (None, Some(&"second")));
+        assert_eq!((slots.len(), slots.keys().collect::<Vec<_>>()), (1, vec![second]));
     }
 }

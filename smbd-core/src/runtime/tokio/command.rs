@@ -1,0 +1,64 @@
+//! What handles ask of the driver.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem;
+use core::time::Duration;
+
+use ::tokio::sync::oneshot;
+use bytes::Bytes;
+
+use super::shared::Shared;
+use crate::runtime::{Failure, Registration};
+use crate::{Access, BufferDescriptorV1, RdmaVerb, RegId, Token};
+
+/// Whom to tell how it went.
+pub(super) type Answer<T, E> = oneshot::Sender<Result<T, Failure<E>>>;
+
+#[derive(Debug)]
+pub(super) enum Command<M, E> {
+    Send { payload: Bytes, invalidate: Option<Token> },
+    Flush(Answer<(), E>),
+    Rdma { transfer: Transfer<M>, answer: Answer<(), E> },
+    Register { buffer: M, access: Access, answer: Answer<Offer<E>, E> },
+    Deregister { id: RegId, answer: Answer<(), E> },
+    Probe(Answer<Duration, E>),
+}
+
+/// An RDMA operation.
+#[derive(Debug)]
+pub(super) struct Transfer<M> {
+    pub(super) verb: RdmaVerb,
+    pub(super) buffer: M,
+    pub(super) remote: Arc<[BufferDescriptorV1]>,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+}
+
+/// A registration on its way to who asked for it. If that is nobody any more, it goes back.
+#[derive(Debug)]
+pub(super) struct Offer<E> {
+    id: RegId,
+    descriptors: Vec<BufferDescriptorV1>,
+    /// `None` once it was claimed.
+    shared: Option<Arc<Shared<E>>>,
+}
+
+impl<E> Offer<E> {
+    pub(super) const fn new(id: RegId, descriptors: Vec<BufferDescriptorV1>, shared: Arc<Shared<E>>) -> Self {
+        Self { id, descriptors, shared: Some(shared) }
+    }
+
+    pub(super) fn claim(mut self) -> Registration {
+        self.shared = None;
+        Registration { id: self.id, descriptors: mem::take(&mut self.descriptors) }
+    }
+}
+
+impl<E> Drop for Offer<E> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            shared.wish(|wishes| wishes.unclaimed.push(self.id));
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The future behind a connection.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use ::tokio::sync::{mpsc, watch};
+
+use super::PollReady;
+use super::command::{Answer, Command, Transfer};
+use super::program::{Program, Registered, tell};
+use super::sender::CommandOf;
+use super::shared::Shared;
+use crate::backend::drive;
+use crate::error::{CloseReason, CommandError, RdmaError, SendError};
+use crate::runtime::{Failure, Messages};
+use crate::{Close, Endpoint, Instant, Negotiated};
+
+/// Segments that a registration may have: one buffer is one region or one window.
+const SEGMENTS: u16 = 1;
+/// Turns after which other tasks of the thread have theirs.
+const TURNS_MAX: u32 = 4;
+/// Commands that are taken before the device is looked at again.
+const COMMANDS_MAX: u32 = 64;
+
+/// How a connection ended.
+pub(super) type Ending<E> = Result<CloseReason, Failure<E>>;
+
+/// Carries a connection out; to be spawned, or polled by hand. Without it nothing happens, not even keepalives are answered.
+///
+/// Ready when the connection is over and everything posted is back, with the backend. Destroying that may take its time
+/// (`smbd-verbs` says which devices), so it is for a thread that may wait. Dropped before, it ends the connection at once.
+#[must_use = "a connection that nobody drives does nothing"]
+pub struct Driver<B: PollReady, C: Messages = Endpoint> {
+    machine: C,
+    /// `None` when it is over.
+    backend: Option<B>,
+    program: Program<B::Buffer, B::Error>,
+    commands: mpsc::Receiver<CommandOf<B>>,
+    /// What found no room, until there is some: no command is taken meanwhile.
+    waiting: Option<CommandOf<B>>,
+    closing: Closing,
+    ended: watch::Sender<Option<Ending<B::Error>>>,
+}
+
+/// A connection that is over.
+#[derive(Debug)]
+pub struct Finished<B, E> {
+    /// What it was carried by.
+    pub backend: B,
+    /// Why it ended.
+    pub result: Result<CloseReason, Failure<E>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    No,
+    /// As soon as what was asked for before is with the endpoint, but not later than this.
+    Asked(Instant),
+    /// The endpoint knows.
+    Told,
+}
+
+enum Turn {
+    Again,
+    Asleep,
+    Over,
+}
+
+impl<B: PollReady, C: Messages> Driver<B, C> {
+    pub(super) fn new(
+        machine: C,
+        backend: B,
+        shared: Arc<Shared<B::Error>>,
+        established: Answer<Negotiated, B::Error>,
+        commands: mpsc::Receiver<CommandOf<B>>,
+        ended: watch::Sender<Option<Ending<B::Error>>>,
+    ) -> Self {
+        let program = Program::new(shared, established);
+        Self {
+            machine,
+            backend: Some(backend),
+            program,
+            commands,
+            waiting: None,
+            closing: Closing::No,
+            ended,
+        }
+    }
+
+    /// What is driven, to look at.
+    pub const fn machine(&self) -> &C {
+        &self.machine
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<Turn, Failure<B::Error>> {
+        let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
+        let now = backend.now();
+        self.obey(now, cx);
+        self.take_commands(now, cx);
+        if self.may_resume() {
+            self.machine.resume();
+        }
+        let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
+        let deadline = drive(&mut self.machine, backend, &mut self.program)?;
+        if self.machine.is_drained() {
+            return Ok(Turn::Over);
+        }
+        if self.program.closed.is_some() {
+            // Those who wait for an answer are told by its loss.
+            self.commands.close();
+            self.waiting = None;
+            while self.commands.try_recv().is_ok() {}
+        }
+        let now = backend.now();
+        if self.take_commands(now, cx) || self.may_resume() {
+            return Ok(Turn::Again);
+        }
+        let close_at = match self.closing {
+            Closing::Asked(until) => Some(until),
+            Closing::No | Closing::Told => None,
+        };
+        let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
+        match backend.poll_ready(cx, deadline.into_iter().chain(close_at).min()) {
+            Poll::Ready(Ok(())) => Ok(Turn::Again),
+            Poll::Ready(Err(error)) => Err(Failure::Backend(error)),
+            Poll::Pending => Ok(Turn::Asleep),
+        }
+    }
+
+    /// Whether a paused endpoint may hand up a message: there is room, or it is the way out of a standstill. Who waits to send has
+    /// kept its last credit for a message that grants, and has no receive to grant; a peer without credits cannot grant any
+    /// either. One message more frees a receive.
+    fn may_resume(&self) -> bool {
+        let endpoint = self.machine.endpoint();
+        if !endpoint.is_paused() {
+            return false;
+        }
+        let credits = endpoint.connection().credits();
+        let stands_still = self.program.is_sending() && credits.send() <= 1 && credits.outstanding() == 0;
+        !self.program.shared.is_full() || stands_still && !self.program.shared.is_overfull()
+    }
+
+    /// Looks what is wanted besides commands.
+    fn obey(&mut self, now: Instant, cx: &Context<'_>) {
+        let wishes = self.program.shared.wishes(cx);
+        for id in wishes.unclaimed {
+            // One that went with the connection needs no end of its own.
+            let _ = self.machine.deregister(now, id);
+        }
+        if self.closing != Closing::No {
+            return;
+        }
+        if let Some(within) = wishes.close {
+            self.closing = Closing::Asked(now.saturating_add(within));
+            self.commands.close();
+        } else if wishes.abandoned {
+            self.closing = Closing::Told;
+            self.commands.close();
+            self.waiting = None;
+            self.machine.close(now, Close::Abort);
+        }
+    }
+
+    /// Gives commands to the endpoint, as far as there is room; whether there was any to give.
+    fn take_commands(&mut self, now: Instant, cx: &mut Context<'_>) -> bool {
+        for taken in 0..COMMANDS_MAX {
+            let next = match self.waiting.take() {
+                Some(command) => Poll::Ready(Some(command)),
+                None => self.commands.poll_recv(cx),
+            };
+            let stopped = match next {
+                Poll::Ready(Some(command)) => {
+                    self.waiting = self.carry_out(command, now);
+                    self.waiting.is_some()
+                }
+                Poll::Ready(None) | Poll::Pending => true,
+            };
+            if stopped {
+                let closed = self.close_if_due(now, next_is_none(&self.waiting, &self.commands));
+                return closed || taken > 0;
+            }
+        }
+        true
+    }
+
+    /// Closes when that was asked for and nothing is before it, or the time for that is over. Whether it was done.
+    fn close_if_due(&mut self, now: Instant, nothing_before: bool) -> bool {
+        let Closing::Asked(until) = self.closing else { return false };
+        if !nothing_before && until > now {
+            return false;
+        }
+        self.closing = Closing::Told;
+        self.machine.close(now, Close::Flush { until });
+        true
+    }
+
+    /// Gives the command back if there is no room.
+    fn carry_out(&mut self, command: CommandOf<B>, now: Instant) -> Option<CommandOf<B>> {
+        match command {
+            Command::Send { payload, invalidate } => match self.machine.send(now, payload, invalidate) {
+                Ok(_) => self.program.queued = self.program.queued.saturating_add(1),
+                Err(refused) => {
+                    if let SendError::Command(CommandError::NoRoom { .. }) = refused.error {
+                        return Some(Command::Send { payload: refused.payload, invalidate });
+                    }
+                    // The connection is ending: what is queued may be lost then.
+                }
+            },
+            Command::Flush(answer) => self.program.flush(answer),
+            Command::Rdma { transfer, answer } => return self.start_rdma(transfer, answer, now),
+            Command::Register { buffer, access, answer } => {
+                match self.machine.register(now, access, SEGMENTS) {
+                    Ok(id) => {
+                        let known = Registered { buffer, asked: Some(answer), leaving: None };
+                        self.program.registrations.insert(id, known);
+                    }
+                    Err(error) => tell(answer, Err(error.into())),
+                }
+            }
+            Command::Deregister { id, answer } => match self.machine.deregister(now, id) {
+                Ok(()) => {
+                    if let Some(known) = self.program.registrations.get_mut(&id) {
+                        known.leaving = Some(answer);
+                    }
+                }
+                Err(error) => tell(answer, Err(error.into())),
+            },
+            Command::Probe(answer) => match self.machine.probe(now) {
+                Ok(()) => self.program.probe = Some(answer),
+                Err(error) => tell(answer, Err(error.into())),
+            },
+        }
+        None
+    }
+
+    fn start_rdma(
+        &mut self,
+        transfer: Transfer<B::Buffer>,
+        answer: Answer<(), B::Error>,
+        now: Instant,
+    ) -> Option<CommandOf<B>> {
+        let Transfer { verb, ref remote, offset, len, .. } = transfer;
+        match self.machine.rdma(now, verb, len, Arc::clone(remote), offset) {
+            Ok(op) => drop(self.program.operations.insert(op, (transfer.buffer, answer))),
+            Err(RdmaError::Command(CommandError::NoRoom { .. })) => {
+                return Some(Command::Rdma { transfer, answer });
+            }
+            Err(error) => tell(answer, Err(error.into())),
+        }
+        None
+    }
+
+    fn finish(&mut self, cut_off: Option<Failure<B::Error>>) -> Ending<B::Error> {
+        self.commands.close();
+        let closed = self.program.closed.take().unwrap_or(Ok(CloseReason::Local));
+        let ending = cut_off.map_or(closed, Err);
+        // Only for those who were told nothing.
+        self.program.end(match &ending {
+            Ok(reason) => Failure::Closed(*reason),
+            Err(failure) => failure.clone(),
+        });
+        self.program.operations.clear();
+        self.program.registrations.clear();
+        self.ended.send_replace(Some(ending.clone()));
+        ending
+    }
+}
+
+/// Whether no command is left of a channel that takes no more.
+fn next_is_none<T>(waiting: &Option<T>, commands: &mpsc::Receiver<T>) -> bool {
+    waiting.is_none() && commands.is_closed() && commands.is_empty()
+}
+
+// Nothing in it is pinned.
+impl<B: PollReady, C: Messages> Unpin for Driver<B, C> {}
+
+impl<B: PollReady, C: Messages> Future for Driver<B, C> {
+    type Output = Finished<B, B::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        for _ in 0..TURNS_MAX {
+            let cut_off = match this.turn(cx) {
+                Ok(Turn::Again) => continue,
+                Ok(Turn::Asleep) => return Poll::Pending,
+                Ok(Turn::Over) => None,
+                Err(failure) => Some(failure),
+            };
+            // Polled again after it was ready, it never is.
+            let Some(backend) = this.backend.take() else { return Poll::Pending };
+            return Poll::Ready(Finished { backend, result: this.finish(cut_off) });
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<B: PollReady, C: Messages> Drop for Driver<B, C> {
+    fn drop(&mut self) {
+        if self.backend.is_some() {
+            let _ = self.finish(Some(Failure::NoDriver));
+        }
+    }
+}
+
+impl<B: PollReady, C: Messages> fmt::Debug for Driver<B, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("phase", &self.machine.endpoint().connection().phase())
+            .field("closing", &self.closing)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! A backend with a file descriptor in tokio's reactor.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
+use smbd_core::runtime::Waitable;
+use smbd_core::runtime::tokio::PollReady;
+use smbd_core::{Input, Instant, RecvId};
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Sleep, sleep};
+
+use crate::{Error, VerbsConnection};
+
+/// Longest time a timer is set to. Who comes back earlier sees that there is nothing yet.
+const SLEEP_MAX: Duration = Duration::from_secs(3600);
+
+/// A backend that tasks of tokio can wait for: an [`VerbsConnection`], or another with a file descriptor.
+pub struct AsyncEnd<B = VerbsConnection> {
+    /// Dropped before what it watches.
+    readable: Readable,
+    timer: Option<(Instant, Pin<Box<Sleep>>)>,
+    end: B,
+}
+
+/// A file descriptor in tokio's reactor.
+pub(super) struct Readable(AsyncFd<OwnedFd>);
+
+impl Readable {
+    /// Takes a duplicate: that stays open for as long as tokio knows it.
+    #[expect(deprecated, reason = "the unsafe `register` asks for a descriptor that stays: an OwnedFd does")]
+    pub(super) fn new(fd: BorrowedFd<'_>) -> Result<Self, Error> {
+        fd.try_clone_to_owned().and_then(AsyncFd::new).map(Self).map_err(|error| of(&error))
+    }
+
+    /// Whether there may be something. It is asked for again before it is known to be taken: what comes meanwhile is told.
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self.0.poll_read_ready(cx) {
+            Poll::Ready(Ok(mut guard)) => {
+                guard.clear_ready();
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(of(&error))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Only a reactor that is shut down fails with something else.
+fn of(error: &io::Error) -> Error {
+    Error::system("epoll", error.raw_os_error().map_or(Errno::SHUTDOWN, Errno::from_raw_os_error))
+}
+
+impl<B: Waitable + AsFd> AsyncEnd<B> {
+    /// To be called inside a runtime with I/O and time enabled.
+    ///
+    /// # Errors
+    /// The reactor takes no more file descriptors.
+    pub fn new(end: B) -> Result<Self, Error> {
+        Ok(Self { readable: Readable::new(end.as_fd())?, timer: None, end })
+    }
+}
+
+impl<B> AsyncEnd<B> {
+    /// What is waited for.
+    pub const fn get_ref(&self) -> &B {
+        &self.end
+    }
+
+    /// What is waited for.
+    pub const fn get_mut(&mut self) -> &mut B {
+        &mut self.end
+    }
+
+    /// What was waited for, out of the reactor.
+    pub fn into_inner(self) -> B {
+        self.end
+    }
+}
+
+impl<B: Waitable<Error = Error> + AsFd> PollReady for AsyncEnd<B> {
+    type Error = Error;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<Result<(), Error>> {
+        let now = self.end.now();
+        if until.is_some_and(|until| until <= now) || self.end.arm()? {
+            return Poll::Ready(Ok(()));
+        }
+        if let Poll::Ready(ready) = self.readable.poll(cx) {
+            return Poll::Ready(ready);
+        }
+        let Some(until) = until else {
+            self.timer = None;
+            return Poll::Pending;
+        };
+        let wait = || Box::pin(sleep(until.saturating_since(now).min(SLEEP_MAX)));
+        // Most deadlines move away with every message. A timer that is early is looked at for nothing, which costs less than to
+        // set it every time.
+        let (at, timer) = self.timer.get_or_insert_with(|| (until, wait()));
+        if until < *at {
+            (*at, *timer) = (until, wait());
+        }
+        if timer.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        self.timer = None;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<B: Backend> ReceiveMemory for AsyncEnd<B> {
+    fn received(&self, id: RecvId) -> &[u8] {
+        self.end.received(id)
+    }
+}
+
+impl<B: Backend> Backend for AsyncEnd<B> {
+    type Buffer = B::Buffer;
+
+    fn now(&self) -> Instant {
+        self.end.now()
+    }
+
+    fn execute(&mut self, step: BackendOp<'_, B::Buffer>) {
+        self.end.execute(step);
+    }
+
+    fn ring_doorbell(&mut self) {
+        self.end.ring_doorbell();
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        self.end.next_input()
+    }
+}
+
+impl<B: HostMemory> HostMemory for AsyncEnd<B> {
+    fn allocate(&mut self, len: u32) -> Result<B::Buffer, OutOfMemory> {
+        self.end.allocate(len)
+    }
+
+    fn fill(&mut self, buffer: &B::Buffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        self.end.fill(buffer, offset, bytes)
+    }
+
+    fn read(&self, buffer: &B::Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        self.end.read(buffer, offset, out)
+    }
+}
+
+impl<B: fmt::Debug> fmt::Debug for AsyncEnd<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AsyncEnd").field(&self.end).finish()
+    }
+}
