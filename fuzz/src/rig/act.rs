@@ -191,7 +191,7 @@ impl Rig {
     fn send(&mut self, len: u32, invalidate: Option<Token>) {
         // Most of them of a length that can be.
         let len = if len.is_multiple_of(16) { len } else { len % 10_000 };
-        let result = self.connection.send(self.now, len.into(), invalidate).map_err(CommandRefused::from);
+        let result = self.connection.send(self.now, len, invalidate).map_err(CommandRefused::from);
         self.note(&Command::Send { range: self.range(len), invalidate, result });
     }
 

@@ -61,7 +61,7 @@ impl Reaper {
     }
 
     /// Destroys `remains` on another thread; on this one only after [`close`](Self::close).
-    fn bury(&self, remains: impl Any + Send) {
+    fn destroy(&self, remains: impl Any + Send) {
         let mut state = self.0.lock();
         if state.closed {
             // Not under the lock: it may take long.
@@ -138,7 +138,7 @@ impl Shared {
 
 impl<B: Send + 'static> engine::Reaper<B> for Reaper {
     fn take(&self, backend: B) {
-        self.bury(backend);
+        self.destroy(backend);
     }
 
     fn pending(&self) -> usize {
@@ -197,14 +197,14 @@ mod tests {
         let mut holders = Vec::new();
         for name in 0..THREADS_MAX {
             let (holder, let_go) = channel();
-            reaper.bury(Slow { name, begun: begun.clone(), let_go });
+            reaper.destroy(Slow { name, begun: begun.clone(), let_go });
             holders.push(holder);
         }
         let mut all: Vec<_> = (0..THREADS_MAX).map(|_| seen.recv().unwrap()).collect();
         all.sort_unstable();
         assert_eq!(all, (0..THREADS_MAX).collect::<Vec<_>>());
         // One more waits for the first that is done.
-        reaper.bury(Slow::quick(THREADS_MAX, &begun));
+        reaper.destroy(Slow::quick(THREADS_MAX, &begun));
         assert_eq!((seen.try_recv().ok(), reaper.left()), (None, THREADS_MAX + 1));
         drop(holders.pop());
         assert_eq!(seen.recv(), Ok(THREADS_MAX));
@@ -223,8 +223,8 @@ mod tests {
         }
         let reaper = Reaper::new().unwrap();
         let (begun, seen) = channel();
-        reaper.bury(Bad);
-        reaper.bury(Slow::quick(1, &begun));
+        reaper.destroy(Bad);
+        reaper.destroy(Slow::quick(1, &begun));
         assert_eq!(seen.recv(), Ok(1));
     }
 
@@ -233,11 +233,11 @@ mod tests {
         let reaper = Reaper::new().unwrap();
         let (begun, seen) = channel();
         for name in 0..10 {
-            reaper.bury(Slow::quick(name, &begun));
+            reaper.destroy(Slow::quick(name, &begun));
         }
         reaper.close();
         assert_eq!(seen.try_iter().count(), 10);
-        reaper.bury(Slow::quick(10, &begun));
+        reaper.destroy(Slow::quick(10, &begun));
         assert_eq!(seen.try_recv(), Ok(10));
     }
 }
