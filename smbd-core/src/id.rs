@@ -1,4 +1,4 @@
-//! Names of work: every request the core hands to a backend carries one, every completion gives it back.
+//! Ids of work: every request that the core gives to a backend carries one, and its completion reports it.
 
 use core::fmt;
 
@@ -31,8 +31,8 @@ macro_rules! slot_id {
         pub struct $name(pub(crate) Slot);
 
         impl $name {
-            /// The table slot behind this id: below the slot count of [`Budget`](crate::Budget), reused after
-            /// completion. A backend may keep its per-work data in an array indexed by it.
+            /// The index of the table slot: less than the slot count of [`Budget`](crate::Budget), reused after
+            /// completion. A backend may use it as the index of an array with its data for each work request.
             #[must_use]
             pub const fn slot(self) -> u16 {
                 self.0.index
@@ -64,7 +64,7 @@ slot_id!(
     RegId, "reg"
 );
 slot_id!(
-    /// An RDMA operation the upper layer asked for (3.1.4.5, 3.1.4.6): one or many [`RdmaId`].
+    /// An RDMA operation of the upper layer (3.1.4.5, 3.1.4.6). It is carried out in requests, each with an [`RdmaId`].
     OpId, "op"
 );
 
@@ -86,7 +86,7 @@ impl fmt::Debug for MsgId {
     }
 }
 
-/// Any work a backend can complete, in a form that fits the `wr_id` of a verbs work request.
+/// The id of any work that a backend completes. It fits the `wr_id` of a verbs work request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WrId {
     /// A posted receive.
@@ -100,7 +100,7 @@ pub enum WrId {
 }
 
 impl WrId {
-    /// 64 bits for a `wr_id`; never 0.
+    /// The id as 64 bits for a `wr_id`; never 0.
     #[must_use]
     pub fn to_raw(self) -> u64 {
         let (kind, slot) = match self {
@@ -112,9 +112,10 @@ impl WrId {
         kind << KIND_SHIFT | slot.to_raw()
     }
 
-    /// The inverse of [`to_raw`](Self::to_raw); `None` for a number that is no work id.
+    /// The inverse of [`to_raw`](Self::to_raw); `None` for a number that [`to_raw`](Self::to_raw) never returns.
     ///
-    /// A number made up by the caller may parse; the connection still refuses it, because its generation is wrong.
+    /// An invented number may parse. The connection refuses it, because its generation is wrong
+    /// ([`Misuse::UnknownWork`](crate::Misuse::UnknownWork)).
     #[must_use]
     pub fn from_raw(raw: u64) -> Option<Self> {
         let slot = Slot::from_raw(raw);

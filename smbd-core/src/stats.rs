@@ -1,6 +1,7 @@
 //! Counters of a connection.
 
-/// What one direction carried, Data Transfer messages only. Counted when a message leaves the core or is accepted.
+/// Counters of one direction, for Data Transfer messages (2.2.3) only. A message counts when it leaves the core, or
+/// when it is accepted from the peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Traffic {
@@ -8,7 +9,7 @@ pub struct Traffic {
     pub messages: u64,
     /// Upper-layer bytes.
     pub bytes: u64,
-    /// Messages that carried a part of a longer upper-layer message.
+    /// Messages that carried a part of a longer upper-layer message, not all of it.
     pub fragments: u64,
     /// Messages without data.
     pub empties: u64,
@@ -20,8 +21,8 @@ pub struct Traffic {
     pub invalidations: u64,
 }
 
-/// How often something was accepted that a literal reading of the text does not allow.
-/// With [`Params::strict`](crate::Params::strict) all but the unknown flags end the connection instead.
+/// How often the peer did something that a literal reading of the specification forbids, and the connection accepted
+/// it. With [`Params::strict`](crate::Params::strict) all of these except unknown flags end the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tolerances {
@@ -33,7 +34,7 @@ pub struct Tolerances {
     pub unusual_data_offset: u64,
     /// PreferredSendSize 0 in the negotiation (NE-3).
     pub preferred_send_size_zero: u64,
-    /// Flags that mean nothing (VA-7).
+    /// Messages with flags that the specification does not define (VA-7).
     pub unknown_flags: u64,
 }
 
@@ -41,14 +42,15 @@ pub struct Tolerances {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// From here to the peer.
+    /// Messages to the peer.
     pub sent: Traffic,
-    /// From the peer.
+    /// Messages from the peer.
     pub received: Traffic,
-    /// Times a queued message began to wait for a send credit; also that of an acceptor that speaks before the
-    /// initiator has granted it the first one.
+    /// How often a queued message began to wait for a send credit (3.1.5.1). The first message of an acceptor counts,
+    /// too, if the initiator has granted nothing yet. Counted only with a
+    /// [`send_credit_timeout`](crate::Params::send_credit_timeout).
     pub credit_stalls: u64,
-    /// What was tolerated.
+    /// Deviations of the peer that were accepted.
     pub tolerances: Tolerances,
     /// RDMA Read requests posted.
     pub rdma_reads: u64,
@@ -56,6 +58,6 @@ pub struct Stats {
     pub rdma_writes: u64,
     /// Bytes of those requests.
     pub rdma_bytes: u64,
-    /// Tokens that were not invalidated at the peer, because the transport cannot.
+    /// Tokens that were not invalidated at the peer, because the transport has no send with invalidate.
     pub invalidations_dropped: u64,
 }

@@ -1,4 +1,4 @@
-//! Time as data: the core has no clock, its caller says what time it is.
+//! Time as a value: the core has no clock, its caller passes the time.
 
 use core::num::NonZeroU64;
 use core::ops::Add;
@@ -14,7 +14,7 @@ impl Instant {
     /// The origin of the caller's clock.
     pub const ORIGIN: Self = Self(NonZeroU64::MIN);
 
-    /// The instant `nanos` nanoseconds after the origin (the last representable one if that is too far).
+    /// The instant `nanos` nanoseconds after the origin, or the last representable one.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(nanos))
@@ -26,7 +26,7 @@ impl Instant {
         self.0.get().saturating_sub(1)
     }
 
-    /// `self + after`, or the last representable instant: a timer that far away never expires.
+    /// `self + after`, or the last representable instant, at which no timer expires.
     #[must_use]
     pub fn saturating_add(self, after: Duration) -> Self {
         self.saturating_add_nanos(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX))
@@ -46,7 +46,7 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
-    /// As [`saturating_add`](Self::saturating_add): never overflows.
+    /// As [`saturating_add`](Self::saturating_add). Never overflows.
     fn add(self, after: Duration) -> Self {
         self.saturating_add(after)
     }

@@ -1,14 +1,14 @@
 //! Deterministic simulator for `smbd-core`.
 //!
-//! A [`world::World`] is two hosts and the wire between them, in virtual time, ruled by one seed. Each host has a
-//! connection, an upper layer, memory with permissions and lifetimes ([`memory`]) and an RDMA device ([`nic`]) that
-//! is as strict as the strictest real one: what breaks a rule of verbs is recorded as a [`Breach`], also where real
-//! hardware would let it pass.
+//! A [`world::World`] has two hosts and the wire between them, in virtual time. One seed decides everything. Each host
+//! has a connection, an upper layer, memory with rights and lifetimes ([`memory`]) and an RDMA device ([`nic`]). The
+//! device is as strict as the strictest real one: it records every violation of a rule of verbs as a [`Breach`], also
+//! one that real hardware ignores.
 //!
 //! # Features
 //!
-//! `cli` (default): the program `smbd-sim`, and with it clap and indicatif. `json`: `decode::json`, what a capture holds as
-//! JSON lines.
+//! `cli` (default): the program `smbd-sim`, and with it clap and indicatif. `json`: `decode::json`, the content of a
+//! capture as JSON lines.
 
 pub mod backend;
 mod breach;

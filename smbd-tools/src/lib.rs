@@ -1,8 +1,8 @@
-//! What the programs `smbd-ping`, `smbd-echo` and `smbd-perf` (feature `verbs`) are made of.
+//! The library of the programs `smbd-ping`, `smbd-echo` and `smbd-perf` (feature `verbs`).
 //!
-//! [`exercise`] is what they say to each other, [`load`] the client of `smbd-perf`, [`smb2`] what `smbd-ping` says to an SMB2
-//! server, [`tool`] what their command lines have in common. The library needs no RDMA: it runs over any backend and is tested
-//! over the simulator.
+//! [`exercise`] is the protocol between them, [`load`] the client of `smbd-perf`, [`smb2`] the messages that
+//! `smbd-ping` exchanges with an SMB2 server, and [`tool`] the common part of their command lines. The library needs no
+//! RDMA device: it runs over any backend, and its tests use the simulator.
 
 pub mod exercise;
 pub mod load;

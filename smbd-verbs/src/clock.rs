@@ -1,11 +1,12 @@
-//! The clock that backends of this crate read.
+//! The clock of the backends of this crate.
 
 use rustix::time::{ClockId, clock_gettime};
 use smbd_core::Instant;
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// A monotonic clock. Copies share the origin, so instants of ends that share a clock can be compared.
+/// A monotonic clock with a resolution of 1 ns. Copies share the origin, so instants of connections with the same clock
+/// can be compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Its origin on the system's clock, in nanoseconds.
@@ -19,7 +20,7 @@ impl Clock {
         Self { origin: system_nanos() }
     }
 
-    /// The time on it.
+    /// The time since the origin.
     #[must_use]
     pub fn now(self) -> Instant {
         Instant::from_nanos(system_nanos().saturating_sub(self.origin))

@@ -1,7 +1,8 @@
-//! How many RDMA Reads may be under way each way: what this side can do, what the peer says, what comes of it.
+//! How many RDMA Reads may be outstanding in each direction: the depths of this side, those of the peer, and the
+//! result.
 //!
-//! InfiniBand and RoCE settle it in the connection manager's own messages. iWARP tells it in an IRD/ORD header in the
-//! private data (appendix A); a peer may leave it out, then this side's values stand.
+//! InfiniBand and RoCE negotiate them in the connection manager's own messages. iWARP sends them in an IRD/ORD header
+//! in the private data (section 6). A peer may leave it out; then this side's values are valid.
 
 use smbd_core::error::ConnectReason;
 use smbd_core::wire::WireError;

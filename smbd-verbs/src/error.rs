@@ -1,4 +1,4 @@
-//! What can go wrong on this side of the interface. What becomes of a connection is told by its events instead.
+//! Errors of calls of this crate. The events of a connection report why it ended.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::CallError;
 
-/// A connection, a listener or an engine could not do what it was asked to.
+/// A call of a connection, a listener or an engine failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,12 +17,12 @@ pub enum Error {
     /// A system call failed.
     #[error("{call}: {errno} (error {})", .errno.raw_os_error())]
     System {
-        /// Its name.
+        /// The name of the call.
         call: &'static str,
-        /// Why.
+        /// Its error number.
         errno: Errno,
     },
-    /// The address belongs to no RDMA device.
+    /// No RDMA device has the address.
     #[error("{address} belongs to no RDMA device; `rdma link` lists the devices of this host")]
     NoDevice {
         /// The address.
@@ -31,21 +31,21 @@ pub enum Error {
     /// The device cannot carry a connection of this configuration.
     #[error("device {device} gives {has} {what}, the configuration needs {needs}; lower {field}")]
     DeviceTooSmall {
-        /// Its name.
+        /// The name of the device.
         device: String,
-        /// What there is too little of.
+        /// The resource of which the device has too little.
         what: &'static str,
-        /// How much there is.
+        /// How much the device has.
         has: u64,
-        /// How much is needed.
+        /// How much the configuration needs.
         needs: u64,
-        /// The field of [`Params`](smbd_core::Params) that decides.
+        /// The field of [`Params`](smbd_core::Params) to lower.
         field: &'static str,
     },
-    /// The peer's IRD/ORD header leaves no RDMA Read depth; the connection was rejected (6.2).
+    /// The negotiated RDMA Read depth would be zero. The connection request was rejected (6.2).
     #[error("{peer} offers an RDMA Read depth of zero (6.2)")]
     ReadDepth {
-        /// The peer.
+        /// The address of the peer.
         peer: SocketAddr,
     },
 }

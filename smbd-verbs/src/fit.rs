@@ -1,4 +1,4 @@
-//! A configuration fitted to a device: what the queues get, and what that allows.
+//! Fits a configuration to a device: the depths of the queues, and the resulting limits.
 
 use smbd_core::{Budget, Limits};
 

@@ -1,4 +1,4 @@
-//! What a connection takes in memory.
+//! How much memory a connection takes.
 
 use smbd_core::Config;
 
@@ -12,10 +12,10 @@ const COMPLETION: u64 = 64;
 /// File descriptors with what the kernel keeps for this process, heap, and the rest of pages that are not full.
 const OTHER: u64 = 48 << 10;
 
-/// Bytes of memory that a connection of this configuration takes in this process from its beginning to its end, whatever its
-/// peer does: slots for messages, pinned for the device, queues, and the core's tables. What an upper layer keeps comes on
-/// top, and whole messages that an [`Endpoint`](smbd_core::Endpoint) puts together from fragments: up to
-/// `max_fragmented_recv_size` bytes.
+/// Bytes of memory that a connection of this configuration takes in this process, independent of its peer: message
+/// buffers, which are pinned for the device, queues, and tables of the core. The memory of the upper layer is not
+/// included, nor the messages that an [`Endpoint`](smbd_core::Endpoint) reassembles: up to `max_fragmented_recv_size`
+/// bytes.
 #[must_use]
 pub fn footprint(config: &Config) -> u64 {
     let budget = config.budget();

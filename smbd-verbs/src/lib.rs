@@ -1,4 +1,4 @@
-//! SMB Direct on real RNICs: a backend of [`smbd_core`] over libibverbs and librdmacm.
+//! SMB Direct on RDMA devices: a backend of [`smbd_core`] over libibverbs and librdmacm.
 //!
 //! ```text
 //! tokio         async calls, in tokio's reactor (feature `tokio`) }
@@ -6,43 +6,45 @@
 //! Engine        many connections on one thread                  } the one file descriptor of an end
 //! Listener      connection requests, limits, refusals
 //! VerbsConnection  one side of one connection: a smbd_core::backend::Backend
-//! quirks, fit   what devices do otherwise, and configurations fitted to them
+//! quirks, fit   deviations of providers, and configurations fitted to devices
 //! ffi           the only unsafe code
 //! ```
 //!
-//! A [`VerbsConnection`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for all it
-//! waits for: call [`arm`](Waitable::arm), sleep on it until the deadline, drive again. [`Engine`] does this for many connections,
-//! [`blocking::Connection`] for one.
+//! A [`VerbsConnection`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for
+//! everything it waits for: call [`arm`](Waitable::arm), sleep on it until the deadline, drive again. [`Engine`] does
+//! this for many connections, [`blocking::Connection`] for one.
 //!
 //! # Building
 //!
 //! Needs libibverbs and librdmacm with headers, pkg-config, and libclang 15 or older for the bindings (Debian 12:
 //! `libibverbs-dev librdmacm-dev pkg-config libclang-14-dev`). With several libclangs, set `LIBCLANG_PATH`.
 //!
-//! Where libclang is newer or not there, the build ends in the build script of `rdma-sys` with
+//! With a newer libclang, or without one, the build script of `rdma-sys` fails with
 //!
 //! ```text
 //! "ib_uverbs_flow_action_esp_encap_union_(anonymous_at_/usr/include/infiniband/ib_user_ioctl_verbs_h_191_2)" is not a valid Ident
 //! ```
 //!
-//! or `Unable to find libclang`. `--no-default-features` mends it (in a manifest `default-features = false`): without the
-//! feature `rdma-sys` the crate uses declarations of its own, and needs libibverbs, librdmacm and a 64-bit machine, but no
-//! libclang, headers or pkg-config. Nothing else differs. A dependency that asks for default features switches it on again.
+//! or `Unable to find libclang`. Build with `--no-default-features` then (in a manifest `default-features = false`).
+//! Without the feature `rdma-sys` the crate uses declarations of its own. It needs libibverbs, librdmacm and a 64-bit
+//! machine, but no libclang, headers or pkg-config. Nothing else differs. A dependency with default features switches
+//! the feature on again.
 //!
 //! # Features
 //!
-//! `rdma-sys` (default): the declarations of libibverbs and librdmacm are made from the installed headers. `tokio`: async calls
-//! ([`tokio`]). `tracing`: spans and events of connections. `faults`: a [`VerbsConnection`] can be told to fail, for tests of what is built on it.
+//! `rdma-sys` (default): the declarations of libibverbs and librdmacm are generated from the installed headers.
+//! `tokio`: async calls. `tracing`: spans and events of connections. `faults`: methods that make a [`VerbsConnection`] fail, for tests of its
+//! users.
 //!
 //! # What a connection takes from the system
 //!
 //! Five file descriptors, one protection domain, one completion queue and one queue pair, one registration for all its
-//! receive buffers and one for its send buffers, and one for each buffer of the upper layer that the device was told of.
-//! Nothing is shared between connections, so nothing is left of one when its [`VerbsConnection`] is dropped. [`footprint()`] says what it
-//! takes in memory.
+//! receive buffers and one for its send buffers, and one for each buffer of the upper layer that the device uses.
+//! Connections share nothing, so a dropped [`VerbsConnection`] frees everything. [`footprint()`] returns its memory in
+//! bytes.
 //!
-//! Dropping an end makes system calls, and some devices take their time for those: rxe more than a minute now and then.
-//! [`Engine`] has threads for it; an event loop of your own should not drop ends on its thread.
+//! Dropping a [`VerbsConnection`] makes system calls, which may block: on rxe sometimes for more than a minute.
+//! [`Engine`] has threads for it. Another event loop should not drop one on its thread.
 
 pub mod blocking;
 mod clock;

@@ -1,4 +1,4 @@
-//! The limits of a listener, as something that every connection carries with it.
+//! The limits of a listener. Every accepted connection has a permit that counts against them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! A connection request, and why it may be refused.
+//! A connection request, and the reasons to reject it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,26 +6,27 @@ use std::net::SocketAddr;
 use crate::depth::Told;
 use crate::ffi::CmId;
 
-/// Why a request was refused. The initiator finds the text in the private data of the refusal.
+/// Why a connection request was rejected. The initiator gets the text as private data of the reject
+/// ([`VerbsConnection::reject_data`](crate::VerbsConnection::reject_data)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RejectReason {
-    /// There are too many connections.
+    /// The listener has too many connections ([`ListenOptions`](crate::ListenOptions)), pending or altogether.
     Busy,
-    /// The initiator's host has too many connections.
+    /// The host of the initiator has too many connections ([`ListenOptions::max_per_host`](crate::ListenOptions)).
     BusyWithHost,
-    /// SMB Direct is on another port for this kind of link.
+    /// SMB Direct has another port on this type of link ([`port_of`](crate::port_of)).
     WrongPort,
-    /// The RDMA Read depth would be zero (6.2).
+    /// The negotiated RDMA Read depth would be zero (6.2).
     ReadDepth,
-    /// The device took no receive for the first message.
+    /// The device refused the receive for the first message.
     NoReceive,
-    /// The upper layer does not want it.
+    /// The upper layer does not accept it.
     Unwanted,
 }
 
 impl RejectReason {
-    /// The text sent.
+    /// The text that is sent, in ASCII.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

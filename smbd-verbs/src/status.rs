@@ -1,4 +1,4 @@
-//! Statuses of devices and of the connection manager, in the words of the core.
+//! Translates statuses of completions and of the connection manager to errors of the core.
 
 use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 

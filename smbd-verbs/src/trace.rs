@@ -1,4 +1,4 @@
-//! What is worth a line in a log. Nothing without the feature `tracing`.
+//! Log messages. Without the feature `tracing` they do nothing.
 
 #[cfg(not(feature = "tracing"))]
 use silent as to;

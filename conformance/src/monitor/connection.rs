@@ -1,4 +1,4 @@
-//! One connection: its phase, and who sees which item.
+//! One connection: its phase, and the distribution of items to the parts of the monitor.
 
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse};
 use smbd_sim::decode::{self, Body, Direction, Item, ItemKind, Message, RdmaKind};

@@ -1,4 +1,4 @@
-//! The ledger of send credits of both sides.
+//! The send credits of both sides.
 
 use smbd_core::wire::{DataTransfer, Flags, NegotiateResponse};
 use smbd_sim::decode::Direction;

@@ -1,7 +1,7 @@
 //! A verdict as JSON lines. Field names are stable: new ones may join, none changes its meaning.
 //!
 //! Each line is an object with `type`: `finding`, `ledger` (two for each connection), then `summary`, and `problem` for each
-//! reason why that is not all: the file could not be read to its end, or there was nothing to judge.
+//! reason why the verdict is incomplete: the file could not be read to its end, or there was nothing to judge.
 
 use std::io::{self, Write};
 

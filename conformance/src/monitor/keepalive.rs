@@ -1,4 +1,4 @@
-//! Requests for a response, and what becomes of them.
+//! Keepalive probes and their responses.
 
 use super::rules::behaviour as rules;
 use super::verdict::{At, Journal, reversed, sender};

@@ -1,4 +1,4 @@
-//! A passive monitor: replays what both sides of a connection sent, as a capture has it, and reports every rule broken.
+//! A passive monitor: replays the messages of both sides of a connection in a capture, and reports every broken rule.
 //!
 //! ```no_run
 //! # fn main() -> std::io::Result<()> {
@@ -14,32 +14,32 @@
 //! # What is a violation
 //!
 //! [`rules`] is the table of all rules. A rule of class [`Text`](rules::Class::Text) is a statement of MS-SMBD, one of
-//! class [`Derived`](rules::Class::Derived) follows from several: only these are *violations*. What Microsoft's test
-//! suite asks beyond the text, and what `docs/spec-issues.md` recommends, are *deviations*.
+//! class [`Derived`](rules::Class::Derived) follows from several: only these are *violations*. Additional requirements
+//! of Microsoft's test suite, and recommendations of `docs/spec-issues.md`, are *deviations*.
 //!
-//! # What a capture can tell
+//! # Limits of a capture
 //!
-//! A capture shows messages where it was taken, not where they were sent. The rules on credits are sound wherever that
-//! was: a grant passes any place before the messages that spend it. So a sender has at most the credits it seems to
-//! have, and a granter believes at least as many to be out as there seem to be.
+//! A capture shows messages at the place where it was taken, not where they were sent. The rules on credits are valid
+//! at any place: a grant passes it before the messages that use it. So a sender has at most the credits that the
+//! capture shows, and the other side has granted at least as many.
 //!
-//! What is not in the capture (its connection began before it, packets are missing, frames are cut) is unknown and
-//! stays so until something tells. A rule that would need it is silent, and counted as *not judged*
+//! Values that are not in the capture (the connection began before it, packets are missing, frames are cut) are unknown
+//! until a later message shows them. A rule that needs one is not applied, and counted as *not judged*
 //! ([`Connection::not_judged`]).
 //!
-//! Whether a receiver ended the connection as it should after a bad message is not judged: the messages that follow
-//! may have been on their way.
+//! Whether a receiver ended the connection correctly after a bad message is not judged: the messages that follow may
+//! already have been sent.
 //!
-//! | part | what it follows |
+//! | part | what it checks |
 //! |---|---|
-//! | `connection` | the phase of a connection, and who sees which item |
+//! | `connection` | the phase of a connection |
 //! | `negotiation` | the two messages of the negotiation (2.2.1, 2.2.2, 3.1.5.6) |
 //! | `data` | fields of data messages (2.2.3, 3.1.5.8) |
 //! | `sequence` | fragments of upper-layer messages (3.1.5.4) |
-//! | `credits` | the ledger of both sides (3.1.5.1, 3.1.5.9) |
+//! | `credits` | the send credits of both sides (3.1.5.1, 3.1.5.9) |
 //! | `keepalive` | probes and answers (3.1.5.8, 3.1.6.2) |
 //! | `rdma` | RDMA operations and tokens (3.1.4.5, 3.1.4.6) |
-//! | [`text`], [`json`] | the two forms of a verdict |
+//! | [`text`], [`json`] | nothing: the two formats of a verdict |
 
 mod connection;
 mod credits;

@@ -1,5 +1,5 @@
-//! The order in which a side sent its messages. A report has them by the frame with their last byte, which is another
-//! order when packets were sent again.
+//! The order in which a side sent its messages. A report orders them by the frame with their last byte, which differs
+//! after retransmissions.
 
 use std::collections::BTreeMap;
 

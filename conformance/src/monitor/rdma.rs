@@ -1,4 +1,4 @@
-//! RDMA operations, and tokens that are gone.
+//! RDMA operations, and the use of invalidated tokens.
 
 use std::collections::BTreeSet;
 

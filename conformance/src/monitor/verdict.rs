@@ -1,4 +1,4 @@
-//! What the monitor found.
+//! The verdict: the findings of the monitor.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! What is known of products: `conformance/profiles`, or a file of the same form.
+//! Profiles of products: files of `conformance/profiles`, or a file of the same format.
 //!
-//! A profile says what the script does otherwise for a product than usual, and what the product is known to do otherwise
-//! than the specification says. A play that fails in known ways only is no news: it is [`Outcome::Known`], and what is
-//! known and was not found is listed, too.
+//! A profile has the settings of the script for a product, and the known deviations of the product from the
+//! specification. A play with known failures only is [`Outcome::Known`]. Known failures that were not found are listed,
+//! too.
 //!
 //! [`Outcome::Known`]: crate::suite::Outcome::Known
 

@@ -1,4 +1,4 @@
-//! How a case comes by its connections.
+//! Makes the connections of a case.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The subject's upper layer, asked by the messages of `smbd_tools::exercise`.
+//! Requests to the subject's upper layer, with the messages of `smbd_tools::exercise`.
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, RegId};
 use smbd_tools::exercise::{Answer, Request};

@@ -1,4 +1,4 @@
-//! The words of what is expected: ends, goes on, quiet, echoed, basic check.
+//! Expectations of a case: ends, goes on, quiet, echoed, basic check.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Memory of the script that the subject may use, and the subject's that the script uses.
+//! Memory of the script that the subject may access, and memory of the subject that the script accesses.
 
 use std::time::Duration;
 

@@ -22,31 +22,33 @@
 //! ```
 //!
 //! - [`Play`] makes connections: [`connect`](Play::connect) (the transport alone), [`established`](Play::established)
-//!   and its like. For a second connection let go of the first [`Peer`] and call again; [`Play::peer`] comes back to an
-//!   earlier one by its [`id`](Peer::id). With `role = "both"` the function is called once for each role; where steps
-//!   differ ask [`Play::subject_accepts`].
-//! - [`Peer`] does the steps. What the script does by itself is said in the head of `cases.toml`; it is kept by
-//!   [`Peer::send`] (waits for a credit, grants what the subject used). [`Peer::send_now`] does not wait, [`Peer::say`]
-//!   sends any bytes, and every field of [`Data`], [`Request`] and [`Response`] can have any value.
-//! - Each check names the statements it is about, in one string: `"2.2.2-13 3.1.5.3-11"`. [`Peer::check`] goes on when it
-//!   fails, [`Peer::require`] and all that waits for something stop the case. The text says what was expected and what
-//!   came, with values. What shared parts such as [`Peer::basic_check`] assert counts for the statements that the case
-//!   lists.
-//! - Every statement that `cases.toml` lists for a case has to be asserted by it, in one of its roles, and no other; a
-//!   test sees to that. Where the plan was wrong, change `cases.toml` (and `covered_by` in `ms-smbd.toml`).
+//!   and similar functions. For a second connection drop the first [`Peer`] and call again; [`Play::peer`] returns an
+//!   earlier one by its [`id`](Peer::id). With `role = "both"` the function is called once for each role;
+//!   [`Play::subject_accepts`] tells which.
+//! - [`Peer`] has the steps. The head of `cases.toml` describes what the script does by itself. [`Peer::send`] keeps to
+//!   it (waits for a credit, grants the receives that the subject used). [`Peer::send_now`] does not wait,
+//!   [`Peer::say`] sends any bytes, and every field of [`Data`], [`Request`] and [`Response`] can have any value.
+//! - Each check names its statements in one string: `"2.2.2-13 3.1.5.3-11"`. After a failed [`Peer::check`] the case
+//!   goes on; [`Peer::require`] and all functions that wait stop it. The text has the expected and the actual values.
+//!   Assertions
+//! of   shared parts such as [`Peer::basic_check`] count for the statements that the case lists.
+//! - A case has to assert every statement that `cases.toml` lists for it, in one of its roles, and no other; a test
+//!   checks this. If the plan was wrong, change `cases.toml` (and `covered_by` in `ms-smbd.toml`).
 //! - `settings` of a case are a function that changes the subject's parameters, in its [`Entry`].
-//! - What only a subject gives that is part of this program, in the simulator or over a device (`needs = ["upper"]`), is
-//!   [`Peer::upper`]. A case that can do without, but sees more with it, asks [`Peer::upper_if_seen`].
-//! - What some devices cannot show is asked with [`Play::can`], and the case does without, or with [`Play::needs`].
-//! - What the upper layer should be told: [`Peer::told_the_end`] and its like, which are silent where it cannot be looked
-//!   at. [`Play::configure`] changes the subject's settings while a case is played; [`Play::prepare`] and [`Play::go`] are
-//!   the two halves of a connection.
-//! - What the subject's device can be made to do: [`refuse_after`](rig::UpperHand::refuse_after),
-//!   [`break_device`](rig::UpperHand::break_device), and to meet no receive with `Opening { receives: 0, .. }`.
-//! - What the transport can be made to do: [`Peer::disconnect`], [`Peer::cut`] (dropped without a farewell), and
+//! - [`Peer::upper`] is the upper layer of a subject that is part of this program, in the simulator or over a device
+//!   (`needs = ["upper"]`). A case that can do without it uses [`Peer::upper_if_seen`].
+//! - [`Play::can`] tells whether the device supports something, for a case that can do without it. [`Play::needs`]
+//!   requires it.
+//! - [`Peer::told_the_end`] and similar functions check the events of the upper layer; they do nothing if it is not
+//!   part of this program. [`Play::configure`] changes the subject's settings during a case; [`Play::prepare`] and
+//!   [`Play::go`] are
+//! the two   halves of a connection.
+//! - Faults of the subject's device: [`refuse_after`](rig::UpperHand::refuse_after),
+//!   [`break_device`](rig::UpperHand::break_device), and no posted receive with `Opening { receives: 0, .. }`.
+//! - Faults of the transport: [`Peer::disconnect`], [`Peer::cut`] (dropped without a disconnect), and
 //!   [`Opening`](rig::Opening): an attempt that fails, a device that cannot invalidate, a read depth, fewer receives.
-//! - A case on which the subject is known to be wrong stays as it is and gets an entry in `KNOWN` of
-//!   `tests/suite/main.rs`, with the reason.
+//! - A case that the subject is known to fail stays unchanged, and gets an entry with the reason in `KNOWN` of
+//!   `tests/suite/main.rs`.
 //!
 //! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
 

@@ -1,4 +1,4 @@
-//! Time passes, and what the rig has noticed meanwhile is taken into the records.
+//! Lets time pass, and adds the reports of the rig to the records.
 
 use std::time::Duration;
 

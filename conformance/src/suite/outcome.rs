@@ -1,4 +1,4 @@
-//! What comes of playing a case.
+//! The outcome of a case.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! One connection as a case sees it: what the script does, step by step.
+//! One connection of a case: the steps of the script.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A play: one case on one rig, what it has seen, and what it made of it.
+//! A play: one case on one rig, its observations, and its findings.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

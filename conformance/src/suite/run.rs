@@ -1,4 +1,4 @@
-//! Playing cases.
+//! Plays cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the script says: every field can have any value, whatever the others have.
+//! The messages of the script: every field can have any value, independent of the others.
 
 use bytes::Bytes;
 use smbd_core::Token;

@@ -1,4 +1,4 @@
-//! The script's records of one connection: what it may send, what it has posted and granted, and what came.
+//! The script's records of one connection: credits, posted and granted receives, and received messages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

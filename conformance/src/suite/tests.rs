@@ -1,4 +1,4 @@
-//! The script itself: what it does and does not do by itself, over the simulator.
+//! Tests of the script: what it does and does not do by itself, over the simulator.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the subject's upper layer is told of a connection, where it can be looked at.
+//! Events of the subject's upper layer, if it is part of this program.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What happened in a play, in order: for `show`, for reports, and for whoever wants to know why.
+//! The events of a play, in order: for `show`, for reports, and to find causes.
 
 use std::collections::VecDeque;
 use std::fmt;

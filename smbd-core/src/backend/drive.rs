@@ -5,30 +5,30 @@ use thiserror::Error;
 use super::{Backend, BackendOp, BufferLookup, ReceiveMemory, ShortReceive, UnknownBuffer};
 use crate::{Action, Connection, Event, Input, Instant, Misuse};
 
-/// What can be driven: a [`Connection`], or something built on one that has other events.
+/// What [`drive`] drives: a [`Connection`], or a type that wraps one and has other events.
 pub trait Protocol {
-    /// What it tells its upper layer.
+    /// Its events for the upper layer.
     type Event;
 
-    /// Takes in what happened, as [`Connection::handle`].
+    /// Handles one input, as [`Connection::handle`].
     ///
     /// # Errors
-    /// The backend reported what cannot be.
+    /// The input is not possible.
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse>;
 
-    /// What to do next, as [`Connection::poll_action`]; `memory` holds the messages received.
+    /// The next action, as [`Connection::poll_action`]. `memory` has the received messages.
     ///
     /// # Errors
     /// Bytes that were reported as received are not in `memory`.
     fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<Self::Event>, ShortReceive>;
 
-    /// Whether all is over: nothing is posted, borrowed or expected any more.
+    /// Whether the connection is drained: over, and nothing is posted, borrowed or registered any more.
     fn is_drained(&self) -> bool;
 
-    /// What `action` asks of a backend, as [`BackendOp::of`]; `memory` is that of the upper layer.
+    /// The operation of `action` for the backend, as [`BackendOp::of`]. `memory` is that of the upper layer.
     ///
     /// # Errors
-    /// The memory of something is not known.
+    /// `memory` has no buffer for the action.
     fn backend_op<'a, M>(
         &'a self,
         action: &'a Action<Self::Event>,
@@ -61,24 +61,25 @@ impl Protocol for Connection {
     }
 }
 
-/// The upper layer of a driven connection: knows its memory, hears its events.
+/// The upper layer of a driven connection. It takes events, and looks up buffers ([`BufferLookup`]).
 pub trait Handler<B: Backend, C: Protocol = Connection>: BufferLookup<B::Buffer> {
-    /// Something the upper layer has to know. It may give commands at once; the memory behind the names they return
-    /// must be known when this returns. Received bytes are in `backend`.
+    /// Takes one event. It may give commands to `connection`; the buffers of the ids that they return must be known to
+    /// [`BufferLookup`] when this method returns. `backend` has the received bytes. It should not block: [`drive`]
+    /// waits for it.
     fn event(&mut self, connection: &mut C, backend: &mut B, event: C::Event);
 }
 
-/// Why a drive stopped: a fault on this side of the interface, never the peer's.
+/// Why [`drive`] failed: a fault of the backend or of the upper layer, never of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DriveError {
-    /// The backend reported what cannot be. See the kit.
+    /// The backend reported an input that is not possible. The kit finds the cause.
     #[error("backend broke its contract: {0}")]
     Backend(#[from] Misuse),
     /// The backend does not have what it reported as received.
     #[error("backend broke its contract: {0}")]
     Receive(#[from] ShortReceive),
-    /// The upper layer has no memory for what it commanded.
+    /// The upper layer has no buffer for one of its commands.
     #[error("upper layer: {0}")]
     Handler(#[from] UnknownBuffer),
 }
@@ -88,12 +89,16 @@ const ROUNDS_MAX: u32 = 64;
 /// Inputs of one round.
 const INPUTS_MAX: usize = 64;
 
-/// Carries inputs of `backend` to `connection` and its actions back, until neither has anything left, or for a bounded
-/// time if there is always something: other connections of the thread want their turn. Returns when to come back at the
-/// latest (at once, if there is more to do); earlier, as soon as the backend has something or a command was given.
+/// Gives the inputs of `backend` to `connection` and the actions of `connection` to `backend` and `upper`, until there
+/// are no more. Returns after 64 rounds of 64 inputs each even if there are, so that other connections of the thread
+/// get their turn.
+///
+/// Returns the deadline of the next call: `backend.now()` if there is more to do, `None` if there is no timer. Call it
+/// earlier when the backend has an input or the upper layer has given a command. Never blocks if `backend` and `upper`
+/// do not.
 ///
 /// # Errors
-/// If backend or upper layer broke the contract. The connection should be dropped then.
+/// The backend or the upper layer broke its contract. Drop the connection then.
 pub fn drive<B: Backend, C: Protocol, U: Handler<B, C>>(
     connection: &mut C,
     backend: &mut B,

@@ -1,21 +1,21 @@
-//! The contract between a [`Connection`] and what carries it: a queue pair of a real device, a simulated one, or
-//! anything else that can send messages into posted buffers and reach remote memory.
+//! The contract between a [`Connection`] and its transport: a queue pair of a real device, a simulated one, or anything
+//! else that sends messages into posted buffers and accesses remote memory.
 //!
-//! A [`Backend`] is one end of one transport connection. It takes [`BackendOp`]s and gives [`Input`]s; [`drive()`] is the loop
-//! between the two, and the `kit` (feature `kit`) checks a backend line by line against what is written here.
+//! A [`Backend`] is one side of one transport connection. It takes [`BackendOp`]s and reports [`Input`]s. [`drive()`]
+//! is the loop between the two. The `kit` (feature `kit`) checks a backend against each line of this contract.
 //!
 //! # What a backend does
 //!
-//! **Order.** Steps are carried out in the order given. Consecutive posts to the same queue may be chained and handed to
-//! the device together; a chain is handed over before a step of any other kind, and at the latest when
-//! [`ring_doorbell`](Backend::ring_doorbell) is called, which happens before every wait. A receive is thus always posted before the send
-//! that grants it. One exception: an initiator gets its first `PostRecv` before `Connect`, and may have no queue yet; it
-//! keeps that receive and posts it before the transport connection can carry a message.
+//! **Order.** Operations are carried out in the order given. Consecutive posts to the same queue may be chained and
+//! handed to the device together; a chain is handed over before an operation of any other kind, and at the latest when
+//! [`ring_doorbell`](Backend::ring_doorbell) is called, which happens before every wait. A receive is thus always
+//! posted before the send that grants it. One exception: an initiator gets its first `PostRecv` before `Connect`, and
+//! may have no queue yet; it keeps that receive and posts it before the transport connection can carry a message.
 //!
 //! **No waiting.** `execute` never waits for the peer or the network, `Connect` and `Disconnect` included: one thread may
-//! serve many connections, and the timers of all of them. Where a provider's call blocks, it belongs on another thread.
+//! serve many connections, and the timers of all of them. A call of a provider that blocks belongs on another thread.
 //!
-//! **One end for each id.** Every id in a step ends in exactly one input: `Received`, `Sent`, `RdmaDone`,
+//! **One end for each id.** Every id in an operation ends in exactly one input: `Received`, `Sent`, `RdmaDone`,
 //! `Registered` (followed by `BindComplete` with `bind_complete: false`), `Deregistered` or `Failed`. Sends, RDMA requests, window
 //! binds and invalidations share the send queue, whose completions come in posting order. A send posted without
 //! `signal` gets no completion of its own from a device: the backend derives its `Sent` from the next completion
@@ -28,13 +28,13 @@
 //!
 //! **Connecting.** `Connect` and `Accept` are answered once, by `Connected` with truthful [`Limits`] or by
 //! `ConnectFailed`. Receives are posted before either; a message may be reported before `Connected`, and is if
-//! completions are polled first. Truthful means what the queue pair was given: a read depth above that of the peer stops
-//! some devices for good, with no error. Timeouts of the transport's own are longer than the negotiation timers, which
-//! decide.
+//! completions are polled first. Truthful limits are those of the queue pair: a read depth above that of the peer stops
+//! some devices for good, with no error. The transport's own timeouts are longer than the negotiation timers, so that
+//! these decide.
 //!
 //! A receive that was refused before `Connect` or `Accept` leaves the peer's first message without one, which ends the
-//! connection on every device. So the answer is `ConnectFailed` then, and the peer never hears `Connected`: an initiator
-//! asks for nothing, an acceptor refuses the request, with `Disconnect` at the latest.
+//! connection on every device. So the answer is `ConnectFailed` then, and the peer never gets `Connected`: an initiator
+//! sends no connection request, an acceptor rejects the request, with `Disconnect` at the latest.
 //!
 //! **The end.** Exactly one of `Disconnected` and `ConnectFailed` ends a transport connection, and nothing about it
 //! follows: a late answer to `Connect`, or news after the end, is dropped. `Disconnect` is given at most once, also when
@@ -48,12 +48,12 @@
 //! what is said: a peer that closed before the own disconnect has closed. A backend that reports flushes looks for the reason at
 //! once; one that comes only after the upper layer was told of the end comes too late.
 //!
-//! **Causes first.** Before `Disconnected` every completion that the device holds at that moment is reported: a
-//! refusal, or the failure that broke the connection, would else be lost behind the end. A receive that completed before
-//! a deregistration is reported before its `Deregistered`: the message may have invalidated the token. Flushes may come
-//! in any order with the failure that caused them; the connection tells them apart. `ConnectFailed` may come before
-//! completions: of a connection that never was they are flushes. [`TransportReports`] keeps these rules about
-//! the end and the answers.
+//! **Causes first.** Every completion that the device holds at that moment is reported before `Disconnected`. Otherwise
+//! a refusal, or the failure that broke the connection, is lost. A receive that completed before a deregistration is
+//! reported before its `Deregistered`: the message may have invalidated the token. Flushes may come in any order with
+//! the failure that caused them; the connection can distinguish them. `ConnectFailed` may come before completions:
+//! those of a connection that never came up are flushes. [`TransportReports`] keeps these rules about the end and the
+//! answers.
 //!
 //! # Whose memory it is
 //!
@@ -63,7 +63,7 @@
 //! `Disconnected`. A message longer than the receive posted for it ends the connection; no byte beyond the posted
 //! length is written.
 //!
-//! Memory of the upper layer comes with the step: bytes to copy before `execute` returns, or a handle
+//! Memory of the upper layer comes with the operation: bytes to copy before `execute` returns, or a handle
 //! ([`Backend::Buffer`]) of which the backend keeps a clone as long as the device may touch the memory: for a send or
 //! an RDMA request until its completion, for a registration until `Deregistered` or the end of the connection.
 //!
@@ -71,8 +71,8 @@
 //! `Deregistered` or to the peer's invalidation or to the end of the connection. Any other access ends the offending
 //! connection and changes no byte.
 //!
-//! When a connection ends early, results of commands come before their work is back: their memory may still be in
-//! use by the device until [`Event::Drained`](crate::Event::Drained). After that no step follows; only then may the
+//! When a connection ends early, results of commands come before their work is back: their memory may still be in use
+//! by the device until [`Event::Drained`](crate::Event::Drained). No operation follows that event; only then may the
 //! backend be dropped. Dropping it earlier must still be memory-safe.
 //!
 //! # What it does not do
@@ -100,7 +100,7 @@ pub use work_queues::{Push, Queue, Request, WorkQueue, WorkQueues};
 use crate::{Connection, Limits, error::DisconnectReason, error::WorkError};
 use crate::{Fragment, Input, Instant, RecvId};
 
-/// Where received messages are.
+/// Gives access to received messages.
 pub trait ReceiveMemory {
     /// The message in the buffer of `id`: as many bytes as its `Received` reported, valid from then on until the same
     /// slot is posted again. Empty for a receive that holds no message.
@@ -109,7 +109,7 @@ pub trait ReceiveMemory {
     /// The bytes of a fragment.
     ///
     /// # Errors
-    /// They are not there.
+    /// [`received`](Self::received) returns fewer bytes than the fragment needs.
     fn fragment(&self, fragment: &Fragment) -> Result<&[u8], ShortReceive> {
         let (message, range) = (self.received(fragment.recv()), fragment.range());
         let short =
@@ -118,51 +118,51 @@ pub trait ReceiveMemory {
     }
 }
 
-/// One end of one transport connection. The module says what is expected of it.
+/// One side of one transport connection. [The module](self) has its contract.
 pub trait Backend: ReceiveMemory {
-    /// A handle to memory of the upper layer which the device can reach. Clones name the same memory; it is freed with
+    /// A handle to memory of the upper layer that the device can access. Clones name the same memory; it is freed with
     /// the last of them.
     type Buffer: Clone + fmt::Debug;
 
-    /// The time on the clock of everything this backend reports. Never goes back.
+    /// The time of this backend's clock. Never goes back.
     fn now(&self) -> Instant;
 
-    /// Carries out one step, or chains it. Whatever comes of it is an input, also a refusal.
+    /// Carries out one operation, or chains it. Returns at once. Each result is an input, also a refusal.
     fn execute(&mut self, step: BackendOp<'_, Self::Buffer>);
 
-    /// Hands over what is chained. Called before every wait; without a chain it does nothing.
+    /// Hands the chain over to the device. Called before every wait. Does nothing without a chain.
     fn ring_doorbell(&mut self);
 
-    /// The next thing that happened; `None` if there is nothing at the moment. Never blocks.
+    /// The next input; `None` if there is none at the moment. Never blocks.
     ///
-    /// [`Input::Timeout`] is not the backend's to give: the driver compares the clock with the deadline.
+    /// A backend never reports [`Input::Timeout`]: [`drive()`] compares its clock with the deadline.
     fn next_input(&mut self) -> Option<Input<'_>>;
 }
 
-/// A backend whose buffers can be made, written and read by the host. The kit and generic examples need it; a backend
-/// for other memory does not.
+/// A backend whose buffers the host can allocate, write and read. The kit and generic examples need it; a backend for
+/// other memory does not have it.
 pub trait HostMemory: Backend {
-    /// A buffer of `len` bytes, all zero. Possible at any time: a backend that has no device yet makes the memory known
-    /// to it later.
+    /// Allocates a buffer of `len` bytes, all zero. Possible at any time: a backend that has no device yet registers
+    /// the memory later.
     ///
     /// # Errors
-    /// If there is no such memory.
+    /// There is not enough memory.
     fn allocate(&mut self, len: u32) -> Result<Self::Buffer, OutOfMemory>;
 
-    /// Copies `bytes` into `buffer` from `offset` on. Nothing may be using that range.
+    /// Copies `bytes` into `buffer` from byte `offset` on. No device may access that range meanwhile.
     ///
     /// # Errors
-    /// If the range is not inside the buffer; nothing is copied then.
+    /// The range is not inside the buffer. Nothing is copied.
     fn fill(&mut self, buffer: &Self::Buffer, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange>;
 
-    /// Copies bytes of `buffer` from `offset` on to `out`. Nothing may be writing that range.
+    /// Copies bytes of `buffer` from byte `offset` on to `out`. No device may write that range meanwhile.
     ///
     /// # Errors
-    /// If the range is not inside the buffer; nothing is copied then.
+    /// The range is not inside the buffer. Nothing is copied.
     fn read(&self, buffer: &Self::Buffer, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange>;
 }
 
-/// A received message is not where the backend should have it.
+/// The backend does not have the bytes of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{recv:?} was reported with bytes {start} to {end}, its buffer has {got}")]
 pub struct ShortReceive {
@@ -172,11 +172,11 @@ pub struct ShortReceive {
     pub start: usize,
     /// End of the bytes needed.
     pub end: usize,
-    /// How many bytes [`ReceiveMemory::received`] gave.
+    /// Number of bytes that [`ReceiveMemory::received`] returned.
     pub got: usize,
 }
 
-/// There is no memory for a buffer.
+/// There is not enough memory for a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("no memory for a buffer of {len} bytes")]
 pub struct OutOfMemory {

@@ -1,4 +1,4 @@
-//! What a backend is given: an action of the connection, together with the memory it is about.
+//! Operations of a backend: an action of the connection together with its memory.
 
 use core::fmt;
 
@@ -9,8 +9,8 @@ use crate::{
     Segment, SendId, Token, WrId,
 };
 
-/// One thing for a backend to do: an [`Action`] that concerns it, with the memory that belongs to it. `M` is the
-/// backend's [`Buffer`](super::Backend::Buffer).
+/// One operation for a backend: an [`Action`] together with its memory. `M` is the backend's
+/// [`Buffer`](super::Backend::Buffer).
 #[derive(Debug)]
 pub enum BackendOp<'a, M> {
     /// As [`Action::Connect`].
@@ -21,14 +21,14 @@ pub enum BackendOp<'a, M> {
     Disconnect,
     /// As [`Action::PostRecv`].
     PostRecv {
-        /// Its name; `id.slot()` says which buffer.
+        /// Its id; `id.slot()` is the index of the receive buffer.
         id: RecvId,
-        /// Bytes of the buffer to post.
+        /// Number of bytes of the buffer to post.
         len: u32,
     },
     /// As [`Action::PostSend`].
     PostSend {
-        /// Its name.
+        /// Its id.
         id: SendId,
         /// The first bytes of the message.
         head: &'a Head,
@@ -36,39 +36,39 @@ pub enum BackendOp<'a, M> {
         body: Option<Payload<'a, M>>,
         /// The peer's token to invalidate.
         invalidate: Option<Token>,
-        /// Whether to ask the device for a completion.
+        /// Whether the send is signalled.
         signal: bool,
-        /// Whether to ask for a solicited event at the peer.
+        /// Whether to request a solicited event at the peer.
         solicit: bool,
     },
     /// As [`Action::PostRdma`].
     PostRdma {
-        /// Its name.
+        /// Its id.
         id: RdmaId,
-        /// Read or write, seen from here.
+        /// Read or write, as this side posts it.
         verb: RdmaVerb,
         /// The local bytes.
         local: BufferSlice<'a, M>,
-        /// The remote bytes, as many.
+        /// The remote bytes, of the same length.
         remote: BufferDescriptorV1,
     },
     /// As [`Action::Register`].
     Register {
-        /// Its name.
+        /// Its id.
         id: RegId,
         /// The buffer, all of it.
         buffer: &'a M,
-        /// Exactly the rights to give.
+        /// The rights of the peer, no more and no less.
         access: Access,
-        /// Most segments that may be reported.
+        /// Most segments that `Registered` may report.
         segments_max: u16,
     },
     /// As [`Action::Deregister`].
     Deregister {
-        /// Its name.
+        /// Its id.
         id: RegId,
-        /// What `Registered` reported. A token that is not live was invalidated by the peer and must not be
-        /// invalidated again.
+        /// The segments that `Registered` reported. One without a [`descriptor`](Segment::descriptor) was invalidated
+        /// by the peer and must not be invalidated again.
         segments: &'a [Segment],
     },
 }
@@ -78,7 +78,7 @@ pub enum BackendOp<'a, M> {
 pub enum Payload<'a, M> {
     /// Bytes to copy before `execute` returns.
     Copy(&'a [u8]),
-    /// Bytes the device reads in place until the send is complete.
+    /// Bytes that the device reads in place until the send is complete.
     InPlace(BufferSlice<'a, M>),
 }
 
@@ -92,14 +92,14 @@ impl<M> Payload<'_, M> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it has no byte.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A range of a buffer. A backend refuses a range that is not inside it.
+/// A range of a buffer. A backend refuses the operation if the range is not inside the buffer.
 #[derive(Debug)]
 pub struct BufferSlice<'a, M> {
     /// The buffer.
@@ -110,8 +110,8 @@ pub struct BufferSlice<'a, M> {
     pub len: u32,
 }
 
-/// Which memory belongs to the names that commands returned. `None` for a name that has none; that is a fault of the
-/// upper layer and ends the drive.
+/// Looks up the memory that belongs to the ids that commands returned. `None` is a fault of the upper layer:
+/// [`drive`](super::drive()) fails with [`UnknownBuffer`].
 pub trait BufferLookup<M> {
     /// The bytes of an outgoing message: exactly `body.len` of them. An `Endpoint` knows them itself.
     fn body(&self, body: Body) -> Option<Payload<'_, M>> {
@@ -119,7 +119,7 @@ pub trait BufferLookup<M> {
         None
     }
 
-    /// The local buffer of an RDMA operation: the address of its byte 0 and room for all of it.
+    /// The local buffer of an RDMA operation. The operation begins at its byte 0 and fits into it.
     fn operation(&self, op: OpId) -> Option<&M> {
         let _ = op;
         None
@@ -132,7 +132,7 @@ pub trait BufferLookup<M> {
     }
 }
 
-/// The upper layer has not said which memory belongs to a piece of work.
+/// The upper layer has no buffer for a work request ([`BufferLookup`]).
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("no memory is known for {0}")]
 pub struct UnknownBuffer(pub WrId);
@@ -144,10 +144,10 @@ impl fmt::Debug for UnknownBuffer {
 }
 
 impl<'a, M> BackendOp<'a, M> {
-    /// What `action` asks of a backend; `None` for `Notify` and `Wait`, which do not concern it.
+    /// The operation of `action`; `None` for `Notify` and `Wait`, which are not for a backend.
     ///
     /// # Errors
-    /// If `memory` has nothing for it, or a body of another length.
+    /// `memory` has no buffer for it, or a body of another length.
     #[inline(always)]
     pub fn of<E>(
         action: &'a Action<E>,

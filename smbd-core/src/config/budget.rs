@@ -2,7 +2,7 @@ use super::Config;
 use super::params::NEGOTIATE_RECEIVE_SIZE;
 use crate::Head;
 
-/// What a configuration needs from a backend, and what the core takes itself.
+/// What a connection of a configuration needs: slots, buffers and queues of its backend, and memory of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Budget {
@@ -15,25 +15,26 @@ pub struct Budget {
     pub recv_bytes: u64,
     /// Sends posted at the same time. [`SendId::slot`](crate::SendId::slot) is below this.
     pub send_slots: u32,
-    /// Bytes for the headers of those sends.
+    /// Bytes for the headers of those sends, 32 for each.
     pub send_head_bytes: u64,
     /// Bytes of one whole message to send, for a backend that copies payload: MaxSendSize, but at least a head.
     pub send_buffer_len: u32,
     /// RDMA requests posted at the same time. [`RdmaId::slot`](crate::RdmaId::slot) is below this.
     pub rdma_slots: u32,
-    /// RDMA Reads to ask the transport for, both ways; what comes of it is in the [`Limits`](crate::Limits).
+    /// RDMA Reads outstanding at the same time, to request from the transport for each direction (`initiator_depth` and
+    /// `responder_resources` of rdma_cm). The transport reports the result in [`Limits::read_depth`](crate::Limits).
     pub read_depth: u16,
     /// RDMA operations at the same time. [`OpId::slot`](crate::OpId::slot) is below this.
     pub rdma_ops: u32,
     /// Registrations at the same time. [`RegId::slot`](crate::RegId::slot) is below this.
     pub registrations: u32,
-    /// Work requests of the receive queue.
+    /// Depth of the receive queue, in work requests.
     pub recv_queue: u32,
-    /// Work requests of the send queue: sends, RDMA requests, window binds and invalidations.
+    /// Depth of the send queue, in work requests: sends, RDMA requests, window binds and invalidations.
     pub send_queue: u32,
-    /// Completion queue entries: all posted work can be flushed at once, signalled or not.
+    /// Entries of the completion queue: all posted work can be flushed at once, signalled or not.
     pub cq_entries: u32,
-    /// Most that the connection itself takes in memory, in bytes.
+    /// Bytes of memory of the [`Connection`](crate::Connection) and its tables, which it allocates when it is created.
     pub core_bytes: u64,
 }
 

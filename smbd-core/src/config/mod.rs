@@ -1,4 +1,4 @@
-//! Configuration: plain [`Params`] in, a proof of validity ([`Config`]) out.
+//! Configuration: [`Params`] are plain values; a [`Config`] holds parameters that were checked.
 
 mod budget;
 mod params;
@@ -26,7 +26,8 @@ impl TryFrom<Params> for Config {
     type Error = ConfigError;
 
     /// # Errors
-    /// Names the parameter, its value, its range and where the range comes from.
+    /// A parameter is out of its range. The error names the first such parameter, its value, its range and the source
+    /// of the range.
     fn try_from(params: Params) -> Result<Self, ConfigError> {
         params.validate()?;
         Ok(Self(params))

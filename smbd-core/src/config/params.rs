@@ -11,93 +11,98 @@ pub enum Role {
     Acceptor,
 }
 
-/// When a silent connection is probed and given up (3.1.2.2).
+/// Times after which an idle connection is probed and ended (3.1.2.2, 3.1.6.2). Both are at least 1 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Keepalive {
-    /// Connection.KeepaliveInterval: silence of the peer after which a keepalive probe is sent.
+    /// Connection.KeepaliveInterval: time without a message of the peer after which a keepalive probe is sent.
     pub interval: Duration,
-    /// How long the peer has for its answer, from the expiry of the interval on (note <3>). Then the connection ends.
+    /// Time that the peer has to answer, from the expiry of the interval on (note <3>). Then the connection ends with
+    /// [`CloseReason::KeepaliveTimeout`](crate::error::CloseReason::KeepaliveTimeout).
     pub answer_timeout: Duration,
 }
 
-/// All that can be chosen for a connection: sizes in bytes, numbers of slots, times. Start from a profile and change what has
-/// to be different: `Params { keepalive: None, ..Params::windows() }`.
+/// The parameters of a connection: sizes in bytes, numbers of slots, and times. Start from a profile and change single
+/// fields: `Params { keepalive: None, ..Params::windows() }`. `Config::try_from(params)` checks the ranges.
 ///
 /// | profile | for |
 /// |---|---|
-/// | [`Params::windows`], and [`Params::default`] | servers and clients; what Windows Server offers, and all known peers accept |
-/// | [`Params::linux_client`] | a connection that has to look like cifs.ko, or talk to one: the server's side of Linux mounts |
-/// | [`Params::linux_server`] | a connection that has to look like ksmbd, or a client of it |
-/// | [`Params::example`] | the values of the specification's section 4, small: for tests and reading traces |
+/// | [`Params::windows`], and [`Params::default`] | servers and clients: what Windows Server offers and all known peers accept |
+/// | [`Params::linux_client`] | a client that behaves like cifs.ko |
+/// | [`Params::linux_server`] | a server that behaves like ksmbd, and any server for cifs.ko, which must not be probed |
+/// | [`Params::example`] | tests: the small values of the specification's section 4 |
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Params {
-    /// Connection.ReceiveCreditMax: most receives posted for the peer (plus one in reserve), 4 to 32,767.
+    /// Connection.ReceiveCreditMax: most receives posted for the peer, 4 to 32,767. One more is posted in reserve
+    /// (CR-5).
     pub receive_credit_max: u16,
-    /// Connection.SendCreditTarget: credits asked of the peer in every message, 2 to 255 (CR-12).
+    /// Connection.SendCreditTarget: credits requested from the peer in every message, 2 to 255 (CR-12).
     pub send_credit_target: u16,
-    /// Connection.MaxSendSize: longest message to send, 128 to 8,136 bytes unless `large_sends` (NE-3).
+    /// Connection.MaxSendSize: longest message to send, 128 to 8,136 bytes; with `large_sends` up to 2^32 - 1 (NE-3).
     pub max_send_size: u32,
     /// Allows a `max_send_size` above 8,136, which some Windows versions refuse (note <5>).
     pub large_sends: bool,
-    /// Connection.MaxReceiveSize: longest message to take, 128 to 524,280 bytes.
+    /// Connection.MaxReceiveSize: longest message to receive, 128 to 524,280 bytes.
     pub max_receive_size: u32,
-    /// Connection.MaxFragmentedRecvSize: longest upper-layer message to take, at least 131,072 bytes.
+    /// Connection.MaxFragmentedRecvSize: longest upper-layer message to receive, at least 131,072 bytes.
     pub max_fragmented_recv_size: u32,
-    /// Connection.MaxReadWriteSize: longest RDMA operation in bytes; 0 offers none.
+    /// Connection.MaxReadWriteSize: longest RDMA operation in bytes; 0 offers no RDMA operation.
     pub max_read_write_size: u32,
     /// `None`: no keepalive; a silent peer is never probed.
     pub keepalive: Option<Keepalive>,
-    /// Negotiation timer of the initiator, connecting included (3.1.4.1).
+    /// Negotiation timer of the initiator, at least 1 ns (3.1.4.1). It includes the time to connect.
     pub active_negotiation_timeout: Duration,
-    /// Negotiation timer of the acceptor (3.1.7.2).
+    /// Negotiation timer of the acceptor, at least 1 ns (3.1.7.2).
     pub passive_negotiation_timeout: Duration,
-    /// How long a queued message waits for a send credit before the connection ends; `None` is for ever.
+    /// Send credit timer, at least 1 ns (3.1.5.1): how long a queued message waits for a credit before the connection
+    /// ends. `None`: without limit.
     pub send_credit_timeout: Option<Duration>,
 
-    /// Received messages that the upper layer may keep in their receive buffers without lowering what is posted for the peer.
-    /// [`Endpoint`](crate::Endpoint) copies messages beyond that.
+    /// Received messages that the upper layer may keep in their receive buffers while all receives of the peer stay
+    /// posted, 0 to 32,767. [`Endpoint`](crate::Endpoint) copies messages beyond that.
     pub borrowed_max: u16,
-    /// Upper-layer messages waiting to be sent, at least 1.
+    /// Upper-layer messages that wait to be sent, 1 to 32,767.
     pub message_slots: u16,
-    /// Sends in flight, at least 2.
+    /// Sends in flight, 2 to 32,767.
     pub send_slots: u16,
-    /// RDMA operations accepted and not finished.
+    /// RDMA operations that are accepted and not finished, 0 to 32,767.
     pub rdma_ops: u16,
-    /// RDMA requests in flight; needed if `rdma_ops` is not 0.
+    /// RDMA requests in flight, 0 to 32,767; at least 1 if `rdma_ops` is not 0.
     pub rdma_slots: u16,
-    /// RDMA Reads to ask the transport for, both ways; what comes of it is in the [`Limits`](crate::Limits).
+    /// RDMA Reads outstanding at the same time, to request from the transport for each direction. The transport reports
+    /// the result in [`Limits::read_depth`](crate::Limits).
     pub read_depth: u16,
-    /// Registrations that are valid or being made.
+    /// Registrations at the same time, 0 to 32,767.
     pub registrations: u16,
-    /// Segments of all of them together; needed if `registrations` is not 0.
+    /// Segments of all registrations together, 0 to 32,767; at least 1 if `registrations` is not 0.
     pub segments_max: u16,
-    /// Work requests on the send queue for binding and invalidating windows.
+    /// Work requests on the send queue that bind and invalidate memory windows, 0 to 32,767.
     pub registration_slots: u16,
 
-    /// Refuse what is tolerated from real peers by default: see [`Tolerances`](crate::Tolerances). For tests.
+    /// End the connection at deviations that are tolerated by default: see [`Tolerances`](crate::Tolerances). For
+    /// tests.
     pub strict: bool,
-    /// Ask for a solicited event at the peer with the last fragment of each message.
+    /// Request a solicited event at the peer with the last fragment of each message.
     pub solicit: bool,
-    /// Acceptor: refuse any version range but exactly 0x0100, as Windows Server 2012 does (note <4>).
+    /// Acceptor: refuse every version range except 0x0100 to 0x0100, as Windows Server 2012 does (note <4>).
     pub reject_version_range: bool,
-    /// Acceptor: refuse a PreferredSendSize above this with STATUS_INSUFFICIENT_RESOURCES, as Windows does above
-    /// 8,136 (note <5>).
+    /// Acceptor: refuse a PreferredSendSize above this number of bytes with STATUS_INSUFFICIENT_RESOURCES, as Windows
+    /// does above 8,136 (note <5>).
     pub reject_preferred_send_size_above: Option<u32>,
 }
 
-/// A parameter that makes no valid configuration.
+/// A parameter is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{field} is {value}, must be {min} to {max} ({why})")]
 pub struct ConfigError {
     /// Name of the field of [`Params`].
     pub field: &'static str,
-    /// Its value; for durations in nanoseconds.
+    /// Its value; durations are in nanoseconds.
     pub value: u64,
-    /// Least value.
+    /// Smallest valid value.
     pub min: u64,
-    /// Greatest value.
+    /// Largest valid value.
     pub max: u64,
-    /// Where the range comes from.
+    /// Source of the range: a section, a note or an id of docs/spec-issues.md.
     pub why: &'static str,
 }
 

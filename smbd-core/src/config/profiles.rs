@@ -1,4 +1,4 @@
-//! Parameters of known implementations, each with where its numbers come from.
+//! Parameters of known implementations, and the sources of their numbers.
 
 use core::time::Duration;
 
@@ -16,8 +16,8 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Windows Server 2012 R2 and later: notes <1>, <2>, <3>, <6>, <7> of section 7. Its send credit timer of 5 s is
-    /// asserted by Microsoft's own tests of the server.
+    /// Windows Server 2012 R2 and later: notes <1>, <2>, <3>, <6>, <7> of section 7. Microsoft's own tests of the
+    /// server assert its send credit timer of 5 s.
     #[must_use]
     pub const fn windows() -> Self {
         Self {
@@ -48,9 +48,9 @@ impl Params {
         }
     }
 
-    /// cifs.ko of Linux 6.12: 1364-byte messages both ways, and as reassembled size what half of its 255 receives
-    /// hold. Asked for a keepalive response, it answers with its next message at best, and may end the connection instead: so
-    /// nothing is asked of it, see `linux_server` for the other side.
+    /// cifs.ko of Linux 6.12: messages of 1364 bytes in both directions, and a MaxFragmentedRecvSize of half the bytes
+    /// that its 255 receives hold. Its peer should not send keepalive probes: cifs.ko answers one with its next message
+    /// at best, and may end the connection instead. [`linux_server`](Self::linux_server) sends none.
     #[must_use]
     pub const fn linux_client() -> Self {
         Self {
@@ -62,13 +62,15 @@ impl Params {
         }
     }
 
-    /// ksmbd of Linux 6.12: the client's sizes, no idle timer, an acceptor's negotiation timer of 120 s instead of 5.
+    /// ksmbd of Linux 6.12: the sizes of [`linux_client`](Self::linux_client), no keepalive, no send credit timer, and
+    /// a negotiation timer of 120 s instead of 5 s for the acceptor.
     #[must_use]
     pub const fn linux_server() -> Self {
         Self { keepalive: None, send_credit_timeout: None, ..Self::linux_client() }
     }
 
-    /// The values of the specification's examples (section 4): 10 credits, 1 KiB messages, 128 KiB reassembled.
+    /// The values of the specification's examples (section 4): 10 credits, messages of 1 KiB, upper-layer messages of
+    /// 128 KiB.
     #[must_use]
     pub const fn example() -> Self {
         Self {

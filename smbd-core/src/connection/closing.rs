@@ -1,4 +1,4 @@
-//! The end (3.1.7.1): results for all commands, one last word, and waiting for everything to come back.
+//! The end (3.1.7.1): results for all commands, one final event, and waiting until all work is complete.
 
 use super::phase::{Outcome, Phase};
 use super::{Connection, Pending, Probe};

@@ -1,4 +1,4 @@
-//! What the upper layer wants (3.1.4).
+//! Commands of the upper layer (3.1.4).
 
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -14,27 +14,29 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How to close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Close {
-    /// At once: what is not finished ends as aborted.
+    /// At once. Unfinished commands end with [`Aborted`](crate::error::Aborted).
     Abort,
-    /// In good order: take nothing new, finish messages and RDMA operations, at the latest at `until`.
+    /// After all messages and RDMA operations are finished. New commands are refused with
+    /// [`CommandError::Closing`].
     Flush {
-        /// Then what is not finished ends as aborted.
+        /// The deadline. Commands that are unfinished then end with [`Aborted`](crate::error::Aborted).
         until: Instant,
     },
 }
 
 impl Connection {
     /// Sends an upper-layer message of `len` bytes (3.1.4.2), 1 to
-    /// [`max_fragmented_send_size`](crate::Negotiated::max_fragmented_send_size). With its last fragment the peer's token
-    /// `invalidate` is invalidated, if the transport can do that ([`Limits::send_with_invalidate`](crate::Limits)).
+    /// [`max_fragmented_send_size`](crate::Negotiated::max_fragmented_send_size). Its last fragment invalidates the
+    /// peer's token `invalidate`, if the transport can do that ([`Limits::send_with_invalidate`](crate::Limits)).
     ///
-    /// Returns at once. The message is cut into fragments of MaxSendSize, and each waits for a send credit of the peer. A
-    /// message commanded after RDMA Writes is posted behind all of them, so a server commands data and answer together. The
-    /// result is [`Event::Sent`](crate::Event::Sent). `now` is the time of the command; the send credit timer runs from it.
+    /// Returns at once. The message is cut into fragments of MaxSendSize bytes, and each waits for a send credit of the
+    /// peer. The send credit timer starts when the message is the next to leave and has no credit (3.1.5.1). A message
+    /// commanded after RDMA Writes is posted behind all of them, so a server can command data and answer together. The
+    /// result is [`Event::Sent`](crate::Event::Sent). `now` is the time of the command.
     ///
     /// # Errors
     /// The connection is not established or is closing, all `message_slots` are taken ([`Event::Writable`](crate::Event::Writable)
-    /// tells when one is free), or the length is 0 or too long: see [`SendError`]. Nothing has changed.
+    /// reports when one is free), or the length is 0 or too long: see [`SendError`]. Nothing has changed.
     pub fn send(&mut self, now: Instant, len: u32, invalidate: Option<Token>) -> Result<MsgId, SendError> {
         self.accepts_commands()?;
         let max = self.negotiated.map_or(0, |settled| settled.max_fragmented_send_size);
@@ -54,13 +56,14 @@ impl Connection {
     /// `offset` of it on: [`RdmaVerb::Write`] to the peer (3.1.4.5), [`RdmaVerb::Read`] from it (3.1.4.6). `len` is at most
     /// [`max_read_write_size`](crate::Negotiated::max_read_write_size) bytes.
     ///
-    /// Returns at once. The operation is cut into requests at the borders of the descriptors and of what the device takes. The
-    /// result is [`Event::RdmaDone`](crate::Event::RdmaDone); a length of 0 has its result at once and touches nothing. The
-    /// backend asks the upper layer for the local buffer by the returned id.
+    /// Returns at once. The operation is cut into requests at the ends of the descriptors and at the longest request of
+    /// the device ([`Limits::rdma_len_max`](crate::Limits)). The result is [`Event::RdmaDone`](crate::Event::RdmaDone).
+    /// An operation of 0 bytes has its result at once and accesses no memory. The backend looks up the local buffer by
+    /// the returned id.
     ///
     /// # Errors
     /// The connection is not established or is closing, all `rdma_ops` are taken
-    /// ([`Event::Writable`](crate::Event::Writable) tells when one is free), the range is too long or not inside the
+    /// ([`Event::Writable`](crate::Event::Writable) reports when one is free), the range is too long or not inside the
     /// descriptors, or the connection allows no Reads: see [`RdmaError`]. Everything is checked before anything is posted;
     /// nothing has changed.
     pub fn rdma(
@@ -95,8 +98,8 @@ impl Connection {
     /// Gives the peer access to a local buffer, with exactly these rights, on this connection only (3.1.4.3). The device may
     /// describe the buffer by 1 to `segments_max` segments.
     ///
-    /// Returns at once. The result is [`Event::Registered`](crate::Event::Registered); then
-    /// [`live_segments`](Self::live_segments) has the descriptors to tell the peer. The access ends with
+    /// Returns at once. The result is [`Event::Registered`](crate::Event::Registered). After it
+    /// [`live_segments`](Self::live_segments) returns the descriptors for the peer. The access ends with
     /// [`deregister`](Self::deregister), with the peer's invalidation, or with the connection.
     ///
     /// # Errors
@@ -123,13 +126,13 @@ impl Connection {
         Ok(id)
     }
 
-    /// Ends all remote access to a registered buffer (3.1.4.4). Needed as well if the peer has invalidated some or all of its
-    /// tokens. Returns at once; the result is [`Event::Deregistered`](crate::Event::Deregistered), and only after it the memory
-    /// is free.
+    /// Ends all remote access to a registered buffer (3.1.4.4). Also needed if the peer has invalidated its tokens.
+    /// Returns at once. The result is [`Event::Deregistered`](crate::Event::Deregistered); the memory is free only
+    /// after it.
     ///
     /// # Errors
-    /// The connection is not established or is closing, or there is no such registration, it is not complete, or it is being
-    /// deregistered: see [`RegisterError`]. Nothing has changed.
+    /// The connection is not established or is closing; or `id` is not a valid registration, because it does not exist,
+    /// is not complete, or is being deregistered: see [`RegisterError`]. Nothing has changed.
     pub fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
         self.accepts_commands()?;
         if !self.registrations.deregister(id) {
@@ -140,11 +143,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives the receive buffer of a fragment back, in any phase. It is posted and granted to the peer again. Has no result
-    /// event.
+    /// Returns the receive buffer of a fragment, in any phase. The buffer is posted and granted to the peer again.
+    /// There is no result event.
     ///
     /// # Errors
-    /// [`Misuse::ForeignFragment`]: the fragment is not of this connection.
+    /// [`Misuse::ForeignFragment`]: the fragment belongs to another connection.
     pub fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
         if self.receiver.is_posted(fragment.recv) {
             return Err(Misuse::ForeignFragment);
@@ -158,11 +161,13 @@ impl Connection {
 
     /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3) and measures the time until the peer's next message.
     ///
-    /// Returns at once; the result is [`Event::Probed`](crate::Event::Probed), at the latest after the keepalive's answer
-    /// timeout, or 5 s without a keepalive (note <3>). An unanswered probe does not end the connection.
+    /// Returns at once. The result is [`Event::Probed`](crate::Event::Probed), at the latest after
+    /// [`Keepalive::answer_timeout`](crate::Keepalive), or after 5 s without keepalive (note <3>). An unanswered probe
+    /// does not end the connection.
     ///
     /// # Errors
-    /// The connection is not established or is closing, or a probe is under way: see [`CommandError`]. Nothing has changed.
+    /// The connection is not established or is closing, or another probe is not finished: see [`CommandError`]. Nothing
+    /// has changed.
     pub fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
         self.accepts_commands()?;
         if self.probe != Probe::Idle {
@@ -176,9 +181,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the connection, in any phase. The result is [`Event::Closed`](crate::Event::Closed) behind the results of all
-    /// commands, or [`Event::ConnectFailed`](crate::Event::ConnectFailed) if it was not established, and then
-    /// [`Event::Drained`](crate::Event::Drained). A second call can only make it end earlier.
+    /// Ends the connection, in any phase. Returns at once. The result is [`Event::Closed`](crate::Event::Closed) after
+    /// the results of all commands, or [`Event::ConnectFailed`](crate::Event::ConnectFailed) if the connection was not
+    /// established; then [`Event::Drained`](crate::Event::Drained). A second call can only make it end earlier.
     pub fn close(&mut self, now: Instant, how: Close) {
         self.now = self.now.max(now);
         match (&mut self.phase, how) {

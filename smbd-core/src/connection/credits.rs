@@ -1,12 +1,12 @@
-//! Credit arithmetic (3.1.5.9, with the algorithm that CR-1 to CR-16 of docs/spec-issues.md argue for).
+//! Credit arithmetic (3.1.5.9, with the algorithm of CR-1 to CR-16 in docs/spec-issues.md).
 
 use crate::error::Violation;
 
 /// Least number of receives kept for an established peer, whatever it asks for (CR-5).
 const WINDOW_MIN: u16 = 3;
 
-/// The ledger of both directions; no count exceeds 65,535. Receives are *posted*; those the peer was told of are *outstanding*, the others
-/// *ungranted*.
+/// The credits of both directions (3.1.5.9). No count exceeds 65,535. Receives are *posted*; those that are granted to
+/// the peer are *outstanding*, the others are *ungranted*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Credits {
     /// At most what the window has been and one in reserve; the ungranted are among them.
@@ -31,7 +31,7 @@ impl Credits {
         self.posted as u32
     }
 
-    /// Those of them that the peer does not know of yet.
+    /// Those of them that are not granted to the peer yet.
     #[must_use]
     pub const fn ungranted(&self) -> u32 {
         self.ungranted as u32
@@ -49,13 +49,14 @@ impl Credits {
         self.send as u32
     }
 
-    /// Connection.ReceiveCreditTarget: what the peer last asked for.
+    /// Connection.ReceiveCreditTarget: the credits that the peer last requested.
     #[must_use]
     pub const fn target(&self) -> u16 {
         self.target
     }
 
-    /// How many receives are kept posted: what the peer asks for, within the own limits (CR-5).
+    /// Credit window: how many receives are kept posted for the peer. It is what the peer requests, within the own
+    /// limits (CR-5).
     #[must_use]
     pub const fn window(&self) -> u32 {
         self.window as u32

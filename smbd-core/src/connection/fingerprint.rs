@@ -1,4 +1,4 @@
-//! What a connection will do, as input for a hash: for searches over all its states.
+//! The state of a connection as input of a hash, for searches over all states.
 
 use core::hash::{Hash, Hasher};
 

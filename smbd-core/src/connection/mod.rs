@@ -1,4 +1,4 @@
-//! The protocol, both roles: a state machine that is told what happened and asked what to do.
+//! The protocol for both roles: a state machine that takes inputs and returns actions.
 //!
 //! This file is the façade. Each subject has a module of its own beside it.
 
@@ -41,12 +41,13 @@ use send::Sender;
 
 /// One SMB Direct connection.
 ///
-/// Methods are of four kinds. **What happened**: [`handle`](Self::handle), called by the backend. **Commands** of the
-/// upper layer: `send`, `rdma`, `register`, `deregister`, `release`, `probe`, `close`. **What to do next**:
-/// [`poll_action`](Self::poll_action), called until it says [`Action::Wait`]. All others are getters.
+/// There are four kinds of methods. **Inputs**: [`handle`](Self::handle) takes what the backend reports. **Commands**
+/// of the upper layer: `send`, `rdma`, `register`, `deregister`, `release`, `probe`, `close`. **Actions**:
+/// [`poll_action`](Self::poll_action) is called until it returns [`Action::Wait`]. All others are getters. No method
+/// blocks.
 ///
-/// All memory is allocated by [`new`](Self::new). No payload is ever seen, let alone copied. The crate's documentation
-/// has the laws that hold after every call.
+/// [`new`](Self::new) allocates all memory. The connection never sees payload, and copies none. [The crate](crate)
+/// lists the laws that hold after every call.
 #[derive(Clone, Debug)]
 pub struct Connection {
     role: Role,
@@ -85,11 +86,11 @@ struct Transport {
     ended: bool,
 }
 
-/// Work that has left the core and has not come back.
+/// Work that left the core and is not complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Outstanding {
-    /// Posted receives, that of the negotiation included.
+    /// Posted receives, including the one of the negotiation.
     pub recvs: u16,
     /// Posted sends.
     pub sends: u16,
@@ -97,13 +98,13 @@ pub struct Outstanding {
     pub rdma: u16,
     /// Registrations the device is working on.
     pub registrations: u16,
-    /// Fragments the upper layer has, or will get with its next events.
+    /// Fragments that the upper layer holds, or gets with its next events.
     pub borrowed: u16,
 }
 
 impl Connection {
-    /// A connection that is about to connect (3.1.4.1), or one whose arrival a listener has decided to accept
-    /// (3.1.7.2). The negotiation timer starts now.
+    /// A new connection: of an initiator that connects (3.1.4.1), or of an acceptor for a connection request (3.1.7.2).
+    /// The negotiation timer starts at `now`. Allocates [`Budget::core_bytes`](crate::Budget).
     #[must_use]
     pub fn new(role: Role, config: &Config, now: Instant) -> Self {
         let timeout = match role {
@@ -139,12 +140,13 @@ impl Connection {
         }
     }
 
-    /// Takes in what happened. Time never runs backwards: an earlier `now` counts as the latest one.
+    /// Handles one input. Returns at once. Time never runs backwards: an earlier `now` counts as the latest one.
     ///
-    /// A fault of the peer is no error here: it ends the connection with a reason.
+    /// A fault of the peer is not an error here: it ends the connection with a reason.
     ///
     /// # Errors
-    /// The caller reported what cannot be; nothing has changed.
+    /// The input is not possible, for example a completion of work that is not outstanding: see [`Misuse`]. Nothing has
+    /// changed.
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.sender.end_run();
@@ -183,8 +185,8 @@ impl Connection {
         }
     }
 
-    /// What to do next. Call until it says [`Action::Wait`]; carry out each action before the next call, or post
-    /// consecutive ones together.
+    /// The next action. Call it until it returns [`Action::Wait`]. Carry out each action before the next call, or post
+    /// consecutive work requests together.
     pub fn poll_action(&mut self) -> Action {
         if self.sender.is_in_run() {
             return self.post_in_run();
@@ -245,13 +247,13 @@ impl Connection {
         self.now
     }
 
-    /// Which side this is.
+    /// The role of this side.
     #[must_use]
     pub const fn role(&self) -> Role {
         self.role
     }
 
-    /// Where in its life the connection is.
+    /// The phase of the connection.
     #[must_use]
     pub const fn phase(&self) -> PhaseName {
         self.phase.name()
@@ -263,25 +265,25 @@ impl Connection {
         matches!(self.phase, Phase::Drained)
     }
 
-    /// The configuration it was made with.
+    /// The configuration that it was created with.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What the negotiation settled on, from then on (3.1.4.7).
+    /// The negotiated values (3.1.4.7); `None` before the negotiation has succeeded.
     #[must_use]
     pub const fn negotiated(&self) -> Option<Negotiated> {
         self.negotiated
     }
 
-    /// What the transport settled on; before `Connected`, what the configuration reserves.
+    /// The limits that `Connected` reported; before it, those that the configuration reserves.
     #[must_use]
     pub const fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// The credit ledger.
+    /// The credits of both directions (3.1.5.9).
     #[must_use]
     pub const fn credits(&self) -> Credits {
         self.credits
@@ -293,7 +295,7 @@ impl Connection {
         &self.stats
     }
 
-    /// Work that has not come back. All zero when `Drained` is polled.
+    /// Work that is not complete. All zero when `Drained` is polled.
     #[must_use]
     pub fn outstanding(&self) -> Outstanding {
         Outstanding {
@@ -307,20 +309,20 @@ impl Connection {
 
     /// Bytes still missing of the upper-layer message that is being received; 0 between messages.
     ///
-    /// There is no time limit on a sequence of fragments (RA-9): an upper layer that wants one watches this.
+    /// A sequence of fragments has no time limit (RA-9). An upper layer that needs one can watch this value.
     #[must_use]
     pub const fn incomplete(&self) -> u32 {
         self.receiver.expected()
     }
 
-    /// Segments of a valid registration, in buffer order; empty if it is not.
+    /// Segments of a valid registration, in buffer order; empty if `id` is not one.
     #[must_use]
     pub fn segments(&self, id: RegId) -> &[Segment] {
         self.registrations.segments(id)
     }
 
-    /// Descriptors of a valid registration whose tokens the peer has not invalidated: what to tell it before its
-    /// first use, and what is still to be invalidated here after.
+    /// Descriptors of a valid registration whose tokens the peer has not invalidated (2.2.3.1): those to send to the
+    /// peer, and those that a deregistration still has to invalidate.
     pub fn live_segments(&self, id: RegId) -> impl Iterator<Item = BufferDescriptorV1> {
         self.segments(id).iter().filter_map(Segment::descriptor)
     }
@@ -375,9 +377,9 @@ impl Connection {
         Misuse::UnknownWork(id.into())
     }
 
-    /// Feeds `into` with all that can influence what the connection will do: two connections with the same
-    /// fingerprint behave the same from `now` on, which is the time last told to both. Ids count by order of use, times
-    /// by distance from `now`; statistics do not count.
+    /// Writes to `into` all state that influences what the connection does next. Two connections with the same
+    /// fingerprint behave the same from `now` on, where `now` is the time last given to both. Ids are written in order
+    /// of use, times by their distance from `now`; statistics are left out.
     pub fn fingerprint<H: core::hash::Hasher>(&self, now: Instant, into: &mut H) {
         self.hash_state(now, into);
     }

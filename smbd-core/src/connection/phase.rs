@@ -164,7 +164,7 @@ impl Cause {
     }
 }
 
-/// Where a connection is between its creation and its end.
+/// The phases of a connection, from its creation to its end.
 ///
 /// | from | when | to |
 /// |---|---|---|
@@ -177,18 +177,18 @@ impl Cause {
 /// | [`Negotiating`](Self::Negotiating) | the connection fails, times out, is closed, or the peer breaks a rule | [`Closing`](Self::Closing) |
 /// | [`Rejecting`](Self::Rejecting) | the failure response is sent, or the negotiation timer expires | [`Closing`](Self::Closing) |
 /// | [`Established`](Self::Established) | the connection fails, is closed, or the peer breaks a rule | [`Closing`](Self::Closing) |
-/// | [`Closing`](Self::Closing) | all work is back, all fragments are released, the transport connection is gone | [`Drained`](Self::Drained) |
+/// | [`Closing`](Self::Closing) | all work is complete, all fragments are released, the transport connection has ended | [`Drained`](Self::Drained) |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PhaseName {
     /// The transport connection is not up yet.
     Connecting,
-    /// The transport connection is up; the peer's negotiation message has not come.
+    /// The transport connection is up; the peer's negotiation message has not arrived.
     Negotiating,
     /// Acceptor only: a Negotiate Response with a failure status is being sent (3.1.5.3).
     Rejecting,
-    /// Negotiation succeeded. Commands are taken from [`Event::Established`](crate::Event::Established) on.
+    /// Negotiation succeeded. Commands are possible from [`Event::Established`] on.
     Established,
-    /// The connection has ended; commands get their results, and posted work is coming back.
+    /// The connection has ended. Commands get their results, and posted work completes.
     Closing,
     /// Nothing is outstanding. Buffers and registered memory may be freed.
     Drained,

@@ -1,6 +1,6 @@
-//! What leaves an established connection (3.1.5.1, 3.1.5.4, 3.1.5.9), once `next` has decided that it does.
+//! Builds what an established connection posts (3.1.5.1, 3.1.5.4, 3.1.5.9), after `next` has chosen it.
 //!
-//! Actions are built where they are returned: each function ends in one.
+//! Each function builds the action that it returns.
 
 use super::next::Next;
 use super::phase::{Cause, Phase};

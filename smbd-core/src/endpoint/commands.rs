@@ -1,4 +1,4 @@
-//! Commands: `send` and `release` have a part here, the others are the connection's.
+//! Commands: `send` and `release` are partly done here, the others are those of the connection.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -13,11 +13,11 @@ use crate::{
     Access, BufferDescriptorV1, Close, Fragment, Instant, Misuse, MsgId, OpId, RdmaVerb, RegId, Token,
 };
 
-/// A message was not taken: why, and its bytes back.
+/// `send` was refused: the reason, and the bytes of the message.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[error("{error}")]
 pub struct NotSent {
-    /// Why.
+    /// The reason.
     #[source]
     pub error: SendError,
     /// The bytes of the message.
@@ -34,18 +34,18 @@ impl fmt::Debug for NotSent {
 }
 
 impl Endpoint {
-    /// Sends a message of 1 to [`max_fragmented_send_size`](crate::Negotiated::max_fragmented_send_size) bytes (3.1.4.2). With
-    /// its last fragment the peer's token `invalidate` is invalidated, if the transport can do that
+    /// Sends a message of 1 to [`max_fragmented_send_size`](crate::Negotiated::max_fragmented_send_size) bytes
+    /// (3.1.4.2). Its last fragment invalidates the peer's token `invalidate`, if the transport can do that
     /// ([`Limits::send_with_invalidate`](crate::Limits)).
     ///
-    /// Returns at once; the endpoint keeps the bytes. A message commanded after RDMA Writes is posted behind all of them, so a
-    /// server commands data and answer together. The result is [`EndpointEvent::Sent`](super::EndpointEvent::Sent) with the
-    /// bytes.
+    /// Returns at once; the endpoint keeps the bytes. A message commanded after RDMA Writes is posted behind all of
+    /// them, so a server can command data and answer together. The result is
+    /// [`EndpointEvent::Sent`](super::EndpointEvent::Sent) with the bytes.
     ///
     /// # Errors
     /// The connection is not established or is closing, all `message_slots` are taken
-    /// ([`EndpointEvent::Writable`](super::EndpointEvent::Writable) tells when one is free), or the length is 0 or too long: see
-    /// [`SendError`]. Nothing has changed, and the bytes are in the error.
+    /// ([`EndpointEvent::Writable`](super::EndpointEvent::Writable) reports when one is free), or the length is 0 or
+    /// too long: see [`SendError`]. Nothing has changed, and the bytes are in the error.
     pub fn send(
         &mut self,
         now: Instant,
@@ -62,11 +62,11 @@ impl Endpoint {
         }
     }
 
-    /// Gives back the receive buffer of a [borrowed](super::Message::Borrowed) message, in any phase. It is posted and granted
-    /// to the peer again. Has no result event.
+    /// Returns the receive buffer of a [borrowed](super::Message::Borrowed) message, in any phase. The buffer is posted
+    /// and granted to the peer again. There is no result event.
     ///
     /// # Errors
-    /// [`Misuse::ForeignFragment`]: the fragment is not of this endpoint.
+    /// [`Misuse::ForeignFragment`]: the fragment belongs to another endpoint.
     pub fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
         self.connection.release(now, fragment)?;
         self.borrowed = self.borrowed.saturating_sub(1);
@@ -77,14 +77,15 @@ impl Endpoint {
     /// `offset` of it on: [`RdmaVerb::Write`] to the peer (3.1.4.5), [`RdmaVerb::Read`] from it (3.1.4.6). `len` is at most
     /// [`max_read_write_size`](crate::Negotiated::max_read_write_size) bytes.
     ///
-    /// Returns at once; the result is [`EndpointEvent::RdmaDone`](super::EndpointEvent::RdmaDone), for a length of 0 at once.
-    /// The backend asks the upper layer for the local buffer by the returned id
+    /// Returns at once. The result is [`EndpointEvent::RdmaDone`](super::EndpointEvent::RdmaDone); an operation of 0
+    /// bytes has it at once. The backend looks up the local buffer by the returned id
     /// ([`BufferLookup::operation`](crate::backend::BufferLookup::operation)).
     ///
     /// # Errors
     /// The connection is not established or is closing, all `rdma_ops` are taken
-    /// ([`EndpointEvent::Writable`](super::EndpointEvent::Writable) tells when one is free), the range is too long or not inside
-    /// the descriptors, or the connection allows no Reads: see [`RdmaError`]. Nothing has changed, nothing was posted.
+    /// ([`EndpointEvent::Writable`](super::EndpointEvent::Writable) reports when one is free), the range is too long or
+    /// not inside the descriptors, or the connection allows no Reads: see [`RdmaError`]. Nothing has changed, nothing
+    /// was posted.
     pub fn rdma(
         &mut self,
         now: Instant,
@@ -99,9 +100,9 @@ impl Endpoint {
     /// Gives the peer access to a local buffer, with exactly these rights, on this connection only (3.1.4.3). The device may
     /// describe the buffer by 1 to `segments_max` segments.
     ///
-    /// Returns at once; the result is [`EndpointEvent::Registered`](super::EndpointEvent::Registered), and then
-    /// [`Connection::live_segments`](crate::Connection::live_segments) has the descriptors to tell the peer. The backend asks
-    /// the upper layer for the buffer by the returned id
+    /// Returns at once. The result is [`EndpointEvent::Registered`](super::EndpointEvent::Registered). After it
+    /// [`Connection::live_segments`](crate::Connection::live_segments) returns the descriptors for the peer. The
+    /// backend looks up the buffer by the returned id
     /// ([`BufferLookup::registration`](crate::backend::BufferLookup::registration)).
     ///
     /// # Errors
@@ -116,31 +117,33 @@ impl Endpoint {
         self.connection.register(now, access, segments_max)
     }
 
-    /// Ends all remote access to a registered buffer (3.1.4.4). Needed as well if the peer has invalidated its tokens. Returns
-    /// at once; the result is [`EndpointEvent::Deregistered`](super::EndpointEvent::Deregistered), and only after it the
-    /// memory is free.
+    /// Ends all remote access to a registered buffer (3.1.4.4). Also needed if the peer has invalidated its tokens.
+    /// Returns at once. The result is [`EndpointEvent::Deregistered`](super::EndpointEvent::Deregistered); the memory
+    /// is free only after it.
     ///
     /// # Errors
-    /// The connection is not established or is closing, or there is no such registration, it is not complete, or it is being
-    /// deregistered: see [`RegisterError`]. Nothing has changed.
+    /// The connection is not established or is closing; or `id` is not a valid registration, because it does not exist,
+    /// is not complete, or is being deregistered: see [`RegisterError`]. Nothing has changed.
     pub fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
         self.connection.deregister(now, id)
     }
 
-    /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3) and measures the time until the peer's next message.
-    /// Returns at once; the result is [`EndpointEvent::Probed`](super::EndpointEvent::Probed), at the latest after the
-    /// keepalive's answer timeout (5 s without a keepalive). An unanswered probe does not end the connection.
+    /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3) and measures the time until the peer's next
+    /// message. Returns at once. The result is [`EndpointEvent::Probed`](super::EndpointEvent::Probed), at the latest
+    /// after [`Keepalive::answer_timeout`](crate::Keepalive), or after 5 s without keepalive (note <3>). An unanswered
+    /// probe does not end the connection.
     ///
     /// # Errors
-    /// The connection is not established or is closing, or a probe is under way: see [`CommandError`]. Nothing has changed.
+    /// The connection is not established or is closing, or another probe is not finished: see [`CommandError`]. Nothing
+    /// has changed.
     pub fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
         self.connection.probe(now)
     }
 
-    /// Ends the connection, in any phase. The result is [`EndpointEvent::Closed`](super::EndpointEvent::Closed) behind the
-    /// results of all commands, or [`EndpointEvent::ConnectFailed`](super::EndpointEvent::ConnectFailed) if it was not
-    /// established, and then [`EndpointEvent::Drained`](super::EndpointEvent::Drained). A second call can only make it end
-    /// earlier.
+    /// Ends the connection, in any phase. Returns at once. The result is
+    /// [`EndpointEvent::Closed`](super::EndpointEvent::Closed) after the results of all commands, or
+    /// [`EndpointEvent::ConnectFailed`](super::EndpointEvent::ConnectFailed) if it was not established, and then
+    /// [`EndpointEvent::Drained`](super::EndpointEvent::Drained). A second call can only make it end earlier.
     pub fn close(&mut self, now: Instant, how: Close) {
         self.connection.close(now, how);
     }

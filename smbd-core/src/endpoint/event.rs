@@ -7,20 +7,21 @@ use crate::backend::{ReceiveMemory, ShortReceive};
 use crate::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
 use crate::{Fragment, MsgId, Negotiated, OpId, RegId, Token};
 
-/// What an endpoint tells its upper layer: as [`Event`](crate::Event), with whole messages and their bytes.
+/// What an endpoint reports to its upper layer: the events of [`Event`](crate::Event), with whole messages and their
+/// bytes.
 ///
-/// To be matched whole: a message in an event that is dropped may be a receive buffer lost. `Debug` shows the length of
-/// payload, not its bytes.
+/// Match all events: the receive buffer of a borrowed message in a dropped event is never posted again. `Debug` shows
+/// the length of payload, not its bytes.
 #[must_use = "a fragment in a lost event is a receive buffer lost"]
 pub enum EndpointEvent {
     /// As [`Event::Established`](crate::Event::Established).
     Established(Negotiated),
     /// As [`Event::ConnectFailed`](crate::Event::ConnectFailed).
     ConnectFailed(ConnectError),
-    /// A message arrived. Messages come in the order they were sent.
+    /// A message arrived. Messages arrive in the order in which they were sent.
     Message(Message),
-    /// As [`Event::Invalidated`](crate::Event::Invalidated). Comes before the message that did it, if that carries data:
-    /// once for each token, as each fragment may have one.
+    /// As [`Event::Invalidated`](crate::Event::Invalidated), once for each token. Comes before the message whose
+    /// fragments invalidated the tokens, if they carry data.
     Invalidated {
         /// The registration the token belongs to.
         id: RegId,
@@ -31,9 +32,9 @@ pub enum EndpointEvent {
     Sent {
         /// The message.
         msg: MsgId,
-        /// Its bytes, given back.
+        /// Its bytes.
         payload: Bytes,
-        /// `Ok` when all its fragments were sent; not a promise that the peer has them.
+        /// `Ok`: all its fragments were sent. It does not mean that the peer has received them.
         result: Result<(), Aborted>,
     },
     /// As [`Event::RdmaDone`](crate::Event::RdmaDone).
@@ -45,7 +46,7 @@ pub enum EndpointEvent {
     },
     /// As [`Event::Registered`](crate::Event::Registered).
     Registered {
-        /// The registration; gone if the result is an error.
+        /// The registration. The id is not valid any more if the result is an error.
         id: RegId,
         /// Whether it is valid.
         result: Result<(), RegistrationError>,
@@ -54,35 +55,34 @@ pub enum EndpointEvent {
     Deregistered {
         /// The registration.
         id: RegId,
-        /// Whether all access has ended.
+        /// Whether all remote access has ended.
         result: Result<(), RegistrationError>,
     },
     /// As [`Event::Probed`](crate::Event::Probed).
     Probed(Result<Duration, ProbeError>),
     /// As [`Event::Writable`](crate::Event::Writable).
     Writable,
-    /// As [`Event::Closed`](crate::Event::Closed). A message that had not arrived in full is lost.
+    /// As [`Event::Closed`](crate::Event::Closed). A message whose last fragment has not arrived is lost.
     Closed(CloseReason),
     /// As [`Event::Drained`](crate::Event::Drained).
     Drained,
 }
 
-/// An upper-layer message that arrived. Never empty.
+/// A received upper-layer message. Never empty.
 #[derive(PartialEq, Eq)]
 #[must_use = "a borrowed message that is not released is a receive buffer lost"]
 pub enum Message {
-    /// Copied; nothing to give back. Shares its memory with messages copied before and after it.
+    /// A copy; it needs no release. It shares its allocation with messages that were copied before and after it.
     Owned(Bytes),
-    /// Still in its receive buffer: read it there, then give it back with
-    /// [`Endpoint::release`](crate::Endpoint::release).
+    /// Still in its receive buffer. Read it there, then return it with [`Endpoint::release`](crate::Endpoint::release).
     Borrowed(Fragment),
 }
 
 impl Message {
-    /// The bytes, wherever they are.
+    /// The bytes of the message, owned or borrowed. `memory` is the backend.
     ///
     /// # Errors
-    /// They are not in `memory`.
+    /// The bytes of a borrowed message are not in `memory`.
     pub fn bytes<'a>(&'a self, memory: &'a (impl ReceiveMemory + ?Sized)) -> Result<&'a [u8], ShortReceive> {
         match self {
             Self::Owned(bytes) => Ok(bytes),
@@ -145,9 +145,9 @@ impl fmt::Debug for Length<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndpointStats {
-    /// Messages handed up without a copy.
+    /// Messages delivered without a copy.
     pub messages_borrowed: u64,
-    /// Messages handed up as a copy.
+    /// Messages delivered as a copy.
     pub messages_copied: u64,
     /// Bytes copied out of receive buffers: each byte once.
     pub bytes_copied: u64,

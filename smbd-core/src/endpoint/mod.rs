@@ -1,18 +1,18 @@
 //! Whole messages instead of fragments: the optional layer that owns payload.
 //!
-//! [`Endpoint`] wraps a [`Connection`]. It keeps the [`Bytes`] of outgoing messages until they are sent and puts
-//! incoming ones together. A message that came in one piece is handed up where it lies ([`Message::Borrowed`], no copy) as
-//! long as fewer than [`Params::borrowed_max`](crate::Params::borrowed_max) are; anything else is copied once
-//! ([`Message::Owned`]) and its receive buffers are free again at once. A borrowed fragment is given back by value with
-//! [`Endpoint::release`]; there is no `Drop` that does it.
+//! [`Endpoint`] wraps a [`Connection`]. It keeps the [`Bytes`] of outgoing messages until they are sent, and
+//! reassembles incoming ones. A message of one fragment is delivered in its receive buffer ([`Message::Borrowed`], no
+//! copy) as long as fewer than [`Params::borrowed_max`](crate::Params::borrowed_max) are borrowed. Every other message
+//! is copied once ([`Message::Owned`]), and its receive buffers are free again at once. [`Endpoint::release`] takes a
+//! borrowed fragment by value; `Drop` does not release it.
 //!
-//! The copy goes to one buffer that is used again. It grows with what has arrived, never with what was only announced,
-//! to MaxFragmentedRecvSize at most; growing copies what is there, so the first long messages of a connection are
-//! copied more than once ([`EndpointStats::bytes_moved`]).
+//! The copies go to one buffer that is used again. It grows with the bytes that have arrived, not with those that are
+//! only announced, and to MaxFragmentedRecvSize at most. Growing copies its content, so the first long messages of a
+//! connection are copied more than once ([`EndpointStats::bytes_moved`]).
 //!
-//! Messages are handed up as they come. An upper layer that cannot keep up bounds what it holds with its own protocol
-//! (SMB2 has its credits), keeps borrowed messages, or holds the peer back with [`Endpoint::pause`]; not polling would also stop
-//! the answers to keepalives.
+//! Messages are delivered as they arrive. An upper layer that is too slow has to limit what it holds with its own
+//! protocol (SMB2 has credits), keep borrowed messages, or hold the peer back with [`Endpoint::pause`]. If it stops polling,
+//! keepalive responses stop, too.
 
 mod commands;
 mod event;
@@ -37,8 +37,8 @@ use reassembly::Reassembly;
 
 /// A connection that sends and receives whole messages as [`Bytes`].
 ///
-/// Used like a [`Connection`]: [`handle`](Self::handle), commands, [`poll_action`](Self::poll_action). Getters are at
-/// [`connection`](Self::connection).
+/// Used like a [`Connection`]: [`handle`](Self::handle), commands, [`poll_action`](Self::poll_action). No method
+/// blocks. The getters of the protocol are those of [`connection`](Self::connection).
 #[derive(Debug)]
 pub struct Endpoint {
     connection: Connection,
@@ -54,8 +54,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that is about to connect (3.1.4.1), or one for a connection request that a listener has decided to accept
-    /// (3.1.7.2). The negotiation timer starts at `now`. Allocates all that the protocol needs ([`Budget::core_bytes`](crate::Budget)).
+    /// A new endpoint: of an initiator that connects (3.1.4.1), or of an acceptor for a connection request (3.1.7.2).
+    /// The negotiation timer starts at `now`. Allocates [`Budget::core_bytes`](crate::Budget) for the connection.
     #[must_use]
     pub fn new(role: Role, config: &Config, now: Instant) -> Self {
         Self {
@@ -75,14 +75,14 @@ impl Endpoint {
         &self.connection
     }
 
-    /// Whether the connection is over, and nothing is posted, borrowed or expected any more: see
-    /// [`PhaseName::Drained`](crate::PhaseName::Drained).
+    /// Whether the phase is [`PhaseName::Drained`](crate::PhaseName::Drained): the connection is over, and nothing is
+    /// outstanding.
     #[must_use]
     pub const fn is_drained(&self) -> bool {
         self.connection.is_drained()
     }
 
-    /// Counters of what is done here. Those of the protocol are the connection's.
+    /// Counters of the endpoint. Those of the protocol are in [`Connection::stats`].
     #[must_use]
     pub const fn stats(&self) -> &EndpointStats {
         &self.stats
@@ -94,19 +94,19 @@ impl Endpoint {
         self.borrowed
     }
 
-    /// Bytes that the reassembly buffer takes at the moment; at most MaxFragmentedRecvSize.
+    /// Size of the reassembly buffer in bytes; at most MaxFragmentedRecvSize.
     #[must_use]
     pub fn reassembly_capacity(&self) -> usize {
         self.reassembly.capacity()
     }
 
-    /// The bytes of an outgoing message, until its `Sent`.
+    /// The bytes of an outgoing message; `None` after its `Sent`.
     #[must_use]
     pub fn payload(&self, msg: MsgId) -> Option<&Bytes> {
         self.outgoing.get(msg)
     }
 
-    /// The bytes that a send carries.
+    /// The bytes of an outgoing message that a send carries; `None` after its `Sent`.
     #[must_use]
     pub fn body(&self, body: Body) -> Option<&[u8]> {
         let start = usize::try_from(body.offset).ok()?;
@@ -114,20 +114,20 @@ impl Endpoint {
         self.outgoing.get(body.msg)?.get(start..end)
     }
 
-    /// Takes in what happened, at the time `now`. Time never runs backwards: an earlier `now` counts as the latest one. A fault
-    /// of the peer is no error here: it ends the connection with a reason.
+    /// Handles one input, at the time `now`. Returns at once. Time never runs backwards: an earlier `now` counts as the
+    /// latest one. A fault of the peer is not an error here: it ends the connection with a reason.
     ///
     /// # Errors
-    /// The caller reported what cannot be ([`Misuse`]); nothing has changed.
+    /// The input is not possible: see [`Misuse`]. Nothing has changed.
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.connection.handle(now, input)
     }
 
-    /// What to do next. Call until it says [`Action::Wait`]; carry out each action before the next call, or post consecutive
-    /// ones together. `memory` has the messages received, whose fragments are put together here.
+    /// The next action. Call it until it returns [`Action::Wait`]. Carry out each action before the next call, or post
+    /// consecutive work requests together. `memory` has the received messages, whose fragments are reassembled here.
     ///
     /// # Errors
-    /// A fragment is not in `memory`. The endpoint stays like that: whatever followed would be garbled.
+    /// A fragment is not in `memory`. All later calls fail, too, because the sequence of messages is incomplete.
     pub fn poll_action(
         &mut self,
         memory: &(impl ReceiveMemory + ?Sized),

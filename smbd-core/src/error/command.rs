@@ -3,14 +3,14 @@ use thiserror::Error;
 use super::WorkError;
 use crate::{Token, WrId};
 
-/// A call that makes no sense: the caller's fault. Nothing has changed.
+/// The caller broke the contract of the interface. The call changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misuse {
     /// A completion of work that is not outstanding: reported twice, or never posted.
     #[error("{0} is not outstanding")]
     UnknownWork(WrId),
-    /// An input that cannot come now.
+    /// An input that is not possible in this phase.
     #[error("{input} makes no sense in phase {phase}")]
     WrongPhase {
         /// The input.
@@ -18,49 +18,49 @@ pub enum Misuse {
         /// The phase.
         phase: &'static str,
     },
-    /// `Received` whose head is not the first bytes of the message.
+    /// `Received` with a head that is neither the first 32 bytes of the message nor all of a shorter one.
     #[error("head of {head} bytes for a message of {len} bytes: it must hold the first 32 or all")]
     HeadLength {
-        /// Length of the head.
+        /// Length of the head in bytes.
         head: u32,
-        /// Length of the message.
+        /// Length of the message in bytes.
         len: u32,
     },
-    /// Limits no connection can live with.
+    /// `Connected` with limits below what every connection needs.
     #[error("limit {field} is {got}, at least {needed} needed")]
     Limits {
         /// The field of [`Limits`](crate::Limits).
         field: &'static str,
-        /// What it was.
+        /// Its value.
         got: u32,
-        /// Its least value.
+        /// Its smallest valid value.
         needed: u32,
     },
     /// `Registered` with no segment, or more than were reserved.
     #[error("{got} segments reported, 1 to {max} allowed")]
     SegmentCount {
-        /// How many.
+        /// Segments reported.
         got: u64,
-        /// How many were reserved.
+        /// Segments that the command reserved.
         max: u16,
     },
     /// `Registered` with a token that is valid in another registration of this connection.
     #[error("token 0x{:08x} is valid in another registration", .0.0)]
     TokenInUse(Token),
-    /// `Registered` with an empty segment, or one that wraps around the address space.
+    /// `Registered` with a segment that is empty or wraps around the address space.
     #[error("segment at 0x{offset:x} with {len} bytes is empty or wraps around")]
     Segment {
         /// Its Offset.
         offset: u64,
-        /// Its Length.
+        /// Its Length in bytes.
         len: u32,
     },
-    /// A fragment of another connection was released here.
+    /// `release` of a fragment of another connection.
     #[error("the fragment does not belong to this connection")]
     ForeignFragment,
 }
 
-/// A command cannot be taken in the present phase or for want of room. Nothing has changed.
+/// A command was refused because of the phase, or because there is no room. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CommandError {
@@ -70,10 +70,11 @@ pub enum CommandError {
     /// The connection is closing or closed.
     #[error("the connection is closing")]
     Closing,
-    /// All places for such commands are taken; `Writable` tells when there is room (for `send` and `rdma`).
+    /// All slots for such commands are in use. For `send` and `rdma`, [`Event::Writable`](crate::Event::Writable)
+    /// reports when one is free.
     #[error("no room: {what} are taken")]
     NoRoom {
-        /// What there is no more of.
+        /// The slots that are all in use.
         what: &'static str,
     },
 }
@@ -82,13 +83,13 @@ pub enum CommandError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// Not now.
+    /// Refused for a reason that all commands have in common.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// An upper-layer message has at least one byte (TX-5).
+    /// The length is 0; an upper-layer message has at least 1 byte (TX-5).
     #[error("an empty message cannot be sent")]
     Empty,
-    /// Longer than the peer can put together (3.1.4.2).
+    /// Longer than the peer can reassemble (3.1.4.2).
     #[error("message of {len} bytes is above MaxFragmentedSendSize {max} (3.1.4.2)")]
     TooLong {
         /// Length of the message in bytes; `u32::MAX` for any that is longer.
@@ -102,35 +103,35 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RdmaError {
-    /// Not now.
+    /// Refused for a reason that all commands have in common.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// Longer than negotiated (MR-2). A limit of 0 means the peer offers no RDMA.
+    /// Longer than negotiated (MR-2). A MaxReadWriteSize of 0 means that the peer offers no RDMA.
     #[error("operation of {len} bytes is above MaxReadWriteSize {max}")]
     TooLong {
-        /// Length of the local buffer.
+        /// Length of the operation in bytes.
         len: u32,
-        /// Connection.MaxReadWriteSize.
+        /// Connection.MaxReadWriteSize, in bytes.
         max: u32,
     },
     /// The range is not inside the descriptors (3.1.4.5, 3.1.4.6).
     #[error("bytes {offset} to {offset} + {len} are beyond the descriptors' {total} bytes (3.1.4.5)")]
     BeyondDescriptors {
-        /// Offset into the peer's buffer.
+        /// Offset into the peer's buffer, in bytes.
         offset: u64,
-        /// Length of the local buffer.
+        /// Length of the operation in bytes.
         len: u32,
-        /// Sum of the descriptors' lengths.
+        /// Sum of the lengths of the descriptors, in bytes.
         total: u64,
     },
-    /// A descriptor that wraps around the peer's address space.
+    /// A descriptor wraps around the peer's address space (2.2.3.1).
     #[error("descriptor {index} (Offset 0x{offset:x}, Length {len}) wraps around (2.2.3.1)")]
     DescriptorWraps {
-        /// Which descriptor.
+        /// Index of the descriptor.
         index: u64,
         /// Its Offset.
         offset: u64,
-        /// Its Length.
+        /// Its Length in bytes.
         len: u32,
     },
     /// An RDMA Read on a connection with a read depth of 0.
@@ -142,18 +143,18 @@ pub enum RdmaError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Not now.
+    /// Refused for a reason that all commands have in common.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// A registration has 1 to as many segments as the send queue and the configuration have room for.
+    /// The number of segments is 0, or more than the send queue and the configuration have room for.
     #[error("{segments} segments, 1 to {max} are possible")]
     Segments {
-        /// Segments asked for.
+        /// Segments requested.
         segments: u16,
-        /// Most that are possible.
+        /// Most segments that are possible.
         max: u16,
     },
-    /// `deregister` of what is not registered.
+    /// `deregister` of an id that is not a valid registration.
     #[error("there is no such valid registration")]
     NotRegistered,
 }
@@ -186,10 +187,10 @@ impl OpError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum RegistrationError {
-    /// The provider refused; of a failed registration nothing is enabled.
+    /// The provider refused. A failed registration gives the peer no access (3.1.4.3).
     #[error(transparent)]
     Work(#[from] WorkError),
-    /// The connection ended first, and with it all remote access.
+    /// The connection ended first. All remote access ended with it.
     #[error(transparent)]
     Aborted(#[from] Aborted),
 }
@@ -201,7 +202,7 @@ impl RegistrationError {
     }
 }
 
-/// Why a probe has no round-trip time.
+/// Why a probe measured no round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ProbeError {

@@ -1,5 +1,5 @@
-//! Errors, by whose fault they are: the peer's ([`Violation`], inside a close reason), the transport's
-//! ([`WorkError`], [`ConnectReason`], [`DisconnectReason`]), the caller's ([`Misuse`] and the errors of commands).
+//! Errors, ordered by cause: the peer ([`Violation`], inside a close reason), the transport ([`WorkError`],
+//! [`ConnectReason`], [`DisconnectReason`]), and the caller ([`Misuse`] and the errors of commands).
 
 mod command;
 mod outcome;

@@ -2,7 +2,7 @@ use thiserror::Error;
 
 use crate::Token;
 
-/// A rule the peer broke. Ends the connection; carries the offending values.
+/// A rule that the peer broke, with the offending values. It ends the connection. Sizes and offsets are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Violation {
@@ -13,7 +13,7 @@ pub enum Violation {
         needed: u32,
         /// Bytes received.
         got: u32,
-        /// Where the length is demanded.
+        /// The section that requires the length.
         section: &'static str,
     },
     /// A message longer than the negotiated MaxReceiveSize, or than the receive posted for it.
@@ -24,10 +24,10 @@ pub enum Violation {
         /// Bytes received.
         got: u32,
     },
-    /// The initiator got a message before it had asked anything.
+    /// The initiator received a message before it had sent its Negotiate Request (2.2).
     #[error("message before the Negotiate Request was sent (2.2)")]
     BeforeRequest,
-    /// No common version.
+    /// The peer's versions do not include 0x0100 (3.1.5.6).
     #[error("versions 0x{min:04x} to 0x{max:04x} do not include 0x0100 (3.1.5.6)")]
     Version {
         /// MinVersion.
@@ -35,7 +35,7 @@ pub enum Violation {
         /// MaxVersion.
         max: u16,
     },
-    /// A version the acceptor may not choose.
+    /// The acceptor chose a version other than 0x0100 (3.1.5.7).
     #[error("NegotiatedVersion 0x{got:04x} is not 0x0100 (3.1.5.7)")]
     NegotiatedVersion {
         /// NegotiatedVersion.
@@ -44,10 +44,10 @@ pub enum Violation {
     /// CreditsRequested 0 in any message.
     #[error("CreditsRequested is 0 ({section})")]
     CreditsRequestedZero {
-        /// Where the field is checked.
+        /// The section that checks the field.
         section: &'static str,
     },
-    /// CreditsGranted 0 in a Negotiate Response.
+    /// CreditsGranted 0 in a Negotiate Response (3.1.5.7).
     #[error("CreditsGranted is 0 (3.1.5.7)")]
     CreditsGrantedZero,
     /// MaxReceiveSize below 128.
@@ -55,7 +55,7 @@ pub enum Violation {
     MaxReceiveSize {
         /// MaxReceiveSize.
         got: u32,
-        /// Where the field is checked.
+        /// The section that checks the field.
         section: &'static str,
     },
     /// MaxFragmentedSize below 131,072.
@@ -63,27 +63,27 @@ pub enum Violation {
     MaxFragmentedSize {
         /// MaxFragmentedSize.
         got: u32,
-        /// Where the field is checked.
+        /// The section that checks the field.
         section: &'static str,
     },
-    /// A Negotiate Response that announces more than was offered to be received, or a request for more than a
-    /// Windows-like acceptor takes.
+    /// PreferredSendSize of a Negotiate Response above the own MaxReceiveSize, or of a Negotiate Request above
+    /// [`Params::reject_preferred_send_size_above`](crate::Params::reject_preferred_send_size_above).
     #[error("PreferredSendSize {got} is above {max} ({section})")]
     PreferredSendSize {
-        /// Our MaxReceiveSize, or the configured maximum of a request.
+        /// The own MaxReceiveSize, or the configured maximum.
         max: u32,
         /// PreferredSendSize.
         got: u32,
-        /// Where the field is checked.
+        /// The section that checks the field.
         section: &'static str,
     },
     /// PreferredSendSize 0, refused in strict mode only (NE-3).
     #[error("PreferredSendSize is 0 (2.2.1, strict mode)")]
     PreferredSendSizeZero,
-    /// A message without a credit for it.
+    /// The peer sent a message without a credit (3.1.5.8).
     #[error("message without a credit (3.1.5.8)")]
     NoCredit,
-    /// Grants that add up to more than any receive queue holds (CR-11).
+    /// The peer's grants add up to more than 65,535 credits (CR-11).
     #[error("{credits} credits and {granted} granted add up to more than 65535 (3.1.5.8)")]
     CreditOverflow {
         /// Connection.SendCredits.
@@ -91,13 +91,13 @@ pub enum Violation {
         /// CreditsGranted.
         granted: u16,
     },
-    /// DataOffset that is no multiple of 8.
+    /// DataOffset that is not a multiple of 8 (3.1.5.8).
     #[error("DataOffset {offset} is not 8-byte aligned (3.1.5.8)")]
     DataMisaligned {
         /// DataOffset.
         offset: u32,
     },
-    /// Payload that would overlap the header (VA-3).
+    /// Payload that overlaps the header (VA-3).
     #[error("DataOffset {offset} with {len} bytes of data lies inside the header (2.2.3)")]
     DataInsideHeader {
         /// DataOffset.
@@ -105,7 +105,7 @@ pub enum Violation {
         /// DataLength.
         len: u32,
     },
-    /// Payload beyond the end of the message.
+    /// Payload beyond the end of the message (3.1.5.8).
     #[error("DataOffset {offset} and DataLength {len} exceed the message of {got} bytes (3.1.5.8)")]
     DataBeyondMessage {
         /// DataOffset.
@@ -115,7 +115,7 @@ pub enum Violation {
         /// Bytes received.
         got: u32,
     },
-    /// More upper-layer data announced than may be.
+    /// The peer announces an upper-layer message that is longer than MaxFragmentedRecvSize (3.1.5.8).
     #[error(
         "DataLength {len} and RemainingDataLength {remaining} exceed MaxFragmentedRecvSize {max} (3.1.5.8)"
     )]
@@ -136,19 +136,19 @@ pub enum Violation {
         len: u32,
         /// RemainingDataLength.
         remaining: u32,
-        /// What the fragments before left to come.
+        /// Bytes of the message that are missing after the earlier fragments.
         expected: u32,
     },
     /// An empty message inside a sequence of fragments, refused in strict mode only (RA-4).
     #[error("empty message while {expected} bytes of a message are missing (3.1.5.8, strict mode)")]
     EmptyInsideSequence {
-        /// What the fragments before left to come.
+        /// Bytes of the message that are missing after the earlier fragments.
         expected: u32,
     },
     /// Bytes behind the data, refused in strict mode only (VA-6).
     #[error("{extra} bytes behind the data (2.2, strict mode)")]
     TrailingBytes {
-        /// How many.
+        /// Number of those bytes.
         extra: u32,
     },
     /// Data not at offset 24, or an empty message with an offset, refused in strict mode only (VA-4).
@@ -157,7 +157,7 @@ pub enum Violation {
         /// DataOffset.
         offset: u32,
     },
-    /// The peer invalidated a token that is none of ours, or a second time (MR-5).
+    /// The peer invalidated a token that is not valid on this connection: unknown, or invalidated before (MR-5).
     #[error("token 0x{:08x} was invalidated, which is not valid here (3.1.5.8)", token.0)]
     ForeignInvalidation {
         /// The token.

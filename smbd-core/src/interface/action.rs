@@ -1,10 +1,10 @@
-//! What a connection asks its backend to do.
+//! Actions: what a connection requests from its backend.
 
 use core::fmt;
 
 use crate::{BufferDescriptorV1, Event, Instant, MsgId, OpId, RdmaId, RecvId, RegId, SendId, Token};
 
-/// One step for the backend, or an event `E` for the upper layer. Executed in the order polled.
+/// One operation for the backend, or an event `E` for the upper layer. Actions are executed in the order polled.
 #[derive(Debug)]
 #[must_use = "an action that is not executed is lost, and its id never completes"]
 pub enum Action<E = Event> {
@@ -17,59 +17,60 @@ pub enum Action<E = Event> {
     Disconnect,
     /// Post a receive.
     PostRecv {
-        /// Its name.
+        /// Its id.
         id: RecvId,
         /// Bytes the buffer must have: 512 for the negotiation, then MaxReceiveSize.
         len: u32,
     },
     /// Post a send: `head`, then `body` if there is one, as one message.
     PostSend {
-        /// Its name.
+        /// Its id.
         id: SendId,
         /// The header, with its padding where a body follows.
         head: Head,
         /// Which bytes of which upper-layer message follow the header.
         body: Option<Body>,
-        /// The peer's token to invalidate with this message (2.2.3.1 Token), only if the limits allow it.
+        /// The peer's token to invalidate with this message (2.2.3.1 Token). Only if
+        /// [`Limits::send_with_invalidate`](crate::Limits) allows it.
         invalidate: Option<Token>,
-        /// Ask the device for a completion. Without it the backend still reports one, derived from a later one.
+        /// Whether the send is signalled. If not, the backend derives its completion from a later one.
         signal: bool,
-        /// Ask the device to raise a solicited event at the peer.
+        /// Whether the send requests a solicited event at the peer.
         solicit: bool,
     },
-    /// Post one RDMA request: one work request with one local element. A completion is always asked for.
+    /// Post one RDMA request: one work request with one scatter/gather element, always signalled.
     PostRdma {
-        /// Its name.
+        /// Its id.
         id: RdmaId,
-        /// The operation it is a slice of: names the local buffer.
+        /// The operation that it is a slice of. It identifies the local buffer.
         op: OpId,
-        /// Read or write, seen from here.
+        /// Read or write, as this side posts it.
         verb: RdmaVerb,
         /// Where in the operation's local buffer the slice begins, in bytes.
         local_offset: u32,
-        /// The peer's memory, already cut to the slice; its length is the slice's length.
+        /// The peer's memory: exactly the slice, whose length in bytes is that of the descriptor.
         remote: BufferDescriptorV1,
     },
     /// Enable remote access to the buffer of a registration (3.1.4.3): exactly these rights, on this connection only.
     Register {
-        /// Its name.
+        /// Its id.
         id: RegId,
-        /// Exactly the rights to give.
+        /// The rights of the peer, no more and no less.
         access: Access,
-        /// Most segments that may be reported.
+        /// Most segments that `Registered` may report.
         segments_max: u16,
     },
-    /// End remote access to a registration (3.1.4.4). Tokens that
-    /// [`Connection::live_segments`](crate::Connection::live_segments) no longer lists were invalidated by the peer and
-    /// must not be invalidated again.
+    /// End remote access to a registration (3.1.4.4). The peer has invalidated the tokens that
+    /// [`Connection::live_segments`](crate::Connection::live_segments) no longer lists: they must not be invalidated
+    /// again.
     Deregister {
-        /// Its name.
+        /// Its id.
         id: RegId,
     },
-    /// Tell the upper layer.
+    /// Deliver the event to the upper layer.
     Notify(E),
-    /// Nothing to do: come back with an input, or with [`Input::Timeout`](crate::Input::Timeout) at the deadline.
-    /// The only way out of the drain loop.
+    /// Nothing to do until the next input. At the deadline, if there is one, give
+    /// [`Input::Timeout`](crate::Input::Timeout). Ends the drain loop.
     Wait(Option<Instant>),
 }
 
@@ -96,7 +97,7 @@ impl<E> Action<E> {
     }
 }
 
-/// Direction of an RDMA operation, seen from the side that asks for it.
+/// Direction of an RDMA operation, as the side that posts it sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RdmaVerb {
     /// RDMA Read: from the peer's memory into the local buffer (3.1.4.6).
@@ -105,14 +106,14 @@ pub enum RdmaVerb {
     Write,
 }
 
-/// Rights given to the peer with a registration (3.1.4.3).
+/// Rights that a registration gives to the peer (3.1.4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
     /// The peer may read.
     Read,
     /// The peer may write.
     Write,
-    /// The peer may do both. SMB2 never needs it.
+    /// The peer may read and write. SMB2 never needs it.
     ReadWrite,
 }
 
@@ -130,7 +131,7 @@ impl Access {
     }
 }
 
-/// A range of an upper-layer message that travels in one send.
+/// A range of an upper-layer message that one send carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
     /// The message.
@@ -141,7 +142,7 @@ pub struct Body {
     pub len: u32,
 }
 
-/// The first bytes of a message, at most 32: all that the core ever sees of it.
+/// The first bytes of a message, at most 32. The core sees no other byte of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     bytes: [u8; Self::MAX],
@@ -149,7 +150,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Longest head: the Negotiate Response (2.2.2).
+    /// Longest head in bytes: that of the Negotiate Response (2.2.2).
     pub const MAX: usize = 32;
     pub(crate) const MAX_LEN: u32 = 32;
 
@@ -191,7 +192,7 @@ impl Head {
         self.len as u32
     }
 
-    /// Whether there are none.
+    /// Whether the head has no byte.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

@@ -1,4 +1,4 @@
-//! What a connection tells its upper layer.
+//! Events: what a connection reports to its upper layer.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -6,87 +6,91 @@ use core::time::Duration;
 use crate::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
 use crate::{MsgId, OpId, RecvId, RegId, Token};
 
-/// What a connection tells its upper layer. Each command ends in exactly one of these.
+/// What a connection reports to its upper layer. Each command except `release` ends in exactly one result event.
 ///
-/// To be matched whole: a fragment in an event that is dropped is a receive buffer lost.
+/// Match all events: the receive buffer of a fragment in a dropped event is never posted again.
 #[derive(Debug)]
 #[must_use = "a fragment in a lost event is a receive buffer lost"]
 pub enum Event {
-    /// Negotiation succeeded (3.1.5.6, 3.1.5.7): commands are taken from now on.
+    /// Negotiation succeeded (3.1.5.6, 3.1.5.7). Commands are possible from now on.
     Established(Negotiated),
-    /// The connection did not reach `Established`; nothing but `Drained` follows.
+    /// The connection failed before `Established`. Only `Drained` follows.
     ConnectFailed(ConnectError),
-    /// A piece of an upper-layer message arrived. Messages arrive in order, their fragments in order and unbroken.
+    /// A fragment of an upper-layer message arrived (3.1.5.8). Messages arrive in order, and the fragments of a message
+    /// in order and without others between them.
     Data(Fragment),
-    /// The peer invalidated a token of a local registration with the message whose data follow, or with an empty one.
-    /// The upper layer still deregisters.
+    /// The peer invalidated a token of a local registration, with the message whose data comes next or with one without
+    /// data. The upper layer still has to deregister.
     Invalidated {
         /// The registration the token belongs to.
         id: RegId,
         /// The token.
         token: Token,
     },
-    /// Result of `send`. After `Ok` the message's buffer is free; after an error the device may have it until `Drained`.
+    /// Result of `send`. After `Ok` the buffer of the message is free; after an error the device may use it until
+    /// `Drained`.
     Sent {
         /// The message.
         msg: MsgId,
-        /// `Ok` when all its fragments were sent; not a promise that the peer has them.
+        /// `Ok`: all its fragments were sent. It does not mean that the peer has received them.
         result: Result<(), Aborted>,
     },
-    /// Result of `rdma`. After `Ok` the local buffer is free; after an error the device may have it until `Drained`.
+    /// Result of `rdma`. After `Ok` the local buffer is free; after an error the device may use it until `Drained`.
     RdmaDone {
         /// The operation.
         op: OpId,
-        /// `Ok` when all bytes are where they should be (RDMA Read) or left here (RDMA Write).
+        /// `Ok`: all bytes are in the local buffer (RDMA Read), or have left it (RDMA Write).
         result: Result<(), OpError>,
     },
-    /// Result of `register`. If it was aborted, the device may have the memory until `Drained`. [`Connection::segments`](crate::Connection::segments) has what to tell the peer.
+    /// Result of `register`. After `Ok`, [`Connection::live_segments`](crate::Connection::live_segments) returns the
+    /// descriptors for the peer. After [`Aborted`] the device may use the memory until `Drained`.
     Registered {
-        /// The registration; gone if the result is an error.
+        /// The registration. The id is not valid any more if the result is an error.
         id: RegId,
         /// Whether it is valid.
         result: Result<(), RegistrationError>,
     },
-    /// Result of `deregister`. Only after `Ok`, or after `Drained`, may the memory be used for something else.
+    /// Result of `deregister`. The memory may be used for something else only after `Ok` or `Drained`.
     Deregistered {
-        /// The registration; still valid if the result is a failure of the provider.
+        /// The registration. It is still valid if the provider failed to end it.
         id: RegId,
-        /// Whether all access has ended.
+        /// Whether all remote access has ended.
         result: Result<(), RegistrationError>,
     },
-    /// Result of `probe`: the time from the flagged message's leaving to the next message of the peer.
+    /// Result of `probe`: the time from the probe to the next message of the peer.
     Probed(Result<Duration, ProbeError>),
-    /// After a `send` or `rdma` was refused with `NoRoom`: there is room again.
+    /// There is room again, after a `send` or `rdma` was refused with `NoRoom`.
     Writable,
-    /// An established connection ended. Results of all commands came before; only `Drained` follows.
+    /// An established connection ended. The results of all commands come before it; only `Drained` follows.
     Closed(CloseReason),
-    /// Nothing is posted, borrowed or expected any more: buffers and registered memory may be freed. The last event.
+    /// The last event: nothing is posted, borrowed or registered any more, and the transport connection has ended.
+    /// Buffers and registered memory may be freed.
     Drained,
 }
 
-/// What the two sides settled on (3.1.4.7 and what it builds on).
+/// The negotiated values of a connection: those of 3.1.4.7, and those that they are derived from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Negotiated {
-    /// Connection.Protocol.
+    /// Connection.Protocol: the version, 0x0100.
     pub protocol: u16,
-    /// Connection.MaxSendSize: longest message sent, header included, in bytes.
+    /// Connection.MaxSendSize: longest message that is sent, header included, in bytes.
     pub max_send_size: u32,
-    /// Connection.MaxReceiveSize: longest message taken, header included, in bytes.
+    /// Connection.MaxReceiveSize: longest message that is received, header included, in bytes.
     pub max_receive_size: u32,
-    /// Connection.MaxFragmentedSendSize: longest upper-layer message the peer takes, in bytes.
+    /// Connection.MaxFragmentedSendSize: longest upper-layer message that the peer receives, in bytes.
     pub max_fragmented_send_size: u32,
-    /// Connection.MaxFragmentedRecvSize: longest upper-layer message taken, in bytes.
+    /// Connection.MaxFragmentedRecvSize: longest upper-layer message that is received, in bytes.
     pub max_fragmented_recv_size: u32,
-    /// Connection.MaxReadWriteSize: longest RDMA operation in bytes; 0 means the peer offers none.
+    /// Connection.MaxReadWriteSize: longest RDMA operation in bytes. 0: no RDMA operation is possible.
     pub max_read_write_size: u32,
-    /// Connection.KeepaliveInterval; `None` if keepalive is switched off.
+    /// Connection.KeepaliveInterval; `None` without keepalive.
     pub keepalive_interval: Option<Duration>,
 }
 
-/// A received piece of an upper-layer message, still in the receive buffer of `recv`.
+/// A received fragment of an upper-layer message, still in its receive buffer.
 ///
-/// It is owned: give it back with [`Connection::release`](crate::Connection::release), without waiting for anything else
-/// this connection does. Until then its receive buffer is not posted again and `Drained` does not come.
+/// Return it with [`Connection::release`](crate::Connection::release), without waiting for another event of this
+/// connection. Until then its receive buffer is not posted again, and `Drained` does not come.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a fragment that is not released is a receive buffer lost"]
 pub struct Fragment {
@@ -104,13 +108,14 @@ impl Fragment {
         self.recv
     }
 
-    /// The same again, for a search that tries several futures of a cloned connection: each clone takes one of them back.
+    /// A copy of the fragment, for a search that clones connections: each clone has to release its own. With feature
+    /// `search`.
     #[cfg(feature = "search")]
     pub const fn duplicate(&self) -> Self {
         Self { ..*self }
     }
 
-    /// Where in that buffer they are. Never empty, always inside the received message.
+    /// The range of the bytes in that buffer. Never empty, always inside the received message.
     #[must_use]
     pub fn range(&self) -> Range<usize> {
         let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
@@ -124,7 +129,7 @@ impl Fragment {
         self.len
     }
 
-    /// Never: empty messages do not become fragments.
+    /// Always `false`: messages without data do not become fragments.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false

@@ -72,8 +72,8 @@ pub enum Input<'a> {
         /// The registration.
         id: RegId,
     },
-    /// A piece of work ended badly: refused when posted, flushed, or completed with an error.
-    /// For a registration it means that nothing of it is enabled (3.1.4.3).
+    /// Work failed: it was refused when posted, flushed, or completed with an error. A registration that failed gives
+    /// the peer no access (3.1.4.3).
     Failed {
         /// The work.
         id: WrId,
@@ -86,7 +86,8 @@ pub enum Input<'a> {
 /// ([`Budget`](crate::Budget)); numbers above it are taken as the budget's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// RDMA Reads this side may have outstanding, as settled by rdma_cm or the IRD/ORD header (appendix A). 0: none.
+    /// RDMA Reads that this side may have outstanding, as negotiated by rdma_cm or the IRD/ORD header (section 6). 0:
+    /// none.
     pub read_depth: u16,
     /// Work requests the send queue holds, at least 2.
     pub send_queue: u16,
@@ -95,6 +96,6 @@ pub struct Limits {
     /// Work requests that one segment puts on the send queue when it is registered, and again when it is
     /// deregistered: 0 for plain memory registration, 1 for memory windows.
     pub registration_requests: u16,
-    /// Whether a send can invalidate a token at the peer. If not, tokens are dropped (3.1.5.1: MAY be ignored).
+    /// Whether a send can invalidate a token at the peer. If not, sends leave without it (3.1.5.1: MAY be ignored).
     pub send_with_invalidate: bool,
 }

@@ -16,20 +16,21 @@ layout! { "Data Transfer", "2.2.3":
     DATA_LENGTH = "DataLength" at 16..20;
 }
 
-/// `DataOffset` of every message with payload that is sent here: the first multiple of 8 behind the header.
+/// `DataOffset` of every message with payload that this crate sends, in bytes: the first multiple of 8 behind the
+/// header.
 pub const DATA_OFFSET: u32 = 24;
 
 /// Size in bytes of the header with the padding before a payload at [`DATA_OFFSET`].
 pub const HEADER_LEN_PADDED: usize = 24;
 
-/// The `Flags` of a Data Transfer message. Bits without a meaning survive parsing and encoding.
+/// The `Flags` of a Data Transfer message (2.2.3). Parsing and encoding keep undefined bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
 
 impl Flags {
     /// No flag.
     pub const NONE: Self = Self(0);
-    /// `SMB_DIRECT_RESPONSE_REQUESTED`: the peer is asked for a prompt message.
+    /// `SMB_DIRECT_RESPONSE_REQUESTED`: the peer has to send a message promptly.
     pub const RESPONSE_REQUESTED: Self = Self(0x0001);
 
     /// Whether all bits of `other` are set.
@@ -38,7 +39,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// The bits that 2.2.3 gives no meaning to.
+    /// The bits that 2.2.3 does not define.
     #[must_use]
     pub const fn unknown(self) -> u16 {
         self.0 & !Self::RESPONSE_REQUESTED.0
@@ -53,20 +54,20 @@ impl BitOr for Flags {
     }
 }
 
-/// The header of a Data Transfer message (2.2.3). `Default` is the empty message that grants nothing.
+/// The header of a Data Transfer message (2.2.3). `Default` is all zero: no data, no grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DataTransfer {
-    /// Send credits the sender wants to hold in total.
+    /// Send credits that the sender requests to hold in total.
     pub credits_requested: u16,
-    /// Send credits the sender grants in addition to earlier ones.
+    /// Send credits that the sender grants in addition to earlier ones.
     pub credits_granted: u16,
     /// Flags.
     pub flags: Flags,
-    /// Payload bytes of the upper-layer message that follow in later messages.
+    /// Bytes of the upper-layer message that follow in later messages.
     pub remaining_data_length: u32,
-    /// Where the payload begins, in bytes from the beginning of the header; 0 without payload.
+    /// Offset of the payload from the beginning of the header, in bytes; 0 without payload.
     pub data_offset: u32,
-    /// Payload bytes in this message.
+    /// Bytes of the upper-layer message in this message.
     pub data_length: u32,
 }
 
@@ -74,7 +75,7 @@ impl DataTransfer {
     /// Size of the header in bytes, without padding.
     pub const LEN: usize = 20;
 
-    /// Reads the header at the beginning of `bytes`; what follows it is not looked at.
+    /// Reads the header at the beginning of `bytes`, and ignores what follows it.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if there are fewer than [`Self::LEN`] bytes.
@@ -83,7 +84,7 @@ impl DataTransfer {
         DataTransferView::new(bytes).map(Self::from)
     }
 
-    /// Size of what [`encode`](Self::encode) writes, in bytes: [`HEADER_LEN_PADDED`] if the payload begins
+    /// Size in bytes of the result of [`encode`](Self::encode): [`HEADER_LEN_PADDED`] if the payload begins
     /// there, else [`Self::LEN`].
     #[must_use]
     #[inline]
@@ -91,11 +92,11 @@ impl DataTransfer {
         if self.data_offset == DATA_OFFSET { HEADER_LEN_PADDED } else { Self::LEN }
     }
 
-    /// Writes the header to the beginning of `out`, with zero padding if the payload begins at
-    /// [`DATA_OFFSET`], and returns the size written, see [`encoded_len`](Self::encoded_len).
+    /// Writes the header to the beginning of `out`, with zero padding if the payload begins at [`DATA_OFFSET`]. Returns
+    /// the number of bytes written ([`encoded_len`](Self::encoded_len)).
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] if `out` is shorter than that.
+    /// [`WireError::NoRoom`] if `out` is shorter than that. Nothing is written then.
     #[inline]
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let (got, needed) = (out.len(), self.encoded_len());
@@ -130,7 +131,7 @@ impl From<DataTransferView<'_>> for DataTransfer {
     }
 }
 
-/// The header of a Data Transfer message in place: the length is checked, nothing is copied.
+/// A view of the header of a Data Transfer message (2.2.3): the length is checked, nothing is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct DataTransferView<'a> {
     words: &'a [Word; 5],

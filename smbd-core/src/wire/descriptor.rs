@@ -1,4 +1,4 @@
-//! Buffer Descriptor V1 (2.2.3.1): a registered buffer, as the upper layer tells its peer.
+//! Buffer Descriptor V1 (2.2.3.1): a segment of a registered buffer, as the upper layer sends it to its peer.
 
 use core::fmt;
 
@@ -12,8 +12,8 @@ layout! { "Buffer Descriptor V1", "2.2.3.1":
     LENGTH = "Length" at 12..16;
 }
 
-/// A steering tag (remote key) as a plain number. Its byte order on the wire is little-endian whatever
-/// order a provider hands it out in; converting is the backend's business.
+/// A Steering Tag (2.2.3.1; `rkey` in verbs) as a plain number. It is little-endian on the wire. A backend converts it
+/// if its provider uses another byte order.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u32);
 
@@ -29,12 +29,12 @@ impl fmt::Display for Token {
     }
 }
 
-/// One contiguous piece of a registered buffer (`SMB_DIRECT_BUFFER_DESCRIPTOR_1`, 2.2.3.1).
+/// One segment of a registered buffer (`SMB_DIRECT_BUFFER_DESCRIPTOR_1`, 2.2.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferDescriptorV1 {
-    /// Where the piece begins, in the provider's numbering of bytes.
+    /// Where the segment begins: an offset in bytes that the RDMA provider defines, often a virtual address.
     pub offset: u64,
-    /// The registration it belongs to.
+    /// The token that gives access to it.
     pub token: Token,
     /// Its size in bytes.
     pub length: u32,
@@ -55,10 +55,10 @@ impl BufferDescriptorV1 {
         }
     }
 
-    /// Writes the descriptor to the beginning of `out` and returns its size.
+    /// Writes the descriptor to the beginning of `out` and returns its size in bytes.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`].
+    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`]. Nothing is written then.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let got = out.len();
         let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(Self::LEN, got)) };
@@ -98,14 +98,14 @@ pub fn encode_all(descriptors: &[BufferDescriptorV1], out: &mut [u8]) -> Result<
     Ok(needed)
 }
 
-/// An array of descriptors in place, as an upper-layer request carries it: of any length, nothing is copied.
+/// A view of an array of descriptors of any length, as an upper-layer request carries it. Nothing is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferDescriptors<'a> {
     elements: &'a [[Word; 4]],
 }
 
 impl<'a> BufferDescriptors<'a> {
-    /// The array that fills `bytes`. No bytes make an empty array.
+    /// The array in `bytes`. An empty slice is an empty array.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if the last descriptor is not complete.
@@ -131,7 +131,7 @@ impl<'a> BufferDescriptors<'a> {
         self.elements.is_empty()
     }
 
-    /// The descriptor at `index`.
+    /// The descriptor at `index`, from 0; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<BufferDescriptorV1> {
         self.elements.get(index).map(BufferDescriptorV1::from_words)

@@ -20,7 +20,7 @@ pub enum WireError {
         offset: usize,
         /// The size of the field.
         needed: usize,
-        /// How many bytes were given, from the beginning of the message or array.
+        /// Number of bytes given, from the beginning of the message or array.
         got: usize,
     },
     /// The output buffer is too small; nothing was written.
@@ -35,7 +35,7 @@ pub enum WireError {
         /// The size of the output buffer.
         got: usize,
     },
-    /// A field is zero that has to be greater.
+    /// A field is zero, and has to be at least 1.
     #[error("{}: {} at offset {} is zero ({})", .field.message, .field.name, .field.range.start, .field.section)]
     Zero {
         /// The first such field.

@@ -1,13 +1,13 @@
-//! IRD/ORD Negotiate Header (6): how many RDMA Reads may be under way, told in the private data of an iWARP
-//! connection whose provider cannot settle it by itself.
+//! IRD/ORD Negotiate Header (section 6): how many RDMA Reads may be outstanding. It is in the private data of an iWARP
+//! connection whose provider does not negotiate this by itself.
 //!
-//! Section 6 leaves two things open. The byte order is not stated: network order is written, and a header
-//! that only makes sense in little-endian order is read that way, because old Linux clients send it.
-//! And 6.2 fills the answer in from the requester's point of view although 6.1 defines the fields as the
-//! sender's own: [`View`] selects. Both differ on the wire only if the peers' depths do.
+//! Section 6 leaves two things open. It does not state the byte order: this module writes network order, and reads a
+//! header as little-endian if it is only valid in that order, because old Linux clients send it. And 6.2 defines the
+//! fields of the reply from the requester's point of view, although 6.1 defines them as the sender's own: [`View`]
+//! selects one. The two differ on the wire only if the depths of the peers differ.
 //!
-//! Only for iWARP: InfiniBand and RoCE pad private data with zeros, which read like depths of zero here. And a peer on
-//! iWARP may well send none; then the provider's own values stand.
+//! Only for iWARP: InfiniBand and RoCE pad private data with zeros, which are depths of zero here. A peer on iWARP may
+//! send no header; then the provider's own values are valid.
 
 use thiserror::Error;
 
@@ -20,47 +20,48 @@ layout! { "IRD/ORD Negotiate Header", "6.1":
     ORD = "ORD" at 4..8;
 }
 
-/// The largest depth told to a peer: a larger one could be taken for a small one in the other byte order.
+/// The largest depth that is sent: a larger one could be a small one in the other byte order.
 pub const MAX_DEPTH: u32 = 0xFFFF;
 
-/// Read depths of one peer: a header, or what a provider is set to.
+/// RDMA Read depths of one peer, as numbers of RDMA Reads: a header (6.1), or the settings of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IrdOrd {
-    /// Incoming: RDMA Reads of the peer that may be under way.
+    /// Inbound RDMA Read Queue Depth: RDMA Reads of the peer that may be outstanding (`responder_resources` of
+    /// rdma_cm).
     pub ird: u32,
-    /// Outgoing: own RDMA Reads that may be under way.
+    /// Outbound RDMA Read Queue Depth: own RDMA Reads that may be outstanding (`initiator_depth` of rdma_cm).
     pub ord: u32,
 }
 
-/// The byte order a header was found to be in.
+/// The byte order of a received header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Network order, as written here.
+    /// Network order, which [`IrdOrd::encode`] writes.
     Big,
     /// The order of old Linux clients.
     LegacyLittle,
 }
 
-/// Whose depths the header of an answer tells.
+/// Whose depths the header of a reply contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum View {
-    /// Those of the acceptor, who sends it (6.1). Linux does this.
+    /// Those of the acceptor, which sends it (6.1), as Linux does.
     #[default]
     Sender,
-    /// Those the requester is to set (6.2 literally).
+    /// Those that the requester has to set (6.2 literally).
     Requester,
 }
 
-/// A settled depth is zero, so the connection has to be rejected (6.2).
+/// A negotiated depth is zero. The connection has to be rejected (6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "read depth settles at zero: local IRD {} and ORD {}, peer IRD {} and ORD {} (6.2)",
     .local.ird, .local.ord, .peer.ird, .peer.ord
 )]
 pub struct NoReadDepth {
-    /// What the local provider can do.
+    /// The depths of the local provider.
     pub local: IrdOrd,
-    /// What the peer told of itself.
+    /// The depths of the peer.
     pub peer: IrdOrd,
 }
 
@@ -68,10 +69,10 @@ impl IrdOrd {
     /// Size of the header in bytes.
     pub const LEN: usize = 8;
 
-    /// Reads the header at the beginning of `bytes`; what follows it is ignored.
+    /// Reads the header at the beginning of `bytes`, and ignores what follows it.
     ///
-    /// The header is taken as little-endian if in network order a value is above [`MAX_DEPTH`] and in
-    /// little-endian order none is: no provider has such a depth.
+    /// The header is little-endian if a value in network order is above [`MAX_DEPTH`], and none is in little-endian
+    /// order: no provider has such a depth.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if there are fewer than [`Self::LEN`] bytes, [`WireError::Zero`] if a depth
@@ -89,7 +90,7 @@ impl IrdOrd {
         }
     }
 
-    /// Writes the header in network order to the beginning of `out` and returns its size.
+    /// Writes the header in network order to the beginning of `out` and returns its size in bytes.
     ///
     /// # Errors
     /// [`WireError::Zero`] if a depth is zero (6.1), [`WireError::NoRoom`] if `out` is shorter than
@@ -118,29 +119,29 @@ impl IrdOrd {
     }
 }
 
-/// The header of a connection request from a provider with the depths `local`. Zero is not allowed on the
-/// wire (6.1), so a side that issues or serves no reads says 1; none says more than [`MAX_DEPTH`].
+/// The header of a connection request from a provider with the depths `local`. Zero is not allowed on the wire (6.1),
+/// so a depth of 0 is sent as 1, and one above [`MAX_DEPTH`] as [`MAX_DEPTH`].
 #[must_use]
 pub fn offer(local: IrdOrd) -> IrdOrd {
     IrdOrd { ird: local.ird.clamp(1, MAX_DEPTH), ord: local.ord.clamp(1, MAX_DEPTH) }
 }
 
-/// What to set the local provider to, `peer` being the depths of the other side: neither side issues more
-/// reads than the other serves (6.2), and neither more than [`MAX_DEPTH`].
+/// The depths to set at the local provider. `peer` are the depths of the peer. No side issues more RDMA Reads than the
+/// other side serves (6.2), or more than [`MAX_DEPTH`].
 ///
 /// # Errors
-/// [`NoReadDepth`] if a depth comes out as zero.
+/// [`NoReadDepth`] if a resulting depth is zero.
 pub fn settle(local: IrdOrd, peer: IrdOrd) -> Result<IrdOrd, NoReadDepth> {
     let settled =
         IrdOrd { ird: local.ird.min(peer.ord).min(MAX_DEPTH), ord: local.ord.min(peer.ird).min(MAX_DEPTH) };
     if settled.ird == 0 || settled.ord == 0 { Err(NoReadDepth { local, peer }) } else { Ok(settled) }
 }
 
-/// The header of the acceptor's reply to a request with the header `peer` (6.2). The acceptor's own
-/// provider is set by [`settle`] whatever the view.
+/// The header of the acceptor's reply to a request with the header `peer` (6.2). The acceptor sets its own provider to
+/// the result of [`settle`], with any [`View`].
 ///
 /// # Errors
-/// [`NoReadDepth`] if a depth comes out as zero.
+/// [`NoReadDepth`] if a resulting depth is zero.
 pub fn answer(local: IrdOrd, peer: IrdOrd, view: View) -> Result<IrdOrd, NoReadDepth> {
     let settled = settle(local, peer)?;
     Ok(match view {
@@ -149,10 +150,10 @@ pub fn answer(local: IrdOrd, peer: IrdOrd, view: View) -> Result<IrdOrd, NoReadD
     })
 }
 
-/// What the requester sets its provider to after a reply with the header `answer` (6.2).
+/// The depths to set at the requester's provider after a reply with the header `answer` (6.2).
 ///
 /// # Errors
-/// [`NoReadDepth`] if a depth comes out as zero.
+/// [`NoReadDepth`] if a resulting depth is zero.
 pub fn adopt(local: IrdOrd, answer: IrdOrd, view: View) -> Result<IrdOrd, NoReadDepth> {
     let acceptor = match view {
         View::Sender => answer,

@@ -1,4 +1,4 @@
-//! Names and places of fields, told once for each message.
+//! Names and byte ranges of fields, defined once for each message.
 
 use super::{Field, WireError};
 

@@ -3,13 +3,13 @@
 //! Each message has the same parts, in a module of its own:
 //!
 //! - `field`: the byte range of every field,
-//! - `LAYOUT`: the same with the names of the specification, for dissectors and for error texts,
+//! - `LAYOUT`: the fields with the names of the specification, for dissectors and for error messages,
 //! - a view that checks the length once and then reads fields in place,
 //! - a plain value with `parse` and `encode`.
 //!
-//! Only the shape is checked here. A value that is well-formed but forbidden (no credits requested, a data
-//! offset inside the header) is the connection's business, which knows what to do about it.
-//! Bytes behind a message are allowed (2.2): no length is ever required to be exact.
+//! Only lengths are checked here. The connection checks values that are well-formed but forbidden (no credits
+//! requested, a data offset inside the header), because it knows what has to follow. Bytes behind a message are allowed
+//! (2.2): no length has to be exact.
 
 pub mod data_transfer;
 pub mod descriptor;
@@ -32,5 +32,5 @@ pub use negotiate_request::{NegotiateRequest, NegotiateRequestView};
 pub use negotiate_response::{NegotiateResponse, NegotiateResponseView};
 pub use status::NtStatus;
 
-/// Version 1.0, the only one there is (1.7).
+/// Version 1.0, the only version of the protocol (1.7).
 pub const PROTOCOL_VERSION: u16 = 0x0100;

@@ -17,17 +17,17 @@ layout! { "Negotiate Request", "2.2.1":
 /// A Negotiate Request (2.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NegotiateRequest {
-    /// Lowest version the sender supports.
+    /// Lowest version that the sender supports.
     pub min_version: u16,
-    /// Highest version the sender supports.
+    /// Highest version that the sender supports.
     pub max_version: u16,
-    /// Send credits the sender asks for.
+    /// Send credits that the sender requests.
     pub credits_requested: u16,
-    /// Bytes the sender would like to put into one message.
+    /// Longest message that the sender wants to send, in bytes.
     pub preferred_send_size: u32,
-    /// Bytes the sender can receive in one message.
+    /// Longest message that the sender receives, in bytes.
     pub max_receive_size: u32,
-    /// Upper-layer bytes the sender can receive in one sequence of fragments.
+    /// Longest upper-layer message that the sender receives, in bytes.
     pub max_fragmented_size: u32,
 }
 
@@ -35,7 +35,7 @@ impl NegotiateRequest {
     /// Size of the message in bytes.
     pub const LEN: usize = 20;
 
-    /// Reads the message at the beginning of `bytes`; what follows it is ignored.
+    /// Reads the message at the beginning of `bytes`, and ignores what follows it.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if there are fewer than [`Self::LEN`] bytes.
@@ -43,10 +43,10 @@ impl NegotiateRequest {
         NegotiateRequestView::new(bytes).map(Self::from)
     }
 
-    /// Writes the message to the beginning of `out` and returns its size.
+    /// Writes the message to the beginning of `out` and returns its size in bytes.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`].
+    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`]. Nothing is written then.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let got = out.len();
         let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(Self::LEN, got)) };
@@ -74,7 +74,7 @@ impl From<NegotiateRequestView<'_>> for NegotiateRequest {
     }
 }
 
-/// A Negotiate Request in place: the length is checked, nothing is copied.
+/// A view of a Negotiate Request (2.2.1): the length is checked, nothing is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct NegotiateRequestView<'a> {
     words: &'a [Word; 5],

@@ -21,25 +21,25 @@ layout! { "Negotiate Response", "2.2.2":
 /// A Negotiate Response (2.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NegotiateResponse {
-    /// Lowest version the sender supports.
+    /// Lowest version that the sender supports.
     pub min_version: u16,
-    /// Highest version the sender supports.
+    /// Highest version that the sender supports.
     pub max_version: u16,
-    /// The version selected, 0 in a failure.
+    /// The version that the acceptor chose; 0 in a failure.
     pub negotiated_version: u16,
-    /// Send credits the sender asks for.
+    /// Send credits that the sender requests.
     pub credits_requested: u16,
-    /// Send credits the sender grants.
+    /// Send credits that the sender grants.
     pub credits_granted: u16,
-    /// Whether the negotiation succeeded.
+    /// Whether the negotiation succeeded: `STATUS_SUCCESS`, or the reason.
     pub status: NtStatus,
-    /// Bytes the sender will transfer by RDMA for one upper-layer read or write.
+    /// Longest RDMA operation for one upper-layer read or write, in bytes.
     pub max_read_write_size: u32,
-    /// Bytes the sender will at most put into one message.
+    /// Longest message that the sender sends, in bytes.
     pub preferred_send_size: u32,
-    /// Bytes the sender can receive in one message.
+    /// Longest message that the sender receives, in bytes.
     pub max_receive_size: u32,
-    /// Upper-layer bytes the sender can receive in one sequence of fragments.
+    /// Longest upper-layer message that the sender receives, in bytes.
     pub max_fragmented_size: u32,
 }
 
@@ -47,7 +47,7 @@ impl NegotiateResponse {
     /// Size of the message in bytes.
     pub const LEN: usize = 32;
 
-    /// A refusal: the versions of this implementation, the status, and zeros (3.1.5.6).
+    /// A response with a failure: the versions of this implementation, the status, and zeros (3.1.5.6).
     #[must_use]
     pub const fn failure(status: NtStatus) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl NegotiateResponse {
         }
     }
 
-    /// Reads the message at the beginning of `bytes`; what follows it is ignored.
+    /// Reads the message at the beginning of `bytes`, and ignores what follows it.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if there are fewer than [`Self::LEN`] bytes.
@@ -72,10 +72,10 @@ impl NegotiateResponse {
         NegotiateResponseView::new(bytes).map(Self::from)
     }
 
-    /// Writes the message to the beginning of `out` and returns its size.
+    /// Writes the message to the beginning of `out` and returns its size in bytes.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`].
+    /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`]. Nothing is written then.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let got = out.len();
         let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(Self::LEN, got)) };
@@ -110,7 +110,7 @@ impl From<NegotiateResponseView<'_>> for NegotiateResponse {
     }
 }
 
-/// A Negotiate Response in place: the length is checked, nothing is copied.
+/// A view of a Negotiate Response (2.2.2): the length is checked, nothing is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct NegotiateResponseView<'a> {
     words: &'a [Word; 8],

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// An NTSTATUS. Any value may arrive; these constants are the ones the protocol itself sends.
+/// An NTSTATUS. Any value may arrive; the constants are those that the protocol itself sends.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct NtStatus(pub u32);
 
@@ -10,17 +10,17 @@ pub struct NtStatus(pub u32);
 pub const SUCCESS: NtStatus = NtStatus(0);
 /// No version in common (3.1.5.6).
 pub const NOT_SUPPORTED: NtStatus = NtStatus(0xC000_00BB);
-/// What Windows answers to a `PreferredSendSize` above 8136 bytes.
+/// Windows refuses a `PreferredSendSize` above 8,136 bytes with it (note <5>).
 pub const INSUFFICIENT_RESOURCES: NtStatus = NtStatus(0xC000_009A);
 
 impl NtStatus {
-    /// Whether this is `STATUS_SUCCESS`: success codes other than 0 do not count (2.2.2).
+    /// Whether this is `STATUS_SUCCESS`. Other success codes are failures here (2.2.2).
     #[must_use]
     pub const fn is_success(self) -> bool {
         self.0 == SUCCESS.0
     }
 
-    /// The symbolic name, if it is one of this module's.
+    /// The symbolic name, if it is one of these constants.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {

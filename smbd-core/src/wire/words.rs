@@ -1,5 +1,5 @@
-//! Every message is a sequence of 32-bit words, and no field crosses the boundary of one it does not fill.
-//! Checking the number of words once therefore makes every field readable without a further branch.
+//! Every message is a sequence of 32-bit words, and no field crosses a word boundary. After one check of the number of
+//! words every field is readable without a further branch.
 
 /// Four bytes as they are on the wire.
 pub(super) type Word = [u8; 4];

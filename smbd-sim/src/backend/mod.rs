@@ -1,4 +1,5 @@
-//! The simulated device as a [`Backend`](smbd_core::backend::Backend): for the kit, and for whoever drives a connection of their own.
+//! The simulated device as a [`Backend`](smbd_core::backend::Backend): for the kit, and for users that drive a
+//! connection themselves.
 
 mod end;
 

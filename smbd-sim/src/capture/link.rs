@@ -1,4 +1,4 @@
-//! What both transports have in common: the ends, the events, the frames they give.
+//! The common part of both transports: ends, events, and frames.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -1,4 +1,4 @@
-//! A pcapng file with one connection, or with one after the other.
+//! A pcapng file with one connection, or with several, one after the other.
 
 use std::io::{self, Write};
 

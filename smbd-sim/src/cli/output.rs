@@ -1,4 +1,4 @@
-//! Standard output of a subcommand, and how it ends: alike in all of them.
+//! Standard output and exit status, common to all subcommands.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};

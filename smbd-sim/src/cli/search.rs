@@ -1,4 +1,4 @@
-//! `smbd-sim search`: everything that two connections can do, in small configurations.
+//! `smbd-sim search`: all states of two connections, in small configurations.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

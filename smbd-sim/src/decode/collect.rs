@@ -1,4 +1,4 @@
-//! Where the transports put what they find; turns it into the report.
+//! Collects the items that the transports find, and makes the report.
 
 use smbd_core::wire::Token;
 

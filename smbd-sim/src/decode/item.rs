@@ -1,4 +1,4 @@
-//! Connections and what was said on them.
+//! Connections, and the items on them: messages, RDMA operations, connection management.
 
 use std::net::IpAddr;
 

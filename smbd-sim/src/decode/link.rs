@@ -1,4 +1,4 @@
-//! From a frame to the UDP datagram or TCP segment in it.
+//! Finds the UDP datagram or TCP segment in a frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! What a capture held.
+//! The content of a capture.
 
 use super::file::FileError;
 use super::item::{Connection, Item};

@@ -1,4 +1,4 @@
-//! SMB Direct on one connection: which type a message has, and where it stands in a fragmented message.
+//! SMB Direct on one connection: the type of a message, and its place in a fragmented message.
 
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse, PROTOCOL_VERSION, WireError};
 

@@ -1,4 +1,4 @@
-//! The first bytes of an upper-layer message, named when they are SMB2.
+//! Names the SMB2 command of an upper-layer message by its first bytes.
 
 const HEADER_LEN: usize = 64;
 const FLAG_RESPONSE: u32 = 1;

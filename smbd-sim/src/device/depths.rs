@@ -1,4 +1,4 @@
-//! What ends on iWARP say about read depths when they connect (section 6 of MS-SMBD).
+//! The read depths that the ends of an iWARP connection negotiate (section 6 of MS-SMBD).
 
 use smbd_core::error::ConnectReason;
 use smbd_core::wire::WireError;

@@ -1,4 +1,4 @@
-//! The transport connection: asked for, taken, ended, and what is heard of it.
+//! The transport connection: connecting, accepting, ending, and its events.
 
 use std::collections::VecDeque;
 

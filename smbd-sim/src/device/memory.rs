@@ -1,4 +1,4 @@
-//! Names of memory that a device can reach.
+//! Handles to memory that a device can access.
 
 use std::fmt;
 

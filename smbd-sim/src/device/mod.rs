@@ -1,9 +1,9 @@
-//! One end of a transport connection on a simulated device, as a backend of a real one has it: the queue pair, the queues
-//! of what is posted to it, memory opened to the peer, what the connection manager says.
+//! One side of a transport connection on a simulated device, as in a backend of a real one: the queue pair, its work
+//! queues, registered memory, and the events of the connection manager.
 //!
-//! Completions come as devices give them: one for each signalled or failed work request, none for an unsignalled send
-//! that went well. What follows from them is worked out by [`WorkQueues`] and [`TransportReports`], as in any backend, and
-//! held against what the device knows (`outcomes`).
+//! Completions are those of real devices: one for each signalled or failed work request, none for an unsignalled send
+//! that succeeded. [`WorkQueues`] and [`TransportReports`] derive the inputs, as in any backend. They are compared with
+//! the records of the device (`outcomes`).
 
 mod depths;
 mod end;

@@ -1,4 +1,4 @@
-//! What became of each request, by the device's own account, held against what the queues report.
+//! The result of each request in the records of the device, compared with the report of the queues.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Posting: the queues first, then the chain, which is handed over when the doorbell is rung.
+//! Posting: each request is recorded in the work queues, then chained; the doorbell hands the chain over.
 
 use smbd_core::backend::{BufferSlice, Payload, Push, Queue, Request};
 use smbd_core::error::WorkError;

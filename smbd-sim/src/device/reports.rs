@@ -1,4 +1,4 @@
-//! What happened below, one input at a time.
+//! The inputs of the connection, one at a time.
 
 use smbd_core::{Input, WrId};
 

@@ -1,4 +1,4 @@
-//! The two upper layers of the examples: just enough of a file protocol to need them.
+//! The two upper layers of the examples: a minimal file protocol.
 
 use std::sync::Arc;
 

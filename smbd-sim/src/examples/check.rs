@@ -1,4 +1,4 @@
-//! What the examples must show, from the options alone.
+//! Checks the examples against the expected messages, which follow from the options alone.
 
 use smbd_core::wire::{DATA_OFFSET, NtStatus, PROTOCOL_VERSION};
 

@@ -1,7 +1,7 @@
 //! The five examples of section 4, run between two cores.
 //!
-//! Nothing shown is written down here: every field is parsed from bytes that crossed the simulated wire, and compared
-//! with what the options and the specification say it has to be.
+//! Every field that is shown is parsed from bytes on the simulated wire, and compared with the value that follows from
+//! the options and the specification.
 
 mod actor;
 mod check;

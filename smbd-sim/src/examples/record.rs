@@ -1,4 +1,4 @@
-//! What crossed the wire, and what it meant, for showing and checking.
+//! The messages on the wire and their meaning, for showing and checking.
 
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse};
 use smbd_core::{Action, BufferDescriptorV1, Event, Head, Input, Instant, Misuse, RdmaVerb};

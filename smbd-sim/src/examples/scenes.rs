@@ -1,4 +1,4 @@
-//! The examples one by one.
+//! The five examples.
 
 use std::time::Duration;
 

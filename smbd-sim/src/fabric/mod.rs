@@ -1,4 +1,4 @@
-//! What hosts share: time, the wire, chance, what is arranged to happen, and who watches.
+//! The shared part of both hosts: time, the wire, random numbers, scheduled events, and watchers.
 
 mod wire;
 

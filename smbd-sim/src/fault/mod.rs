@@ -1,4 +1,4 @@
-//! What can be made to go wrong in a run.
+//! The faults that can be injected into a run.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The upper layer of a host as a driven connection sees it.
+//! The upper layer of a host, as the handler of a driven connection.
 
 use std::rc::Rc;
 

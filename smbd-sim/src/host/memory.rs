@@ -1,4 +1,4 @@
-//! Which memory stands behind messages, operations and registrations.
+//! The memory of messages, operations and registrations.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,4 @@
-//! One host: device, connection and upper layer, driven by the loop that every backend is driven by
-//! ([`smbd_core::backend::drive()`]).
+//! One host: device, connection and upper layer, driven by [`smbd_core::backend::drive()`] as every backend.
 
 mod context;
 mod drive;

@@ -1,4 +1,4 @@
-//! Commands of an upper layer, for whatever its host drives.
+//! Commands of an upper layer, for a connection or an endpoint.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! An `Endpoint` shown as the connection inside it, and its own promises held against records kept here.
+//! An `Endpoint`, shown to watchers as the connection in it. Its own guarantees are checked against records kept here.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What is driven, and who watches it: a connection, or an endpoint on one.
+//! What is driven, a connection or an endpoint, and its watchers.
 
 mod commands;
 mod endpoint;

@@ -1,4 +1,4 @@
-//! A machine with somebody watching: every input and every action is shown before anything else happens.
+//! A machine with watchers: they see every input and every action before anything else happens.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,8 +1,8 @@
-//! A host's memory: buffers with real bytes, and the tokens that open them to peers.
+//! The memory of a host: buffers with real bytes, and the tokens that give peers access to them.
 //!
-//! Buffers are numbered with a generation, so a handle kept after `free` is found out. Tokens carry an eight-bit key
-//! like real ones: the same window bound again has the next key, and a window whose keys are used up is retired, so
-//! no token ever comes twice on a host unless [`Tokens::reuse`] asks for it.
+//! Buffers have a number and a generation, so the use of a handle after `free` is detected. Tokens have an eight-bit
+//! key like real ones: a window that is bound again has the next key, and a window without unused keys is not bound
+//! again. So a host never repeats a token unless [`Tokens::reuse`] is set.
 
 mod buffers;
 #[cfg(test)]

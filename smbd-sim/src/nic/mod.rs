@@ -1,8 +1,8 @@
 //! An RDMA device with one queue pair, as strict as the strictest real one.
 //!
-//! The device knows no time and no wire: posting yields a [`Packet`], receiving one yields a [`Response`], and
-//! whoever moves them decides when. Work executes in posting order and completes in posting order; what a real
-//! device leaves undefined is recorded as a [`Breach`].
+//! The device has no time and no wire: posting returns a [`Packet`], receiving one returns a [`Response`], and the
+//! caller decides when they move. Work executes and completes in posting order. Use that verbs leave undefined is
+//! recorded as a [`Breach`].
 
 mod config;
 mod packet;

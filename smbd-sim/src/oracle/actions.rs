@@ -1,4 +1,4 @@
-//! Actions, checked and booked.
+//! Checks and records actions.
 
 use smbd_core::{Action, Event, Instant, RecvId, Role};
 

@@ -1,4 +1,4 @@
-//! The credit ledger, worked out from the bytes on the wire.
+//! The credits of both sides, computed from the bytes on the wire.
 
 use std::hash::{Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! Events, checked against what happened.
+//! Checks events against the records.
 
 use smbd_core::error::{
     Aborted, CloseReason, ConnectError, DisconnectReason, OpError, ProbeError, RegistrationError,

@@ -1,4 +1,4 @@
-//! What fingerprints of the records are made of: of two records that differ in accidents only they are the same.
+//! Fingerprints of the records: equal for records that differ only in ids and other values without influence.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

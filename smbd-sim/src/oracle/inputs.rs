@@ -1,4 +1,4 @@
-//! Inputs and commands, booked.
+//! Records inputs and commands.
 
 use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{Close, Fragment, Input, Instant, Misuse, RdmaVerb, WrId};

@@ -1,4 +1,4 @@
-//! The oracle of one side alone, to be cloned and compared: for searches over all states.
+//! The oracle of one side, which can be cloned and compared: for searches over all states.
 
 use std::hash::Hasher;
 

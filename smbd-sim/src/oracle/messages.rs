@@ -1,4 +1,4 @@
-//! Whole messages: what an endpoint makes of the fragments that a connection would hand up.
+//! Whole messages: how an endpoint reassembles the fragments of a connection.
 
 use smbd_core::RecvId;
 

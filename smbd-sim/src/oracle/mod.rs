@@ -1,8 +1,8 @@
 //! The laws, checked from outside.
 //!
-//! [`Oracles`] watches what passes the interface of both connections and keeps its own records: which names are out, what
-//! the bytes on the wire grant and spend, which results are owed. It shares no code with the connection it judges; what
-//! it knows of the rules is written here a second time.
+//! [`Oracles`] watches the interface of both connections and keeps records of its own: outstanding ids, credits that
+//! the bytes on the wire grant and use, and results that are due. It shares no code with the connection: the rules are
+//! implemented here a second time.
 
 mod actions;
 mod credit;

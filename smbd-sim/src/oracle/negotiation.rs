@@ -1,4 +1,4 @@
-//! What the two sides have to work out from the negotiation.
+//! The negotiated values that both sides have to compute.
 
 use smbd_core::error::ConnectError;
 use smbd_core::wire::status::{INSUFFICIENT_RESOURCES, NOT_SUPPORTED};

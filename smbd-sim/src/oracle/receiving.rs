@@ -1,4 +1,4 @@
-//! What a data message of the peer means, and the fragments that come of it.
+//! Data messages of the peer, and the fragments that follow from them.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

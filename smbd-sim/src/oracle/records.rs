@@ -1,4 +1,4 @@
-//! The records kept on one side of a connection: what went in, what came out, and what has to follow.
+//! The records of one side of a connection: inputs, outputs, and what has to follow.
 
 use std::hash::{Hash, Hasher};
 

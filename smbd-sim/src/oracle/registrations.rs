@@ -1,4 +1,4 @@
-//! Registered buffers and their tokens, from the command to the end of all access.
+//! Registered buffers and their tokens, from the command to the end of all remote access.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! The rules a peer can break, told apart without the values.
+//! The rules that a peer can break, without the values.
 
 use smbd_core::error::Violation;
 

@@ -1,4 +1,4 @@
-//! What is known of an endpoint's messages.
+//! The records of an endpoint's messages.
 
 use smbd_core::wire::DataTransfer;
 

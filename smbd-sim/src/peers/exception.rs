@@ -1,4 +1,4 @@
-//! Runs that need not end well, told from their parameters alone.
+//! Runs that may fail, recognised by their parameters alone.
 
 use super::{Kind, Plan};
 use crate::Side;

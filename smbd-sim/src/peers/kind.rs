@@ -1,4 +1,4 @@
-//! Which peers there are models of.
+//! The modelled peers.
 
 use super::line::ModelParams;
 use super::linux::{LinuxClient, LinuxServer};

@@ -1,10 +1,10 @@
-//! The connection against foreign peers: models of what others do, written from what is known of them.
+//! The connection against foreign peers: models of other implementations, written from their known behaviour.
 //!
-//! One side of a run is a [`Connection`](smbd_core::Connection) with every law watched, as in the [swarm](crate::swarm). The
-//! other is a model: a small state machine of its own, which shares nothing with the connection but the codecs of the wire.
-//! Nothing goes wrong on purpose; a seed decides the parameters of both, their messages, and how long everything takes. A run
-//! ends well if all messages arrived and nothing flew from then on until the keepalive. What need not end well is told from
-//! the parameters, before the run.
+//! One side of a run is a [`Connection`](smbd_core::Connection) with every law watched, as in the
+//! [swarm](crate::swarm). The other is a model: a small state machine that shares only the codecs of the wire with the
+//! connection. No faults are injected. A seed decides the parameters of both sides, their messages, and all durations.
+//! A run passes if all messages arrive, and nothing is sent after them until the keepalive. The parameters decide
+//! before the run whether it may fail.
 
 mod exception;
 mod kind;

@@ -1,4 +1,4 @@
-//! A model of a peer: a [`Line`], rules for credits and timers, and an upper layer that talks and listens.
+//! A model of a peer: a [`Line`], rules for credits and timers, and an upper layer that sends and receives.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! One seed, every choice of a run.
+//! All choices of a run, drawn from its seed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What came of many runs.
+//! The results of many runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

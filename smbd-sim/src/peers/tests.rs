@@ -1,4 +1,4 @@
-//! Models that were broken on purpose, and what tests of models share.
+//! Models with injected bugs, and the common part of the tests of models.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What both upper layers of a run have to say, and what they have to hear.
+//! The messages that both upper layers of a run have to send and to receive.
 
 use std::collections::VecDeque;
 use std::time::Duration;

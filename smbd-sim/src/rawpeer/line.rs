@@ -1,6 +1,6 @@
-//! What is between the connection and the script: a backend without a device.
+//! Between the connection and the script: a backend without a device.
 //!
-//! There is no device between: what a device would catch reaches the connection as well, such as a message longer than
+//! Without a device, messages that a device would refuse reach the connection as well, such as one that is longer than
 //! the receive posted for it.
 
 use std::collections::VecDeque;

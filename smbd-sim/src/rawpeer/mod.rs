@@ -1,6 +1,7 @@
-//! A hostile peer: a script in the place of one side, that speaks the wire and breaks one rule in the end.
+//! A hostile peer: a script in the place of one side. It sends valid messages, and breaks one rule at the end.
 //!
-//! The connection, or an endpoint on it, is driven by the loop that ships, over a backend without a device (`line`).
+//! [`drive`](smbd_core::backend::drive()) drives the connection, or an endpoint, over a backend without a device
+//! (`line`).
 
 mod line;
 mod reader;

@@ -1,4 +1,4 @@
-//! The upper layer of a connection that talks to a script.
+//! The upper layer of a connection whose peer is a script.
 
 use std::cell::RefCell;
 use std::rc::Rc;

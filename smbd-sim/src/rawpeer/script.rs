@@ -1,4 +1,4 @@
-//! What a scripted peer says: valid messages, and each that breaks one rule.
+//! The messages of a scripted peer: valid ones, and one for each broken rule.
 
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse, NtStatus};
 use smbd_core::{Config, Role, Token};

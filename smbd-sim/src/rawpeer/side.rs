@@ -1,4 +1,4 @@
-//! The connection's side: driven, given commands, told what the script does.
+//! The connection's side: it is driven, gets commands, and receives what the script does.
 
 use smbd_core::{Access, Close};
 

@@ -1,4 +1,4 @@
-//! What the script says and hears.
+//! The messages that the script sends and receives.
 
 use smbd_core::Role;
 use smbd_core::wire::DataTransfer;

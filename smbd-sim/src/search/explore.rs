@@ -1,5 +1,5 @@
-//! Breadth first through all states, by two threads: one works out what can happen in a state, the other finds out which
-//! of that is new. States come out in the same order every time.
+//! Breadth-first search of all states by two threads: one computes the steps of a state, the other finds which of the
+//! resulting states are new. The order of the states is always the same.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, channel};

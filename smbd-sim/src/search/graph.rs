@@ -1,4 +1,4 @@
-//! All states found and the steps between them, as small as can be.
+//! All states found and the steps between them, in little memory.
 
 use std::hash::BuildHasher;
 

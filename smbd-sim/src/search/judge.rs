@@ -1,4 +1,4 @@
-//! What only the whole graph shows.
+//! Checks of the whole graph: deadlocks, livelocks, and states from which no end can be reached.
 
 use super::graph::Graph;
 

@@ -1,38 +1,40 @@
-//! Exhaustive search: everything that two connections can do, in small configurations.
+//! Exhaustive search: all states of two connections, in small configurations.
 //!
-//! Not a model of the protocol is searched but the connection itself: it is cloned, given an input, asked what to do, and
-//! its [fingerprint](smbd_core::Connection::fingerprint) tells whether that was seen before. The oracles of the simulator
-//! watch every step, with their records as a part of the state.
+//! The search runs the connection itself, not a model of the protocol. It clones the connection, gives it an input and
+//! polls its actions. The [fingerprint](smbd_core::Connection::fingerprint) shows whether the state is new. The oracles
+//! of the simulator check every step; their records are a part of the state.
 //!
 //! A state is both connections with their upper layers, devices and oracles, and what is under way between them. Steps
 //! are: a packet arrives; work completes; an RDMA Read is answered; a registration ends; an upper layer gives its next
-//! command or a fragment back; a deadline passes; the connection is lost; a side notices that it is over. Any of them that
-//! is possible may be the next: all orders are searched, breadth first, so that what is found is found on a shortest way.
+//! command or releases a fragment; a deadline passes; the connection is lost; a side notices that it is over. Any
+//! possible step may be the next: all orders are searched, breadth first. So the steps to a finding are as few as
+//! possible.
 //!
-//! # What is demanded
+//! # Checks
 //!
 //! - In every state: no law of the [oracle](crate::oracle) is broken, no work request meets a full queue, no message an
-//!   empty receive queue, and no credit is lost or made: what one side may send and has sent is what the other has granted.
-//! - No deadlock: a state without a step, but faults, is an end: both sides drained, nothing held, nothing owed.
-//! - No livelock: on every round of steps time passes. Upper layers' scripts end, so such a round is the network talking to
-//!   itself.
+//!   empty receive queue, and no credit is lost or invented: the credits that one side has and has used are those that
+//!   the other has granted.
+//! - No deadlock: a state without a step, except faults, is an end: both sides are drained, nothing is borrowed or due.
+//! - No livelock: every cycle of steps contains a step of time. The scripts of upper layers end, so a cycle without one
+//!   is an endless exchange of messages.
 //! - From every state an end can be reached without a fault.
-//! - Where nothing goes wrong, every end has every message delivered and every command done.
+//! - Without faults, every message is delivered and every command is done at every end.
 //!
-//! # Why states may be taken together
+//! # Why states can be merged
 //!
-//! Names of work (slots, generations) say nothing about behaviour: they are handed out by the connection and come back.
-//! Times count by their distance from now. Counters that only grow and are looked at in differences only (numbers of
-//! messages and sends, credits since the beginning in the oracle) count as these differences; statistics, which nothing
-//! looks at, not at all. All else is in the fingerprint: 128 bits of XXH3. With `n` states of one side, the probability
-//! that two of them are taken for one is about `n² / 2^129`: below 10⁻²⁴ for ten million. Pairs of sides are compared
-//! exactly. The counterexample of a finding is played again with connections of its own, which must do the same.
+//! Ids of work (slots, generations) do not influence behaviour: the connection makes them, and gets them back. Times
+//! count by their distance from now. Counters that only grow and are only compared (numbers of messages and sends,
+//! credits since the beginning in the oracle) count by their differences; statistics do not count. Everything else is
+//! in the fingerprint: 128 bits of XXH3. With `n` states of one side, the probability that two different ones have the
+//! same fingerprint is about `n² / 2^129`: below 10⁻²⁴ for ten million. Pairs of sides are compared exactly. The
+//! counterexample of a finding is repeated with new connections, which must do the same.
 //!
 //! # What is not searched
 //!
-//! Payload bytes: a message carries the place of its fragment instead. Receives and sends that are flushed come back
-//! queue by queue, not one by one. A device completes the send queue up to the next work that asked for a completion, at
-//! any time after it was posted; whether the peer has it by then says nothing, as on iWARP.
+//! Payload bytes: a message carries the place of its fragment instead. Receives and sends are flushed queue by queue,
+//! not one by one. A device completes the send queue up to the next signalled work, at any time after it was posted.
+//! Its completion does not mean that the peer has received it, as on iWARP.
 
 mod catalogue;
 mod explore;

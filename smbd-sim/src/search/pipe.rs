@@ -1,4 +1,4 @@
-//! What is under way to one side.
+//! The packets under way to one side.
 
 use super::wire::{Cut, Out, Word};
 

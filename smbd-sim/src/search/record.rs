@@ -1,4 +1,4 @@
-//! The other half of a search: which states are new.
+//! The second thread of a search: finds new states.
 
 use std::sync::mpsc::{Receiver, Sender};
 

@@ -1,4 +1,4 @@
-//! A way through the states, played again by connections of its own.
+//! Repeats a sequence of steps with new connections.
 
 use std::fmt::Write as _;
 

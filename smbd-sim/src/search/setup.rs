@@ -1,4 +1,4 @@
-//! What is searched: two peers, what their upper layers do, and what the network may do to them.
+//! The setup of a search: two peers, the scripts of their upper layers, and the possible faults of the network.
 
 use std::time::Duration;
 

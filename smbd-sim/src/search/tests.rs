@@ -1,4 +1,4 @@
-//! The search finds what is there, on a shortest way; and nothing where nothing is.
+//! The search finds injected bugs with the fewest steps, and nothing without a bug.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;

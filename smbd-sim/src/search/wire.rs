@@ -1,4 +1,4 @@
-//! What is between two peers.
+//! The wire between two peers.
 
 use smbd_core::{BufferDescriptorV1, Head, Token};
 

@@ -1,4 +1,4 @@
-//! The faults of a run: what can go wrong, when it does, and how often it did.
+//! The faults of a run: their kinds, their times, and their counts.
 
 use std::time::Duration;
 

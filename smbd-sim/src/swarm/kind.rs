@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! The kinds of faults in a run.
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {

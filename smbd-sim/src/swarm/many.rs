@@ -1,4 +1,4 @@
-//! Many seeds on many threads, with the same result on any number of them.
+//! Runs many seeds on many threads. The result does not depend on the number of threads.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! One seed, every knob.
+//! All choices of a run, drawn from its seed.
 
 use std::time::Duration;
 

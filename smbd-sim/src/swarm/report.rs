@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run.
 
 use crate::oracle::Failure;
 use crate::upper::Carried;

@@ -1,4 +1,4 @@
-//! What a run leaves to a second stream of chance: what is driven, and what goes wrong between device and backend.
+//! The choices of a second random stream: what is driven, and the faults between device and backend.
 
 use std::time::Duration;
 

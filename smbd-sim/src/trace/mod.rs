@@ -4,8 +4,8 @@
 //!        6.000 us init  Received recv0.1 Negotiate Response, 32 B -> [Established, PostRecv recv1.0 1024 B]
 //! ```
 //!
-//! Commands of the upper layer stand among the actions, marked `>`. The text is the same, byte for byte, for the same
-//! seed on every machine; [`Trace::digest`] sums it up without keeping it.
+//! Commands of the upper layer are among the actions, marked `>`. The same seed has the same text, byte for byte, on
+//! every machine. [`Trace::digest`] is its hash, for runs that do not keep the text.
 
 mod pcap;
 #[cfg(test)]

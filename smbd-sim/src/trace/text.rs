@@ -1,4 +1,4 @@
-//! The words of a trace.
+//! The text of a trace.
 
 use std::fmt::Write as _;
 

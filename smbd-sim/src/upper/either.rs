@@ -1,4 +1,4 @@
-//! The upper layer of one side, whichever it is.
+//! The upper layer of one side: client or server.
 
 use std::collections::VecDeque;
 

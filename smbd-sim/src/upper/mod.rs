@@ -1,8 +1,9 @@
-//! Upper layers for runs: a client and a server that do what SMB2 does to a connection.
+//! Upper layers for runs: a client and a server that use a connection as SMB2 does.
 //!
-//! Requests and answers of all sizes; reads, which the server answers by RDMA Write into a buffer of the client, with
-//! the answer that invalidates its token right behind; writes, which it fetches by RDMA Read; notices without an
-//! answer; probes; fragments given back late. Every byte that arrives is compared with what was sent.
+//! They send requests and answers of all sizes. The server answers a read by RDMA Write into a buffer of the client,
+//! and the answer behind it invalidates the token. It fetches the data of a write by RDMA Read. There are messages
+//! without an answer, probes, and fragments that are released late. Every byte that arrives is compared with the byte
+//! that was sent.
 
 mod client;
 mod either;

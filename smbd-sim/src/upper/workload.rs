@@ -1,4 +1,4 @@
-//! What both upper layers of a run know: which messages are under way and what is in them.
+//! The common knowledge of both upper layers of a run: the messages under way and their content.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};

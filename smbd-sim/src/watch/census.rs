@@ -1,4 +1,4 @@
-//! Counts of everything that passed the borders, so that nothing is taken for tested that never happened.
+//! Counts of all inputs, actions and packets, to show that a test has really produced them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What watches a run: the laws, counts, and a trace.
+//! The watchers of a run: the laws, counts, and a trace.
 
 mod census;
 

@@ -1,7 +1,7 @@
 //! Two hosts, the wire between them, and virtual time.
 //!
-//! One seed decides everything. What happens at the same time happens in a fixed order: connection management and
-//! other happenings in the order they were arranged, packets, replies, completions being looked at, timers, wake-ups.
+//! One seed decides everything. Things at the same time have a fixed order: connection management and other scheduled
+//! events in the order in which they were scheduled, packets, replies, polls of completions, timers, wake-ups.
 
 mod step;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a server answers.
+//! Answers of the server.
 
 use std::fmt;
 
@@ -9,36 +9,36 @@ use thiserror::Error;
 use super::Limits;
 use super::wire::{ANSWERS, Malformed, Parts, Tagged, message};
 
-/// What a [`Server`](super::Server) answers.
+/// An answer of a [`Server`](super::Server).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// What the server allows.
+    /// The limits of the server.
     Hello(Limits),
-    /// It is done, or has begun: see the [`Request`](super::Request).
+    /// The request is done, or has begun: see [`Request`](super::Request).
     Done,
-    /// What was counted.
+    /// The counts.
     Report(Report),
-    /// A buffer the client may use until it withdraws it.
+    /// A registered buffer that the client may use until it withdraws it.
     Offered {
-        /// Its name in later requests.
+        /// Its id in later requests.
         id: u32,
-        /// Its segments in order.
+        /// Its segments, in buffer order.
         descriptors: Vec<BufferDescriptorV1>,
     },
-    /// The hash of the bytes asked for: see [`digest`](super::digest).
+    /// The hash of the requested bytes: see [`digest`](super::digest).
     Hash(u64),
     /// The request was not carried out.
     Failed(Failure),
 }
 
-/// What was counted since the last [`Request::Count`](super::Request::Count).
+/// The counts since the last [`Request::Count`](super::Request::Count).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Ordinary messages.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The hash of all bytes in order; that of no bytes if it was not asked for.
+    /// The hash of all bytes in order; that of no bytes if it was not requested.
     pub hash: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{status}: {text}")]
 pub struct Failure {
-    /// Kind of reason.
+    /// The kind of reason.
     pub status: Status,
     /// The reason with its values.
     pub text: String,
@@ -55,15 +55,15 @@ pub struct Failure {
 /// Kinds of reasons for a [`Failure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// No request.
+    /// The message is not a valid request.
     Malformed,
-    /// Above a limit, also of the connection.
+    /// Above a limit of the server or of the connection.
     TooLarge,
-    /// What it would need is in use; may succeed later.
+    /// A resource that it needs is in use. It may succeed later.
     NoRoom,
-    /// There is no such buffer, or it has no such range.
+    /// No such buffer, or no such range in it.
     NotFound,
-    /// The connection refused it.
+    /// The connection refused the command.
     Refused,
     /// The device failed.
     Failed,
@@ -113,13 +113,13 @@ mod kind {
 }
 
 impl Answer {
-    /// A failure.
+    /// A failure with its reason.
     #[must_use]
     pub fn failed(status: Status, text: impl Into<String>) -> Self {
         Self::Failed(Failure { status, text: text.into() })
     }
 
-    /// The message that carries this answer.
+    /// The message with this answer.
     #[must_use]
     pub fn encode(&self, tag: u32) -> Bytes {
         let header = |kind| (kind, 0, tag);
@@ -157,11 +157,11 @@ impl Answer {
         }
     }
 
-    /// The answer in a message; `Ok(None)` for an ordinary one.
+    /// The answer in a message; `Ok(None)` for an ordinary message.
     ///
     /// # Errors
-    /// It begins with the magic and is no answer. A request among them was returned by a peer that does not know the
-    /// protocol.
+    /// The message begins with [`MAGIC`](super::MAGIC) and is not an answer. If it is a request, the peer does not know
+    /// the protocol and returned it.
     pub fn parse(bytes: &[u8]) -> Result<Option<Tagged<Self>>, Malformed> {
         let Some(mut parts) = Parts::of(bytes)? else { return Ok(None) };
         if parts.kind < ANSWERS {

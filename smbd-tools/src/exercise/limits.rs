@@ -1,17 +1,17 @@
-//! What a server allows.
+//! Limits of a server.
 
-/// Bounds of a [`Server`](super::Server), for one connection. Those of the connection's own configuration come on top.
+/// Bounds of a [`Server`](super::Server), for one connection. The bounds of the connection's configuration apply, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest ordinary message in bytes, returned or sourced.
+    /// Longest ordinary message in bytes, returned or sent by `Source`.
     pub message: u32,
     /// Longest buffer in bytes, of an offer or a transfer.
     pub buffer: u32,
-    /// Bytes of all buffers at the same time.
+    /// Most bytes of all buffers at the same time.
     pub buffers: u64,
-    /// Messages and transfers that wait to be sent or done.
+    /// Most messages and RDMA operations that wait to be sent or finished.
     pub backlog_messages: u32,
-    /// Their bytes. A client that lets more pile up, because it sends without receiving, is disconnected: see
+    /// Most bytes of them. A client that sends without receiving, so that more wait, is disconnected: see
     /// [`Overrun`](super::Overrun).
     pub backlog: u64,
 }

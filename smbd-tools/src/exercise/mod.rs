@@ -1,8 +1,9 @@
-//! An upper layer that exercises all of SMB Direct between two peers: messages, registered buffers, RDMA both ways, and
-//! invalidation with an answer.
+//! An upper layer that exercises all of SMB Direct between two peers: messages, registered buffers, RDMA in both
+//! directions, and answers that invalidate tokens.
 //!
-//! A message that does not begin with [`MAGIC`] is *ordinary*: the [`Server`] returns it as it came, or counts it. One that
-//! does is a [`Request`] of the client or an [`Answer`] of the server. All integers are little-endian.
+//! A message that does not begin with [`MAGIC`] is *ordinary*: the [`Server`] returns it unchanged, or counts it. A
+//! message that begins with it is a [`Request`] of the client or an [`Answer`] of the server. All integers are
+//! little-endian.
 //!
 //! ```text
 //! offset  size
@@ -13,10 +14,10 @@
 //!     16        body, by kind
 //! ```
 //!
-//! The server answers every request once. It carries out what it can at once in the order of arrival; answers that have to
-//! wait for a device (`Offered`, the end of a withdrawal, the hash of what was read) may come later than answers to later
-//! requests. Nothing a client sends makes it fail or grow: everything has a bound in its [`Limits`], and what exceeds one is
-//! answered with a [`Failure`] that names value and bound.
+//! The server answers every request once. It handles requests in the order of arrival. Answers that wait for a device
+//! (`Offered`, the end of a withdrawal, the hash of an RDMA Read) may come after answers to later requests. A client
+//! cannot make the server fail or grow: everything has a bound in its [`Limits`]. The answer to a request above a bound
+//! is a [`Failure`] that names the value and the bound.
 
 mod answer;
 mod limits;

@@ -1,4 +1,4 @@
-//! Bytes that can be made and checked anywhere, and the hash both sides compare.
+//! Bytes that both sides can generate and check, and the hash that they compare.
 
 use bytes::Bytes;
 use twox_hash::XxHash3_64;
@@ -12,8 +12,8 @@ const fn mix(state: u64) -> u64 {
     state ^ (state >> 31)
 }
 
-/// Fills `out` with the bytes that the pattern of `seed` has from `offset` on. Each 8 bytes depend on their position, so a
-/// piece that is lost, doubled or in the wrong place is noticed.
+/// Fills `out` with the bytes of the pattern of `seed` from byte `offset` on. Each 8 bytes depend on their position, so
+/// lost, repeated and misplaced bytes are detected.
 pub fn fill_pattern(seed: u64, offset: u64, out: &mut [u8]) {
     let start = mix(seed.wrapping_add(GOLDEN));
     let word = |index: u64| mix(start.wrapping_add(index.wrapping_mul(GOLDEN))).to_le_bytes();
@@ -42,7 +42,7 @@ pub fn pattern(seed: u64, len: usize) -> Bytes {
     bytes.into()
 }
 
-/// A hash (XXH3, 64 bits, seed 0) of bytes that come in pieces; where they were cut makes no difference.
+/// A hash (XXH3, 64 bits, seed 0) of bytes that are given in pieces. It does not depend on the pieces.
 #[derive(Clone)]
 pub struct Digest(XxHash3_64);
 
@@ -59,7 +59,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Takes in more bytes.
+    /// Adds more bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         std::hash::Hasher::write(&mut self.0, bytes);
     }

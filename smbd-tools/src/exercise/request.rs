@@ -1,4 +1,4 @@
-//! What a client asks.
+//! Requests of the client.
 
 use std::sync::Arc;
 
@@ -7,40 +7,42 @@ use smbd_core::{Access, BufferDescriptorV1, Token};
 
 use super::wire::{ANSWERS, Malformed, Parts, Tagged, message};
 
-/// What a client asks of a [`Server`](super::Server). In brackets: the [`Answer`](super::Answer) if all goes well.
+/// A request to a [`Server`](super::Server). In brackets: the [`Answer`](super::Answer) if it succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// What the server allows (`Hello`). An upper layer that does not know the protocol returns the request as it came.
+    /// Get the limits of the server (`Hello`). An upper layer that does not know the protocol returns the request
+    /// unchanged.
     Hello,
-    /// From now on until the next request, ordinary messages are counted instead of returned (`Done`).
+    /// Count ordinary messages, instead of returning them, until the next request (`Done`).
     Count {
-        /// Hash them, too.
+        /// Whether to hash them, too.
         hash: bool,
     },
-    /// Ends counting and says what was counted (`Report`).
+    /// End counting and get the counts (`Report`).
     Report,
-    /// Send ordinary messages to the client as fast as it takes them (`Done`, before the first of them). Message `n`,
-    /// counted from 0, has the pattern of `seed + n`. One such request at a time.
+    /// Send ordinary messages to the client as fast as its credits allow (`Done`, before the first of them). Message
+    /// `n`, counted from 0, has the pattern of `seed + n`. One such request at a time.
     Source {
-        /// How many.
+        /// Number of messages.
         messages: u32,
         /// Length of each in bytes, at least 1.
         size: u32,
-        /// Seed of the first.
+        /// Seed of the first message.
         seed: u64,
     },
     /// Register a buffer (`Offered`).
     Offer {
         /// Its length in bytes, at least 1.
         length: u32,
-        /// What the client may do.
+        /// The rights of the client.
         access: Access,
-        /// The buffer is filled with the pattern of this seed.
+        /// Seed of the pattern that fills the buffer.
         seed: u64,
     },
-    /// The hash of a range of an offered buffer (`Hash`). What the client wrote by RDMA before it sent this is in it.
+    /// Hash a range of an offered buffer (`Hash`). The hash includes what the client wrote by RDMA before it sent the
+    /// request.
     Hash {
-        /// Which buffer.
+        /// The id of the buffer.
         id: u32,
         /// Where the range begins, in bytes.
         offset: u32,
@@ -49,27 +51,28 @@ pub enum Request {
     },
     /// Deregister an offered buffer (`Done`, when all access has ended).
     Withdraw {
-        /// Which buffer.
+        /// The id of the buffer.
         id: u32,
     },
-    /// RDMA Read from the client's memory into a buffer of the server (`Hash` of what was read).
+    /// RDMA Read from the client's memory into a buffer of the server (`Hash` of the bytes read).
     Read {
-        /// Where in the client's buffer to begin, in bytes.
+        /// Offset in the client's buffer, in bytes.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u32,
         /// The client's buffer.
         descriptors: Arc<[BufferDescriptorV1]>,
     },
-    /// RDMA Write of a pattern to the client's memory (`Done`, sent behind the data: when it comes, they are there).
+    /// RDMA Write of a pattern to the client's memory (`Done`, sent behind the data: the data are there when it
+    /// arrives).
     Write {
         /// Seed of the pattern, which begins at `offset`.
         seed: u64,
-        /// Where in the client's buffer to begin, in bytes.
+        /// Offset in the client's buffer, in bytes.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u32,
-        /// Token of the client to invalidate with the answer.
+        /// Token of the client that the answer invalidates.
         invalidate: Option<Token>,
         /// The client's buffer.
         descriptors: Arc<[BufferDescriptorV1]>,
@@ -96,7 +99,7 @@ const HASH: u32 = 1;
 const INVALIDATE: u32 = 1;
 
 impl Request {
-    /// The message that carries this request.
+    /// The message with this request.
     #[must_use]
     pub fn encode(&self, tag: u32) -> Bytes {
         let header = |kind| (kind, 0, tag);
@@ -150,10 +153,10 @@ impl Request {
         }
     }
 
-    /// The request in a message; `Ok(None)` for an ordinary one, and for an answer, which nobody answers.
+    /// The request in a message; `Ok(None)` for an ordinary message, and for an answer, which has no answer of its own.
     ///
     /// # Errors
-    /// It begins with the magic and is no request.
+    /// The message begins with [`MAGIC`](super::MAGIC) and is neither a request nor an answer.
     pub fn parse(bytes: &[u8]) -> Result<Option<Tagged<Self>>, Malformed> {
         let Some(mut parts) = Parts::of(bytes)? else { return Ok(None) };
         if parts.kind >= ANSWERS {

@@ -1,4 +1,4 @@
-//! What requests and answers have in common: the header, and reading without trust.
+//! The common header of requests and answers, and checked reading of fields.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use smbd_core::BufferDescriptorV1;
@@ -14,17 +14,18 @@ pub(super) const ANSWERS: u16 = 0x8000;
 /// A request or an answer with its tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tagged<T> {
-    /// Chosen by the client, returned with the answer. 0 is also that of a [`Failure`](super::Failure) of an ordinary message.
+    /// The tag that the client chose; the answer has the same. A [`Failure`](super::Failure) of an ordinary message has
+    /// 0.
     pub tag: u32,
-    /// What it is.
+    /// The request or answer.
     pub what: T,
 }
 
-/// A message begins with [`MAGIC`] and is nothing that can follow.
+/// A message begins with [`MAGIC`], and the rest of it is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{what} (kind 0x{kind:04x}, {len} bytes)")]
 pub struct Malformed {
-    /// What is wrong.
+    /// What is not valid.
     pub what: &'static str,
     /// Its tag, 0 if the message has none.
     pub tag: u32,

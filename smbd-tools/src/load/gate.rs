@@ -1,20 +1,20 @@
-//! When is measured: the same for all connections.
+//! The time of the measurement, common to all connections.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use smbd_core::Instant;
 
-/// How much is measured.
+/// Length of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// What is completed in this time.
+    /// All operations that complete in this time.
     Time(Duration),
-    /// So many operations, of each connection.
+    /// This number of operations, of each connection.
     Count(u64),
 }
 
-/// Opens when all connections are ready and have warmed up.
+/// Starts the measurement when all connections are ready and the warm-up time is over.
 #[derive(Debug)]
 pub struct Gate {
     connections: u32,
@@ -37,7 +37,7 @@ pub(super) enum Now {
 }
 
 impl Gate {
-    /// A gate for so many connections.
+    /// A gate for this number of connections.
     #[must_use]
     pub const fn new(connections: u32, warm_up: Duration, length: Length) -> Self {
         Self {
@@ -51,13 +51,13 @@ impl Gate {
         }
     }
 
-    /// When measuring begins or began; `None` before all connections are ready.
+    /// The start of the measurement, past or future; `None` before all connections are ready.
     #[must_use]
     pub const fn start(&self) -> Option<Instant> {
         self.start.get()
     }
 
-    /// Time measured so far: all of it if it was a time, otherwise up to the last completion.
+    /// The measured time: all of a [`Length::Time`], otherwise from the start to the last completion.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         match (self.length, self.start.get(), self.last.get()) {

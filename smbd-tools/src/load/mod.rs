@@ -1,7 +1,7 @@
-//! The load `smbd-perf` puts on a connection: an upper layer that keeps a number of operations under way and measures
+//! The load of `smbd-perf` on a connection: an upper layer that keeps a number of operations under way and measures
 //! them. The peer is an [`exercise::Server`](crate::exercise::Server).
 //!
-//! Several connections are measured together: a [`Gate`] opens when all are ready, lets them warm up, and closes for all.
+//! Several connections are measured together: a [`Gate`] starts and ends the measurement of all of them.
 
 mod gate;
 mod operations;
@@ -26,16 +26,16 @@ pub use operations::Kind;
 use operations::Slot;
 pub use problem::Problem;
 
-/// What each connection does.
+/// The operations of each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Which operation.
+    /// The kind of operation.
     pub kind: Kind,
-    /// Bytes of one, at least 1.
+    /// Bytes of one operation, at least 1.
     pub size: u32,
-    /// How many are kept under way, at least 1.
+    /// Operations that are kept under way, at least 1.
     pub depth: u16,
-    /// What was moved is compared: messages by a hash of all of them, buffers at the end.
+    /// Whether the transferred bytes are verified: messages by a hash of all of them, buffers at the end.
     pub verify: bool,
 }
 
@@ -45,16 +45,16 @@ const WRITTEN: u64 = 2;
 /// How long closing may take at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Where a load is.
+/// The stages of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Not established, or waiting for the server to say what it allows and to prepare.
+    /// The connection is not established, or the server has not answered the first requests.
     Preparing,
     /// Operations are under way.
     Running,
-    /// The last operations are done; the server is asked what it counted, or to take its buffer back.
+    /// The last operations are finished. The server gets the request for its counts, or to withdraw its buffer.
     Finishing,
-    /// Over, well or badly.
+    /// Over, with or without a [`Problem`].
     Over,
 }
 
@@ -109,32 +109,32 @@ impl<M> Load<M> {
         }
     }
 
-    /// Where it is.
+    /// Its stage.
     #[must_use]
     pub const fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// Operations measured so far.
+    /// Number of operations measured so far.
     #[must_use]
     pub const fn measured(&self) -> u64 {
         self.measured
     }
 
-    /// Whether operations completed now are not measured yet, though all connections are ready.
+    /// Whether all connections are ready and the warm-up time is not over at `now`.
     #[must_use]
     pub fn is_warming_up(&self, now: Instant) -> bool {
         self.gate.start().is_some_and(|start| now < start)
     }
 
-    /// How long measured operations took, in nanoseconds: from the command to its completion, for
-    /// [`Kind::Latency`] to the message that came back.
+    /// The durations of the measured operations in nanoseconds, up to 60 s with three significant digits: from the
+    /// command to its completion, for [`Kind::Latency`] to the returned message.
     #[must_use]
     pub const fn times(&self) -> &Histogram<u64> {
         &self.times
     }
 
-    /// Why it ended, if not well.
+    /// Why it failed; `None` if it did not.
     #[must_use]
     pub const fn problem(&self) -> Option<&Problem> {
         self.problem.as_ref()

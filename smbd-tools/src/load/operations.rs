@@ -1,4 +1,4 @@
-//! The operations: how one begins, how it ends.
+//! The operations: their begin and their end.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::exercise::{Limits, Request, pattern};
 /// Different messages that are sent in turn when they are compared.
 const VERIFIED_MESSAGES: u64 = 7;
 
-/// What is measured.
+/// The kinds of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Messages to the server, which counts them.

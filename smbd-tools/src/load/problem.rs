@@ -3,33 +3,33 @@ use thiserror::Error;
 
 use crate::exercise::{Failure, Malformed, Report};
 
-/// Why a load did not end well.
+/// Why a load failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// There was no connection.
+    /// The connection was not established.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The connection ended early.
     #[error(transparent)]
     Closed(#[from] CloseReason),
-    /// The connection allows no operation like that.
+    /// The connection does not allow operations of this size.
     #[error("--size {size}: {what} is {max}")]
     Size {
         /// Bytes of one operation.
         size: u32,
-        /// What limits it.
+        /// The limit.
         what: &'static str,
-        /// Most that is allowed.
+        /// The value of the limit, in bytes.
         max: u64,
     },
-    /// Fewer operations can be under way.
+    /// The connection does not allow this number of operations under way.
     #[error("--depth {depth}: {what} is {max}")]
     Depth {
-        /// Operations to be kept under way.
+        /// Operations of the plan.
         depth: u16,
-        /// What limits it.
+        /// The limit.
         what: &'static str,
-        /// Most that is allowed.
+        /// The value of the limit.
         max: u64,
     },
     /// The server refused a request.
@@ -38,24 +38,24 @@ pub enum Problem {
     /// The peer does not know the protocol.
     #[error("the peer is no smbd-echo: {0}")]
     NotOurs(#[from] Malformed),
-    /// An answer to another question.
+    /// An answer to another request.
     #[error("the peer gave an answer that was not asked for: {0}")]
     Answer(String),
-    /// An ordinary message that nobody asked for.
+    /// An ordinary message that was not requested.
     #[error("the peer sent a message of {len} bytes that was not asked for")]
     Unexpected {
-        /// Its length.
+        /// Its length in bytes.
         len: usize,
     },
-    /// What the server counted is not what was sent.
+    /// The counts of the server differ from those of the client.
     #[error("sent {sent:?}, but the server counted {counted:?}")]
     Report {
-        /// As sent.
+        /// The counts of the client.
         sent: Report,
-        /// As counted.
+        /// The counts of the server.
         counted: Report,
     },
-    /// Bytes moved by RDMA are not what they should be.
+    /// RDMA transferred wrong bytes.
     #[error("{0}")]
     Content(&'static str),
     /// A command was refused or an operation failed.

@@ -1,8 +1,8 @@
-//! The first exchange of SMB2 (MS-SMB2): NEGOTIATE, with which `smbd-ping` shows that an SMB2 server answers over SMB
-//! Direct, and what such a server answers.
+//! The first exchange of SMB2 (MS-SMB2): NEGOTIATE. `smbd-ping` uses it to show that an SMB2 server answers over SMB
+//! Direct.
 //!
-//! Only that much: a real request with all dialects from 2.0.2 to 3.1.1 and the contexts 3.1.1 demands, the response read
-//! without trust, and both the other way round for tests against real clients.
+//! No more than that: a request with all dialects from 2.0.2 to 3.1.1 and the contexts that 3.1.1 requires, and a
+//! checked response. The server's side exists for tests against real clients.
 
 mod context;
 mod header;
@@ -48,13 +48,13 @@ impl Dialect {
     pub const SMB_2_0_2: Self = Self(0x0202);
     /// 2.1.
     pub const SMB_2_1: Self = Self(0x0210);
-    /// 3.0, the first that knows SMB Direct.
+    /// 3.0, the first with SMB Direct.
     pub const SMB_3_0: Self = Self(0x0300);
     /// 3.0.2.
     pub const SMB_3_0_2: Self = Self(0x0302);
     /// 3.1.1, the latest.
     pub const SMB_3_1_1: Self = Self(0x0311);
-    /// All of them, ascending.
+    /// All dialects, ascending.
     pub const ALL: [Self; 5] =
         [Self::SMB_2_0_2, Self::SMB_2_1, Self::SMB_3_0, Self::SMB_3_0_2, Self::SMB_3_1_1];
 }
@@ -96,48 +96,48 @@ impl Capabilities {
         (0x80, "NOTIFICATIONS"),
     ];
 
-    /// The names of those that are set; unknown ones are left out.
+    /// The names of the set bits, without unknown ones.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Self::NAMES.into_iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, name)| name)
     }
 }
 
-/// What came is not what it should be. Names field and value.
+/// A received message is not valid. Names the field and the value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Nonsense {
     /// Shorter than its fields.
     #[error("{what}: {got} bytes, at least {needed} needed")]
     Short {
-        /// Of what.
+        /// The part of the message that is too short.
         what: &'static str,
-        /// Bytes there are.
+        /// Bytes received.
         got: usize,
         /// Bytes needed.
         needed: usize,
     },
-    /// A field with a value it cannot have.
+    /// A field with an invalid value.
     #[error("{field} is 0x{got:x}, expected {expected}")]
     Field {
         /// Its name in MS-SMB2.
         field: &'static str,
         /// Its value.
         got: u64,
-        /// What it can be.
+        /// The valid values.
         expected: &'static str,
     },
-    /// An offset and a length that point outside.
+    /// An offset and a length that are not inside the message.
     #[error("{field} points to bytes {start} to {start} + {len} of a message of {size} bytes")]
     Outside {
-        /// What points.
+        /// The field with the offset.
         field: &'static str,
-        /// Where to.
+        /// The offset in bytes.
         start: u64,
-        /// How many bytes.
+        /// The length in bytes.
         len: u64,
-        /// Length of the message.
+        /// Length of the message in bytes.
         size: usize,
     },
-    /// The request itself, returned.
+    /// The peer returned the request itself.
     #[error("the peer returned the request as it came: it echoes, and is no SMB2 server")]
     Echo,
 }

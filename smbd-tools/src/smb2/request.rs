@@ -15,7 +15,7 @@ const DIALECTS_MAX: u16 = 64;
 /// A NEGOTIATE Request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NegotiateRequest {
-    /// Which message of the connection: the first is 0.
+    /// MessageId: 0 for the first message of the connection.
     pub message_id: u64,
     /// ClientGuid.
     pub client: Guid,
@@ -28,7 +28,7 @@ pub struct NegotiateRequest {
 }
 
 impl NegotiateRequest {
-    /// A client of all dialects.
+    /// The request of a client with all dialects.
     #[must_use]
     pub fn new(client: Guid) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl NegotiateRequest {
         }
     }
 
-    /// The message. `salt` goes into the preauthentication hash; any bytes will do where no session follows.
+    /// The message in bytes. `salt` is part of the preauthentication hash; any bytes are valid if no session follows.
     #[must_use]
     pub fn encode(&self, salt: &[u8; SALT_LEN]) -> Bytes {
         let mut out = BytesMut::with_capacity(256);
@@ -68,7 +68,7 @@ impl NegotiateRequest {
     /// Reads a request.
     ///
     /// # Errors
-    /// It is none, or one that breaks the format.
+    /// The message is not a request, or breaks the format.
     pub fn parse(message: &[u8]) -> Result<Self, Nonsense> {
         let (header, body) = Header::read(message)?;
         if header.is_response {

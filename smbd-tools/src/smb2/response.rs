@@ -16,23 +16,23 @@ const SIZE_MIN: u32 = 4096;
 /// A response that names no dialect yet: the client asks again (3.3.5.3.1).
 const WILDCARD: Dialect = Dialect(0x02ff);
 
-/// What a server answers.
+/// The answer of a server to NEGOTIATE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// A dialect was agreed on.
+    /// The server chose a dialect.
     Agreed(NegotiateResponse),
-    /// The server refuses.
+    /// The server refused the request.
     Error(ErrorResponse),
 }
 
-/// A refusal.
+/// An ERROR Response (2.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorResponse {
     /// Status: an NTSTATUS.
     pub status: u32,
 }
 
-/// A NEGOTIATE Response that agrees.
+/// A NEGOTIATE Response with a dialect (2.2.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NegotiateResponse {
     /// MessageId of the request.
@@ -51,17 +51,17 @@ pub struct NegotiateResponse {
     pub max_read_size: u32,
     /// MaxWriteSize in bytes.
     pub max_write_size: u32,
-    /// SystemTime: 100 ns since 1601.
+    /// SystemTime: a FILETIME, in units of 100 ns since 1601-01-01 UTC.
     pub system_time: u64,
-    /// The cipher chosen, with 3.1.1.
+    /// The cipher that the server chose; with 3.1.1 only.
     pub cipher: Option<Cipher>,
-    /// The security buffer: what the server offers to log on with, as SPNEGO.
+    /// The security buffer: the server's authentication mechanisms as SPNEGO.
     pub security: Bytes,
 }
 
 impl NegotiateResponse {
-    /// What a server of 3.1.1 alone answers to `request`: NTLMSSP to log on with, one cipher of those offered that it
-    /// knows. `None` if the client does not know 3.1.1.
+    /// The response of a server with 3.1.1 only: signing enabled, NTLMSSP, one of the offered ciphers (AES-128-GCM if
+    /// possible), and `max_size` bytes for all three maximum sizes. `None` if the client does not offer 3.1.1.
     #[must_use]
     pub fn to(request: &NegotiateRequest, server: Guid, max_size: u32, system_time: u64) -> Option<Self> {
         request.dialects.contains(&Dialect::SMB_3_1_1).then(|| Self {
@@ -81,7 +81,7 @@ impl NegotiateResponse {
         })
     }
 
-    /// The message. `salt` goes into the preauthentication hash.
+    /// The message in bytes. `salt` is part of the preauthentication hash.
     #[must_use]
     pub fn encode(&self, salt: &[u8; SALT_LEN]) -> Bytes {
         let mut out = BytesMut::with_capacity(320);
@@ -117,7 +117,7 @@ impl Response {
     /// Reads the answer to `request`.
     ///
     /// # Errors
-    /// It is none: another message, one that breaks the format, or one that chose what was not offered.
+    /// The message is not an answer to it, breaks the format, or chooses a value that `request` does not offer.
     pub fn parse(message: &[u8], request: &NegotiateRequest) -> Result<Self, Nonsense> {
         let (header, body) = Header::read(message)?;
         if !header.is_response {

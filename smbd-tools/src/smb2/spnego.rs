@@ -1,4 +1,4 @@
-//! What a server offers to log on with (RFC 4178, MS-SPNG 2.2.1).
+//! The authentication mechanisms that a server offers (RFC 4178, MS-SPNG 2.2.1).
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! What the command lines of the tools have in common.
+//! The common part of the command lines of the tools.
 
 mod output;
 mod parameters;
@@ -10,7 +10,7 @@ pub use parameters::{Parameters, Profile, seconds};
 pub use target::{Target, TargetError};
 pub use words::{ADVICE_ON_DEVICE, advice_on_close, advice_on_connect};
 
-/// Exit status: the peer did not do what it should.
+/// Exit status 1: the peer did not do what it should.
 pub const EXIT_PEER: u8 = 1;
-/// Exit status: wrong usage, or standard output cannot be written.
+/// Exit status 2: wrong usage, or standard output cannot be written.
 pub const EXIT_USAGE: u8 = 2;

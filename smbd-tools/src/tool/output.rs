@@ -2,8 +2,8 @@
 
 use std::io::{self, ErrorKind, Write};
 
-/// Writes until whoever reads has gone, and drops what follows: `smbd-ping ADDR | head` is no failure, and the exit status is
-/// still the verdict. Everything else that goes wrong, such as a full disk, is an error.
+/// A writer that drops everything after the reader has closed the pipe: `smbd-ping ADDR | head` is not a failure, and
+/// the exit status is still the result. Every other error, such as a full disk, is returned.
 #[derive(Debug)]
 pub struct Output<W> {
     to: W,
@@ -19,7 +19,7 @@ impl Output<io::Stdout> {
 }
 
 impl<W: Write> Output<W> {
-    /// To something else.
+    /// Another writer.
     pub const fn to(to: W) -> Self {
         Self { to, gone: false }
     }
@@ -49,7 +49,8 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
-/// One line on standard error: what went wrong, and what to check. If nobody reads that either, the exit status tells.
+/// Writes `what` to standard error, and a second line with `advice` if there is one. Drops them if they cannot be
+/// written.
 pub fn complain(what: &str, advice: Option<&str>) {
     let advice = advice.map_or_else(String::new, |advice| format!("  check: {advice}\n"));
     _ = io::stderr().write_all(format!("{what}\n{advice}").as_bytes());

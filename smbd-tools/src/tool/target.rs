@@ -14,13 +14,13 @@ pub struct Target {
     pub port: Option<u16>,
 }
 
-/// A text that is no address.
+/// A text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// No host.
     #[error("no address; write ADDR or ADDR:PORT, such as 10.9.0.1:5445 or [fd09::1]:445")]
     Empty,
-    /// The port is none.
+    /// The port is not a number from 1 to 65,535.
     #[error("'{0}' is no port; ports are 1 to 65535")]
     Port(String),
     /// The name has no address.
@@ -28,7 +28,7 @@ pub enum TargetError {
     Unknown {
         /// The name.
         host: String,
-        /// What the system said.
+        /// The error of the system.
         why: String,
     },
 }
@@ -70,10 +70,10 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// The first address of the host.
+    /// The first address of the host. Blocks until the system has resolved the name.
     ///
     /// # Errors
-    /// The system knows none.
+    /// The name has no address.
     pub fn resolve(&self) -> Result<IpAddr, TargetError> {
         let unknown = |why: String| TargetError::Unknown { host: self.host.clone(), why };
         let mut found =

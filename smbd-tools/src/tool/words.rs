@@ -1,13 +1,13 @@
-//! What to check when a connection failed. The errors say what happened; this says what is usually behind it.
+//! Advice for failed connections. The errors say what happened; the advice names the usual causes.
 
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason, DisconnectReason, WorkError};
 use smbd_core::wire::status;
 
-/// What to check when the verbs give nothing to work with.
+/// What to check when there is no RDMA device.
 pub const ADVICE_ON_DEVICE: &str =
     "is there an RDMA device, and may this user open it? `rdma link`, `ls -l /dev/infiniband`";
 
-/// What to check when no connection came up.
+/// What to check when a connection was not established.
 #[must_use]
 pub fn advice_on_connect(error: &ConnectError) -> &'static str {
     match error {

@@ -1,4 +1,4 @@
-//! Calls of a provider that may take long: on a thread of their own, because a backend never waits.
+//! Calls of a provider that may block. They run on a thread of their own, because a backend never waits.
 
 use std::fmt;
 use std::os::fd::OwnedFd;

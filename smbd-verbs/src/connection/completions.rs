@@ -1,4 +1,4 @@
-//! Completions of the device as reports.
+//! Turns completions of the device into reports.
 
 use smbd_core::error::DisconnectReason;
 use smbd_core::{Head, Input, RecvId, Token, WrId};

@@ -1,12 +1,12 @@
-//! The own disconnect: everything that is posted comes back, with or without the peer's help.
+//! The own disconnect: everything that is posted completes, with or without the peer's help.
 //!
-//! A marker behind everything else tells that all before it is back. A provider that takes none any more, or never
-//! returns it, is left after a while: its queue pair is destroyed, what it still reported is read, and what is missing
-//! then will never come.
+//! A marker is posted behind everything else. When it is complete, all work before it is. If a provider takes no
+//! marker, or never completes it, its queue pair is destroyed after a timeout, and its last completions are read. What
+//! is missing then never completes.
 //!
-//! The connection manager of InfiniBand and RoCE goes on with its answer for 69 s, and lets nobody destroy the id in that
-//! time, if it is told first that a message came, and before it has worked that out, that the connection ends. So the second
-//! waits for the first, at most for the time that a flush has.
+//! The connection manager of InfiniBand and RoCE can repeat its reply for 69 s, and the id cannot be destroyed in that
+//! time. This happens if `rdma_disconnect` follows `rdma_notify` before the connection manager has handled the
+//! notification. So the disconnect waits until it has, at most as long as a flush may take.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl VerbsConnection {
-    /// [`Step::Disconnect`](smbd_core::backend::Step::Disconnect).
+    /// [`BackendOp::Disconnect`](smbd_core::backend::BackendOp::Disconnect).
     pub(super) fn begin_ending(&mut self) {
         self.queues.stop();
         let phase = std::mem::replace(&mut self.link.phase, Phase::Over);

@@ -1,4 +1,4 @@
-//! Looking at file descriptors, and what the connection manager says.
+//! Polls file descriptors, and handles events of the connection manager.
 
 use std::time::Duration;
 

@@ -1,21 +1,21 @@
-//! Faults on purpose, for tests of what is built on an end.
+//! Injected faults, for tests of the users of a connection.
 
 use super::VerbsConnection;
 use crate::Error;
 
 impl VerbsConnection {
-    /// Stops the queue pair, as a device does on which something has failed: what is out is flushed, and the peer is not
-    /// told. With feature `faults`.
+    /// Puts the queue pair into the error state, as a device does after a failure: posted work is flushed, and the peer
+    /// is not notified. With feature `faults`.
     ///
     /// # Errors
-    /// There is no queue pair, or the device does not stop it.
+    /// There is no queue pair yet, or the device refuses.
     pub fn break_queue_pair(&mut self) -> Result<(), Error> {
         let open = self.open.as_ref().ok_or(Error::system("no queue pair", rustix::io::Errno::INVAL))?;
         Ok(open.qp.set_error()?)
     }
 
-    /// From now on `accepted` more work requests are taken, of both queues together, and all later ones refused, as by a
-    /// device whose queues are full. With feature `faults`.
+    /// Posts `accepted` more work requests, of both queues together, and refuses all later ones, as a device with full
+    /// queues does. With feature `faults`.
     pub fn refuse_posts_after(&mut self, accepted: usize) {
         self.posts_max = Some(accepted);
         self.limit_posts();

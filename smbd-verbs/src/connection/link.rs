@@ -1,4 +1,4 @@
-//! The transport connection: what it is up to, and what it was asked for.
+//! The transport connection: its state, and the operations on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +99,7 @@ const fn took_receives(queues: &WorkQueues) -> Result<(), CallError> {
 }
 
 impl VerbsConnection {
-    /// [`Step::Connect`](smbd_core::backend::Step::Connect).
+    /// [`BackendOp::Connect`](smbd_core::backend::BackendOp::Connect).
     pub(super) fn begin_connecting(&mut self) {
         let Phase::Idle(Way::Connect(route)) = self.link.phase else { return };
         let asked = self.link.id.resolve_addr(route.from, route.to, route.timeout);
@@ -151,7 +151,7 @@ impl VerbsConnection {
         }
     }
 
-    /// [`Step::Accept`](smbd_core::backend::Step::Accept).
+    /// [`BackendOp::Accept`](smbd_core::backend::BackendOp::Accept).
     pub(super) fn begin_accepting(&mut self) {
         let (Phase::Idle(Way::Accept), Some(terms)) = (&self.link.phase, self.link.answer) else { return };
         if let Err(refused) = took_receives(&self.queues) {

@@ -1,4 +1,4 @@
-//! One end of one connection: the [`Backend`] that carries steps out on a queue pair.
+//! One side of one connection: the [`Backend`] that carries out operations on a queue pair.
 
 mod call;
 mod completions;
@@ -45,14 +45,14 @@ use phase::{Phase, Route, Way};
 use reports::{Report, Reports};
 use wake::Wake;
 
-/// One end of a connection over an RDMA device.
+/// One side of a connection over an RDMA device: a [`Backend`].
 ///
-/// Drive it with [`smbd_core::backend::drive`], sleep on its file descriptor after [`arm`](Self::arm). It owns its
-/// event channel, protection domain, completion queue and queue pair, so nothing that becomes of one end reaches
-/// another, and tokens of one connection mean nothing on another. It may move between threads.
+/// Drive it with [`smbd_core::backend::drive`], and sleep on its file descriptor after [`arm`](Self::arm). It owns its
+/// event channel, protection domain, completion queue and queue pair. So the failure of one connection does not affect
+/// another, and a token is valid on its own connection only. It may move between threads.
 ///
-/// Dropped before [`Event::Drained`](smbd_core::Event::Drained), it ends the connection at once; memory stays as long as
-/// the device may touch it. Dropping may wait for the device: see [the crate](crate).
+/// If it is dropped before [`Event::Drained`](smbd_core::Event::Drained), the connection ends at once. Memory stays
+/// registered as long as the device may access it. Dropping may block on the device: see [the crate](crate).
 pub struct VerbsConnection {
     clock: Clock,
     budget: Budget,
@@ -78,11 +78,11 @@ pub struct VerbsConnection {
 }
 
 impl VerbsConnection {
-    /// An initiator's end towards `to`, from the address `from` if that matters. Nothing happens on the network before
-    /// [`BackendOp::Connect`].
+    /// The side of an initiator that connects to `to`, from the local address `from` if there is one. Returns at once:
+    /// nothing is sent before [`BackendOp::Connect`].
     ///
     /// # Errors
-    /// There is no RDMA connection manager, or no memory.
+    /// The host has no RDMA connection manager, no memory, or no file descriptor left.
     pub fn connect(
         to: SocketAddr,
         from: Option<SocketAddr>,
@@ -155,57 +155,57 @@ impl VerbsConnection {
         Ok(())
     }
 
-    /// What the device is and can do; known once the address is resolved, for an acceptor from the beginning.
+    /// The attributes of the device; `None` before an initiator has resolved the address. An acceptor always has them.
     #[must_use]
     pub fn device(&self) -> Option<&DeviceAttributes> {
         self.open.as_ref().map(|open| &open.device)
     }
 
-    /// What kind of link the device has; known when [`device`](Self::device) is.
+    /// The type of the link; `None` as long as [`device`](Self::device) is.
     #[must_use]
     pub fn link_type(&self) -> Option<LinkType> {
         self.open.as_ref().map(|open| open.link_type)
     }
 
-    /// What is special about the device's provider; known when [`device`](Self::device) is.
+    /// The quirks of the device's provider; `None` as long as [`device`](Self::device) is.
     #[must_use]
     pub fn quirks(&self) -> Option<&'static Quirks> {
         self.open.as_ref().map(|open| open.quirks)
     }
 
-    /// Whether registrations can be invalidated by the peer: memory windows. Otherwise the upper layer must not ask the
-    /// peer to do it (a device ends the connection then).
+    /// Whether the peer can invalidate registrations, because they are memory windows. If not, the upper layer must not
+    /// request it from the peer: a device would end the connection.
     #[must_use]
     pub fn remote_invalidation(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.windows && open.quirks.invalidated_flags != 0)
     }
 
-    /// The peer's address, if there is one yet.
+    /// The address of the peer; `None` if it is not known yet.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         self.link.id.peer_addr()
     }
 
-    /// The own address, if there is one yet.
+    /// The own address; `None` if it is not known yet.
     #[must_use]
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.link.id.local_addr()
     }
 
-    /// What the queues have done so far.
+    /// Counters of the queue pair. All are zero before there is one.
     #[must_use]
     pub fn counters(&self) -> QueueCounters {
         self.open.as_ref().map(|open| open.qp.counters()).unwrap_or_default()
     }
 
-    /// The first bytes of the first message that arrived: of an initiator the Negotiate Response, of an acceptor the
-    /// Negotiate Request, as the peer sent it.
+    /// The first bytes, at most 32, of the first message that arrived: for an initiator the Negotiate Response, for an
+    /// acceptor the Negotiate Request.
     #[must_use]
     pub const fn first_received(&self) -> Option<&Head> {
         self.first_received.as_ref()
     }
 
-    /// What the peer said when it refused the connection: private data of its reject, as it is.
+    /// The private data of the peer's reject; empty if there is none. The peer chooses the content.
     #[must_use]
     pub fn reject_data(&self) -> &[u8] {
         self.link.reject_data.as_bytes()
@@ -309,7 +309,7 @@ impl HostMemory for VerbsConnection {
 }
 
 impl AsFd for VerbsConnection {
-    /// Readable when something may have happened, if [`VerbsConnection::arm`] was called.
+    /// Readable when there may be an input, if [`VerbsConnection::arm`] was called.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }

@@ -1,4 +1,4 @@
-//! Requests that never reach the device.
+//! Work requests that never reach the device.
 
 use crate::ffi::ChainError;
 

@@ -1,15 +1,18 @@
-//! Nudging a device that has overlooked the first message of a connection that it has accepted
-//! ([`Quirks::overlooks_first`](crate::quirks::Quirks::overlooks_first)): whatever comes from the peer next has it look again.
+//! Makes a device read the first message of an accepted connection that it has missed
+//! ([`Quirks::overlooks_first`](crate::quirks::Quirks::overlooks_first)): any later packet of the peer makes it read
+//! again.
 //!
-//! **The own device has**: an RDMA Read of nothing is answered by the peer's device; its application does not see it, and none
-//! of its memory is named. Only where something lies unread: a peer whose device is about to send may be siw as well, and that
-//! answers a Read of nothing with what the request it sends at that moment names (`siw_activate_tx` leaves the old `sge` of a
-//! request without one, and `siw_qp_sq_proc_tx` takes it for one of its own). Seen: a TERMINATE, and the connection is lost.
+//! **The own device missed it**: the peer's device answers an RDMA Read of 0 bytes; its application does not see it,
+//! and it accesses no memory. This is done only if unread bytes are there. A peer whose device is about to send may be
+//! siw as well, which answers a Read of 0 bytes with the data of the request that it sends at that moment
+//! (`siw_activate_tx` leaves the old `sge` of a request without one, and `siw_qp_sq_proc_tx` takes it for one of its
+//! own). Seen: a TERMINATE, and the connection is lost.
 //!
-//! **The peer's device may have**: an initiator on siw whose request is out and not answered sends an RDMA Write of nothing.
-//! Nothing comes back from it, so the above cannot happen; nobody checks its token (`siw_proc_write` returns before it does), no
-//! application sees it, and iWARP itself has it: with MPA version 2 it says that the initiator is ready (RFC 6581). Whether the
-//! peer has read what came is not to be seen from here, so it may be sent in vain, and again if it was too early.
+//! **The peer's device may have missed it**: an initiator on siw whose Negotiate Request has no answer sends an RDMA
+//! Write of 0 bytes. It has no response, so the failure above cannot happen. Its token is not checked (`siw_proc_write`
+//! returns before that), and no application sees it. iWARP itself uses it: with MPA version 2 it means that the
+//! initiator is ready (RFC 6581). This side cannot see whether the peer has read the request, so the Write may be
+//! unnecessary, and is repeated if it was too early.
 
 use std::time::Duration;
 

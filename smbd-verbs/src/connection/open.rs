@@ -1,4 +1,4 @@
-//! The queues of an end, once the device is known.
+//! The queues of a connection, which exist when the device is known.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where the transport connection is.
+//! The phase of the transport connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;

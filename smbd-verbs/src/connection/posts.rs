@@ -1,4 +1,4 @@
-//! Posting: the queues first, then the chain of the device, in step with each other.
+//! Posting: each request is recorded in the work queues, then appended to the chain of the device.
 
 use smbd_core::backend::{BufferSlice, Payload, Push, Queue, Request};
 use smbd_core::{BufferDescriptorV1, Head, RdmaId, RdmaVerb, RecvId, SendId, Token, WrId};

@@ -1,4 +1,4 @@
-//! Memory the peer may reach: windows where the device has them, regions elsewhere.
+//! Memory that the peer may access: memory windows if the device has them, otherwise memory regions.
 
 use smbd_core::backend::Request;
 use smbd_core::error::WorkError;
@@ -68,7 +68,7 @@ impl Registrations {
 }
 
 impl VerbsConnection {
-    /// [`Step::Register`](smbd_core::backend::Step::Register).
+    /// [`BackendOp::Register`](smbd_core::backend::BackendOp::Register).
     pub(super) fn register(&mut self, id: RegId, buffer: &Buffer, access: Access) {
         if self.queues.is_broken() {
             return self.registration_failed(id, WorkError::Flushed);
@@ -127,8 +127,8 @@ impl VerbsConnection {
         self.reports.push(Report::Input(Input::Failed { id: id.into(), error }));
     }
 
-    /// [`Step::Deregister`](smbd_core::backend::Step::Deregister). A window that the peer has invalidated is touched no
-    /// more.
+    /// [`BackendOp::Deregister`](smbd_core::backend::BackendOp::Deregister). A window that the peer has invalidated is
+    /// touched no more.
     pub(super) fn deregister(&mut self, id: RegId, segments: &[Segment]) {
         let is_live = segments.iter().any(|segment| segment.descriptor().is_some());
         let Some(open) = &mut self.open else { return };

@@ -1,4 +1,4 @@
-//! What an end has to say besides what follows from completions.
+//! Inputs of a connection that do not follow from completions.
 
 use std::collections::VecDeque;
 

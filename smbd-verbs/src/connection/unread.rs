@@ -1,5 +1,5 @@
-//! What lies unread in a TCP connection of this host, as the kernel counts it (`/proc/net/tcp`): also of those that belong to
-//! an iWARP device in software.
+//! The unread bytes of a TCP connection of this host, from `/proc/net/tcp`. The table has the connections of software
+//! iWARP devices, too.
 
 use std::io;
 use std::net::SocketAddr;

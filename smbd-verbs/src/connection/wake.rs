@@ -1,4 +1,4 @@
-//! One file descriptor for everything an end waits for.
+//! One file descriptor for everything that a connection waits for.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Memory that devices may be told about.
+//! Memory that can be registered with devices.
 
 use std::{
     fmt,
@@ -16,11 +16,11 @@ const HUGE_PAGE: usize = 2 << 20;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
-/// Page-aligned memory, all zero at first, which devices can be told about. Clones name the same memory; it is freed
-/// with the last of them, and not before every device was told to forget it.
+/// Page-aligned memory, all zero at first, that can be registered with devices. Clones share the memory. It is freed
+/// with the last clone, and after it is deregistered from every device.
 ///
-/// A device may write it at any time while it is registered for that, so there is no way to borrow the bytes: they are
-/// copied in and out. What a range holds that a device or a peer is writing just then is unspecified.
+/// A device may write a registered buffer at any time, so the bytes cannot be borrowed: they are copied in and out. The
+/// content of a range that a device or a peer writes meanwhile is unspecified.
 #[derive(Clone)]
 pub struct Buffer {
     memory: Arc<Memory>,
@@ -40,10 +40,10 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Buffer {
-    /// `len` bytes (at least 1), all zero. From 2 MiB on the system is asked for huge pages.
+    /// Allocates `len` bytes, at least 1, all zero. Buffers of 2 MiB and more use huge pages if the system has them.
     ///
     /// # Errors
-    /// If there is no such memory, or `len` is 0.
+    /// There is not enough memory, or `len` is 0.
     pub fn new(len: u32) -> Result<Self, OutOfMemory> {
         let start = map(len as usize).ok_or(OutOfMemory { len })?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
@@ -57,22 +57,22 @@ impl Buffer {
         self.memory.len
     }
 
-    /// A number that no other buffer of this process has or had.
+    /// An id that no other buffer of this process has or had.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.memory.id
     }
 
-    /// How many clones there are, those inside registrations and work in progress included.
+    /// Number of clones, including those in registrations and in posted work.
     #[must_use]
     pub fn handles(&self) -> usize {
         Arc::strong_count(&self.memory)
     }
 
-    /// Copies `bytes` in, from `offset` on.
+    /// Copies `bytes` into the buffer, from byte `offset` on. Blocks while another thread copies.
     ///
     /// # Errors
-    /// If the range is not inside; nothing is copied then.
+    /// The range is not inside the buffer. Nothing is copied.
     pub fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
         let to = self.range(offset, bytes.len())?;
         let _alone = self.memory.copies.write().unwrap_or_else(PoisonError::into_inner);
@@ -81,10 +81,10 @@ impl Buffer {
         Ok(())
     }
 
-    /// Copies bytes from `offset` on to `out`.
+    /// Copies bytes of the buffer, from byte `offset` on, to `out`. Blocks while another thread fills it.
     ///
     /// # Errors
-    /// If the range is not inside; nothing is copied then.
+    /// The range is not inside the buffer. Nothing is copied.
     pub fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         let from = self.range(offset, out.len())?;
         let _no_writer = self.memory.copies.read().unwrap_or_else(PoisonError::into_inner);

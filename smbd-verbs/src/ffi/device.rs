@@ -31,14 +31,14 @@ unsafe impl Send for Device {}
 // SAFETY: as above; nothing behind the pointer is written here.
 unsafe impl Sync for Device {}
 
-/// Which link an RDMA device speaks to its peers.
+/// The type of link of an RDMA device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// InfiniBand.
     InfiniBand,
-    /// RDMA over converged Ethernet.
+    /// RDMA over Converged Ethernet (RoCE).
     Roce,
-    /// RDMA over TCP (RFC 5040 to 5044).
+    /// iWARP: RDMA over TCP (RFC 5040 to 5044).
     Iwarp,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// What a device says it can do (`ibv_query_device`).
+/// The attributes of a device, as `ibv_query_device` returns them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceAttributes {
     /// Its name, such as `mlx5_0`.
@@ -63,25 +63,25 @@ pub struct DeviceAttributes {
     pub vendor_part_id: u32,
     /// Most work requests of one queue.
     pub max_qp_wr: u32,
-    /// Most pieces of one work request.
+    /// Most scatter/gather elements of one work request.
     pub max_sge: u32,
-    /// Most local pieces of one RDMA Read.
+    /// Most scatter/gather elements of one RDMA Read.
     pub max_sge_rd: u32,
     /// Most entries of one completion queue.
     pub max_cqe: u32,
     /// Largest registration in bytes.
     pub max_mr_size: u64,
-    /// Most RDMA Reads of the peer in progress on one queue pair (IRD).
+    /// Most RDMA Reads of the peer outstanding on one queue pair (IRD).
     pub max_qp_rd_atom: u32,
-    /// Most own RDMA Reads in progress on one queue pair (ORD).
+    /// Most own RDMA Reads outstanding on one queue pair (ORD).
     pub max_qp_init_rd_atom: u32,
     /// Most memory windows.
     pub max_mw: u32,
-    /// Whether windows of type 2A can be bound.
+    /// Whether the device has memory windows of type 2A.
     pub window_2a: bool,
-    /// Whether windows of type 2B can be bound.
+    /// Whether the device has memory windows of type 2B.
     pub window_2b: bool,
-    /// Whether the device says that it sends and takes invalidations.
+    /// Whether the device has send with invalidate (`IBV_DEVICE_MEM_MGT_EXTENSIONS`).
     pub mem_mgt_extensions: bool,
     /// Whether the transport is iWARP.
     pub transport_iwarp: bool,

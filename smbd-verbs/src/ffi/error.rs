@@ -1,4 +1,4 @@
-//! What a call of libibverbs or librdmacm said when it failed.
+//! Errors of calls of libibverbs and librdmacm.
 
 use std::{fmt, io, ptr::NonNull};
 
@@ -22,13 +22,13 @@ impl CallError {
         Self::new(call, io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
     }
 
-    /// The function that failed.
+    /// The name of the function that failed.
     #[must_use]
     pub const fn call(&self) -> &'static str {
         self.call
     }
 
-    /// The error number of the operating system; never negative.
+    /// The `errno` of the operating system; never negative.
     #[must_use]
     pub const fn errno(&self) -> i32 {
         self.errno

@@ -1,7 +1,7 @@
 //! The only unsafe code: libibverbs and librdmacm behind a safe interface.
 //!
-//! Whoever makes a thing of C owns it, and every owner keeps what its thing stands on, so the order in which callers
-//! drop things does not matter. Memory is given back only after the device was told to forget it.
+//! Each wrapper owns its C object, and keeps the objects that it depends on. So callers may drop wrappers in any order.
+//! Memory is freed only after it is deregistered from the device.
 #![expect(unsafe_code, reason = "libibverbs and librdmacm are C; each block has its own reason")]
 
 mod addr;

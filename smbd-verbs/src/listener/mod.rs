@@ -1,4 +1,4 @@
-//! Waiting for initiators.
+//! Listens for connection requests.
 
 mod ports;
 
@@ -21,18 +21,18 @@ pub use ports::{PORT_IWARP, PORT_ROCE, Ports, port_of};
 /// Requests looked at in one [`Listener::poll`], so that a flood of those that are refused does not hold it up.
 const REQUESTS_MAX: usize = 64;
 
-/// How many connections a listener lets in, and where it listens.
+/// The ports of a listener, and the limits of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenOptions {
-    /// Which ports.
+    /// The ports to listen on.
     pub ports: Ports,
-    /// Requests that wait for [`Listener::poll`]; the connection manager refuses more.
+    /// Most requests that wait for [`Listener::poll`] (`rdma_listen`). The connection manager rejects more.
     pub backlog: u32,
-    /// Connections that were taken and are not up yet.
+    /// Most connections that are accepted or waiting for [`Incoming::accept`], and not up yet.
     pub max_pending: u32,
-    /// Connections altogether, pending ones included, until their ends are destroyed.
+    /// Most connections altogether, including pending ones. Each counts until its [`VerbsConnection`] is destroyed.
     pub max_connections: u32,
-    /// Of those, connections of one IP address, so that one host cannot take what others may have.
+    /// Most connections of one IP address, so that one host cannot use up all of them.
     pub max_per_host: u32,
 }
 
@@ -49,18 +49,19 @@ impl ListenOptions {
     }
 }
 
-/// What a listener has done so far.
+/// Counters of a listener, from its creation on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListenerCounters {
-    /// Requests handed to the upper layer.
+    /// Requests that [`Listener::poll`] returned.
     pub taken: u64,
-    /// Requests refused by the listener itself.
+    /// Requests that the listener itself rejected.
     pub refused: u64,
-    /// Requests lost because something failed here.
+    /// Requests that were lost because of an error on this host.
     pub failed: u64,
 }
 
-/// Listens for connection requests. Its file descriptor is readable when there may be one.
+/// Listens for connection requests. Its file descriptor is readable when there may be one. No method except
+/// [`wait`](Self::wait) blocks.
 #[derive(Debug)]
 pub struct Listener {
     ids: Vec<CmId>,
@@ -71,7 +72,7 @@ pub struct Listener {
     last_refused: Option<(SocketAddr, RejectReason)>,
 }
 
-/// A connection request: to be accepted, or refused, which dropping does as well.
+/// A connection request, to be accepted or rejected. Dropping it rejects it.
 #[derive(Debug)]
 pub struct Incoming {
     request: Request,
@@ -80,10 +81,10 @@ pub struct Incoming {
 }
 
 impl Listener {
-    /// Listens at `address`; with [`Ports::ByLinkType`] its port does not matter.
+    /// Listens at `address`. [`Ports::ByLinkType`] ignores its port.
     ///
     /// # Errors
-    /// The address is taken or not of this host, or there is no RDMA connection manager.
+    /// The address is in use or not an address of this host, or there is no RDMA connection manager.
     pub fn bind(address: SocketAddr, options: ListenOptions) -> Result<Self, Error> {
         let channel = EventChannel::open()?;
         let ids = ports::bind(&channel, address, options.ports)?;
@@ -94,33 +95,33 @@ impl Listener {
         Ok(Self { ids, channel, options, counts, counters: ListenerCounters::default(), last_refused: None })
     }
 
-    /// Where it listens.
+    /// The addresses on which it listens.
     pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
         self.ids.iter().filter_map(CmId::local_addr)
     }
 
-    /// What it has done so far.
+    /// Its counters.
     #[must_use]
     pub const fn counters(&self) -> ListenerCounters {
         self.counters
     }
 
-    /// Who was refused last, and why, if anybody was since the last call. How many there were is in the
-    /// [`counters`](Self::counters): a flood is not worth a line for each.
+    /// The address of the last initiator that was rejected, and the reason; `None` if no request was rejected since the
+    /// last call. [`counters`](Self::counters) has the number of rejected requests.
     pub const fn last_refused(&mut self) -> Option<(SocketAddr, RejectReason)> {
         self.last_refused.take()
     }
 
-    /// Connections that were let in and are not dropped yet.
+    /// Connections that count against the limits: accepted or waiting, and not destroyed yet.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.counts.connections()
     }
 
-    /// The next request, if there is one. Requests beyond the limits are refused here. Never blocks.
+    /// The next request; `None` if there is none. Rejects requests beyond the limits. Never blocks.
     ///
     /// # Errors
-    /// The connection manager cannot be read.
+    /// The events of the connection manager cannot be read.
     pub fn poll(&mut self) -> Result<Option<Incoming>, Error> {
         for _ in 0..REQUESTS_MAX {
             let Some(event) = self.channel.next()? else { return Ok(None) };
@@ -142,10 +143,10 @@ impl Listener {
         Ok(None)
     }
 
-    /// As [`poll`](Self::poll), but waits for a request; `None` if there is none within that time.
+    /// As [`poll`](Self::poll), but blocks until there is a request. `None` if none arrives within `within`.
     ///
     /// # Errors
-    /// As [`poll`](Self::poll), or the system cannot wait.
+    /// As [`poll`](Self::poll), or the system call that waits fails.
     pub fn wait(&mut self, within: Duration) -> Result<Option<Incoming>, Error> {
         let clock = Clock::start();
         let until = clock.now().saturating_add(within);
@@ -199,30 +200,32 @@ impl AsFd for Listener {
 }
 
 impl Incoming {
-    /// Who asks.
+    /// The address of the initiator.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.request.peer
     }
 
-    /// Over what kind of link.
+    /// The type of the link.
     #[must_use]
     pub const fn link_type(&self) -> LinkType {
         self.link_type
     }
 
-    /// An end for an acceptor's connection. The request is answered when that says so.
+    /// The backend of an acceptor for this request. Returns at once: the request is accepted with
+    /// [`BackendOp::Accept`](smbd_core::backend::BackendOp::Accept).
     ///
     /// # Errors
-    /// The device cannot carry a connection of this configuration; the request is refused then.
+    /// The device cannot carry a connection of this configuration, or the RDMA Read depth would be zero (6.2). The
+    /// request is rejected then.
     pub fn accept(self, config: &Config, clock: Clock) -> Result<VerbsConnection, Error> {
         VerbsConnection::accept(self.request, self.permit, config, clock)
     }
 
-    /// Refuses.
+    /// Rejects the request. The initiator gets the text of `reason`. Returns at once.
     ///
     /// # Errors
-    /// The initiator is gone.
+    /// `rdma_reject` fails, for example because the initiator has gone.
     pub fn reject(self, reason: RejectReason) -> Result<(), Error> {
         Ok(self.request.id.reject(reason.text().as_bytes())?)
     }

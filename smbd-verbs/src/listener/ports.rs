@@ -1,4 +1,4 @@
-//! Which port is whose: 445 on InfiniBand and RoCE, 5445 on iWARP, where 445 is that of SMB over TCP.
+//! The ports of SMB Direct: 445 on InfiniBand and RoCE, 5445 on iWARP, where 445 is the port of SMB over TCP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ pub const PORT_ROCE: u16 = 445;
 /// Port of SMB Direct on iWARP, which shares the ports of TCP.
 pub const PORT_IWARP: u16 = 5445;
 
-/// Which ports a listener uses.
+/// The ports of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ports {
-    /// That of the address, for any kind of link.
+    /// The port of the address, for all types of link.
     #[default]
     Fixed,
-    /// [`PORT_ROCE`] and [`PORT_IWARP`], each for its own kind of link. At an address of one device only the port of
-    /// that; at the unspecified address both, and then port 445 of iWARP's TCP must be free, too.
+    /// [`PORT_ROCE`] and [`PORT_IWARP`], each for its own type of link. At an address of one device, only the port of
+    /// that device. At the unspecified address both; then port 445 must be free in iWARP's TCP, too.
     ByLinkType,
 }
 
@@ -32,7 +32,7 @@ impl Ports {
     }
 }
 
-/// The port of SMB Direct on this kind of link.
+/// The port of SMB Direct on this type of link.
 #[must_use]
 pub const fn port_of(link_type: LinkType) -> u16 {
     match link_type {

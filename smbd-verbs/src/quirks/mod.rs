@@ -1,68 +1,71 @@
-//! What providers do otherwise than the verbs contract says: a table, so that no other code asks which device it is.
+//! How providers deviate from the manual pages of libibverbs and librdmacm: a table, so that no other code depends on
+//! the provider.
 //!
-//! A row is found by vendor and part id. What is not in the table behaves as the manual pages say.
+//! [`of`] finds the row of a device by its vendor id and its transport. A device without a row of its own behaves as
+//! the manual pages say.
 
 #[cfg(test)]
 mod tests;
 
 use crate::DeviceAttributes;
 
-/// Habits of a provider that the rest of the crate has to know.
+/// The deviations of one provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirks {
-    /// Which provider this row is about.
+    /// The name of the provider.
     pub name: &'static str,
-    /// `rdma_connect` returns only when the peer's TCP has answered: it goes to a thread of its own.
+    /// `rdma_connect` blocks until the peer's TCP has answered. It runs on a thread of its own.
     pub connect_blocks: bool,
-    /// Time between the end of the connection's set-up and the first message of the initiator, in milliseconds.
+    /// Time that an initiator waits between the setup of the connection and its first message, in milliseconds.
     pub settle_millis: u64,
-    /// What comes right behind the set-up of a connection that was accepted can stay unseen, until more comes. `settle_millis`
-    /// of an initiator makes it rare; a peer that is not of this crate does not wait. Said of the own device, and of the peer's
-    /// of an initiator, which is likely to be one of these as well.
+    /// A device may miss a message that arrives right after it has accepted a connection, until another packet arrives.
+    /// `settle_millis` of the initiator makes this rare, but only initiators of this crate wait. An initiator with such
+    /// a device assumes the same of its peer's device.
     pub overlooks_first: bool,
-    /// Sends shorter than this, in bytes, are handed over one by one.
+    /// Sends shorter than this number of bytes are posted one by one, not in a chain.
     pub post_alone_below: u32,
-    /// Sends from this length on, in bytes, are all signalled: the provider reports an unsignalled one as done while its
-    /// memory is still being read.
+    /// Sends of at least this number of bytes are always signalled: the provider treats an unsignalled one as complete
+    /// while its memory is still read.
     pub signal_from: usize,
-    /// Entries of a completion queue that is kept for nothing but to occupy a place; 0 for none.
+    /// Entries of a completion queue that is created only to occupy an address range; 0: none is created.
     pub spacer_entries: u32,
-    /// What is posted in the error state comes back as flushed.
+    /// A work request that is posted in the error state is completed as flushed.
     pub returns_marker: bool,
-    /// Most RDMA Reads and read depth told to the connection manager.
+    /// Largest `responder_resources` and `initiator_depth` that are given to the connection manager.
     pub read_depth_max: u8,
-    /// The depths in the connection manager's events are not those of the peer.
+    /// Whether the depths in the connection manager's events are those of the peer.
     pub depths_in_events: bool,
     /// The connection manager says by the status of `DISCONNECTED` whether the peer closed in order. Without it, status 0
     /// means any end.
     pub close_in_status: bool,
-    /// Bits of a completion's flags that say that a token was invalidated.
+    /// Bits of `wc_flags` that report the invalidation of a token; 0 if the provider never reports one.
     pub invalidated_flags: u32,
-    /// How a window is taken out of force.
+    /// How this side invalidates a memory window.
     pub invalidate: Invalidate,
-    /// A send can invalidate a token at the peer.
+    /// Whether a send can invalidate a token at the peer.
     pub send_with_invalidate: bool,
-    /// A peer may invalidate what was registered for another connection of the device. Nothing here can prevent it.
+    /// A peer can invalidate a registration of another connection of the device. This crate cannot prevent it.
     pub invalidates_foreign: bool,
-    /// A peer may read what was registered for writing alone. Nothing here can prevent it; upper layers that register
-    /// memory with secrets in it should know.
+    /// A peer can read memory that is registered for writing only. This crate cannot prevent it. Upper layers should
+    /// not register memory with secrets then.
     pub read_right_unchecked: bool,
-    /// The local buffer of an RDMA Read needs the right to be written remotely.
+    /// The local buffer of an RDMA Read needs the remote write right (`IBV_ACCESS_REMOTE_WRITE`).
     pub read_sink_is_remote: bool,
-    /// Longest time that waiting for a completion may keep the processor, in microseconds.
+    /// Longest busy polling for a completion, in microseconds.
     pub busy_poll_micros_max: u64,
 }
 
-/// How a memory window is taken out of force by this side.
+/// How this side invalidates a memory window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalidate {
-    /// By a work request on the send queue, as the verbs have it.
+    /// With a work request on the send queue (`IBV_WR_LOCAL_INV`).
     Request,
-    /// By freeing the window: a work request that comes after the peer's own invalidation would do harm.
+    /// By freeing the window (`ibv_dealloc_mw`): a work request after the peer's own invalidation would crash the
+    /// kernel.
     Free,
 }
 
-/// `IBV_WC_WITH_INV`: a message has invalidated a token.
+/// `IBV_WC_WITH_INV`: the bit of `wc_flags` that reports the invalidation of a token.
 pub const WITH_INV: u32 = 8;
 
 /// Microseconds: some round trips over a software device.
@@ -168,10 +171,10 @@ const VENDOR_SIW: u32 = 0x0062_6D74;
 const VENDOR_SOFTWARE: u32 = 0x00FF_FFFF;
 const VENDOR_BROADCOM: u32 = 0x14E4;
 
-/// Every row, for those who want to print the table.
+/// Every row, in the order in which [`of`] compares them.
 pub const TABLE: [&Quirks; 5] = [&SIW, &RXE, &BNXT_RE, &IWARP, &PLAIN];
 
-/// The row of a device.
+/// The row for a device.
 #[must_use]
 pub const fn of(device: &DeviceAttributes) -> &'static Quirks {
     match (device.vendor_id, device.transport_iwarp) {

@@ -1,4 +1,4 @@
-//! From plays to a report.
+//! Makes a report from plays.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What came of playing many cases: by case, by statement, by section. Everything in it can be serialised; [`text`],
-//! [`mod@json`], [`junit`] and [`html`] are four ways to write it down.
+//! The results of many cases: by case, by statement, by section. All of it can be serialised; [`text`], [`mod@json`],
+//! [`junit`] and [`html`] are the four formats.
 
 mod build;
 pub mod html;

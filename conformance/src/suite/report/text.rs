@@ -1,4 +1,4 @@
-//! A report as a page of text: findings, what was not played, the matrix by section, and counts.
+//! A report as text: findings, cases that were not played, the matrix by section, and counts.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! One connection of the script, driven by hand over any backend: names for work, buffers, and what comes back. It knows no
-//! rule of the protocol; what the script does by itself is in [`Peer`](crate::suite::Peer).
+//! One connection of the script over any backend, without the protocol core: ids of work, buffers, and inputs. It has
+//! no rule of the protocol; [`Peer`](crate::suite::Peer) has what the script does by itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -1,8 +1,8 @@
-//! What is tested: how connections between script and subject come about, how the subject is driven, how time passes.
+//! The rig of a test: how script and subject connect, how the subject is driven, and how time passes.
 //!
 //! A [`Target`] makes a fresh [`Rig`] for each play. A rig over any [`Backend`](smbd_core::backend::Backend) keeps one
-//! [`Line`] for each connection, which does the script's posting; what remains is where the ends
-//! come from, what drives the subject, and what `pass` waits for.
+//! [`Line`] for each connection, which posts the work of the script. The rest of the rig makes the ends, drives the
+//! subject, and waits in `pass`.
 
 mod line;
 mod profile;

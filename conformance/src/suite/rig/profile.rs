@@ -1,4 +1,4 @@
-//! Whose parameters a subject of our own has.
+//! The parameters of a subject that is `smbd-core` itself.
 
 use smbd_core::Params;
 

@@ -1,4 +1,4 @@
-//! The subject's upper layer, where it can be looked at.
+//! The subject's upper layer, if it is part of this program.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What lines work with: ids of their own, a log for each end, and waiting.
+//! The tools of lines: ids of their own, a log for each end, and waiting.
 
 use alloc::format;
 use alloc::string::String;

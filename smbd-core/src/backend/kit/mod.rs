@@ -1,8 +1,9 @@
-//! The backend test kit: what the contract says, line by line, as code that a backend's tests run.
+//! The backend test kit: a check for each line of the contract, for the tests of a backend.
 //!
-//! A backend brings a [`Lab`], which makes [`Fixture`]s: two hosts with a backend on each, whose connection comes up or fails as
-//! the [`Situation`] says. The kit gives raw [`BackendOp`](super::BackendOp)s with ids of its own and looks at the inputs that
-//! come back. [`run`] runs every line and returns a [`Report`]; nothing in here panics.
+//! A backend provides a [`Lab`], which makes [`Fixture`]s: two hosts with a backend on each, whose connection comes up
+//! or fails as the [`Situation`] says. The kit executes raw [`BackendOp`](super::BackendOp)s with ids of its own and
+//! checks the inputs that the backends report. [`run`] runs every line and returns a [`Report`]. It blocks until all
+//! lines are done; nothing panics.
 //!
 //! ```
 //! use smbd_core::backend::kit;
@@ -11,24 +12,25 @@
 //! assert!(report.passed(), "{report}");
 //! ```
 //!
-//! [`mod@reference`] is a small correct backend in memory: a model for others, and what the kit itself is tested with.
+//! [`mod@reference`] is a small correct backend in memory: a model for others, and the backend of the kit's own tests.
 //!
 //! # How the kit waits
 //!
-//! It asks backends for inputs, calls [`Fixture::pass`] with 1 ms, and asks again, until what it waits for has come or
-//! [`Capabilities::patience`] is over. Some lines wait for a completion at one backend and do not ask the other one
-//! meanwhile: a device completes work without its host. So whatever moves messages has to move them in [`Fixture::pass`] or on
-//! a thread of its own, never only in [`next_input`](super::Backend::next_input) of the peer's backend. A fixture over real
-//! devices sleeps in `pass`; one in virtual time moves its clock, and everything that is due by then happens on both hosts.
+//! It polls backends for inputs, calls [`Fixture::pass`] with 1 ms, and polls again, until the expected input arrives
+//! or [`Capabilities::patience`] is over. Some lines wait for a completion at one backend and do not poll the other one
+//! meanwhile: a device completes work without its host. So messages have to move in [`Fixture::pass`] or on a thread of
+//! their own, never only in [`next_input`](super::Backend::next_input) of the peer's backend. A fixture over real
+//! devices sleeps in `pass`. A fixture in virtual time advances its clock, and carries out everything that is due on
+//! both hosts.
 //!
 //! # An acceptor that exists only after `accept`
 //!
-//! The kit posts a receive and gives `Accept` before the peer's request comes. Where a provider makes the acceptor's queue pair
-//! from the request, [`Fixture::Backend`] is an enum of two states. *Waiting* keeps each `PostRecv`, remembers `Accept`, and
-//! answers `Disconnect` with the receives as [`Flushed`](crate::error::WorkError::Flushed) and then `Disconnected`
-//! ([`TransportReports`](super::TransportReports) orders them). When the request has come and `Accept` was given, the fixture makes the
-//! backend, gives it the receives and `Accept`, and is *ready*. `smbd-live` does this for librdmacm
-//! (`conformance/src/bin/smbd-live/kit/acceptor.rs`).
+//! The kit posts a receive and gives `Accept` before the peer's request arrives. If a provider makes the acceptor's
+//! queue pair from the request, [`Fixture::Backend`] is an enum of two states. *Waiting* keeps each `PostRecv`,
+//! remembers `Accept`, and answers `Disconnect` with the receives as [`Flushed`](crate::error::WorkError::Flushed) and
+//! then `Disconnected` ([`TransportReports`](super::TransportReports) orders them). When the request has arrived and
+//! `Accept` was given, the fixture makes the backend, gives it the receives and `Accept`, and is *ready*. `smbd-live`
+//! does this for librdmacm (`conformance/src/bin/smbd-live/kit/acceptor.rs`).
 
 mod bench;
 mod lines;
@@ -49,16 +51,16 @@ use crate::{Input, Limits};
 
 /// Makes fixtures of one kind of backend.
 pub trait Lab {
-    /// What it makes.
+    /// The type of its fixtures.
     type Fixture: Fixture;
 
-    /// What the backend can do and the fixture can bring about. Lines that need more are not applicable.
+    /// What the backend supports and the fixture can produce. Lines that need more are not applicable.
     fn capabilities(&self) -> Capabilities;
 
-    /// Fresh ends for one line, with nothing posted. Their memory and queues are sized by `config.budget()`.
+    /// A new fixture for one line, with nothing posted. Its memory and queues have the sizes of `config.budget()`.
     ///
     /// # Errors
-    /// A line that gets none fails with this text.
+    /// There is no fixture. The line fails with this text.
     fn fixture(
         &mut self,
         situation: Situation,
@@ -66,7 +68,7 @@ pub trait Lab {
     ) -> Result<Self::Fixture, alloc::string::String>;
 }
 
-/// Two hosts with a backend on each, and a second connection between them where the situation asks for one.
+/// Two hosts with a backend on each, and a second connection between them for [`Situation::TwoConnections`].
 pub trait Fixture {
     /// A handle to memory, as [`Backend::Buffer`](super::Backend::Buffer).
     type Buffer: Clone + core::fmt::Debug;
@@ -75,35 +77,35 @@ pub trait Fixture {
     where
         Self: 'a;
 
-    /// One end.
+    /// One of its backends.
     fn backend(&mut self, end: Peer) -> Self::Backend<'_>;
 
-    /// Lets `time` pass, real or virtual. What is under way on the devices and between the hosts makes progress in it, on both
-    /// hosts, without any backend being asked for inputs.
+    /// Lets `time` pass, real or virtual. Work on the devices and messages between the hosts make progress meanwhile,
+    /// on both hosts, without a poll of any backend.
     fn pass(&mut self, time: Duration);
 
-    /// From now on the device of `end` takes `accepted` more work requests and refuses all later ones, those of the
-    /// receive queue counted as well. Called only with [`Capabilities::refusal`].
+    /// From now on the device of `end` takes `accepted` more work requests, of both queues together, and refuses all
+    /// later ones. Called only with [`Capabilities::refusal`].
     fn refuse_after(&mut self, end: Peer, accepted: usize);
 }
 
 /// One of the ends of a fixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Who connects.
+    /// The role of this end.
     pub role: Role,
     /// 0, or 1 for the second connection of [`Situation::TwoConnections`].
     pub connection: usize,
 }
 
 impl Peer {
-    /// Who connects.
+    /// The initiator.
     pub const INITIATOR: Self = Self { role: Role::Initiator, connection: 0 };
-    /// Who is connected to.
+    /// The acceptor.
     pub const ACCEPTOR: Self = Self { role: Role::Acceptor, connection: 0 };
-    /// As `INITIATOR`, of the second connection.
+    /// The initiator of the second connection.
     pub const SECOND_INITIATOR: Self = Self { role: Role::Initiator, connection: 1 };
-    /// As `ACCEPTOR`, of the second connection.
+    /// The acceptor of the second connection.
     pub const SECOND_ACCEPTOR: Self = Self { role: Role::Acceptor, connection: 1 };
 
     const ALL: [Self; 4] = [Self::INITIATOR, Self::ACCEPTOR, Self::SECOND_INITIATOR, Self::SECOND_ACCEPTOR];
@@ -118,24 +120,24 @@ impl Peer {
     }
 }
 
-/// What becomes of the attempt to connect.
+/// The result of the attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Situation {
-    /// The ends connect when one got `Connect` and the other `Accept`.
+    /// The connection comes up after `Connect` and `Accept`.
     Connects,
     /// Two such connections, between the same hosts.
     TwoConnections,
-    /// The acceptor hears that it is connected only after the first message has arrived.
+    /// The acceptor's `Connected` is reported only after the first message has arrived.
     LateConnected,
-    /// Nobody listens.
+    /// No listener at the address: the request is refused.
     Refused,
-    /// No route leads there.
+    /// No route to the address.
     Unreachable,
-    /// Nobody answers.
+    /// No answer to the request.
     Silent,
 }
 
-/// What a backend can do and its fixture can bring about.
+/// What a backend supports and its fixture can produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// [`Fixture::refuse_after`] works.
@@ -152,23 +154,24 @@ pub struct Capabilities {
     pub silent: bool,
     /// RDMA Reads and Writes, and registrations.
     pub rdma: bool,
-    /// Memory that is registered for writing alone cannot be read. Every provider should see to it; one that does not
-    /// checks no right of a read at all.
+    /// The peer cannot read memory that is registered for writing only. Every provider should check this; one that does
+    /// not checks no right of a read at all.
     pub read_rights: bool,
-    /// A message that has invalidated a token says so. Without it the limits should not offer registrations that can be
-    /// invalidated.
+    /// `Received` of a message that invalidated a token has that token. Without it the backend should not use
+    /// registrations that the peer can invalidate.
     pub invalidation_told: bool,
     /// An orderly close by the peer is told from every other end, as
     /// [`PeerClosed`](crate::error::DisconnectReason::PeerClosed).
     pub peer_close_told: bool,
-    /// The longest that anything takes, a connect timeout included. The kit never waits longer for something.
+    /// The longest time that any operation takes, including a connect timeout. The kit never waits longer for one
+    /// input.
     pub patience: Duration,
 }
 
-/// The configuration that lines use: small enough to reach its limits, with everything switched on.
+/// The configuration of the lines: small enough to reach its limits, with all features.
 ///
 /// # Errors
-/// None, as far as tests go.
+/// A parameter is out of its range. The crate's own tests show that none is.
 pub fn config() -> Result<Config, ConfigError> {
     Config::try_from(Params {
         receive_credit_max: 20,
@@ -183,7 +186,7 @@ pub fn config() -> Result<Config, ConfigError> {
     })
 }
 
-/// Runs every line.
+/// Runs every line, and blocks until all are done.
 pub fn run<L: Lab>(lab: &mut L) -> Report {
     let outcomes: Vec<_> = lines::<L>()
         .iter()

@@ -9,10 +9,10 @@ use crate::ConfigError;
 /// Why a line did not pass.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Finding {
-    /// The backend broke it.
+    /// The backend broke it: what was found.
     #[error("{0}")]
     Broken(String),
-    /// The backend or its fixture cannot do what the line is about.
+    /// The backend or its fixture does not support what the line checks: the missing capability.
     #[error("not applicable: {0}")]
     NotApplicable(&'static str),
 }
@@ -23,23 +23,23 @@ impl From<ConfigError> for Finding {
     }
 }
 
-/// What became of one line.
+/// The result of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Its name.
     pub id: &'static str,
-    /// What it says.
+    /// The rule that it checks.
     pub about: &'static str,
-    /// Where the contract, the laws or the specification say so.
+    /// Source of the rule: the contract, a law, or a section of the specification.
     pub law: &'static str,
-    /// How it went.
+    /// Whether the backend keeps the rule.
     pub result: Result<(), Finding>,
 }
 
-/// What became of all lines. Displayed as a table, the broken ones with what was found.
+/// The results of all lines. `Display` writes a table, with the findings of broken lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// In the order of the lines.
+    /// One for each line, in the order of [`lines`](super::lines()).
     pub outcomes: Vec<Outcome>,
 }
 

@@ -1,4 +1,4 @@
-//! The work requests that are posted: turns completions of a device into one input for each id.
+//! Keeps the posted work requests, and turns completions of a device into one input for each id.
 
 mod pair;
 mod queue;
@@ -10,14 +10,14 @@ pub use queue::WorkQueue;
 
 use crate::{RdmaId, RecvId, RegId, SendId, WrId};
 
-/// One work request. All but sends are always signalled.
+/// One work request. All except sends are always signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A receive.
     Recv(RecvId),
     /// A send.
     Send {
-        /// Its name.
+        /// Its id.
         id: SendId,
         /// Whether the device reports its completion.
         signal: bool,
@@ -40,7 +40,7 @@ pub enum Queue {
 }
 
 impl Request {
-    /// The id it belongs to: what to put in `wr_id`, as [`WrId::to_raw`].
+    /// The id that it belongs to. [`WrId::to_raw`] makes it the `wr_id`.
     #[must_use]
     pub const fn id(self) -> WrId {
         match self {
@@ -71,8 +71,9 @@ impl Request {
 pub enum Push {
     /// Append it to the chain.
     Chain,
-    /// Nothing was noted. Hand over the chain of this queue first, report that with `doorbell_rung`, and push again.
+    /// The request was not recorded. Hand the chain of this queue over, report that with
+    /// [`doorbell_rung`](WorkQueues::doorbell_rung), and push again.
     RingDoorbell(Queue),
-    /// Do not post it: a post was refused, the queue is full, or everything was flushed. Its failure is noted.
+    /// Do not post it: a post was refused, the queue is full, or everything was flushed. Its failure is recorded.
     Skip,
 }

@@ -2,7 +2,7 @@ use super::{Push, Queue, Request, WorkQueue};
 use crate::error::WorkError;
 use crate::{Budget, Input, Misuse, RecvId, WrId};
 
-/// The queues of a queue pair: two queues that are rung in poll order and break together.
+/// The two work queues of a queue pair. Their doorbells are rung in poll order, and a refused post stops both.
 #[derive(Clone, Debug)]
 pub struct WorkQueues {
     recv: WorkQueue,
@@ -10,7 +10,7 @@ pub struct WorkQueues {
 }
 
 impl WorkQueues {
-    /// Queues with room for all that a connection of this budget can have posted.
+    /// Work queues with room for everything that a connection of this budget can have posted.
     #[must_use]
     pub fn new(budget: &Budget) -> Self {
         Self { recv: WorkQueue::new(budget.recv_queue), send: WorkQueue::new(budget.send_queue) }
@@ -21,7 +21,7 @@ impl WorkQueues {
         self.send.limit(depth);
     }
 
-    /// The queues of one queue.
+    /// One of the two work queues.
     #[must_use]
     pub const fn queue(&self, queue: Queue) -> &WorkQueue {
         match queue {
@@ -30,7 +30,7 @@ impl WorkQueues {
         }
     }
 
-    /// Notes a request.
+    /// Records a request. The result says whether to post it.
     pub fn push(&mut self, request: Request) -> Push {
         if let Some(queue) = self.chain()
             && queue != request.queue()
@@ -56,13 +56,14 @@ impl WorkQueues {
         }
     }
 
-    /// The chain was handed over and the device took all of it.
+    /// Reports that the chain was handed over and the device took all of it.
     pub fn doorbell_rung(&mut self) {
         self.recv.doorbell_rung();
         self.send.doorbell_rung();
     }
 
-    /// The chain was handed over; the device took the first `accepted` requests and refused the next with `errno`.
+    /// Reports that the chain was handed over, and that the device took the first `accepted` requests and refused the
+    /// next with `errno`.
     pub fn doorbell_rung_until(&mut self, accepted: usize, errno: i32) {
         if let Some(queue) = self.chain() {
             self.queue_mut(queue).doorbell_rung_until(accepted, errno);
@@ -70,7 +71,8 @@ impl WorkQueues {
         }
     }
 
-    /// Nothing more will be posted: each id from now on is reported as flushed. What is chained stays chained.
+    /// Reports that nothing more is posted. Each id that is pushed from now on is reported as flushed. What is chained
+    /// stays chained.
     pub const fn stop(&mut self) {
         self.recv.stop();
         self.send.stop();
@@ -82,13 +84,14 @@ impl WorkQueues {
         self.recv.is_awaited() || self.send.is_awaited()
     }
 
-    /// Whether nothing more will be posted. What breaks one queue stops both.
+    /// Whether nothing more is posted. A failure of one queue stops both.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
         self.send.is_broken()
     }
 
-    /// The device reports a completion; of a receive only if it failed.
+    /// Reports a completion of the device. For a receive only if it failed; otherwise call
+    /// [`received`](Self::received).
     ///
     /// # Errors
     /// As [`WorkQueue::complete`].
@@ -99,7 +102,7 @@ impl WorkQueues {
         }
     }
 
-    /// A posted receive took a message; the backend writes the input.
+    /// Reports that a posted receive took a message. The backend itself makes the [`Input::Received`].
     ///
     /// # Errors
     /// As [`WorkQueue::take`].
@@ -119,7 +122,7 @@ impl WorkQueues {
         self.send.drained();
     }
 
-    /// As [`WorkQueue::poll`], sends first.
+    /// As [`WorkQueue::poll`], the send queue first.
     pub fn poll(&mut self) -> Option<Input<'static>> {
         self.send.poll().or_else(|| self.recv.poll())
     }

@@ -7,8 +7,8 @@ use crate::{Input, Misuse, WrId};
 /// The error number for a post that the queue has no room for: ENOMEM, as providers report it.
 const NO_ROOM: i32 = 12;
 
-/// The queues of one queue. Allocates when created; grows only if more ids are pushed than twice the depth without a
-/// [`poll`](Self::poll), which no connection does.
+/// The work requests of one work queue. Allocates when it is created. It grows only if more than twice its depth is
+/// pushed without a [`poll`](Self::poll), which no connection does.
 #[derive(Clone, Debug)]
 pub struct WorkQueue {
     /// From front to back: done and not reported, posted, chained, never to be posted.
@@ -40,7 +40,7 @@ impl Entry {
 }
 
 impl WorkQueue {
-    /// Queues for a queue that takes `depth` requests.
+    /// A work queue for `depth` requests.
     #[must_use]
     pub fn new(depth: u32) -> Self {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
@@ -53,7 +53,7 @@ impl WorkQueue {
         self.depth = self.depth.min(usize::try_from(depth).unwrap_or(usize::MAX));
     }
 
-    /// Notes a request. `false`: it must not be posted; [`poll`](Self::poll) will report its failure.
+    /// Records a request. `false`: do not post it; [`poll`](Self::poll) reports its failure.
     pub fn push(&mut self, request: Request) -> bool {
         if !self.broken && self.used() >= self.depth {
             self.refuse(NO_ROOM);
@@ -73,39 +73,39 @@ impl WorkQueue {
         false
     }
 
-    /// Requests that wait for a doorbell.
+    /// Number of requests that wait for a doorbell.
     #[must_use]
     pub const fn chained(&self) -> usize {
         self.chained
     }
 
-    /// Requests posted or chained and not completed.
+    /// Number of requests that are posted or chained and not complete.
     #[must_use]
     pub const fn used(&self) -> usize {
         self.posted.saturating_sub(self.done).saturating_add(self.chained)
     }
 
-    /// Whether something is posted whose completion the device reports also if it goes well.
+    /// Whether a signalled request is posted, so that the device reports a completion also if it succeeds.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         let mut posted = self.entries.iter().take(self.posted).skip(self.done);
         posted.any(|entry| !entry.request.is_unsignalled())
     }
 
-    /// Whether nothing more will be posted.
+    /// Whether nothing more is posted.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// The chain was handed over and the device took all of it.
+    /// Reports that the chain was handed over and the device took all of it.
     pub fn doorbell_rung(&mut self) {
         self.posted = self.posted.saturating_add(self.chained);
         self.chained = 0;
     }
 
-    /// The chain was handed over; the device took the first `accepted` requests and refused the next with `errno`.
-    /// `bad_wr` of a verbs post points at that one, and with some providers is the only sign of a refusal.
+    /// Reports that the chain was handed over, and that the device took the first `accepted` requests and refused the
+    /// next with `errno`. `bad_wr` of `ibv_post_send` points at that one; some providers report a refusal only by it.
     pub fn doorbell_rung_until(&mut self, accepted: usize, errno: i32) {
         if accepted >= self.chained {
             return self.doorbell_rung();
@@ -116,12 +116,12 @@ impl WorkQueue {
         self.merge_refused();
     }
 
-    /// Nothing more will be posted, because of something outside this queue. What is chained stays chained.
+    /// Reports that nothing more is posted, for a reason outside this queue. What is chained stays chained.
     pub const fn stop(&mut self) {
         self.broken = true;
     }
 
-    /// The device reports a completion. All requests before it are complete as well.
+    /// Reports a completion of the device. All requests before it are complete as well.
     ///
     /// # Errors
     /// [`Misuse::UnknownWork`] if no such request is posted.
@@ -134,8 +134,8 @@ impl WorkQueue {
         Ok(())
     }
 
-    /// A posted receive took a message: strikes it from the queues without an input, because only the backend can write
-    /// the `Received`.
+    /// Removes a posted receive that took a message. It makes no input, because only the backend can make the
+    /// [`Input::Received`].
     ///
     /// # Errors
     /// [`Misuse::UnknownWork`] if no such request is posted.
@@ -146,21 +146,25 @@ impl WorkQueue {
         Ok(())
     }
 
-    /// Nothing that is posted will be carried out any more, and no completion tells. Nothing is posted from now on.
+    /// Reports that the device carries out nothing of what is posted, and reports no more completions. All of it fails
+    /// with [`WorkError::Flushed`]. Nothing is posted from now on.
     pub fn flush(&mut self) {
         self.end(true);
     }
 
-    /// The device has carried out or flushed everything and has reported all it reports: signalled requests, and
-    /// flushed ones. Unsignalled sends that remain at the front went well. A device with completions has got there when
-    /// that of a marker behind everything else is back (`wr_id` 0, which is no [`WrId`]) or, if it takes no marker,
-    /// when the queue pair is destroyed and the completion queue is empty. Nothing is posted from now on.
+    /// Reports that the device has carried out or flushed everything, and has reported all completions: those of
+    /// signalled requests and of flushed ones. Unsignalled sends that remain at the front succeeded; the first
+    /// signalled request and all behind it fail with [`WorkError::Flushed`]. Nothing is posted from now on.
+    ///
+    /// For a queue pair this is the case when a marker behind everything else is complete (`wr_id` 0, which is not a
+    /// [`WrId`]). If the queue pair takes no marker, it is the case when the queue pair is destroyed and the completion
+    /// queue is empty.
     pub fn drained(&mut self) {
         self.end(false);
     }
 
-    /// The next input that follows from what was reported: one for each id, in posting order, except that requests
-    /// which were never posted do not wait for those which are.
+    /// The next input that follows from the reports; `None` if there is none. There is one for each id, in posting
+    /// order. Requests that were never posted do not wait for posted ones.
     pub fn poll(&mut self) -> Option<Input<'static>> {
         while self.done > 0 {
             self.done = self.done.saturating_sub(1);

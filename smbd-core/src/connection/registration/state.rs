@@ -1,4 +1,4 @@
-//! What a registration is, and what its device owes.
+//! The state of a registration, and the work that its device has not completed.
 
 use core::num::NonZeroU32;
 use core::ops::Range;
@@ -6,7 +6,7 @@ use core::ops::Range;
 use crate::error::WorkError;
 use crate::{Access, BufferDescriptorV1, Token};
 
-/// A registered piece of memory: what the peer may address until the token is invalidated.
+/// A contiguous piece of a registered buffer, which the peer may access until its token is invalidated (2.2.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
     pub(super) offset: u64,
@@ -18,7 +18,8 @@ pub struct Segment {
 impl Segment {
     pub(super) const UNUSED: Self = Self { offset: 0, token: Token(0), live_length: None };
 
-    /// As a connection has it after `Registered`, or, not live, after the peer's invalidation.
+    /// The segment as a connection keeps it: `live` after `Registered`, not live after the peer's invalidation. With
+    /// feature `kit`.
     #[cfg(feature = "kit")]
     #[must_use]
     pub fn of(descriptor: BufferDescriptorV1, live: bool) -> Self {
@@ -26,13 +27,13 @@ impl Segment {
         Self { offset, token, live_length: NonZeroU32::new(length).filter(|_| live) }
     }
 
-    /// The Steering Tag.
+    /// The token (Steering Tag).
     #[must_use]
     pub const fn token(&self) -> Token {
         self.token
     }
 
-    /// What to tell the peer (2.2.3.1); `None` once it has invalidated the token.
+    /// The descriptor for the peer (2.2.3.1); `None` after the peer has invalidated the token.
     #[must_use]
     pub fn descriptor(&self) -> Option<BufferDescriptorV1> {
         let length = self.live_length?.get();

@@ -34,6 +34,7 @@ impl ReceiveMemory for WrongBackend<'_> {
 
 impl WrongBackend<'_> {
     /// What the device is given instead of `step`, if anything.
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn spoil<'s>(&mut self, step: BackendOp<'s, ReferenceBuffer>) -> Option<BackendOp<'s, ReferenceBuffer>> {
         Some(match (self.fault, step) {
             (Fault::GivingUpIgnored, BackendOp::Disconnect) if !self.state.connected => return None,

@@ -1,4 +1,4 @@
-//! Invariant CRC of a RoCEv2 packet: CRC-32 over the packet with all that routers change replaced by ones.
+//! Invariant CRC of a RoCEv2 packet: CRC-32 over the packet, with ones in the fields that routers change.
 
 use super::bth::{Bth, ICRC_LEN};
 

@@ -1,4 +1,4 @@
-//! Headers that captures consist of and no library covers: each with a parser and an encoder.
+//! Headers of captures for which there is no library: each with a parser and an encoder.
 //!
 //! | module | what | source |
 //! |---|---|---|

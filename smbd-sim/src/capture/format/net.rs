@@ -1,4 +1,4 @@
-//! Ethernet frames with IPv4 or IPv6 and UDP or TCP in them.
+//! Ethernet frames with IPv4 or IPv6, and UDP or TCP.
 
 use std::net::IpAddr;
 

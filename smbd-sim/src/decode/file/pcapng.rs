@@ -1,4 +1,4 @@
-//! pcapng: blocks with their length before and behind. Frames are in enhanced, simple and (obsolete) packet blocks.
+//! pcapng: blocks with their length at both ends. Frames are in enhanced, simple and (obsolete) packet blocks.
 
 use std::io::Read;
 

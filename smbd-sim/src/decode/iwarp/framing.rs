@@ -1,4 +1,4 @@
-//! MPA: which bytes of a stream are connection frames and FPDUs.
+//! MPA: finds connection frames and FPDUs in a stream.
 
 use super::stream::Stream;
 use crate::capture::format::mpa::{FPDU_CRC, FPDU_LEN_FIELD, MpaFrame, crc_is_right, fpdu_len};

@@ -1,4 +1,4 @@
-//! iWARP: TCP streams to FPDUs, sends and RDMA operations. Any port: a stream is recognised by what it carries.
+//! iWARP: TCP streams to FPDUs, sends and RDMA operations. Any port: a stream is recognised by its content.
 
 mod framing;
 mod operations;

@@ -1,4 +1,4 @@
-//! RDMAP: DDP segments of one sender to sends and RDMA operations.
+//! RDMAP: makes sends and RDMA operations from the DDP segments of one sender.
 
 use std::collections::VecDeque;
 

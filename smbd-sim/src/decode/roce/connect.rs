@@ -1,4 +1,4 @@
-//! Connection management: who began, which two queue pairs belong together.
+//! Connection management: the initiator of a connection, and its two queue pairs.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

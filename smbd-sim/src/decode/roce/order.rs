@@ -1,4 +1,4 @@
-//! Packets of one sender brought into the order of their packet sequence numbers (PSN, 24 bits).
+//! Sorts the packets of one sender by their packet sequence numbers (PSN, 24 bits).
 
 use std::collections::BTreeMap;
 

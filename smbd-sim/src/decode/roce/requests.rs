@@ -1,4 +1,4 @@
-//! Requests in order: sends and writes put together, reads noted for their responses.
+//! Requests in order: reassembles sends and writes, and records reads for their responses.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Data Transfer messages: cut from upper-layer messages (3.1.5.4), checked and put together again (3.1.5.8).
+//! Data Transfer messages: fragmentation (3.1.5.4), checks and reassembly (3.1.5.8).
 
 use smbd_core::wire::{DATA_OFFSET, DataTransfer, Flags};
 

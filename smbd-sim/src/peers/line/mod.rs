@@ -1,6 +1,6 @@
-//! What every model has, whatever its rules for credits: receives, messages, the negotiation, fragments.
+//! The common part of all models, independent of their rules for credits: receives, messages, negotiation, fragments.
 //!
-//! Nothing here touches a device. What is to be done is left as an [`Order`] for whoever has one.
+//! This module uses no device. It returns an [`Order`] for each operation, which the caller carries out.
 
 mod message;
 mod negotiation;

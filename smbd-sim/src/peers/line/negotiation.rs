@@ -1,4 +1,4 @@
-//! The negotiation (3.1.5.2, 3.1.5.3, 3.1.5.6, 3.1.5.7), credits apart.
+//! The negotiation (3.1.5.2, 3.1.5.3, 3.1.5.6, 3.1.5.7), without its credits.
 
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse, NtStatus};
 

@@ -1,8 +1,8 @@
 //! Linux 6.12: cifs as initiator, ksmbd as acceptor.
 //!
-//! Both keep what they receive in the receive buffers until the upper layer has read the whole message (RA-7), post receives
-//! in lumps from work that a kernel thread does later, spend the last credit on whatever comes next (CR-4), and send messages
-//! that only grant between the fragments of others (RA-4).
+//! Both keep received data in the receive buffers until the upper layer has read the whole message (RA-7), post
+//! receives in batches from work of a kernel thread, use the last credit for the next message of any kind (CR-4), and
+//! send messages that only grant between the fragments of others (RA-4).
 
 mod client;
 mod server;

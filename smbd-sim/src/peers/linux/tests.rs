@@ -1,4 +1,4 @@
-//! What is known of Linux 6.12, one message at a time.
+//! The known behaviour of Linux 6.12, one message at a time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Work that is put off, and sleeps when it needs a send credit and there is none.
+//! Deferred work, which sleeps if it needs a send credit and there is none.
 
 use std::time::Duration;
 

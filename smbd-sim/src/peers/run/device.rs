@@ -1,4 +1,4 @@
-//! The model's orders carried out by a simulated device, and what the device reports told to the model.
+//! Carries out the orders of the model on a simulated device, and gives the device's reports to the model.
 
 use smbd_core::backend::{Backend as _, BackendOp, Payload, ReceiveMemory as _};
 use smbd_core::error::DisconnectReason;

@@ -1,4 +1,4 @@
-//! One run: a connection with all its laws watched, and a model of a peer.
+//! One run: a connection with all laws checked, and a model of a peer.
 
 mod device;
 mod rest;

@@ -1,4 +1,4 @@
-//! After the last message: silence, one keepalive, silence.
+//! After the last message: no message, one keepalive probe, no message.
 
 use std::time::Duration;
 

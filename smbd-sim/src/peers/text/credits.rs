@@ -1,4 +1,4 @@
-//! The credits of the texts, and what the repairs add.
+//! The credits of both texts, and the repairs.
 
 use super::super::line::{ModelParams, Posting};
 

@@ -6,8 +6,9 @@
 //! | credits of a receive that was posted again (3.1.5.8) | lost (CR-2) | in the message made for them | as 2021 |
 //! | credit processing (3.1.5.1) | once, before the loop | for each message that grants nothing yet | the same |
 //!
-//! All else is the same in both and as written: an answer to everything (CR-3), the early return that makes the last credit
-//! useless (CR-4), nothing that restarts a stopped queue but a grant (CR-9), answers that ask for an answer (KA-1).
+//! Everything else is the same in both, and as written: an answer to every message (CR-3), the early return that makes
+//! the last credit useless (CR-4), a stopped queue that only a grant restarts (CR-9), and responses that request a
+//! response (KA-1).
 
 mod credits;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is particular to the texts, one message at a time.
+//! The peculiarities of the texts, one message at a time.
 
 use super::*;
 use crate::Side;

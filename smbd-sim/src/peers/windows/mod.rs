@@ -1,5 +1,5 @@
-//! Windows, in both roles, as far as it is known from its defaults (section 7), from what Microsoft's own tests demand of it,
-//! and from captures: nobody outside has seen its source.
+//! Windows, in both roles, as known from its defaults (section 7), the requirements of Microsoft's own tests, and
+//! captures. Its source is not public.
 
 #[cfg(test)]
 mod tests;

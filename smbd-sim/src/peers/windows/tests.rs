@@ -1,4 +1,4 @@
-//! What is known of Windows, one message at a time.
+//! The known behaviour of Windows, one message at a time.
 
 use super::*;
 use crate::Side;

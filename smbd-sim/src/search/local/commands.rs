@@ -1,4 +1,4 @@
-//! Commands of the upper layer, given to its connection and shown to whoever watches.
+//! Commands of the upper layer, given to its connection and shown to watchers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The device of a searched connection: queues of what is posted. When anything of it completes is up to the search.
+//! The device of a searched connection: queues of posted work. The search decides when work completes.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

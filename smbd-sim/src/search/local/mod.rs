@@ -1,4 +1,4 @@
-//! One side of a searched connection: everything about it but what is under way between the two.
+//! One side of a searched connection: everything except what is under way between the two.
 
 mod commands;
 mod credits;

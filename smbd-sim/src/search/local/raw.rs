@@ -1,4 +1,4 @@
-//! A scripted peer: credits by rules of its own, and no more of the protocol than a partner needs.
+//! A scripted peer: rules for credits of its own, and the minimum of the protocol.
 
 use std::hash::{Hash, Hasher};
 

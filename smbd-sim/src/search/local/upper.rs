@@ -1,4 +1,4 @@
-//! The upper layer of a searched connection: where it is in its script, and what it has got.
+//! The upper layer of a searched connection: its position in its script, and what it has received.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

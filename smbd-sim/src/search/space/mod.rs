@@ -1,9 +1,9 @@
 //! The states of a search and the steps between them.
 //!
-//! A state is four numbers: of each side's own state and of what is under way to each. Sides are deterministic and know
-//! nothing of each other, so what comes of an input to a side in a certain state is worked out once, by the connection
-//! itself, and looked up afterwards. That makes states of a few bytes, compared exactly; only states of one side are told
-//! apart by a fingerprint.
+//! A state is four numbers: for each side its own state, and the packets under way to it. Sides are deterministic and
+//! independent of each other. So the result of an input to a side in a given state is computed once, by the connection
+//! itself, and looked up afterwards. States have a few bytes and are compared exactly; only the states of one side are
+//! compared by fingerprint.
 
 mod steps;
 mod tables;

@@ -1,4 +1,4 @@
-//! What can happen in a state.
+//! The possible steps in a state.
 
 use super::{Broken, Input, Key, Space};
 use crate::Side;

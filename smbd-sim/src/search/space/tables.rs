@@ -1,4 +1,4 @@
-//! Numbers for everything that a state is made of.
+//! Numbers for the parts of a state.
 
 use hashbrown::hash_map::Entry;
 

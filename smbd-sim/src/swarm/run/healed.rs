@@ -1,4 +1,4 @@
-//! After the faults: everything is finished, both sides rest, and part.
+//! After the faults: all work is finished, both sides are idle, and disconnect.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A run against a script.
+//! A run against a scripted peer.
 
 use crate::Side;
 use crate::oracle::{Law, Oracles};

@@ -1,4 +1,4 @@
-//! A step, and what is looked at after it.
+//! A step, and the checks after it.
 
 use super::Run;
 use crate::oracle::Law;

@@ -1,4 +1,4 @@
-//! One run: rounds under faults, then everything heals and everything has to be done.
+//! One run: rounds under faults, then a part without faults, in which all work has to finish.
 
 mod healed;
 mod hostile;

@@ -1,4 +1,4 @@
-//! From a connection that is over to the next one.
+//! Replaces a connection that is over by a new one.
 
 use smbd_core::{Close, Input};
 

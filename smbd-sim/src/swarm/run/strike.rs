@@ -1,4 +1,4 @@
-//! Faults that a run brings about itself.
+//! Faults that a run injects by itself.
 
 use std::hash::{DefaultHasher, Hasher as _};
 

@@ -1,4 +1,4 @@
-//! Buffers of a server: what it offers, and what its own RDMA operations use.
+//! Buffers of a server: offered ones, and those of its own RDMA operations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The server side: an upper layer of [`Endpoint`] over any backend whose memory the host can reach.
+//! The server: an upper layer of [`Endpoint`] over any backend with [`HostMemory`].
 
 mod memory;
 mod outbox;
@@ -23,11 +23,11 @@ pub use stats::{Overrun, ServerStats};
 
 /// Serves one connection, as an upper layer of its [`Endpoint`]. `M` is the backend's buffer.
 ///
-/// A returned message is copied once at most: out of its receive buffer, or together from its fragments, and then sent from
-/// there. Receive buffers are given back at once, so a client is never short of credits on the server's account. What waits
-/// to be sent is bounded by [`Limits`] instead: a client that sends and never receives gives no credits, its answers pile
-/// up, and when they reach [`Limits::backlog`] it is disconnected ([`overrun`](Self::overrun)). A client that keeps fewer
-/// bytes under way than that never is.
+/// A returned message is copied at most once: out of its receive buffer, or from its fragments, and then sent from
+/// there. Receive buffers are released at once, so the server always grants credits to its client. Instead [`Limits`]
+/// bounds what waits to be sent. A client that sends without receiving grants no credits, so its answers wait. When
+/// they reach [`Limits::backlog`], the server closes the connection ([`overrun`](Self::overrun)). This never happens to
+/// a client that keeps fewer bytes under way.
 #[derive(Debug)]
 pub struct Server<M> {
     limits: Limits,
@@ -83,19 +83,19 @@ impl<M> Server<M> {
         }
     }
 
-    /// What it has done.
+    /// Its counters.
     #[must_use]
     pub const fn stats(&self) -> &ServerStats {
         &self.stats
     }
 
-    /// Why it ended the connection, if it did.
+    /// Why the server closed the connection; `None` if it did not.
     #[must_use]
     pub const fn overrun(&self) -> Option<Overrun> {
         self.overrun
     }
 
-    /// Bytes of buffers in use, offered ones and those of RDMA operations.
+    /// Bytes of the buffers in use: offered ones and those of RDMA operations.
     #[must_use]
     pub const fn buffer_bytes(&self) -> u64 {
         self.memory.bytes

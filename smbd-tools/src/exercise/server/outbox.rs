@@ -1,4 +1,4 @@
-//! What waits to be sent, in order, and how it leaves.
+//! The queue of answers, messages and RDMA operations that wait to be sent.
 
 use std::fmt;
 

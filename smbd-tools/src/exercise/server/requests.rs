@@ -1,4 +1,4 @@
-//! What becomes of a request.
+//! Handles requests.
 
 use std::fmt;
 

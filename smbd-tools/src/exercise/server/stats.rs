@@ -1,17 +1,17 @@
-//! What a server has done, and what it counts against its limits.
+//! Counters of a server, and the values that count against its limits.
 
 use thiserror::Error;
 
 use super::Limits;
 
-/// The client sent more to be returned than it received.
+/// The client sent more messages to be returned than it received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "the client does not receive what it asked for: {messages} messages of {bytes} bytes wait for it, {max_messages} \
      messages of {max_bytes} bytes may"
 )]
 pub struct Overrun {
-    /// What waited with the last message.
+    /// Messages that waited, including the last one.
     pub messages: u64,
     /// Its bytes.
     pub bytes: u64,
@@ -21,7 +21,7 @@ pub struct Overrun {
     pub max_bytes: u64,
 }
 
-/// What a server has done on a connection.
+/// Counters of a server, for one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerStats {
     /// Ordinary messages returned.
@@ -32,23 +32,23 @@ pub struct ServerStats {
     pub counted: u64,
     /// Their bytes.
     pub counted_bytes: u64,
-    /// Messages sent on request.
+    /// Messages sent by [`Request::Source`](super::super::Request::Source).
     pub sourced: u64,
     /// Their bytes.
     pub sourced_bytes: u64,
-    /// Requests.
+    /// Requests received.
     pub requests: u64,
     /// Requests and messages answered with a failure.
     pub failures: u64,
-    /// RDMA Reads from the client that are done.
+    /// Finished RDMA Reads from the client.
     pub reads: u64,
-    /// RDMA Writes to the client that are done.
+    /// Finished RDMA Writes to the client.
     pub writes: u64,
     /// Bytes of both.
     pub rdma_bytes: u64,
     /// Tokens of offered buffers that the client invalidated.
     pub invalidated: u64,
-    /// Most bytes that waited to be sent at the same time.
+    /// Largest number of bytes that waited to be sent at the same time.
     pub backlog_max: u64,
 }
 

@@ -87,7 +87,7 @@ pub(crate) struct PostError {
     pub(crate) errno: i32,
 }
 
-/// What a queue pair has done.
+/// Counters of a queue pair, from its creation on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounters {
     /// Calls of `ibv_post_send`.
@@ -100,7 +100,7 @@ pub struct QueueCounters {
     pub recvs: u64,
     /// Calls of `ibv_poll_cq`.
     pub polls: u64,
-    /// Those that brought nothing.
+    /// Those of them that returned no completion.
     pub empty_polls: u64,
     /// Completions of the send queue.
     pub completions_send: u64,

@@ -1,4 +1,4 @@
-//! Commands that a connection does not live to finish.
+//! Commands that are unfinished when the connection ends.
 
 use std::time::Duration;
 

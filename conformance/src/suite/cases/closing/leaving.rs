@@ -1,4 +1,4 @@
-//! The peer leaves, or is made to.
+//! The peer disconnects, or is disconnected.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Ends.
+//! The end of connections.
 
 mod commands;
 mod device;

@@ -1,4 +1,4 @@
-//! What is granted, and when.
+//! Grants: how many credits, and when.
 
 use std::time::Duration;
 

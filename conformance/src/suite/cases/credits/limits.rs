@@ -1,4 +1,4 @@
-//! What ends a connection.
+//! Violations of credit rules that end a connection.
 
 use crate::suite::{Data, Grant, Peer, Play, Stop, Terms, pattern};
 

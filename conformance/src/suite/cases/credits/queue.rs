@@ -1,4 +1,4 @@
-//! What waits for credits.
+//! Messages that wait for credits.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How many credits are asked for.
+//! How many credits are requested.
 
 use smbd_core::Params;
 

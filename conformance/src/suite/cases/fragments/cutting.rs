@@ -1,4 +1,4 @@
-//! How the subject cuts its messages.
+//! How the subject fragments its messages.
 
 use std::time::Duration;
 

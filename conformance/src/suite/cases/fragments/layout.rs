@@ -1,4 +1,4 @@
-//! Every byte of every message that means nothing.
+//! The unused bytes of every message: reserved fields and padding.
 
 use crate::suite::trace::hex;
 use crate::suite::{Data, PATIENCE, Peer, Play, Request, Response, Seen, Stop, Whole, pattern};

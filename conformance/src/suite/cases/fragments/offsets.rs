@@ -1,4 +1,4 @@
-//! Where data begin.
+//! DataOffset: where data begin.
 
 use super::{ends_after, settled};
 use crate::suite::{Data, Play, Stop, pattern};

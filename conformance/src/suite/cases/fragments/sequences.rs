@@ -1,4 +1,4 @@
-//! What belongs to one message.
+//! Sequences: which fragments belong to one message.
 
 use std::time::Duration;
 

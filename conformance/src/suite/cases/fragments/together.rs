@@ -1,4 +1,4 @@
-//! Messages of both sides.
+//! Messages of both sides at the same time.
 
 use std::time::Duration;
 

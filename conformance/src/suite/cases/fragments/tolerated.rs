@@ -1,4 +1,4 @@
-//! What means nothing, and what is taken although nobody should send it.
+//! Undefined bits and bytes, and deviations that a receiver accepts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Keepalive. An interval of 5 s and as much for the answer, so that a case takes seconds.
+//! Keepalive. The interval and the answer timeout are 5 s, so that a case takes seconds.
 
 mod answers;
 mod carriers;

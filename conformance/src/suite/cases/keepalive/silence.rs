@@ -1,4 +1,4 @@
-//! What silence leads to.
+//! The effects of an idle connection.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What a message is due by 3.1.5.6 to 3.1.5.8: worked out from its bytes, and from nothing that the subject thinks.
+//! The required reaction to a message by 3.1.5.6 to 3.1.5.8, computed from its bytes and not from the state of the
+//! subject.
 
 use smbd_core::wire::{DATA_OFFSET, DataTransfer, NegotiateRequest, NegotiateResponse};
 

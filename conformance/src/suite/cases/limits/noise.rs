@@ -1,4 +1,4 @@
-//! Noise.
+//! Random messages.
 
 use std::time::Duration;
 

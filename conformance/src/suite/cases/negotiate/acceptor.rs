@@ -1,4 +1,4 @@
-//! What an acceptor answers, and when data may flow.
+//! The answer of an acceptor, and when data may follow.
 
 use std::time::Duration;
 

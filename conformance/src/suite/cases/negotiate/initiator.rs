@@ -1,4 +1,4 @@
-//! What an initiator asks for, how long it waits, and what holds from then on.
+//! The request of an initiator, its timer, and the resulting values.
 
 use std::time::Duration;
 

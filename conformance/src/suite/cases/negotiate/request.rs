@@ -1,4 +1,4 @@
-//! How an acceptor judges a Negotiate Request, and what it is read as.
+//! How an acceptor checks a Negotiate Request, and how it reads its fields.
 
 use std::time::Duration;
 

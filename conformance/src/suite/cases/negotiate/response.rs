@@ -1,4 +1,4 @@
-//! How an initiator judges a Negotiate Response as a whole.
+//! How an initiator checks a Negotiate Response as a whole.
 
 use std::time::Duration;
 

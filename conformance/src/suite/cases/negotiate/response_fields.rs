@@ -1,4 +1,4 @@
-//! How an initiator judges the fields of a Negotiate Response, at their boundaries.
+//! How an initiator checks the fields of a Negotiate Response, at their boundaries.
 
 use std::time::Duration;
 

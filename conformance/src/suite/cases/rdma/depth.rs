@@ -1,4 +1,4 @@
-//! How many RDMA Reads are under way at a time.
+//! How many RDMA Reads are outstanding at a time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Memory of the subject that the script uses: who may, what, and until when.
+//! Memory of the subject that the script accesses: connection, rights, and lifetime.
 
 use std::time::Duration;
 

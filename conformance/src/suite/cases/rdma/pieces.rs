@@ -1,4 +1,4 @@
-//! Memory of the script that the subject uses: in pieces, of which it is told as of one buffer.
+//! Memory of the script that the subject accesses: one buffer in several descriptors.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! RDMA operations that the subject does not begin.
+//! RDMA operations that the subject refuses.
 
 use std::sync::Arc;
 

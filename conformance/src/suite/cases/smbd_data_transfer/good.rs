@@ -1,4 +1,4 @@
-//! What has to be taken.
+//! Valid messages.
 
 use super::LONG;
 use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms, pattern};

@@ -1,4 +1,4 @@
-//! Silence.
+//! Idle connections.
 
 use std::time::Duration;
 

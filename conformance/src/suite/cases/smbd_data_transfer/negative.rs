@@ -1,4 +1,4 @@
-//! What ends a connection.
+//! Invalid messages, which end a connection.
 
 use smbd_core::wire::status::INSUFFICIENT_RESOURCES;
 

@@ -1,4 +1,4 @@
-//! Messages of the upper layer, and an upper layer that is slow to take them.
+//! Messages of the upper layer, and an upper layer that receives them slowly.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! When the upper layer has a connection, and what it can know of it.
+//! When the upper layer gets a connection, and what it can query of it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What pages of the report refer to each other by: names of cases, ids of statements, numbers of findings.
+//! Anchors for links in the report: names of cases, ids of statements, numbers of findings.
 
 use std::collections::BTreeMap;
 

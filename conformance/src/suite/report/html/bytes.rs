@@ -1,4 +1,4 @@
-//! A message with its bytes and what they mean.
+//! A message with its bytes and their meaning.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! Cases: results, steps, what is expected, and the messages.
+//! Cases: results, steps, expectations, and messages.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What was found: section and requirement, what was expected and what came, and the bytes.
+//! Findings: section and requirement, expected and actual values, and the bytes.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! The matrix: statements by section, and what the run says about each.
+//! The matrix: statements by section, and the result of each.
 
 use maud::{Markup, html};
 

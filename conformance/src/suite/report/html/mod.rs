@@ -1,16 +1,17 @@
-//! A report as one HTML page that needs nothing beside it: no network, no other file. It can be read without
-//! scripts; with them it can be searched.
+//! A report as one HTML page that needs no network and no other file. It can be read without scripts, and searched with
+//! them.
 //!
-//! # What is kept
-//! Every case, statement and finding, and with each finding the bytes of the first variant that had it. Message sequences
-//! are drawn of one play of each case and role, and of each play with findings that the ones before it had not, up to
-//! [`DRAWN_MAX`] of a case. What repeats itself in a sequence is folded into one band, and so is the middle of a long one;
-//! a recording has the first and last events only, as [`Trace`](crate::suite::trace::Trace) says. [`mod@super::json`] has
-//! what is folded here. All cases over the simulator make a page of 3 to 4 MB.
+//! # Content
+//! Every case, statement and finding, and with each finding the bytes of the first variant that had it. Message
+//! sequences are drawn of one play of each case and role, and of each play with findings that the ones before it had
+//! not, up to [`DRAWN_MAX`] of a case. Repeated events of a sequence are folded into one band, and so is the middle of
+//! a long one. A recording has the first and last events only: see [`Trace`](crate::suite::trace::Trace).
+//! [`mod@super::json`] has the folded events. All cases over the simulator make a page of 3 to 4 MB.
 //!
-//! # What a peer sends
-//! Bytes and texts of a peer get into the page. Everything is escaped by [`maud`], what cannot be seen or would change the
-//! direction of text is replaced by its number, and the page forbids itself to load anything.
+//! # Bytes and texts of a peer
+//! The page contains bytes and texts of a peer. [`maud`] escapes everything. Invisible characters, and those that
+//! change the direction of text, are replaced by their numbers. The content security policy of the page forbids it to
+//! load anything.
 
 mod book;
 mod bytes;

@@ -1,4 +1,4 @@
-//! The page: what it is about, how it ended, and all that follows.
+//! The page: the subject of the run, its result, and all sections.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

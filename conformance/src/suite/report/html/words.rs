@@ -1,4 +1,4 @@
-//! Small things that are shown in many places.
+//! Small elements that many parts of the page use.
 
 use maud::{Markup, html};
 use smbd_core::wire::NtStatus;

@@ -1,4 +1,4 @@
-//! How far virtual time may go at once.
+//! How far virtual time may advance at once.
 
 use std::time::Duration;
 

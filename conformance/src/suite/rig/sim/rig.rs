@@ -1,4 +1,4 @@
-//! Simulated networks, one for each connection, and the virtual time they share.
+//! Simulated networks, one for each connection, with the same virtual time.
 
 use smbd_core::backend::{Backend, HostMemory};
 use smbd_core::wire::ird_ord::IrdOrd;

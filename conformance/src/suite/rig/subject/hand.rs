@@ -1,4 +1,4 @@
-//! The hand that a case has in the upper layer of a subject.
+//! The control that a case has over the upper layer of a subject.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The upper layer of a subject: the server of `smbd_tools::exercise`, until a case takes over.
+//! The upper layer of a subject: the server of `smbd_tools::exercise`, until a case controls it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

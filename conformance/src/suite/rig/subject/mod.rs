@@ -1,5 +1,5 @@
-//! The implementation under test where it is part of this program: an endpoint of `smbd-core` and its upper layer, over any
-//! backend.
+//! The implementation under test if it is part of this program: an endpoint of `smbd-core` and its upper layer, over
+//! any backend.
 
 mod hand;
 mod layer;

@@ -1,4 +1,4 @@
-//! A subject's device, looked at.
+//! A subject's backend, whose operations and inputs are recorded.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! One connection of a subject of our own: an endpoint over an end of `smbd-verbs`.
+//! One connection of a subject that is `smbd-core` itself: an endpoint over a `VerbsConnection`.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -1,4 +1,4 @@
-//! A device that fails when a case wants it to: what is refused and what fails never reaches the real one.
+//! A device that fails when a case requests it. Refused and failed operations never reach the real device.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! `smbd-core` over `smbd-verbs` as the subject: endpoints with an upper layer that returns messages and does RDMA when asked
-//! to, until a case takes over.
+//! `smbd-core` over `smbd-verbs` as the subject: endpoints with an upper layer that returns messages and does RDMA on
+//! request, until a case controls it.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,4 +1,4 @@
-//! The script's ends on a device, and the waiting.
+//! The script's connections on a device, and waiting.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,4 +1,4 @@
-//! Whoever is tested over a device, as the rig sees it.
+//! The subject of a test over a device, as the rig sees it.
 
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;

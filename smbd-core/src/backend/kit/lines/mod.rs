@@ -13,19 +13,19 @@ use alloc::vec::Vec;
 
 use super::{Finding, Lab};
 
-/// One line of the contract.
+/// One line of the contract, with its check.
 #[derive(Debug)]
 pub struct Line<L> {
     /// Its name: subject and claim.
     pub id: &'static str,
-    /// What it says.
+    /// The rule that it checks.
     pub about: &'static str,
-    /// Where the contract, the laws or the specification say so.
+    /// Source of the rule: the contract, a law, or a section of the specification.
     pub law: &'static str,
-    /// Checks it on fresh fixtures.
+    /// Checks the rule on new fixtures.
     ///
     /// # Errors
-    /// What was found.
+    /// The backend broke the rule, or the line is not applicable.
     pub run: fn(&mut L) -> Result<(), Finding>,
 }
 

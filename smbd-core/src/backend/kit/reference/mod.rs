@@ -1,6 +1,6 @@
-//! A correct backend in memory, as small as can be: two hosts, messages that take one turn, memory windows.
+//! A correct backend in memory, as small as possible: two hosts, messages that take one turn, memory windows.
 //!
-//! Acknowledged like InfiniBand and RoCE: a send or an RDMA request completes when the peer has carried it out.
+//! Work completes as on InfiniBand and RoCE: a send or an RDMA request is complete when the peer has carried it out.
 
 mod end;
 mod net;
@@ -23,13 +23,13 @@ use net::Net;
 /// Makes reference fixtures.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// Registers with windows, which take a place on the send queue, instead of at once.
+    /// Registrations are memory windows, which take a place on the send queue. Otherwise they are valid at once.
     pub windows: bool,
-    /// Sends can invalidate.
+    /// Sends can invalidate tokens.
     pub send_with_invalidate: bool,
-    /// Tokens work on their own connection only. Without it the backend is wrong: for the kit's own tests.
+    /// Tokens are valid on their own connection only. Without it the backend is wrong: for the kit's own tests.
     pub separate_domains: bool,
-    /// The backend keeps its own handles to memory in use. Without it the backend is wrong.
+    /// The backend keeps its own handles to memory in use. Without it the backend is wrong: for the kit's own tests.
     pub keeps_memory: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What lies between the ends, and the work that is under way.
+//! The network between the ends, and the posted work.
 
 use alloc::collections::VecDeque;
 use alloc::rc::{Rc, Weak};

@@ -1,4 +1,4 @@
-//! What the connection says, carried out.
+//! Carries out the actions of the connection.
 
 use smbd_core::{Action, Body, Event, Head, RdmaVerb, Token};
 

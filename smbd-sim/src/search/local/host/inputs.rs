@@ -1,4 +1,4 @@
-//! What the device and the network report, handed to the connection.
+//! Gives the reports of the device and the network to the connection.
 
 use smbd_core::error::WorkError;
 use smbd_core::{BufferDescriptorV1, Input};

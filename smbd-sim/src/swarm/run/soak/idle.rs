@@ -1,4 +1,4 @@
-//! A pair that has nothing to say to each other but that it is there.
+//! An idle pair, which exchanges only keepalive probes and responses.
 
 use std::time::Duration;
 

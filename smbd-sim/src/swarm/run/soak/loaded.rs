@@ -1,4 +1,4 @@
-//! A pair that works, rests, loses its connection and makes another, on and on.
+//! A pair that works, is idle, loses its connection and makes a new one, in a loop.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Long runs: a day of virtual time, after which everything has to be as it was in the beginning.
+//! Long runs: a day of virtual time. At the end all resources have to be as at the beginning.
 
 mod idle;
 mod loaded;

@@ -1,4 +1,4 @@
-//! What there is: to be the same in the end as in the beginning.
+//! The resources of a run, which have to be the same at the end as at the beginning.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which of a play's events are shown: what repeats itself becomes one band, and so does the middle of a long play.
+//! Selects the events of a play that are shown: repeated events become one band, and so does the middle of a long play.
 
 use std::mem::{Discriminant, discriminant};
 

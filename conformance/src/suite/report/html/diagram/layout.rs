@@ -1,4 +1,4 @@
-//! Where each row of a diagram is.
+//! The position of each row of a diagram.
 
 use super::rows::{Look, Row};
 

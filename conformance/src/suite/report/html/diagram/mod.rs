@@ -1,6 +1,6 @@
-//! A play as a sequence diagram: two lifelines, and what went between them.
+//! A play as a sequence diagram: two lifelines, and the messages between them.
 //!
-//! What is recorded is [folded](fold), put into [words](rows), [laid out](layout), and [drawn](draw).
+//! Recorded events are [folded](fold), written as [rows](rows), [laid out](layout), and [drawn](draw).
 
 mod draw;
 mod fold;

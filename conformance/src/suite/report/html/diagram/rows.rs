@@ -1,4 +1,4 @@
-//! What is said in each row of a diagram.
+//! The text of each row of a diagram.
 
 use super::fold::{Item, More};
 use crate::suite::outcome::Played;

@@ -1,4 +1,4 @@
-//! What a browser's tokenizer makes of a page.
+//! Reads a page with a browser's tokenizer.
 
 use std::cell::RefCell;
 
