@@ -31,7 +31,7 @@
 //! - Each check names its statements in one string: `"2.2.2-13 3.1.5.3-11"`. After a failed [`Peer::check`] the case
 //!   goes on; [`Peer::require`] and all functions that wait stop it. The text has the expected and the actual values.
 //!   Assertions
-//! of   shared parts such as [`Peer::basic_check`] count for the statements that the case lists.
+//!   of shared parts such as [`Peer::basic_check`] count for the statements that the case lists.
 //! - A case has to assert every statement that `cases.toml` lists for it, in one of its roles, and no other; a test
 //!   checks this. If the plan was wrong, change `cases.toml` (and `covered_by` in `ms-smbd.toml`).
 //! - `settings` of a case are a function that changes the subject's parameters, in its [`Entry`].
@@ -42,7 +42,7 @@
 //! - [`Peer::told_the_end`] and similar functions check the events of the upper layer; they do nothing if it is not
 //!   part of this program. [`Play::configure`] changes the subject's settings during a case; [`Play::prepare`] and
 //!   [`Play::go`] are
-//! the two   halves of a connection.
+//!   the two halves of a connection.
 //! - Faults of the subject's device: [`refuse_after`](rig::UpperHand::refuse_after),
 //!   [`break_device`](rig::UpperHand::break_device), and no posted receive with `Opening { receives: 0, .. }`.
 //! - Faults of the transport: [`Peer::disconnect`], [`Peer::cut`] (dropped without a disconnect), and

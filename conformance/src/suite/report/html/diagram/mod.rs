@@ -1,6 +1,6 @@
 //! A play as a sequence diagram: two lifelines, and the messages between them.
 //!
-//! Recorded events are [folded](fold), written as [rows](rows), [laid out](layout), and [drawn](draw).
+//! Recorded events are [folded](fold), written as [rows], [laid out](layout), and [drawn](draw).
 
 mod draw;
 mod fold;
