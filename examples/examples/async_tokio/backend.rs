@@ -112,7 +112,7 @@ impl<S: AsyncRead + AsyncWrite> StreamEnd<S> {
                         return Poll::Ready(self.incoming.why(&error));
                     }
                 }
-                Err(_) => return Poll::Ready(DisconnectReason::PeerAborted),
+                Err(_) => return Poll::Ready(DisconnectReason::DeviceFailed),
             }
         }
         Poll::Pending

@@ -65,6 +65,7 @@ impl Connection {
     }
 
     #[cold]
+    #[inline(never)]
     fn end_refusal(&mut self) {
         if let Phase::Rejecting { status, violation, .. } = self.phase {
             self.end(Cause::RejectedPeer { status, violation });
