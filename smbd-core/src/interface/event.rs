@@ -135,7 +135,7 @@ impl Fragment {
         false
     }
 
-    /// Bytes of the message still to come after this fragment.
+    /// Bytes of the message that follow this fragment.
     #[must_use]
     pub const fn remaining(&self) -> u32 {
         self.remaining

@@ -1,4 +1,4 @@
-//! The interface of the core: what goes in ([`Input`]), what comes out ([`Action`], [`Event`]).
+//! The interface of the core: inputs ([`Input`]), actions ([`Action`]) and events ([`Event`]).
 
 mod action;
 mod event;

@@ -1,4 +1,4 @@
-//! Socket addresses, as C has them.
+//! Socket addresses as C structures.
 
 use std::{
     mem,

@@ -1,4 +1,4 @@
-//! Ids of librdmacm and the channels their events come through.
+//! Ids of librdmacm, and the event channels of their events.
 
 use std::{
     fmt,

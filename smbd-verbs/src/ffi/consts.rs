@@ -1,4 +1,4 @@
-//! Constants of anonymous C enums and macros, which the bindings leave out. The layout test holds them against C.
+//! Constants of anonymous C enums and macros, which the bindings do not have. The layout test compares them with C.
 
 use libc::c_int;
 

@@ -1,5 +1,5 @@
-//! The extended verbs that C reaches through inline functions. Those of the bindings never find them on a 64-bit
-//! machine: they compare the mark with 32 bits of ones.
+//! The extended verbs, which C calls through inline functions. The inline functions of the bindings never find them on
+//! a 64-bit machine, because they compare the marker with 32 bits of ones.
 
 use std::{
     mem::{self, offset_of},

@@ -1,4 +1,4 @@
-//! What a device knows about memory: protection domains and registrations.
+//! Protection domains and memory regions.
 
 use std::{fmt, mem::ManuallyDrop, ptr::NonNull, sync::Arc};
 

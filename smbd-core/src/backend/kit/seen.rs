@@ -1,4 +1,4 @@
-//! Inputs as a line remembers them.
+//! The record of an input, for the checks of lines.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -44,7 +44,7 @@ impl WorkQueues {
         Push::Skip
     }
 
-    /// The queue that has a chain to be handed over, if any.
+    /// The queue with a chain; `None` without a chain.
     #[must_use]
     pub const fn chain(&self) -> Option<Queue> {
         if self.recv.chained() > 0 {

@@ -1,4 +1,4 @@
-//! Requests that the listeners refuse, said in a log that a flood of them cannot fill.
+//! Logs rejected requests, at a limited rate so that a flood of them does not fill the log.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How much of this host its connections may take, said before the first one comes.
+//! The resources of this host that connections may take, printed before the first one.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is told while serving.
+//! Messages of the running server.
 
 use std::fmt;
 use std::io::Write as _;

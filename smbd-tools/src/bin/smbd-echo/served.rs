@@ -1,4 +1,4 @@
-//! One connection: the exercise server, and what is said about it.
+//! One connection: the exercise server, and its log messages.
 
 use std::time::Duration;
 

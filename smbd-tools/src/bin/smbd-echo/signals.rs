@@ -1,4 +1,4 @@
-//! Signals as something the engine can wait for.
+//! Signals as a file descriptor that the engine can watch.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};

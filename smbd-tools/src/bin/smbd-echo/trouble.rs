@@ -1,4 +1,4 @@
-//! Why the server does not run, or does not go on.
+//! Errors that end the server.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The result for a program. Times are in microseconds, sizes in bytes.
+//! The result as JSON. Times are in microseconds, sizes in bytes.
 
 use serde_json::{Value, json};
 

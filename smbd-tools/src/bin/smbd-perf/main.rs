@@ -1,4 +1,4 @@
-//! `smbd-perf`: how fast two SMB Direct peers are. The other one is `smbd-echo`.
+//! `smbd-perf`: measures the performance of two SMB Direct peers. The other one is `smbd-echo`.
 
 mod json;
 mod measured;

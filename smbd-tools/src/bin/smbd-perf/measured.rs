@@ -1,4 +1,4 @@
-//! A load, and what its queues did while it was measured.
+//! A load, and the counters of its queues during the measurement.
 
 use smbd_core::backend::{Backend, BufferLookup, Handler};
 use smbd_core::endpoint::EndpointEvent;

@@ -1,4 +1,4 @@
-//! What was measured.
+//! The result of a measurement.
 
 use std::time::Duration;
 

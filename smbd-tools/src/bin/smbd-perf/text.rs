@@ -1,4 +1,4 @@
-//! The result for a reader.
+//! The result as text.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The report for a program. Names are those of MS-SMBD and MS-SMB2; times are in microseconds.
+//! The report as JSON. Names are those of MS-SMBD and MS-SMB2; times are in microseconds.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `smbd-ping`: does a peer speak SMB Direct, with which parameters, and how fast does it answer?
+//! `smbd-ping`: shows whether a peer supports SMB Direct, its parameters, and its response times.
 
 mod json;
 mod options;

@@ -1,4 +1,4 @@
-//! What is done, and what came of it.
+//! The steps of a ping, and their results.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The report for a reader.
+//! The report as text.
 
 use std::io::{self, Write};
 use std::time::Duration;

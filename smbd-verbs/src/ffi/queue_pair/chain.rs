@@ -1,4 +1,4 @@
-//! Work requests of the send queue, from the crate's words into those of verbs.
+//! Translates work requests of the send queue to the structures of verbs.
 
 use std::sync::Arc;
 

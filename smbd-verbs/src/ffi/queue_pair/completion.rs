@@ -1,4 +1,4 @@
-//! A completion queue and the channel its events come through.
+//! A completion queue and its completion channel.
 
 use std::{
     os::fd::BorrowedFd,

@@ -1,4 +1,4 @@
-//! A queue pair that takes work requests and nothing else, for tests of the queues.
+//! A queue pair that only takes work requests, for tests of the queues.
 
 use std::{cell::RefCell, ffi::c_int, mem, ptr::NonNull};
 

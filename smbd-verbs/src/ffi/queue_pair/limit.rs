@@ -1,4 +1,4 @@
-//! A queue that is full on purpose.
+//! A limit of posts, which makes a queue look full (feature `faults`).
 
 use super::QueuePair;
 

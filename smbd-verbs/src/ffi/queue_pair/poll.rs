@@ -1,4 +1,4 @@
-//! Completions, taken from the device many at a time.
+//! Polls completions of the device, many at a time.
 
 use std::mem;
 

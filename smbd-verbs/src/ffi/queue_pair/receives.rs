@@ -1,4 +1,4 @@
-//! The receive queue: slots that are with the device, and slots that hold a message.
+//! The receive queue: posted slots, and slots that hold a message.
 
 use std::{ptr::NonNull, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The send queue: what is chained, what is out, and what is kept for it.
+//! The send queue: chained and posted work requests, and the memory that is kept for them.
 
 use std::{collections::VecDeque, ptr::NonNull, sync::Arc};
 

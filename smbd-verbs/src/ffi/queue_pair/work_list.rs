@@ -1,4 +1,4 @@
-//! Work requests in a row of memory that never moves, already linked: a chain is a part of it.
+//! An array of linked work requests that never moves in memory. A chain is a part of it.
 
 use std::{mem, ptr::NonNull};
 

@@ -1,6 +1,6 @@
-//! The declarations, those of `rdma-sys` if it is there and those written out by hand, against the installed headers: a C
-//! program says how large structures are, where fields are, how large those are, what constants are and whether functions
-//! have this type. What equals C equals each other.
+//! Compares the declarations, those of `rdma-sys` with that feature and those written by hand, with the installed
+//! headers. A C program prints the sizes of structures, the offsets and sizes of fields, the values of constants, and
+//! whether functions have the type. Declarations that are equal to C are equal to each other.
 
 use std::{
     any::type_name,

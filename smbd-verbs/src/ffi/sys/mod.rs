@@ -1,7 +1,7 @@
 //! The declarations of libibverbs and librdmacm.
 //!
-//! With the feature `rdma-sys` they are those of that crate, which makes them from the installed headers and needs a
-//! libclang for it. Without it they are the ones written out in `declared`. A test holds both against C.
+//! With the feature `rdma-sys` they are those of that crate, which generates them from the installed headers with
+//! libclang. Without it they are those of `declared`, written by hand. A test compares both with C.
 
 #[cfg(not(feature = "rdma-sys"))]
 pub(super) use declared::*;

@@ -1,4 +1,4 @@
-//! The functions that the libraries export. C reaches others through tables of the device: `inline.rs`.
+//! The functions that the libraries export. C calls others through function tables of the device: `inline.rs`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

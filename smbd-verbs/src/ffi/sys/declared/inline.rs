@@ -1,7 +1,7 @@
-//! Inline functions of `infiniband/verbs.h`, which call what the device's library put into its context.
+//! Inline functions of `infiniband/verbs.h`, which call the function table in the device's context.
 //!
-//! libibverbs fills every place of that table. Where one is empty all the same, C would call a null pointer; here the
-//! call is refused.
+//! libibverbs fills every entry of that table. If one is empty nevertheless, C would call a null pointer; here the call
+//! is refused.
 
 use std::ffi::{c_int, c_uint};
 

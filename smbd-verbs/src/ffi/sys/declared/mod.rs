@@ -1,6 +1,6 @@
-//! What is used of the headers of rdma-core, by hand, in the shape of `rdma-sys`: fields that nobody looks at are filled
-//! up, enumerations are numbers. Structures that newer headers make longer are those of rdma-core 44; the libraries are
-//! told how long they are.
+//! The used part of the headers of rdma-core, written by hand, in the form of `rdma-sys`: unused fields are padding,
+//! enumerations are numbers. Structures that newer headers make longer are those of rdma-core 44; their size is passed
+//! to the libraries.
 #![allow(
     non_camel_case_types,
     non_upper_case_globals,
