@@ -112,6 +112,21 @@ fn without_faults_every_run_delivers_everything_over_one_connection() {
 }
 
 #[test]
+fn without_faults_one_side_closes_and_the_other_is_told_so_unless_it_heard_of_a_flush_before() {
+    let closes = |personality| {
+        let options = Options { personality: Some(personality), ..Options::default() };
+        let summary = run_seeds(0..100, &options, &|_| ());
+        no_failure(&summary);
+        let told = names(&summary.census.closes, &["Local", "PeerClosed", "Lost"]);
+        told.into_iter().map(|(_, count)| count).collect::<Vec<_>>()
+    };
+    // Nothing is flushed there before the own disconnect.
+    assert_eq!(closes(Personality::Roce), [100, 100, 0]);
+    let iwarp = closes(Personality::Iwarp);
+    assert!(iwarp[0] == 100 && iwarp[1] >= 40 && iwarp[1] + iwarp[2] == 100, "{iwarp:?}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trace_byte_for_byte() {
     for seed in 0..20 {
         let plan = Plan::of(seed, &HEAVY);
