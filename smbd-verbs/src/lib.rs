@@ -1,18 +1,60 @@
-//! SMB Direct on RDMA devices: a backend of [`smbd_core`] over libibverbs and librdmacm.
+//! SMB Direct on RDMA devices: a backend of [`smbd_core`] over libibverbs and librdmacm, for InfiniBand, RoCE, iWARP and the
+//! software devices of Linux.
 //!
-//! ```text
-//! tokio         async calls, in tokio's reactor (feature `tokio`) }
-//! blocking      calls that wait: for tools and tests            } loops of smbd_core::runtime, over
-//! Engine        many connections on one thread                  } the one file descriptor of an end
-//! Listener      connection requests, limits, refusals
-//! VerbsConnection  one side of one connection: a smbd_core::backend::Backend
-//! quirks, fit   deviations of providers, and configurations fitted to devices
-//! ffi           the only unsafe code
+//! # An echo
+//!
+//! The server returns each message; calls wait. On the client `Connection::connect(address, &config)` takes the place of
+//! the listener.
+//!
+//! ```no_run
+//! use std::{error::Error, net::SocketAddr, time::Duration};
+//!
+//! use smbd_core::{Config, Params};
+//! use smbd_verbs::blocking::{Connection, Failure};
+//! use smbd_verbs::{ListenOptions, Listener};
+//!
+//! fn main() -> Result<(), Box<dyn Error>> {
+//!     let address: SocketAddr = "192.0.2.1:5445".parse()?;
+//!     let config = Config::try_from(Params::windows())?;
+//!     let mut listener = Listener::bind(address, ListenOptions::default())?;
+//!     loop {
+//!         let Some(incoming) = listener.wait(Duration::from_secs(60))? else { continue };
+//!         let mut connection = Connection::accept(incoming, &config)?;
+//!         let reason = loop {
+//!             match connection.recv(Duration::from_secs(60)) {
+//!                 Ok(message) => drop(connection.send(message)?),
+//!                 Err(Failure::TimedOut) => {}
+//!                 Err(Failure::Closed(reason)) => break reason,
+//!                 Err(failure) => return Err(failure.into()),
+//!             }
+//!         };
+//!         println!("{reason}");
+//!     }
+//! }
 //! ```
 //!
-//! A [`VerbsConnection`] is driven like any backend, with [`smbd_core::backend::drive`]. It has one file descriptor for
-//! everything it waits for: call [`arm`](Waitable::arm), sleep on it until the deadline, drive again. [`Engine`] does
-//! this for many connections, [`blocking::Connection`] for one.
+//! # Which layer do I need?
+//!
+//! | I have | I use |
+//! |---|---|
+//! | a tool or a test, one connection | [`blocking`]: calls that wait |
+//! | a tokio runtime | `tokio` (feature `tokio`): `Listener`, `Connection`, async calls bounded in both directions |
+//! | a server with many connections on one thread | [`Engine`]: one file descriptor for any event loop |
+//! | an event loop of my own | [`VerbsConnection`], driven with [`smbd_core::backend::drive()`] |
+//!
+//! ```text
+//! tokio, blocking, Engine   loops of smbd_core::runtime over the one file descriptor of a connection
+//! Listener                  connection requests, limits, refusals
+//! VerbsConnection           one side of one connection: a smbd_core::backend::Backend
+//! quirks, fit               deviations of providers, and configurations fitted to devices
+//! ffi                       the only unsafe code
+//! ```
+//!
+//! A [`VerbsConnection`] has one file descriptor for everything it waits for: call [`arm`](Waitable::arm), sleep on it until
+//! the deadline, drive again. [`Engine`] does this for many connections, [`blocking::Connection`] for one.
+//!
+//! [The example `tokio_verbs`](https://github.com/smbd-rs/smbd/tree/main/examples/examples/tokio_verbs) is a server and its
+//! clients in tokio; `smbd-echo` of [smbd-tools](https://crates.io/crates/smbd-tools) a server on an [`Engine`].
 //!
 //! # Building
 //!
