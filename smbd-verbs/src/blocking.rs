@@ -1,4 +1,4 @@
-//! Calls that wait: [`smbd_core::runtime::blocking`] over an [`VerbsConnection`].
+//! Blocking calls: [`smbd_core::runtime::blocking`] over a [`VerbsConnection`].
 
 use std::net::SocketAddr;
 
@@ -10,11 +10,11 @@ pub use smbd_core::runtime::blocking::{Blocking, Done, INBOX_MAX};
 
 use crate::{Clock, Error, Incoming, VerbsConnection};
 
-/// An established connection: [`connect`](Connect) to a [`SocketAddr`], accept an [`Incoming`], or establish one over an
+/// An established connection. `connect` takes a [`SocketAddr`], `accept` an [`Incoming`], and `establish` a
 /// [`VerbsConnection`].
 pub type Connection = runtime::blocking::Connection<VerbsConnection>;
 
-/// A call did not bring what was asked for.
+/// The error of a call on a connection.
 pub type Failure = runtime::Failure<Error>;
 
 impl From<Error> for Failure {
@@ -31,7 +31,7 @@ impl Blocking for VerbsConnection {
     }
 }
 
-/// With a clock of its own.
+/// The backend has a clock of its own, which starts here.
 impl Connect<SocketAddr> for VerbsConnection {
     type Error = Error;
 
@@ -40,7 +40,7 @@ impl Connect<SocketAddr> for VerbsConnection {
     }
 }
 
-/// With a clock of its own.
+/// The backend has a clock of its own, which starts here.
 impl Accept<Incoming> for VerbsConnection {
     type Error = Error;
 

@@ -1,8 +1,8 @@
 use crate::error::{ConnectReason, DisconnectReason};
 use crate::{Input, Limits};
 
-/// What a transport connection says about itself, reported as the contract has it: one answer, one end, the end after
-/// everything the device has completed, and nothing after the end.
+/// The inputs about one transport connection, in the order of the contract: at most one `Connected` or `ConnectFailed`,
+/// one end, the end after all completions of the device, and nothing after the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransportReports {
     connected: Option<Limits>,
@@ -27,7 +27,7 @@ impl TransportEnd {
 }
 
 impl TransportReports {
-    /// The connection is up. Dropped if this is known, or too late.
+    /// Records that the connection is established. Ignored if that or the end is recorded already.
     pub const fn connected(&mut self, limits: Limits) {
         if !self.was_connected && !self.is_over {
             self.connected = Some(limits);
@@ -35,7 +35,8 @@ impl TransportReports {
         }
     }
 
-    /// The connection did not come up. Dropped if the end is known; if it had come up, it is lost, for an unknown reason.
+    /// Records that the connection was not established. Ignored if the end is recorded already. If the connection was
+    /// established, it counts as lost, with [`DisconnectReason::Unknown`].
     pub const fn connect_failed(&mut self, reason: ConnectReason) {
         if self.was_connected {
             self.end(TransportEnd::Disconnected(DisconnectReason::Unknown));
@@ -44,25 +45,26 @@ impl TransportReports {
         }
     }
 
-    /// The connection is gone: lost, ended by the peer, or by [`BackendOp::Disconnect`](super::BackendOp::Disconnect). Dropped if
-    /// the end is known: the first report wins, with its reason.
+    /// Records that the connection has ended: lost, ended by the peer, or by
+    /// [`BackendOp::Disconnect`](super::BackendOp::Disconnect). Ignored if the end is recorded already, so the first
+    /// reason counts.
     pub const fn disconnected(&mut self, reason: DisconnectReason) {
         self.end(TransportEnd::Disconnected(reason));
     }
 
-    /// Whether the end is known, reported or not.
+    /// Whether the end is recorded, reported or not.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// `Connected`, if it was not reported yet.
+    /// Returns [`Input::Connected`] if it is recorded and not reported yet.
     pub fn poll_connected(&mut self) -> Option<Input<'static>> {
         self.connected.take().map(|limits| Input::Connected { limits })
     }
 
-    /// `ConnectFailed`, if that is how it ended and it was not reported yet. May be reported before completions: of a
-    /// connection that never was they can only be flushes, which say nothing about why.
+    /// Returns [`Input::ConnectFailed`] if it is recorded and not reported yet. It may be reported before completions:
+    /// those of a connection that was never established can only be flushes, which have no reason.
     pub fn poll_failure(&mut self) -> Option<Input<'static>> {
         if let Some(TransportEnd::ConnectFailed(reason)) = self.end {
             self.end = None;
@@ -71,7 +73,8 @@ impl TransportReports {
         None
     }
 
-    /// What was not reported yet, the end last. To be asked only when the device has no completion left to report.
+    /// Returns the next input that is not reported yet; the end is the last. Call it only when the device has no
+    /// completion left to report.
     pub fn poll_end(&mut self) -> Option<Input<'static>> {
         if let Some(connected) = self.poll_connected() {
             return Some(connected);

@@ -1,4 +1,4 @@
-//! Fragments that wait until the upper layer takes messages again.
+//! Fragments that wait while the upper layer receives no messages.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -10,18 +10,18 @@ use crate::{Action, Connection, Event, Fragment};
 
 #[derive(Debug)]
 pub(super) struct Pause {
-    /// No message is wanted.
+    /// Whether the delivery of messages is stopped.
     on: bool,
-    /// In their receive buffers, so never more than there are.
+    /// Fragments that stay in their receive buffers, so at most as many as there are buffers.
     fragments: VecDeque<Fragment>,
-    /// The connection has ended behind them.
+    /// The end of the connection, to be reported after the fragments.
     closed: Option<CloseReason>,
-    /// It has ended: nothing is kept any more.
+    /// The connection has ended: no fragment is kept any more.
     over: bool,
 }
 
 impl Pause {
-    /// What is to be taken up again, unless messages are not wanted.
+    /// The next event that was kept; `None` while paused.
     fn next(&mut self) -> Option<Event> {
         if self.on {
             return None;
@@ -30,7 +30,7 @@ impl Pause {
         fragment.or_else(|| self.closed.take().map(Event::Closed))
     }
 
-    /// The next action or event of the connection that is not to be kept. Beside the way of all that is never paused.
+    /// The next action or event of the connection that is not kept. Not inlined, because most endpoints never pause.
     #[cold]
     #[inline(never)]
     pub(super) fn poll(&mut self, connection: &mut Connection) -> Result<Action<EndpointEvent>, Event> {
@@ -62,16 +62,15 @@ impl Pause {
 }
 
 impl Endpoint {
-    /// From now on no message is handed up, until [`resume`](Self::resume). What arrives meanwhile stays in its receive
-    /// buffers, none of which is posted again, so the peer soon has no credit left to send more: this is how an upper layer
-    /// that cannot keep up holds its peer back. All else goes on, and what one fragment of a message has brought already is
-    /// kept with the rest of it.
+    /// Stops the delivery of messages until [`resume`](Self::resume). Returns at once. Fragments that arrive meanwhile
+    /// stay in their receive buffers, which are not posted again, so the peer soon has no credit left. This is the flow
+    /// control for an upper layer that is slower than its peer. All other events and commands continue.
     ///
-    /// The peer ends a connection on which it waits too long for a credit (5 s in Windows, 3.1.5.1), and one that may not send
-    /// cannot grant credits either: with messages of its own to send, a paused side can stand still together with its peer, and has to
-    /// [`resume`](Self::resume) for a message then. So a pause is for a moment, not for an upper layer that has stopped reading.
+    /// Pause only for a short time. A peer that waits too long for a credit ends the connection (5 s in Windows,
+    /// 3.1.5.1). A peer without credits cannot grant credits either, so a paused side with messages to send can block
+    /// together with its peer. It must [`resume`](Self::resume) for a message then.
     ///
-    /// Without effect once the connection has ended: then all that has come is handed up, before
+    /// It has no effect after the connection has ended: all messages that arrived are delivered before
     /// [`EndpointEvent::Closed`].
     pub fn pause(&mut self) {
         let slots = usize::try_from(self.connection.config().budget().recv_slots).unwrap_or(0);
@@ -86,7 +85,7 @@ impl Endpoint {
         pause.on = !pause.over;
     }
 
-    /// Messages are handed up again, with the next [`poll_action`](Self::poll_action).
+    /// Starts the delivery of messages again, from the next [`poll_action`](Self::poll_action) on. Returns at once.
     pub fn resume(&mut self) {
         if let Some(pause) = &mut self.pause {
             pause.on = false;
@@ -95,7 +94,7 @@ impl Endpoint {
         self.pause.take_if(|pause| pause.is_empty());
     }
 
-    /// Whether messages wait until [`resume`](Self::resume).
+    /// Whether the delivery of messages is stopped until [`resume`](Self::resume).
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.pause.as_ref().is_some_and(|pause| pause.on)

@@ -6,50 +6,50 @@ use crate::error::{
     RegistrationError, SendError,
 };
 
-/// A call did not bring what was asked for. `E` is the error of the backend.
+/// The error of a call on a connection. `E` is the error of the backend.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Failure<E> {
-    /// The connection did not come up.
+    /// The connection was not established.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The connection has ended.
+    /// The connection has ended, for this reason.
     #[error("connection ended: {0}")]
     Closed(CloseReason),
-    /// Nothing came in time.
+    /// The time limit of the call passed first.
     #[error("nothing came in time")]
     TimedOut,
-    /// The message cannot be sent.
+    /// The message was refused. Nothing was sent.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// The RDMA operation cannot be done.
+    /// The RDMA operation was refused. Nothing was posted.
     #[error(transparent)]
     Rdma(#[from] RdmaError),
-    /// The RDMA operation failed.
+    /// The RDMA operation was accepted and failed.
     #[error(transparent)]
     Operation(#[from] OpError),
-    /// The buffer cannot be registered.
+    /// The registration or deregistration was refused. Nothing has changed.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// The registration failed.
+    /// The registration or deregistration was accepted and failed.
     #[error(transparent)]
     Registration(#[from] RegistrationError),
-    /// The command is not possible now.
+    /// The command was refused because of the phase, or because there is no room.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The probe failed.
+    /// The probe was sent and measured no time.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// The command was given up because the connection ended.
+    /// The connection ended before the command did.
     #[error(transparent)]
     Aborted(#[from] Aborted),
-    /// This side broke a contract.
+    /// The backend or the upper layer broke its contract.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// Nobody drives the connection any more: its driver was dropped.
+    /// The driver of the connection was dropped.
     #[error("the connection's driver was dropped")]
     NoDriver,
-    /// The system or the device failed.
+    /// The backend failed: an error of the system or of the device.
     #[error(transparent)]
     Backend(E),
 }

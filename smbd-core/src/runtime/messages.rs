@@ -10,28 +10,29 @@ use crate::{
     Token,
 };
 
-/// An [`Endpoint`], or something around one that watches what goes in and comes out of it. Each method is the endpoint's of
-/// the same name.
+/// An [`Endpoint`], or a wrapper of one, for example one that records its inputs and outputs. Each method does the same
+/// as the endpoint's method of that name. All return at once.
 pub trait Messages: Protocol<Event = EndpointEvent> {
-    /// The endpoint, to look at.
+    /// The endpoint.
     fn endpoint(&self) -> &Endpoint;
 
-    /// As [`Endpoint::send`].
+    /// Sends a message of 1 to `max_fragmented_send_size` bytes (3.1.4.2): [`Endpoint::send`].
     ///
     /// # Errors
-    /// As there.
+    /// [`NotSent`], with a [`SendError`](crate::error::SendError) and the bytes. Nothing has changed.
     fn send(&mut self, now: Instant, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, NotSent>;
 
-    /// As [`Endpoint::release`].
+    /// Returns the receive buffer of a borrowed message: [`Endpoint::release`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Misuse::ForeignFragment`]: the fragment belongs to another endpoint.
     fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse>;
 
-    /// As [`Endpoint::rdma`].
+    /// Transfers `len` bytes between a local buffer and byte `offset` of the peer's buffer (3.1.4.5, 3.1.4.6):
+    /// [`Endpoint::rdma`].
     ///
     /// # Errors
-    /// As there.
+    /// [`RdmaError`]. Nothing has changed.
     fn rdma(
         &mut self,
         now: Instant,
@@ -41,31 +42,31 @@ pub trait Messages: Protocol<Event = EndpointEvent> {
         offset: u64,
     ) -> Result<OpId, RdmaError>;
 
-    /// As [`Endpoint::register`].
+    /// Gives the peer access to a local buffer (3.1.4.3): [`Endpoint::register`].
     ///
     /// # Errors
-    /// As there.
+    /// [`RegisterError`]. Nothing has changed.
     fn register(&mut self, now: Instant, access: Access, segments_max: u16) -> Result<RegId, RegisterError>;
 
-    /// As [`Endpoint::deregister`].
+    /// Ends all remote access to a registered buffer (3.1.4.4): [`Endpoint::deregister`].
     ///
     /// # Errors
-    /// As there.
+    /// [`RegisterError`]. Nothing has changed.
     fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError>;
 
-    /// As [`Endpoint::probe`].
+    /// Sends a keepalive probe: [`Endpoint::probe`].
     ///
     /// # Errors
-    /// As there.
+    /// [`CommandError`]. Nothing has changed.
     fn probe(&mut self, now: Instant) -> Result<(), CommandError>;
 
-    /// As [`Endpoint::close`].
+    /// Ends the connection: [`Endpoint::close`].
     fn close(&mut self, now: Instant, how: Close);
 
-    /// As [`Endpoint::pause`].
+    /// Stops the delivery of messages: [`Endpoint::pause`].
     fn pause(&mut self);
 
-    /// As [`Endpoint::resume`].
+    /// Starts the delivery of messages again: [`Endpoint::resume`].
     fn resume(&mut self);
 }
 

@@ -1,14 +1,14 @@
-//! Loops around connections, over any backend that can be waited for.
+//! Event loops that drive connections, over any backend that can be waited for.
 //!
 //! ```text
-//! blocking      calls that wait: one connection, for tools and tests
+//! blocking      blocking calls for one connection, for tools and tests
 //! engine        many connections on one thread
-//! tokio         async calls, and a future that drives (feature `tokio`)
+//! tokio         async calls, and a future that drives the connection (feature `tokio`)
 //! ```
 //!
-//! Nothing here does I/O, reads a clock or starts a thread. Who waits is a trait of its own for each loop:
-//! [`blocking::Blocking`], [`engine::Poller`] with [`Waitable`], `tokio::PollReady`. A crate with a backend implements them and passes the
-//! loops on as its own (`smbd-verbs` does); a simulation implements them in virtual time.
+//! Nothing here does I/O, reads a clock or starts a thread. Each loop has a trait for waiting: [`blocking::Blocking`],
+//! [`engine::Poller`] with [`Waitable`], `tokio::PollReady`. A crate with a backend implements these traits and exports
+//! the loops under its own names, as `smbd-verbs` does. A simulation implements them in virtual time.
 
 pub mod blocking;
 pub mod engine;

@@ -1,23 +1,23 @@
 use crate::Config;
 
-/// An initiator's backend that can be made from `To`, the address of what to connect to.
+/// A backend of an initiator that can be made from `To`, the address of the acceptor.
 pub trait Connect<To>: Sized {
-    /// Why it cannot be made.
+    /// The error if it cannot be made.
     type Error;
 
-    /// A backend for one connection to `to`. Nothing happens on the network before it is driven.
+    /// A backend for one connection to `to`. Returns at once: nothing is sent before the backend is driven.
     ///
     /// # Errors
-    /// There is nothing to connect with.
+    /// The backend cannot be made, for example because the host has no RDMA device.
     fn connect(to: To, config: &Config) -> Result<Self, Self::Error>;
 }
 
-/// An acceptor's backend that can be made from `Request`, what a listener has of a connection request.
+/// A backend of an acceptor that can be made from `Request`, a listener's connection request.
 pub trait Accept<Request>: Sized {
-    /// Why it cannot be made.
+    /// The error if it cannot be made.
     type Error;
 
-    /// A backend for the connection that was asked for. The request is answered when the backend is driven.
+    /// A backend for the requested connection. Returns at once: the request is answered when the backend is driven.
     ///
     /// # Errors
     /// The request cannot be accepted.

@@ -2,10 +2,10 @@ use alloc::vec::Vec;
 
 use crate::{BufferDescriptorV1, RegId};
 
-/// A buffer the peer may reach.
+/// A registered buffer. The peer can access it until it is deregistered or the connection ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     pub(super) id: RegId,
-    /// What to tell the peer.
+    /// The descriptors of the buffer (2.2.3.1), which the upper layer sends to the peer.
     pub descriptors: Vec<BufferDescriptorV1>,
 }

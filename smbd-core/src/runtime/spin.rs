@@ -2,35 +2,35 @@ use core::time::Duration;
 
 use crate::Instant;
 
-/// One wait in so many looks although sleeping seems right: things may have changed.
+/// Waits after which polling is tried although recent waits were long.
 const EXPLORE_EVERY: u32 = 32;
 
-/// How long to look for something again and again before sleeping.
+/// Decides how long to poll before a thread sleeps.
 ///
-/// Looking is worth it if something is likely to come before a sleeper would have been woken. How long waits have lasted
-/// lately says how likely that is.
+/// Polling is useful if a result is likely to come before a sleeping thread would be woken. The average of recent waits
+/// is the estimate: if it is above the limit, the thread sleeps at once, except for every 32nd wait.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyPoll {
     max_nanos: u64,
-    /// What a wait lasts, lately.
+    /// The moving average of recent waits.
     expected_nanos: u64,
     waits: u32,
 }
 
 impl Default for BusyPoll {
-    /// Never looks until it is allowed to.
+    /// A limit of 0: it never polls.
     fn default() -> Self {
         Self { max_nanos: 0, expected_nanos: 0, waits: 0 }
     }
 }
 
 impl BusyPoll {
-    /// Allows looking for this long, in microseconds.
+    /// Sets the longest time of polling, in microseconds; 0 turns it off.
     pub const fn limit_micros(&mut self, micros: u64) {
         self.max_nanos = micros.saturating_mul(1000);
     }
 
-    /// How long to look this time.
+    /// The time of polling for this wait.
     fn budget(&mut self) -> Duration {
         self.waits = self.waits.wrapping_add(1);
         let explore = self.waits.is_multiple_of(EXPLORE_EVERY);
@@ -38,7 +38,7 @@ impl BusyPoll {
         if worth_it { Duration::from_nanos(self.max_nanos) } else { Duration::ZERO }
     }
 
-    /// Something came after this long, or the sleep for it ended.
+    /// Adds the duration of a wait to the average.
     pub fn waited(&mut self, time: Duration) {
         // Long waits count as a little longer than worth it, so that a single one is soon forgotten.
         let most = self.max_nanos.saturating_mul(4);
@@ -46,8 +46,9 @@ impl BusyPoll {
         self.expected_nanos = (self.expected_nanos.saturating_mul(3)).saturating_add(nanos) >> 2;
     }
 
-    /// Looks until `found`, or as long as it is worth it by the clock `now`; whether it was found. `pause` is called
-    /// between two looks: threads with other work may have their turn.
+    /// Calls `found` until it returns `true` or the time of polling has passed on the clock `now`. Returns whether it
+    /// returned `true`; then the time that took is added to the average. `pause` is called between two calls, for
+    /// example to yield to other threads.
     pub fn look(
         &mut self,
         now: impl Fn() -> Instant,

@@ -2,23 +2,23 @@ use core::error::Error;
 
 use crate::backend::Backend;
 
-/// A backend that can be waited for together with others: it can be asked to wake whoever waits for it.
+/// A backend that can be waited for together with other backends: it can be armed to wake its waiter.
 ///
-/// How it does that, a file descriptor or something else, is between the backend and who waits.
+/// The backend and its waiter agree on the means, for example a file descriptor.
 pub trait Waitable: Backend {
-    /// What goes wrong with the backend itself.
+    /// The error of the backend itself.
     type Error: Error;
 
-    /// To be called before sleeping: from now on the backend wakes its waiter when it has something to say. `true` if
-    /// there is something to say already: drive again, and do not sleep.
+    /// Arms the backend: from now on it wakes its waiter when it has input. Returns at once. Call it before each wait.
+    /// Returns `true` if the backend has input already; drive it then instead of waiting.
     ///
     /// # Errors
     /// The device does not answer.
     fn arm(&mut self) -> Result<bool, Self::Error>;
 
-    /// Whether there is something to say at once, without a system call.
+    /// Whether the backend has input now. Returns at once and makes no system call.
     fn is_ready(&mut self) -> bool;
 
-    /// How long looking at [`is_ready`](Self::is_ready) before sleeping may be worth it, in microseconds.
+    /// The longest time for which polling [`is_ready`](Self::is_ready) before a wait is useful, in microseconds.
     fn busy_poll_micros_max(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! One file descriptor for all connections of an engine.
+//! One epoll file descriptor for all connections of an engine.
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,13 +14,13 @@ use smbd_core::runtime::engine::{self, Poller};
 use super::reaper::Reaper;
 use crate::{Clock, Error, wait};
 
-/// Events taken from the system at a time.
+/// Most events of one `epoll_wait`.
 const EVENTS_MAX: usize = 64;
-/// Name of a watched descriptor: no backend has it.
+/// The name of all watched descriptors. No backend has it.
 const WATCHED: u64 = u64::MAX;
 
-/// Waits with epoll for backends that have a file descriptor, readable when they have something to say. They are destroyed on
-/// threads of their own.
+/// Waits with epoll for backends with a file descriptor that is readable when they have input. The backends are
+/// destroyed on other threads.
 pub struct Epoll {
     clock: Clock,
     all: OwnedFd,
@@ -61,7 +61,7 @@ impl<B: Waitable + AsFd + Send + 'static> Poller<B> for Epoll {
         let _ = epoll::delete(&self.all, backend.as_fd());
     }
 
-    /// A file descriptor, until it is readable.
+    /// Watches a file descriptor: it is ready when it is readable.
     fn watch(&self, fd: BorrowedFd<'_>) -> Result<(), Error> {
         Self::add(self, fd, WATCHED)
     }

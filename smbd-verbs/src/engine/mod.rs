@@ -1,4 +1,4 @@
-//! Many connections on one thread: the engine of `smbd-core` over file descriptors.
+//! Many connections on one thread: the engine of `smbd-core`, which waits with epoll.
 
 mod epoll;
 mod reaper;
@@ -13,14 +13,14 @@ pub use epoll::Epoll;
 
 use crate::{Error, VerbsConnection};
 
-/// Drives many connections on one thread, and sleeps on one file descriptor: [`smbd_core::runtime::engine::Engine`] over
-/// [`Epoll`]. Machines are [`Endpoint`]s and backends [`VerbsConnection`]s unless said otherwise.
+/// Drives many connections on one thread, and waits for one file descriptor: [`smbd_core::runtime::engine::Engine`]
+/// over [`Epoll`]. By default machines are [`Endpoint`]s and backends are [`VerbsConnection`]s.
 ///
-/// What has to be destroyed is destroyed on threads of its own: rxe takes more than a minute for an id now and then.
+/// Backends are destroyed on other threads, because rxe sometimes needs more than a minute for one.
 pub type Engine<U, M = Endpoint, B = VerbsConnection> = engine::Engine<U, M, B, Epoll>;
 
-/// A connection that is over and was taken out of the engine.
+/// A connection that is over. The engine has removed it.
 pub type Finished<U, M = Endpoint, B = VerbsConnection> = engine::Finished<U, M, B>;
 
-/// Why an engine has cut a connection off.
+/// Why an engine removed a connection that was not drained.
 pub type EngineError = engine::EngineError<Error>;

@@ -1,5 +1,5 @@
-//! Threads on which ends of connections are destroyed: a device may take its time for it (69 s, where rxe's connection
-//! manager repeats a message that nobody answers), in which no other connection should wait.
+//! Threads that destroy ends of connections. A device may need long for one, and no other connection should wait for
+//! that: it is 69 s where rxe's connection manager repeats a message without an answer.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -14,34 +14,34 @@ use smbd_core::runtime::engine;
 
 use crate::Error;
 
-/// Threads at a time. What waits for one is bounded by the limit of the listener, because it still counts against that.
+/// Most threads at a time. The limit of the listener bounds the ends that wait for one, because they still count.
 const THREADS_MAX: usize = 64;
-/// Bytes of the stack of such a thread: calls of librdmacm and libibverbs are all it makes.
+/// Size of the stack of such a thread, in bytes. It only calls librdmacm and libibverbs.
 const STACK: usize = 128 << 10;
 
-/// What is to be destroyed.
+/// A value to destroy.
 type Remains = Box<dyn Any + Send>;
 
-/// Destroys what it is given. One thread is always there, others come when that one is busy and go when there is nothing
+/// Destroys values on its threads. One thread always exists. Others start when it is busy, and end when no value is
 /// left.
 pub(super) struct Reaper(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// There is something to destroy, or nothing more will come.
+    /// Notified when there is a value to destroy, or the reaper is closed.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Remains>,
-    /// Those that wait, and those that are being destroyed.
+    /// Values that wait or are being destroyed.
     pending: usize,
     threads: Vec<JoinHandle<()>>,
     /// Threads that were started and have not decided to end.
     live: usize,
-    /// Of those, threads that wait for something to do.
+    /// Of those, threads that wait for a value.
     idle: usize,
     closed: bool,
 }
@@ -50,7 +50,7 @@ impl Reaper {
     /// A reaper with its first thread.
     ///
     /// # Errors
-    /// The system starts no thread.
+    /// The system cannot start a thread.
     pub(super) fn new() -> Result<Self, Error> {
         let reaper = Self(Arc::default());
         reaper.start(&mut reaper.0.lock()).map_err(|error| {
@@ -60,7 +60,8 @@ impl Reaper {
         Ok(reaper)
     }
 
-    /// Destroys `remains` on another thread; on this one only after [`close`](Self::close).
+    /// Destroys `remains` on another thread and returns at once. After [`close`](Self::close) it destroys it on this
+    /// one.
     fn destroy(&self, remains: impl Any + Send) {
         let mut state = self.0.lock();
         if state.closed {
@@ -79,12 +80,12 @@ impl Reaper {
         self.0.changed.notify_one();
     }
 
-    /// What is not destroyed yet.
+    /// The number of values that are not destroyed yet.
     fn left(&self) -> usize {
         self.0.lock().pending
     }
 
-    /// Waits until all is destroyed.
+    /// Waits until all values are destroyed.
     fn close(&self) {
         let mut state = self.0.lock();
         state.closed = true;
@@ -114,7 +115,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread does.
+    /// The loop of a thread.
     fn work(&self) {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! Waiting for initiators in a task.
+//! A listener for async tasks.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -11,55 +11,59 @@ use super::ready::Readable;
 use super::{Connection, Failure, Options, establish};
 use crate::{Clock, Error, LinkType, ListenOptions, ListenerCounters, RejectReason, wait};
 
-/// Listens for connection requests.
+/// Listens for connection requests in a tokio task.
 pub struct Listener {
-    /// Dropped before what it watches.
+    /// Dropped before `listener`, whose descriptor it watches.
     readable: Readable,
     listener: crate::Listener,
 }
 
-/// A connection request: to be accepted, or refused, which dropping does as well.
+/// A connection request, to be accepted or rejected. Dropping it rejects it.
 #[derive(Debug)]
 pub struct Incoming(crate::Incoming);
 
 impl Listener {
-    /// As [`crate::Listener::bind`], with the same limits: a connection counts against them until its end is destroyed.
+    /// Listens at `address`, like [`crate::Listener::bind`]. Returns at once. A connection counts against the limits of
+    /// `options` until its end is destroyed. Call it inside a runtime with I/O enabled.
     ///
     /// # Errors
-    /// As there, or the reactor takes no more file descriptors.
+    /// The address is in use or not an address of this host, there is no RDMA connection manager, or the reactor cannot
+    /// register the file descriptor.
     pub fn bind(address: SocketAddr, options: ListenOptions) -> Result<Self, Error> {
         let listener = crate::Listener::bind(address, options)?;
         Ok(Self { readable: Readable::new(listener.as_fd())?, listener })
     }
 
-    /// Where it listens.
+    /// The addresses on which it listens.
     pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
         self.listener.local_addrs()
     }
 
-    /// What it has done so far.
+    /// Its counters.
     #[must_use]
     pub const fn counters(&self) -> ListenerCounters {
         self.listener.counters()
     }
 
-    /// As [`crate::Listener::last_refused`].
+    /// The address of the last initiator that was rejected, and the reason; `None` if no request was rejected since the
+    /// last call.
     pub const fn last_refused(&mut self) -> Option<(SocketAddr, RejectReason)> {
         self.listener.last_refused()
     }
 
-    /// Connections that were let in and are not destroyed yet.
+    /// The number of connections that count against the limits: accepted or waiting, and not destroyed yet.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.listener.connections()
     }
 
-    /// The next request. Those beyond the limits are refused here.
+    /// Returns the next connection request. Waits for it. Requests beyond the limits are rejected here.
     ///
-    /// Given up, no request is lost.
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped, no request is lost.
     ///
     /// # Errors
-    /// The connection manager cannot be read. The listener can be asked again.
+    /// The events of the connection manager cannot be read. The method can be called again.
     pub async fn accept(&mut self) -> Result<Incoming, Error> {
         loop {
             if let Some(incoming) = self.listener.poll()? {
@@ -76,46 +80,53 @@ impl Listener {
 }
 
 impl Incoming {
-    /// Who asks.
+    /// The address of the initiator.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.0.peer_addr()
     }
 
-    /// Over what kind of link.
+    /// The type of the link.
     #[must_use]
     pub const fn link_type(&self) -> LinkType {
         self.0.link_type()
     }
 
-    /// Accepts and negotiates, with the default [`Options`]. It may take as long as the peer takes, up to the configuration's
-    /// `passive_negotiation_timeout`: in a task of its own, other requests need not wait for it. Given up, the connection is
-    /// as well.
+    /// Accepts the request and negotiates, with the default [`Options`]. Waits until the connection is established or
+    /// has failed. The peer may delay that up to the configuration's `passive_negotiation_timeout`, so call it in a
+    /// task of its own.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe. If the future is dropped, the request is rejected or the connection ends.
     ///
     /// # Errors
-    /// Why it did not come up.
+    /// [`Failure::Backend`](smbd_core::runtime::Failure::Backend): the device cannot carry the connection, or fails.
+    /// [`Failure::Connect`](smbd_core::runtime::Failure::Connect): the connection was not established.
     pub async fn accept(self, config: &Config) -> Result<Connection, Failure> {
         self.accept_with(config, Options::default()).await
     }
 
-    /// As [`accept`](Self::accept).
+    /// Accepts the request like [`accept`](Self::accept), with `options`.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe. If the future is dropped, the request is rejected or the connection ends.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`accept`](Self::accept).
     pub async fn accept_with(self, config: &Config, options: Options) -> Result<Connection, Failure> {
         let end = self.0.accept(config, Clock::start())?;
         establish(Role::Acceptor, end, config, options).await
     }
 
-    /// Refuses.
+    /// Rejects the request. The initiator gets the text of `reason`. Returns at once.
     ///
     /// # Errors
-    /// The initiator is gone.
+    /// `rdma_reject` fails, for example because the initiator has gone.
     pub fn reject(self, reason: RejectReason) -> Result<(), Error> {
         self.0.reject(reason)
     }
 
-    /// The request, for another loop.
+    /// The request without tokio, for the other event loops.
     #[must_use]
     pub fn into_inner(self) -> crate::Incoming {
         self.0

@@ -1,4 +1,4 @@
-//! Async calls: [`smbd_core::runtime::tokio`] over an [`VerbsConnection`], with tokio's reactor and timers.
+//! Async calls: [`smbd_core::runtime::tokio`] over a [`VerbsConnection`], with tokio's reactor and timers.
 //!
 //! ```no_run
 //! # async fn example(config: smbd_core::Config) -> Result<(), Box<dyn std::error::Error>> {
@@ -19,11 +19,11 @@
 //! # }
 //! ```
 //!
-//! [`connect`] and [`Incoming::accept`] spawn the future that drives the connection; [`open`] gives it to the caller. An end
-//! whose connection is over is destroyed on a thread of tokio's for blocking calls, because a device may take more than a minute
-//! for it. A runtime that is dropped waits for those, and ends the connections that are left on the thread that drops it.
+//! [`connect`] and [`Incoming::accept`] spawn the future that drives the connection; [`open`] returns it to the caller.
+//! The end of a spawned connection is destroyed with `tokio::task::spawn_blocking`, because a device may need more than
+//! a minute for it. Dropping the runtime waits for these threads, and ends all other connections on the calling thread.
 //!
-//! All of this has to be called inside a runtime with I/O and time enabled.
+//! Call all functions inside a runtime with I/O and time enabled.
 
 mod listener;
 mod ready;
@@ -44,30 +44,40 @@ use crate::{Clock, Error, VerbsConnection};
 
 /// An established connection.
 pub type Connection = core_tokio::Connection<AsyncEnd>;
-/// The half of a connection that asks for something.
+/// The half of a connection that sends messages and other commands.
 pub type Sender = core_tokio::Sender<AsyncEnd>;
 /// The half of a connection that receives messages.
 pub type Receiver = core_tokio::Receiver<AsyncEnd>;
-/// A connection that is coming up.
+/// The future that is ready when a connection is established or has failed.
 pub type Connecting = core_tokio::Connecting<AsyncEnd>;
-/// Carries a connection out.
+/// The future that drives a connection.
 pub type Driver = core_tokio::Driver<AsyncEnd>;
-/// A call did not bring what was asked for.
+/// The error of a call on a connection.
 pub type Failure = runtime::Failure<Error>;
 
-/// Connects to `to` and negotiates. Given up, the connection is as well.
+/// Connects to `to` and negotiates, with the default [`Options`]. Waits until the connection is established or has
+/// failed.
+///
+/// # Cancel safety
+/// If the future is dropped, the connection ends.
 ///
 /// # Errors
-/// Why it did not come up.
+/// [`Failure::Backend`](runtime::Failure::Backend): the host has no RDMA connection manager or no resources left, or
+/// the device fails. [`Failure::Connect`](runtime::Failure::Connect): the connection was not established.
 pub async fn connect(to: SocketAddr, config: &Config) -> Result<Connection, Failure> {
     let end = VerbsConnection::connect(to, None, config, Clock::start())?;
     establish(Role::Initiator, end, config, Options::default()).await
 }
 
-/// Negotiates over an end, and spawns what drives it. Given up, the connection is as well.
+/// Spawns a task that connects, negotiates and drives the connection over `end`. Waits until the connection is
+/// established or has failed.
+///
+/// # Cancel safety
+/// If the future is dropped, the connection ends.
 ///
 /// # Errors
-/// Why it did not come up.
+/// [`Failure::Backend`](runtime::Failure::Backend): the reactor cannot register the file descriptor, or the device
+/// fails. [`Failure::Connect`](runtime::Failure::Connect): the connection was not established.
 pub async fn establish(
     role: Role,
     end: VerbsConnection,
@@ -83,11 +93,12 @@ pub async fn establish(
     connecting.await
 }
 
-/// A connection over an end: what waits for it to come up, and what drives it, to be spawned by the caller. The end that the
-/// driver gives back may take its time to be dropped.
+/// Opens a connection over `end`. Returns at once, with the future that waits until the connection is established and
+/// the future that drives it, which the caller spawns. Dropping the end that the driver returns may block for more than
+/// a minute.
 ///
 /// # Errors
-/// The reactor takes no more file descriptors.
+/// The reactor cannot register the file descriptor.
 pub fn open(
     role: Role,
     end: VerbsConnection,

@@ -17,12 +17,12 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{Error, VerbsConnection};
 
-/// Longest time a timer is set to. Who comes back earlier sees that there is nothing yet.
+/// Longest time of a timer. A task that is woken early finds nothing to do and waits again.
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
 
-/// A backend that tasks of tokio can wait for: an [`VerbsConnection`], or another with a file descriptor.
+/// A backend that tokio tasks can wait for: a [`VerbsConnection`], or another backend with a file descriptor.
 pub struct AsyncEnd<B = VerbsConnection> {
-    /// Dropped before what it watches.
+    /// Dropped before `end`, whose descriptor it watches.
     readable: Readable,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
     end: B,
@@ -32,13 +32,14 @@ pub struct AsyncEnd<B = VerbsConnection> {
 pub(super) struct Readable(AsyncFd<OwnedFd>);
 
 impl Readable {
-    /// Takes a duplicate: that stays open for as long as tokio knows it.
+    /// Registers a duplicate of `fd`, which stays open for as long as the reactor uses it.
     #[expect(deprecated, reason = "the unsafe `register` asks for a descriptor that stays: an OwnedFd does")]
     pub(super) fn new(fd: BorrowedFd<'_>) -> Result<Self, Error> {
         fd.try_clone_to_owned().and_then(AsyncFd::new).map(Self).map_err(|error| of(&error))
     }
 
-    /// Whether there may be something. It is asked for again before it is known to be taken: what comes meanwhile is told.
+    /// Ready if the descriptor may be readable. The readiness is cleared before the caller reads, so later events are
+    /// reported again.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         match self.0.poll_read_ready(cx) {
             Poll::Ready(Ok(mut guard)) => {
@@ -51,33 +52,34 @@ impl Readable {
     }
 }
 
-/// Only a reactor that is shut down fails with something else.
+/// The error without an error number is that of a reactor that is shut down.
 fn of(error: &io::Error) -> Error {
     Error::system("epoll", error.raw_os_error().map_or(Errno::SHUTDOWN, Errno::from_raw_os_error))
 }
 
 impl<B: Waitable + AsFd> AsyncEnd<B> {
-    /// To be called inside a runtime with I/O and time enabled.
+    /// Registers the file descriptor of `end` with tokio's reactor. Returns at once. Call it inside a runtime with I/O
+    /// and time enabled.
     ///
     /// # Errors
-    /// The reactor takes no more file descriptors.
+    /// The descriptor cannot be duplicated or registered.
     pub fn new(end: B) -> Result<Self, Error> {
         Ok(Self { readable: Readable::new(end.as_fd())?, timer: None, end })
     }
 }
 
 impl<B> AsyncEnd<B> {
-    /// What is waited for.
+    /// The backend.
     pub const fn get_ref(&self) -> &B {
         &self.end
     }
 
-    /// What is waited for.
+    /// The backend.
     pub const fn get_mut(&mut self) -> &mut B {
         &mut self.end
     }
 
-    /// What was waited for, out of the reactor.
+    /// Removes the backend from the reactor and returns it.
     pub fn into_inner(self) -> B {
         self.end
     }

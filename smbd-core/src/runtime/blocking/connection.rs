@@ -1,4 +1,4 @@
-//! A connection whose calls wait.
+//! A connection with blocking calls.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -19,10 +19,13 @@ use crate::{
 /// Segments that a registration may have: one buffer is one region or one window.
 const SEGMENTS: u16 = 1;
 
-/// An RDMA operation that is over, and how it went.
+/// A finished RDMA operation: its id and its result.
 pub type Done = (OpId, Result<(), OpError>);
 
-/// An established connection. Dropped without [`close`](Self::close), it ends at once.
+/// An established connection over a backend `B`. Its calls block the thread. The connection makes progress only inside
+/// them, so a program that does nothing else calls [`idle`](Self::idle).
+///
+/// Dropping it without [`close`](Self::close) ends the connection at once. Queued messages are lost then.
 pub struct Connection<B: Blocking, C: Messages = Endpoint> {
     endpoint: C,
     backend: B,
@@ -32,10 +35,12 @@ pub struct Connection<B: Blocking, C: Messages = Endpoint> {
 }
 
 impl<B: Blocking> Connection<B> {
-    /// Connects and negotiates.
+    /// Connects to `to` as an initiator and negotiates (3.1.4.1). Waits until the connection is established or has
+    /// failed.
     ///
     /// # Errors
-    /// Why it did not come up.
+    /// [`Failure::Backend`]: the backend cannot be made, or fails. [`Failure::Connect`]: the connection was not
+    /// established. [`Failure::Drive`]: this side broke a contract.
     pub fn connect<To>(to: To, config: &Config) -> Result<Self, Failure<<B as Blocking>::Error>>
     where
         B: Connect<To, Error = <B as Blocking>::Error>,
@@ -44,10 +49,12 @@ impl<B: Blocking> Connection<B> {
         Self::establish(Role::Initiator, backend, config)
     }
 
-    /// Accepts a request and negotiates.
+    /// Accepts a connection request and negotiates as an acceptor. Waits until the connection is established or has
+    /// failed.
     ///
     /// # Errors
-    /// Why it did not come up.
+    /// [`Failure::Backend`]: the request cannot be accepted, or the backend fails. [`Failure::Connect`]: the connection
+    /// was not established. [`Failure::Drive`]: this side broke a contract.
     pub fn accept<Request>(request: Request, config: &Config) -> Result<Self, Failure<<B as Blocking>::Error>>
     where
         B: Accept<Request, Error = <B as Blocking>::Error>,
@@ -56,10 +63,11 @@ impl<B: Blocking> Connection<B> {
         Self::establish(Role::Acceptor, backend, config)
     }
 
-    /// Negotiates over a backend.
+    /// Connects and negotiates over a new backend. Waits until the connection is established or has failed.
     ///
     /// # Errors
-    /// Why it did not come up.
+    /// [`Failure::Connect`]: the connection was not established. [`Failure::Backend`]: the backend fails.
+    /// [`Failure::Drive`]: this side broke a contract.
     pub fn establish(role: Role, backend: B, config: &Config) -> Result<Self, Failure<B::Error>> {
         let endpoint = Endpoint::new(role, config, backend.now());
         Self::establish_with(endpoint, backend)
@@ -67,58 +75,64 @@ impl<B: Blocking> Connection<B> {
 }
 
 impl<B: Blocking, C: Messages> Connection<B, C> {
-    /// Negotiates over a backend, with a new endpoint that is watched, or what else works like one.
+    /// Connects and negotiates over a new backend, with a new machine: an [`Endpoint`], or a wrapper of one. Waits
+    /// until the connection is established or has failed.
     ///
     /// # Errors
-    /// Why it did not come up.
+    /// [`Failure::Connect`]: the connection was not established. [`Failure::Backend`]: the backend fails.
+    /// [`Failure::Drive`]: this side broke a contract.
     pub fn establish_with(machine: C, backend: B) -> Result<Self, Failure<B::Error>> {
         let mut connection = Self { endpoint: machine, backend, inbox: Inbox::default(), queued: 0 };
         connection.wait_for(|this| this.inbox.established)?;
         Ok(connection)
     }
 
-    /// What was settled on.
+    /// The negotiated values.
     #[must_use]
     pub fn negotiated(&self) -> Option<Negotiated> {
         self.endpoint().connection().negotiated()
     }
 
-    /// The endpoint inside, to look at.
+    /// The endpoint of this connection.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         self.endpoint.endpoint()
     }
 
-    /// The backend.
+    /// The backend of this connection.
     #[must_use]
     pub const fn backend(&self) -> &B {
         &self.backend
     }
 
-    /// The backend, to make buffers with.
+    /// The backend of this connection, for example to allocate buffers.
     #[must_use]
     pub const fn backend_mut(&mut self) -> &mut B {
         &mut self.backend
     }
 
-    /// How the connection ended, if it has.
+    /// The reason why the connection ended; `None` while it is established.
     #[must_use]
     pub const fn ended(&self) -> Option<CloseReason> {
         self.inbox.closed
     }
 
-    /// Queues a message; waits only while there is no room.
+    /// Queues a message of 1 to `max_fragmented_send_size` bytes ([`negotiated`](Self::negotiated), 3.1.4.2) and
+    /// returns its id. Waits only while all [`message_slots`](crate::Params::message_slots) are taken.
+    /// [`flush`](Self::flush) waits until the message is sent.
     ///
     /// # Errors
-    /// It cannot be sent, or the connection has ended.
+    /// [`Failure::Send`]: the message is empty or too long, or the connection is closing or has ended.
+    /// [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a contract.
     pub fn send(&mut self, message: Bytes) -> Result<MsgId, Failure<B::Error>> {
         self.send_with(message, None)
     }
 
-    /// As [`send`](Self::send), and invalidates a token of the peer with it.
+    /// Queues a message like [`send`](Self::send). Its last fragment invalidates the peer's token `token`, if the
+    /// transport can do that ([`Limits::send_with_invalidate`](crate::Limits)).
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub fn send_invalidating(&mut self, message: Bytes, token: Token) -> Result<MsgId, Failure<B::Error>> {
         self.send_with(message, Some(token))
     }
@@ -145,26 +159,29 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         })?
     }
 
-    /// Waits until all messages are sent.
+    /// Waits until no queued message is unfinished: each was sent, or was aborted because the connection ended. It does
+    /// not wait for the peer to receive the messages.
     ///
     /// # Errors
-    /// The connection ended first.
+    /// [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a contract.
     pub fn flush(&mut self) -> Result<(), Failure<B::Error>> {
         self.wait_for(|this| (this.inbox.sent >= this.queued).then_some(()))
     }
 
-    /// The next message.
+    /// Returns the next message. Waits for it for at most `within`.
     ///
     /// # Errors
-    /// None came in time, or the connection has ended and there are no more.
+    /// [`Failure::TimedOut`]: no message arrived within `within`. [`Failure::Closed`]: the connection has ended, and
+    /// all messages that arrived were returned. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side
+    /// broke a contract.
     pub fn recv(&mut self, within: Duration) -> Result<Bytes, Failure<B::Error>> {
         self.wait_within(within, |this| this.inbox.pop())
     }
 
-    /// The next message, if it has arrived.
+    /// Returns the next message, or `None` if none has arrived. Drives the connection once and does not wait.
     ///
     /// # Errors
-    /// The connection has ended and there are no more.
+    /// The errors of [`recv`](Self::recv), except [`Failure::TimedOut`].
     pub fn try_recv(&mut self) -> Result<Option<Bytes>, Failure<B::Error>> {
         match self.recv(Duration::ZERO) {
             Ok(message) => Ok(Some(message)),
@@ -173,10 +190,12 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         }
     }
 
-    /// Serves the connection without wanting anything of it: answers keepalives, takes in messages.
+    /// Drives the connection for `time`. It answers keepalives and keeps messages for [`recv`](Self::recv). Returns
+    /// earlier only with an error.
     ///
     /// # Errors
-    /// The connection ended.
+    /// [`Failure::Closed`]: the connection has ended. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this
+    /// side broke a contract.
     pub fn idle(&mut self, time: Duration) -> Result<(), Failure<B::Error>> {
         match self.wait_within(time, |_| None::<()>) {
             Err(Failure::TimedOut) => Ok(()),
@@ -184,10 +203,13 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         }
     }
 
-    /// Asks the peer for a keepalive response; returns how long it took.
+    /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3) and returns the time until the peer's next
+    /// message. Waits for that for at most `within`.
     ///
     /// # Errors
-    /// It gave none in time, or the connection ended.
+    /// [`Failure::Command`]: another probe is not finished, or the connection is closing. [`Failure::TimedOut`]: the
+    /// peer sent nothing within `within`. [`Failure::Probe`]: it sent nothing within the answer timeout, or the
+    /// connection ended. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a contract.
     pub fn probe(&mut self, within: Duration) -> Result<Duration, Failure<B::Error>> {
         self.inbox.probed = None;
         let now = self.backend.now();
@@ -195,10 +217,13 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         Ok(self.wait_within(within, |this| this.inbox.probed.take())??)
     }
 
-    /// Lets the peer reach a buffer.
+    /// Gives the peer access to all of `buffer`, with exactly these rights, on this connection only (3.1.4.3). Waits
+    /// for the device, and returns the registration with its descriptors.
     ///
     /// # Errors
-    /// The provider refuses, or there is no room.
+    /// [`Failure::Register`]: no registration is free, or the connection is closing. [`Failure::Registration`]: the
+    /// provider refused, or the connection ended. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this
+    /// side broke a contract.
     pub fn register(
         &mut self,
         buffer: &B::Buffer,
@@ -215,10 +240,13 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         Ok(Registration { id, descriptors })
     }
 
-    /// Ends the peer's access. After this returns the buffer is its owner's alone.
+    /// Ends the peer's access to a registered buffer (3.1.4.4). Waits for the device. After `Ok` the peer cannot access
+    /// the buffer any more.
     ///
     /// # Errors
-    /// The provider fails, or the connection ended first (which ends the access, too).
+    /// [`Failure::Register`]: the registration is not valid, or the connection is closing. [`Failure::Registration`]:
+    /// the provider refused, or the connection ended, which ends the access too. [`Failure::Backend`]: the backend
+    /// fails. [`Failure::Drive`]: this side broke a contract.
     pub fn deregister(&mut self, registration: &Registration) -> Result<(), Failure<B::Error>> {
         let id = registration.id;
         self.endpoint.deregister(self.backend.now(), id)?;
@@ -228,16 +256,21 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         Ok(())
     }
 
-    /// A token of this side that the peer has invalidated; each is told once.
+    /// Returns a token of this side that the peer has invalidated, each token once; `None` if there is no other.
+    /// Returns at once and does not drive the connection.
     pub fn invalidated(&mut self) -> Option<Token> {
         self.inbox.invalidated.pop_front()
     }
 
-    /// Begins an RDMA operation of `len` bytes between `buffer`, from its beginning, and the peer's memory from `offset`
-    /// on; waits only while there is no room.
+    /// Starts an RDMA operation and returns its id. It transfers `len` bytes between the beginning of `buffer` and the
+    /// peer's buffer that `remote` describes, from byte `offset` of that buffer on: [`RdmaVerb::Write`] to the peer
+    /// (3.1.4.5), [`RdmaVerb::Read`] from it (3.1.4.6). Waits only while all operations of the configuration are under
+    /// way. [`next_rdma`](Self::next_rdma) and [`finish_rdma`](Self::finish_rdma) return the result.
     ///
     /// # Errors
-    /// The operation is not possible, or the connection has ended.
+    /// [`Failure::Rdma`]: the range is too long or not inside the descriptors, the connection allows no RDMA Read, or
+    /// it is closing or has ended. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a
+    /// contract.
     pub fn start_rdma(
         &mut self,
         verb: RdmaVerb,
@@ -259,24 +292,26 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         })?
     }
 
-    /// RDMA operations that are not finished.
+    /// The number of RDMA operations that are not finished.
     #[must_use]
     pub fn rdma_in_flight(&self) -> usize {
         self.inbox.operations.len()
     }
 
-    /// Waits for any RDMA operation to finish.
+    /// Returns the next finished RDMA operation. Waits for it for at most `within`, also if no operation is under way.
     ///
     /// # Errors
-    /// None is under way and the time is over, or the connection ended.
+    /// [`Failure::TimedOut`]: no operation finished within `within`. [`Failure::Closed`]: the connection has ended, and
+    /// all results were returned. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a
+    /// contract.
     pub fn next_rdma(&mut self, within: Duration) -> Result<Done, Failure<B::Error>> {
         self.wait_within(within, |this| this.inbox.finished.pop_front())
     }
 
-    /// An RDMA operation from beginning to end.
+    /// Carries out an RDMA operation: [`start_rdma`](Self::start_rdma) and then [`finish_rdma`](Self::finish_rdma).
     ///
     /// # Errors
-    /// The operation is not possible or failed, or the connection ended.
+    /// The errors of both.
     pub fn rdma(
         &mut self,
         verb: RdmaVerb,
@@ -289,10 +324,13 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         self.finish_rdma(op)
     }
 
-    /// Waits for an RDMA operation to finish.
+    /// Waits until the RDMA operation `op` is finished. If the result of `op` was returned before, it waits until the
+    /// connection ends.
     ///
     /// # Errors
-    /// It failed, or the connection ended.
+    /// [`Failure::Operation`]: the operation failed, or the connection ended first. [`Failure::Closed`]: the connection
+    /// has ended, and the result of `op` was returned before. [`Failure::Backend`]: the backend fails.
+    /// [`Failure::Drive`]: this side broke a contract.
     pub fn finish_rdma(&mut self, op: OpId) -> Result<(), Failure<B::Error>> {
         let result = self.wait_for(|this| {
             let place = this.inbox.finished.iter().position(|(done, _)| *done == op)?;
@@ -301,20 +339,22 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         Ok(result.1?)
     }
 
-    /// Sends what is queued, for at most `within`, ends the connection and waits until everything is back.
+    /// Finishes queued messages and RDMA operations for at most `within`, and then ends the connection. Waits until it
+    /// is drained. Returns the reason of its end, which is not [`CloseReason::Local`] if it ended in another way first.
     ///
     /// # Errors
-    /// This side broke a contract, or the system fails.
+    /// [`Failure::Drive`]: this side broke a contract. [`Failure::Backend`]: the backend fails.
     pub fn close(mut self, within: Duration) -> Result<CloseReason, Failure<B::Error>> {
         let now = self.backend.now();
         self.endpoint.close(now, Close::Flush { until: now.saturating_add(within) });
         self.drain()
     }
 
-    /// Waits for the connection to end by itself, and until everything is back.
+    /// Waits without limit until the connection has ended and is drained. It does not end the connection. Returns the
+    /// reason of its end.
     ///
     /// # Errors
-    /// This side broke a contract, or the system fails.
+    /// [`Failure::Drive`]: this side broke a contract. [`Failure::Backend`]: the backend fails.
     pub fn drain(mut self) -> Result<CloseReason, Failure<B::Error>> {
         while !self.endpoint.is_drained() {
             self.turn(None)?;
@@ -322,7 +362,8 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         Ok(self.inbox.closed.unwrap_or(CloseReason::Lost { reason: DisconnectReason::Unknown }))
     }
 
-    /// Drives the connection until `done` has something or the connection has ended. `done` commands nothing unless it has.
+    /// Drives the connection until `done` returns `Some` or the connection has ended. `done` changes nothing when it
+    /// returns `None`.
     fn wait_for<T>(&mut self, done: impl FnMut(&mut Self) -> Option<T>) -> Result<T, Failure<B::Error>> {
         self.wait_until(None, done)
     }

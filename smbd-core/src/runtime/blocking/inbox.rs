@@ -1,4 +1,4 @@
-//! What has happened on a connection and was not asked for yet.
+//! Results and messages of a connection that no call has returned yet.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
@@ -20,7 +20,7 @@ pub(super) struct Inbox<M> {
     pub(super) closed: Option<CloseReason>,
     pub(super) messages: VecDeque<Bytes>,
     message_bytes: usize,
-    /// Messages that were sent, or given up, since the beginning.
+    /// Messages that were sent or aborted since the beginning.
     pub(super) sent: u64,
     pub(super) probed: Option<Result<Duration, ProbeError>>,
     pub(super) invalidated: VecDeque<Token>,

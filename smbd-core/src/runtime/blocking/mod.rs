@@ -1,7 +1,7 @@
-//! Calls that wait: one connection, driven by whoever asks it for something. For tools and tests.
+//! Blocking calls for one connection, for tools and tests.
 //!
-//! A connection is driven only inside its calls. Messages that arrive while a call waits for something else are kept, up
-//! to [`INBOX_MAX`] bytes; a peer that sends more to someone who does not [`recv`](Connection::recv) is cut off.
+//! A connection is driven only inside its calls. Messages that arrive while a call waits for something else are kept
+//! for [`recv`](Connection::recv), up to [`INBOX_MAX`] bytes. If the peer sends more, the connection is aborted.
 
 mod connection;
 mod inbox;
@@ -15,18 +15,19 @@ pub use connection::{Connection, Done};
 use crate::Instant;
 use crate::backend::Backend;
 
-/// Bytes of messages that are kept for later calls.
+/// Most bytes of messages that a connection keeps for later calls of [`recv`](Connection::recv).
 pub const INBOX_MAX: usize = 64 << 20;
 
-/// A backend that can wait.
+/// A backend that can block the thread until it has input.
 pub trait Blocking: Backend {
-    /// What goes wrong with the backend itself.
+    /// The error of the backend itself.
     type Error: Error;
 
-    /// Waits until there may be something to do, at most until `until`.
+    /// Blocks until the backend may have input, or until the time `until` on its clock; without limit if that is
+    /// `None`. It may return early.
     ///
     /// # Errors
-    /// The system fails.
+    /// The device does not answer, or a system call fails.
     fn wait(&mut self, until: Option<Instant>) -> Result<(), Self::Error>;
 }
 

@@ -4,10 +4,10 @@ use core::ops::Deref;
 
 use super::poller::Reaper;
 
-/// The backend of a connection that is over. Dropping it does not wait: its engine has someone who destroys it
-/// ([`Poller::reaper`](super::Poller::reaper)).
+/// The backend of a connection that is over. Dropping it returns at once and passes the backend to the engine's
+/// [`Reaper`](super::Reaper), which destroys it.
 ///
-/// Until that is done it has what it took of the device. An engine that is dropped waits for all of its backends.
+/// The backend keeps its resources of the device until it is destroyed. Dropping the engine waits for that.
 pub struct DeferredDestroy<B> {
     /// `None` only while this is dropped.
     end: Option<B>,

@@ -1,4 +1,4 @@
-//! What an engine keeps of a connection, and what it gives back.
+//! An engine's state of one connection, and the connection that it returns at the end.
 
 use core::fmt;
 
@@ -10,15 +10,15 @@ use crate::Instant;
 use crate::backend::DriveError;
 use crate::runtime::Waitable;
 
-/// A connection, with everything it is made of.
+/// A connection: machine, backend and upper layer.
 pub(super) struct Driven<U, M, B> {
     pub(super) machine: M,
     pub(super) end: B,
     pub(super) upper: U,
-    /// As noted among the deadlines of all, its own or an earlier one.
+    /// The time noted for it in the engine's deadlines: its own deadline or an earlier one.
     pub(super) deadline: Option<Instant>,
     pub(super) state: State,
-    /// Is among those that were driven since all devices were asked to wake somebody.
+    /// Whether it is in the engine's list of hot connections: driven, and its device not armed since.
     pub(super) is_hot: bool,
 }
 
@@ -29,17 +29,18 @@ pub(super) enum State {
     Hot,
 }
 
-/// A connection that is over and was taken out of the engine.
+/// A connection that is over. The engine has removed it.
 pub struct Finished<U, M, B: Waitable> {
-    /// What it was called.
+    /// Its key in the engine.
     pub key: Key,
-    /// The connection.
+    /// Its machine.
     pub machine: M,
-    /// Its backend. What that has of the device is freed some time after it was dropped.
+    /// Its backend. The resources of the device are freed some time after this is dropped.
     pub end: DeferredDestroy<B>,
     /// Its upper layer.
     pub upper: U,
-    /// An error says that the connection was cut off without an end of its own.
+    /// `Ok` if the connection is drained; its machine has the reason of the end. `Err` if the engine removed it because
+    /// it could not be driven.
     pub result: Result<(), EngineError<B::Error>>,
 }
 
@@ -56,14 +57,14 @@ impl<U: fmt::Debug, M: fmt::Debug, B: Waitable + fmt::Debug> fmt::Debug for Fini
     }
 }
 
-/// Why an engine has cut a connection off. `E` is the error of its backend.
+/// Why an engine removed a connection that was not drained. `E` is the error of its backend.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EngineError<E> {
-    /// This side broke a contract.
+    /// The backend or the upper layer broke its contract.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// Its backend does not answer.
+    /// The backend failed.
     #[error(transparent)]
     Backend(E),
 }

@@ -1,10 +1,12 @@
 //! Many connections on one thread.
 //!
-//! An engine sleeps in one place, its [`Poller`], for all its backends. A connection is *due* when something is known to have
-//! happened, *hot* when it was driven and its device was not asked to wake anybody yet, and asleep otherwise. Hot ones are
-//! looked at for a moment before everything sleeps, as far as that has been worth it lately. However busy some are, the
-//! others and what is watched are looked at every so many turns. What is over is destroyed
-//! by its [`Reaper`].
+//! An engine waits in one place, its [`Poller`], for all its backends. A connection is in one of three states. It is
+//! *due* when it has something to do. It is *hot* when it was driven and its backend is not [armed](Waitable::arm) yet.
+//! Otherwise it is *asleep*.
+//!
+//! Before the engine waits, it polls hot backends for a short time, if recent waits were short ([`BusyPoll`]). While
+//! connections are busy, the poller is polled every 32 turns, so all other connections and the watched objects get
+//! their turn. A [`Reaper`] destroys the backends of connections that are over.
 
 mod deferred;
 mod driven;
@@ -26,37 +28,37 @@ pub use poller::{Poller, Reaper};
 pub use slots::Key;
 use slots::Slots;
 
-/// One turn in so many asks the system for events although nothing would sleep: it is a system call.
+/// Turns after which the poller is polled although connections are busy. It is a system call, so not in every turn.
 const POLL_EVENTS_EVERY: u32 = 32;
 
-/// Drives many connections. Their machines are [`Endpoint`](crate::Endpoint)s or [`Connection`](crate::Connection)s, their
-/// upper layers of one type, and so are their backends.
+/// Drives many connections on one thread. All have a machine of type `M` ([`Endpoint`](crate::Endpoint) or
+/// [`Connection`](crate::Connection)), a backend of type `B` and an upper layer of type `U`.
 ///
-/// Dropped, it ends all connections at once and waits until their backends are destroyed.
+/// Dropping it ends all connections at once and waits until their backends are destroyed.
 pub struct Engine<U, M, B: Waitable, P> {
     poller: P,
     slots: Slots<Driven<U, M, B>>,
     deadlines: BTreeSet<(Instant, usize)>,
     due: Vec<usize>,
-    /// What `due` was, emptied: kept for its memory.
+    /// An empty list for the next `due`, kept for its memory.
     spare: Vec<usize>,
     hot: Vec<usize>,
     finished: Vec<Finished<U, M, B>>,
-    /// What the poller named, emptied: kept for its memory.
+    /// An empty list for the poller's names, kept for its memory.
     ready: Vec<usize>,
-    /// Turns that drove something since the poller was asked for events.
+    /// Turns that drove something since the poller was polled.
     turns: u32,
     spin: BusyPoll,
-    /// What the caller allows instead of what the devices' rows do.
+    /// The caller's limit in microseconds; without it the limit of the backends counts.
     busy_poll_for: Option<u64>,
     reaper: Arc<dyn Reaper<B> + Send + Sync>,
 }
 
 impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P> {
-    /// An engine without connections.
+    /// An engine without connections, on `clock`.
     ///
     /// # Errors
-    /// There is no room for a poller or a reaper.
+    /// The poller or the reaper cannot be made.
     pub fn new(clock: P::Clock) -> Result<Self, P::Error> {
         let poller = P::open(clock)?;
         Ok(Self {
@@ -75,35 +77,36 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         })
     }
 
-    /// The clock that all backends given to [`add`](Self::add) have to share.
+    /// The clock of the engine. All backends that are passed to [`add`](Self::add) must use it.
     #[must_use]
     pub fn clock(&self) -> P::Clock {
         self.poller.clock()
     }
 
-    /// Connections that are not over.
+    /// The number of connections that are not over.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// Whether the engine has no connection.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Backends that were dropped and are not destroyed yet: a device may take more than a minute for one. No connection
-    /// waits for that, but each has what it took of the device until then.
+    /// The number of backends that were dropped and are not destroyed yet. A device may need more than a minute for
+    /// one. No connection waits for that. Each backend keeps its resources of the device until it is destroyed.
     #[must_use]
     pub fn destroying(&self) -> usize {
         self.reaper.pending()
     }
 
-    /// Takes a connection in. It is driven from the next [`poll`](Self::poll) on.
+    /// Adds a connection and returns its key. Returns at once. The connection is driven from the next
+    /// [`poll`](Self::poll) on.
     ///
     /// # Errors
-    /// The poller has no room for it.
+    /// The poller cannot wait for the backend. The connection is dropped then.
     pub fn add(&mut self, machine: M, end: B, upper: U) -> Result<Key, P::Error> {
         let driven = Driven { machine, end, upper, deadline: None, state: State::Asleep, is_hot: false };
         let key = self.slots.insert(driven);
@@ -121,60 +124,66 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         Ok(key)
     }
 
-    /// Makes [`poll`](Self::poll) come back when `what` has something to say: a listener, a signal, a queue of another
-    /// thread.
+    /// Makes [`poll`](Self::poll) return `true` when `what` is ready: a listener, a signal, a queue of another thread.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// The poller cannot wait for it.
     pub fn watch(&self, what: P::Watched<'_>) -> Result<(), P::Error> {
         self.poller.watch(what)
     }
 
-    /// Allows looking for completions for so long before sleeping, in microseconds; 0 for never. Without this the
-    /// backends decide.
+    /// Sets the longest time of polling for completions before the engine waits, in microseconds; 0 turns it off. The
+    /// default is the largest [`busy_poll_micros_max`](Waitable::busy_poll_micros_max) of the backends.
     pub const fn busy_poll_for(&mut self, micros: u64) {
         self.busy_poll_for = Some(micros);
     }
 
-    /// A connection, to give it commands. It is driven in the next turn.
+    /// The machine, backend and upper layer of a connection, for commands; `None` if it is over. The connection is
+    /// driven in the next [`poll`](Self::poll).
     pub fn get_mut(&mut self, key: Key) -> Option<(&mut M, &mut B, &mut U)> {
         self.slots.get(key)?;
         self.make_due(key.slot);
         self.slots.at_mut(key.slot).map(|driven| (&mut driven.machine, &mut driven.end, &mut driven.upper))
     }
 
-    /// A connection, to look at.
+    /// The machine, backend and upper layer of a connection; `None` if it is over.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<(&M, &B, &U)> {
         self.slots.get(key).map(|driven| (&driven.machine, &driven.end, &driven.upper))
     }
 
-    /// The names of all connections.
+    /// The keys of all connections that are not over.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.slots.keys()
     }
 
-    /// A connection that is over. To be asked after every turn.
+    /// Removes and returns a connection that is over, in no certain order; `None` if there is no other. Call it after
+    /// each [`poll`](Self::poll) until it returns `None`.
     pub fn finished(&mut self) -> Option<Finished<U, M, B>> {
         self.finished.pop()
     }
 
-    /// When [`poll`](Self::poll) is due at the latest, for a caller that sleeps by itself on what the poller sleeps on.
+    /// The latest time for the next [`poll`](Self::poll); `None` if no connection has a deadline. It is for a caller
+    /// that waits for the poller itself, in an event loop of its own.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         if self.due.is_empty() { self.deadlines.first().map(|(at, _)| *at) } else { Some(Instant::ORIGIN) }
     }
 
-    /// Waits until something happens or `until`, then drives what it concerns. Comes back as soon as anything was driven
-    /// or what is watched has something to say; says whether it has. While connections are busy that is looked at now and then
-    /// only, so that a server need not ask its listener, which is a system call, after every message. Its owner takes one
-    /// request for each `true`: connections that are there already have their turn in between.
+    /// Drives all connections that are due, once each. If none is due, it waits until a connection is due, a watched
+    /// object is ready, or the time `until` has come; without limit if that is `None`. Returns as soon as a connection
+    /// was driven or is over.
     ///
-    /// With an `until` in the past it does not wait, and leaves everything armed: then the poller can be waited for by
-    /// somebody else.
+    /// Returns `true` if a [watched](Self::watch) object is ready. While connections are busy this is checked every 32
+    /// turns, because it is a system call. A server accepts one request for each `true`, so established connections get
+    /// their turn between two requests.
+    ///
+    /// With an `until` in the past it does not wait, and arms all backends that it drove. The caller can then wait for
+    /// the poller itself until [`deadline`](Self::deadline).
     ///
     /// # Errors
-    /// The system fails. What fails on one connection is told with what it [`finished`](Self::finished) with.
+    /// The poller fails. An error of one connection is in the [`result`](Finished::result) of
+    /// [`finished`](Self::finished).
     pub fn poll(&mut self, until: Option<Instant>) -> Result<bool, P::Error> {
         loop {
             let driven = self.drive_due();
@@ -201,7 +210,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         }
     }
 
-    /// Drives what is due, each once; whether there was something.
+    /// Drives each connection that is due, once. Returns whether there was one.
     fn drive_due(&mut self) -> bool {
         let spare = mem::take(&mut self.spare);
         let mut due = mem::replace(&mut self.due, spare);
@@ -250,7 +259,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         self.finished.push(Finished { key, machine, end, upper, result });
     }
 
-    /// Looks at what was driven last, for as long as it is worth it.
+    /// Polls the hot backends for the time that [`BusyPoll`] allows. Returns whether one is ready; it is due then.
     fn busy_poll(&mut self) -> bool {
         let Self { poller, slots, hot, spin, busy_poll_for, .. } = self;
         let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.busy_poll_micros_max());
@@ -270,7 +279,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         true
     }
 
-    /// Asks the devices of what was driven to say when something completes.
+    /// Arms the backends of all hot connections.
     fn arm_hot(&mut self) {
         while let Some(slot) = self.hot.pop() {
             let Some(driven) = self.slots.at_mut(slot) else { continue };
@@ -288,7 +297,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         }
     }
 
-    /// Sleeps; makes due what has something to say. Whether what is watched has.
+    /// Waits, and makes connections due. Returns whether a watched object is ready.
     fn sleep(&mut self, until: Option<Instant>) -> Result<bool, P::Error> {
         let start = self.poller.now();
         let watched = self.wait(until)?;
@@ -296,7 +305,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         Ok(watched)
     }
 
-    /// As [`sleep`](Self::sleep), without sleeping.
+    /// Does the same as [`sleep`](Self::sleep), but does not wait.
     fn poll_events(&mut self) -> Result<bool, P::Error> {
         self.wait(Some(Instant::ORIGIN))
     }
@@ -313,7 +322,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         watched
     }
 
-    /// Makes due what has waited long enough.
+    /// Makes all connections due whose deadline has come.
     fn expire(&mut self) {
         let now = self.poller.now();
         while let Some(&(at, slot)) = self.deadlines.first()
@@ -348,7 +357,7 @@ impl<U, M, B: Waitable, P> Drop for Engine<U, M, B, P> {
     }
 }
 
-/// What the poller sleeps on, for an event loop that has others to wait for.
+/// The file descriptor of the poller, for an event loop that also waits for other descriptors.
 #[cfg(unix)]
 impl<U, M, B: Waitable, P: std::os::fd::AsFd> std::os::fd::AsFd for Engine<U, M, B, P> {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {

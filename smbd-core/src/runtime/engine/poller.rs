@@ -1,4 +1,4 @@
-//! What an engine is made on: who waits, and who destroys.
+//! The platform of an engine: a poller that waits for backends, and a reaper that destroys them.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,78 +8,80 @@ use core::hint;
 use crate::Instant;
 use crate::runtime::Waitable;
 
-/// Waits for many backends at the same time, and for what the owner of the engine watches. It has the clock of them all.
+/// Waits for many backends at the same time, and for objects that the owner of the engine watches. It has the clock of
+/// all backends.
 pub trait Poller<B: Waitable>: Sized {
-    /// What goes wrong here. What goes wrong with a backend is an error of its own.
+    /// The error of the poller. A backend has an error type of its own.
     type Error: Error;
-    /// The clock. Clones are the same clock.
+    /// The clock. A clone shows the same time.
     type Clock: Clone;
-    /// What can be watched besides backends.
+    /// An object that can be watched besides backends.
     type Watched<'a>;
 
-    /// A poller that waits for nothing yet.
+    /// A poller without backends and watched objects.
     ///
     /// # Errors
-    /// The system has no room for one.
+    /// The system cannot create it.
     fn open(clock: Self::Clock) -> Result<Self, Self::Error>;
 
-    /// The clock.
+    /// The clock of this poller.
     fn clock(&self) -> Self::Clock;
 
-    /// The time on the clock.
+    /// The present time on the clock.
     fn now(&self) -> Instant;
 
-    /// From now on waits for `backend` as well; `name` says that it has something to say. A name is used again after
-    /// [`remove`](Self::remove).
+    /// Adds `backend` to the backends that [`wait`](Self::wait) waits for. `name` stands for it there. A name may be
+    /// used again after [`remove`](Self::remove).
     ///
     /// # Errors
-    /// There is no room for it.
+    /// The system cannot add it.
     fn add(&mut self, backend: &B, name: usize) -> Result<(), Self::Error>;
 
-    /// No longer waits for `backend`.
+    /// Removes `backend` from the backends that [`wait`](Self::wait) waits for.
     fn remove(&mut self, backend: &B, name: usize);
 
-    /// From now on waits for something else as well.
+    /// Adds `what` to the watched objects that [`wait`](Self::wait) waits for.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// The system cannot wait for it.
     fn watch(&self, what: Self::Watched<'_>) -> Result<(), Self::Error>;
 
-    /// Waits until a backend that was armed has something to say, what is watched has, or `until` has come. Does not wait
-    /// if it has come already; waits as long as it takes if there is none. Appends the names of the backends to `ready`;
-    /// whether what is watched has something. May come back for nothing.
+    /// Waits until an [armed](Waitable::arm) backend is ready, a watched object is ready, or the time `until` has come.
+    /// Does not wait if that is in the past; waits without limit if it is `None`. Appends the names of ready backends
+    /// to `ready`. Returns whether a watched object is ready. It may return early with nothing ready.
     ///
     /// # Errors
-    /// The system fails.
+    /// A system call fails.
     fn wait(&mut self, until: Option<Instant>, ready: &mut Vec<usize>) -> Result<bool, Self::Error>;
 
-    /// Between two looks at backends that may have something to say soon.
+    /// Called between two polls of hot backends. The default is [`hint::spin_loop`].
     fn pause(&self) {
         hint::spin_loop();
     }
 
-    /// Who destroys the backends of connections that are over. Without one it is whoever drops them.
+    /// The reaper that destroys the backends of connections that are over. The default destroys a backend where it is
+    /// dropped.
     ///
     /// # Errors
-    /// The system has no room for one.
+    /// The system cannot create it.
     fn reaper(&self) -> Result<Arc<dyn Reaper<B> + Send + Sync>, Self::Error> {
         Ok(Arc::new(AtOnce))
     }
 }
 
-/// Destroys backends where nobody waits for that: a device may take its time.
+/// Destroys backends without blocking the engine. A device may need more than a minute for one.
 pub trait Reaper<B> {
-    /// Destroys a backend, without waiting for it. After [`finish`](Self::finish) it may wait.
+    /// Takes a backend to destroy it, and returns at once. After [`finish`](Self::finish) it may block instead.
     fn take(&self, backend: B);
 
-    /// Backends that are being destroyed, or wait for that.
+    /// The number of backends that were taken and are not destroyed yet.
     fn pending(&self) -> usize;
 
-    /// Waits until all are destroyed.
+    /// Waits until all backends are destroyed.
     fn finish(&self);
 }
 
-/// Where nothing takes long.
+/// Destroys a backend at once, on the calling thread.
 struct AtOnce;
 
 impl<B> Reaper<B> for AtOnce {

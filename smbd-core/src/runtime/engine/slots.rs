@@ -1,15 +1,15 @@
-//! Places for connections, with names that are not used twice.
+//! A table of connections. A key is never used twice.
 
 use alloc::vec::Vec;
 
-/// Name of a connection in an engine.
+/// The key of a connection in an engine. An engine does not use it again for another connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub(super) slot: usize,
     generation: u64,
 }
 
-/// A table that grows with what is in it at the same time.
+/// A table of slots. It grows with the number of values that are in it at the same time.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     places: Vec<Option<(u64, T)>>,
@@ -47,7 +47,7 @@ impl<T> Slots<T> {
         Some((Key { slot, generation }, value))
     }
 
-    /// All there are.
+    /// Removes and returns all values.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
         self.free.clear();
         self.places.drain(..).flatten().map(|(_, value)| value)

@@ -1,4 +1,4 @@
-//! What handles ask of the driver.
+//! Commands of the handles for the driver.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use super::shared::Shared;
 use crate::runtime::{Failure, Registration};
 use crate::{Access, BufferDescriptorV1, RdmaVerb, RegId, Token};
 
-/// Whom to tell how it went.
+/// The channel for the result of a command.
 pub(super) type Answer<T, E> = oneshot::Sender<Result<T, Failure<E>>>;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Transfer<M> {
     pub(super) len: u32,
 }
 
-/// A registration on its way to who asked for it. If that is nobody any more, it goes back.
+/// A registration on its way to its caller. Dropping it unclaimed makes the driver deregister it.
 #[derive(Debug)]
 pub(super) struct Offer<E> {
     id: RegId,

@@ -1,4 +1,4 @@
-//! What a program has of a connection.
+//! The connection as a program uses it.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -19,15 +19,16 @@ use crate::error::CloseReason;
 use crate::runtime::Registration;
 use crate::{Access, BufferDescriptorV1, Negotiated};
 
-/// An established connection. Dropped without [`close`](Self::close), it ends at once, unless it was [`split`](Self::split).
+/// An established connection: a [`Sender`], which can be cloned, and a [`Receiver`].
 ///
-/// `send` and what else is asked for go through its [`Sender`], which can be cloned, messages come through its [`Receiver`].
+/// Dropping it without [`close`](Self::close) ends the connection at once, unless a clone of its sender is left.
 pub struct Connection<B: PollReady> {
     sender: Sender<B>,
     receiver: Receiver<B>,
 }
 
-/// A connection that is coming up. Dropped, it is given up.
+/// A future that is ready when the connection is established or has failed. The [`Driver`](super::Driver) must be
+/// polled meanwhile. Dropping it ends the connection at once.
 pub struct Connecting<B: PollReady> {
     established: oneshot::Receiver<Result<Negotiated, FailureOf<B>>>,
     /// `None` when it is up.
@@ -68,52 +69,55 @@ impl<B: PollReady> Future for Connecting<B> {
 impl<B: PollReady> Unpin for Connecting<B> {}
 
 impl<B: PollReady> Connection<B> {
-    /// Both halves, for tasks of their own.
+    /// Splits the connection into its halves, for use in different tasks.
     #[must_use]
     pub fn split(self) -> (Sender<B>, Receiver<B>) {
         (self.sender, self.receiver)
     }
 
-    /// The half that asks, to be cloned.
+    /// The sending half, which can be cloned.
     #[must_use]
     pub const fn sender(&self) -> &Sender<B> {
         &self.sender
     }
 
-    /// What was settled on.
+    /// The negotiated values.
     #[must_use]
     pub const fn negotiated(&self) -> Negotiated {
         self.sender.negotiated()
     }
 
-    /// As [`Sender::send`].
+    /// Queues a message. Waits only for room. See [`Sender::send`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Failure::Send`](crate::runtime::Failure::Send) or [`Failure::Closed`](crate::runtime::Failure::Closed): see
+    /// [`Sender::send`].
     pub async fn send(&self, message: Bytes) -> Result<(), FailureOf<B>> {
         self.sender.send(message).await
     }
 
-    /// As [`Sender::flush`].
+    /// Waits until no queued message is unfinished. See [`Sender::flush`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed): see [`Sender::flush`].
     pub async fn flush(&self) -> Result<(), FailureOf<B>> {
         self.sender.flush().await
     }
 
-    /// As [`Receiver::recv`].
+    /// Returns the next message. Waits for it. This method is cancel safe. See [`Receiver::recv`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed): see [`Receiver::recv`].
     pub async fn recv(&mut self) -> Result<Bytes, FailureOf<B>> {
         self.receiver.recv().await
     }
 
-    /// As [`Sender::rdma_read`].
+    /// Reads `len` bytes of the peer's memory into `buffer` (3.1.4.6). Waits until that is done. See
+    /// [`Sender::rdma_read`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Failure::Rdma`](crate::runtime::Failure::Rdma) or [`Failure::Operation`](crate::runtime::Failure::Operation):
+    /// see [`Sender::rdma_read`].
     pub async fn rdma_read(
         &self,
         buffer: &B::Buffer,
@@ -124,10 +128,12 @@ impl<B: PollReady> Connection<B> {
         self.sender.rdma_read(buffer, remote, offset, len).await
     }
 
-    /// As [`Sender::rdma_write`].
+    /// Writes `len` bytes of `buffer` to the peer's memory (3.1.4.5). Waits until that is done. See
+    /// [`Sender::rdma_write`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Failure::Rdma`](crate::runtime::Failure::Rdma) or [`Failure::Operation`](crate::runtime::Failure::Operation):
+    /// see [`Sender::rdma_write`].
     pub async fn rdma_write(
         &self,
         buffer: &B::Buffer,
@@ -138,29 +144,33 @@ impl<B: PollReady> Connection<B> {
         self.sender.rdma_write(buffer, remote, offset, len).await
     }
 
-    /// As [`Sender::register`].
+    /// Gives the peer access to all of `buffer` (3.1.4.3). Waits for the device. See [`Sender::register`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Failure::Register`](crate::runtime::Failure::Register) or
+    /// [`Failure::Registration`](crate::runtime::Failure::Registration): see [`Sender::register`].
     pub async fn register(&self, buffer: &B::Buffer, access: Access) -> Result<Registration, FailureOf<B>> {
         self.sender.register(buffer, access).await
     }
 
-    /// As [`Sender::deregister`].
+    /// Ends the peer's access to a registered buffer (3.1.4.4). Waits for the device. See [`Sender::deregister`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Failure::Register`](crate::runtime::Failure::Register) or
+    /// [`Failure::Registration`](crate::runtime::Failure::Registration): see [`Sender::deregister`].
     pub async fn deregister(&self, registration: &Registration) -> Result<(), FailureOf<B>> {
         self.sender.deregister(registration).await
     }
 
-    /// Sends what is queued, for at most `within`, ends the connection and waits until everything posted is back. Messages that
-    /// were not received are thrown away. Tells why the connection ended, if it had before.
+    /// Closes the connection as [`Sender::close`] does, and discards messages that were not received. Waits until the
+    /// connection is drained. Returns the reason of its end.
     ///
-    /// Given up, the connection goes on closing.
+    /// # Cancel safety
+    /// If the future is dropped after its first poll, the connection continues to close. If it is dropped before, the
+    /// connection is dropped with it.
     ///
     /// # Errors
-    /// This side broke a contract, the system failed, or the driver was dropped.
+    /// The errors of [`Sender::close`].
     pub async fn close(self, within: Duration) -> Result<CloseReason, FailureOf<B>> {
         let Self { sender, receiver } = self;
         drop(receiver);

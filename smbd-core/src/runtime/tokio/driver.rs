@@ -1,4 +1,4 @@
-//! The future behind a connection.
+//! The future that drives a connection.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -20,18 +20,20 @@ use crate::{Close, Endpoint, Instant, Negotiated};
 
 /// Segments that a registration may have: one buffer is one region or one window.
 const SEGMENTS: u16 = 1;
-/// Turns after which other tasks of the thread have theirs.
+/// Turns of one poll. After them the task yields to other tasks.
 const TURNS_MAX: u32 = 4;
-/// Commands that are taken before the device is looked at again.
+/// Commands that are taken before the connection is driven again.
 const COMMANDS_MAX: u32 = 64;
 
 /// How a connection ended.
 pub(super) type Ending<E> = Result<CloseReason, Failure<E>>;
 
-/// Carries a connection out; to be spawned, or polled by hand. Without it nothing happens, not even keepalives are answered.
+/// The future that drives a connection. Spawn it, or poll it. A connection that is not driven makes no progress, and
+/// does not answer keepalives.
 ///
-/// Ready when the connection is over and everything posted is back, with the backend. Destroying that may take its time
-/// (`smbd-verbs` says which devices), so it is for a thread that may wait. Dropped before, it ends the connection at once.
+/// It is ready when the connection is drained, or cannot be driven any more. Its output has the backend. Dropping the
+/// backend may block for a long time (`smbd-verbs` names the devices), so drop it on a thread that may block. Dropping
+/// the driver before it is ready ends the connection at once.
 #[must_use = "a connection that nobody drives does nothing"]
 pub struct Driver<B: PollReady, C: Messages = Endpoint> {
     machine: C,
@@ -39,7 +41,7 @@ pub struct Driver<B: PollReady, C: Messages = Endpoint> {
     backend: Option<B>,
     program: Program<B::Buffer, B::Error>,
     commands: mpsc::Receiver<CommandOf<B>>,
-    /// What found no room, until there is some: no command is taken meanwhile.
+    /// A command that found no room. No other command is taken before it.
     waiting: Option<CommandOf<B>>,
     closing: Closing,
     ended: watch::Sender<Option<Ending<B::Error>>>,
@@ -48,18 +50,18 @@ pub struct Driver<B: PollReady, C: Messages = Endpoint> {
 /// A connection that is over.
 #[derive(Debug)]
 pub struct Finished<B, E> {
-    /// What it was carried by.
+    /// The backend of the connection.
     pub backend: B,
-    /// Why it ended.
+    /// The reason of its end, or the error because of which it was not established or could not be driven.
     pub result: Result<CloseReason, Failure<E>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
     No,
-    /// As soon as what was asked for before is with the endpoint, but not later than this.
+    /// Requested. It begins when the endpoint has all earlier commands, or at this time.
     Asked(Instant),
-    /// The endpoint knows.
+    /// The endpoint is closing.
     Told,
 }
 
@@ -90,7 +92,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         }
     }
 
-    /// What is driven, to look at.
+    /// The driven machine.
     pub const fn machine(&self) -> &C {
         &self.machine
     }
@@ -130,9 +132,9 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         }
     }
 
-    /// Whether a paused endpoint may hand up a message: there is room, or it is the way out of a standstill. Who waits to send has
-    /// kept its last credit for a message that grants, and has no receive to grant; a peer without credits cannot grant any
-    /// either. One message more frees a receive.
+    /// Whether a paused endpoint may deliver a message: there is room, or both sides are without credits. A side that
+    /// waits to send keeps its last credit for a message that grants, and has no receive to grant. A peer without
+    /// credits cannot grant any either. One more message frees a receive.
     fn may_resume(&self) -> bool {
         let endpoint = self.machine.endpoint();
         if !endpoint.is_paused() {
@@ -143,7 +145,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         !self.program.shared.is_full() || stands_still && !self.program.shared.is_overfull()
     }
 
-    /// Looks what is wanted besides commands.
+    /// Carries out the handles' wishes, which are no commands.
     fn obey(&mut self, now: Instant, cx: &Context<'_>) {
         let wishes = self.program.shared.wishes(cx);
         for id in wishes.unclaimed {
@@ -164,7 +166,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         }
     }
 
-    /// Gives commands to the endpoint, as far as there is room; whether there was any to give.
+    /// Passes commands to the endpoint while there is room. Returns whether it passed one or began to close.
     fn take_commands(&mut self, now: Instant, cx: &mut Context<'_>) -> bool {
         for taken in 0..COMMANDS_MAX {
             let next = match self.waiting.take() {
@@ -186,7 +188,8 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         true
     }
 
-    /// Closes when that was asked for and nothing is before it, or the time for that is over. Whether it was done.
+    /// Begins to close if that was requested, and no command is before it or its time limit has come. Returns whether
+    /// it did.
     fn close_if_due(&mut self, now: Instant, nothing_before: bool) -> bool {
         let Closing::Asked(until) = self.closing else { return false };
         if !nothing_before && until > now {
@@ -197,7 +200,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         true
     }
 
-    /// Gives the command back if there is no room.
+    /// Passes a command to the endpoint. Returns the command if there is no room.
     fn carry_out(&mut self, command: CommandOf<B>, now: Instant) -> Option<CommandOf<B>> {
         match command {
             Command::Send { payload, invalidate } => match self.machine.send(now, payload, invalidate) {
@@ -269,7 +272,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
     }
 }
 
-/// Whether no command is left of a channel that takes no more.
+/// Whether the channel is closed and no command is left.
 fn next_is_none<T>(waiting: &Option<T>, commands: &mpsc::Receiver<T>) -> bool {
     waiting.is_none() && commands.is_closed() && commands.is_empty()
 }

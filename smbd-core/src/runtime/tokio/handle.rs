@@ -1,4 +1,4 @@
-//! What each half of a connection has of it.
+//! The state that both halves of a connection share.
 
 use alloc::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::runtime::Failure;
 pub(super) type FailureOf<B> = Failure<<B as PollReady>::Error>;
 pub(super) type Ended<B> = watch::Receiver<Option<Result<CloseReason, FailureOf<B>>>>;
 
-/// What both halves have.
+/// A reference to a connection, in each half.
 pub(super) struct Handle<B: PollReady> {
     alive: Arc<Alive<B::Error>>,
     ended: Ended<B>,
 }
 
-/// The last one takes the connection with it.
+/// Dropping the last one ends the connection.
 struct Alive<E>(Arc<Shared<E>>);
 
 impl<B: PollReady> Handle<B> {
@@ -30,7 +30,7 @@ impl<B: PollReady> Handle<B> {
         &self.alive.0
     }
 
-    /// Why nothing can be asked for any more.
+    /// The reason why commands are refused.
     pub(super) fn over(&self) -> FailureOf<B> {
         // It was closed by another handle, whose closing goes on.
         self.shared().over().unwrap_or(Failure::Closed(CloseReason::Local))

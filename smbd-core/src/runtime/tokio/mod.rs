@@ -1,36 +1,37 @@
-//! A connection as async calls: handles for the program, and a future that drives it.
+//! Async calls for a connection: handles for the program, and a future that drives the connection.
 //!
 //! ```text
 //! Sender, Receiver, both in Connection      send, recv, RDMA, register, close: for tasks of the program
 //!   | commands, at most COMMANDS            ^ messages, at most Options
-//! Driver                                    a future of its own: spawn it
+//! Driver                                    the future that drives the connection: spawn it
 //! an Endpoint and a backend that is PollReady
 //! ```
 //!
-//! Of tokio only what needs no runtime is used: channels. The backend is what is waited for ([`PollReady`]), and knows the
-//! reactor and the timers of its runtime; `smbd-verbs` (feature `tokio`) has one for tokio's, and a simulation can have one in
-//! virtual time.
+//! This module uses only tokio's channels, which need no runtime. The backend ([`PollReady`]) uses the reactor and the
+//! timers of its runtime. `smbd-verbs` (feature `tokio`) has a backend for tokio's runtime. A simulation can have one
+//! in virtual time.
 //!
-//! # Bounds
+//! # Limits
 //!
-//! **Receiving.** Messages wait for the program until there are [`Options::messages_max`] of them, or of [`Options::bytes_max`]
-//! bytes or more. Then no more are taken out of their receive buffers ([`Endpoint::pause`]), no receive is posted again, and soon
-//! the peer has no credit to send with. So what is kept is at most `bytes_max` and one message of
-//! [`Params::max_fragmented_recv_size`](crate::Params::max_fragmented_recv_size), and one as long is never refused for its length.
-//! When the connection ends, all that is in the receive buffers is taken in addition.
+//! **Receiving.** Received messages are kept for the program until there are [`Options::messages_max`] messages or
+//! [`Options::bytes_max`] bytes. Then the driver [pauses](Endpoint::pause) the endpoint: messages stay in their receive
+//! buffers, no receive is posted again, and soon the peer has no credit left. So at most `bytes_max` bytes and one
+//! message of [`Params::max_fragmented_recv_size`](crate::Params::max_fragmented_recv_size) bytes are kept. A message
+//! is never refused because of `bytes_max`. When the connection ends, the messages in the receive buffers are kept in
+//! addition.
 //!
-//! Credits are all that SMB Direct has to stop a peer, and they come in its own messages: two sides that stop each other cannot
-//! start each other again. So while messages wait to be sent, and neither side has a credit to spare, messages are taken one by one
-//! beyond the limits, up to twice of them (at least 1024 messages, 1 MiB). That is enough for a program that answers what it receives,
-//! and waits for `send` meanwhile. One that sends on and on and receives nothing is ended in the end by whose side waits too long
-//! for a credit (5 s in Windows, 3.1.5.1), as is a peer that waits while nobody receives.
+//! Credits are the only flow control of SMB Direct, and messages carry them. So two sides that have both paused cannot
+//! grant each other credits any more. Therefore, while messages wait to be sent and neither side has a credit to spare,
+//! messages are received one by one beyond the limits, up to twice the limits (at least 1024 messages or 1 MiB). That
+//! is enough for a program that answers each message, and waits in `send` meanwhile. If a program only sends and never
+//! receives, the side that waits too long for a credit ends the connection (5 s in Windows, 3.1.5.1).
 //!
 //! **Sending** waits for room: see [`Sender::send`].
 //!
-//! # Giving up
+//! # Cancel safety
 //!
-//! Each call says what has become of what was asked for if its future is dropped. Memory of RDMA operations and registrations
-//! stays owned by the connection for as long as the device may touch it, whoever waits.
+//! Each method documents the effect of dropping its future. The connection owns the memory of RDMA operations and
+//! registrations for as long as the device may access it, also if the future is dropped.
 
 mod command;
 mod connection;
@@ -58,19 +59,20 @@ use crate::runtime::Messages;
 use crate::{Config, Endpoint, Instant, Role};
 use shared::Shared;
 
-/// Commands that may wait for the driver, of all handles of a connection together.
+/// Most commands that wait for the driver, of all handles of a connection together.
 pub const COMMANDS: usize = 16;
 
-/// A backend that a task can wait for.
+/// A backend that an async task can wait for.
 pub trait PollReady: Backend {
-    /// What goes wrong with the backend itself.
+    /// The error of the backend itself.
     type Error: Error + Clone;
 
-    /// Whether there may be something to do. If not, the task is woken when there may be, or when `until` has come, on the clock
-    /// of the backend. Ready for nothing now and then does no harm; at once if `until` has come already.
+    /// Returns `Ready` if the backend may have input, or the time `until` on its clock has come. Otherwise it returns
+    /// `Pending` and wakes the task of `cx` when one of these is the case. It may be ready without input. Without
+    /// `until` there is no time limit.
     ///
     /// # Errors
-    /// The device does not answer, or the system fails.
+    /// The device does not answer, or a system call fails.
     fn poll_ready(
         &mut self,
         cx: &mut Context<'_>,
@@ -78,12 +80,13 @@ pub trait PollReady: Backend {
     ) -> Poll<Result<(), <Self as PollReady>::Error>>;
 }
 
-/// How much may wait for the program.
+/// The limits of received messages that wait for the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Messages received and not taken, at least 1.
+    /// Most messages that wait for the program; 0 counts as 1.
     pub messages_max: usize,
-    /// Their bytes. One message may be longer, and is the only one then.
+    /// The number of their bytes from which on no other message is received; 0 counts as 1. The last message may exceed
+    /// it.
     pub bytes_max: usize,
 }
 
@@ -93,7 +96,8 @@ impl Default for Options {
     }
 }
 
-/// A connection over a backend: what waits for it to come up, and what drives it.
+/// Opens a connection over a new backend. Returns at once, with the future that waits until the connection is
+/// established and the future that drives it.
 pub fn open<B: PollReady>(
     role: Role,
     backend: B,
@@ -104,7 +108,7 @@ pub fn open<B: PollReady>(
     open_with(endpoint, backend, options)
 }
 
-/// As [`open`], with a new endpoint that is watched, or what else works like one.
+/// Opens a connection like [`open`], with a new machine: an [`Endpoint`], or a wrapper of one.
 pub fn open_with<B: PollReady, C: Messages>(
     machine: C,
     backend: B,

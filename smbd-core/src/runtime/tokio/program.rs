@@ -1,4 +1,4 @@
-//! The upper layer of a driven connection: who is told what.
+//! The upper layer of a driven connection: it sends events to the callers that wait for them.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -23,11 +23,11 @@ pub(super) struct Program<M, E> {
     pub(super) operations: BTreeMap<OpId, (M, Answer<(), E>)>,
     pub(super) registrations: BTreeMap<RegId, Registered<M, E>>,
     pub(super) probe: Option<Answer<Duration, E>>,
-    /// Who waits until so many messages are sent.
+    /// Callers that wait until this number of messages is finished.
     flushes: VecDeque<(u64, Answer<(), E>)>,
     /// Messages given to the endpoint since the beginning.
     pub(super) queued: u64,
-    /// Of those, messages that were sent or given up.
+    /// Of those, messages that were sent or aborted.
     sent: u64,
     /// How the connection ended.
     pub(super) closed: Option<Result<CloseReason, Failure<E>>>,
@@ -37,9 +37,9 @@ pub(super) struct Program<M, E> {
 #[derive(Debug)]
 pub(super) struct Registered<M, E> {
     pub(super) buffer: M,
-    /// Who asked for it, until it is known.
+    /// The caller that registers it, until the result is known.
     pub(super) asked: Option<Answer<Offer<E>, E>>,
-    /// Who asked for its end.
+    /// The caller that deregisters it.
     pub(super) leaving: Option<Answer<(), E>>,
 }
 
@@ -58,7 +58,7 @@ impl<M, E> Program<M, E> {
         }
     }
 
-    /// Tells `answer` when all that is queued by now is sent.
+    /// Answers when all messages that are queued now are finished.
     pub(super) fn flush(&mut self, answer: Answer<(), E>) {
         // Those who gave up do not add up.
         self.flushes.retain(|(_, answer)| !answer.is_closed());
@@ -100,7 +100,7 @@ impl<M, E> Program<M, E> {
 }
 
 impl<M, E: Clone> Program<M, E> {
-    /// Nothing will happen any more: tells everybody who waits.
+    /// Ends the connection for all callers that wait.
     pub(super) fn end(&mut self, failure: Failure<E>) {
         if let Some(answer) = self.established.take() {
             tell(answer, Err(failure.clone()));
@@ -181,7 +181,7 @@ impl<B: PollReady, C: Messages> Handler<B, C> for Program<B::Buffer, B::Error> {
     }
 }
 
-/// Whoever gave up waiting does not care.
+/// Sends an answer. A caller that has dropped its future does not get it.
 pub(super) fn tell<T, E>(answer: Answer<T, E>, result: Result<T, Failure<E>>) {
     drop(answer.send(result));
 }

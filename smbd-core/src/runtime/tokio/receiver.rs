@@ -7,7 +7,7 @@ use super::PollReady;
 use super::handle::{FailureOf, Handle};
 use crate::error::CloseReason;
 
-/// The half of a connection that receives messages. Once it is dropped, messages that come are thrown away.
+/// The half of a connection that receives messages. After it is dropped, messages that arrive are discarded.
 pub struct Receiver<B: PollReady> {
     handle: Handle<B>,
 }
@@ -17,12 +17,14 @@ impl<B: PollReady> Receiver<B> {
         Self { handle }
     }
 
-    /// The next message, in the order they were sent.
+    /// Returns the next message, in the order in which the peer sent them. Waits for it.
     ///
-    /// Given up, no message is lost.
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped, no message is lost.
     ///
     /// # Errors
-    /// The connection has ended, and all messages that had arrived were received.
+    /// The connection has ended, and all messages that arrived were returned:
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which it cannot be driven.
     pub async fn recv(&mut self) -> Result<Bytes, FailureOf<B>> {
         let shared = self.handle.shared();
         match poll_fn(|cx| shared.poll_message(cx)).await {
@@ -31,10 +33,11 @@ impl<B: PollReady> Receiver<B> {
         }
     }
 
-    /// As [`Sender::ended`](super::Sender::ended).
+    /// Waits until the connection is drained, and returns the reason of its end. This method is cancel safe. It does
+    /// the same as [`Sender::ended`](super::Sender::ended).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Sender::close`](super::Sender::close).
     pub async fn ended(&self) -> Result<CloseReason, FailureOf<B>> {
         self.handle.ended().await
     }

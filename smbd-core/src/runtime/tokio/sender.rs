@@ -14,8 +14,8 @@ use crate::{Access, BufferDescriptorV1, Negotiated, RdmaVerb, Token};
 
 pub(super) type CommandOf<B> = Command<<B as crate::backend::Backend>::Buffer, <B as PollReady>::Error>;
 
-/// The half of a connection that asks for something. Clones are the same connection, which ends at once when the last of them
-/// and its [`Receiver`](super::Receiver) are dropped.
+/// The half of a connection that sends messages and other commands. Clones use the same connection. It ends at once
+/// when the last clone and its [`Receiver`](super::Receiver) are dropped.
 pub struct Sender<B: PollReady> {
     handle: Handle<B>,
     commands: mpsc::Sender<CommandOf<B>>,
@@ -31,32 +31,40 @@ impl<B: PollReady> Sender<B> {
         Self { handle, commands, negotiated }
     }
 
-    /// What was settled on.
+    /// The negotiated values.
     #[must_use]
     pub const fn negotiated(&self) -> Negotiated {
         self.negotiated
     }
 
-    /// Queues a message of 1 to `max_fragmented_send_size` bytes ([`negotiated`](Self::negotiated)) behind all that was asked
-    /// for before; waits only for room. It is sent as credits come in ([`flush`](Self::flush) waits for that), and lost if the
-    /// connection ends before.
+    /// Queues a message of 1 to `max_fragmented_send_size` bytes ([`negotiated`](Self::negotiated), 3.1.4.2) behind all
+    /// earlier commands. Waits only for room. The message is sent when the peer grants credits; [`flush`](Self::flush)
+    /// waits for that. It is lost if the connection ends first.
     ///
-    /// Room are [`Params::message_slots`](crate::Params::message_slots) messages, and [`COMMANDS`](super::COMMANDS) commands of
-    /// any kind before them. It comes with the peer's credits: two sides that only send, and neither receives, hold each other
-    /// up until one of them ends the connection (3.1.5.1).
+    /// There is room for [`Params::message_slots`](crate::Params::message_slots) messages in the endpoint, and for
+    /// [`COMMANDS`](super::COMMANDS) commands of any kind before it. Room becomes free as the peer grants credits. Two
+    /// sides that only send and never receive block each other until one of them ends the connection (3.1.5.1).
     ///
-    /// Given up, the message was not queued.
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the message is not queued, and its place among waiting calls is
+    /// lost.
     ///
     /// # Errors
-    /// The message can never be sent (3.1.4.2), or the connection has ended.
+    /// [`Failure::Send`](crate::runtime::Failure::Send): the message is empty or too long.
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which the connection cannot be
+    /// driven: it is closing or has ended.
     pub async fn send(&self, message: Bytes) -> Result<(), FailureOf<B>> {
         self.queue(message, None).await
     }
 
-    /// As [`send`](Self::send), and invalidates a token of the peer with it.
+    /// Queues a message like [`send`](Self::send). Its last fragment invalidates the peer's token `token`, if the
+    /// transport can do that ([`Limits::send_with_invalidate`](crate::Limits)).
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the message is not queued.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub async fn send_invalidating(&self, message: Bytes, token: Token) -> Result<(), FailureOf<B>> {
         self.queue(message, Some(token)).await
     }
@@ -73,24 +81,31 @@ impl<B: PollReady> Sender<B> {
         self.command(Command::Send { payload, invalidate }).await
     }
 
-    /// Waits until all messages are sent that were queued before. That the peer has them is another matter: only an answer
-    /// says so.
+    /// Waits until no message that was queued before is unfinished: each was sent, or was aborted because the
+    /// connection ended. It does not wait for the peer to receive the messages; only an answer of the peer proves that.
     ///
-    /// Given up, nothing changes.
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped, the messages stay queued.
     ///
     /// # Errors
-    /// The connection ended first.
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which the connection cannot be
+    /// driven: it is closing or has ended.
     pub async fn flush(&self) -> Result<(), FailureOf<B>> {
         self.ask(Command::Flush).await
     }
 
-    /// Reads `len` bytes of the peer's memory, from `offset` on in what `remote` describes, into `buffer` from its beginning.
+    /// Reads `len` bytes of the peer's buffer that `remote` describes, from byte `offset` of it on, into the beginning
+    /// of `buffer` (3.1.4.6). Waits for room, and until the operation is finished.
     ///
-    /// Given up, the operation goes on if it had begun, and the buffer stays with the device until it is done: nobody may rely
-    /// on its bytes meanwhile.
+    /// # Cancel safety
+    /// This method is not cancel safe. If the future is dropped after the command was queued, the operation continues
+    /// and its result is lost. The device may write to the buffer until the operation is finished.
     ///
     /// # Errors
-    /// The operation is not possible or failed, or the connection ended.
+    /// [`Failure::Rdma`](crate::runtime::Failure::Rdma): the range is too long or not inside the descriptors, or the
+    /// connection allows no RDMA Read. [`Failure::Operation`](crate::runtime::Failure::Operation): the operation
+    /// failed, or the connection ended. [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of
+    /// which the connection cannot be driven: it ended before the operation started.
     pub async fn rdma_read(
         &self,
         buffer: &B::Buffer,
@@ -102,14 +117,20 @@ impl<B: PollReady> Sender<B> {
         self.rdma(Transfer { verb: RdmaVerb::Read, buffer, remote, offset, len }).await
     }
 
-    /// Writes the first `len` bytes of `buffer` to the peer's memory, from `offset` on in what `remote` describes. A message
-    /// that is queued after it arrives after it.
+    /// Writes the first `len` bytes of `buffer` to the peer's buffer that `remote` describes, from byte `offset` of it
+    /// on (3.1.4.5). Waits for room, and until the operation is finished. A message that is queued after it arrives
+    /// after it.
     ///
-    /// Given up, the operation goes on if it had begun, and the buffer stays with the device until it is done: its bytes should
-    /// not change meanwhile.
+    /// # Cancel safety
+    /// This method is not cancel safe. If the future is dropped after the command was queued, the operation continues
+    /// and its result is lost. The device may read the buffer until the operation is finished, so its bytes should not
+    /// change.
     ///
     /// # Errors
-    /// The operation is not possible or failed, or the connection ended.
+    /// [`Failure::Rdma`](crate::runtime::Failure::Rdma): the range is too long or not inside the descriptors.
+    /// [`Failure::Operation`](crate::runtime::Failure::Operation): the operation failed, or the connection ended.
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which the connection cannot be
+    /// driven: it ended before the operation started.
     pub async fn rdma_write(
         &self,
         buffer: &B::Buffer,
@@ -125,51 +146,75 @@ impl<B: PollReady> Sender<B> {
         self.ask(|answer| Command::Rdma { transfer, answer }).await
     }
 
-    /// Lets the peer reach all of a buffer.
+    /// Gives the peer access to all of `buffer`, with exactly these rights, on this connection only (3.1.4.3). Waits
+    /// for the device, and returns the registration with its descriptors.
     ///
-    /// Given up, the buffer is deregistered again if it had been registered.
+    /// # Cancel safety
+    /// If the future is dropped, the driver deregisters the buffer if it was registered.
     ///
     /// # Errors
-    /// The provider refuses, or there is no room.
+    /// [`Failure::Register`](crate::runtime::Failure::Register): no registration is free.
+    /// [`Failure::Registration`](crate::runtime::Failure::Registration): the provider refused, or the connection ended.
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which the connection cannot be
+    /// driven: it is closing or has ended.
     pub async fn register(&self, buffer: &B::Buffer, access: Access) -> Result<Registration, FailureOf<B>> {
         let buffer = buffer.clone();
         let offer = self.ask(|answer| Command::Register { buffer, access, answer }).await?;
         Ok(offer.claim())
     }
 
-    /// Ends the peer's access. After this returns the buffer is its owner's alone.
+    /// Ends the peer's access to a registered buffer (3.1.4.4). Waits for the device. After `Ok` the peer cannot access
+    /// the buffer any more.
     ///
-    /// Given up, the access ends nevertheless if that had begun; nothing says when.
+    /// # Cancel safety
+    /// This method is not cancel safe. If the future is dropped after the command was queued, the access still ends,
+    /// and the result is lost.
     ///
     /// # Errors
-    /// The provider fails, or the connection ended first (which ends the access, too).
+    /// [`Failure::Register`](crate::runtime::Failure::Register): the registration is not valid.
+    /// [`Failure::Registration`](crate::runtime::Failure::Registration): the provider refused, or the connection ended,
+    /// which ends the access too. [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which
+    /// the connection cannot be driven: it is closing or has ended.
     pub async fn deregister(&self, registration: &Registration) -> Result<(), FailureOf<B>> {
         let id = registration.id;
         self.ask(|answer| Command::Deregister { id, answer }).await
     }
 
-    /// A token of this side that the peer has invalidated and whose registration is not deregistered; each is told once. It is
-    /// there before the message that came with it.
+    /// Returns a token of this side that the peer has invalidated and whose registration is not deregistered, each
+    /// token once; `None` if there is no other. Returns at once. A token is available before the message that
+    /// invalidated it.
     #[must_use]
     pub fn invalidated(&self) -> Option<Token> {
         self.handle.shared().take_invalidated()
     }
 
-    /// Asks the peer for a keepalive response; returns how long it took. One at a time.
+    /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3). Waits for the peer's next message and returns
+    /// the time until it. A connection has one probe at a time.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped after the command was queued, the probe continues and its result is lost.
     ///
     /// # Errors
-    /// It gave none in time, another probe is under way, or the connection ended.
+    /// [`Failure::Command`](crate::runtime::Failure::Command): another probe is not finished.
+    /// [`Failure::Probe`](crate::runtime::Failure::Probe): the peer sent nothing within the answer timeout, or the
+    /// connection ended. [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which the
+    /// connection cannot be driven: it is closing or has ended.
     pub async fn probe(&self) -> Result<Duration, FailureOf<B>> {
         self.ask(Command::Probe).await
     }
 
-    /// Sends what is queued, for at most `within`, ends the connection and waits until everything posted is back. Tells why the
-    /// connection ended, if it had before. Nothing more can be asked for from the first poll on.
+    /// Finishes earlier commands for at most `within`, and then ends the connection. Waits until it is drained. Returns
+    /// the reason of its end, also if it ended before. New commands are refused when the driver handles the first poll
+    /// of this future. If several handles close, the first `within` counts.
     ///
-    /// Given up, the connection goes on closing.
+    /// # Cancel safety
+    /// If the future is dropped after its first poll, the connection continues to close. The method can be called
+    /// again.
     ///
     /// # Errors
-    /// This side broke a contract, the system failed, or the driver was dropped.
+    /// [`Failure::Drive`](crate::runtime::Failure::Drive): this side broke a contract.
+    /// [`Failure::Backend`](crate::runtime::Failure::Backend): the backend failed.
+    /// [`Failure::NoDriver`](crate::runtime::Failure::NoDriver): the driver was dropped.
     pub async fn close(&self, within: Duration) -> Result<CloseReason, FailureOf<B>> {
         self.handle.shared().wish(|wishes| {
             wishes.close.get_or_insert(within);
@@ -177,10 +222,11 @@ impl<B: PollReady> Sender<B> {
         self.ended().await
     }
 
-    /// Waits until the connection is over and everything posted is back.
+    /// Waits until the connection is drained, and returns the reason of its end. It does not end the connection. This
+    /// method is cancel safe.
     ///
     /// # Errors
-    /// As [`close`](Self::close).
+    /// The errors of [`close`](Self::close).
     pub async fn ended(&self) -> Result<CloseReason, FailureOf<B>> {
         self.handle.ended().await
     }

@@ -1,4 +1,4 @@
-//! What handles and driver of a connection share: received messages, and what is told without a command.
+//! The state that handles and driver of a connection share: received messages, and wishes that are no commands.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -14,7 +14,7 @@ use super::Options;
 use crate::runtime::Failure;
 use crate::{RegId, Token};
 
-/// What is kept at most when both sides stand still, if twice the limits are less.
+/// Most messages and bytes that are kept when both sides are without credits, if twice the limits are less.
 const MESSAGES_LEAST: usize = 1024;
 const BYTES_LEAST: usize = 1 << 20;
 
@@ -26,26 +26,26 @@ struct State<E> {
     messages: VecDeque<Bytes>,
     bytes: usize,
     options: Options,
-    /// Who waits for a message.
+    /// The task that waits for a message.
     receiver: Option<Waker>,
     driver: Option<Waker>,
     wishes: Wishes,
     /// Tokens of this side that the peer has invalidated. Those of a registration go with it.
     invalidated: VecDeque<(RegId, Token)>,
-    /// Why nothing can be asked for any more.
+    /// The reason why commands are refused.
     over: Option<Failure<E>>,
 }
 
-/// What handles want of the driver.
+/// Requests of the handles to the driver that are no commands.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
-    /// Nobody wants messages.
+    /// The receiver was dropped.
     pub(super) deaf: bool,
-    /// All handles are gone.
+    /// All handles were dropped.
     pub(super) abandoned: bool,
-    /// To close, after so long at the latest.
+    /// To close, after this time at the latest.
     pub(super) close: Option<Duration>,
-    /// Registrations that nobody came to know of.
+    /// Registrations whose caller has dropped its future.
     pub(super) unclaimed: Vec<RegId>,
 }
 
@@ -68,7 +68,7 @@ impl<E> Shared<E> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A message for the program; whether it should be the last one for now.
+    /// Adds a message for the program. Returns whether the limits are reached.
     pub(super) fn push(&self, message: Bytes) -> bool {
         let mut state = self.lock();
         if state.wishes.deaf {
@@ -82,12 +82,12 @@ impl<E> Shared<E> {
         is_full
     }
 
-    /// Whether the program has to take a message first.
+    /// Whether the limits are reached.
     pub(super) fn is_full(&self) -> bool {
         self.lock().is_full()
     }
 
-    /// Whether it has to in any case.
+    /// Whether the larger limits are reached that apply when both sides are without credits.
     pub(super) fn is_overfull(&self) -> bool {
         let state = self.lock();
         let Options { messages_max, bytes_max } = state.options;
@@ -95,7 +95,7 @@ impl<E> Shared<E> {
             || state.bytes >= bytes_max.saturating_mul(2).max(BYTES_LEAST)
     }
 
-    /// The next message; `None` if there will be none.
+    /// The next message; `None` if the connection has ended and there is no other.
     pub(super) fn poll_message(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.lock();
         let was_full = state.is_full();
@@ -113,7 +113,7 @@ impl<E> Shared<E> {
         Poll::Ready(Some(message))
     }
 
-    /// What the handles want; the driver is woken when it changes.
+    /// The handles' wishes. The driver is woken when they change.
     pub(super) fn wishes(&self, cx: &Context<'_>) -> Wishes {
         let mut state = self.lock();
         keep_waker(&mut state.driver, cx);
@@ -121,7 +121,7 @@ impl<E> Shared<E> {
         Wishes { deaf, abandoned, close, unclaimed: mem::take(&mut state.wishes.unclaimed) }
     }
 
-    /// Changes what the handles want.
+    /// Changes the handles' wishes.
     pub(super) fn wish(&self, change: impl FnOnce(&mut Wishes)) {
         let mut state = self.lock();
         change(&mut state.wishes);
@@ -142,12 +142,12 @@ impl<E> Shared<E> {
         self.lock().invalidated.pop_front().map(|(_, token)| token)
     }
 
-    /// A registration is gone, and with it what was not asked of it.
+    /// Removes the invalidated tokens of a registration that has ended.
     pub(super) fn forget(&self, gone: RegId) {
         self.lock().invalidated.retain(|(id, _)| *id != gone);
     }
 
-    /// Nothing can be asked for any more. Only the first reason counts.
+    /// Refuses commands from now on. The first reason counts.
     pub(super) fn end(&self, failure: Failure<E>) {
         let mut state = self.lock();
         state.over.get_or_insert(failure);
@@ -158,7 +158,7 @@ impl<E> Shared<E> {
 }
 
 impl<E: Clone> Shared<E> {
-    /// Why nothing can be asked for any more.
+    /// The reason why commands are refused.
     pub(super) fn over(&self) -> Option<Failure<E>> {
         self.lock().over.clone()
     }
