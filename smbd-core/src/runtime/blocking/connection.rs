@@ -159,10 +159,10 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         })?
     }
 
-    /// Waits until no queued message is unfinished: each was sent, or was aborted because the connection ended. It does
-    /// not wait for the peer to receive the messages.
+    /// Waits until all queued messages are sent. It does not wait for the peer to receive them.
     ///
     /// # Errors
+    /// [`Failure::Closed`]: the connection ended first, and messages are lost.
     /// [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a contract.
     pub fn flush(&mut self) -> Result<(), Failure<B::Error>> {
         self.wait_for(|this| (this.inbox.sent >= this.queued).then_some(()))

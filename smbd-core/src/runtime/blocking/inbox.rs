@@ -92,7 +92,9 @@ impl<B: Blocking, C: Messages> Handler<B, C> for Inbox<B::Buffer> {
                     self.messages.push_back(bytes);
                 }
             }
-            EndpointEvent::Sent { .. } => self.sent = self.sent.saturating_add(1),
+            EndpointEvent::Sent { result: Ok(()), .. } => self.sent = self.sent.saturating_add(1),
+            // The end of the connection follows.
+            EndpointEvent::Sent { result: Err(_), .. } => {}
             EndpointEvent::Probed(result) => self.probed = Some(result),
             EndpointEvent::Invalidated { token, .. } => self.invalidated.push_back(token),
             EndpointEvent::RdmaDone { op, result } => {

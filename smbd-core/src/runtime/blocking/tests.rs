@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::{Blocking, Connection};
 use crate::backend::{Backend, BackendOp, ReceiveMemory, kit};
+use crate::error::{CloseReason, DisconnectReason};
 use crate::runtime::Failure;
 use crate::wire::{DataTransfer, NegotiateResponse, NtStatus};
 use crate::{Head, Input, Instant, Limits, RecvId, Role};
@@ -155,4 +156,14 @@ fn nobody_sleeps_on_what_has_come_already() {
         connection.backend_mut().may_sleep = true;
         assert_eq!(connection.recv(Duration::from_millis(1)), Err(Failure::TimedOut));
     }
+}
+
+#[test]
+fn a_flush_of_messages_that_were_not_sent_fails() {
+    let config = kit::config().unwrap();
+    let mut connection = Connection::establish(Role::Initiator, Prompt::new(false), &config).unwrap();
+    connection.send(Bytes::from_static(TEXT)).unwrap();
+    let reason = DisconnectReason::Unreachable;
+    connection.backend_mut().said.push_back(Input::Disconnected { reason });
+    assert_eq!(connection.flush(), Err(Failure::Closed(CloseReason::Lost { reason })));
 }

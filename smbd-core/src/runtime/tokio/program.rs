@@ -149,7 +149,9 @@ impl<B: PollReady, C: Messages> Handler<B, C> for Program<B::Buffer, B::Error> {
                     endpoint.pause();
                 }
             }
-            EndpointEvent::Sent { .. } => {
+            // The end of the connection follows.
+            EndpointEvent::Sent { result: Err(_), .. } => {}
+            EndpointEvent::Sent { result: Ok(()), .. } => {
                 self.sent = self.sent.saturating_add(1);
                 self.tell_flushed();
             }

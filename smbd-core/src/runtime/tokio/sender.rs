@@ -81,15 +81,15 @@ impl<B: PollReady> Sender<B> {
         self.command(Command::Send { payload, invalidate }).await
     }
 
-    /// Waits until no message that was queued before is unfinished: each was sent, or was aborted because the
-    /// connection ended. It does not wait for the peer to receive the messages; only an answer of the peer proves that.
+    /// Waits until all messages that were queued before are sent. It does not wait for the peer to receive them; only an
+    /// answer of the peer proves that.
     ///
     /// # Cancel safety
     /// This method is cancel safe. If the future is dropped, the messages stay queued.
     ///
     /// # Errors
     /// [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which the connection cannot be
-    /// driven: it is closing or has ended.
+    /// driven: it is closing or has ended, and messages may be lost.
     pub async fn flush(&self) -> Result<(), FailureOf<B>> {
         self.ask(Command::Flush).await
     }

@@ -320,6 +320,23 @@ fn what_can_never_be_sent_is_refused_and_the_connection_goes_on() {
 }
 
 #[test]
+fn a_flush_of_messages_that_were_not_sent_fails() {
+    let mut bench = Bench::pair(
+        ANY,
+        |mut connection| async move {
+            assert_eq!(connection.recv().await.unwrap(), message(0, 10));
+            connection.send(message(1, 100_000)).await.unwrap();
+            assert_eq!(connection.flush().await, Err(Failure::Closed(CloseReason::PeerClosed)));
+        },
+        |connection| async move {
+            connection.send(message(0, 10)).await.unwrap();
+            connection.flush().await.unwrap();
+        },
+    );
+    assert_eq!(bench.executor.run(LONG), 0);
+}
+
+#[test]
 fn the_last_handle_that_is_dropped_ends_the_connection_and_not_one_before() {
     let mut bench = Bench::pair(
         ANY,
