@@ -5,7 +5,7 @@ use core::ops::Deref;
 use super::poller::Reaper;
 
 /// The backend of a connection that is over. Dropping it returns at once and passes the backend to the engine's
-/// [`Reaper`](super::Reaper), which destroys it.
+/// [`Reaper`], which destroys it.
 ///
 /// The backend keeps its resources of the device until it is destroyed. Dropping the engine waits for that.
 pub struct DeferredDestroy<B> {
