@@ -5,6 +5,7 @@
 
 mod connection;
 mod inbox;
+mod memory;
 #[cfg(all(test, feature = "kit"))]
 mod tests;
 
