@@ -366,7 +366,7 @@ fn a_failed_send_ends_the_connection_so_that_no_credit_is_ever_put_back() {
 }
 
 #[test]
-fn a_held_slot_lowers_nothing_up_to_lend_max() {
+fn a_held_slot_lowers_nothing_up_to_borrowed_max() {
     let params = Params { receive_credit_max: 4, borrowed_max: 3, ..quiet(Params::example()) };
     let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
     side.release = false;

@@ -79,7 +79,7 @@ fn a_message_in_one_piece_is_borrowed_where_it_lies() {
 }
 
 #[test]
-fn beyond_lend_max_messages_are_copied_and_their_slots_posted_again() {
+fn beyond_borrowed_max_messages_are_copied_and_their_slots_posted_again() {
     let mut played = Played::established(Params { borrowed_max: 2, ..params() }, 10);
     let mut borrowed = Vec::new();
     for round in 0..20 {

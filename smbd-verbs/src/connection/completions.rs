@@ -95,7 +95,7 @@ impl VerbsConnection {
     }
 
     /// What the queues say, after what it means for windows.
-    pub(super) fn settle_books(&mut self, input: Input<'static>) -> Input<'static> {
+    pub(super) fn note_windows(&mut self, input: Input<'static>) -> Input<'static> {
         if let (Input::Deregistered { id } | Input::Failed { id: WrId::Reg(id), .. }, Some(open)) =
             (&input, &mut self.open)
         {

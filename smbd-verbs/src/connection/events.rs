@@ -29,7 +29,7 @@ impl VerbsConnection {
                 return Some(report);
             }
             if let Some(input) = self.queues.poll() {
-                return Some(Report::Input(self.settle_books(input)));
+                return Some(Report::Input(self.note_windows(input)));
             }
             if let Some(failure) = self.link.reports.poll_failure() {
                 return Some(Report::Input(failure));

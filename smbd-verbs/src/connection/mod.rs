@@ -222,7 +222,7 @@ impl Waitable for VerbsConnection {
     type Error = Error;
 
     fn arm(&mut self) -> Result<bool, Error> {
-        self.quiet_calls = events::LOOK_AFTER;
+        self.look_soon();
         if self.reports.is_ready() || self.poll_is_due() {
             return Ok(true);
         }

@@ -23,7 +23,8 @@ pub(super) struct Inbox<M> {
     /// Messages that were sent or aborted since the beginning.
     pub(super) sent: u64,
     pub(super) probed: Option<Result<Duration, ProbeError>>,
-    pub(super) invalidated: VecDeque<Token>,
+    /// Not yet returned.
+    pub(super) invalidated: VecDeque<(RegId, Token)>,
     pub(super) operations: BTreeMap<OpId, M>,
     pub(super) finished: VecDeque<(OpId, Result<(), OpError>)>,
     pub(super) registrations: BTreeMap<RegId, M>,
@@ -56,6 +57,12 @@ impl<M> Inbox<M> {
         let message = self.messages.pop_front()?;
         self.message_bytes = self.message_bytes.saturating_sub(message.len());
         Some(message)
+    }
+
+    /// Drops the tokens of registrations that have ended: an owner who never asks for them must not collect them.
+    pub(super) fn forget_invalidated(&mut self) {
+        let Self { invalidated, registrations, .. } = self;
+        invalidated.retain(|(id, _)| registrations.contains_key(id));
     }
 }
 
@@ -96,7 +103,7 @@ impl<B: Blocking, C: Messages> Handler<B, C> for Inbox<B::Buffer> {
             // The end of the connection follows.
             EndpointEvent::Sent { result: Err(_), .. } => {}
             EndpointEvent::Probed(result) => self.probed = Some(result),
-            EndpointEvent::Invalidated { token, .. } => self.invalidated.push_back(token),
+            EndpointEvent::Invalidated { id, token } => self.invalidated.push_back((id, token)),
             EndpointEvent::RdmaDone { op, result } => {
                 // After a failure the device may still have the buffer; the backend keeps it as long.
                 self.operations.remove(&op);

@@ -25,6 +25,7 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         access: Access,
     ) -> Result<Registration, Failure<B::Error>> {
         let id = self.endpoint.register(self.backend.now(), access, SEGMENTS)?;
+        self.inbox.forget_invalidated();
         self.inbox.registrations.insert(id, buffer.clone());
         let (_, result) = self.wait_for(|this| this.inbox.registered.take_if(|(done, _)| *done == id))?;
         if let Err(error) = result {
@@ -51,10 +52,11 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         Ok(())
     }
 
-    /// Returns a token of this side that the peer has invalidated, each token once; `None` if there is no other.
+    /// Returns a token of a registration that the peer has invalidated, each token once; `None` if there is no other. A
+    /// token of a registration that has ended is returned until the next [`register`](Self::register).
     /// Returns at once and does not drive the connection.
     pub fn invalidated(&mut self) -> Option<Token> {
-        self.inbox.invalidated.pop_front()
+        self.inbox.invalidated.pop_front().map(|(_, token)| token)
     }
 
     /// Starts an RDMA operation and returns its id. It transfers `len` bytes between the beginning of `buffer` and the

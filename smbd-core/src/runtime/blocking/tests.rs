@@ -11,7 +11,7 @@ use crate::backend::{Backend, BackendOp, ReceiveMemory, kit};
 use crate::error::{CloseReason, DisconnectReason};
 use crate::runtime::Failure;
 use crate::wire::{DataTransfer, NegotiateResponse, NtStatus};
-use crate::{Head, Input, Instant, Limits, RecvId, Role};
+use crate::{Access, BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, Role, Token};
 
 /// A device with an acceptor behind it that answers the first message at once, with a message of the upper layer right
 /// behind the answer. Then nothing happens any more. A drive is told one thing at a time.
@@ -28,6 +28,7 @@ struct Prompt {
 }
 
 const TEXT: &[u8] = b"right behind";
+const SEGMENT: BufferDescriptorV1 = BufferDescriptorV1 { offset: 0, token: Token(7), length: 10 };
 
 impl Prompt {
     /// `late`: the first drive is told nothing.
@@ -112,6 +113,11 @@ impl Backend for Prompt {
                     self.deliver();
                 }
             }
+            BackendOp::Register { id, .. } => {
+                let registered = Input::Registered { id, segments: &[SEGMENT], bind_complete: true };
+                self.said.push_back(registered);
+            }
+            BackendOp::Deregister { id, .. } => self.said.push_back(Input::Deregistered { id }),
             // It never completes: that would be something more to be told.
             BackendOp::PostSend { .. } => self.deliver(),
             _ => {}
@@ -166,4 +172,31 @@ fn a_flush_of_messages_that_were_not_sent_fails() {
     let reason = DisconnectReason::Unreachable;
     connection.backend_mut().said.push_back(Input::Disconnected { reason });
     assert_eq!(connection.flush(), Err(Failure::Closed(CloseReason::Lost { reason })));
+}
+
+#[test]
+fn a_token_of_a_registration_that_has_ended_is_kept_until_the_next_one() {
+    let config = kit::config().unwrap();
+    let mut connection = Connection::establish(Role::Initiator, Prompt::new(false), &config).unwrap();
+    connection.recv(Duration::from_secs(5)).unwrap();
+    connection.backend_mut().may_sleep = true;
+    let mut message = vec![0; 20];
+    DataTransfer { credits_requested: 10, credits_granted: 1, ..DataTransfer::default() }
+        .encode(&mut message)
+        .unwrap();
+    for asked_before_the_next in [true, false] {
+        let registration = connection.register(&(), Access::Read).unwrap();
+        assert_eq!(connection.invalidated(), None);
+        let prompt = connection.backend_mut();
+        let id = prompt.posted.pop_front().unwrap();
+        let invalidated = Some(SEGMENT.token);
+        prompt.said.push_back(Input::Received { id, head: Head::of(&message), len: 20, invalidated });
+        connection.idle(Duration::from_millis(1)).unwrap();
+        connection.deregister(&registration).unwrap();
+        if asked_before_the_next {
+            assert_eq!(connection.invalidated(), Some(SEGMENT.token));
+        }
+    }
+    connection.register(&(), Access::Read).unwrap();
+    assert_eq!(connection.invalidated(), None);
 }

@@ -96,7 +96,7 @@ impl<B: PollReady> Connection<B> {
         self.sender.send(message).await
     }
 
-    /// Waits until no queued message is unfinished. See [`Sender::flush`].
+    /// Waits until all queued messages are sent. See [`Sender::flush`].
     ///
     /// # Errors
     /// [`Failure::Closed`](crate::runtime::Failure::Closed): see [`Sender::flush`].
