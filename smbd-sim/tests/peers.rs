@@ -25,7 +25,7 @@ fn with_every_peer_that_can_go_on_all_is_delivered_and_quiet_but_for_the_excepti
 }
 
 #[test]
-fn peers_by_the_letter_stall_often_and_not_always() {
+fn literal_peers_stall_often_and_not_always() {
     for kind in Kind::ALL.iter().filter(|kind| kind.may_stall()) {
         let row = row(*kind);
         assert!(row.stalled * 4 > SEEDS, "{}: {} of {SEEDS} stalled", kind.name(), row.stalled);

@@ -70,7 +70,7 @@ fn a_registration_asks_for_exactly_its_rights_and_segments() {
 }
 
 #[test]
-fn a_registration_in_force_shows_its_segments_until_it_is_deregistered() {
+fn a_valid_registration_shows_its_segments_until_it_is_deregistered() {
     let mut side = side();
     let (id, segments) = registered(&mut side, 3);
     assert_eq!(live(&side, id), segments);
@@ -140,7 +140,7 @@ fn a_failed_registration_is_gone_and_everything_else_goes_on() {
 }
 
 #[test]
-fn a_failed_deregistration_leaves_it_in_force_to_be_tried_again() {
+fn a_failed_deregistration_leaves_it_valid_to_be_tried_again() {
     let mut side = side();
     let (id, segments) = registered(&mut side, 2);
     side.connection.deregister(side.now, id).unwrap();
@@ -217,7 +217,7 @@ fn binds_and_invalidations_take_places_of_the_send_queue_and_leave_one_for_a_sen
 }
 
 #[test]
-fn a_deregistration_waits_for_a_place_for_each_token_in_force() {
+fn a_deregistration_waits_for_a_place_for_each_valid_token() {
     let mut side = side_with(params(), Limits { registration_requests: 1, send_queue: 4, ..LIMITS });
     side.receive_data(smbd_core::wire::DataTransfer { credits_granted: 10, ..DATA });
     let (id, segments) = registered(&mut side, 3);
@@ -290,7 +290,7 @@ fn a_token_is_invalidated_once() {
 }
 
 #[test]
-fn a_token_that_is_not_in_force_cannot_be_invalidated() {
+fn a_token_that_is_not_valid_cannot_be_invalidated() {
     let mut side = side();
     let (id, segments) = registered(&mut side, 1);
     side.connection.deregister(side.now, id).unwrap();
@@ -317,7 +317,7 @@ fn a_token_may_be_invalidated_while_its_deregistration_is_under_way() {
 }
 
 #[test]
-fn a_token_in_force_is_not_given_twice() {
+fn a_valid_token_is_not_given_twice() {
     let mut side = side();
     let (_, segments) = registered(&mut side, 1);
     let id = side.connection.register(side.now, Access::Read, 2).unwrap();
@@ -426,7 +426,7 @@ fn after_the_end_the_device_owes_the_same_completions_and_no_others() {
 }
 
 #[test]
-fn only_what_is_in_force_can_be_deregistered_and_once() {
+fn only_what_is_valid_can_be_deregistered_and_once() {
     let mut side = side();
     let id = side.connection.register(side.now, Access::Read, 1).unwrap();
     assert_eq!(side.connection.deregister(side.now, id), Err(RegisterError::NotRegistered));

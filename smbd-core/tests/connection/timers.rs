@@ -107,7 +107,7 @@ fn without_a_credit_the_answer_timeout_runs_all_the_same() {
 }
 
 #[test]
-fn any_message_is_a_sign_of_life_and_a_probe_not_yet_sent_is_dropped() {
+fn any_message_is_a_keepalive_response_and_a_probe_not_yet_sent_is_dropped() {
     // KA-7: the grant that would let it leave makes it superfluous.
     let mut side = side(Params::windows(), 0);
     side.pass(INTERVAL);

@@ -255,9 +255,9 @@ impl Registrations {
         for at in 0..self.names.len() {
             let id = self.names[at];
             let Some(r) = self.all.get_mut(id.slot(), id) else { continue };
-            let in_force =
+            let valid =
                 matches!(r.stage, Stage::Active { .. } | Stage::Unwanted { .. } | Stage::Deregistering);
-            if let Some(entry) = r.tokens.iter_mut().find(|(t, live)| *t == token && *live && in_force) {
+            if let Some(entry) = r.tokens.iter_mut().find(|(t, live)| *t == token && *live && valid) {
                 entry.1 = false;
                 self.invalidated.push_back((id, token));
                 return true;

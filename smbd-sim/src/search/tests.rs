@@ -53,7 +53,7 @@ fn every_small_configuration_holds() {
 }
 
 #[test]
-fn a_peer_that_asks_for_a_single_credit_stalls_under_the_rules_to_the_letter() {
+fn a_peer_that_asks_for_a_single_credit_stalls_under_the_literal_rules() {
     let found = finding(&between(raw(Rules::Literal, 1, &[8]), raw(Rules::Literal, 1, &[8])));
     assert_eq!(found.what, "deadlock");
     insta::assert_snapshot!("literal", told(&found));

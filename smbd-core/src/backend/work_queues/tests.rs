@@ -325,7 +325,7 @@ fn end_of(input: &Input<'_>) -> (WrId, bool) {
 }
 
 #[test]
-fn the_books_of_a_queue_pair_are_those_of_its_two_queues() {
+fn the_queues_of_a_queue_pair_are_those_of_its_two_queues() {
     let budget = Config::try_from(Params::example()).map(|config| config.budget());
     let mut queues = budget.map(|budget| WorkQueues::new(&budget)).expect("the example is valid");
     assert!(!queues.is_broken() && !queues.is_awaited());

@@ -150,7 +150,7 @@ impl Registrations {
     /// Segments of a registration that is valid.
     pub(crate) fn segments(&self, id: RegId) -> &[Segment] {
         match self.slots.get(id.0) {
-            Some(registration) if registration.is_in_force() => {
+            Some(registration) if registration.is_valid() => {
                 self.segments.get(registration.range()).unwrap_or_default()
             }
             Some(_) | None => &[],
@@ -303,7 +303,7 @@ impl Registrations {
 
     fn find(&self, token: Token) -> Option<Slot> {
         let covers = |registration: &Registration| {
-            registration.is_in_force()
+            registration.is_valid()
                 && self
                     .segments
                     .get(registration.range())

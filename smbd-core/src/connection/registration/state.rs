@@ -100,7 +100,7 @@ impl State {
 
 impl Registration {
     /// Whether the peer may use its segments.
-    pub(super) const fn is_in_force(&self) -> bool {
+    pub(super) const fn is_valid(&self) -> bool {
         matches!(self.state, State::Active { .. } | State::Unwanted { .. } | State::Deregistering)
     }
 

@@ -67,7 +67,7 @@ fn the_client_answers_a_probe_only_if_more_than_one_receive_is_missing_and_then_
 }
 
 #[test]
-fn the_client_gives_a_sign_of_life_that_asks_for_none_after_what_it_sent_ka_4() {
+fn the_client_gives_a_keepalive_response_that_asks_for_none_after_what_it_sent_ka_4() {
     let mut model = client(9, &[]);
     now(&mut model);
     heard(&mut model);

@@ -17,7 +17,7 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("keepalive::silence_is_probed", silence::probed).with(short),
     Entry::new("keepalive::an_unanswered_probe_ends_the_connection", silence::unanswered).with(short),
     Entry::new("keepalive::a_probe_that_cannot_be_sent_ends_the_connection_too", silence::unsent).with(short),
-    Entry::new("keepalive::only_what_comes_is_a_sign_of_life", silence::what_comes).with(short),
+    Entry::new("keepalive::only_what_comes_is_a_keepalive_response", silence::what_comes).with(short),
     Entry::new("keepalive::any_message_is_an_answer", answers::any_message).with(short),
     Entry::new("keepalive::messages_keep_the_probe_away", silence::kept_away).with(short),
     Entry::new("keepalive::a_probe_is_sent_once", carriers::asked_once).with(short),

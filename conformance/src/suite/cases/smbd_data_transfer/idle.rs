@@ -16,7 +16,7 @@ pub(super) fn keepalive_of_the_text(params: &mut Params) {
 }
 
 /// The next message, which should come 120 to 125 s after `from`, ask for an answer, and have nothing in it.
-fn sign_of_life(peer: &mut Peer<'_>, statements: &str, from: Instant) -> Result<Seen, Stop> {
+fn keepalive_response(peer: &mut Peer<'_>, statements: &str, from: Instant) -> Result<Seen, Stop> {
     let seen = peer.expect_data(statements, PATIENCE + 2 * ANSWER)?;
     let after = seen.message.at.saturating_since(from);
     peer.check(statements, (INTERVAL..=INTERVAL + ANSWER).contains(&after), || {
@@ -77,13 +77,13 @@ pub(super) fn server(play: &mut Play) -> Result<(), Stop> {
     const EXPIRES: &str = "3.1.2.2-01 3.1.2.2-02 3.1.5.1-11 3.1.6.2-01 3.1.6.2-03 3.1.6.2-04";
     let mut peer = with_credits(play)?;
     let from = peer.last_said();
-    sign_of_life(&mut peer, &format!("{EXPIRES} 3.1.5.6-21"), from)?;
+    keepalive_response(&mut peer, &format!("{EXPIRES} 3.1.5.6-21"), from)?;
     peer.play().pass(Duration::from_secs(4));
     peer.send(&Data { flags: 1, ..Data::empty().requesting(255).granting(1) })?;
     let answer = peer.expect_data("3.1.5.1-13", Duration::from_secs(6))?;
     bare(&mut peer, &answer, "3.1.5.1-13", 0);
     let from = peer.last_said();
-    sign_of_life(&mut peer, &format!("{EXPIRES} 3.1.5.5-03"), from)?;
+    keepalive_response(&mut peer, &format!("{EXPIRES} 3.1.5.5-03"), from)?;
     Ok(())
 }
 
@@ -91,7 +91,7 @@ pub(super) fn server_timeout(play: &mut Play) -> Result<(), Stop> {
     const ALL: &str = "3.1.2.2-03 3.1.5.1-13 3.1.6.2-02";
     let mut peer = with_credits(play)?;
     let from = peer.last_said();
-    let asked = sign_of_life(&mut peer, "3.1.2.2-03", from)?.message.at;
+    let asked = keepalive_response(&mut peer, "3.1.2.2-03", from)?.message.at;
     peer.quiet_for(ALL, Duration::from_secs(4));
     let down = peer.down_within(asked, Duration::from_secs(17));
     peer.check(ALL, down, || "the connection should be down 17 s after the probe, it is up".into());
