@@ -1,11 +1,12 @@
 //! What holds for all texts of the repository: modules of a folder do not import each other, files are short, words are those
-//! of the field.
+//! of the field, packages stand alone, and each dependency is used.
 //!
 //! Modules of one folder do not import each other, neither directly nor around: each can be read with those below it.
 //!
 //! A module imports what its text names, wherever that is defined: a name that a parent only passes on counts for the module
 //! it comes from. That a parent and its own parts know each other is how Rust is cut, and does not count.
 
+mod dependencies;
 mod graph;
 mod imports;
 mod lengths;
@@ -59,6 +60,15 @@ fn files(extensions: &[&str]) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// The folders of all packages of the workspace, with their manifests.
+fn packages() -> Vec<(PathBuf, String)> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let manifests = files(&["toml"]).into_iter().filter(|path| path.ends_with("Cargo.toml"));
+    let folders = manifests.filter_map(|path| path.parent().map(Path::to_path_buf));
+    let members = folders.filter(|folder| folder.parent() == Some(workspace));
+    members.map(|folder| (folder.clone(), fs::read_to_string(folder.join("Cargo.toml")).unwrap())).collect()
 }
 
 /// The folders of all crates of the workspace, from its root.

@@ -1,7 +1,8 @@
 //! Every dependency that a package of the workspace names is used in its code.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use crate::{files, packages};
 
 /// The names in all tables of dependencies, as they are in code.
 fn dependencies(manifest: &str) -> Vec<String> {
@@ -33,26 +34,13 @@ fn names(code: &str, name: &str) -> bool {
     })
 }
 
-fn code(folder: &Path, found: &mut String) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path: PathBuf = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            code(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push_str(&fs::read_to_string(&path).unwrap());
-        }
-    }
-}
-
 #[test]
 fn every_dependency_of_every_package_is_used_in_its_code() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let (mut seen, mut unused) = (0, Vec::new());
-    for entry in fs::read_dir(workspace).unwrap() {
-        let package = entry.unwrap().path();
-        let Ok(manifest) = fs::read_to_string(package.join("Cargo.toml")) else { continue };
-        let mut text = String::new();
-        code(&package, &mut text);
+    let sources = files(&["rs"]);
+    for (package, manifest) in packages() {
+        let of_package = sources.iter().filter(|path| path.starts_with(&package));
+        let text: String = of_package.map(|path| fs::read_to_string(path).unwrap()).collect();
         for name in dependencies(&manifest) {
             seen += 1;
             if !names(&text, &name) {
