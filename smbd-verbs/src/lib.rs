@@ -101,6 +101,8 @@ mod listener;
 mod permit;
 pub mod quirks;
 mod request;
+#[cfg(test)]
+mod scripted;
 mod status;
 #[cfg(feature = "tokio")]
 pub mod tokio;

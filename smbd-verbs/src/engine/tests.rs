@@ -1,120 +1,21 @@
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smbd_core::backend::{
-    Backend, BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
+    BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
 };
-use smbd_core::error::DisconnectReason;
-use smbd_core::runtime::Waitable;
-use smbd_core::{Action, Input, Instant, Misuse, RecvId};
+use smbd_core::{Action, Input, Instant, Misuse};
 
 use super::{Engine, EngineError, Key};
-use crate::{Clock, Error};
+use crate::Clock;
+use crate::scripted::{Device, Farewell};
 
 /// More turns than anything may take that only waits for its own.
 const ENOUGH: u32 = 64;
-
-/// A device that says something when its bell rings, or all the time.
-struct Device {
-    clock: Clock,
-    bell: OwnedFd,
-    never_pauses: bool,
-    /// What a drive has taken of it, and whether it has asked to be woken since.
-    said: bool,
-    armed: Arc<AtomicBool>,
-    farewell: Option<Farewell>,
-    /// It cannot be armed.
-    is_broken: bool,
-}
-
-impl Device {
-    fn new(clock: Clock, never_pauses: bool) -> Self {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let bell = eventfd(0, flags).unwrap();
-        Self {
-            clock,
-            bell,
-            never_pauses,
-            said: false,
-            armed: Arc::default(),
-            farewell: None,
-            is_broken: false,
-        }
-    }
-
-    fn ring_bell(&self) {
-        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).unwrap();
-    }
-}
-
-/// The destruction of a device takes until somebody allows it.
-struct Farewell {
-    begun: Sender<()>,
-    allowed: Receiver<()>,
-}
-
-impl Drop for Farewell {
-    fn drop(&mut self) {
-        self.begun.send(()).unwrap();
-        // Or nobody is there to allow it.
-        let _ = self.allowed.recv();
-    }
-}
-
-impl AsFd for Device {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
-    }
-}
-
-impl ReceiveMemory for Device {
-    fn received(&self, _: RecvId) -> &[u8] {
-        &[]
-    }
-}
-
-impl Backend for Device {
-    type Buffer = ();
-
-    fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    fn execute(&mut self, _: BackendOp<'_, ()>) {}
-
-    fn ring_doorbell(&mut self) {}
-
-    fn next_input(&mut self) -> Option<Input<'_>> {
-        let rung = || rustix::io::read(&self.bell, &mut [0; 8]).is_ok();
-        // One at a time, then a pause: a drive ends.
-        self.said = !self.said && (self.never_pauses || rung());
-        self.said.then_some(Input::Disconnected { reason: DisconnectReason::PeerClosed })
-    }
-}
-
-impl Waitable for Device {
-    type Error = Error;
-
-    fn arm(&mut self) -> Result<bool, Error> {
-        if self.is_broken {
-            return Err(Error::system("ibv_req_notify_cq", rustix::io::Errno::IO));
-        }
-        self.armed.store(true, Ordering::Relaxed);
-        Ok(self.never_pauses)
-    }
-
-    fn is_ready(&mut self) -> bool {
-        self.never_pauses
-    }
-
-    fn busy_poll_micros_max(&self) -> u64 {
-        10_000_000
-    }
-}
 
 /// Counts what it is told.
 #[derive(Default)]

@@ -1,82 +1,15 @@
 //! The wait of a task, over a scripted device.
 
 use std::future::poll_fn;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
-use smbd_core::backend::{Backend, BackendOp, ReceiveMemory};
-use smbd_core::error::DisconnectReason;
-use smbd_core::runtime::Waitable;
+use smbd_core::Instant;
+use smbd_core::backend::Backend;
 use smbd_core::runtime::tokio::PollReady;
-use smbd_core::{Input, Instant, RecvId};
 
 use super::{AsyncEnd, Connecting, Connection, Driver, Listener, Receiver, Sender};
-use crate::{Clock, Error};
-
-/// Says something when its bell was rung.
-struct Device {
-    clock: Clock,
-    bell: OwnedFd,
-    has_news: bool,
-}
-
-impl Device {
-    fn new() -> Self {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
-        Self { clock: Clock::start(), bell, has_news: false }
-    }
-
-    fn ring_bell(&self) {
-        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).unwrap();
-    }
-}
-
-impl AsFd for Device {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
-    }
-}
-
-impl ReceiveMemory for Device {
-    fn received(&self, _: RecvId) -> &[u8] {
-        &[]
-    }
-}
-
-impl Backend for Device {
-    type Buffer = ();
-
-    fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    fn execute(&mut self, _: BackendOp<'_, ()>) {}
-
-    fn ring_doorbell(&mut self) {}
-
-    fn next_input(&mut self) -> Option<Input<'_>> {
-        rustix::io::read(&self.bell, &mut [0; 8])
-            .is_ok()
-            .then_some(Input::Disconnected { reason: DisconnectReason::Unknown })
-    }
-}
-
-impl Waitable for Device {
-    type Error = Error;
-
-    fn arm(&mut self) -> Result<bool, Error> {
-        Ok(self.has_news)
-    }
-
-    fn is_ready(&mut self) -> bool {
-        self.has_news
-    }
-
-    fn busy_poll_micros_max(&self) -> u64 {
-        0
-    }
-}
+use crate::Clock;
+use crate::scripted::Device;
 
 fn block_on(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -90,12 +23,20 @@ async fn wait(end: &mut AsyncEnd<Device>, until: Option<Instant>) {
 #[test]
 fn a_task_is_woken_each_time_the_device_says_something() {
     block_on(async {
-        let mut end = AsyncEnd::new(Device::new()).unwrap();
+        let mut end = AsyncEnd::new(Device::new(Clock::start(), false)).unwrap();
+        let bell = end.get_ref().bell.try_clone().unwrap();
         for _ in 0..100 {
-            end.get_ref().ring_bell();
-            while end.next_input().is_none() {
-                wait(&mut end, None).await;
-            }
+            let heard = async {
+                while end.next_input().is_none() {
+                    wait(&mut end, None).await;
+                }
+            };
+            // When the task waits already.
+            let ring = async {
+                tokio::task::yield_now().await;
+                rustix::io::write(&bell, &1_u64.to_ne_bytes()).unwrap();
+            };
+            tokio::join!(heard, ring);
             assert!(end.next_input().is_none(), "it is taken");
         }
     });
@@ -104,7 +45,7 @@ fn a_task_is_woken_each_time_the_device_says_something() {
 #[test]
 fn a_task_is_woken_at_the_deadline_also_when_that_moves() {
     block_on(async {
-        let mut end = AsyncEnd::new(Device::new()).unwrap();
+        let mut end = AsyncEnd::new(Device::new(Clock::start(), false)).unwrap();
         let far = end.now().saturating_add(Duration::from_secs(100_000));
         let near = end.now().saturating_add(Duration::from_millis(2));
         for until in [far, near] {
@@ -124,7 +65,7 @@ fn a_task_is_woken_at_the_deadline_also_when_that_moves() {
 #[test]
 fn a_device_that_has_something_already_is_not_slept_on() {
     block_on(async {
-        let mut end = AsyncEnd::new(Device { has_news: true, ..Device::new() }).unwrap();
+        let mut end = AsyncEnd::new(Device::new(Clock::start(), true)).unwrap();
         wait(&mut end, None).await;
     });
 }
