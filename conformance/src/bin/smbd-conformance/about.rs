@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use chrono::{DateTime, SecondsFormat};
 use smbd_conformance::suite::report::About;
 
 /// Seconds since 1970 that stand for now, so that a report can be made again as it was (reproducible-builds.org).
 const DATE: &str = "SOURCE_DATE_EPOCH";
 /// The last second of the year 9999.
 const LAST: u64 = 253_402_300_799;
-const DAY: u64 = 86_400;
 
 /// Of a report made now. `on_devices`: it depends on this host.
 ///
@@ -43,28 +43,8 @@ fn now() -> u64 {
 
 /// As ISO 8601 has it, in UTC.
 fn date(seconds: u64) -> String {
-    let (mut days, second) = (seconds / DAY, seconds % DAY);
-    let mut year = 1970;
-    while days >= days_of(year) {
-        days -= days_of(year);
-        year += 1;
-    }
-    let february = if days_of(year) == 366 { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    let (hour, minute) = (second / 3600, second / 60 % 60);
-    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{:02}Z", days + 1, second % 60)
-}
-
-const fn days_of(year: u64) -> u64 {
-    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    if leap { 366 } else { 365 }
+    let date = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    date.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// As a shell takes it; without the folder of this program.
