@@ -70,8 +70,7 @@ fn offend(context: &Context, verb: RdmaVerb, access: Access, wrong: Wrong) -> Ou
     let (far, near) = (buffer_of(FAR, LEN)?, buffer_of(NEAR, LEN)?);
     let registration = pair.acceptor.register(&far, access)?;
     let mut remote = only(&registration)?;
-    // A window is open when a message from behind its bind has come.
-    pair.check()?;
+    pair.valid()?;
     match wrong {
         Wrong::Right => {}
         Wrong::Token => remote.token = Token(remote.token.0 ^ 0x0001_0100),
@@ -147,6 +146,7 @@ fn unchecked_read(context: &Context) -> Result<(), Failure> {
     let (far, near) = (buffer_of(FAR, LEN)?, buffer_of(NEAR, LEN)?);
     let registration = pair.acceptor.register(&far, Access::Write)?;
     let remote: Arc<[BufferDescriptorV1]> = registration.descriptors.into();
+    pair.valid()?;
     pair.initiator.rdma(RdmaVerb::Read, &near, &remote, 0, LEN)?;
     unchanged(&near, FAR)?;
     pair.close()
@@ -162,6 +162,8 @@ pub(super) fn foreign(context: &Context) -> Outcome {
         let (far, near) = (buffer_of(FAR, LEN)?, buffer_of(NEAR, LEN)?);
         let registration = own.acceptor.register(&far, Access::ReadWrite)?;
         let remote = only(&registration)?;
+        // A token that is not valid yet would be refused to anybody.
+        own.valid()?;
         seen.push(ends(other, verb, &near, remote)?);
         unchanged(&far, FAR)?;
         unchanged(&near, NEAR)?;

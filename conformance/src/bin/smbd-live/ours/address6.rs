@@ -23,6 +23,7 @@ pub(super) fn works(context: &Context) -> Outcome {
     let (source, target) = (buffer_of(1, 100_000)?, Buffer::new(100_000)?);
     let registration = pair.acceptor.register(&target, Access::Write)?;
     let remote = [only(&registration)?].into();
+    pair.valid()?;
     pair.initiator.rdma(RdmaVerb::Write, &source, &remote, 0, 100_000)?;
     pair.check()?;
     if contents(&source)? != contents(&target)? {

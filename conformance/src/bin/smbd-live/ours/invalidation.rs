@@ -28,7 +28,7 @@ pub(super) fn with_a_message(context: &Context) -> Outcome {
     for (round, len) in [1, 40, 3000].into_iter().enumerate() {
         let registration = pair.initiator.register(&buffer, Access::Write)?;
         let remote = only(&registration)?;
-        valid(&mut pair)?;
+        pair.valid()?;
         pair.acceptor.rdma(RdmaVerb::Write, &Buffer::new(LEN)?, &[remote].into(), 0, LEN)?;
         let message = pattern(round as u64, len);
         pair.acceptor.send_invalidating(message.clone(), remote.token)?;
@@ -48,12 +48,6 @@ pub(super) fn with_a_message(context: &Context) -> Outcome {
     Ok(if is_told { "told each time, once" } else { "tokens end, no device tells of it" }.to_owned())
 }
 
-/// What was registered is valid for the peer: a window is bound behind what was posted before, and open when a message from
-/// behind it has come. [`Connection::register`] does not wait for that. What invalidates it sooner invalidates nothing.
-fn valid(pair: &mut Pair) -> Result<(), Failure> {
-    pair.check()
-}
-
 /// After the invalidation the token is dead, before it is deregistered.
 pub(super) fn ends_access(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
@@ -61,7 +55,7 @@ pub(super) fn ends_access(context: &Context) -> Outcome {
     let (buffer, other) = (Buffer::new(LEN)?, super::pair::buffer_of(1, LEN)?);
     let registration = pair.initiator.register(&buffer, Access::ReadWrite)?;
     let remote: Arc<[BufferDescriptorV1]> = registration.descriptors.clone().into();
-    valid(&mut pair)?;
+    pair.valid()?;
     pair.acceptor.send_invalidating(pattern(0, 10), only(&registration)?.token)?;
     pair.acceptor.flush()?;
     pair.initiator.recv(PATIENCE)?;
@@ -87,7 +81,7 @@ pub(super) fn against_deregistration(context: &Context) -> Outcome {
     let (mut first, mut late, mut ended) = (0, 0, 0);
     for round in 0..ROUNDS {
         let registration = pair.initiator.register(&buffer, Access::Write)?;
-        valid(&mut pair)?;
+        pair.valid()?;
         let raced = race(&mut pair, &registration, round)?;
         match raced {
             Raced::InvalidatedFirst => first += 1,

@@ -47,6 +47,13 @@ impl Pair {
         say(&mut self.acceptor, &mut self.initiator, 2)
     }
 
+    /// What a side registered is valid for the other one. [`Connection::register`] does not wait for its bind, which is
+    /// carried out behind what was posted before; a message from behind it proves it. A peer that is told of the
+    /// descriptors by anything else than such a message is refused.
+    pub(crate) fn valid(&mut self) -> Result<(), Failure> {
+        self.check()
+    }
+
     /// Both sides end in good order, the initiator first.
     pub(crate) fn close(self) -> Result<(), Failure> {
         closed(self.initiator, self.acceptor).map(drop)
