@@ -42,26 +42,22 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// The first element of `bytes`, and what follows it.
-fn first(bytes: &[u8]) -> Result<(Header, &[u8], Option<&[u8]>), WireError> {
-    let header = Header::parse(bytes)?;
-    let (next, place) = (u64::from(header.next_command), field::NEXT_COMMAND.place());
+/// Where the element at the beginning of `bytes` ends, and whether another follows.
+fn end(bytes: &[u8], header: &Header) -> Result<Option<usize>, WireError> {
+    let (next, place, len) =
+        (u64::from(header.next_command), field::NEXT_COMMAND.place(), header::LEN as u64);
     if next == 0 {
-        return Ok((header, bytes, None));
+        return Ok(None);
     }
-    if next < header::LEN as u64 {
-        return Err(WireError::Inside { field: place, value: next, first: header::LEN as u64 });
+    if next < len {
+        return Err(WireError::Inside { field: place, value: next, first: len });
     }
     if !next.is_multiple_of(8) {
         return Err(WireError::Misaligned { field: place, value: next });
     }
-    let split = usize::try_from(next).ok().and_then(|next| bytes.split_at_checked(next));
-    match split.filter(|(_, rest)| !rest.is_empty()) {
-        Some((own, rest)) => Ok((header, own, Some(rest))),
-        None => {
-            let length = header::LEN as u64;
-            Err(WireError::Beyond { field: place, offset: next, length, got: bytes.len() as u64 })
-        }
+    match usize::try_from(next) {
+        Ok(next) if next < bytes.len() => Ok(Some(next)),
+        _ => Err(WireError::Beyond { field: place, offset: next, length: len, got: bytes.len() as u64 }),
     }
 }
 
@@ -69,13 +65,15 @@ impl<'a> Iterator for Elements<'a> {
     type Item = Result<Element<'a>, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (header, bytes, rest) = match first(self.rest.take()?) {
+        let rest = self.rest.take()?;
+        let (header, end) = match Header::parse(rest).and_then(|header| Ok((header, end(rest, &header)?))) {
             Ok(first) => first,
             Err(error) => return Some(Err(error)),
         };
+        let (bytes, behind) = end.and_then(|end| rest.split_at_checked(end)).unwrap_or((rest, &[]));
         let element = Element { offset: self.offset, header, bytes };
         self.offset = self.offset.saturating_add(bytes.len());
-        self.rest = rest;
+        self.rest = end.map(|_| behind);
         Some(Ok(element))
     }
 }

@@ -35,7 +35,7 @@ macro_rules! values {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self.name() {
                     Some(name) => f.write_str(name),
-                    None => write!(f, "0x{:0width$x}", self.0, width = 2 * size_of::<$T>()),
+                    None => write!(f, "0x{:0width$x}", self.0, width = size_of::<$T>().saturating_mul(2)),
                 }
             }
         }
@@ -108,7 +108,7 @@ macro_rules! flags {
                 match self.unknown() {
                     0 if between.is_empty() => f.write_str("none"),
                     0 => Ok(()),
-                    bits => write!(f, "{between}0x{bits:0width$x}", width = 2 * size_of::<$T>()),
+                    bits => write!(f, "{between}0x{bits:0width$x}", width = size_of::<$T>().saturating_mul(2)),
                 }
             }
         }

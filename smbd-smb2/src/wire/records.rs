@@ -12,7 +12,6 @@ pub trait Record<'a>: Copy + PartialEq + fmt::Debug {
     ///
     /// # Errors
     /// It is not complete, or points outside.
-    #[expect(clippy::type_complexity, reason = "a value and the rest")]
     fn read(bytes: &'a [u8]) -> Result<(Self, Option<&'a [u8]>), WireError>;
 
     /// Appends the structure.

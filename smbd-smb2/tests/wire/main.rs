@@ -1,0 +1,9 @@
+//! The messages of SMB2.
+
+mod errors;
+mod hostile;
+mod known;
+mod layouts;
+mod places;
+mod round_trip;
+mod samples;
