@@ -56,7 +56,7 @@ impl Value for FileId {
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::RELATED {
-            return f.write_str("related");
+            return f.write_str("all ones");
         }
         write!(f, "0x{:x}:0x{:x}", self.persistent, self.volatile)
     }

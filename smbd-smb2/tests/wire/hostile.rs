@@ -142,6 +142,12 @@ proptest! {
         }
     }
 
+}
+
+proptest! {
+    // Every length of every message takes its time.
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
     #[test]
     fn a_message_that_is_cut_anywhere_is_never_read_as_a_longer_one(pool in pools()) {
         for message in all(&pool) {

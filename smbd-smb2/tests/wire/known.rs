@@ -8,6 +8,27 @@ pub fn bytes(digits: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
 }
 
+/// With the bytes of a slice on one line.
+fn shown(text: &str) -> String {
+    let (mut shown, mut digits) = (String::new(), String::new());
+    for line in text.lines() {
+        let content = line.trim_start();
+        if let Some(byte) = content.strip_suffix(',').and_then(|byte| byte.parse::<u8>().ok()) {
+            if digits.is_empty() {
+                digits += &line[..line.len() - content.len()];
+            }
+            digits += &format!("{byte:02x}");
+        } else {
+            for line in [&digits[..], line].into_iter().filter(|line| !line.is_empty()) {
+                shown += line;
+                shown += "\n";
+            }
+            digits.clear();
+        }
+    }
+    shown
+}
+
 /// Reads a message of one element; what is built of what was read is read as the same.
 fn request(digits: &str) -> String {
     let message = bytes(digits);
@@ -15,7 +36,7 @@ fn request(digits: &str) -> String {
     let mut again = Vec::new();
     write_element(&mut again, &header, &body).unwrap();
     assert_eq!(Request::parse(&again), Ok(body));
-    format!("{header:#?}\n{body:#?}")
+    shown(&format!("{header:#?}\n{body:#?}"))
 }
 
 fn response(digits: &str) -> String {
@@ -24,7 +45,7 @@ fn response(digits: &str) -> String {
     let mut again = Vec::new();
     write_element(&mut again, &header, &body).unwrap();
     assert_eq!(Response::parse(&again), Ok(body));
-    format!("{header:#?}\n{body:#?}")
+    shown(&format!("{header:#?}\n{body:#?}"))
 }
 
 const THE_NEGOTIATE_OF_LINUX: &str = "\
