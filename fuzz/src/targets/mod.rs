@@ -6,6 +6,7 @@ mod messages;
 mod modes;
 mod pair;
 mod slice;
+mod smb2;
 mod wire;
 
 pub use capture::capture;
@@ -14,6 +15,7 @@ pub use messages::messages;
 pub use modes::modes;
 pub use pair::{monitor, pair};
 pub use slice::slice;
+pub use smb2::smb2;
 pub use wire::wire;
 
 /// What a target does with bytes; panics where something is wrong.
@@ -29,4 +31,5 @@ pub const ALL: &[(&str, Body)] = &[
     ("modes", modes),
     ("pair", pair),
     ("monitor", monitor),
+    ("smb2", smb2),
 ];
