@@ -131,7 +131,8 @@ fn has_error_body(header: &Header, element: &[u8]) -> Result<bool, WireError> {
         // No status but success has a body of its own.
         (Command::QUERY_DIRECTORY, NtStatus::SUCCESS),
     ];
-    if header.status == NtStatus::SUCCESS || header.command > Command::SERVER_TO_CLIENT_NOTIFICATION {
+    // Beyond OPLOCK_BREAK nothing is an answer, and StructureSize is no fixed one.
+    if header.status == NtStatus::SUCCESS || header.command >= Command::SERVER_TO_CLIENT_NOTIFICATION {
         return Ok(false);
     }
     if let Some((_, with_own_body)) = own_size_is_nine.iter().find(|(command, _)| *command == header.command)

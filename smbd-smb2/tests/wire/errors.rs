@@ -180,3 +180,13 @@ fn a_failure_is_told_from_an_answer_whose_structure_size_is_the_same() {
         assert_eq!(matches!(response, Response::Error(_)), is_error, "{command} {status}");
     }
 }
+
+#[test]
+fn a_notification_whose_structure_size_is_that_of_a_failure_is_none() {
+    let notification =
+        ServerToClientNotification { notification: b"x", ..ServerToClientNotification::default() };
+    let mut message = element(&notification, Command::SERVER_TO_CLIENT_NOTIFICATION);
+    header::field::STATUS.set(&mut message, NtStatus::ACCESS_DENIED).unwrap();
+    assert_eq!(notification::field::STRUCTURE_SIZE.get(&message), Ok(ErrorResponse::STRUCTURE_SIZE));
+    assert_eq!(Response::parse(&message), Ok(Response::Notification(notification)));
+}

@@ -1,16 +1,12 @@
 //! NEGOTIATE Request (2.2.3).
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::Bytes;
+use smbd_smb2::wire::{self, Header, List, Records, SecurityMode, write_element};
 
-use super::context::{self, SALT_LEN};
-use super::header::{self, Header, check};
-use super::{Capabilities, Cipher, Dialect, Guid, Nonsense};
+use super::{Capabilities, Cipher, Dialect, Guid, Nonsense, SALT_LEN, ciphers, contexts, read_header};
 
-/// Body without dialects.
-const FIXED_LEN: usize = 36;
-const SIGNING_ENABLED: u16 = 1;
 /// More dialects than exist.
-const DIALECTS_MAX: u16 = 64;
+const DIALECTS_MAX: usize = 64;
 
 /// A NEGOTIATE Request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,27 +38,25 @@ impl NegotiateRequest {
     }
 
     /// The message in bytes. `salt` is part of the preauthentication hash; any bytes are valid if no session follows.
+    ///
+    /// # Panics
+    /// There are more than 65,535 dialects, or more than 32,000 ciphers.
     #[must_use]
     pub fn encode(&self, salt: &[u8; SALT_LEN]) -> Bytes {
-        let mut out = BytesMut::with_capacity(256);
-        Header { status: 0, is_response: false, message_id: self.message_id }.put(&mut out);
-        out.put_u16_le(36);
-        out.put_u16_le(self.dialects.len() as u16);
-        out.put_u16_le(SIGNING_ENABLED);
-        out.put_u16_le(0);
-        out.put_u32_le(self.capabilities.0);
-        out.put_slice(&self.client.0);
-        // ClientStartTime, or where the contexts are.
-        let contexts_at = out.len();
-        out.put_u64_le(0);
-        self.dialects.iter().for_each(|dialect| out.put_u16_le(dialect.0));
-        if self.dialects.contains(&Dialect::SMB_3_1_1) {
-            let (offset, count) = context::put(&mut out, salt, &self.ciphers);
-            let mut field = &mut out[contexts_at..];
-            field.put_u32_le(offset);
-            field.put_u16_le(count);
-        }
-        out.freeze()
+        let contexts = contexts(salt, &self.ciphers);
+        let request = wire::NegotiateRequest {
+            security_mode: SecurityMode::SIGNING_ENABLED,
+            capabilities: self.capabilities,
+            client_guid: self.client,
+            dialects: List::from(&self.dialects[..]),
+            contexts: Records::from(&contexts[..]),
+        };
+        // CreditCharge: 0 before a dialect that has it is agreed on.
+        let header =
+            Header { credit_charge: 0, ..Header::request::<wire::NegotiateRequest<'_>>(self.message_id) };
+        let mut out = Vec::with_capacity(256);
+        write_element(&mut out, &header, &request).expect("few enough dialects and ciphers");
+        out.into()
     }
 
     /// Reads a request.
@@ -70,48 +64,27 @@ impl NegotiateRequest {
     /// # Errors
     /// The message is not a request, or breaks the format.
     pub fn parse(message: &[u8]) -> Result<Self, Nonsense> {
-        let (header, body) = Header::read(message)?;
-        if header.is_response {
+        let header = read_header(message)?;
+        if header.is_response() {
             return Err(Nonsense::Field { field: "Flags", got: 1, expected: "a request" });
         }
-        let short = Nonsense::Short { what: "NEGOTIATE Request", got: body.len(), needed: FIXED_LEN };
-        let Some((mut fixed, mut behind)) = body.split_at_checked(FIXED_LEN) else { return Err(short) };
-        check("StructureSize", u64::from(fixed.get_u16_le()), 36, "36")?;
-        let count = fixed.get_u16_le();
+        let request = wire::NegotiateRequest::parse(message)?;
+        let count = request.dialects.len();
         if !(1..=DIALECTS_MAX).contains(&count) {
-            return Err(Nonsense::Field {
-                field: "DialectCount",
-                got: u64::from(count),
-                expected: "1 to 64",
-            });
+            return Err(Nonsense::Field { field: "DialectCount", got: count as u64, expected: "1 to 64" });
         }
-        fixed.advance(4);
-        let capabilities = Capabilities(fixed.get_u32_le());
-        let mut client = Guid::default();
-        fixed.copy_to_slice(&mut client.0);
-        let (offset, contexts) = (fixed.get_u32_le(), fixed.get_u16_le());
-        let mut dialects = Vec::with_capacity(usize::from(count));
-        for _ in 0..count {
-            let (needed, got) = (usize::from(count) * 2, body.len() - FIXED_LEN);
-            let dialect =
-                behind.try_get_u16_le().map_err(|_| Nonsense::Short { what: "Dialects", got, needed })?;
-            dialects.push(Dialect(dialect));
-        }
-        let mut ciphers = Vec::new();
-        if dialects.contains(&Dialect::SMB_3_1_1) {
-            let contexts = context::read(message, offset, contexts)?;
-            if !contexts.has_sha512 {
-                return Err(Nonsense::Field {
-                    field: "HashAlgorithms",
-                    got: 0,
-                    expected: "SHA-512 (1) among them",
-                });
-            }
-            ciphers = contexts.ciphers;
-        }
-        Ok(Self { message_id: header.message_id, client, capabilities, dialects, ciphers })
+        let dialects: Vec<_> = request.dialects.iter().collect();
+        let ciphers = if dialects.contains(&Dialect::SMB_3_1_1) {
+            ciphers(request.contexts, "SHA-512 (1) among them")?
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            message_id: header.message_id.0,
+            client: request.client_guid,
+            capabilities: request.capabilities,
+            dialects,
+            ciphers,
+        })
     }
 }
-
-/// Where the body begins.
-pub(super) const BODY: usize = header::LEN;

@@ -1,20 +1,15 @@
 //! NEGOTIATE Response (2.2.4).
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::Bytes;
+use smbd_smb2::wire::{self, Header, MessageId, NtStatus, Records, SecurityMode, write_element};
 
-use super::context::{self, SALT_LEN};
-use super::header::{Header, check};
-use super::request::BODY;
-use super::{Capabilities, Cipher, Dialect, Guid, NegotiateRequest, Nonsense, range, spnego};
+use super::{
+    Capabilities, Cipher, Dialect, Guid, NegotiateRequest, Nonsense, SALT_LEN, check, ciphers, contexts,
+    read_header, spnego,
+};
 
-const FIXED_LEN: usize = 64;
-const SIGNING_ENABLED: u16 = 1;
-/// StructureSize of an ERROR Response (2.2.2).
-const ERROR_SIZE: u16 = 9;
 /// A server with less could not serve any client.
 const SIZE_MIN: u32 = 4096;
-/// A response that names no dialect yet: the client asks again (3.3.5.3.1).
-const WILDCARD: Dialect = Dialect(0x02ff);
 
 /// The answer of a server to NEGOTIATE.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +62,7 @@ impl NegotiateResponse {
         request.dialects.contains(&Dialect::SMB_3_1_1).then(|| Self {
             message_id: request.message_id,
             dialect: Dialect::SMB_3_1_1,
-            security_mode: SIGNING_ENABLED,
+            security_mode: SecurityMode::SIGNING_ENABLED.0,
             server,
             capabilities: Capabilities::LARGE_MTU,
             max_transact_size: max_size,
@@ -82,34 +77,34 @@ impl NegotiateResponse {
     }
 
     /// The message in bytes. `salt` is part of the preauthentication hash.
+    ///
+    /// # Panics
+    /// [`Self::security`] is longer than 65,535 bytes.
     #[must_use]
     pub fn encode(&self, salt: &[u8; SALT_LEN]) -> Bytes {
-        let mut out = BytesMut::with_capacity(320);
-        Header { status: 0, is_response: true, message_id: self.message_id }.put(&mut out);
-        out.put_u16_le(65);
-        out.put_u16_le(self.security_mode);
-        out.put_u16_le(self.dialect.0);
-        let count_at = out.len();
-        out.put_u16_le(0);
-        out.put_slice(&self.server.0);
-        out.put_u32_le(self.capabilities.0);
-        out.put_u32_le(self.max_transact_size);
-        out.put_u32_le(self.max_read_size);
-        out.put_u32_le(self.max_write_size);
-        out.put_u64_le(self.system_time);
-        // ServerStartTime: 0 (2.2.4).
-        out.put_u64_le(0);
-        out.put_u16_le((BODY + FIXED_LEN) as u16);
-        out.put_u16_le(self.security.len() as u16);
-        let offset_at = out.len();
-        out.put_u32_le(0);
-        out.put_slice(&self.security);
-        if self.dialect == Dialect::SMB_3_1_1 {
-            let (offset, count) = context::put(&mut out, salt, self.cipher.as_slice());
-            (&mut out[count_at..]).put_u16_le(count);
-            (&mut out[offset_at..]).put_u32_le(offset);
-        }
-        out.freeze()
+        let contexts = contexts(salt, self.cipher.as_slice());
+        let response = wire::NegotiateResponse {
+            security_mode: SecurityMode(self.security_mode),
+            dialect: self.dialect,
+            server_guid: self.server,
+            capabilities: self.capabilities,
+            max_transact_size: self.max_transact_size,
+            max_read_size: self.max_read_size,
+            max_write_size: self.max_write_size,
+            system_time: self.system_time,
+            // 0 (2.2.4).
+            server_start_time: 0,
+            security_buffer: &self.security,
+            contexts: Records::from(&contexts[..]),
+        };
+        let header = Header {
+            credit_charge: 0,
+            message_id: MessageId(self.message_id),
+            ..Header::request::<wire::NegotiateResponse<'_>>(0)
+        };
+        let mut out = Vec::with_capacity(320);
+        write_element(&mut out, &header, &response).expect("a short security buffer");
+        out.into()
     }
 }
 
@@ -119,70 +114,53 @@ impl Response {
     /// # Errors
     /// The message is not an answer to it, breaks the format, or chooses a value that `request` does not offer.
     pub fn parse(message: &[u8], request: &NegotiateRequest) -> Result<Self, Nonsense> {
-        let (header, body) = Header::read(message)?;
-        if !header.is_response {
+        let header = read_header(message)?;
+        if !header.is_response() {
             return Err(Nonsense::Echo);
         }
-        check("MessageId", header.message_id, request.message_id, "that of the request")?;
-        let size = body.first_chunk::<2>().map_or(0, |bytes| u16::from_le_bytes(*bytes));
-        if header.status != 0 {
-            check("StructureSize", u64::from(size), u64::from(ERROR_SIZE), "9 in a failure")?;
-            return Ok(Self::Error(ErrorResponse { status: header.status }));
+        check("MessageId", header.message_id.0, request.message_id, "that of the request")?;
+        if header.status != NtStatus::SUCCESS {
+            wire::ErrorResponse::parse(message)?;
+            return Ok(Self::Error(ErrorResponse { status: header.status.0 }));
         }
-        let short = Nonsense::Short { what: "NEGOTIATE Response", got: body.len(), needed: FIXED_LEN };
-        let Some((mut fixed, _)) = body.split_at_checked(FIXED_LEN) else { return Err(short) };
-        check("StructureSize", u64::from(fixed.get_u16_le()), 65, "65")?;
-        let security_mode = fixed.get_u16_le();
-        let dialect = Dialect(fixed.get_u16_le());
-        if dialect == WILDCARD || !request.dialects.contains(&dialect) {
+        let response = wire::NegotiateResponse::parse(message)?;
+        let dialect = response.dialect;
+        // The wildcard names no dialect yet: the client asks again (3.3.5.3.1).
+        if dialect == Dialect::SMB_2_WILDCARD || !request.dialects.contains(&dialect) {
             let expected = "a dialect that was offered";
-            return Err(Nonsense::Field { field: "DialectRevision", got: u64::from(dialect.0), expected });
+            return Err(Nonsense::Field { field: "DialectRevision", got: dialect.0.into(), expected });
         }
-        let contexts = fixed.get_u16_le();
-        let mut server = Guid::default();
-        fixed.copy_to_slice(&mut server.0);
-        let capabilities = Capabilities(fixed.get_u32_le());
-        let (max_transact_size, max_read_size) = (fixed.get_u32_le(), fixed.get_u32_le());
-        let (max_write_size, system_time) = (fixed.get_u32_le(), fixed.get_u64_le());
         for (field, size) in [
-            ("MaxTransactSize", max_transact_size),
-            ("MaxReadSize", max_read_size),
-            ("MaxWriteSize", max_write_size),
+            ("MaxTransactSize", response.max_transact_size),
+            ("MaxReadSize", response.max_read_size),
+            ("MaxWriteSize", response.max_write_size),
         ] {
             if size < SIZE_MIN {
-                return Err(Nonsense::Field { field, got: u64::from(size), expected: "at least 4096" });
+                return Err(Nonsense::Field { field, got: size.into(), expected: "at least 4096" });
             }
         }
-        fixed.advance(8);
-        let (at, len) = (u64::from(fixed.get_u16_le()), u64::from(fixed.get_u16_le()));
-        let security = range(message, "SecurityBuffer", at, len)?;
-        let cipher = cipher(message, dialect, (fixed.get_u32_le(), contexts))?;
         Ok(Self::Agreed(NegotiateResponse {
-            message_id: header.message_id,
+            message_id: header.message_id.0,
             dialect,
-            security_mode,
-            server,
-            capabilities,
-            max_transact_size,
-            max_read_size,
-            max_write_size,
-            system_time,
-            cipher,
-            security: Bytes::copy_from_slice(security),
+            security_mode: response.security_mode.0,
+            server: response.server_guid,
+            capabilities: response.capabilities,
+            max_transact_size: response.max_transact_size,
+            max_read_size: response.max_read_size,
+            max_write_size: response.max_write_size,
+            system_time: response.system_time,
+            cipher: cipher(&response)?,
+            security: Bytes::copy_from_slice(response.security_buffer),
         }))
     }
 }
 
 /// Checks the contexts of 3.1.1.
-fn cipher(message: &[u8], dialect: Dialect, (offset, count): (u32, u16)) -> Result<Option<Cipher>, Nonsense> {
-    if dialect != Dialect::SMB_3_1_1 {
+fn cipher(response: &wire::NegotiateResponse<'_>) -> Result<Option<Cipher>, Nonsense> {
+    if response.dialect != Dialect::SMB_3_1_1 {
         return Ok(None);
     }
-    let contexts = context::read(message, offset, count)?;
-    if !contexts.has_sha512 {
-        return Err(Nonsense::Field { field: "HashAlgorithms", got: 0, expected: "SHA-512 (1)" });
-    }
-    match contexts.ciphers.as_slice() {
+    match ciphers(response.contexts, "SHA-512 (1)")?.as_slice() {
         [] => Ok(None),
         [cipher] => Ok(Some(*cipher)),
         more => Err(Nonsense::Field { field: "CipherCount", got: more.len() as u64, expected: "1" }),

@@ -32,9 +32,11 @@ fn a_refusal_is_told_from_nonsense() {
     refusal[8..12].copy_from_slice(&0xC000_00BB_u32.to_le_bytes());
     assert_eq!(
         Response::parse(&refusal, &request()).unwrap_err().to_string(),
-        "StructureSize is 0x41, expected 9 in a failure"
+        "ERROR Response: StructureSize is 65, expected 9 (2.2.2)"
     );
     refusal[64..66].copy_from_slice(&9_u16.to_le_bytes());
+    // No contexts, and no data.
+    refusal[66..72].fill(0);
     assert_eq!(
         Response::parse(&refusal, &request()),
         Ok(Response::Error(ErrorResponse { status: 0xC000_00BB }))
@@ -52,17 +54,20 @@ fn nonsense_is_named_with_its_value() {
     assert_eq!(with(68, 0x02ff), "DialectRevision is 0x2ff, expected a dialect that was offered");
     assert_eq!(with(68, 0x0312), "DialectRevision is 0x312, expected a dialect that was offered");
     assert_eq!(with(98, 0), "MaxReadSize is 0x0, expected at least 4096");
-    assert_eq!(with(120, 9999), "SecurityBuffer points to bytes 9999 to 9999 + 74 of a message of 268 bytes");
     assert_eq!(
-        with(124, 9999),
-        "NegotiateContext points to bytes 9999 to 9999 + 8 of a message of 268 bytes"
+        with(120, 9999),
+        "NEGOTIATE Response: SecurityBufferLength says 74 bytes at 9999, and there are 268 bytes (2.2.4)"
+    );
+    assert_eq!(
+        with(124, 9998),
+        "NEGOTIATE Response: NegotiateContextOffset is 9998, which is not a multiple of 8 (2.2.4)"
     );
     assert_eq!(with(24, 1), "MessageId is 0x1, expected that of the request");
     assert_eq!(with(12, 1), "Command is 0x1, expected NEGOTIATE (0)");
     assert_eq!(Response::parse(&request().encode(&[0; 32]), &request()), Err(Nonsense::Echo));
     assert_eq!(
         Response::parse(b"HTTP/1.1 400", &request()).unwrap_err().to_string(),
-        "SMB2 header: 12 bytes, at least 64 needed"
+        "SMB2 header: Command ends at 14, and there are 12 bytes (2.2.1)"
     );
 }
 
