@@ -12,7 +12,71 @@ const CODECS: [Codec; 3] = [
 ];
 
 /// Where a codec does otherwise: its name, the message, what happens, and why that is no fault of smbd-smb2's.
-const OTHERWISE: &[(&str, &str, &str, &str)] = &[];
+const OTHERWISE: &[(&str, &str, &str, &str)] = &[
+    (
+        "smb-msg",
+        "create request",
+        "Unexpected value for enum: 9",
+        "2.2.13 has other numbers of oplock levels",
+    ),
+    ("smb-msg", "create request with contexts", "Unexpected value for enum: 9", "2.2.13, as before"),
+    ("smb-msg", "create response", "Unexpected value for enum: 8", "2.2.14, as before"),
+    ("smb-msg", "create response with a context", "Unexpected value for enum: 8", "2.2.14, as before"),
+    ("smb-msg", "read request", "padding: 0", "2.2.19: it writes no Padding, whatever it read"),
+    (
+        "smb-msg",
+        "read request by RDMA",
+        "channel == CommunicationChannel :: None",
+        "2.2.19: it has no channel",
+    ),
+    (
+        "smb-msg",
+        "read response by RDMA",
+        "_data_length > 0",
+        "2.2.20: data that went by a channel is not in the message",
+    ),
+    (
+        "smb-msg",
+        "write request",
+        "got: 112",
+        "2.2.21: it keeps no data; whoever sends the message appends it",
+    ),
+    (
+        "smb-msg",
+        "write request by RDMA",
+        "channel == CommunicationChannel :: None",
+        "2.2.21: it has no channel",
+    ),
+    (
+        "smb-msg",
+        "oplock acknowledgment",
+        "_structure_size == 12u16",
+        "2.2.24.1: StructureSize is 24, FileId 16 bytes",
+    ),
+    ("smb-msg", "oplock break", "_structure_size == 12u16", "2.2.23.1, as before"),
+    (
+        "smb-msg",
+        "failure of QUERY_INFO",
+        "another meaning",
+        "3.3.4.4: the status tells a failure from an answer of 9 bytes; it does not ask",
+    ),
+    ("smb-msg", "failure with data", "another meaning", "3.3.4.4, as before"),
+    (
+        "smb2",
+        "read request by RDMA",
+        "Inside",
+        "2.2.19: it leaves ReadChannelInfoOffset 0, to be filled in by its caller",
+    ),
+    ("smb2", "write request by RDMA", "WriteChannelInfoLength", "2.2.21: it keeps no channel info"),
+    (
+        "smb-server",
+        "negotiate request 3.1.1",
+        "got: 0",
+        "2.2.3: it reads contexts apart from the message, and writes none",
+    ),
+    ("smb-server", "negotiate response 3.1.1", "got: 135", "2.2.4, as before"),
+    ("smb-server", "write request by RDMA", "WriteChannelInfoLength", "2.2.21: it keeps no channel info"),
+];
 
 /// What a codec made of a message.
 fn outcome(element: &[u8], again: Again, is_failure: bool) -> String {
