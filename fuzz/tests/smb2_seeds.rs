@@ -48,7 +48,12 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds.push(("transform".into(), std::mem::take(&mut own)));
     let (algorithm, flag) = (CompressionAlgorithm::LZ77, CompressionFlag::CHAINED);
     let payloads = [Payload { algorithm, flag, original_size: Some(90), data: &pool.bytes }; 2];
-    let unchained = CompressedParts::Unchained { algorithm, plain: &pool.others, compressed: &pool.bytes };
+    let unchained = CompressedParts::Unchained {
+        algorithm,
+        flag: CompressionFlag::NONE,
+        plain: &pool.others,
+        compressed: &pool.bytes,
+    };
     for (name, parts) in
         [("unchained", unchained), ("chained", CompressedParts::Chained(Records::from(&payloads)))]
     {

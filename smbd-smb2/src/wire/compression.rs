@@ -72,6 +72,8 @@ pub enum CompressedParts<'a> {
     Unchained {
         /// Its algorithm.
         algorithm: CompressionAlgorithm,
+        /// Flags. CHAINED, which is that of the other header, is written as NONE.
+        flag: CompressionFlag,
         /// What is in front of it as it was.
         plain: &'a [u8],
         /// The compressed part.
@@ -106,7 +108,8 @@ impl<'a> Compressed<'a> {
         field::LAYOUT.check(message)?;
         reader::protocol(message, &field::PROTOCOL_ID, PROTOCOL_ID)?;
         let original_size = field::ORIGINAL_SIZE.get(message)?;
-        if field::FLAGS.get(message)? == CompressionFlag::CHAINED {
+        let flag = field::FLAGS.get(message)?;
+        if flag == CompressionFlag::CHAINED {
             let payloads = message.get(CHAIN..).unwrap_or_default();
             let parts = CompressedParts::Chained(Records::linked(payloads));
             return Ok(Self { original_size, parts });
@@ -115,7 +118,7 @@ impl<'a> Compressed<'a> {
         let plain = reader::range(message, &unchained::OFFSET, UNCHAINED_LEN as u64, len.into())?;
         let compressed = message.get(UNCHAINED_LEN.saturating_add(plain.len())..).unwrap_or_default();
         let algorithm = field::COMPRESSION_ALGORITHM.get(message)?;
-        Ok(Self { original_size, parts: CompressedParts::Unchained { algorithm, plain, compressed } })
+        Ok(Self { original_size, parts: CompressedParts::Unchained { algorithm, flag, plain, compressed } })
     }
 
     /// Appends the message.
@@ -133,9 +136,12 @@ impl<'a> Compressed<'a> {
 
     fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
         match &self.parts {
-            CompressedParts::Unchained { algorithm, plain, compressed } => {
+            CompressedParts::Unchained { algorithm, flag, plain, compressed } => {
                 out.fill(UNCHAINED_LEN);
                 out.set(&field::COMPRESSION_ALGORITHM, *algorithm)?;
+                if *flag != CompressionFlag::CHAINED {
+                    out.set(&field::FLAGS, *flag)?;
+                }
                 out.set_size(&unchained::OFFSET, plain.len())?;
                 out.append(plain);
                 out.append(compressed);

@@ -23,7 +23,8 @@ layout! {
     NOTIFICATION_TYPE: NotificationType = "NotificationType" at 4;
 }
 
-/// A notification (2.2.44.1). StructureSize is said to be that of the structure, whose length varies: it is not checked.
+/// A notification (2.2.44.1). StructureSize is said to be that of the structure, whose length varies; 4.11 has 0x12 for 12 bytes. It
+/// is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerToClientNotification<'a> {
     /// What is told.

@@ -72,7 +72,7 @@ fn a_next_command_that_is_odd_or_inside_or_outside_ends_the_elements() {
         [0, 72, 144]
     );
     let mut said = Vec::new();
-    for next in [8, 63, 73, 76, 216, u32::MAX & !7] {
+    for next in [8, 63, 73, 76, 216, 0xFFFF_FFF8] {
         header::field::NEXT_COMMAND.set(&mut message[72..], next).unwrap();
         let items: Vec<_> = Elements::new(&message).collect();
         assert_eq!(items.len(), 2);

@@ -192,3 +192,21 @@ const A_SET_INFO: &str = "\
 fn a_set_info_is_read() {
     insta::assert_snapshot!(request(A_SET_INFO));
 }
+
+/// The offer of 4.1.
+#[test]
+fn the_dialects_of_the_offer_in_the_first_example_are_read() {
+    let header = "ff534d42 72 00000000 18 53c8 0000 0000000000000000 0000 ffff fffe 0000 0000 00 6d00";
+    let names = "\x02PC NETWORK PROGRAM 1.0\0\x02LANMAN1.0\0\x02Windows for Workgroups 3.1a\0\x02LM1.2X002\0\x02LANMAN2.1\0\
+                 \x02NT LM 0.12\0\x02SMB 2.002\0";
+    let message = [&bytes(header)[..], names.as_bytes()].concat();
+    let Ok(Message::Smb1Negotiate(negotiate)) = Message::parse(&message) else { panic!("not told") };
+    assert_eq!(negotiate.dialects().count(), 7);
+    assert_eq!(negotiate.dialects().last(), Some(Smb1Negotiate::SMB_2_002));
+    // A server's answer is none, and neither is another command.
+    for (at, value) in [(9, 0x98), (4, 0x73)] {
+        let mut other = message.clone();
+        other[at] = value;
+        assert!(matches!(Message::parse(&other), Ok(Message::Other(_))));
+    }
+}

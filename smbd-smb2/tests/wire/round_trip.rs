@@ -113,6 +113,7 @@ proptest! {
         ];
         let unchained = CompressedParts::Unchained {
             algorithm: CompressionAlgorithm::LZ4,
+            flag: CompressionFlag(numbers[2] as u16 & !1),
             plain: &pool.bytes,
             compressed: &pool.others,
         };

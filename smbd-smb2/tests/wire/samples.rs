@@ -236,8 +236,7 @@ fn questions(pool: &Pool, f: &mut impl FnMut(Request<'_>)) {
 
 /// Every response, with a status that it comes with.
 pub fn each_response(pool: &Pool, mut f: impl FnMut(Command, NtStatus, Response<'_>)) {
-    let (bytes, others) = (&pool.bytes[..], &pool.others[..]);
-    let file_id = pool.file_id();
+    let bytes = &pool.bytes[..];
     let mut ok = |command, response: Response<'_>| f(command, NtStatus::SUCCESS, response);
     let negotiated = NegotiateResponse {
         security_mode: SecurityMode(pool.half(0)),
@@ -268,6 +267,13 @@ pub fn each_response(pool: &Pool, mut f: impl FnMut(Command, NtStatus, Response<
         }),
     );
     ok(Command::TREE_DISCONNECT, Response::TreeDisconnect(TreeDisconnectResponse {}));
+    files(pool, &mut f);
+    others_than_success(pool, &mut f);
+}
+
+fn files(pool: &Pool, f: &mut impl FnMut(Command, NtStatus, Response<'_>)) {
+    let (bytes, others) = (&pool.bytes[..], &pool.others[..]);
+    let mut ok = |command, response: Response<'_>| f(command, NtStatus::SUCCESS, response);
     ok(
         Command::CREATE,
         Response::Create(CreateResponse {
@@ -281,7 +287,7 @@ pub fn each_response(pool: &Pool, mut f: impl FnMut(Command, NtStatus, Response<
             allocation_size: pool.long(7),
             end_of_file: pool.long(8),
             file_attributes: FileAttributes(pool.word(9)),
-            file_id,
+            file_id: pool.file_id(),
             contexts: Records::from(&[CreateContext {
                 name: CreateContext::QUERY_MAXIMAL_ACCESS,
                 data: others,
@@ -310,7 +316,6 @@ pub fn each_response(pool: &Pool, mut f: impl FnMut(Command, NtStatus, Response<
     ok(Command::ECHO, Response::Echo(EchoResponse {}));
     ok(Command::QUERY_DIRECTORY, Response::QueryDirectory(QueryDirectoryResponse { output: bytes }));
     ok(Command::SET_INFO, Response::SetInfo(SetInfoResponse {}));
-    others_than_success(pool, &mut f);
 }
 
 fn others_than_success(pool: &Pool, f: &mut impl FnMut(Command, NtStatus, Response<'_>)) {
