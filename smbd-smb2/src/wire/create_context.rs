@@ -70,16 +70,12 @@ const DATA: (&Field<u16>, &Field<u32>) = (&field::DATA_OFFSET, &field::DATA_LENG
 impl<'a> Record<'a> for CreateContext<'a> {
     fn read(bytes: &'a [u8]) -> Result<(Self, Option<&'a [u8]>), WireError> {
         field::LAYOUT.check(bytes)?;
-        let first = field::LAYOUT.end() as u64;
         // A context ends where the next one begins.
         let (own, rest) = match u64::from(field::NEXT.get(bytes)?) {
             0 => (bytes, None),
-            value if value < first => {
-                return Err(WireError::Inside { field: field::NEXT.place(), value, first });
-            }
             next => {
-                let own = reader::range(bytes, &field::NEXT, 0, next)?;
-                (own, Some(reader::tail(bytes, &field::NEXT, first)?))
+                let rest = reader::tail(bytes, &field::NEXT, field::LAYOUT.end() as u64)?;
+                (reader::range(bytes, &field::NEXT, 0, next)?, Some(rest))
             }
         };
         let name = reader::part(own, NAME, &field::LAYOUT)?;

@@ -190,3 +190,46 @@ fn a_notification_whose_structure_size_is_that_of_a_failure_is_none() {
     assert_eq!(notification::field::STRUCTURE_SIZE.get(&message), Ok(ErrorResponse::STRUCTURE_SIZE));
     assert_eq!(Response::parse(&message), Ok(Response::Notification(notification)));
 }
+
+#[test]
+fn a_next_command_that_points_at_the_end_is_refused_there() {
+    let mut message = element(&EchoRequest {}, Command::ECHO);
+    message.resize(72, 0);
+    header::field::NEXT_COMMAND.set(&mut message, 72).unwrap();
+    let items: Vec<_> = Elements::new(&message).collect();
+    assert!(matches!(items[..], [Err(WireError::Beyond { offset: 72, got: 72, .. })]), "{items:?}");
+}
+
+#[test]
+fn negotiate_contexts_begin_behind_the_dialects_at_a_multiple_of_8_inside_the_message() {
+    let contexts = [NegotiateContext::Transport(TransportFlags::NONE)];
+    let dialects = [Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
+    let request = NegotiateRequest {
+        dialects: List::from(&dialects),
+        contexts: Records::from(&contexts),
+        ..Default::default()
+    };
+    let mut message = element(&request, Command::NEGOTIATE);
+    let mut said = |offset: u32| {
+        negotiate::request::NEGOTIATE_CONTEXT_OFFSET.set(&mut message, offset).unwrap();
+        NegotiateRequest::parse(&message).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(said(104), @"NEGOTIATE Request: NegotiateContextOffset is 104, and the fixed part ends at 106 (2.2.3)");
+    insta::assert_snapshot!(said(108), @"NEGOTIATE Request: NegotiateContextOffset is 108, which is not a multiple of 8 (2.2.3)");
+    insta::assert_snapshot!(said(0xFFFF_FFF8), @"NEGOTIATE Request: NegotiateContextOffset says 0 bytes at 4294967288, and there are 124 bytes (2.2.3)");
+}
+
+#[test]
+fn what_3_1_1_has_contexts_in_is_a_time_in_other_dialects() {
+    let request =
+        NegotiateRequest { dialects: List::from(&[Dialect::SMB_3_0]), ..NegotiateRequest::default() };
+    let mut message = element(&request, Command::NEGOTIATE);
+    negotiate::request::NEGOTIATE_CONTEXT_OFFSET.set(&mut message, u32::MAX).unwrap();
+    negotiate::request::NEGOTIATE_CONTEXT_COUNT.set(&mut message, u16::MAX).unwrap();
+    assert_eq!(NegotiateRequest::parse(&message), Ok(request));
+    let response = NegotiateResponse { dialect: Dialect::SMB_3_0_2, ..NegotiateResponse::default() };
+    let mut message = element(&response, Command::NEGOTIATE);
+    negotiate::response::NEGOTIATE_CONTEXT_OFFSET.set(&mut message, u32::MAX).unwrap();
+    negotiate::response::NEGOTIATE_CONTEXT_COUNT.set(&mut message, u16::MAX).unwrap();
+    assert_eq!(NegotiateResponse::parse(&message), Ok(response));
+}
