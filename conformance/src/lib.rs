@@ -5,4 +5,5 @@
 pub mod catalogue;
 pub mod monitor;
 pub mod profile;
+pub mod smb2;
 pub mod suite;

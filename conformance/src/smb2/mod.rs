@@ -1,0 +1,3 @@
+//! SMB2 as an upper layer of what is tested.
+
+pub mod server;
