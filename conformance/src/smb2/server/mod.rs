@@ -46,6 +46,8 @@ mod request;
 mod session;
 mod simple;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use smbd_smb2::wire::{Dialect, Message, NtStatus, Smb1Negotiate, header};
 
