@@ -19,6 +19,7 @@ mod registry;
 mod run;
 mod script;
 mod settings;
+mod smb2;
 mod soak;
 mod tally;
 

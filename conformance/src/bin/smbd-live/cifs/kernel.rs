@@ -15,6 +15,9 @@ use crate::case::Failure;
 /// How often a mount is asked whether it is over: a child of this process has no descriptor to wait for.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Where shares are mounted.
+const FOLDER: &str = "/run/smbd-live-mount";
+
 /// A parameter that has another value for as long as this lives.
 #[derive(Debug)]
 pub(super) struct Parameter {
@@ -57,11 +60,15 @@ pub(crate) struct Mount {
 impl Mount {
     /// Begins to mount a share of a server. The client looks for it at port 5445 and then at 445.
     pub(crate) fn begin(server: IpAddr) -> Result<Self, Failure> {
-        let folder = "/run/smbd-live-mount";
-        fs::create_dir_all(folder)?;
+        Self::begin_with(server, "vers=3.1.1")
+    }
+
+    /// The same with these options besides.
+    pub(super) fn begin_with(server: IpAddr, options: &str) -> Result<Self, Failure> {
+        fs::create_dir_all(FOLDER)?;
         let child = Command::new("mount")
-            .args(["-t", "cifs", &format!("//{server}/share"), folder])
-            .args(["-o", "username=tester,password=test123,vers=3.1.1,rdma"])
+            .args(["-t", "cifs", &format!("//{server}/share"), FOLDER])
+            .args(["-o", &format!("username=tester,password=test123,rdma,{options}")])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -71,6 +78,18 @@ impl Mount {
 
     /// What it said when it failed, which it has to within `limit`.
     pub(crate) fn failure(mut self, limit: Duration) -> Result<String, Failure> {
+        let (succeeded, said) = self.outcome(limit)?;
+        if succeeded { Err("the mount succeeded".into()) } else { Ok(said) }
+    }
+
+    /// Waits until it has succeeded, which it has to within `limit`.
+    pub(super) fn mounted(mut self, limit: Duration) -> Result<Mounted, Failure> {
+        let (succeeded, said) = self.outcome(limit)?;
+        if succeeded { Ok(Mounted { _private: () }) } else { Err(said.into()) }
+    }
+
+    /// Whether it succeeded, and what it said.
+    fn outcome(&mut self, limit: Duration) -> Result<(bool, String), Failure> {
         let clock = Clock::start();
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
@@ -88,7 +107,7 @@ impl Mount {
         ] {
             said.push_str(&stream.transpose()?.unwrap_or_default());
         }
-        if status.success() { Err("the mount succeeded".into()) } else { Ok(said.trim().to_owned()) }
+        Ok((status.success(), said.trim().to_owned()))
     }
 }
 
@@ -96,5 +115,39 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A share that is mounted. Dropped, it is taken away by force.
+#[derive(Debug)]
+pub(super) struct Mounted {
+    _private: (),
+}
+
+impl Mounted {
+    /// What a shell command prints on its standard output, run in the folder of the share.
+    pub(super) fn shell(&self, command: &str) -> Result<String, Failure> {
+        let output = Command::new("sh").args(["-c", command]).current_dir(FOLDER).output()?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(format!("{command}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim())
+            .into())
+    }
+
+    /// Unmounts it.
+    pub(super) fn unmount(self) -> Result<(), Failure> {
+        let output = Command::new("umount").arg(FOLDER).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!("umount: {}", String::from_utf8_lossy(&output.stderr).trim()).into())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Most often it has been unmounted.
+        let _ = Command::new("umount").args(["-f", "-l", FOLDER]).stderr(Stdio::null()).status();
     }
 }

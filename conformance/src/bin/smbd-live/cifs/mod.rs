@@ -3,11 +3,12 @@
 //! The kernel's client has no other way in than `mount`. A mount here gets as far as the first SESSION_SETUP, which is
 //! left unanswered as long as a test wants the connection idle, and then answered with an error, so that it ends.
 
+mod files;
 mod keepalive;
 mod kernel;
 mod mounts;
 mod server;
-mod smb2;
+mod sharing;
 mod upper;
 
 use crate::case::Case;
@@ -17,5 +18,5 @@ pub(crate) use server::{Session, listen};
 
 /// All tests against cifs.
 pub(crate) fn cases() -> Vec<Case> {
-    [mounts::CASES, keepalive::CASES, upper::CASES].concat()
+    [mounts::CASES, keepalive::CASES, upper::CASES, files::CASES].concat()
 }

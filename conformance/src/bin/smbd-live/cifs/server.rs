@@ -3,20 +3,17 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
+use smbd_conformance::smb2::server::{Options, Served, Server};
 use smbd_core::error::CloseReason;
-use smbd_core::wire::NegotiateRequest;
-use smbd_core::{Config, Params};
-use smbd_tools::smb2::{Dialect, Guid, NegotiateRequest as Smb2Request, NegotiateResponse as Smb2Response};
+use smbd_core::{Config, Params, wire};
+use smbd_smb2::wire::{Command, Dialect, Header, NegotiateRequest, NtStatus};
 use smbd_verbs::blocking::Connection;
 use smbd_verbs::{ListenOptions, Listener, PORT_IWARP, Ports};
 
-use super::smb2;
 use crate::case::Failure;
 use crate::expect::same;
 use crate::patience::PATIENCE;
-
-/// What is said about reads and writes, which never come.
-const MAX_SIZE: u32 = 65_536;
+use crate::smb2;
 
 /// A connection of cifs whose SESSION_SETUP waits for an answer.
 #[derive(Debug)]
@@ -42,20 +39,22 @@ impl Session {
         let incoming = listener.wait(PATIENCE)?.ok_or("cifs did not connect")?;
         let mut connection = Connection::accept(incoming, &Config::try_from(params)?)?;
         let message = connection.recv(PATIENCE)?;
-        let request = Smb2Request::parse(&message)?;
-        let answer = Smb2Response::to(&request, Guid(*b"smbd-conformance"), MAX_SIZE, 0);
-        let answer = answer.ok_or_else(|| format!("cifs offers {:?}, not 3.1.1", request.dialects))?;
-        same("dialects of `vers=3.1.1`", request.dialects.as_slice(), &[Dialect::SMB_3_1_1])?;
-        connection.send(answer.encode(&[0xa5; 32]))?;
+        let dialects: Vec<_> = NegotiateRequest::parse(&message)?.dialects.iter().collect();
+        same("dialects of `vers=3.1.1`", dialects.as_slice(), &[Dialect::SMB_3_1_1])?;
+        for served in Server::new(Options::default()).take(&message)? {
+            if let Served::Answer(answer) = served {
+                connection.send(answer.into())?;
+            }
+        }
         let setup = connection.recv(PATIENCE)?;
-        same("command of the second request", smb2::command(&setup)?, smb2::SESSION_SETUP)?;
+        same("command of the second request", Header::parse(&setup)?.command, Command::SESSION_SETUP)?;
         Ok(Self { connection, setup })
     }
 
     /// The Negotiate Request as cifs sent it.
-    pub(crate) fn request(&self) -> Result<NegotiateRequest, Failure> {
+    pub(crate) fn request(&self) -> Result<wire::NegotiateRequest, Failure> {
         let head = self.connection.backend().first_received().ok_or("no message came")?;
-        Ok(NegotiateRequest::parse(head.as_bytes())?)
+        Ok(wire::NegotiateRequest::parse(head.as_bytes())?)
     }
 
     /// Bytes of the SESSION_SETUP.
@@ -65,7 +64,7 @@ impl Session {
 
     /// Refuses the session and waits for cifs to end the connection.
     pub(crate) fn refuse(mut self) -> Result<CloseReason, Failure> {
-        self.connection.send(smb2::error_response(&self.setup, smb2::LOGON_FAILURE)?)?;
+        self.connection.send(smb2::failure(&self.setup, NtStatus::LOGON_FAILURE)?.into())?;
         Ok(self.connection.drain()?)
     }
 }

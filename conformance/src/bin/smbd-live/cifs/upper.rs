@@ -4,18 +4,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use smbd_conformance::catalogue::UnderTest;
+use smbd_conformance::smb2::server::{Options, Served, Server};
 use smbd_conformance::suite::rig::verbs::{Listen, Remote, Trigger};
 use smbd_conformance::suite::{Data, Peer, Play, Stop};
-use smbd_tools::smb2::{Guid, NegotiateRequest, NegotiateResponse};
+use smbd_smb2::wire::Command;
 use smbd_verbs::PORT_IWARP;
 
 use super::kernel::Parameter;
-use super::smb2::SESSION_SETUP;
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::holds;
 use crate::kernel_log::Log;
 use crate::patience::PATIENCE;
-use crate::script::{its_own_header, next_smb2, script};
+use crate::script::{broken, next_smb2, script};
+use crate::smb2::its_own_header;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -64,17 +65,19 @@ fn play_it(
 fn asked(play: &mut Play) -> Result<(Peer<'_>, Vec<u8>), Stop> {
     let mut peer = play.established()?;
     let message = peer.whole_message("")?.payload;
-    let request = NegotiateRequest::parse(&message).map_err(|error| Stop::Broken(error.to_string()))?;
-    let answer = NegotiateResponse::to(&request, Guid(*b"smbd-conformance"), 65_536, 0);
-    let answer = answer.ok_or_else(|| Stop::Broken("cifs does not offer 3.1.1".into()))?;
-    let answer = answer.encode(&[0xa5; 32]).to_vec();
+    let served = Server::new(Options::default()).take(&message).map_err(broken)?;
+    let [Served::Answer(answer)] = &served[..] else {
+        return Err(broken(format!("{served:?} to a NEGOTIATE")));
+    };
+    let answer = answer.clone();
     Ok((peer, answer))
 }
 
 /// SESSION_SETUP should come.
 fn goes_on(peer: &mut Peer<'_>) -> Result<(), Stop> {
-    let (_, command, _) = next_smb2(peer, PATIENCE)?;
-    peer.require("", command == SESSION_SETUP, || format!("SESSION_SETUP should come, Command is {command}"))
+    let command = next_smb2(peer, PATIENCE)?.command;
+    let is_setup = command == Command::SESSION_SETUP;
+    peer.require("", is_setup, || format!("SESSION_SETUP should come, Command is {command}"))
 }
 
 /// VA-3: `recv_done` compares DataOffset and DataLength with the length of the message alone. The answer has no room for
@@ -82,9 +85,8 @@ fn goes_on(peer: &mut Peer<'_>) -> Result<(), Stop> {
 fn inside_the_header(context: &Context) -> Outcome {
     fn say(play: &mut Play) -> Result<(), Stop> {
         let (mut peer, answer) = asked(play)?;
-        let broken = |failure: Failure| Stop::Broken(failure.to_string());
         let log = Log::from_here().map_err(broken)?;
-        peer.say(&its_own_header(answer, 1))?;
+        peer.say(&its_own_header(answer, 1).map_err(broken)?)?;
         // Whether it was is asked of the log afterwards.
         let until = peer.play().now().saturating_add(PATIENCE);
         while peer.play().now() < until && log.lines(READ).map_err(broken)?.is_empty() {

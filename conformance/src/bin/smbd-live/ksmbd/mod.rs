@@ -12,12 +12,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use smbd_core::wire::NegotiateResponse;
 use smbd_core::{Config, Params};
-use smbd_tools::smb2::{self, Guid, NegotiateRequest, Response};
+use smbd_smb2::wire::Dialect;
 use smbd_verbs::blocking::Connection;
 use smbd_verbs::{PORT_IWARP, PORT_ROCE};
 
 use crate::case::{Case, Context, Failure};
+use crate::expect::same;
 use crate::patience::PATIENCE;
+use crate::smb2;
 
 /// All tests against ksmbd.
 pub(crate) fn cases() -> Vec<Case> {
@@ -50,22 +52,13 @@ pub(crate) fn response_of(connection: &Connection) -> Result<NegotiateResponse, 
     Ok(NegotiateResponse::parse(head.as_bytes())?)
 }
 
-/// The SMB2 NEGOTIATE that all tests send.
-pub(crate) fn smb2_request() -> NegotiateRequest {
-    NegotiateRequest::new(Guid(*b"smbd-conformance"))
-}
-
-/// Asks ksmbd for its dialect.
-pub(crate) fn smb2_negotiate(connection: &mut Connection) -> Result<smb2::NegotiateResponse, Failure> {
-    let request = smb2_request();
-    connection.send(request.encode(&[0x5a; 32]))?;
+/// Asks ksmbd for its dialect, which is 3.1.1.
+pub(crate) fn smb2_negotiate(connection: &mut Connection) -> Result<Dialect, Failure> {
+    connection.send(smb2::negotiate(0).into())?;
     let answer = connection.recv(PATIENCE)?;
-    match Response::parse(&answer, &request)? {
-        Response::Agreed(agreed) if agreed.dialect == smb2::Dialect::SMB_3_1_1 => Ok(agreed),
-        other => {
-            Err(format!("SMB2 NEGOTIATE was answered with {other:?}, dialect 3.1.1 was expected").into())
-        }
-    }
+    let agreed = smb2::agreed(&answer)?;
+    same("answer to an SMB2 NEGOTIATE", agreed, Ok(Dialect::SMB_3_1_1))?;
+    Ok(Dialect::SMB_3_1_1)
 }
 
 /// One SMB2 NEGOTIATE and an orderly end: the least that a session needs.

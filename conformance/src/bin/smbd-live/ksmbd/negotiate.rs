@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use smbd_core::Params;
 use smbd_core::error::CloseReason;
-use smbd_tools::smb2::{ErrorResponse, Response};
+use smbd_smb2::wire::NtStatus;
 use smbd_verbs::blocking::Failure as CallFailure;
 
-use super::{connect_here, response_of, smb2_and_close, smb2_negotiate, smb2_request};
+use super::{connect_here, response_of, smb2_and_close, smb2_negotiate};
 use crate::case::{Case, Context, Outcome, Target};
 use crate::expect::{holds, same};
 use crate::patience::PATIENCE;
-use crate::settings;
+use crate::{settings, smb2};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -45,9 +45,6 @@ pub(super) const CASES: &[Case] = &[
         run: smb2_only_once,
     },
 ];
-
-/// STATUS_INVALID_PARAMETER.
-const INVALID_PARAMETER: u32 = 0xc000_000d;
 
 fn defaults(context: &Context) -> Outcome {
     sizes(context, settings::windows(), &Expected { receive: 1364, send: 1364 })
@@ -105,7 +102,7 @@ fn sizes(context: &Context, params: Params, expected: &Expected) -> Outcome {
         response.max_receive_size,
         response.max_fragmented_size,
         response.max_read_write_size,
-        agreed.dialect
+        agreed
     ))
 }
 
@@ -115,21 +112,17 @@ fn sizes(context: &Context, params: Params, expected: &Expected) -> Outcome {
 fn smb2_only_once(context: &Context) -> Outcome {
     let mut connection = connect_here(context, settings::windows())?;
     smb2_negotiate(&mut connection)?;
-    let mut again = smb2_request();
-    again.message_id = 1;
-    connection.send(again.encode(&[0x5a; 32]))?;
+    connection.send(smb2::negotiate(1).into())?;
     match connection.recv(Duration::from_secs(1)) {
         Err(CallFailure::TimedOut) => {}
         other => return Err(format!("the second NEGOTIATE came to {other:?}, silence was expected").into()),
     }
     connection.probe(PATIENCE)?;
-    again.message_id = 2;
-    connection.send(again.encode(&[0x5a; 32]))?;
+    connection.send(smb2::negotiate(2).into())?;
     // The last answer can be lost in the end.
     let seen = match connection.recv(PATIENCE) {
         Ok(answer) => {
-            let answer = Response::parse(&answer, &again)?;
-            same("third answer", answer, Response::Error(ErrorResponse { status: INVALID_PARAMETER }))?;
+            same("third answer", smb2::agreed(&answer)?, Err(NtStatus::INVALID_PARAMETER))?;
             connection.drain()?
         }
         Err(CallFailure::Closed(reason)) => reason,

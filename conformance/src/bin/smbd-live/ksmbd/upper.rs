@@ -6,11 +6,13 @@ use smbd_conformance::catalogue::UnderTest;
 use smbd_conformance::profile::Profile;
 use smbd_conformance::suite::rig::verbs::{Connect, Remote};
 use smbd_conformance::suite::{Data, Peer, Play, Stop};
+use smbd_smb2::wire::{Command, NtStatus};
 
-use super::{port, smb2_request};
+use super::port;
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::patience::PATIENCE;
-use crate::script::{its_own_header, next_smb2, script};
+use crate::script::{broken, next_smb2, script};
+use crate::smb2::{its_own_header, negotiate};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -40,9 +42,14 @@ fn play_it(
 
 /// An SMB2 NEGOTIATE Response with STATUS_SUCCESS should come.
 fn answered(peer: &mut Peer<'_>) -> Result<(), Stop> {
-    let (status, command, flags) = next_smb2(peer, PATIENCE)?;
-    peer.require("", (status, command, flags & 1) == (0, 0, 1), || {
-        format!("a good SMB2 NEGOTIATE Response should come, Status is {status:#x}, Command {command}")
+    let header = next_smb2(peer, PATIENCE)?;
+    let is_good =
+        header.status == NtStatus::SUCCESS && header.command == Command::NEGOTIATE && header.is_response();
+    peer.require("", is_good, || {
+        format!(
+            "a good SMB2 NEGOTIATE Response should come, Status is {}, Command {}",
+            header.status, header.command
+        )
     })
 }
 
@@ -51,7 +58,7 @@ fn inside_the_header(context: &Context) -> Outcome {
     fn say(play: &mut Play) -> Result<(), Stop> {
         let mut peer = play.established()?;
         peer.send(&Data::empty().granting(10))?;
-        peer.say(&its_own_header(smb2_request().encode(&[0x5a; 32]).to_vec(), 0))?;
+        peer.say(&its_own_header(negotiate(0), 0).map_err(broken)?)?;
         answered(&mut peer)
     }
     play_it(context, "fragments::data_inside_the_header_end_the_connection", say)?;
@@ -64,7 +71,7 @@ fn not_continuing(context: &Context) -> Outcome {
     fn say(play: &mut Play) -> Result<(), Stop> {
         let mut peer = play.established()?;
         peer.send(&Data::empty().granting(10))?;
-        let bytes = smb2_request().encode(&[0x5a; 32]);
+        let bytes = negotiate(0);
         let (first, rest) = bytes.split_at(100);
         peer.send(&Data::of(first).remaining(u32::try_from(rest.len()).unwrap_or(u32::MAX)))?;
         peer.send(&Data::of(rest).remaining(5000))?;

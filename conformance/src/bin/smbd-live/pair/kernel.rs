@@ -61,5 +61,5 @@ fn negotiate(context: &Context) -> Outcome {
     })?;
     let asked = connection.endpoint().connection().stats().sent.keepalives;
     numbers::note(connection, ksmbd::port())?;
-    Ok(format!("granted {}, SMB {}, {asked} probes", response.credits_granted, agreed.dialect))
+    Ok(format!("granted {}, SMB {}, {asked} probes", response.credits_granted, agreed))
 }
