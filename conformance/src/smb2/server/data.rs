@@ -249,5 +249,5 @@ pub(super) fn answer_write(state: &mut State, write: &Write, with: WriteAnswer) 
         // There may be no room for it, or no file any more; the client is told what the caller wants.
         let _ = state.files.reach(number, end);
     }
-    reply(&transfer.header.response(NtStatus::SUCCESS), &WriteResponse { count, ..WriteResponse::default() })
+    reply(&transfer.header.response(NtStatus::SUCCESS), &WriteResponse { count })
 }
