@@ -19,6 +19,11 @@ impl Log {
         Ok(Self { mark })
     }
 
+    /// Writes a line of its own to it.
+    pub(crate) fn note(text: &str) -> Result<(), Failure> {
+        Ok(fs::write("/dev/kmsg", format!("smbd-live {}: {text}\n", std::process::id()))?)
+    }
+
     /// Lines that contain `part`, without their times.
     pub(crate) fn lines(&self, part: &str) -> Result<Vec<String>, Failure> {
         let output = Command::new("dmesg").arg("--notime").output()?;

@@ -213,7 +213,7 @@ fn in_pieces(read: &Read) -> u32 {
 /// A short answer to a READ in the middle of a file is not the end of it for cifs: it asks for the rest, with a READ of the
 /// same open that begins behind what came. STATUS_END_OF_FILE to that is, and what came first goes to dd and comes back.
 fn echo_of_short_reads(context: &Context) -> Outcome {
-    let contents = pattern(5, 400_000);
+    let contents = pattern(5, 200_000);
     let mut told = Vec::new();
     for size in [BLOCK, LARGE_BLOCK] {
         // Read when the connection begins.

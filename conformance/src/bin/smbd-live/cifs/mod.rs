@@ -1,7 +1,8 @@
 //! smbd as acceptor of cifs, the SMB client of the Linux kernel. What is said about it was seen on Linux 6.12.
 //!
-//! The kernel's client has no other way in than `mount`. A mount here gets as far as the first SESSION_SETUP, which is
-//! left unanswered as long as a test wants the connection idle, and then answered with an error, so that it ends.
+//! The kernel's client has no other way in than `mount`. Tests of SMB Direct alone let a mount get as far as the first
+//! SESSION_SETUP, which is left unanswered as long as a test wants the connection idle, and then answered with an error, so
+//! that it ends. Those in `files` mount a share of the suite's SMB2 server and use it.
 
 mod files;
 mod keepalive;

@@ -15,6 +15,7 @@ use smbd_verbs::{Buffer, Listener};
 
 use super::server::listen;
 use crate::case::Failure;
+use crate::kernel_log::Log;
 use crate::patience::PATIENCE;
 
 /// How many bytes a READ is answered with at most; with none STATUS_END_OF_FILE.
@@ -50,7 +51,15 @@ impl Sharing {
     /// Listens, and serves whoever comes first.
     pub(super) fn begin(address: IpAddr, options: Options, limit: Limit) -> Result<Self, Failure> {
         let listener = listen(address)?;
-        Ok(Self { thread: thread::spawn(move || serve(listener, options, limit)) })
+        let serve = move || {
+            let shared = serve(listener, options, limit);
+            if let Err(error) = &shared {
+                // A client that hangs for it keeps the test from saying so.
+                Log::note(&format!("the server ends: {error}"))?;
+            }
+            shared
+        };
+        Ok(Self { thread: thread::spawn(serve) })
     }
 
     /// Waits until the client has gone.
