@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smbd_conformance::smb2::server::{Files, Options, Read};
+use smbd_core::Tolerances;
 use smbd_smb2::wire::{Channel, Dialect};
 use smbd_tools::exercise::pattern;
 
@@ -70,7 +71,12 @@ fn with_share(
     );
     let shared = sharing.end();
     used?;
-    shared
+    let shared = shared?;
+    // RA-4 comes and goes with the order in which the threads of cifs run.
+    let mut others = shared.tolerances;
+    others.empty_inside_sequence = 0;
+    same("what had to be overlooked", others, Tolerances::default())?;
+    Ok(shared)
 }
 
 fn everything(read: &Read) -> u32 {
@@ -252,6 +258,8 @@ fn echo_of_short_reads(context: &Context) -> Outcome {
     Ok(told.join("; "))
 }
 
+/// Deviation from 3.1.5.8 (RA-4): with several requests under way, cifs now and then grants credits with an empty message between
+/// two fragments of another. The endpoint overlooks it unless it is strict.
 fn echoes_at_once(context: &Context) -> Outcome {
     let inputs: Vec<_> = (0..4).map(|number| (format!("in-{number}"), pattern(number, 100_000))).collect();
     let files: Vec<(&str, &[u8])> = inputs.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
@@ -268,5 +276,10 @@ fn echoes_at_once(context: &Context) -> Outcome {
     let number = |one: &Seen| one.name.split('-').next_back().map(str::to_owned);
     let mixed =
         shared.seen.windows(2).filter(|pair| pair.iter().map(number).collect::<BTreeSet<_>>().len() == 2);
-    Ok(format!("{}, {} of them behind those of another", counts(&shared.seen), mixed.count()))
+    Ok(format!(
+        "{}, {} of them behind those of another, {} empty messages between fragments",
+        counts(&shared.seen),
+        mixed.count(),
+        shared.tolerances.empty_inside_sequence
+    ))
 }

@@ -8,7 +8,7 @@ use smbd_conformance::smb2::server::{
     Options, Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer,
 };
 use smbd_core::error::CloseReason;
-use smbd_core::{Config, Params, RdmaVerb, Token};
+use smbd_core::{Config, Params, RdmaVerb, Token, Tolerances};
 use smbd_smb2::wire::{Channel, NtStatus};
 use smbd_verbs::blocking::{Connection, Failure as CallFailure};
 use smbd_verbs::{Buffer, Listener};
@@ -39,6 +39,8 @@ pub(super) struct Shared {
     /// In the order of their answers.
     pub(super) seen: Vec<Seen>,
     pub(super) end: CloseReason,
+    /// What of the client's SMB Direct was overlooked.
+    pub(super) tolerances: Tolerances,
 }
 
 /// Serves one connection until it ends.
@@ -53,10 +55,11 @@ impl Sharing {
         let listener = listen(address)?;
         let serve = move || {
             let shared = serve(listener, options, limit);
-            if let Err(error) = &shared {
-                // A client that hangs for it keeps the test from saying so.
-                Log::note(&format!("the server ends: {error}"))?;
-            }
+            // A client that hangs keeps the test from saying why.
+            Log::note(&match &shared {
+                Ok(shared) => format!("the server's connection ended: {}", shared.end),
+                Err(error) => format!("the server ended: {error}"),
+            })?;
             shared
         };
         Ok(Self { thread: thread::spawn(serve) })
@@ -70,13 +73,16 @@ impl Sharing {
 
 fn serve(mut listener: Listener, options: Options, limit: Limit) -> Result<Shared, Failure> {
     let incoming = listener.wait(PATIENCE)?.ok_or("cifs did not connect")?;
-    let config = Config::try_from(Params { strict: true, ..Params::linux_server() })?;
+    let config = Config::try_from(Params::linux_server())?;
     let mut connection = Connection::accept(incoming, &config)?;
     let (mut server, mut seen) = (Server::new(options), Vec::new());
     loop {
         let message = match connection.recv(PATIENCE) {
             Ok(message) => message,
-            Err(CallFailure::Closed(end)) => return Ok(Shared { server, seen, end }),
+            Err(CallFailure::Closed(end)) => {
+                let tolerances = connection.endpoint().connection().stats().tolerances;
+                return Ok(Shared { server, seen, end, tolerances });
+            }
             Err(other) => return Err(other.into()),
         };
         for served in server.take(&message)? {
