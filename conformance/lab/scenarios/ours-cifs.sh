@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-verbs as server of the kernel's client"
 guests=1
-limit=720
+limit=1000
 # cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.
 crashes=rdma_disconnect
 resumes=live

@@ -154,7 +154,7 @@ fn inline(context: &Context) -> Outcome {
 }
 
 fn channel(context: &Context) -> Outcome {
-    let contents = pattern(3, 3 << 20);
+    let contents = pattern(3, 1 << 20);
     let sizes = [4096, 65_536, 1 << 20];
     let dialects = [
         ("3.0", Dialect::SMB_3_0, Channel::RDMA_V1),
