@@ -79,52 +79,6 @@ pub trait Probe {
 
 impl Probe for () {}
 
-impl<P: Probe + ?Sized> Probe for Box<P> {
-    fn disturbed(&mut self) {
-        (**self).disturbed();
-    }
-
-    fn killed(&mut self, side: Side) {
-        (**self).killed(side);
-    }
-
-    fn begin_whole(&mut self, at: At) {
-        (**self).begin_whole(at);
-    }
-
-    fn paused(&mut self, at: At, paused: bool) {
-        (**self).paused(at, paused);
-    }
-
-    fn whole(&mut self, at: At, message: &Whole<'_>) {
-        (**self).whole(at, message);
-    }
-
-    fn arrived(&self, side: Side) -> Option<usize> {
-        (**self).arrived(side)
-    }
-
-    fn input(&mut self, at: At, input: &Input<'_>, result: Result<(), Misuse>) {
-        (**self).input(at, input, result);
-    }
-
-    fn action(&mut self, at: At, action: &Action) {
-        (**self).action(at, action);
-    }
-
-    fn command(&mut self, at: At, command: &Command<'_>) {
-        (**self).command(at, command);
-    }
-
-    fn wants_frames(&self) -> bool {
-        (**self).wants_frames()
-    }
-
-    fn frame(&mut self, at: At, frame: &Frame<'_>) {
-        (**self).frame(at, frame);
-    }
-}
-
 impl<A: Probe, B: Probe> Probe for (A, B) {
     fn disturbed(&mut self) {
         self.0.disturbed();
