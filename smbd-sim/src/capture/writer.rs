@@ -44,6 +44,22 @@ impl<W: Write> Writer<W, Iwarp> {
     }
 }
 
+/// Events of [`Transport`], each written with its time.
+macro_rules! events {
+    ($($event:ident($($name:ident: $kind:ty),*);)*) => {
+        $(
+            #[doc = concat!("[`Transport::", stringify!($event), "`]")]
+            ///
+            /// # Errors
+            /// See [`Writer`].
+            pub fn $event(&mut self, now: u64, $($name: $kind),*) -> io::Result<()> {
+                let frames = self.transport.$event($($name),*);
+                self.put(now, &frames)
+            }
+        )*
+    };
+}
+
 impl<W: Write, T: Transport> Writer<W, T> {
     /// Begins a file.
     ///
@@ -65,94 +81,17 @@ impl<W: Write, T: Transport> Writer<W, T> {
         self.transport.renew();
     }
 
-    /// [`Transport::connect`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn connect(&mut self, now: u64, private_data: &[u8]) -> io::Result<()> {
-        let frames = self.transport.connect(private_data);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::accept`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn accept(&mut self, now: u64, private_data: &[u8]) -> io::Result<()> {
-        let frames = self.transport.accept(private_data);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::reject`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn reject(&mut self, now: u64, private_data: &[u8]) -> io::Result<()> {
-        let frames = self.transport.reject(private_data);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::send`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn send(&mut self, now: u64, from: Side, message: &[u8], options: SendOptions) -> io::Result<()> {
-        let frames = self.transport.send(from, message, options);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::write`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn write(&mut self, now: u64, from: Side, remote: Remote, data: &[u8]) -> io::Result<()> {
-        let frames = self.transport.write(from, remote, data);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::read_request`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn read_request(&mut self, now: u64, from: Side, remote: Remote, length: u32) -> io::Result<()> {
-        let frames = self.transport.read_request(from, remote, length);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::read_response`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn read_response(&mut self, now: u64, from: Side, data: &[u8]) -> io::Result<()> {
-        let frames = self.transport.read_response(from, data);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::acknowledge`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn acknowledge(&mut self, now: u64, from: Side) -> io::Result<()> {
-        let frames = self.transport.acknowledge(from);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::fault`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn fault(&mut self, now: u64, from: Side, fault: Fault) -> io::Result<()> {
-        let frames = self.transport.fault(from, fault);
-        self.put(now, &frames)
-    }
-
-    /// [`Transport::disconnect`]
-    ///
-    /// # Errors
-    /// See [`Writer`].
-    pub fn disconnect(&mut self, now: u64, from: Side) -> io::Result<()> {
-        let frames = self.transport.disconnect(from);
-        self.put(now, &frames)
+    events! {
+        connect(private_data: &[u8]);
+        accept(private_data: &[u8]);
+        reject(private_data: &[u8]);
+        send(from: Side, message: &[u8], options: SendOptions);
+        write(from: Side, remote: Remote, data: &[u8]);
+        read_request(from: Side, remote: Remote, length: u32);
+        read_response(from: Side, data: &[u8]);
+        acknowledge(from: Side);
+        fault(from: Side, fault: Fault);
+        disconnect(from: Side);
     }
 
     /// Ends the file and gives the output back.
