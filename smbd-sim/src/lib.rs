@@ -24,6 +24,7 @@ pub mod host;
 mod loops;
 mod machine;
 pub mod memory;
+mod named;
 pub mod nic;
 pub mod oracle;
 pub mod peers;

@@ -4,23 +4,15 @@ use std::net::IpAddr;
 
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse, Token, WireError};
 
-/// The RDMA transport of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// RoCE version 2, over UDP.
-    RoceV2,
-    /// iWARP, over TCP.
-    Iwarp,
-}
+use crate::named::named;
 
-impl Transport {
-    /// Stable lower-case name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RoceV2 => "rocev2",
-            Self::Iwarp => "iwarp",
-        }
+named! {
+    /// The RDMA transport of a connection.
+    pub enum Transport {
+        /// RoCE version 2, over UDP.
+        RoceV2 = "rocev2",
+        /// iWARP, over TCP.
+        Iwarp = "iwarp",
     }
 }
 
@@ -35,26 +27,15 @@ pub struct Endpoint {
     pub qpn: Option<u32>,
 }
 
-/// How it is known which end began the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Roles {
-    /// The connection's set-up is in the capture.
-    Seen,
-    /// Messages that only one side sends (negotiation, SMB2 responses, RDMA requests) tell.
-    FromContent,
-    /// Nothing tells: the sender of the first packet is called the initiator.
-    Assumed,
-}
-
-impl Roles {
-    /// Stable lower-case name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Seen => "seen",
-            Self::FromContent => "from_content",
-            Self::Assumed => "assumed",
-        }
+named! {
+    /// How it is known which end began the connection.
+    pub enum Roles {
+        /// The connection's set-up is in the capture.
+        Seen = "seen",
+        /// Messages that only one side sends (negotiation, SMB2 responses, RDMA requests) tell.
+        FromContent = "from_content",
+        /// Nothing tells: the sender of the first packet is called the initiator.
+        Assumed = "assumed",
     }
 }
 
@@ -79,25 +60,17 @@ pub struct Connection {
     pub ended_ns: Option<u64>,
 }
 
-/// Who sent an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Initiator to acceptor.
-    ToAcceptor,
-    /// Acceptor to initiator.
-    ToInitiator,
+named! {
+    /// Who sent an item.
+    pub enum Direction {
+        /// Initiator to acceptor.
+        ToAcceptor = "to_acceptor",
+        /// Acceptor to initiator.
+        ToInitiator = "to_initiator",
+    }
 }
 
 impl Direction {
-    /// Stable lower-case name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ToAcceptor => "to_acceptor",
-            Self::ToInitiator => "to_initiator",
-        }
-    }
-
     pub(super) const fn reversed(self) -> Self {
         match self {
             Self::ToAcceptor => Self::ToInitiator,
@@ -236,26 +209,15 @@ pub struct Fragment {
     pub last: bool,
 }
 
-/// Kinds of one-sided operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RdmaKind {
-    /// RDMA Read request.
-    ReadRequest,
-    /// RDMA Read response.
-    ReadResponse,
-    /// RDMA Write.
-    Write,
-}
-
-impl RdmaKind {
-    /// Stable lower-case name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadRequest => "read_request",
-            Self::ReadResponse => "read_response",
-            Self::Write => "write",
-        }
+named! {
+    /// Kinds of one-sided operations.
+    pub enum RdmaKind {
+        /// RDMA Read request.
+        ReadRequest = "read_request",
+        /// RDMA Read response.
+        ReadResponse = "read_response",
+        /// RDMA Write.
+        Write = "write",
     }
 }
 

@@ -1,94 +1,75 @@
 use crate::Breach;
+use crate::named::named;
 use crate::probe::At;
 
-macro_rules! laws {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What is checked of a run, from outside: the ten laws of `smbd-core` and what they rest on.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Law {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Law {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Its name in reports.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-laws! {
-    /// Law 1: every id handed out ends in exactly one completion or failure; made-up ones change nothing.
-    Ledger = "ledger",
-    /// Law 2: `Drained` comes once, last, with nothing outstanding, and comes as soon as it can.
-    Drained = "drained",
-    /// Law 3: what the peer may use never exceeds what is posted.
-    Covered = "covered grants",
-    /// Law 4: nothing is sent without a credit, and the last one is spent only on a message that grants.
-    Credits = "credits",
-    /// Law 5: a receive is posted before the send that grants it, and each is granted once.
-    Order = "receive before grant",
-    /// Law 6: between two inputs a bounded number of actions, then `Wait` for ever.
-    Bounded = "bounded work",
-    /// Law 7: nothing outstanding exceeds what the budget reserves.
-    Memory = "bounded memory",
-    /// Law 8: an empty message has a reason, and idle peers are silent until the keepalive.
-    Quiet = "quiet",
-    /// Law 9: a token is invalidated once, and only while it is valid.
-    Tokens = "tokens",
-    /// Law 10: every command ends in exactly one result, before `Closed`.
-    Results = "results",
-    /// Events come in the order of a life, received data in the order of arrival.
-    Events = "events",
-    /// Actions come in the order of a life: one `Connect`, one `Disconnect`, nothing between that and `Drained`.
-    Actions = "actions",
-    /// A connection ends for the reason that was there, and for none that was not.
-    Reasons = "reasons",
-    /// Commands are taken and refused as documented.
-    Commands = "commands",
-    /// Both sides work out the same from the negotiation (3.1.5.6, 3.1.5.7).
-    Negotiation = "negotiation",
-    /// Fields of every message (2.2), sizes within what the peer announced.
-    Wire = "wire format",
-    /// Fragments are cut as 3.1.5.4 has it, unbroken, with exact remainders.
-    Fragments = "fragments",
-    /// Receives posted follow the peer's target (3.1.5.9, CR-5), and every message grants all there is (CR-1).
-    Window = "window",
-    /// Slices of RDMA operations cover the range once, within limits; a message waits for the writes before it.
-    Rdma = "rdma",
-    /// The flag is set by the idle timer or a probe, and by nothing else (KA-1); probes report true times.
-    Keepalive = "keepalive",
-    /// A deadline lies ahead, and no later than the earliest timer.
-    Timers = "timers",
-    /// What can be done is done before the connection waits.
-    Progress = "progress",
-    /// What arrives is, byte for byte, what was sent, once and in order.
-    Delivery = "delivery",
-    /// RDMA moved the right bytes.
-    Content = "rdma content",
-    /// The device found nothing broken.
-    Device = "device",
-    /// The loop between connection and backend hands every input over, in order, rings the doorbell before it waits, tells
-    /// every deadline, and waits for nothing else.
-    Driven = "driven",
-    /// What is reported of each request, from completions or without, is what became of it: once, in order.
-    Reported = "reported",
-    /// An endpoint hands up each message once, whole, borrowed as long as it may be, and takes no more memory than has arrived;
-    /// the bytes of a message sent come back with its result.
-    Messages = "messages",
-    /// The transport connection is reported as it was: one answer, one end, the end behind everything before it.
-    LinkReported = "link reported",
-    /// After the faults are over, everything is done in bounded time.
-    Liveness = "liveness",
-    /// In the end no buffer, token or slot is left behind.
-    Leaks = "leaks",
+named! {
+    /// What is checked of a run, from outside: the ten laws of `smbd-core` and what they rest on.
+    pub enum Law {
+        /// Law 1: every id handed out ends in exactly one completion or failure; made-up ones change nothing.
+        Ledger = "ledger",
+        /// Law 2: `Drained` comes once, last, with nothing outstanding, and comes as soon as it can.
+        Drained = "drained",
+        /// Law 3: what the peer may use never exceeds what is posted.
+        Covered = "covered grants",
+        /// Law 4: nothing is sent without a credit, and the last one is spent only on a message that grants.
+        Credits = "credits",
+        /// Law 5: a receive is posted before the send that grants it, and each is granted once.
+        Order = "receive before grant",
+        /// Law 6: between two inputs a bounded number of actions, then `Wait` for ever.
+        Bounded = "bounded work",
+        /// Law 7: nothing outstanding exceeds what the budget reserves.
+        Memory = "bounded memory",
+        /// Law 8: an empty message has a reason, and idle peers are silent until the keepalive.
+        Quiet = "quiet",
+        /// Law 9: a token is invalidated once, and only while it is valid.
+        Tokens = "tokens",
+        /// Law 10: every command ends in exactly one result, before `Closed`.
+        Results = "results",
+        /// Events come in the order of a life, received data in the order of arrival.
+        Events = "events",
+        /// Actions come in the order of a life: one `Connect`, one `Disconnect`, nothing between that and `Drained`.
+        Actions = "actions",
+        /// A connection ends for the reason that was there, and for none that was not.
+        Reasons = "reasons",
+        /// Commands are taken and refused as documented.
+        Commands = "commands",
+        /// Both sides work out the same from the negotiation (3.1.5.6, 3.1.5.7).
+        Negotiation = "negotiation",
+        /// Fields of every message (2.2), sizes within what the peer announced.
+        Wire = "wire format",
+        /// Fragments are cut as 3.1.5.4 has it, unbroken, with exact remainders.
+        Fragments = "fragments",
+        /// Receives posted follow the peer's target (3.1.5.9, CR-5), and every message grants all there is (CR-1).
+        Window = "window",
+        /// Slices of RDMA operations cover the range once, within limits; a message waits for the writes before it.
+        Rdma = "rdma",
+        /// The flag is set by the idle timer or a probe, and by nothing else (KA-1); probes report true times.
+        Keepalive = "keepalive",
+        /// A deadline lies ahead, and no later than the earliest timer.
+        Timers = "timers",
+        /// What can be done is done before the connection waits.
+        Progress = "progress",
+        /// What arrives is, byte for byte, what was sent, once and in order.
+        Delivery = "delivery",
+        /// RDMA moved the right bytes.
+        Content = "rdma content",
+        /// The device found nothing broken.
+        Device = "device",
+        /// The loop between connection and backend hands every input over, in order, rings the doorbell before it waits, tells
+        /// every deadline, and waits for nothing else.
+        Driven = "driven",
+        /// What is reported of each request, from completions or without, is what became of it: once, in order.
+        Reported = "reported",
+        /// An endpoint hands up each message once, whole, borrowed as long as it may be, and takes no more memory than has arrived;
+        /// the bytes of a message sent come back with its result.
+        Messages = "messages",
+        /// The transport connection is reported as it was: one answer, one end, the end behind everything before it.
+        LinkReported = "link reported",
+        /// After the faults are over, everything is done in bounded time.
+        Liveness = "liveness",
+        /// In the end no buffer, token or slot is left behind.
+        Leaks = "leaks",
+    }
 }
 
 impl Law {

@@ -7,64 +7,55 @@ use super::text::{Edition, Text};
 use super::windows::Windows;
 use super::work::Opening;
 use crate::Side;
+use crate::named::named;
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $side:ident;)*) => {
-        /// A kind of peer, in one role.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Kind {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Kind {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Its name on the command line.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-
-            /// Its role.
-            #[must_use]
-            pub const fn side(self) -> Side {
-                match self {
-                    $(Self::$variant => Side::$side,)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// cifs of Linux 6.12.
-    LinuxClient = "linux-6.12-client", Initiator;
-    /// ksmbd of Linux 6.12.
-    LinuxServer = "linux-6.12-server", Acceptor;
-    /// Windows as client.
-    WindowsInitiator = "windows-initiator", Initiator;
-    /// Windows as server.
-    WindowsAcceptor = "windows-acceptor", Acceptor;
-    /// The text of 2021, which an acceptor can follow as it is.
-    Text2021Acceptor = "text-2021-acceptor", Acceptor;
-    /// The text of 2021 with CR-1 repaired; CR-2 it has repaired itself.
-    Text2021InitiatorRepaired = "text-2021-initiator-repaired", Initiator;
-    /// The text of 2018 with CR-1 and CR-2 repaired.
-    Text2018InitiatorRepaired = "text-2018-initiator-repaired", Initiator;
-    /// The text of 2018 with CR-2 repaired; CR-1 is none of an acceptor's.
-    Text2018AcceptorRepaired = "text-2018-acceptor-repaired", Acceptor;
-    /// The text of 2021 literally.
-    Text2021Initiator = "text-2021-initiator", Initiator;
-    /// The text of 2018 literally.
-    Text2018Initiator = "text-2018-initiator", Initiator;
-    /// The text of 2018 literally.
-    Text2018Acceptor = "text-2018-acceptor", Acceptor;
+named! {
+    /// A kind of peer, in one role.
+    pub enum Kind {
+        /// cifs of Linux 6.12.
+        LinuxClient = "linux-6.12-client",
+        /// ksmbd of Linux 6.12.
+        LinuxServer = "linux-6.12-server",
+        /// Windows as client.
+        WindowsInitiator = "windows-initiator",
+        /// Windows as server.
+        WindowsAcceptor = "windows-acceptor",
+        /// The text of 2021, which an acceptor can follow as it is.
+        Text2021Acceptor = "text-2021-acceptor",
+        /// The text of 2021 with CR-1 repaired; CR-2 it has repaired itself.
+        Text2021InitiatorRepaired = "text-2021-initiator-repaired",
+        /// The text of 2018 with CR-1 and CR-2 repaired.
+        Text2018InitiatorRepaired = "text-2018-initiator-repaired",
+        /// The text of 2018 with CR-2 repaired; CR-1 is none of an acceptor's.
+        Text2018AcceptorRepaired = "text-2018-acceptor-repaired",
+        /// The text of 2021 literally.
+        Text2021Initiator = "text-2021-initiator",
+        /// The text of 2018 literally.
+        Text2018Initiator = "text-2018-initiator",
+        /// The text of 2018 literally.
+        Text2018Acceptor = "text-2018-acceptor",
+    }
 }
 
 impl Kind {
+    /// Its role.
+    #[must_use]
+    pub const fn side(self) -> Side {
+        match self {
+            Self::LinuxClient
+            | Self::WindowsInitiator
+            | Self::Text2021InitiatorRepaired
+            | Self::Text2018InitiatorRepaired
+            | Self::Text2021Initiator
+            | Self::Text2018Initiator => Side::Initiator,
+            Self::LinuxServer
+            | Self::WindowsAcceptor
+            | Self::Text2021Acceptor
+            | Self::Text2018AcceptorRepaired
+            | Self::Text2018Acceptor => Side::Acceptor,
+        }
+    }
+
     /// The one with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason};
 use smbd_core::{Action, Event, Input, Misuse, RdmaVerb};
 
+use crate::named::named;
 use crate::oracle::Rule;
 use crate::probe::{At, Probe, Whole};
 
@@ -42,27 +43,22 @@ impl Census {
     }
 }
 
-macro_rules! counters {
-    ($($variant:ident = $name:literal),* $(,)?) => {
-        #[derive(Clone, Copy)]
-        enum Seen { $($variant,)* }
-        const NAMES: &[&str] = &[$($name,)*];
-    };
-}
-
-counters! {
-    Connect = "Connect", Accept = "Accept", Disconnect = "Disconnect", PostRecv = "PostRecv", PostSend = "PostSend",
-    PostRead = "PostRdma read", PostWrite = "PostRdma write", Register = "Register", Deregister = "Deregister",
-    Wait = "Wait",
-    Established = "Established", ConnectFailed = "ConnectFailed", Data = "Data", Invalidated = "Invalidated",
-    Sent = "Sent", SentErr = "Sent, aborted", RdmaDone = "RdmaDone", RdmaDoneErr = "RdmaDone, failed",
-    Registered = "Registered", RegisteredErr = "Registered, failed", Deregistered = "Deregistered",
-    DeregisteredErr = "Deregistered, failed", Probed = "Probed", ProbedErr = "Probed, unanswered",
-    Writable = "Writable", Closed = "Closed", Drained = "Drained", Owned = "Message, copied", Borrowed = "Message, borrowed",
-    InConnected = "Connected", InConnectFailed = "ConnectFailed", InDisconnected = "Disconnected",
-    InTimeout = "Timeout", InReceived = "Received", InSent = "Sent", InRdmaDone = "RdmaDone",
-    InRegistered = "Registered", InBindComplete = "BindComplete", InDeregistered = "Deregistered", InFailed = "Failed",
-    InForged = "refused as made up",
+named! {
+    /// What is counted: actions, then events, then inputs.
+    enum Seen {
+        Connect = "Connect", Accept = "Accept", Disconnect = "Disconnect", PostRecv = "PostRecv", PostSend = "PostSend",
+        PostRead = "PostRdma read", PostWrite = "PostRdma write", Register = "Register", Deregister = "Deregister",
+        Wait = "Wait",
+        Established = "Established", ConnectFailed = "ConnectFailed", Data = "Data", Invalidated = "Invalidated",
+        Sent = "Sent", SentErr = "Sent, aborted", RdmaDone = "RdmaDone", RdmaDoneErr = "RdmaDone, failed",
+        Registered = "Registered", RegisteredErr = "Registered, failed", Deregistered = "Deregistered",
+        DeregisteredErr = "Deregistered, failed", Probed = "Probed", ProbedErr = "Probed, unanswered",
+        Writable = "Writable", Closed = "Closed", Drained = "Drained", Owned = "Message, copied", Borrowed = "Message, borrowed",
+        InConnected = "Connected", InConnectFailed = "ConnectFailed", InDisconnected = "Disconnected",
+        InTimeout = "Timeout", InReceived = "Received", InSent = "Sent", InRdmaDone = "RdmaDone",
+        InRegistered = "Registered", InBindComplete = "BindComplete", InDeregistered = "Deregistered", InFailed = "Failed",
+        InForged = "refused as made up",
+    }
 }
 const ACTIONS: usize = Seen::Established as usize;
 const EVENTS: usize = Seen::InConnected as usize;
@@ -70,7 +66,7 @@ const EVENTS: usize = Seen::InConnected as usize;
 /// Counts while a run goes on: an array, since this is asked for every message.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    seen: [u64; NAMES.len()],
+    seen: [u64; Seen::ALL.len()],
     /// Messages after the negotiation that left, by side.
     pub sent: [u64; 2],
     rare: Census,
@@ -78,7 +74,7 @@ pub struct Counter {
 
 impl Default for Counter {
     fn default() -> Self {
-        Self { seen: [0; NAMES.len()], sent: [0; 2], rare: Census::default() }
+        Self { seen: [0; Seen::ALL.len()], sent: [0; 2], rare: Census::default() }
     }
 }
 
@@ -91,7 +87,7 @@ impl Counter {
     #[must_use]
     pub fn census(&self) -> Census {
         let mut census = self.rare.clone();
-        for (at, (name, count)) in NAMES.iter().zip(self.seen).enumerate().filter(|(_, (_, n))| *n > 0) {
+        for (at, (seen, count)) in Seen::ALL.iter().zip(self.seen).enumerate().filter(|(_, (_, n))| *n > 0) {
             let table = if at < ACTIONS {
                 &mut census.actions
             } else if at < EVENTS {
@@ -99,7 +95,7 @@ impl Counter {
             } else {
                 &mut census.inputs
             };
-            table.insert(name, count);
+            table.insert(seen.name(), count);
         }
         census
     }

@@ -14,6 +14,7 @@ use smbd_core::Instant;
 use super::setup::{Peer, Setup};
 use super::wire::{Out, Packet};
 use crate::Side;
+use crate::named::named;
 use crate::oracle::{Failure, Law};
 use crate::probe::{At, Probe};
 use host::Host;
@@ -38,48 +39,31 @@ pub(super) enum Given<'a> {
     Elapse(u64),
 }
 
-macro_rules! own {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What a side does by itself, or its device and its clock do.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub(super) enum Own {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Own {
-            pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            pub(super) const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-own! {
-    /// What was put off until several inputs had come.
-    Drain = "drain",
-    /// The acceptor hears that the connection is up.
-    Connected = "connected",
-    /// The send queue completes up to the next work that asked for it.
-    Complete = "complete",
-    /// A registration is valid.
-    Registered = "registered",
-    Deregistered = "deregistered",
-    RegistrationFails = "registration fails",
-    /// A registration that the device did not take.
-    Refused = "registration refused",
-    Timeout = "timeout",
-    Wake = "wake",
-    Command = "command",
-    /// The upper layer gives the oldest fragment back.
-    Release = "release",
-    /// The own end of the connection is done.
-    Ended = "ended",
-    FlushSends = "flush sends",
-    FlushReceives = "flush receives",
+named! {
+    /// What a side does by itself, or its device and its clock do.
+    pub(super) enum Own {
+        /// What was put off until several inputs had come.
+        Drain = "drain",
+        /// The acceptor hears that the connection is up.
+        Connected = "connected",
+        /// The send queue completes up to the next work that asked for it.
+        Complete = "complete",
+        /// A registration is valid.
+        Registered = "registered",
+        Deregistered = "deregistered",
+        RegistrationFails = "registration fails",
+        /// A registration that the device did not take.
+        Refused = "registration refused",
+        Timeout = "timeout",
+        Wake = "wake",
+        Command = "command",
+        /// The upper layer gives the oldest fragment back.
+        Release = "release",
+        /// The own end of the connection is done.
+        Ended = "ended",
+        FlushSends = "flush sends",
+        FlushReceives = "flush receives",
+    }
 }
 
 impl Own {
