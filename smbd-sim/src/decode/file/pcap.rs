@@ -41,13 +41,7 @@ impl Header {
         let rest = source.exactly("the pcap file header", HEADER_REST)?;
         let major = kind.order.u16(&rest, 0);
         if major != 2 {
-            return Err(FileError::Broken {
-                record: 0,
-                offset: 4,
-                field: "the major version",
-                got: major.into(),
-                expected: "2 is the only one",
-            });
+            return Err(source.broken(4, "the major version", major, "2 is the only one"));
         }
         // The upper bits tell the length of a frame check sequence.
         let link = LinkType::from_number(kind.order.u32(&rest, 16) & 0xffff);
@@ -61,13 +55,7 @@ impl Header {
         let field = |at| self.kind.order.u32(&record, at);
         let (seconds, fraction, captured, original_len) = (field(0), field(4), field(8), field(12));
         if captured > RECORD_MAX {
-            return Err(FileError::Broken {
-                record: source.record,
-                offset,
-                field: "the captured length",
-                got: captured.into(),
-                expected: "more than any frame has",
-            });
+            return Err(source.broken(offset, "the captured length", captured, "more than any frame has"));
         }
         let data = source.exactly("the frame", captured)?;
         let time_ns = u64::from(seconds)

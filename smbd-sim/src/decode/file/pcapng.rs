@@ -42,8 +42,23 @@ pub(super) struct Section {
 /// A block without its type and lengths.
 struct Block {
     kind: u32,
+    record: u64,
     offset: u64,
     body: Vec<u8>,
+}
+
+impl Block {
+    fn need(&self, what: &'static str, needed: u64) -> Result<(), FileError> {
+        let got = self.body.len() as u64;
+        if got >= needed {
+            return Ok(());
+        }
+        Err(FileError::Truncated { record: self.record, offset: self.offset + 8, what, needed, got })
+    }
+
+    fn broken(&self, field: &'static str, got: u64, expected: &'static str) -> FileError {
+        FileError::Broken { record: self.record, offset: self.offset, field, got, expected }
+    }
 }
 
 impl Section {
@@ -62,42 +77,37 @@ impl Section {
             (BYTE_ORDER_MAGIC, _) => Order::Little,
             (_, BYTE_ORDER_MAGIC) => Order::Big,
             (other, _) => {
-                return Err(FileError::Broken {
-                    record: source.record,
-                    offset,
-                    field: "the byte-order magic",
-                    got: other.into(),
-                    expected: "439041101 (0x1a2b3c4d) in either byte order is right",
-                });
+                let right = "439041101 (0x1a2b3c4d) in either byte order is right";
+                return Err(source.broken(offset, "the byte-order magic", other, right));
             }
         };
         self.interfaces.clear();
         let total = self.order.u32(&head, 0);
-        let rest = block_rest(source, offset, total, 16)?;
-        let body = source.exactly("the section header", rest)?;
-        let trailer = source.exactly("the trailing block length", 4)?;
-        let _ = body;
-        self.check_trailer(source, offset, total, &trailer)
+        self.rest(source, offset, "the section header", total, 16)?;
+        Ok(())
     }
 
-    fn check_trailer<R>(
+    /// What lies between the fixed parts of a block of `total` bytes, which take `fixed`; its length stands behind it again.
+    fn rest<R: Read>(
         &self,
-        source: &Source<R>,
+        source: &mut Source<R>,
         offset: u64,
+        what: &'static str,
         total: u32,
-        trailer: &[u8],
-    ) -> Result<(), FileError> {
-        let behind = self.order.u32(trailer, 0);
-        if behind == total {
-            return Ok(());
+        fixed: u32,
+    ) -> Result<Vec<u8>, FileError> {
+        if !total.is_multiple_of(4) || total < fixed || total > RECORD_MAX {
+            let right = "a multiple of 4 from 12 to 16 MiB is right";
+            return Err(source.broken(offset, "the block length", total, right));
         }
-        Err(FileError::Broken {
-            record: source.record,
-            offset,
-            field: "the trailing block length",
-            got: behind.into(),
-            expected: "the leading one differs",
-        })
+        let body = source.exactly(what, total - fixed)?;
+        let trailer = source.exactly("the trailing block length", 4)?;
+        let behind = self.order.u32(&trailer, 0);
+        if behind != total {
+            let differs = "the leading one differs";
+            return Err(source.broken(offset, "the trailing block length", behind, differs));
+        }
+        Ok(body)
     }
 
     /// The next block that is no section header, `None` at the end.
@@ -112,37 +122,28 @@ impl Section {
             }
             let len = source.exactly("the block length", 4)?;
             let total = self.order.u32(&len, 0);
-            let rest = block_rest(source, offset, total, 12)?;
-            let body = source.exactly("the block", rest)?;
-            let trailer = source.exactly("the trailing block length", 4)?;
-            self.check_trailer(source, offset, total, &trailer)?;
-            return Ok(Some(Block { kind: self.order.u32(&kind, 0), offset, body }));
+            let body = self.rest(source, offset, "the block", total, 12)?;
+            return Ok(Some(Block { kind: self.order.u32(&kind, 0), record: source.record, offset, body }));
         }
     }
 
     pub(super) fn next_frame<R: Read>(&mut self, source: &mut Source<R>) -> Result<Option<Frame>, FileError> {
         while let Some(block) = self.next_block(source)? {
-            let record = source.record;
             match block.kind {
-                INTERFACE => self.add_interface(record, &block)?,
-                ENHANCED_PACKET | PACKET => return self.packet(record, &block).map(Some),
-                SIMPLE_PACKET => return self.simple_packet(record, &block).map(Some),
+                INTERFACE => self.add_interface(&block)?,
+                ENHANCED_PACKET | PACKET => return self.packet(&block).map(Some),
+                SIMPLE_PACKET => return self.simple_packet(&block).map(Some),
                 _ => {}
             }
         }
         Ok(None)
     }
 
-    fn add_interface(&mut self, record: u64, block: &Block) -> Result<(), FileError> {
-        need(record, block, "the interface description", 8)?;
+    fn add_interface(&mut self, block: &Block) -> Result<(), FileError> {
+        block.need("the interface description", 8)?;
         if self.interfaces.len() >= INTERFACES_MAX {
-            return Err(FileError::Broken {
-                record,
-                offset: block.offset,
-                field: "the number of interfaces",
-                got: self.interfaces.len() as u64 + 1,
-                expected: "at most 4096 are taken",
-            });
+            let got = self.interfaces.len() as u64 + 1;
+            return Err(block.broken("the number of interfaces", got, "at most 4096 are taken"));
         }
         let mut interface = Interface {
             link: LinkType::from_number(self.order.u16(&block.body, 0).into()),
@@ -174,61 +175,35 @@ impl Section {
         Ok(())
     }
 
-    fn interface(&self, record: u64, block: &Block, number: u32) -> Result<&Interface, FileError> {
-        self.interfaces.get(number as usize).ok_or(FileError::Broken {
-            record,
-            offset: block.offset,
-            field: "the interface number",
-            got: number.into(),
-            expected: "no such interface was described",
-        })
+    fn interface(&self, block: &Block, number: u32) -> Result<&Interface, FileError> {
+        let none = "no such interface was described";
+        let interface = self.interfaces.get(number as usize);
+        interface.ok_or_else(|| block.broken("the interface number", number.into(), none))
     }
 
-    fn packet(&self, record: u64, block: &Block) -> Result<Frame, FileError> {
-        need(record, block, "the packet block", 20)?;
+    fn packet(&self, block: &Block) -> Result<Frame, FileError> {
+        block.need("the packet block", 20)?;
         let field = |at| self.order.u32(&block.body, at);
         // The obsolete block has a drop count in the other half of the interface number.
         let number = if block.kind == PACKET { self.order.u16(&block.body, 0).into() } else { field(0) };
-        let interface = self.interface(record, block, number)?;
+        let interface = self.interface(block, number)?;
         let ticks = u64::from(field(4)) << 32 | u64::from(field(8));
         let captured = field(12);
-        need(record, block, "the captured frame", 20 + u64::from(captured))?;
+        block.need("the captured frame", 20 + u64::from(captured))?;
         let data = block.body.get(20..20 + captured as usize).unwrap_or_default().to_vec();
         let time_ns = interface.time_ns(ticks);
         Ok(Frame { number: 0, time_ns, link: interface.link, original_len: field(16), data })
     }
 
-    fn simple_packet(&self, record: u64, block: &Block) -> Result<Frame, FileError> {
-        need(record, block, "the simple packet block", 4)?;
-        let interface = self.interface(record, block, 0)?;
+    fn simple_packet(&self, block: &Block) -> Result<Frame, FileError> {
+        block.need("the simple packet block", 4)?;
+        let interface = self.interface(block, 0)?;
         let original_len = self.order.u32(&block.body, 0);
         let limit = if interface.snap_len == 0 { original_len } else { original_len.min(interface.snap_len) };
-        need(record, block, "the captured frame", 4 + u64::from(limit))?;
+        block.need("the captured frame", 4 + u64::from(limit))?;
         let data = block.body.get(4..4 + limit as usize).unwrap_or_default().to_vec();
         Ok(Frame { number: 0, time_ns: 0, link: interface.link, original_len, data })
     }
-}
-
-/// Bytes between the fixed parts of a block of `total` bytes that take `fixed`.
-fn block_rest<R>(source: &Source<R>, offset: u64, total: u32, fixed: u32) -> Result<u32, FileError> {
-    if total.is_multiple_of(4) && total >= fixed && total <= RECORD_MAX {
-        return Ok(total - fixed);
-    }
-    Err(FileError::Broken {
-        record: source.record,
-        offset,
-        field: "the block length",
-        got: total.into(),
-        expected: "a multiple of 4 from 12 to 16 MiB is right",
-    })
-}
-
-fn need(record: u64, block: &Block, what: &'static str, needed: u64) -> Result<(), FileError> {
-    let got = block.body.len() as u64;
-    if got >= needed {
-        return Ok(());
-    }
-    Err(FileError::Truncated { record, offset: block.offset + 8, what, needed, got })
 }
 
 /// The resolution option: a power of ten, or of two when the upper bit is set.

@@ -55,6 +55,19 @@ impl<R: Read> Source<R> {
     }
 }
 
+impl<R> Source<R> {
+    /// The error of a field of the record at `offset` that has a value which no writer gives it.
+    pub(super) fn broken(
+        &self,
+        offset: u64,
+        field: &'static str,
+        got: impl Into<u64>,
+        expected: &'static str,
+    ) -> FileError {
+        FileError::Broken { record: self.record, offset, field, got: got.into(), expected }
+    }
+}
+
 /// Byte order of a file or section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {

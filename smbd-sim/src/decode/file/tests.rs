@@ -1,20 +1,15 @@
+use super::source::Order;
 use super::*;
 
-#[derive(Clone, Copy)]
-enum Endian {
-    Little,
-    Big,
-}
-
-impl Endian {
-    fn u16(self, value: u16) -> [u8; 2] {
+impl Order {
+    fn u16_bytes(self, value: u16) -> [u8; 2] {
         match self {
             Self::Little => value.to_le_bytes(),
             Self::Big => value.to_be_bytes(),
         }
     }
 
-    fn u32(self, value: u32) -> [u8; 4] {
+    fn u32_bytes(self, value: u32) -> [u8; 4] {
         match self {
             Self::Little => value.to_le_bytes(),
             Self::Big => value.to_be_bytes(),
@@ -22,52 +17,53 @@ impl Endian {
     }
 }
 
-const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
+const BOTH: [Order; 2] = [Order::Little, Order::Big];
 
-fn pcap(endian: Endian, magic: u32, link: u32, records: &[(u32, u32, &[u8])]) -> Vec<u8> {
+fn pcap(endian: Order, magic: u32, link: u32, records: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
-    out.extend(endian.u32(magic));
-    out.extend(endian.u16(2));
-    out.extend(endian.u16(4));
+    out.extend(endian.u32_bytes(magic));
+    out.extend(endian.u16_bytes(2));
+    out.extend(endian.u16_bytes(4));
     for word in [0, 0, 65_535, link] {
-        out.extend(endian.u32(word));
+        out.extend(endian.u32_bytes(word));
     }
     for (seconds, fraction, data) in records {
         let len = data.len() as u32;
         for word in [*seconds, *fraction, len, len + 1] {
-            out.extend(endian.u32(word));
+            out.extend(endian.u32_bytes(word));
         }
         out.extend_from_slice(data);
     }
     out
 }
 
-fn block(endian: Endian, kind: u32, body: &[u8]) -> Vec<u8> {
-    let total = endian.u32(body.len() as u32 + 12);
-    [&endian.u32(kind)[..], &total, body, &total].concat()
+fn block(endian: Order, kind: u32, body: &[u8]) -> Vec<u8> {
+    let total = endian.u32_bytes(body.len() as u32 + 12);
+    [&endian.u32_bytes(kind)[..], &total, body, &total].concat()
 }
 
-fn section(endian: Endian) -> Vec<u8> {
-    let body = [&endian.u32(0x1a2b_3c4d)[..], &endian.u16(1), &endian.u16(0), &[0xff; 8]].concat();
+fn section(endian: Order) -> Vec<u8> {
+    let body =
+        [&endian.u32_bytes(0x1a2b_3c4d)[..], &endian.u16_bytes(1), &endian.u16_bytes(0), &[0xff; 8]].concat();
     block(endian, 0x0a0d_0d0a, &body)
 }
 
-fn interface(endian: Endian, link: u16, options: &[(u16, &[u8])]) -> Vec<u8> {
-    let mut body = [&endian.u16(link)[..], &[0; 6]].concat();
+fn interface(endian: Order, link: u16, options: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut body = [&endian.u16_bytes(link)[..], &[0; 6]].concat();
     for (code, value) in options {
-        body.extend(endian.u16(*code));
-        body.extend(endian.u16(value.len() as u16));
+        body.extend(endian.u16_bytes(*code));
+        body.extend(endian.u16_bytes(value.len() as u16));
         body.extend_from_slice(value);
         body.resize(body.len().next_multiple_of(4), 0);
     }
     block(endian, 1, &body)
 }
 
-fn packet(endian: Endian, interface: u32, ticks: u64, data: &[u8]) -> Vec<u8> {
+fn packet(endian: Order, interface: u32, ticks: u64, data: &[u8]) -> Vec<u8> {
     let len = data.len() as u32;
     let mut body = Vec::new();
     for word in [interface, (ticks >> 32) as u32, ticks as u32, len, len] {
-        body.extend(endian.u32(word));
+        body.extend(endian.u32_bytes(word));
     }
     body.extend_from_slice(data);
     body.resize(body.len().next_multiple_of(4), 0);
@@ -105,7 +101,7 @@ fn pcap_is_read_in_both_byte_orders_and_both_resolutions() {
 
 #[test]
 fn link_types_are_told_apart() {
-    let of = |link| frames(&pcap(Endian::Little, 0xa1b2_c3d4, link, &[(0, 0, b"x")])).unwrap()[0].link;
+    let of = |link| frames(&pcap(Order::Little, 0xa1b2_c3d4, link, &[(0, 0, b"x")])).unwrap()[0].link;
     assert_eq!([of(101), of(228), of(229), of(12)], [LinkType::RawIp; 4]);
     assert_eq!((of(113), of(276), of(147)), (LinkType::LinuxSll, LinkType::LinuxSll2, LinkType::Other(147)));
 }
@@ -114,8 +110,8 @@ fn link_types_are_told_apart() {
 fn pcapng_is_read_in_both_byte_orders_with_the_clock_of_each_interface() {
     for endian in BOTH {
         let offset = match endian {
-            Endian::Little => 5_i64.to_le_bytes(),
-            Endian::Big => 5_i64.to_be_bytes(),
+            Order::Little => 5_i64.to_le_bytes(),
+            Order::Big => 5_i64.to_be_bytes(),
         };
         let file = [
             section(endian),
@@ -145,12 +141,12 @@ fn pcapng_is_read_in_both_byte_orders_with_the_clock_of_each_interface() {
 #[test]
 fn a_second_section_has_its_own_byte_order_and_interfaces() {
     let file = [
-        section(Endian::Little),
-        interface(Endian::Little, 1, &[]),
-        packet(Endian::Little, 0, 1, b"a"),
-        section(Endian::Big),
-        interface(Endian::Big, 276, &[]),
-        packet(Endian::Big, 0, 2, b"b"),
+        section(Order::Little),
+        interface(Order::Little, 1, &[]),
+        packet(Order::Little, 0, 1, b"a"),
+        section(Order::Big),
+        interface(Order::Big, 276, &[]),
+        packet(Order::Big, 0, 2, b"b"),
     ]
     .concat();
     let frames = frames(&file).unwrap();
@@ -163,7 +159,7 @@ fn a_second_section_has_its_own_byte_order_and_interfaces() {
 
 #[test]
 fn a_simple_packet_is_as_long_as_the_interface_allows() {
-    let endian = Endian::Little;
+    let endian = Order::Little;
     let mut short = interface(endian, 1, &[]);
     short[12] = 2;
     let body = [&5_u32.to_le_bytes()[..], b"ab\0\0"].concat();
@@ -178,7 +174,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn every_error_names_record_offset_needed_and_got() {
-    let little = Endian::Little;
+    let little = Order::Little;
     let good = pcap(little, 0xa1b2_c3d4, 1, &[(1, 2, b"abc")]);
     let mut huge = good.clone();
     huge[24 + 8..24 + 12].copy_from_slice(&u32::MAX.to_le_bytes());
@@ -228,7 +224,7 @@ fn an_empty_file_and_a_compressed_one_are_told_from_one_of_another_kind() {
 #[test]
 fn a_false_length_allocates_no_more_than_the_file_has() {
     // 16 MiB are allowed by the limit; `Source` grows with what is there, so this is quick and small.
-    let mut file = pcap(Endian::Little, 0xa1b2_c3d4, 1, &[(0, 0, b"abc")]);
+    let mut file = pcap(Order::Little, 0xa1b2_c3d4, 1, &[(0, 0, b"abc")]);
     file[24 + 8..24 + 12].copy_from_slice(&RECORD_MAX.to_le_bytes());
     let error = frames(&file).unwrap_err();
     assert!(matches!(error, FileError::Truncated { needed: 0x100_0000, got: 3, .. }), "{error}");
