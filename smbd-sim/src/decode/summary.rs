@@ -2,8 +2,9 @@
 
 use super::item::{Body, Direction, Item, ItemKind, RdmaKind};
 
-/// Messages and operations of one direction, over all connections.
+/// Messages and operations of one direction, over all connections. The names of its fields are those of the JSON output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Totals {
     /// Negotiate Requests.
     pub negotiate_requests: u64,
@@ -72,8 +73,9 @@ impl Totals {
     }
 }
 
-/// Packets that became no item, by reason.
+/// Packets that became no item, by reason. The names of its fields are those of the JSON output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Counters {
     /// Frames read from the file.
     pub frames: u64,
