@@ -6,12 +6,6 @@ use super::{Short, be16, be24, be32, be64, put};
 
 /// Bytes of a management datagram.
 pub const MAD_LEN: usize = 256;
-const HEADER_LEN: usize = 24;
-/// Bytes of private data in a request that the IP header of rdma_cm leaves to the user.
-pub const REQUEST_PRIVATE_LEN: usize = 56;
-/// Bytes of private data in a reply.
-pub const REPLY_PRIVATE_LEN: usize = 196;
-
 mod field {
     use std::ops::Range;
     // Common MAD header.
@@ -321,5 +315,3 @@ fn put_reply(b: &mut [u8], reply: &Reply, source: &[u8; 16]) {
     b[field::REP_ACK_DELAY] = 0x0f << 3;
     put(b, &field::REP_GUID, guid_of(source));
 }
-
-const _: () = assert!(field::LOCAL_ID.start == HEADER_LEN);
