@@ -2,7 +2,6 @@
 
 use smbd_core::wire::Token;
 
-use super::Options;
 use super::file::FileError;
 use super::item::{
     Connection, Direction, Endpoint, Frames, Item, ItemKind, Message, RdmaKind, RdmaOperation, Roles,
@@ -11,6 +10,7 @@ use super::item::{
 use super::report::Report;
 use super::session::{Session, Side};
 use super::summary::{Counters, Summary};
+use super::{MESSAGE_MAX, Options};
 
 /// A sender on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,8 @@ impl Flow {
     }
 }
 
-/// The frame at hand.
-#[derive(Debug, Clone, Copy)]
+/// The frame at hand; number 0 is none.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
     pub(super) frame: u64,
     pub(super) time_ns: u64,
@@ -42,13 +42,6 @@ impl Mark {
             last_ns: self.time_ns,
         }
     }
-
-    /// `frames` with one more packet, in this frame.
-    pub(super) fn extend(self, frames: &mut Frames) {
-        frames.last = frames.last.max(self.frame);
-        frames.last_ns = frames.last_ns.max(self.time_ns);
-        frames.packets += 1;
-    }
 }
 
 /// A Send, complete or as far as captured.
@@ -60,6 +53,23 @@ pub(super) struct Send {
     pub(super) len: u64,
     pub(super) invalidate: Option<u32>,
     pub(super) solicited: bool,
+}
+
+impl Send {
+    /// One that begins in these frames.
+    pub(super) fn begin(frames: Frames) -> Self {
+        Self { frames: frames.begin(), bytes: Vec::new(), len: 0, invalidate: None, solicited: false }
+    }
+
+    /// Its next bytes, of which the capture cut off so many.
+    pub(super) fn add(&mut self, frames: &Frames, bytes: &[u8], missing: usize) {
+        self.frames.add(frames);
+        // Bytes behind a hole or above the limit would stand at the wrong place.
+        if self.bytes.len() as u64 == self.len && self.bytes.len() + bytes.len() <= MESSAGE_MAX {
+            self.bytes.extend_from_slice(bytes);
+        }
+        self.len += (bytes.len() + missing) as u64;
+    }
 }
 
 #[derive(Debug)]

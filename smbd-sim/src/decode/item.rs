@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse, Token, WireError};
 
+use crate::capture::format::mpa::MpaFrame;
 use crate::named::named;
 
 named! {
@@ -94,6 +95,20 @@ pub struct Frames {
     pub last_ns: u64,
 }
 
+impl Frames {
+    /// The same place, with none of the packets that [`add`](Self::add) counts.
+    pub(super) const fn begin(self) -> Self {
+        Self { packets: 0, ..self }
+    }
+
+    /// More packets of the same.
+    pub(super) fn add(&mut self, more: &Self) {
+        self.last = self.last.max(more.last);
+        self.last_ns = self.last_ns.max(more.last_ns);
+        self.packets += more.packets;
+    }
+}
+
 /// One line of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
@@ -119,7 +134,7 @@ pub enum ItemKind {
     /// RoCE connection management.
     Cm(CmEvent),
     /// An MPA request or reply.
-    Mpa(MpaEvent),
+    Mpa(MpaFrame),
     /// An iWARP Terminate.
     Terminate {
         /// Layer, error type and error code as transported.
@@ -238,6 +253,13 @@ pub struct RdmaOperation {
     pub complete: bool,
 }
 
+impl RdmaOperation {
+    /// One of which nothing was seen but what it names.
+    pub(super) const fn begin(kind: RdmaKind, token: Option<Token>, address: u64, length: u64) -> Self {
+        Self { kind, token, address, length, bytes: 0, complete: false }
+    }
+}
+
 /// A connection management message, shortly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CmEvent {
@@ -254,22 +276,5 @@ pub struct CmEvent {
     /// Room for private data; CM messages have a fixed size.
     pub private_len: usize,
     /// Private data up to the last byte that is not zero.
-    pub private_data: Vec<u8>,
-}
-
-/// An MPA connection frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MpaEvent {
-    /// Reply, not request.
-    pub reply: bool,
-    /// The reply refuses.
-    pub rejected: bool,
-    /// Protocol revision.
-    pub revision: u8,
-    /// CRCs asked for.
-    pub crc: bool,
-    /// Markers asked for.
-    pub markers: bool,
-    /// Private data, read depths of RFC 6581 included.
     pub private_data: Vec<u8>,
 }

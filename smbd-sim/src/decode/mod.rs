@@ -41,7 +41,7 @@ use std::io::Read;
 
 pub use item::{
     Body, CmEvent, Connection, Direction, Endpoint, Fragment, Frames, Identified, Item, ItemKind, Message,
-    MpaEvent, RdmaKind, RdmaOperation, Roles, Transport,
+    RdmaKind, RdmaOperation, Roles, Transport,
 };
 pub use report::Report;
 pub use summary::{Counters, Summary, Totals};

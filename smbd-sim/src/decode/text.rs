@@ -5,11 +5,12 @@ use std::fmt::{self, Display, Formatter};
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse};
 
 use super::item::{
-    Body, CmEvent, Connection, Direction, Endpoint, Identified, Item, ItemKind, Message, MpaEvent, RdmaKind,
+    Body, CmEvent, Connection, Direction, Endpoint, Identified, Item, ItemKind, Message, RdmaKind,
     RdmaOperation, Roles,
 };
 use super::report::Report;
 use super::summary::{Counters, Summary, Totals};
+use crate::capture::format::mpa::MpaFrame;
 
 /// The whole report: connections, items, totals. A problem is not in it.
 #[must_use]
@@ -244,7 +245,7 @@ fn cm(f: &mut Formatter<'_>, event: &CmEvent) -> fmt::Result {
     private_data(f, event.private_len, &event.private_data)
 }
 
-fn mpa(f: &mut Formatter<'_>, event: &MpaEvent) -> fmt::Result {
+fn mpa(f: &mut Formatter<'_>, event: &MpaFrame) -> fmt::Result {
     let kind = match (event.reply, event.rejected) {
         (false, _) => "request",
         (true, false) => "reply",

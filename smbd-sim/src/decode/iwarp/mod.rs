@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::collect::{Collector, Flow, Mark};
-use super::item::{Endpoint, ItemKind, MpaEvent, Transport};
+use super::item::{Endpoint, ItemKind, Transport};
 use super::link::Tcp;
 use super::session::Side;
 use crate::capture::format::mpa::MpaFrame;
@@ -73,7 +73,7 @@ impl Iwarp {
                 // Keepalive probes repeat one byte; they are repetitions all the same.
                 collector.counters.retransmissions += 1;
             }
-            tcb.advance(key, side, mark, false, collector);
+            tcb.advance(key, side, Some(mark), collector);
         }
         if (segment.fin || segment.rst)
             && let Some(flow) = tcb.lower
@@ -102,8 +102,7 @@ impl Iwarp {
         let first = segment.sequence.wrapping_add(1);
         if let Some(tcb) = self.tcbs.get_mut(&key) {
             if tcb.halves[side].framing.has_begun() {
-                let mark = Mark { frame: 0, time_ns: 0 };
-                tcb.flush(key, mark, collector);
+                tcb.flush(key, collector);
                 *tcb = Tcb::default();
             }
             tcb.halves[side] = Half::starting_at(first);
@@ -116,47 +115,43 @@ impl Iwarp {
 
     pub(super) fn finish(&mut self, collector: &mut Collector) {
         for (key, tcb) in &mut self.tcbs {
-            tcb.flush(*key, Mark { frame: 0, time_ns: 0 }, collector);
+            tcb.flush(*key, collector);
         }
     }
 }
 
 impl Half {
     fn starting_at(sequence: u32) -> Self {
-        Self {
-            stream: Stream::starting_at(sequence),
-            framing: Framing::Start,
-            operations: Operations::default(),
-        }
+        Self { stream: Stream::starting_at(sequence), framing: Framing::Start, ..Self::default() }
     }
 }
 
 impl Tcb {
-    fn flush(&mut self, key: (SocketAddr, SocketAddr), mark: Mark, collector: &mut Collector) {
+    /// Nothing follows.
+    fn flush(&mut self, key: (SocketAddr, SocketAddr), collector: &mut Collector) {
         for side in 0..2 {
-            self.advance(key, side, mark, true, collector);
+            self.advance(key, side, None, collector);
         }
     }
 
-    /// Takes all that is in order on one side.
+    /// Takes all that is in order on one side with the frame at hand, or after the last one.
     fn advance(
         &mut self,
         key: (SocketAddr, SocketAddr),
         side: usize,
-        mark: Mark,
-        flush: bool,
+        mark: Option<Mark>,
         collector: &mut Collector,
     ) {
         loop {
             self.take_ready(key, side, collector);
             let half = &mut self.halves[side];
-            let Some(missing) = half.stream.skip(flush) else { break };
+            let Some(missing) = half.stream.skip(mark.is_none()) else { break };
             if half.framing.lost()
                 && let Some(lower) = self.lower
             {
                 let flow = if side == 0 { lower } else { lower.reversed() };
                 self.halves[side].operations.lost();
-                let mark = if mark.frame == 0 { self.halves[side].operations.last_mark() } else { mark };
+                let mark = mark.unwrap_or_else(|| self.halves[side].operations.last_mark());
                 collector.lost(flow, mark, missing, "bytes");
             }
         }
@@ -179,7 +174,7 @@ impl Tcb {
                     if self.markers {
                         self.halves.iter_mut().for_each(|half| half.framing = Framing::Foreign);
                     }
-                    collector.item(flow, frames, ItemKind::Mpa(event(frame)));
+                    collector.item(flow, frames, ItemKind::Mpa(frame));
                 }
                 Found::Fpdu { ulpdu, frames, bad_crc } => {
                     collector.counters.bad_checksums += u64::from(bad_crc);
@@ -226,16 +221,5 @@ impl Tcb {
             if side == 0 { own_flow } else { own_flow.reversed() }
         });
         if side == 0 { lower } else { lower.reversed() }
-    }
-}
-
-fn event(frame: MpaFrame) -> MpaEvent {
-    MpaEvent {
-        reply: frame.reply,
-        rejected: frame.rejected,
-        revision: frame.revision,
-        crc: frame.crc,
-        markers: frame.markers,
-        private_data: frame.private_data,
     }
 }

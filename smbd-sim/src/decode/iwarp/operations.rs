@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use crate::capture::format::rdmap::{Placement, ReadRequest, Segment, opcode};
-use crate::decode::MESSAGE_MAX;
 use crate::decode::collect::{Collector, Flow, Mark, Send};
 use crate::decode::item::{Frames, ItemKind, RdmaKind, RdmaOperation};
 use smbd_core::wire::Token;
@@ -19,7 +18,7 @@ pub(super) struct Operations {
     tagged: Option<(usize, RdmaKind)>,
     /// Reads this side asked for.
     reads: VecDeque<ReadRequest>,
-    last: Option<Mark>,
+    last: Mark,
 }
 
 impl Operations {
@@ -30,7 +29,7 @@ impl Operations {
     }
 
     pub(super) fn last_mark(&self) -> Mark {
-        self.last.unwrap_or(Mark { frame: 0, time_ns: 0 })
+        self.last
     }
 
     pub(super) fn ulpdu(
@@ -41,7 +40,7 @@ impl Operations {
         peer: &mut Self,
         collector: &mut Collector,
     ) {
-        self.last = Some(Mark { frame: frames.last, time_ns: frames.last_ns });
+        self.last = Mark { frame: frames.last, time_ns: frames.last_ns };
         let understood = Segment::parse(ulpdu).ok().and_then(|(segment, payload)| match segment.placement {
             Placement::Tagged { stag, offset } => {
                 self.tagged(flow, &segment, (stag, offset), payload, frames, peer, collector)
@@ -74,20 +73,12 @@ impl Operations {
         frames: Frames,
         collector: &mut Collector,
     ) -> Option<()> {
-        let begun = self.send.take();
-        let mut send = match begun {
+        let mut send = match self.send.take() {
             Some(begun) if u64::from(offset) == begun.len => begun,
-            _ if offset == 0 => {
-                let frames = Frames { packets: 0, ..frames };
-                Send { frames, bytes: Vec::new(), len: 0, invalidate: None, solicited: false }
-            }
+            _ if offset == 0 => Send::begin(frames),
             _ => return None,
         };
-        extend(&mut send.frames, &frames);
-        if send.bytes.len() as u64 == send.len && send.bytes.len() + payload.len() <= MESSAGE_MAX {
-            send.bytes.extend_from_slice(payload);
-        }
-        send.len += payload.len() as u64;
+        send.add(&frames, payload, 0);
         send.solicited = matches!(segment.opcode, opcode::SEND_SOLICITED | opcode::SEND_SOLICITED_INVALIDATE);
         let invalidates =
             matches!(segment.opcode, opcode::SEND_INVALIDATE | opcode::SEND_SOLICITED_INVALIDATE);
@@ -112,15 +103,8 @@ impl Operations {
             self.reads.pop_front();
         }
         self.reads.push_back(request);
-        let operation = RdmaOperation {
-            kind: RdmaKind::ReadRequest,
-            token: Some(Token(request.source_stag)),
-            address: request.source_offset,
-            length: request.length.into(),
-            bytes: 0,
-            complete: true,
-        };
-        collector.rdma(flow, frames, operation);
+        let operation = operation(RdmaKind::ReadRequest, &request);
+        collector.rdma(flow, frames, RdmaOperation { complete: true, ..operation });
         Some(())
     }
 
@@ -143,34 +127,19 @@ impl Operations {
         let item = match self.tagged.take() {
             Some((item, begun)) if begun == kind => item,
             _ => {
-                let mut operation = RdmaOperation {
-                    kind,
-                    token: Some(Token(stag)),
-                    address: offset,
-                    length: 0,
-                    bytes: 0,
-                    complete: false,
+                // A response names the requester's memory; the report names what was read.
+                let operation = if kind == RdmaKind::Write {
+                    RdmaOperation::begin(kind, Some(Token(stag)), offset, 0)
+                } else {
+                    let sink = |read: &ReadRequest| (read.sink_stag, read.sink_offset) == (stag, offset);
+                    let read = peer.reads.iter().position(sink).and_then(|at| peer.reads.remove(at));
+                    read.map_or(RdmaOperation::begin(kind, None, offset, 0), |read| operation(kind, &read))
                 };
-                if kind == RdmaKind::ReadResponse {
-                    // A response names the requester's memory; the report names what was read.
-                    let known = peer
-                        .reads
-                        .iter()
-                        .position(|read| (read.sink_stag, read.sink_offset) == (stag, offset));
-                    match known.and_then(|at| peer.reads.remove(at)) {
-                        Some(read) => {
-                            operation.token = Some(Token(read.source_stag));
-                            operation.address = read.source_offset;
-                            operation.length = read.length.into();
-                        }
-                        None => operation.token = None,
-                    }
-                }
-                collector.rdma(flow, Frames { packets: 0, ..frames }, operation)
+                collector.rdma(flow, frames.begin(), operation)
             }
         };
         let (item_frames, operation) = collector.rdma_mut(item)?;
-        extend(item_frames, &frames);
+        item_frames.add(&frames);
         operation.bytes += payload.len() as u64;
         if kind == RdmaKind::Write {
             operation.length = operation.bytes;
@@ -184,8 +153,6 @@ impl Operations {
     }
 }
 
-fn extend(frames: &mut Frames, by: &Frames) {
-    frames.last = frames.last.max(by.last);
-    frames.last_ns = frames.last_ns.max(by.last_ns);
-    frames.packets += 1;
+fn operation(kind: RdmaKind, of: &ReadRequest) -> RdmaOperation {
+    RdmaOperation::begin(kind, Some(Token(of.source_stag)), of.source_offset, of.length.into())
 }

@@ -123,8 +123,7 @@ impl Stream {
     pub(super) fn consume(&mut self, len: usize) -> Frames {
         let len = len.min(self.ready().len());
         let end = self.begin() + len as u64;
-        let none = Mark { frame: 0, time_ns: 0 };
-        let first = self.marks.front().map_or(none, |(_, mark)| *mark);
+        let first = self.marks.front().map(|(_, mark)| *mark).unwrap_or_default();
         let mut frames = first.frames();
         // Segments that came out of order: the last byte came with the latest frame.
         for (mark_end, mark) in &self.marks {

@@ -205,7 +205,7 @@ impl Roce {
                     requests::request(sender, packet, &mut self.mtu, collector);
                 }
                 order::Popped::Lost(count) => {
-                    let mark = last.unwrap_or(sender.requests.last_mark());
+                    let mark = last.unwrap_or_else(|| sender.requests.last_mark());
                     sender.requests.lost();
                     collector.lost(sender.flow, mark, count, "packets");
                 }

@@ -81,20 +81,16 @@ impl Reads {
         }
         let reth = read.reth;
         let item = *read.item.get_or_insert_with(|| {
-            let operation = RdmaOperation {
-                kind: RdmaKind::ReadResponse,
-                token: Some(Token(reth.rkey)),
-                address: reth.address,
-                length: reth.length.into(),
-                bytes: 0,
-                complete: false,
-            };
-            let mut frames = packet.mark.frames();
-            frames.packets = 0;
-            collector.rdma(flow, frames, operation)
+            let operation = RdmaOperation::begin(
+                RdmaKind::ReadResponse,
+                Some(Token(reth.rkey)),
+                reth.address,
+                reth.length.into(),
+            );
+            collector.rdma(flow, packet.mark.frames().begin(), operation)
         });
         if let Some((frames, operation)) = collector.rdma_mut(item) {
-            packet.mark.extend(frames);
+            frames.add(&packet.mark.frames());
             operation.bytes += len;
             operation.complete = operation.bytes == operation.length;
         }
@@ -104,15 +100,11 @@ impl Reads {
         let begins = matches!(packet.bth.opcode, opcode::READ_RESPONSE_FIRST | opcode::READ_RESPONSE_ONLY);
         let begun = self.orphan.take().filter(|_| !begins);
         let item = begun.unwrap_or_else(|| {
-            let kind = RdmaKind::ReadResponse;
-            let operation =
-                RdmaOperation { kind, token: None, address: 0, length: 0, bytes: 0, complete: false };
-            let mut frames = packet.mark.frames();
-            frames.packets = 0;
-            collector.rdma(flow, frames, operation)
+            let operation = RdmaOperation::begin(RdmaKind::ReadResponse, None, 0, 0);
+            collector.rdma(flow, packet.mark.frames().begin(), operation)
         });
         if let Some((frames, operation)) = collector.rdma_mut(item) {
-            packet.mark.extend(frames);
+            frames.add(&packet.mark.frames());
             operation.bytes += len;
         }
         if !last {

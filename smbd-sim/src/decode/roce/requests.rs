@@ -4,52 +4,20 @@ use std::collections::BTreeMap;
 
 use super::{Packet, Sender};
 use crate::capture::format::bth::{IETH_LEN, Reth, opcode, parse_ieth};
-use crate::decode::MESSAGE_MAX;
 use crate::decode::collect::{Collector, Mark, Send};
-use crate::decode::item::{Frames, RdmaKind, RdmaOperation};
+use crate::decode::item::{RdmaKind, RdmaOperation};
 use smbd_core::wire::Token;
 
 /// Smallest path MTU, for connections whose own is not known.
 const MTU_MIN: u32 = 256;
 
-#[derive(Debug)]
-struct PartialSend {
-    frames: Frames,
-    bytes: Vec<u8>,
-    len: u64,
-    solicited: bool,
-}
-
-impl PartialSend {
-    fn new(packet: &Packet) -> Self {
-        let mut frames = packet.mark.frames();
-        frames.packets = 0;
-        Self { frames, bytes: Vec::new(), len: 0, solicited: false }
-    }
-
-    fn add(&mut self, packet: &Packet) {
-        packet.mark.extend(&mut self.frames);
-        // Bytes behind a hole or above the limit would stand at the wrong place.
-        if self.bytes.len() as u64 == self.len && self.bytes.len() + packet.body.len() <= MESSAGE_MAX {
-            self.bytes.extend_from_slice(&packet.body);
-        }
-        self.len += (packet.body.len() + packet.missing) as u64;
-        self.solicited |= packet.bth.solicited;
-    }
-
-    fn complete(self, invalidate: Option<u32>) -> Send {
-        let Self { frames, bytes, len, solicited } = self;
-        Send { frames, bytes, len, invalidate, solicited }
-    }
-}
-
 /// What is not complete.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    send: Option<PartialSend>,
+    send: Option<Send>,
     /// Item of the write.
     write: Option<usize>,
-    last: Option<Mark>,
+    last: Mark,
 }
 
 impl Requests {
@@ -60,7 +28,7 @@ impl Requests {
     }
 
     pub(super) fn last_mark(&self) -> Mark {
-        self.last.unwrap_or(Mark { frame: 0, time_ns: 0 })
+        self.last
     }
 }
 
@@ -71,7 +39,7 @@ pub(super) fn request(
     mtu: &mut BTreeMap<usize, u32>,
     collector: &mut Collector,
 ) {
-    sender.requests.last = Some(packet.mark);
+    sender.requests.last = packet.mark;
     let full = matches!(packet.bth.opcode, opcode::SEND_FIRST | opcode::SEND_MIDDLE | opcode::WRITE_MIDDLE);
     if full {
         // All packets but the last are as long as the path allows.
@@ -113,12 +81,14 @@ fn send(sender: &mut Sender, mut packet: Packet, collector: &mut Collector) -> O
     if begins && begun.is_some() {
         collector.counters.not_understood += 1;
     }
-    let mut partial = if begins { PartialSend::new(&packet) } else { begun? };
-    partial.add(&packet);
+    let frames = packet.mark.frames();
+    let mut message = if begins { Send::begin(frames) } else { begun? };
+    message.add(&frames, &packet.body, packet.missing);
+    message.solicited |= packet.bth.solicited;
     if ends {
-        collector.send(sender.flow, partial.complete(invalidate));
+        collector.send(sender.flow, Send { invalidate, ..message });
     } else {
-        sender.requests.send = Some(partial);
+        sender.requests.send = Some(message);
     }
     Some(())
 }
@@ -136,9 +106,7 @@ fn write(sender: &mut Sender, mut packet: Packet, collector: &mut Collector) -> 
     let item = if begins {
         let reth = Reth::parse(&packet.body).ok()?;
         packet.strip(Reth::LEN);
-        let mut frames = packet.mark.frames();
-        frames.packets = 0;
-        collector.rdma(sender.flow, frames, operation(RdmaKind::Write, &reth, false))
+        collector.rdma(sender.flow, packet.mark.frames().begin(), operation(RdmaKind::Write, &reth))
     } else {
         begun?
     };
@@ -146,7 +114,7 @@ fn write(sender: &mut Sender, mut packet: Packet, collector: &mut Collector) -> 
         packet.strip(IETH_LEN);
     }
     let (frames, operation) = collector.rdma_mut(item)?;
-    packet.mark.extend(frames);
+    frames.add(&packet.mark.frames());
     operation.bytes += (packet.body.len() + packet.missing) as u64;
     operation.complete = ends && operation.bytes == operation.length;
     if !ends {
@@ -157,7 +125,8 @@ fn write(sender: &mut Sender, mut packet: Packet, collector: &mut Collector) -> 
 
 fn read(sender: &mut Sender, packet: &Packet, mtu: Option<u32>, collector: &mut Collector) -> Option<()> {
     let reth = Reth::parse(&packet.body).ok()?;
-    collector.rdma(sender.flow, packet.mark.frames(), operation(RdmaKind::ReadRequest, &reth, true));
+    let request = RdmaOperation { complete: true, ..operation(RdmaKind::ReadRequest, &reth) };
+    collector.rdma(sender.flow, packet.mark.frames(), request);
     let packets = |mtu: u32| u64::from(reth.length.div_ceil(mtu).max(1));
     match mtu {
         Some(mtu) => sender.order.took(packets(mtu) - 1, 0),
@@ -167,13 +136,6 @@ fn read(sender: &mut Sender, packet: &Packet, mtu: Option<u32>, collector: &mut 
     Some(())
 }
 
-fn operation(kind: RdmaKind, reth: &Reth, complete: bool) -> RdmaOperation {
-    RdmaOperation {
-        kind,
-        token: Some(Token(reth.rkey)),
-        address: reth.address,
-        length: reth.length.into(),
-        bytes: 0,
-        complete,
-    }
+fn operation(kind: RdmaKind, reth: &Reth) -> RdmaOperation {
+    RdmaOperation::begin(kind, Some(Token(reth.rkey)), reth.address, reth.length.into())
 }
