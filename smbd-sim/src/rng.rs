@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
@@ -87,11 +88,32 @@ impl Rng {
         self.below(denominator) < numerator
     }
 
-    /// One of `items`.
-    pub fn choose<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        let at = self.below(u64::try_from(items.len()).unwrap_or(u64::MAX));
-        items.get(usize::try_from(at).ok()?)
+    /// One of `items`, of which there is at least one.
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[usize::try_from(self.below(items.len() as u64)).unwrap_or(0)]
     }
+
+    /// A number up to `most`, small ones as often as great ones.
+    pub(crate) fn log_uniform(&mut self, most: u64) -> u64 {
+        let bits = u64::from(u64::BITS - most.max(1).leading_zeros());
+        let shift = self.below(bits + 1);
+        self.below((1_u64 << shift.min(63)).min(most) + 1)
+    }
+
+    /// A time that is shorter than `bound`, in whole nanoseconds.
+    pub(crate) fn time_below(&mut self, bound: Duration) -> Duration {
+        Duration::from_nanos(self.below(nanos(bound)))
+    }
+
+    /// A time up to `most` in whole nanoseconds, short ones as often as long ones.
+    pub(crate) fn time(&mut self, most: Duration) -> Duration {
+        Duration::from_nanos(self.log_uniform(nanos(most)))
+    }
+}
+
+/// A time in nanoseconds, as long as there can be.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

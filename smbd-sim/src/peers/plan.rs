@@ -53,22 +53,11 @@ pub struct Plan {
     pub script: [Vec<ScriptedMessage>; 2],
 }
 
-pub(super) fn pick<T: Copy>(rng: &mut Rng, items: &[T]) -> T {
-    items[usize::try_from(rng.below(items.len() as u64)).unwrap_or(0)]
-}
-
-fn nanos(rng: &mut Rng, most: Duration) -> Duration {
-    // Short times as often as long ones.
-    let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
-    let shift = rng.below(u64::from(u64::BITS - most.leading_zeros()) + 1);
-    Duration::from_nanos(rng.below((1_u64 << shift.min(63)).min(most) + 1))
-}
-
 /// A number of credits: the extremes, small ones, any.
 pub(super) fn credits(rng: &mut Rng, least: u16) -> u16 {
     let any = rng.between(u64::from(least), 255);
     let small = rng.between(u64::from(least), u64::from(least) + 8);
-    let drawn = pick(rng, &[u64::from(least), 255, small, small, any]);
+    let drawn = rng.pick(&[u64::from(least), 255, small, small, any]);
     u16::try_from(drawn.min(255)).unwrap_or(255)
 }
 
@@ -77,7 +66,7 @@ impl Plan {
     #[must_use]
     pub fn of(kind: Kind, seed: u64) -> Self {
         let rng = &mut Rng::new(seed ^ SALT ^ (kind as u64) << 56);
-        let personality = pick(rng, &[Personality::Roce, Personality::Iwarp]);
+        let personality = rng.pick(&[Personality::Roce, Personality::Iwarp]);
         let (mut model, mut params) = (any_model(rng), any_params(rng));
         suit(kind, &mut model, &mut params, rng);
         let config = match Config::try_from(params) {
@@ -85,14 +74,14 @@ impl Plan {
             Err(error) => unreachable_config(&error),
         };
         let nic = NicConfig { windows: false, ..NicConfig::of(personality, &config.budget()) };
-        let late = Side::BOTH.map(|_| if rng.chance(1, 2) { Duration::ZERO } else { nanos(rng, LATE_MAX) });
+        let late = Side::BOTH.map(|_| if rng.chance(1, 2) { Duration::ZERO } else { rng.time(LATE_MAX) });
         let least = Duration::from_nanos(rng.between(500, 20_000));
-        let latency = Latency { least, most: least + nanos(rng, Duration::from_millis(1)) };
+        let latency = Latency { least, most: least + rng.time(Duration::from_millis(1)) };
         let holds = config.borrowed_max > 0 && rng.chance(1, 2);
         let behaviour = Behaviour {
             hold_one_in: if holds { u32::try_from(rng.between(1, 8)).unwrap_or(1) } else { 0 },
             hold_max: u32::from(config.borrowed_max),
-            hold: nanos(rng, Duration::from_millis(20)),
+            hold: rng.time(Duration::from_millis(20)),
         };
         let mut script = Side::BOTH.map(|side| script(side, kind, &config, &model, rng));
         if kind == Kind::LinuxClient
@@ -108,7 +97,7 @@ impl Plan {
             times: Times { latency, ..Times::default() },
             polling: Polling {
                 shuffled: rng.chance(1, 2),
-                batch: pick(rng, &[1, 2, 5, 16, 64]),
+                batch: rng.pick(&[1, 2, 5, 16, 64]),
                 ..Polling::default()
             },
             machine: machine(seed),
@@ -129,7 +118,7 @@ impl Plan {
 
 /// What is driven, from a stream of chance of its own.
 fn machine(seed: u64) -> Machines {
-    pick(&mut Rng::new(seed ^ MACHINE_SALT), &[Machines::Connection, Machines::Endpoint])
+    Rng::new(seed ^ MACHINE_SALT).pick(&[Machines::Connection, Machines::Endpoint])
 }
 
 const MACHINE_SALT: u64 = 0x6d61_6368_696e_6500;
@@ -174,8 +163,8 @@ fn script(
         };
         let most = payload.saturating_mul(fragments.min(fragments_max)).min(taken).min(CONTENT_MAX);
         let pause = match rng.below(40) {
-            0 => nanos(rng, Duration::from_secs(1)),
-            _ if unhurried => nanos(rng, Duration::from_millis(2)),
+            0 => rng.time(Duration::from_secs(1)),
+            _ if unhurried => rng.time(Duration::from_millis(2)),
             _ => Duration::ZERO,
         };
         ScriptedMessage {
@@ -189,19 +178,19 @@ fn script(
 
 /// The connection's side: within what is legal for it.
 fn any_params(rng: &mut Rng) -> Params {
-    let keepalive = Keepalive { interval: pick(rng, &INTERVALS), answer_timeout: Duration::from_secs(5) };
+    let keepalive = Keepalive { interval: rng.pick(&INTERVALS), answer_timeout: Duration::from_secs(5) };
     Params {
         receive_credit_max: credits(rng, 4),
         send_credit_target: credits(rng, 2),
-        max_send_size: pick(rng, &SEND_SIZES),
-        max_receive_size: pick(rng, &RECEIVE_SIZES),
-        max_fragmented_recv_size: pick(rng, &FRAGMENTED_SIZES),
+        max_send_size: rng.pick(&SEND_SIZES),
+        max_receive_size: rng.pick(&RECEIVE_SIZES),
+        max_fragmented_recv_size: rng.pick(&FRAGMENTED_SIZES),
         keepalive: Some(keepalive).filter(|_| rng.chance(3, 4)),
         // The lack of credits is found out before silence is.
-        send_credit_timeout: Some(Duration::from_secs(pick(rng, &[5, 5, 30, 60]))),
-        borrowed_max: pick(rng, &[0, 1, 2, 8]),
-        message_slots: pick(rng, &[1, 2, 3, 16, 256]),
-        send_slots: pick(rng, &[2, 3, 4, 16, 255]),
+        send_credit_timeout: Some(Duration::from_secs(rng.pick(&[5, 5, 30, 60]))),
+        borrowed_max: rng.pick(&[0, 1, 2, 8]),
+        message_slots: rng.pick(&[1, 2, 3, 16, 256]),
+        send_slots: rng.pick(&[2, 3, 4, 16, 255]),
         rdma_ops: 1,
         rdma_slots: 1,
         registrations: 0,
@@ -217,11 +206,11 @@ fn any_model(rng: &mut Rng) -> ModelParams {
     ModelParams {
         receive_credit_max: credits(rng, 1),
         send_credit_target: credits(rng, 1),
-        max_send_size: pick(rng, &SEND_SIZES),
-        max_receive_size: pick(rng, &RECEIVE_SIZES),
-        max_fragmented_recv_size: pick(rng, &FRAGMENTED_SIZES),
-        keepalive_interval: pick(rng, &INTERVALS),
-        posting: pick(rng, &[Posting::Missing, Posting::Missing, Posting::One, Posting::Most]),
+        max_send_size: rng.pick(&SEND_SIZES),
+        max_receive_size: rng.pick(&RECEIVE_SIZES),
+        max_fragmented_recv_size: rng.pick(&FRAGMENTED_SIZES),
+        keepalive_interval: rng.pick(&INTERVALS),
+        posting: rng.pick(&[Posting::Missing, Posting::Missing, Posting::One, Posting::Most]),
         reading: Duration::ZERO,
         put_off: Duration::ZERO,
         work_first: true,
@@ -243,8 +232,8 @@ const LINUX_REGISTERS: Duration = Duration::from_millis(1);
 
 /// What a kernel thread leaves undone for a while.
 fn linux_times(model: &mut ModelParams, rng: &mut Rng) {
-    model.reading = nanos(rng, Duration::from_millis(2));
-    model.put_off = nanos(rng, Duration::from_micros(200));
+    model.reading = rng.time(Duration::from_millis(2));
+    model.put_off = rng.time(Duration::from_micros(200));
     model.work_first = rng.chance(1, 2);
     model.keepalive_interval = Duration::from_secs(120);
 }
@@ -267,11 +256,11 @@ fn linux_server(model: &mut ModelParams, ours: &mut Params, rng: &mut Rng) {
     linux_times(model, rng);
     (model.receive_credit_max, model.send_credit_target) = (255, 255);
     (model.max_send_size, model.max_receive_size) = (1364, 1364);
-    ours.max_send_size = pick(rng, &[1029, 1364, 1364, 4096]);
-    ours.max_receive_size = pick(rng, &[129, 256, 1000, 1364, 1364, 4096]);
+    ours.max_send_size = rng.pick(&[1029, 1364, 1364, 4096]);
+    ours.max_receive_size = rng.pick(&[129, 256, 1000, 1364, 1364, 4096]);
     ours.max_fragmented_recv_size = ours.max_fragmented_recv_size.max(131_073);
     if rng.chance(1, 4) {
-        model.max_receive_size = pick(rng, &[1364, 2048, 4096]);
+        model.max_receive_size = rng.pick(&[1364, 2048, 4096]);
         let least = (2 * 131_072_u32).div_ceil(model.max_receive_size.min(ours.max_send_size));
         model.receive_credit_max = credits(rng, u16::try_from(least).unwrap_or(255).min(255));
         model.send_credit_target = credits(rng, 1);

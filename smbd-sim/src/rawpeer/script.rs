@@ -64,7 +64,7 @@ impl Target {
     pub(super) fn draw(role: Role, rng: &mut Rng) -> Self {
         let own = if role == Role::Initiator { TO_INITIATOR } else { TO_ACCEPTOR };
         let all: Vec<Self> = TO_ANY.iter().chain(own).chain(IN_STRICT).copied().collect();
-        rng.choose(&all).copied().unwrap_or(Self::Noise)
+        rng.pick(&all)
     }
 
     /// Whether only strict connections mind.

@@ -170,7 +170,7 @@ impl Faults for Schedule {
         if most.is_zero() {
             return most;
         }
-        Duration::from_nanos(rng.below(u64::try_from(most.as_nanos()).unwrap_or(u64::MAX)))
+        rng.time_below(most)
     }
 
     fn fail_registration(&mut self, _: Instant, side: Side, _: &mut Rng) -> Option<WorkError> {

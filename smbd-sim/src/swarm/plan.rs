@@ -8,9 +8,10 @@ use super::fault::Arranged;
 use super::kind::FaultKind;
 use super::{FaultLevel, Options, Profile, Seam};
 use crate::device::Polling;
+use crate::host::HostConfig;
 use crate::nic::{NicConfig, Personality};
 use crate::upper::{Behaviour, Task, TaskKind};
-use crate::world::{Latency, Times};
+use crate::world::{Latency, Times, WorldConfig};
 use crate::{Rng, Side};
 
 /// Everything a run is made of.
@@ -51,23 +52,8 @@ pub struct Plan {
 /// Tells the second stream of chance from the first.
 const SEAM_SALT: u64 = 0x7365_616d_5f73_616c;
 
-fn pick<T: Copy>(rng: &mut Rng, items: &[T]) -> T {
-    items[usize::try_from(rng.below(items.len() as u64)).unwrap_or(0)]
-}
-
 fn u32_below(rng: &mut Rng, bound: u64) -> u32 {
     u32::try_from(rng.below(bound)).unwrap_or(0)
-}
-
-/// Small numbers as often as great ones.
-fn log_uniform(rng: &mut Rng, most: u64) -> u64 {
-    let bits = u64::from(64 - most.max(1).leading_zeros());
-    let shift = rng.below(bits + 1);
-    rng.below((1_u64 << shift.min(63)).min(most) + 1)
-}
-
-fn nanos(rng: &mut Rng, most: Duration) -> Duration {
-    Duration::from_nanos(log_uniform(rng, u64::try_from(most.as_nanos()).unwrap_or(u64::MAX)))
 }
 
 impl Plan {
@@ -100,6 +86,18 @@ impl Plan {
         Self { tape: Some(rng), ..plan }
     }
 
+    /// The world of its hosts.
+    pub(crate) fn world(&self) -> WorldConfig {
+        let Self { seed, personality, times, polling, .. } = *self;
+        WorldConfig { seed, personality, times, polling }
+    }
+
+    /// The host of a side, with this upper layer.
+    pub(crate) fn host<U>(&self, side: Side, upper: U) -> HostConfig<U> {
+        let at = side.index();
+        HostConfig { config: self.configs[at].clone(), nic: self.nics[at].clone(), upper }
+    }
+
     /// Other tasks of the same kind, for the same sides.
     pub(super) fn more_tasks(&self, rng: &mut Rng) -> Vec<Task> {
         tasks(&self.configs, &self.nics[0], rng)
@@ -116,23 +114,23 @@ impl Plan {
     }
 
     fn drawn(seed: u64, rng: &mut Rng, options: &Options) -> Self {
-        let drawn = pick(rng, &[Personality::Roce, Personality::Iwarp]);
+        let drawn = rng.pick(&[Personality::Roce, Personality::Iwarp]);
         let personality = options.personality.unwrap_or(drawn);
         let faulty = options.faults != FaultLevel::None;
-        let hostile = (faulty && rng.chance(1, 8)).then(|| pick(rng, &Side::BOTH));
+        let hostile = (faulty && rng.chance(1, 8)).then(|| rng.pick(&Side::BOTH));
         let mut standing = Vec::new();
         let configs = Side::BOTH.map(|side| config(side, options.profile, rng));
         let nics = [0, 1].map(|at| nic(personality, &configs[at], at == 0, faulty, &mut standing, rng));
         let times = times(&configs, rng);
         let behaviour = Side::BOTH.map(|side| behaviour(side, &configs, &nics, rng));
-        let window = pick(rng, &[1, 2, 4, 16, 64]);
+        let window = rng.pick(&[1, 2, 4, 16, 64]);
         let tasks = tasks(&configs, &nics[0], rng);
         let rounds = match options.faults {
             FaultLevel::None => Vec::new(),
             FaultLevel::Light => rounds(&configs, 1, 1, rng),
             FaultLevel::Heavy => rounds(&configs, 3, 4, rng),
         };
-        let batch = |rng: &mut Rng| pick(rng, &[1, 2, 5, 16, 64]);
+        let batch = |rng: &mut Rng| rng.pick(&[1, 2, 5, 16, 64]);
         let polling = Polling { shuffled: rng.chance(1, 2), batch: batch(rng), ..Polling::default() };
         let holds_when_idle = rng.chance(1, 4);
         Self {
@@ -188,24 +186,25 @@ fn random_params(rng: &mut Rng) -> Params {
         _ => Some(Keepalive { interval: Duration::from_secs(120), answer_timeout: Duration::from_secs(5) }),
     };
     Params {
-        receive_credit_max: pick(rng, &[4, 4, 5, 6, 8, 10, 16, 40, 255]),
-        send_credit_target: pick(rng, &[2, 2, 3, 4, 8, 10, 32, 255]),
-        max_send_size: pick(rng, &[128, 200, 512, 1024, 1364, 1364, 4096, 8136]),
-        max_receive_size: pick(rng, &[128, 256, 1000, 1364, 1364, 4096, 8192]),
-        max_fragmented_recv_size: pick(rng, &[131_072, 173_910, 1 << 20]),
-        max_read_write_size: pick(rng, &[1 << 16, 1 << 20, 8 << 20]),
+        receive_credit_max: rng.pick(&[4, 4, 5, 6, 8, 10, 16, 40, 255]),
+        send_credit_target: rng.pick(&[2, 2, 3, 4, 8, 10, 32, 255]),
+        max_send_size: rng.pick(&[128, 200, 512, 1024, 1364, 1364, 4096, 8136]),
+        max_receive_size: rng.pick(&[128, 256, 1000, 1364, 1364, 4096, 8192]),
+        max_fragmented_recv_size: rng.pick(&[131_072, 173_910, 1 << 20]),
+        max_read_write_size: rng.pick(&[1 << 16, 1 << 20, 8 << 20]),
         keepalive,
-        send_credit_timeout: pick(rng, &[None, Some(5), Some(5), Some(30), Some(125)])
+        send_credit_timeout: rng
+            .pick(&[None, Some(5), Some(5), Some(30), Some(125)])
             .map(Duration::from_secs),
-        borrowed_max: pick(rng, &[0, 1, 2, 8]),
-        message_slots: pick(rng, &[1, 2, 3, 16, 256]),
-        send_slots: pick(rng, &[2, 3, 4, 16, 255]),
-        rdma_ops: pick(rng, &[1, 2, 4, 64]),
-        rdma_slots: pick(rng, &[1, 2, 4, 64]),
-        read_depth: pick(rng, &[1, 2, 4, 16]),
-        registrations: pick(rng, &[1, 2, 4, 64]),
-        segments_max: pick(rng, &[1, 2, 8, 256]),
-        registration_slots: pick(rng, &[0, 1, 4, 64]),
+        borrowed_max: rng.pick(&[0, 1, 2, 8]),
+        message_slots: rng.pick(&[1, 2, 3, 16, 256]),
+        send_slots: rng.pick(&[2, 3, 4, 16, 255]),
+        rdma_ops: rng.pick(&[1, 2, 4, 64]),
+        rdma_slots: rng.pick(&[1, 2, 4, 64]),
+        read_depth: rng.pick(&[1, 2, 4, 16]),
+        registrations: rng.pick(&[1, 2, 4, 64]),
+        segments_max: rng.pick(&[1, 2, 8, 256]),
+        registration_slots: rng.pick(&[0, 1, 4, 64]),
         strict: rng.chance(1, 4),
         solicit: rng.chance(1, 4),
         ..Params::windows()
@@ -247,7 +246,7 @@ fn nic(
 
 fn times(configs: &[Config; 2], rng: &mut Rng) -> Times {
     let least = Duration::from_nanos(rng.between(500, 20_000));
-    let spread = nanos(rng, Duration::from_millis(1));
+    let spread = rng.time(Duration::from_millis(1));
     // Longer than any keepalive in half of the runs: then the keepalive finds out first.
     let answer = configs.iter().filter_map(|c| c.keepalive).map(|k| k.interval + k.answer_timeout).max();
     let retry = if rng.chance(1, 2) { Duration::from_secs(2) } else { answer.unwrap_or_default() * 2 };
@@ -261,13 +260,13 @@ fn behaviour(side: Side, configs: &[Config; 2], nics: &[NicConfig; 2], rng: &mut
     Behaviour {
         hold_one_in: if holds { u32_below(rng, 8) + 1 } else { 0 },
         hold_max: u32::from(own.borrowed_max),
-        hold: nanos(rng, Duration::from_millis(2)),
-        probe_every: pick(rng, &[0, 5, 50]),
-        senseless_every: pick(rng, &[0, 20]),
+        hold: rng.time(Duration::from_millis(2)),
+        probe_every: rng.pick(&[0, 5, 50]),
+        senseless_every: rng.pick(&[0, 20]),
         invalidates: nics[side.peer().index()].windows && rng.chance(3, 4),
         patient: rng.chance(1, 2),
         notices: u32_below(rng, 30) + 4,
-        notice_pause: nanos(rng, Duration::from_millis(1)),
+        notice_pause: rng.time(Duration::from_millis(1)),
     }
 }
 
@@ -302,9 +301,9 @@ fn tasks(configs: &[Config; 2], nic: &NicConfig, rng: &mut Rng) -> Vec<Task> {
                 u32::try_from(rng.between(1, most)).unwrap_or(1)
             };
             let (request, response) = (size(), size());
-            let moved = u32::try_from(log_uniform(rng, u64::from(moved_max - 1))).unwrap_or(0) + 1;
+            let moved = u32::try_from(rng.log_uniform(u64::from(moved_max - 1))).unwrap_or(0) + 1;
             let offset = u32_below(rng, u64::from(moved_max - moved) + 1).min(3000);
-            let pause = if rng.chance(1, 40) { nanos(rng, Duration::from_secs(200)) } else { Duration::ZERO };
+            let pause = if rng.chance(1, 40) { rng.time(Duration::from_secs(200)) } else { Duration::ZERO };
             let key = u16::try_from(rng.below(1 << 16)).unwrap_or(0);
             let segments_max =
                 u16::try_from((moved + offset).div_ceil(nic.segment_len_max)).unwrap_or(1).max(1);
@@ -325,62 +324,59 @@ fn rounds(configs: &[Config; 2], most_rounds: u64, most_faults: u64, rng: &mut R
 
 fn arranged(configs: &[Config; 2], rng: &mut Rng) -> Arranged {
     use FaultKind as F;
-    let kind = pick(
-        rng,
-        &[
-            F::RefusedReceive,
-            F::RefusedSend,
-            F::RefusedRdma,
-            F::RefusedBind,
-            F::FailedRegistration,
-            F::FailedDeregistration,
-            F::SlowRegistration,
-            F::ConnectRefused,
-            F::ConnectUnreachable,
-            F::ConnectTimedOut,
-            F::ReceiveFirst,
-            F::QueuePairBroken,
-            F::LinkLost,
-            F::LinkSilent,
-            F::Abort,
-            F::EarlyFlush,
-            F::HostHangs,
-            F::LateCompletions,
-            F::LateTimers,
-            F::ClockJump,
-            F::Hoarding,
-            F::SlowUpper,
-            F::NonsenseInvalidation,
-            F::Forgery,
-        ],
-    );
+    let kind = rng.pick(&[
+        F::RefusedReceive,
+        F::RefusedSend,
+        F::RefusedRdma,
+        F::RefusedBind,
+        F::FailedRegistration,
+        F::FailedDeregistration,
+        F::SlowRegistration,
+        F::ConnectRefused,
+        F::ConnectUnreachable,
+        F::ConnectTimedOut,
+        F::ReceiveFirst,
+        F::QueuePairBroken,
+        F::LinkLost,
+        F::LinkSilent,
+        F::Abort,
+        F::EarlyFlush,
+        F::HostHangs,
+        F::LateCompletions,
+        F::LateTimers,
+        F::ClockJump,
+        F::Hoarding,
+        F::SlowUpper,
+        F::NonsenseInvalidation,
+        F::Forgery,
+    ]);
     let side = match kind {
         F::RefusedBind | F::FailedRegistration | F::FailedDeregistration | F::SlowRegistration => {
             Side::Initiator
         }
         F::RefusedRdma | F::ReceiveFirst | F::NonsenseInvalidation => Side::Acceptor,
-        _ => pick(rng, &Side::BOTH),
+        _ => rng.pick(&Side::BOTH),
     };
     let at = match kind {
         F::RefusedRdma | F::RefusedBind => rng.between(1, 4),
-        F::RefusedReceive | F::RefusedSend => log_uniform(rng, 250) + 1,
-        _ => log_uniform(rng, 700),
+        F::RefusedReceive | F::RefusedSend => rng.log_uniform(250) + 1,
+        _ => rng.log_uniform(700),
     };
     let time = match kind {
-        F::SlowRegistration => nanos(rng, Duration::from_millis(20)),
-        F::ConnectRefused | F::ConnectUnreachable => nanos(rng, Duration::from_millis(100)),
+        F::SlowRegistration => rng.time(Duration::from_millis(20)),
+        F::ConnectRefused | F::ConnectUnreachable => rng.time(Duration::from_millis(100)),
         F::ConnectTimedOut => Duration::from_secs(rng.between(1, 130)),
-        F::ReceiveFirst => nanos(rng, Duration::from_secs(7)),
-        F::EarlyFlush => nanos(rng, Duration::from_millis(5)),
+        F::ReceiveFirst => rng.time(Duration::from_secs(7)),
+        F::EarlyFlush => rng.time(Duration::from_millis(5)),
         F::HostHangs => Duration::from_secs(rng.between(1, 300)),
-        F::LateCompletions => nanos(rng, Duration::from_millis(1)),
-        F::LateTimers => nanos(rng, Duration::from_secs(20)),
-        F::ClockJump => nanos(rng, Duration::from_secs(200)),
+        F::LateCompletions => rng.time(Duration::from_millis(1)),
+        F::LateTimers => rng.time(Duration::from_secs(20)),
+        F::ClockJump => rng.time(Duration::from_secs(200)),
         F::Hoarding => {
             let timeout = configs[side.peer().index()].send_credit_timeout;
             timeout.unwrap_or(Duration::from_secs(10)) * 2
         }
-        F::SlowUpper => nanos(rng, Duration::from_millis(50)),
+        F::SlowUpper => rng.time(Duration::from_millis(50)),
         _ => Duration::ZERO,
     };
     Arranged { kind, side, at, time }

@@ -88,8 +88,7 @@ impl Seam {
         if self.is_healed || self.lost_one_in == 0 || !self.rng.chance(1, self.lost_one_in) {
             return None;
         }
-        let most = u64::try_from(LOST.as_nanos()).unwrap_or(u64::MAX);
-        Some(Duration::from_nanos(self.rng.below(most)))
+        Some(self.rng.time_below(LOST))
     }
 
     /// A work request is refused.
