@@ -27,8 +27,9 @@ impl<P: Probe> Watched<Endpoint, P> {
         self.watcher().borrow_mut().paused(at, paused);
     }
 
-    fn show_command_at(&mut self, at: At, command: &Command<'_>) {
+    fn show_command(&mut self, now: Instant, command: &Command<'_>) {
         self.expect_news();
+        let at = At { now, ..self.at() };
         self.watcher().borrow_mut().command(at, command);
     }
 }
@@ -46,14 +47,12 @@ impl<P: Probe> Messages for Watched<Endpoint, P> {
             Err(refused) => self.records.not_sent(&payload, &refused.payload),
         }
         let result = sent.as_ref().map(|msg| *msg).map_err(|refused| refused.error.into());
-        let at = At { now, ..self.at() };
-        self.show_command_at(at, &Command::Send { range, invalidate, result });
+        self.show_command(now, &Command::Send { range, invalidate, result });
         sent
     }
 
     fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {
-        let at = At { now, ..self.at() };
-        self.show_command_at(at, &Command::Release { fragment: &fragment });
+        self.show_command(now, &Command::Release { fragment: &fragment });
         self.machine.release(now, fragment)
     }
 
@@ -68,38 +67,33 @@ impl<P: Probe> Messages for Watched<Endpoint, P> {
         let local = somewhere(len as usize);
         let started = self.machine.rdma(now, verb, len, Arc::clone(&remote), offset);
         let result = started.map_err(Into::into);
-        let at = At { now, ..self.at() };
-        self.show_command_at(at, &Command::Rdma { verb, local, remote: &remote, offset, result });
+        self.show_command(now, &Command::Rdma { verb, local, remote: &remote, offset, result });
         started
     }
 
     fn register(&mut self, now: Instant, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {
         let registered = self.machine.register(now, access, segments_max);
         let (range, result) = (somewhere(0), registered.map_err(Into::into));
-        let at = At { now, ..self.at() };
-        self.show_command_at(at, &Command::Register { access, range, segments_max, result });
+        self.show_command(now, &Command::Register { access, range, segments_max, result });
         registered
     }
 
     fn deregister(&mut self, now: Instant, id: RegId) -> Result<(), RegisterError> {
         let deregistered = self.machine.deregister(now, id);
         let result = deregistered.map_err(Into::into);
-        let at = At { now, ..self.at() };
-        self.show_command_at(at, &Command::Deregister { id, result });
+        self.show_command(now, &Command::Deregister { id, result });
         deregistered
     }
 
     fn probe(&mut self, now: Instant) -> Result<(), CommandError> {
         let probed = self.machine.probe(now);
         let result = probed.map_err(Into::into);
-        let at = At { now, ..self.at() };
-        self.show_command_at(at, &Command::Probe { result });
+        self.show_command(now, &Command::Probe { result });
         probed
     }
 
     fn close(&mut self, now: Instant, how: Close) {
-        let at = At { now, ..self.at() };
-        self.show_command_at(at, &Command::Close(how));
+        self.show_command(now, &Command::Close(how));
         self.machine.close(now, how);
     }
 
