@@ -45,11 +45,8 @@ impl WorkloadUpper {
 
     /// Changes how it behaves.
     pub fn behave(&mut self, change: impl FnOnce(Behaviour) -> Behaviour) {
-        let common = match self {
-            Self::Client(client) => &mut client.common,
-            Self::Server(server) => &mut server.common,
-        };
-        common.behaviour = change(common.behaviour);
+        let behaviour = &mut self.common_mut().behaviour;
+        *behaviour = change(*behaviour);
     }
 
     const fn common(&self) -> &Common {
@@ -59,20 +56,21 @@ impl WorkloadUpper {
         }
     }
 
+    const fn common_mut(&mut self) -> &mut Common {
+        match self {
+            Self::Client(client) => &mut client.common,
+            Self::Server(server) => &mut server.common,
+        }
+    }
+
     /// Gives back all fragments.
     pub fn release_all(&mut self, context: &mut Context<'_>) {
-        match self {
-            Self::Client(client) => client.common.release_all(context),
-            Self::Server(server) => server.common.release_all(context),
-        }
+        self.common_mut().release_all(context);
     }
 
     /// Keeps all fragments it has.
     pub fn keep(&mut self, until: Instant) {
-        match self {
-            Self::Client(client) => client.common.keep(until),
-            Self::Server(server) => server.common.keep(until),
-        }
+        self.common_mut().keep(until);
     }
 
     /// Fragments held.
