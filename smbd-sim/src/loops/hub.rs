@@ -18,13 +18,13 @@ use smbd_core::{BufferDescriptorV1, Endpoint, Head, Input, Instant, RecvId, RegI
 
 use crate::Side;
 use crate::fault::Disruption;
-use crate::host::{HostConfig, Listener};
+use crate::host::Listener;
 use crate::machine::Watched;
 use crate::memory::Range;
 use crate::oracle::Oracles;
 use crate::probe::{At, Probe};
 use crate::swarm::{Plan, Schedule};
-use crate::world::{self, World, WorldConfig};
+use crate::world::{self, World};
 
 /// More than any run takes.
 const TURNS_MAX: u64 = 2_000_000;
@@ -70,20 +70,10 @@ impl Flag {
 
 impl Hub {
     pub(super) fn new(plan: &Plan, disruption: Option<(u64, Disruption)>) -> Rc<Self> {
-        let host = |at: usize| HostConfig {
-            config: plan.configs[at].clone(),
-            nic: plan.nics[at].clone(),
-            upper: Listener,
-        };
-        let config = WorldConfig {
-            seed: plan.seed,
-            personality: plan.personality,
-            times: plan.times,
-            polling: plan.polling,
-        };
+        let hosts = Side::BOTH.map(|side| plan.host(side, Listener));
         let schedule = Schedule::new(plan.seam.clone());
         let oracles = Oracles::new(plan.configs.clone());
-        let mut world = World::new(&config, [host(0), host(1)], schedule, oracles);
+        let mut world = World::new(&plan.world(), hosts, schedule, oracles);
         for side in Side::BOTH {
             world.make_bare(side);
         }

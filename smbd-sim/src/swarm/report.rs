@@ -1,8 +1,11 @@
 //! The result of a run.
 
-use crate::oracle::Failure;
+use super::Plan;
+use super::kind::KINDS;
+use crate::oracle::{Failure, Law};
+use crate::trace::Trace;
 use crate::upper::Carried;
-use crate::watch::Census;
+use crate::watch::{Census, Watch};
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -31,4 +34,25 @@ pub struct Report {
     pub digest: Option<u64>,
     /// Its text, if it was kept.
     pub trace: Option<String>,
+}
+
+impl Report {
+    /// Of a run of one connection that carried nothing, as far as its watchers tell.
+    pub(super) fn of<F>(plan: &Plan, watch: &Watch<F>) -> Self {
+        let verdicts = watch.oracles.verdicts();
+        Self {
+            seed: plan.seed,
+            failure: verdicts.failure().cloned(),
+            census: watch.counter.census(),
+            carried: Carried::default(),
+            faults: vec![0; KINDS],
+            laws: Law::ALL.iter().map(|law| verdicts.count(*law)).collect(),
+            delivered: false,
+            hostile: plan.hostile.is_some(),
+            connections: 1,
+            steps: watch.counter.total(),
+            digest: watch.trace.as_ref().map(Trace::digest),
+            trace: watch.trace.as_ref().map(|trace| trace.text().to_owned()),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 mod census;
 
-use smbd_core::Input;
+use smbd_core::{Config, Input};
 
 pub use census::{Census, Counter};
 
@@ -22,6 +22,13 @@ pub struct Watch<F = ()> {
     pub trace: Option<Trace>,
     /// Who gets to see the frames.
     pub frames: F,
+}
+
+impl<F> Watch<F> {
+    /// For connections that have not begun, initiator first.
+    pub(crate) fn new(configs: [Config; 2], trace: Option<Trace>, frames: F) -> Self {
+        Self { oracles: Oracles::new(configs), counter: Counter::default(), trace, frames }
+    }
 }
 
 impl<F: Probe> Probe for Watch<F> {

@@ -16,9 +16,8 @@ use super::work::ScriptedMessage;
 use super::{Kind, Plan};
 use crate::fault::Faults;
 use crate::host::{Context, HostConfig};
-use crate::oracle::Oracles;
 use crate::trace::Trace;
-use crate::watch::{Counter, Watch};
+use crate::watch::Watch;
 use crate::world::{Step, World, WorldConfig};
 use crate::{Rng, Side};
 use device::Posts;
@@ -69,8 +68,8 @@ pub(super) struct Late([Duration; 2]);
 
 impl Faults for Late {
     fn completion_late(&mut self, _: Instant, side: Side, rng: &mut Rng) -> Duration {
-        let most = u64::try_from(self.0[side.index()].as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(if most == 0 { 0 } else { rng.below(most) })
+        let most = self.0[side.index()];
+        if most.is_zero() { most } else { rng.time_below(most) }
     }
 }
 
@@ -139,14 +138,9 @@ impl<'a> Run<'a> {
                 upper: ScriptedUpper::new(plan.behaviour, plan.kind.opening(here), says, hears),
             }
         };
-        let oracles = Oracles::new([plan.config.clone(), plan.config.clone()]);
-        let watch = Watch { oracles, counter: Counter::default(), trace, frames: () };
-        let config = WorldConfig {
-            seed: plan.seed,
-            personality: plan.personality,
-            times: plan.times,
-            polling: plan.polling,
-        };
+        let watch = Watch::new([plan.config.clone(), plan.config.clone()], trace, ());
+        let Plan { seed, personality, times, polling, .. } = *plan;
+        let config = WorldConfig { seed, personality, times, polling };
         let mut world = World::new(&config, Side::BOTH.map(host), Late(plan.late), watch);
         world.make_bare(side);
         world.host_mut(side.peer()).machine = plan.machine;

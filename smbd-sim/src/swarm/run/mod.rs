@@ -16,14 +16,12 @@ use smbd_core::PhaseName;
 use super::fault::{Arranged, Schedule};
 use super::{Plan, Report};
 use crate::Side;
-use crate::host::HostConfig;
-use crate::oracle::{Law, Oracles};
+use crate::oracle::Law;
 use crate::probe::Probe;
 use crate::trace::Trace;
 use crate::upper::{Client, Server, Workload, WorkloadUpper};
-use crate::watch::Counter;
 use crate::watch::Watch;
-use crate::world::{World, WorldConfig};
+use crate::world::World;
 
 /// More steps than any run takes.
 const STEPS_MAX: u64 = 4_000_000;
@@ -66,29 +64,18 @@ impl<'a, F: Probe> Run<'a, F> {
     fn new(plan: &'a Plan, trace: Option<Trace>, frames: F) -> Self {
         let workload = Rc::new(RefCell::new(Workload::default()));
         let [client, server] = plan.behaviour;
-        let parties = [
-            WorkloadUpper::Client(Client::new(plan.tasks.clone(), plan.window, client, Rc::clone(&workload))),
-            WorkloadUpper::Server(Server::new(plan.tasks.clone(), server, Rc::clone(&workload))),
+        let client = Client::new(plan.tasks.clone(), plan.window, client, Rc::clone(&workload));
+        let server = Server::new(plan.tasks.clone(), server, Rc::clone(&workload));
+        let hosts = [
+            plan.host(Side::Initiator, WorkloadUpper::Client(client)),
+            plan.host(Side::Acceptor, WorkloadUpper::Server(server)),
         ];
-        let [a, b] = parties;
-        let host = |at: usize, upper| HostConfig {
-            config: plan.configs[at].clone(),
-            nic: plan.nics[at].clone(),
-            upper,
-        };
-        let oracles = Oracles::new(plan.configs.clone());
-        let watch = Watch { oracles, counter: Counter::default(), trace, frames };
-        let config = WorldConfig {
-            seed: plan.seed,
-            personality: plan.personality,
-            times: plan.times,
-            polling: plan.polling,
-        };
+        let watch = Watch::new(plan.configs.clone(), trace, frames);
         let mut schedule = Schedule::new(plan.seam.clone());
         for kind in &plan.standing {
             schedule.count(*kind);
         }
-        let mut world = World::new(&config, [host(0, a), host(1, b)], schedule, watch);
+        let mut world = World::new(&plan.world(), hosts, schedule, watch);
         *world.rng_mut() = plan.chance(0);
         for side in Side::BOTH {
             world.host_mut(side).machine = plan.seam.machines[side.index()];
@@ -162,26 +149,12 @@ impl<'a, F: Probe> Run<'a, F> {
 
     fn report(mut self, delivered: bool) -> (Report, F) {
         let carried = self.workload.borrow().carried;
-        let (faults, steps) = (self.world.faults_mut().counts().to_vec(), self.world.probe().counter.total());
+        let faults = self.world.faults_mut().counts().to_vec();
         let watch = self.world.into_probe();
-        let verdicts = watch.oracles.verdicts();
-        let mut laws: Vec<u64> = Law::ALL.iter().map(|law| verdicts.count(*law)).collect();
-        laws[Law::Delivery as usize] += carried.compared[0];
-        laws[Law::Content as usize] += carried.compared[1];
-        let report = Report {
-            seed: self.plan.seed,
-            failure: verdicts.failure().cloned(),
-            census: watch.counter.census(),
-            carried,
-            faults,
-            laws,
-            delivered,
-            hostile: false,
-            connections: self.connections,
-            steps,
-            digest: watch.trace.as_ref().map(Trace::digest),
-            trace: watch.trace.as_ref().map(|t| t.text().to_owned()),
-        };
+        let connections = self.connections;
+        let mut report = Report { carried, faults, delivered, connections, ..Report::of(self.plan, &watch) };
+        report.laws[Law::Delivery as usize] += carried.compared[0];
+        report.laws[Law::Content as usize] += carried.compared[1];
         (report, watch.frames)
     }
 }
