@@ -43,16 +43,13 @@ impl Records {
                 self.on_send(*id, &leaving, v);
             }
             Action::PostRdma { id, op, verb, local_offset, remote } => {
+                let before = self.queue_used();
                 let limits = (self.limits.read_depth, self.limits.rdma_len_max);
                 self.ops.on_post(*op, *verb, *local_offset, *remote, limits, v);
                 if let Err(wrong) = self.rdma.open(id.slot(), *id, *op) {
                     v.fail(Law::Ledger, format!("{id:?} handed out: {wrong}"));
                 }
-                // One place is left for a send.
-                let (used, queue) = (self.queue_used(), u32::from(self.limits.send_queue));
-                v.check(Law::Memory, used < queue, || {
-                    format!("{used} places of a send queue of {queue} in use")
-                });
+                self.check_queue(before, v);
             }
             Action::Register { id, access, segments_max } => {
                 let before = self.queue_used();
@@ -69,7 +66,7 @@ impl Records {
         }
     }
 
-    /// Whatever a registration puts on the send queue leaves one place for a send.
+    /// Whatever an RDMA request or a registration puts on the send queue leaves one place for a send.
     fn check_queue(&self, before: u32, v: &mut Verdicts) {
         let (used, queue) = (self.queue_used(), u32::from(self.limits.send_queue));
         v.check(Law::Memory, used == before || used < queue, || {
@@ -127,12 +124,8 @@ impl Records {
             if stalled && let Some(timeout) = self.config.send_credit_timeout {
                 bound(Some(now.saturating_add(timeout)));
             }
-        } else if let Some(began) = self.began {
-            let timeout = match self.role {
-                Role::Initiator => self.config.active_negotiation_timeout,
-                Role::Acceptor => self.config.passive_negotiation_timeout,
-            };
-            bound(Some(began.saturating_add(timeout)));
+        } else {
+            bound(self.negotiation_deadline());
         }
         let Some(latest) = latest else { return };
         v.check(Law::Timers, deadline.is_some_and(|at| at <= latest), || {

@@ -135,11 +135,7 @@ impl Records {
     }
 
     fn negotiation_is_over(&self, now: Instant) -> bool {
-        let timeout = match self.role {
-            smbd_core::Role::Initiator => self.config.active_negotiation_timeout,
-            smbd_core::Role::Acceptor => self.config.passive_negotiation_timeout,
-        };
-        self.began.is_some_and(|began| now >= began.saturating_add(timeout))
+        self.negotiation_deadline().is_some_and(|at| at <= now)
     }
 
     fn explains_failure(&self, now: Instant, error: &ConnectError) -> bool {

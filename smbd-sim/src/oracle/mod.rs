@@ -25,7 +25,7 @@ mod sending;
 mod tests;
 mod whole;
 
-use smbd_core::error::{DisconnectReason, WorkError};
+use smbd_core::error::{CommandError, DisconnectReason, RdmaError, RegisterError, SendError, WorkError};
 use smbd_core::{Action, Config, Input, Instant, Misuse, WrId};
 
 pub use law::{Failure, Law, Verdicts};
@@ -176,27 +176,23 @@ impl Probe for Oracles {
     }
 }
 
+/// The part of a refusal that all commands have in common.
+const fn command_error(error: &CommandRefused) -> Option<&CommandError> {
+    match error {
+        CommandRefused::Send(SendError::Command(command))
+        | CommandRefused::Rdma(RdmaError::Command(command))
+        | CommandRefused::Register(RegisterError::Command(command))
+        | CommandRefused::Command(command) => Some(command),
+        _ => None,
+    }
+}
+
 /// Whether a refusal was for want of room.
-fn is_no_room(error: &CommandRefused) -> bool {
-    use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
-    matches!(
-        error,
-        CommandRefused::Send(SendError::Command(CommandError::NoRoom { .. }))
-            | CommandRefused::Rdma(RdmaError::Command(CommandError::NoRoom { .. }))
-            | CommandRefused::Register(RegisterError::Command(CommandError::NoRoom { .. }))
-            | CommandRefused::Command(CommandError::NoRoom { .. })
-    )
+const fn is_no_room(error: &CommandRefused) -> bool {
+    matches!(command_error(error), Some(CommandError::NoRoom { .. }))
 }
 
 /// Whether a refusal says that it is too early or too late for any command.
-fn is_wrong_time(error: &CommandRefused) -> bool {
-    use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
-    let (CommandRefused::Send(SendError::Command(command))
-    | CommandRefused::Rdma(RdmaError::Command(command))
-    | CommandRefused::Register(RegisterError::Command(command))
-    | CommandRefused::Command(command)) = error
-    else {
-        return false;
-    };
-    matches!(command, CommandError::NotEstablished | CommandError::Closing)
+const fn is_wrong_time(error: &CommandRefused) -> bool {
+    matches!(command_error(error), Some(CommandError::NotEstablished | CommandError::Closing))
 }

@@ -158,6 +158,15 @@ impl Records {
         self.negotiated.is_some() && self.cause.is_none() && !self.told.end
     }
 
+    /// When the negotiation has to be over, of a connection that has begun.
+    pub(super) fn negotiation_deadline(&self) -> Option<Instant> {
+        let timeout = match self.role {
+            Role::Initiator => self.config.active_negotiation_timeout,
+            Role::Acceptor => self.config.passive_negotiation_timeout,
+        };
+        Some(self.began?.saturating_add(timeout))
+    }
+
     /// Work that has not come back.
     pub(super) fn is_empty(&self) -> bool {
         self.recvs.used() == 0
