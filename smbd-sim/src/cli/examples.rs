@@ -5,13 +5,14 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Parser};
 use smbd_core::Token;
 use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
 use smbd_sim::examples::{Options, Report, run as run_examples};
 use smbd_sim::nic::Personality;
 use smbd_sim::trace::Pcap;
 
+use super::names::{PERSONALITIES, one_of};
 use super::output::{Outcome, Output, conclude};
 
 /// Runs the five examples of section 4 between two simulated hosts and checks every value.
@@ -21,8 +22,8 @@ use super::output::{Outcome, Output, conclude};
 #[derive(Debug, Args)]
 pub struct ExamplesArgs {
     /// Kind of network.
-    #[arg(long, value_enum, default_value_t = Kind::Roce)]
-    personality: Kind,
+    #[arg(long, value_parser = one_of(PERSONALITIES), default_value = "roce")]
+    personality: Personality,
     /// Credits each side asks for and gives (4 to 255).
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(4..=255))]
     credits: u16,
@@ -58,12 +59,6 @@ impl Default for ExamplesArgs {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
-    Roce,
-    Iwarp,
-}
-
 fn hex64(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|error| error.to_string())
@@ -87,12 +82,8 @@ fn try_run(args: &ExamplesArgs) -> Outcome {
 }
 
 fn play(args: &ExamplesArgs) -> Result<Report, Box<dyn std::error::Error>> {
-    let personality = match args.personality {
-        Kind::Roce => Personality::Roce,
-        Kind::Iwarp => Personality::Iwarp,
-    };
     let options = Options {
-        personality,
+        personality: args.personality,
         credits: args.credits,
         send_size: args.send_size,
         bytes: args.bytes,
@@ -102,7 +93,7 @@ fn play(args: &ExamplesArgs) -> Result<Report, Box<dyn std::error::Error>> {
     };
     let Some(directory) = &args.pcap else { return Ok(run_examples(&options, ())?.0) };
     let file = create(directory)?;
-    Ok(match personality {
+    Ok(match args.personality {
         Personality::Roce => {
             let (report, pcap) = run_examples(&options, Pcap::new(RoceWriter::roce(file, Link::roce())?))?;
             pcap.finish()?.flush()?;

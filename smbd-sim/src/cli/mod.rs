@@ -2,6 +2,7 @@
 
 pub mod decode;
 pub mod examples;
+mod names;
 mod output;
 pub mod peers;
 pub mod run;

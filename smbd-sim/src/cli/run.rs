@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, FaultLevel, Options, Plan, Profile};
 use smbd_sim::trace::{Pcap, Trace};
 
+use super::names::{FAULTS, PERSONALITIES, PROFILES, name_of, one_of};
 use super::output::{Outcome, Output, Trouble, conclude};
 
 /// Runs connections under faults, in virtual time; a seed decides everything.
@@ -25,42 +25,20 @@ pub struct RunArgs {
     #[arg(long, value_parser = parse_range)]
     seeds: Option<Range<u64>>,
     /// Parameters of both sides
-    #[arg(long, value_enum, default_value = "random")]
-    profile: ProfileArg,
+    #[arg(long, value_parser = one_of(PROFILES), default_value = "random")]
+    profile: Profile,
     /// Kind of network; drawn by the seed if left out
-    #[arg(long, value_enum)]
-    personality: Option<PersonalityArg>,
+    #[arg(long, value_parser = one_of(PERSONALITIES))]
+    personality: Option<Personality>,
     /// How much goes wrong
-    #[arg(long, value_enum, default_value = "none")]
-    faults: FaultsArg,
+    #[arg(long, value_parser = one_of(FAULTS), default_value = "none")]
+    faults: FaultLevel,
     /// Writes the trace of the seed to a file (`-`: to standard output)
     #[arg(long, value_name = "FILE", requires = "seed", conflicts_with = "seeds")]
     trace: Option<PathBuf>,
     /// Writes the frames of the seed to a capture, every connection of the run
     #[arg(long, value_name = "FILE", requires = "seed", conflicts_with = "seeds")]
     pcap: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ProfileArg {
-    Random,
-    Windows,
-    LinuxClient,
-    LinuxServer,
-    Example,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PersonalityArg {
-    Roce,
-    Iwarp,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FaultsArg {
-    None,
-    Light,
-    Heavy,
 }
 
 pub(super) fn parse_range(text: &str) -> Result<Range<u64>, String> {
@@ -72,38 +50,15 @@ pub(super) fn parse_range(text: &str) -> Result<Range<u64>, String> {
 
 impl RunArgs {
     fn options(&self) -> Options {
-        Options {
-            profile: match self.profile {
-                ProfileArg::Random => Profile::Random,
-                ProfileArg::Windows => Profile::Windows,
-                ProfileArg::LinuxClient => Profile::LinuxClient,
-                ProfileArg::LinuxServer => Profile::LinuxServer,
-                ProfileArg::Example => Profile::Example,
-            },
-            personality: self.personality.map(|personality| match personality {
-                PersonalityArg::Roce => Personality::Roce,
-                PersonalityArg::Iwarp => Personality::Iwarp,
-            }),
-            faults: match self.faults {
-                FaultsArg::None => FaultLevel::None,
-                FaultsArg::Light => FaultLevel::Light,
-                FaultsArg::Heavy => FaultLevel::Heavy,
-            },
-        }
+        Options { profile: self.profile, personality: self.personality, faults: self.faults }
     }
 
     /// The options as they are written, for the command that reproduces a failure.
     fn as_written(&self) -> String {
-        let name = |value: Option<clap::builder::PossibleValue>| {
-            value.map_or_else(String::new, |value| value.get_name().to_owned())
-        };
-        let mut text = format!(
-            "--profile {} --faults {}",
-            name(self.profile.to_possible_value()),
-            name(self.faults.to_possible_value())
-        );
+        let (profile, faults) = (name_of(PROFILES, self.profile), name_of(FAULTS, self.faults));
+        let mut text = format!("--profile {profile} --faults {faults}");
         if let Some(personality) = self.personality {
-            text += &format!(" --personality {}", name(personality.to_possible_value()));
+            text += &format!(" --personality {}", name_of(PERSONALITIES, personality));
         }
         text
     }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use smbd_sim::nic::Personality;
 use smbd_sim::swarm::Profile;
 use smbd_sim::swarm::soak::{Idle, Loaded, Soaked, idle, loaded};
 
+use super::names::{self, PERSONALITIES, name_of};
 use super::output::{Outcome, Output, conclude};
 
 /// Leaves pairs alone and has pairs work for a day of virtual time; in the end everything has to be as in the beginning.
@@ -38,13 +38,7 @@ fn parse_hours(text: &str) -> Result<f64, String> {
     }
 }
 
-const PERSONALITIES: [(Personality, &str); 2] = [(Personality::Roce, "roce"), (Personality::Iwarp, "iwarp")];
-const PROFILES: [(Profile, &str); 4] = [
-    (Profile::Windows, "windows"),
-    (Profile::LinuxClient, "linux-client"),
-    (Profile::Example, "example"),
-    (Profile::Random, "random"),
-];
+const PROFILES: [Profile; 4] = [Profile::Windows, Profile::LinuxClient, Profile::Example, Profile::Random];
 /// Keepalive intervals of both sides, and how they are called.
 const INTERVALS: [([Option<Duration>; 2], &str); 4] = [
     ([Some(MINUTE.saturating_mul(2)), None], "the initiator asks"),
@@ -70,7 +64,7 @@ pub fn run(args: &SoakArgs) -> ExitCode {
 fn try_run(args: &SoakArgs, out: &mut impl Write) -> Outcome {
     let time = Duration::from_secs_f64(args.hours * 3600.0);
     let mut sum = Sum::default();
-    for (personality, network) in PERSONALITIES {
+    for &(network, personality) in PERSONALITIES {
         for (intervals, name) in INTERVALS {
             let what = Idle { personality, intervals, time };
             match idle(&what) {
@@ -86,10 +80,10 @@ fn try_run(args: &SoakArgs, out: &mut impl Write) -> Outcome {
             }
         }
     }
-    for (personality, network) in PERSONALITIES {
-        for (profile, name) in PROFILES {
+    for &(network, personality) in PERSONALITIES {
+        for profile in PROFILES {
             let what = Loaded { seed: args.seed, profile, personality, time };
-            let soaked = with_bar(&what);
+            let (soaked, name) = (with_bar(&what), name_of(names::PROFILES, profile));
             sum.note(&format!("loaded {network}, {name}"), &soaked, out)?;
             carried(&soaked, out)?;
             sum.look_at_memory(out)?;
