@@ -209,7 +209,7 @@ has_cases() {
 sum_of_cases() {
   awk -F ', ' 'sub(/^cases: /, "") {
     for (i = 1; i <= NF; i++) { number = $i + 0; sub(/^[0-9]+ /, "", $i); sub(/:.*/, "", $i); count[$i] = number }
-    skipped = count["not applicable"] + count["left out"] + count["not reached"]
+    skipped = count["not judged"] + count["not applicable"] + count["left out"] + count["not reached"]
     print count["passed"] + 0 " passed, " count["failed"] + 0 " failed, " skipped " skipped"
   }'
 }

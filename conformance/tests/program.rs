@@ -297,3 +297,36 @@ fn a_run_goes_on_behind_the_case_that_ended_the_one_before() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("no::such_case: there is no such case"));
 }
+
+#[test]
+fn list_has_the_longest_wait_of_each_case_also_as_json() {
+    let (status, text, _) = run(&["list", "SmbdDataTransfer_IdleConnection_Server_Timeout", "--json"]);
+    assert_eq!(status, Some(0));
+    let all: serde_json::Value = text.parse().unwrap();
+    let [case] = &all.as_array().unwrap()[..] else { panic!("{all}") };
+    assert_eq!(case["longest_wait"].as_u64().unwrap(), case["time"].as_u64().unwrap() + 120);
+    assert_eq!(case["needs"], serde_json::json!(["timers"]));
+    let (_, lines, _) = run(&["list", "SmbdDataTransfer_IdleConnection_Server_Timeout"]);
+    assert!(lines.contains(&format!(" <= {} s ", case["longest_wait"])), "{lines}");
+}
+
+#[test]
+fn a_verbose_run_says_when_each_case_begins_and_how_it_ended() {
+    let (_, _, said) = run(&[&FEW[..], &["-v"]].concat());
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    assert_eq!(lines[0], "BVT_SmbdNegotiate_Basic: begins");
+    assert!(lines[1].starts_with("BVT_SmbdNegotiate_Basic ... passed, "), "{said}");
+}
+
+#[cfg(feature = "verbs")]
+#[test]
+fn without_a_peer_nothing_is_played_and_it_is_exit_status_2_with_what_to_check() {
+    // An address for documents (RFC 5737), which no device has; where there is a device, nobody answers.
+    for way in ["--connect", "--listen", "--address"] {
+        let nowhere = if way == "--address" { "192.0.2.1" } else { "192.0.2.1:5445" };
+        let (status, text, said) = run(&["run", "examples::", "--target", "verbs", way, nowhere]);
+        assert_eq!((status, text.as_str()), (Some(2), ""), "{way}: {said}");
+        assert!(said.contains("\n  check: ") && !said.contains(" ... "), "{way}: {said}");
+    }
+}

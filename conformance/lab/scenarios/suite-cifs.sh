@@ -6,8 +6,13 @@ long=yes
 resumes=suite
 
 scenario() {
+  local options mount copy
   rdma_loopback "$KIND" 1024 && kernel_log && mkdir -p /mnt/share || return
-  # Each mount has a connection of its own, and ends when that does or when it is killed: nobody answers its SMB2.
-  suite --listen "$ADDRESS:5445" --trigger \
-    "exec mount -t cifs //$ADDRESS/share /mnt/share -o username=tester,password=test123,vers=3.1.1,rdma,nosharesock"
+  # Each mount has a connection of its own. What it copies comes back: the script answers its READs, and sees the WRITEs.
+  options="username=tester,password=test123,vers=3.1.1,rdma,nosharesock,cache=none,actimeo=0"
+  mount="mount -t cifs //$ADDRESS/share /mnt/share -o $options"
+  # In messages of its own instead of RDMA. One at a time: when the script ends a connection under several, they may hang for good.
+  copy='dd if=/mnt/share/in of=/mnt/share/out bs=126976 iflag=direct oflag=direct'
+  echo 1048576 >/proc/fs/cifs/rdma_readwrite_threshold
+  suite --listen "$ADDRESS:5445" --trigger "$mount && exec $copy" --trigger-end 'umount -fl /mnt/share'
 }

@@ -82,8 +82,8 @@ impl fmt::Display for UnderTest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Need {
-    /// An upper layer that returns each message.
-    Echo,
+    /// An upper layer that answers messages, such as SMB2.
+    Answers,
     /// Patience: it waits for a timer of the implementation under test.
     Timers,
     /// An upper layer that uses registered buffers and offers some.

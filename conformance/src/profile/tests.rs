@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::suite::rig::Network;
 use crate::suite::trace::Trace;
-use crate::suite::{Finding, Outcome, Played};
+use crate::suite::{Finding, Outcome, Played, Signs};
 
 const CASE: &str = "BVT_SmbdNegotiate_Basic";
 
@@ -39,6 +39,7 @@ fn played(findings: &[(&str, &str)]) -> Played {
         asserted: BTreeMap::new(),
         findings: findings.iter().map(finding).collect(),
         network: None,
+        signs: Signs::default(),
         subject_hangs: false,
         time: 0,
         trace: Trace::default(),

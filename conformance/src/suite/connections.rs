@@ -10,7 +10,7 @@ use super::script::{Data, Terms};
 use super::state::Link;
 
 /// Transport connections come up within this time.
-const CONNECT_TIME: Duration = Duration::from_secs(12);
+pub(super) const CONNECT_TIME: Duration = Duration::from_secs(12);
 /// Without the first message of a subject that connects the script may not send.
 const FIRST_MESSAGE: Duration = Duration::from_secs(5);
 
@@ -30,7 +30,9 @@ impl Play {
     pub fn connect_as(&mut self, statements: &str, opening: &Opening) -> Result<Peer<'_>, Stop> {
         let id = self.open(opening)?;
         let until = self.now().saturating_add(CONNECT_TIME);
-        self.wait(until, |play| !matches!(play.states[id].link, Link::Opening));
+        self.wait_for("the transport connection", until, |play| {
+            !matches!(play.states[id].link, Link::Opening)
+        });
         let link = self.states[id].link;
         self.about(id, statements, link.was_up(), || match link {
             Link::Failed(reason) => format!("the transport connection failed: {reason}"),
@@ -79,8 +81,10 @@ impl Play {
         if connects {
             peer.expect_data("", FIRST_MESSAGE)?;
         }
-        if credits > 0 {
-            peer.send(&Data::empty().granting(credits))?;
+        peer.prepare_upper_sparingly()?;
+        let missing = i64::from(credits).saturating_sub(peer.granted());
+        if let Ok(missing @ 1..) = u16::try_from(missing) {
+            peer.send(&Data::empty().granting(missing))?;
             peer.settle();
         }
         Ok(peer)

@@ -3,12 +3,12 @@
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, RegId};
 use smbd_tools::exercise::{Answer, Request};
 
+use super::Whole;
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::rig::{MemoryOf, Told};
 use super::script::pattern;
 use super::trace::hex;
-use super::{Data, Whole};
 
 /// Memory of the subject that the script may use.
 #[derive(Clone, Debug)]
@@ -178,13 +178,11 @@ impl Peer<'_> {
         Ok(())
     }
 
-    /// A small message is returned: the connection goes on, with its data.
+    /// A small message is answered: the connection goes on, with its data.
     ///
     /// # Errors
     /// It is not; a finding about `statements`.
     pub fn returns(&mut self, statements: &str) -> Result<(), Stop> {
-        let payload = pattern(99, 100);
-        self.send(&Data::of(&payload))?;
-        self.echoed(statements, &payload).map(|_| ())
+        self.exchange(statements, 99, 100).map(|_| ())
     }
 }

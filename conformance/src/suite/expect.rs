@@ -7,19 +7,21 @@ use smbd_core::Instant;
 use smbd_core::wire::{DataTransfer, NegotiateResponse};
 
 use super::outcome::Stop;
-use super::peer::{Next, PATIENCE, Peer, Seen};
+use super::peer::{Next, Peer, Seen};
+use super::play::Play;
 use super::script::{Data, Request};
 use super::state::Message;
 use super::trace::hex;
+use super::waiting::{ANSWER_WITHIN, PATIENCE};
 
 /// `ends`: the connection is down after this time.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
-/// `goes on`: a probe gets a message within this time.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// `goes on`, where probes are not answered: the connection is up after this time.
 const UP_FOR: Duration = Duration::from_secs(1);
 /// `quiet`: for so long.
 const QUIET: Duration = Duration::from_secs(3);
+/// What [`Play::wait_for`] waits for where it is the end of a connection.
+const END: &str = "the end of the connection";
 /// More than these come from nobody who was given nothing to say.
 const MESSAGES_MAX: usize = 1000;
 /// What the three version fields of an accepting response show.
@@ -54,7 +56,7 @@ impl Whole {
 }
 
 impl Peer<'_> {
-    /// Asserts something, as [`Play::check`](super::Play::check).
+    /// Asserts something, as [`Play::check`].
     pub fn check(&mut self, statements: &str, holds: bool, text: impl FnOnce() -> String) -> bool {
         self.play.judge(Some(self.id), statements, holds, text);
         holds
@@ -76,7 +78,8 @@ impl Peer<'_> {
     /// The next thing that happens within `time`.
     pub fn next(&mut self, time: Duration) -> Next {
         let (id, until) = (self.id, self.play.now().saturating_add(time));
-        self.play.wait(until, |play| !play.states[id].inbox.is_empty() || play.states[id].link.is_over());
+        let ready = |play: &Play| !play.states[id].inbox.is_empty() || play.states[id].link.is_over();
+        self.play.wait_for("a message", until, ready);
         let state = &mut self.play.states[id];
         match state.inbox.pop_front() {
             Some(message) => Next::Message(message),
@@ -128,7 +131,7 @@ impl Peer<'_> {
         let (id, begin) = (self.id, self.play.now());
         let before = self.play.states[id].came;
         let until = begin.saturating_add(ENDS_WITHIN);
-        let down = self.play.wait(until, |play| play.states[id].link.is_over());
+        let down = self.play.wait_for(END, until, |play| play.states[id].link.is_over());
         let came = self.play.states[id].came.saturating_sub(before);
         self.play.states[id].inbox.clear();
         let quiet = self.check(statements, came == 0, || {
@@ -150,7 +153,7 @@ impl Peer<'_> {
         if self.play.rig.usual().is_some_and(|usual| usual.answers_no_probe) {
             self.send(&Data::empty())?;
             let (id, until) = (self.id, self.play.now().saturating_add(UP_FOR));
-            let down = self.play.wait(until, |play| play.states[id].link.is_over());
+            let down = self.play.wait_for(END, until, |play| play.states[id].link.is_over());
             return self.require(statements, !down, || {
                 format!("the connection should be up after {} s, it went down", UP_FOR.as_secs())
             });
@@ -231,7 +234,7 @@ impl Peer<'_> {
     /// Lets time pass until the connection is down, but not beyond `time` after `from`. Messages are passed over.
     pub fn down_within(&mut self, from: Instant, time: Duration) -> bool {
         let id = self.id;
-        self.play.wait(from.saturating_add(time), |play| play.states[id].link.is_over())
+        self.play.wait_for(END, from.saturating_add(time), |play| play.states[id].link.is_over())
     }
 
     /// The next upper-layer message of the subject, for whose fragments the script grants credits as they are used.

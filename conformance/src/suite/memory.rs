@@ -13,6 +13,9 @@ use super::trace::{By, What};
 /// The device's own work is done within this time.
 const DEVICE_TIME: Duration = Duration::from_secs(30);
 
+/// What is waited for meanwhile.
+const DEVICE: &str = "the script's own device";
+
 /// A registered buffer of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
@@ -42,7 +45,7 @@ impl Peer<'_> {
         let ticket = self.play.order(id, Order::Register(buffer, access))?;
         self.play.states[id].awaited.insert(ticket);
         let until = self.play.now().saturating_add(DEVICE_TIME);
-        self.play.wait(until, |play| {
+        self.play.wait_for(DEVICE, until, |play| {
             let state = &play.states[id];
             state.registered.contains_key(&ticket) || state.ended.contains_key(&ticket)
         });
@@ -102,7 +105,7 @@ impl Peer<'_> {
         let id = self.id;
         self.play.states[id].awaited.insert(ticket);
         let until = self.play.now().saturating_add(DEVICE_TIME);
-        self.play.wait(until, |play| play.states[id].ended.contains_key(&ticket));
+        self.play.wait_for(DEVICE, until, |play| play.states[id].ended.contains_key(&ticket));
         let state = &mut self.play.states[id];
         state.awaited.remove(&ticket);
         state.ended.remove(&ticket).ok_or_else(|| Stop::Broken("the script's device does not answer".into()))

@@ -5,10 +5,11 @@ use std::time::Duration;
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 
 use super::outcome::Stop;
-use super::peer::{PATIENCE, Peer};
+use super::peer::Peer;
 use super::rig::UpperHand;
 use super::script::{Request, Response, Terms};
 use super::state::Message;
+use super::waiting::PATIENCE;
 
 impl Peer<'_> {
     /// Sends a Negotiate Request.

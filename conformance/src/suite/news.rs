@@ -7,28 +7,58 @@ use smbd_core::{Instant, Token};
 
 use super::play::Play;
 use super::rig::{News, Order};
+use super::script::Data;
 use super::state::{Link, Message};
 use super::trace::{By, Kind, Packet, What};
+use super::waiting::Cut;
 
 impl Play {
     /// Lets time pass, whatever happens in it.
     pub fn pass(&mut self, time: Duration) {
         let until = self.now().saturating_add(time);
-        self.wait(until, |_| false);
+        self.wait_for("time to pass", until, |_| false);
     }
 
-    /// Lets time pass until `done` says so; `false` if it did not until then.
-    pub(super) fn wait(&mut self, until: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
-        let until = self.limit.map_or(until, |limit| until.min(limit));
+    /// Lets time pass until `done` says so, which is what it waits for; `false` if it did not until then.
+    pub(super) fn wait_for(
+        &mut self,
+        what: &'static str,
+        until: Instant,
+        mut done: impl FnMut(&Self) -> bool,
+    ) -> bool {
+        let begin = self.now();
+        let end = self.limit.map_or(until, |limit| until.min(limit));
+        self.watch.set(what);
         loop {
             self.take_news();
+            self.say_what_is_urgent();
             if done(self) {
                 return true;
             }
-            if self.now() >= until {
+            let now = self.now();
+            if now >= end {
+                if end < until {
+                    let (waited, whole) = (now.saturating_since(begin), until.saturating_since(begin));
+                    self.cut.get_or_insert(Cut { what, waited, whole });
+                }
                 return false;
             }
-            self.rig.pass(until);
+            self.rig.pass(end);
+        }
+    }
+
+    /// What upper layers wait for before they answer anything, as far as there are credits for it.
+    fn say_what_is_urgent(&mut self) {
+        for id in 0..self.states.len() {
+            while self.states[id].credits > 0
+                && let Some(message) = self.states[id].dialogue.urgent()
+            {
+                let credits_requested = self.states[id].asking;
+                let data = Data { credits_requested, ..Data::of(&message) };
+                if self.peer(id).send_now(&data).is_err() {
+                    return;
+                }
+            }
         }
     }
 
@@ -97,7 +127,7 @@ impl Play {
         let (left, len_came) = (state.granted, bytes.len());
         let overdrawn = kind == Kind::DataTransfer && left < 0 && !state.raw;
         let packet = Packet::of(kind, &bytes, invalidated.map(|token| token.0));
-        state.inbox.push_back(Message { at, bytes, invalidated, left });
+        state.show(Message { at, bytes, invalidated, left });
         self.record.trace.push(at, id, By::Subject, What::Message(packet));
         self.shared(id, "3.1.5.1-06 3.1.5.1-09", !overdrawn, || {
             format!("a message of {len_came} bytes came although the subject had no credit")

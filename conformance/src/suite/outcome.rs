@@ -15,8 +15,19 @@ pub enum Stop {
     Failed,
     /// It cannot be played here.
     NotApplicable(String),
+    /// Nothing can be said about the subject, for this reason.
+    NotJudged(String),
     /// Target or case are not what they should be.
     Broken(String),
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed => f.write_str("not as expected"),
+            Self::NotApplicable(why) | Self::NotJudged(why) | Self::Broken(why) => f.write_str(why),
+        }
+    }
 }
 
 impl From<Unable> for Stop {
@@ -38,6 +49,8 @@ pub enum Outcome {
     Failed,
     /// The same, and all of it is known of this product.
     Known,
+    /// It came to no verdict about the subject, for this reason.
+    NotJudged(String),
     /// It cannot be played on this target.
     NotApplicable(String),
     /// It was not wanted.
@@ -45,6 +58,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Why there is no verdict, if there is none.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::NotJudged(reason) | Self::NotApplicable(reason) | Self::LeftOut(reason) => Some(reason),
+            Self::Passed | Self::Failed | Self::Known => None,
+        }
+    }
+
     /// Whether something expected was not seen.
     #[must_use]
     pub const fn has_findings(&self) -> bool {
@@ -58,6 +80,7 @@ impl fmt::Display for Outcome {
             Self::Passed => f.write_str("passed"),
             Self::Failed => f.write_str("failed"),
             Self::Known => f.write_str("known"),
+            Self::NotJudged(reason) => write!(f, "not judged: {reason}"),
             Self::NotApplicable(reason) => write!(f, "not applicable: {reason}"),
             Self::LeftOut(reason) => write!(f, "left out: {reason}"),
         }
@@ -122,6 +145,7 @@ pub(super) struct Record {
     pub(super) trace: Trace,
     pub(super) asserted: BTreeMap<String, Tally>,
     pub(super) findings: Vec<Finding>,
+    pub(super) signs: Signs,
 }
 
 impl Record {
@@ -141,6 +165,15 @@ impl Record {
             }
         }
     }
+}
+
+/// What a play has shown of the subject besides its findings, for whoever plays more cases against it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// It kept the script waiting for a credit for [`PATIENCE`](super::PATIENCE), and could have sent one.
+    pub without_credit: bool,
+    /// The script sent what is wrong, or a connection ended or did not come about: it may be gone.
+    pub may_be_gone: bool,
 }
 
 /// One case, played once.
@@ -163,6 +196,9 @@ pub struct Played {
     pub network: Option<Network>,
     /// The script's RDMA device, where there was a real one.
     pub device: Option<String>,
+    /// What it has shown of the subject besides.
+    #[serde(skip)]
+    pub signs: Signs,
     /// The subject was of no use any more when it was over.
     pub subject_hangs: bool,
     /// How long it took, in nanoseconds of the target's time.

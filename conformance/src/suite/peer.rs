@@ -9,11 +9,9 @@ use super::outcome::Stop;
 use super::play::Play;
 use super::rig::{Order, UpperHand};
 use super::script::{Data, Grant};
-use super::state::{Announced, Message};
+use super::state::{Announced, Message, State};
 use super::trace::{By, Packet, What};
-
-/// How long the script waits for a credit, and for the answer to a Negotiate Request.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+use super::waiting::{LITTLE_PATIENCE, PATIENCE};
 
 /// How often, 1 ms apart, it is tried to post a send for which there is no room.
 const ROOM_TRIES: u32 = 1000;
@@ -49,9 +47,7 @@ impl Seen {
     /// The bytes that DataOffset and DataLength name, as far as they are there.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
-        let start = usize::try_from(self.header.data_offset).unwrap_or(usize::MAX);
-        let end = start.saturating_add(usize::try_from(self.header.data_length).unwrap_or(usize::MAX));
-        self.message.bytes.get(start..end).unwrap_or_default()
+        payload_of(&self.header, &self.message.bytes)
     }
 
     /// Reserved, which is no field of `DataTransfer`.
@@ -61,7 +57,18 @@ impl Seen {
     }
 }
 
+/// The bytes of a message that DataOffset and DataLength name; none if they are not there.
+pub(super) fn payload_of<'b>(header: &DataTransfer, bytes: &'b [u8]) -> &'b [u8] {
+    let start = usize::try_from(header.data_offset).unwrap_or(usize::MAX);
+    let end = start.saturating_add(usize::try_from(header.data_length).unwrap_or(usize::MAX));
+    bytes.get(start..end).unwrap_or_default()
+}
+
 impl<'p> Peer<'p> {
+    pub(super) fn state(&mut self) -> &mut State {
+        &mut self.play.states[self.id]
+    }
+
     pub(super) const fn new(play: &'p mut Play, id: usize) -> Self {
         Self { play, id }
     }
@@ -206,7 +213,8 @@ impl<'p> Peer<'p> {
     /// Sends the message as soon as there is a credit for it, which has to be within 120 s.
     ///
     /// # Errors
-    /// There was none, or the connection went down; both are findings.
+    /// There was none, or the connection went down; both are findings. As [`try_send`](Self::try_send) of a subject that is
+    /// known to give none.
     pub fn send(&mut self, data: &Data) -> Result<(), Stop> {
         let id = self.id;
         if self.try_send(data)? {
@@ -218,16 +226,20 @@ impl<'p> Peer<'p> {
     /// The same; `false` if the connection went down before.
     ///
     /// # Errors
-    /// There was no credit, which is a finding.
+    /// There was no credit, which is a finding; or no verdict, of a subject that is known to give none and was not waited
+    /// for.
     pub fn try_send(&mut self, data: &Data) -> Result<bool, Stop> {
-        let (id, until) = (self.id, self.play.now().saturating_add(PATIENCE));
+        let id = self.id;
+        let patience = if self.play.no_credits.is_some() { LITTLE_PATIENCE } else { PATIENCE };
+        let until = self.play.now().saturating_add(patience);
         let ready = |play: &Play| play.states[id].credits > 0 || play.states[id].link.is_over();
-        let came = self.play.wait(until, ready);
+        let came = self.play.wait_for("a credit", until, ready);
         if self.is_down() {
             return Ok(false);
         }
-        self.play
-            .about(id, "", came, || format!("no credit for the script within {} s", PATIENCE.as_secs()))?;
+        if !came {
+            self.play.without_credit(id)?;
+        }
         self.send_now(data)?;
         Ok(true)
     }
@@ -238,6 +250,7 @@ impl<'p> Peer<'p> {
     /// The script's device has no room for it or for the receives it grants.
     pub fn send_now(&mut self, data: &Data) -> Result<(), Stop> {
         let granted = self.grant(data)?;
+        self.state().asking = data.credits_requested;
         let terms = &self.play.states[self.id].terms;
         let usual = if self.play.subject_accepts() {
             terms.request.credits_requested
@@ -315,8 +328,8 @@ impl<'p> Peer<'p> {
     /// Waits for a credit; whether there is one within `time`. Messages that come stay to be read.
     pub fn credit_within(&mut self, time: Duration) -> bool {
         let (id, until) = (self.id, self.play.now().saturating_add(time));
-        self.play.wait(until, |play| play.states[id].credits > 0 || play.states[id].link.is_over())
-            && self.credits() > 0
+        let ready = |play: &Play| play.states[id].credits > 0 || play.states[id].link.is_over();
+        self.play.wait_for("a credit", until, ready) && self.credits() > 0
     }
 
     /// Sends a payload as `fragments(N)`.

@@ -10,6 +10,8 @@ use super::outcome::{Finding, Record, Stop};
 use super::rig::{Ability, Opening, Order, Rig};
 use super::state::{Link, State};
 use super::trace::{By, What};
+use super::upper::Upper;
+use super::waiting::{Cut, LITTLE_PATIENCE, PATIENCE, Watch};
 use crate::catalogue::UnderTest;
 
 /// What ends a case whose time is over; the play has its own words for that.
@@ -22,8 +24,14 @@ pub struct Play {
     pub(super) states: Vec<State>,
     pub(super) record: Record,
     listed: BTreeSet<String>,
+    upper: Upper,
     /// When it has to be over.
     pub(super) limit: Option<Instant>,
+    /// The first wait that the limit has cut short.
+    pub(super) cut: Option<Cut>,
+    pub(super) watch: Watch,
+    /// As [`Options::no_credits`](super::Options).
+    pub(super) no_credits: Option<String>,
 }
 
 impl std::fmt::Debug for Play {
@@ -33,8 +41,19 @@ impl std::fmt::Debug for Play {
 }
 
 impl Play {
-    pub(super) fn new(rig: Box<dyn Rig>, role: UnderTest, listed: BTreeSet<String>) -> Self {
-        Self { rig, role, states: Vec::new(), record: Record::default(), listed, limit: None }
+    pub(super) fn new(rig: Box<dyn Rig>, role: UnderTest, listed: BTreeSet<String>, upper: Upper) -> Self {
+        Self {
+            rig,
+            role,
+            states: Vec::new(),
+            record: Record::default(),
+            listed,
+            upper,
+            limit: None,
+            cut: None,
+            watch: Watch::default(),
+            no_credits: None,
+        }
     }
 
     /// From now on it has so much time. When that is over nothing is waited for, done or found any more.
@@ -45,6 +64,11 @@ impl Play {
     /// Whether its time is over.
     pub(super) fn is_late(&self) -> bool {
         self.limit.is_some_and(|limit| self.now() >= limit)
+    }
+
+    /// Whether the subject's upper layer answers messages.
+    pub(super) const fn has_answers(&self) -> bool {
+        !matches!(self.upper, Upper::Silent(_))
     }
 
     /// Which side is under test: never [`UnderTest::Both`].
@@ -105,7 +129,7 @@ impl Play {
             return Err(Stop::Broken(LATE.into()));
         }
         let id = self.rig.open(opening)?;
-        self.states.push(State::new(opening, self.role));
+        self.states.push(State::new(opening, self.role, &self.upper));
         let by = if self.subject_accepts() { By::Script } else { By::Subject };
         self.note(id, by, What::Opening);
         // A script that posts none has the subject's first message fail.
@@ -121,6 +145,7 @@ impl Play {
         if self.subject_accepts() {
             return self.order(id, Order::Connect).map(|_| ());
         }
+        self.watch.set("a connection request");
         if self.rig.await_request(id)? {
             self.order(id, Order::Accept)?;
         }
@@ -173,6 +198,20 @@ impl Play {
         text: impl FnOnce() -> String,
     ) -> Result<(), Stop> {
         if self.check(statements, holds, text) { Ok(()) } else { Err(Stop::Failed) }
+    }
+
+    /// No credit came for as long as one is waited for.
+    pub(super) fn without_credit(&mut self, id: usize) -> Result<(), Stop> {
+        if let Some(case) = self.no_credits.clone().filter(|_| !self.is_late()) {
+            return Err(Stop::NotJudged(format!(
+                "no credit came within {} s, and it was not waited for longer: {case} has waited for one in vain for {} s",
+                LITTLE_PATIENCE.as_secs(),
+                PATIENCE.as_secs()
+            )));
+        }
+        // 3.1.5.9: whoever has no credit cannot send the message that grants one.
+        self.record.signs.without_credit |= !self.is_late() && self.states[id].granted > 0;
+        self.about(id, "", false, || format!("no credit for the script within {} s", PATIENCE.as_secs()))
     }
 
     /// Writes into the recording where the case is.

@@ -6,9 +6,12 @@ use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse};
 use smbd_core::{BufferDescriptorV1, Instant, Limits, Token};
 
+use super::expect::Whole;
+use super::peer::payload_of;
 use super::rig::Opening;
 use super::script::Terms;
 use super::trace::{By, Kind};
+use super::upper::{Dialogue, Upper};
 use crate::catalogue::UnderTest;
 
 /// Bytes of the receive for a negotiation message.
@@ -115,6 +118,8 @@ pub(super) struct State {
     pub(super) receives_max: u32,
     pub(super) receive_len_max: u32,
     pub(super) receive_len: u32,
+    /// CreditsRequested of the script's last message, where a case has one of its own.
+    pub(super) asking: Option<u16>,
     /// The script said what it keeps no records of.
     pub(super) raw: bool,
     /// Post each receive again as soon as its message came.
@@ -126,11 +131,17 @@ pub(super) struct State {
     pub(super) awaited: BTreeSet<u64>,
     pub(super) ended: BTreeMap<u64, Result<(), WorkError>>,
     pub(super) registered: BTreeMap<u64, Vec<BufferDescriptorV1>>,
+    /// The talk with the subject's upper layer.
+    pub(super) dialogue: Dialogue,
+    /// The last message ends one of so many fragments that is a matter of the dialogue alone.
+    own: Option<usize>,
+    /// Messages of the upper layer that were read while another one was waited for.
+    pub(super) early: Vec<Whole>,
     subject: UnderTest,
 }
 
 impl State {
-    pub(super) fn new(opening: &Opening, subject: UnderTest) -> Self {
+    pub(super) fn new(opening: &Opening, subject: UnderTest, upper: &Upper) -> Self {
         Self {
             link: Link::Opening,
             down_at: None,
@@ -146,6 +157,7 @@ impl State {
             receives_max: u32::from(opening.receives),
             receive_len_max: opening.receive_len.max(NEGOTIATION_LEN),
             receive_len: 1024,
+            asking: None,
             raw: false,
             reposts: true,
             terms: Terms::default(),
@@ -154,8 +166,16 @@ impl State {
             awaited: BTreeSet::new(),
             ended: BTreeMap::new(),
             registered: BTreeMap::new(),
+            dialogue: Dialogue::with(upper),
+            own: None,
+            early: Vec::new(),
             subject,
         }
+    }
+
+    /// Whether there is a transport connection.
+    pub(super) const fn is_up(&self) -> bool {
+        matches!(self.link, Link::Up)
     }
 
     /// What message number `index` of one side should be.
@@ -166,6 +186,20 @@ impl State {
             (0, By::Script, UnderTest::Initiator)
             | (0, By::Subject, UnderTest::Acceptor | UnderTest::Both) => Kind::NegotiateResponse,
             _ => Kind::DataTransfer,
+        }
+    }
+
+    /// Puts a message where cases read it; they do not see what is between the script and the upper layer alone.
+    pub(super) fn show(&mut self, message: Message) {
+        self.inbox.push_back(message);
+        let Some(fragments) = self.own.take() else { return };
+        let has_data = |message: &Message| {
+            DataTransfer::parse(&message.bytes).is_ok_and(|header| header.data_length > 0)
+        };
+        for _ in 0..fragments {
+            if let Some(last) = self.inbox.iter().rposition(has_data) {
+                self.inbox.remove(last);
+            }
         }
     }
 
@@ -189,6 +223,7 @@ impl State {
                 self.granted -= 1;
                 if let Ok(header) = DataTransfer::parse(bytes) {
                     self.credits += i64::from(header.credits_granted);
+                    self.own = self.dialogue.heard(&header, payload_of(&header, bytes));
                 }
                 self.reposts
             }

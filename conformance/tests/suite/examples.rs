@@ -7,7 +7,7 @@ use smbd_conformance::suite::{Options, Outcome, Played, SIDES, cases, play};
 fn played(name: &str, role: UnderTest) -> Played {
     let catalogue = Catalogue::load().unwrap();
     let (case, entry) = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
-    let played = play(&mut Sim, 0, (case, entry), role, Options::default());
+    let played = play(&mut Sim, 0, (case, entry), role, &Options::default());
     assert_eq!(played.outcome, Outcome::Passed, "{name}");
     played
 }

@@ -2,6 +2,7 @@
 
 mod examples;
 mod red;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ fn all() -> Vec<Played> {
         let Some(case) = catalogue.case(entry.name) else { continue };
         for role in SIDES.into_iter().filter(|side| case.role.includes(*side)) {
             for variant in 0..Sim.variants().len() {
-                played.push(play(&mut Sim, variant, (case, entry), role, Options::default()));
+                played.push(play(&mut Sim, variant, (case, entry), role, &Options::default()));
             }
         }
     }

@@ -18,16 +18,18 @@ use UnderTest::{Acceptor, Initiator};
 
 /// What is wrong. Messages of the subject are counted from 0 on each connection.
 #[derive(Clone, Copy)]
-enum Wrong {
+pub enum Wrong {
     /// Its messages are changed.
     Says(fn(u64, &mut Vec<u8>)),
     /// Some of its messages never come.
     Keeps(fn(u64, &[u8]) -> bool),
     /// Its connections never end.
     Stays,
+    /// It never connects.
+    Absent,
 }
 
-struct Broken(Wrong);
+pub struct Broken(pub Wrong);
 
 impl Target for Broken {
     fn name(&self) -> String {
@@ -68,6 +70,13 @@ impl Rig for BrokenRig {
         self.rig.open(opening)
     }
 
+    fn await_request(&mut self, connection: usize) -> Result<bool, Unable> {
+        match self.wrong {
+            Wrong::Absent => Err(Unable::Broken("the subject did not connect within 30 s".into())),
+            _ => self.rig.await_request(connection),
+        }
+    }
+
     fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
         self.rig.order(connection, order)
     }
@@ -95,7 +104,7 @@ impl Rig for BrokenRig {
                     match wrong {
                         Wrong::Says(change) => change(index, bytes),
                         Wrong::Keeps(keeps) if keeps(index, bytes) => continue,
-                        Wrong::Keeps(_) | Wrong::Stays => {}
+                        Wrong::Keeps(_) | Wrong::Stays | Wrong::Absent => {}
                     }
                 }
                 (News::Disconnected, Wrong::Stays) => continue,
@@ -119,7 +128,7 @@ impl Rig for BrokenRig {
 }
 
 /// Writes bytes into a message that is long enough.
-fn put<const N: usize>(bytes: &mut [u8], at: usize, with: [u8; N]) {
+pub fn put<const N: usize>(bytes: &mut [u8], at: usize, with: [u8; N]) {
     if let Some(to) = bytes.get_mut(at..at + N) {
         to.copy_from_slice(&with);
     }
@@ -287,7 +296,7 @@ fn whoever_breaks_a_statement_is_told_which() {
     let mut unnoticed = Vec::new();
     for (statement, name, role, wrong) in negotiating().into_iter().chain(transferring()) {
         let (case, entry) = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
-        let played = play(&mut Broken(wrong), 0, (case, entry), role, Options::default());
+        let played = play(&mut Broken(wrong), 0, (case, entry), role, &Options::default());
         let named = played.findings.iter().any(|finding| finding.statements.iter().any(|id| id == statement));
         if played.outcome != Outcome::Failed || !named {
             unnoticed.push(format!("{statement}, {name}: {:?}", played.findings));
@@ -302,7 +311,7 @@ fn a_finding_is_reported_with_its_requirement_what_was_sent_and_what_came() {
     let wrong = [(BASIC, first!(10, [11, 0])), (SMALL, Wrong::Says(|index, bytes| flip(index, bytes, 24)))];
     let played = wrong.map(|(name, wrong)| {
         let (case, entry) = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
-        play(&mut Broken(wrong), 0, (case, entry), Acceptor, Options::default())
+        play(&mut Broken(wrong), 0, (case, entry), Acceptor, &Options::default())
     });
     let report = Report::new("broken".into(), Broken(Wrong::Stays).variants(), &catalogue, played.into());
     assert!(!report.passed());
@@ -342,7 +351,7 @@ fn run_knowing(wrong: Wrong) -> Report {
     let mut target = Broken(wrong);
     let variants = 0..target.variants().len();
     let mut played: Vec<_> = variants
-        .map(|variant| play(&mut target, variant, (case, entry), Acceptor, Options::default()))
+        .map(|variant| play(&mut target, variant, (case, entry), Acceptor, &Options::default()))
         .collect();
     for play in &mut played {
         profile.judge(play);

@@ -3,17 +3,23 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use smbd_conformance::catalogue::{Case, Catalogue};
+use smbd_conformance::suite::longest_wait;
 
 use super::choice::Choice;
 use super::output::{complain, print, unwritten};
 use super::{PASSED, USAGE};
 
-/// Lists cases: name, side under test, what it needs, how long it waits where time is real.
+/// Lists cases: name, side under test, time it takes where time is real, longest time with a peer that does nothing, what it
+/// needs.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     #[command(flatten)]
     choice: Choice,
+    /// Print one JSON array instead; times in seconds
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the list.
@@ -25,14 +31,36 @@ pub fn run(arguments: &ListArgs, catalogue: &Catalogue) -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
-    match print(|out| cases.into_iter().try_for_each(|case| line(out, case))) {
+    let printed = print(|out| {
+        if arguments.json {
+            let all: Value = cases.into_iter().map(object).collect();
+            return writeln!(out, "{all:#}");
+        }
+        cases.into_iter().try_for_each(|case| line(out, case))
+    });
+    match printed {
         Ok(()) => ExitCode::from(PASSED),
         Err(failed) => unwritten(&failed),
     }
 }
 
+fn needs(case: &Case) -> Vec<String> {
+    case.needs.iter().map(|need| format!("{need:?}").to_lowercase()).collect()
+}
+
 fn line(out: &mut dyn Write, case: &Case) -> io::Result<()> {
-    let needs: Vec<_> = case.needs.iter().map(|need| format!("{need:?}").to_lowercase()).collect();
-    let waits = if case.time.is_zero() { String::new() } else { format!("{} s", case.time.as_secs()) };
-    writeln!(out, "{:<96} {:<9} {waits:>6}  {}", case.name, case.role, needs.join(" "))
+    let takes = if case.time.is_zero() { String::new() } else { format!("{} s", case.time.as_secs()) };
+    let longest = format!("<= {} s", longest_wait(case).as_secs());
+    writeln!(out, "{:<96} {:<9} {takes:>6} {longest:>8}  {}", case.name, case.role, needs(case).join(" "))
+}
+
+fn object(case: &Case) -> Value {
+    json!({
+        "name": case.name,
+        "group": case.group,
+        "role": case.role.to_string(),
+        "time": case.time.as_secs(),
+        "longest_wait": longest_wait(case).as_secs(),
+        "needs": needs(case),
+    })
 }

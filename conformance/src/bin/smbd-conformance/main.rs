@@ -10,17 +10,20 @@ mod capture;
 mod choice;
 mod list;
 mod output;
+mod peers;
 mod progress;
 mod run;
 mod show;
 mod stage;
 mod target;
+#[cfg(test)]
+mod tests;
 
 /// Everything was as it should be.
 const PASSED: u8 = 0;
-/// Something was not.
+/// Something was not, or the peer is gone.
 const FAILED: u8 = 1;
-/// The command line or a file is no good.
+/// The command line or a file is no good, or there is no peer.
 const USAGE: u8 = 2;
 /// A signal ended it: this and its number.
 const SIGNALLED: u8 = 128;
@@ -48,8 +51,8 @@ Examples:
   smbd-conformance capture trace.pcapng         what two peers did wrong, and their credits
   smbd-conformance capture trace.pcap --json    the same as JSON lines
 
-Exit status: 0 nothing broken, 1 something broken, 2 the command line, a file or the output is no good, or nothing is in
-a capture that could be judged;
+Exit status: 0 nothing broken, 1 something broken or the peer gone before the end, 2 the command line, a file or the output
+is no good, there is no peer at all (no case was played), or nothing is in a capture that could be judged;
 130 or 143 ended by a signal, with a report of what was played until then.";
 
 #[derive(Debug, Subcommand)]

@@ -2,21 +2,24 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_conformance::catalogue::{Case, Catalogue, UnderTest};
 use smbd_conformance::profile::Profile;
-use smbd_conformance::suite::report::{About, NotReached, ProfileReport, Report};
+use smbd_conformance::suite::report::{About, Gone, NotReached, ProfileReport, Report, Which};
 use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::trace::Trace;
-use smbd_conformance::suite::{Options, Played, cases};
+use smbd_conformance::suite::{Entry, Liveness, Options, Played, SIDES, Upper, cases};
+use smbd_tools::tool;
 
 use super::about::about;
 use super::choice::{Choice, NONE};
 use super::output::{Failed, Format, Output, complain, unwritten};
+use super::peers::{Ended, Peers, may_be_gone, trouble};
 use super::progress::Progress;
-use super::stage::{Job, Lost, Stage};
-use super::target::TargetArgs;
+use super::stage::{Job, Lost, Make, Place, Stage};
+use super::target::{TargetArgs, UpperLayers};
 use super::{FAILED, PASSED, SIGNALLED, USAGE};
 
 /// Plays cases and reports what the implementation under test does about each requirement.
@@ -32,9 +35,14 @@ pub struct RunArgs {
     /// Leave out what waits for timers of the implementation under test
     #[arg(long)]
     no_timers: bool,
-    /// Most seconds a play may take beyond the time that its case waits for timers; over a device 180 unless said otherwise
+    /// Most seconds a play may take beyond the time that its case waits for timers; over a device 180 unless said otherwise.
+    /// A play that is not over then comes to no verdict, unless it has found something before
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit: Option<u64>,
+    /// How long a peer that takes no connections any more is waited for, until the run ends; a service manager may start it
+    /// again
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    restart_wait: u64,
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -45,7 +53,7 @@ pub struct RunArgs {
     /// case (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Say how each case ended when it ends, on a terminal, too
+    /// Say when each case begins, every 10 s what it waits for, and how it ended, on a terminal, too
     #[arg(long, short)]
     verbose: bool,
 }
@@ -62,12 +70,27 @@ pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
+    match run.reach(&chosen) {
+        Ok(None) => {}
+        Ok(Some((what, advice))) => {
+            tool::complain(&format!("smbd-conformance: {what}"), advice.as_deref());
+            return ExitCode::from(USAGE);
+        }
+        Err(signal) => return signalled(signal),
+    }
+    if let Err(signal) = run.look_at_upper_layers() {
+        return signalled(signal);
+    }
     match run.all(&chosen, lost) {
         Ok((report, None)) if report.passed() => ExitCode::from(PASSED),
         Ok((_, None)) => ExitCode::from(FAILED),
-        Ok((_, Some(signal))) => ExitCode::from(SIGNALLED.saturating_add(signal)),
+        Ok((_, Some(signal))) => signalled(signal),
         Err(failed) => unwritten(&failed),
     }
+}
+
+fn signalled(signal: i32) -> ExitCode {
+    ExitCode::from(SIGNALLED.saturating_add(u8::try_from(signal).unwrap_or(u8::MAX)))
 }
 
 /// The case that ended an earlier run, and why it did.
@@ -79,12 +102,19 @@ struct Known<'a> {
     catalogue: &'a Catalogue,
     target: Box<dyn Target>,
     profile: Option<Profile>,
+    /// What the upper layers were found to do.
+    upper_layers: Vec<String>,
     about: About,
 }
 
 impl Known<'_> {
+    /// Whether the peer is more than a part of this program in virtual time: it may not be there, and waiting for it costs.
+    fn is_apart(&self) -> bool {
+        self.target.persists() || self.arguments.target.is_real()
+    }
+
     /// What is known when these cases are left.
-    fn report(&self, played: Vec<Played>, left: &[&Case]) -> Report {
+    fn report(&self, played: Vec<Played>, left: &[&Case], peers: &Peers) -> Report {
         let profile = self.profile.as_ref().map(|profile| ProfileReport {
             name: profile.name.clone(),
             no_longer_found: profile.lost(&played),
@@ -97,15 +127,30 @@ impl Known<'_> {
         Report::new(self.target.name(), self.target.variants(), self.catalogue, played)
             .not_reaching(not_reached.collect())
             .against(profile)
+            .on(self.upper_layers.clone())
+            .telling(peers.facts())
             .made(self.about.clone())
     }
 }
 
-struct Run<'a> {
+/// A peer that cannot be tested, and what to check.
+type Unreached = (String, Option<String>);
+
+/// A run.
+pub(super) struct Run<'a> {
     known: Known<'a>,
+    options: Options,
     stage: Stage,
+    peers: Peers,
     output: Output,
     played: Vec<Played>,
+}
+
+/// Why no further case is played.
+enum End {
+    Signal(i32),
+    /// The peer is gone, or of no use. The plays of the case so far.
+    NoPeer(Vec<Played>),
 }
 
 impl<'a> Run<'a> {
@@ -117,10 +162,23 @@ impl<'a> Run<'a> {
         arguments: &'a RunArgs,
         catalogue: &'a Catalogue,
     ) -> Result<(Self, Vec<&'a Case>, Option<LostCase<'a>>), String> {
+        let target = arguments.target.clone();
+        Self::against(arguments, catalogue, Arc::new(move || target.target()))
+    }
+
+    /// The same against any target.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn against(
+        arguments: &'a RunArgs,
+        catalogue: &'a Catalogue,
+        make: Make,
+    ) -> Result<(Self, Vec<&'a Case>, Option<LostCase<'a>>), String> {
         if arguments.no_messages && arguments.format != Format::Json {
             return Err("--no-messages is for --format json".into());
         }
-        let target = arguments.target.target()?;
+        let target = make()?;
         let chosen: Vec<_> = arguments.choice.cases(catalogue).collect();
         let before = arguments.choice.before(catalogue)?;
         if chosen.is_empty() && arguments.lost.is_none() {
@@ -132,12 +190,66 @@ impl<'a> Run<'a> {
         let about = about(is_real)?;
         let output = Output::new(arguments.format, arguments.output.clone())
             .map_err(|(name, error)| format!("{name}: {error}"))?;
-        let options = Options { timers: !arguments.no_timers, limit };
-        let stage =
-            Stage::new(arguments.target.clone(), options).map_err(|error| format!("signals: {error}"))?;
-        let known = Known { arguments, catalogue, target, profile, about };
-        let run = Self { known, stage, output, played: Vec::new() };
+        let options = Options { timers: !arguments.no_timers, limit, ..Options::default() };
+        let stage = Stage::new(make).map_err(|error| format!("signals: {error}"))?;
+        let known = Known { arguments, catalogue, target, profile, upper_layers: Vec::new(), about };
+        let run = Self { known, options, stage, peers: Peers::default(), output, played: Vec::new() };
         Ok((run, chosen, before.zip(arguments.lost.as_deref())))
+    }
+
+    /// Looks whether there is a peer at all, before the first case; if not, what is missing, or the signal that came.
+    pub(super) fn reach(&mut self, chosen: &[&Case]) -> Result<Option<Unreached>, i32> {
+        let known = &self.known;
+        if !known.is_apart() {
+            return Ok(None);
+        }
+        let mut sides = chosen.iter().flat_map(|case| known.arguments.choice.sides(case));
+        let Some(role) = sides.find(|role| known.target.lacks(*role, None).is_none()) else {
+            return Ok(None);
+        };
+        let name = known.target.name();
+        let unknown = Upper::Silent("nobody has looked at it yet".into());
+        Ok(match self.stage.look((role, 0), unknown) {
+            // What is wrong with a negotiation is told by the cases.
+            Ok(Liveness::Alive | Liveness::NoNegotiation { .. } | Liveness::NoAnswer { .. }) => None,
+            Ok(Liveness::NoConnection { why, advice }) => {
+                Some((format!("{name}: no connection: {why}"), Some(advice.to_owned())))
+            }
+            Ok(Liveness::NoRequest { why }) => {
+                let advice = self.known.arguments.target.advice_on_no_request();
+                Some((format!("{name}: no connection request came: {why}"), Some(advice)))
+            }
+            Err(Lost::Signal(signal)) => return Err(signal),
+            Err(Lost::Hangs) => Some((format!("{name}: a call to the device does not return"), None)),
+            Err(Lost::Panicked) => Some((format!("{name}: the first connection panicked"), None)),
+        })
+    }
+
+    /// Finds out what the upper layers do, before the first case, if that is not known.
+    pub(super) fn look_at_upper_layers(&mut self) -> Result<(), i32> {
+        let choice = match self.known.arguments.target.upper_layers() {
+            UpperLayers::Known(uppers) => {
+                self.options.uppers = uppers;
+                return Ok(());
+            }
+            UpperLayers::Unknown(choice) => choice,
+        };
+        for role in SIDES {
+            if self.known.target.lacks(role, None).is_some() {
+                continue;
+            }
+            let found = match self.stage.detect(role, choice.clone()) {
+                Ok(upper) => upper,
+                Err(Lost::Signal(signal)) => return Err(signal),
+                Err(Lost::Hangs) => Upper::Silent("a call to the device does not return".into()),
+                Err(Lost::Panicked) => Upper::Silent("what looks for the upper layer panicked".into()),
+            };
+            let text = found.to_string();
+            eprintln!("{}: {text}", self.known.target.name());
+            self.known.upper_layers.push(text);
+            self.options.uppers = std::mem::take(&mut self.options.uppers).with(role, found);
+        }
+        Ok(())
     }
 
     /// The plays of a case that ended an earlier run.
@@ -162,7 +274,11 @@ impl<'a> Run<'a> {
     }
 
     /// Plays until the end or a signal, which is returned.
-    fn all(&mut self, chosen: &[&Case], lost: Option<LostCase<'_>>) -> Result<(Report, Option<u8>), Failed> {
+    pub(super) fn all(
+        &mut self,
+        chosen: &[&Case],
+        lost: Option<LostCase<'_>>,
+    ) -> Result<(Report, Option<i32>), Failed> {
         let mut progress = Progress::new(chosen.len(), self.known.arguments.verbose);
         if let Some((case, why)) = lost {
             progress.begin(&case.name);
@@ -172,19 +288,21 @@ impl<'a> Run<'a> {
         let mut signal = None;
         let mut left = chosen;
         while let [case, behind @ ..] = left {
-            self.output.keep(|| self.known.report(self.played.clone(), left))?;
+            self.output.keep(|| self.known.report(self.played.clone(), left, &self.peers))?;
             progress.begin(&case.name);
-            match self.case(case) {
+            match self.case(case, &mut progress) {
                 Ok(plays) => {
                     progress.end(&plays);
-                    let hangs = plays.iter().any(|played| played.subject_hangs);
                     self.played.extend(plays);
                     left = behind;
-                    if hangs {
-                        break;
-                    }
                 }
-                Err(caught) => {
+                Err(End::NoPeer(plays)) => {
+                    progress.end(&plays);
+                    self.played.extend(plays);
+                    left = behind;
+                    break;
+                }
+                Err(End::Signal(caught)) => {
                     progress.stop();
                     signal = Some(caught);
                     break;
@@ -192,27 +310,93 @@ impl<'a> Run<'a> {
             }
         }
         progress.finish();
-        let report = self.known.report(std::mem::take(&mut self.played), left);
+        let report = self.known.report(std::mem::take(&mut self.played), left, &self.peers);
         self.output.finish(&report)?;
         Ok((report, signal))
     }
 
-    /// All plays of a case, or the signal that came.
-    fn case(&mut self, case: &Case) -> Result<Vec<Played>, u8> {
+    /// All plays of a case.
+    fn case(&mut self, case: &Case, progress: &mut Progress) -> Result<Vec<Played>, End> {
         let mut plays = Vec::new();
         let Some(entry) = cases::find(&case.name) else { return Ok(plays) };
         for role in self.known.arguments.choice.sides(case) {
             for (variant, name) in self.known.target.variants().iter().enumerate() {
-                let lost = |why: String| Played::lost(case, role, name, why);
-                let played = match self.stage.play(Job { case, entry, role, variant }) {
-                    Ok(played) => played,
-                    Err(Lost::Hangs) => lost("did not end: a call to the device does not return".into()),
-                    Err(Lost::Panicked) => lost("the case panicked".into()),
-                    Err(Lost::Signal(signal)) => return Err(u8::try_from(signal).unwrap_or(u8::MAX)),
-                };
+                let mut played = self.play((case, entry), (role, variant), name, progress)?;
+                if self.known.is_apart() {
+                    self.peers.learn(role, &played);
+                }
+                let there = self.look_after(&mut played, &mut plays, (role, variant), progress)?;
                 plays.push(self.judged(played));
+                if !there {
+                    return Err(End::NoPeer(plays));
+                }
             }
         }
         Ok(plays)
+    }
+
+    fn play(
+        &mut self,
+        (case, entry): (&Case, &'static Entry),
+        place: Place,
+        variant: &str,
+        progress: &mut Progress,
+    ) -> Result<Played, End> {
+        let no_credits = self.peers.no_credits(place.0, variant);
+        let options = Options { no_credits, ..self.options.clone() };
+        let watch = options.watch.clone();
+        let mut tick = || progress.goes_on(watch.waits_for());
+        let lost = |why: &str| Ok(Played::lost(case, place.0, variant, why.to_owned()));
+        match self.stage.play(Job { case, entry, place, options }, &mut tick) {
+            Ok(played) => Ok(played),
+            Err(Lost::Hangs) => lost("did not end: a call to the device does not return"),
+            Err(Lost::Panicked) => lost("the case panicked"),
+            Err(Lost::Signal(signal)) => Err(End::Signal(signal)),
+        }
+    }
+
+    /// Whether the peer is still of use behind a play: it lives, or is back in the time that it is given. What has ended it,
+    /// this play or one before, is told.
+    fn look_after(
+        &mut self,
+        played: &mut Played,
+        plays: &mut [Played],
+        place: Place,
+        progress: &mut Progress,
+    ) -> Result<bool, End> {
+        if !self.known.target.persists() || !may_be_gone(place, played) {
+            self.peers.lives_after(played);
+            return Ok(!played.subject_hangs);
+        }
+        let said_nothing = Gone::after(played).is_none();
+        let upper = self.options.uppers.of(place.0).clone();
+        let Some(why) = trouble(self.stage.look(place, upper.clone())).map_err(End::Signal)? else {
+            self.peers.lives_after(played);
+            // One that did not connect, and does now, is of use.
+            return Ok(!played.subject_hangs || said_nothing);
+        };
+        match self.peers.is_gone_after(played, why.clone()) {
+            Ended::ByThis => played.ended_the_peer(&why),
+            Ended::Before(which) => {
+                played.met_no_peer(&why);
+                let before = plays.iter_mut().chain(&mut self.played);
+                if let Some(before) = before.into_iter().find(|before| Which::of(before) == which) {
+                    before.ended_the_peer(&why);
+                }
+            }
+        }
+        let wait = self.known.arguments.restart_wait;
+        progress.note(&format!("the peer is gone ({why}); it has {wait} s to come back"));
+        let back = match self.stage.await_return(place, upper, Duration::from_secs(wait)) {
+            Ok(back) => back,
+            Err(Lost::Signal(signal)) => return Err(End::Signal(signal)),
+            Err(Lost::Hangs | Lost::Panicked) => None,
+        };
+        self.peers.is_back(back);
+        progress.note(match back {
+            Some(_) => "the peer is back",
+            None => "the peer did not come back: the run ends",
+        });
+        Ok(back.is_some())
     }
 }

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use smbd_conformance::catalogue::{Case, Catalogue};
-use smbd_conformance::suite::{Options, Outcome, Played, cases, play};
+use smbd_conformance::suite::upper::detect;
+use smbd_conformance::suite::{Options, Outcome, Played, SIDES, Uppers, cases, play};
 
 use super::choice::Choice;
 use super::output::{complain, print, unwritten};
-use super::target::TargetArgs;
+use super::target::{TargetArgs, UpperLayers};
 use super::{FAILED, PASSED, USAGE};
 
 /// Shows cases: statements, steps, what is expected, and the messages of a run.
@@ -49,13 +50,25 @@ fn shown(arguments: &ShowArgs, catalogue: &Catalogue) -> Result<(String, bool), 
         let wanted = wanted.map_or("", String::as_str);
         format!("no variant `{wanted}`; there are {}", variants.join(", "))
     })?;
+    let mut uppers = Uppers::default();
+    match arguments.target.upper_layers() {
+        UpperLayers::Known(known) => uppers = known,
+        UpperLayers::Unknown(choice) => {
+            for role in SIDES {
+                if target.lacks(role, None).is_none() {
+                    uppers = uppers.with(role, detect(&mut *target, role, &choice));
+                }
+            }
+        }
+    }
+    let options = Options { uppers, ..Options::default() };
     let mut all_passed = true;
     let mut text = String::new();
     for case in arguments.choice.some(catalogue)? {
         head(&mut text, case, catalogue);
         let Some(entry) = cases::find(&case.name) else { continue };
         for role in arguments.choice.sides(case) {
-            let played = play(&mut *target, variant, (case, entry), role, Options::default());
+            let played = play(&mut *target, variant, (case, entry), role, &options);
             all_passed &= played.outcome != Outcome::Failed;
             tell(&mut text, &played, arguments.bytes);
         }

@@ -4,7 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::profile::Profile;
-use smbd_conformance::suite::rig::{Target, sim::Sim};
+use smbd_conformance::suite::rig::Target;
+use smbd_conformance::suite::rig::sim::{Sim, SimSmb2};
+use smbd_conformance::suite::upper::Choice;
+use smbd_conformance::suite::{Upper, Uppers};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -26,6 +29,13 @@ pub struct TargetArgs {
     /// `KeepaliveInterval 5 s`; cases that need it are played then. May be repeated
     #[arg(long, value_name = "SETTING")]
     set: Vec<String>,
+    /// What the upper layer of the implementation does with messages: `auto` finds it out
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    upper: UpperName,
+    /// with an SMB2 server: a share on which a guest may read and write; a file is kept there. With it messages of any
+    /// length are answered, without it those that a server answers before there is a session
+    #[arg(long, value_name = "NAME", conflicts_with = "listen")]
+    share: Option<String>,
     /// what is known of the product, such as `linux-6.12`
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -45,7 +55,48 @@ enum TargetName {
     Verbs,
 }
 
+/// What is known of the upper layers before the first case.
+#[derive(Clone, Debug)]
+pub enum UpperLayers {
+    /// What they do.
+    Known(Uppers),
+    /// Nothing: this is looked for.
+    Unknown(Choice),
+}
+
+/// What an upper layer does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum UpperName {
+    /// Found out: whether it returns messages, or else whether it speaks SMB2
+    #[default]
+    Auto,
+    /// It returns each message
+    Echo,
+    /// It is an SMB2 server, or an SMB2 client that copies a file
+    Smb2,
+    /// Nothing: cases that need an answer are not played
+    None,
+}
+
 impl TargetArgs {
+    /// What the upper layers do, or what is to be looked for.
+    pub fn upper_layers(&self) -> UpperLayers {
+        let is_foreign = self.connect.is_some() || self.listen.is_some();
+        let echo = match self.upper {
+            UpperName::None => {
+                let silent = Upper::Silent("no answer is asked of the upper layer (--upper none)".into());
+                return UpperLayers::Known(Uppers { acceptor: silent.clone(), initiator: silent });
+            }
+            UpperName::Auto if !is_foreign => return UpperLayers::Known(Uppers::default()),
+            UpperName::Echo => return UpperLayers::Known(Uppers::default()),
+            UpperName::Auto => true,
+            UpperName::Smb2 => false,
+        };
+        let host = self.connect.map_or_else(|| "subject".to_owned(), |to| to.ip().to_string());
+        let share = self.share.as_ref().map(|name| format!(r"\\{host}\{name}"));
+        UpperLayers::Unknown(Choice { echo, smb2: true, share })
+    }
+
     /// The implementation.
     ///
     /// # Errors
@@ -56,8 +107,19 @@ impl TargetArgs {
             TargetName::Sim if addresses => {
                 Err("--address, --connect and --listen are for --target verbs".into())
             }
+            TargetName::Sim if self.upper == UpperName::Smb2 => Ok(Box::new(SimSmb2)),
             TargetName::Sim => Ok(Box::new(Sim)),
             TargetName::Verbs => self.verbs(),
+        }
+    }
+
+    /// What to check when an initiator did not connect.
+    pub fn advice_on_no_request(&self) -> String {
+        match &self.trigger {
+            Some(command) => format!("does `{command}` make it connect when it is run by hand, and to this address?"),
+            None => "the initiator has to connect by itself in that time, again and again; or --trigger with a command \
+                     that makes it connect"
+                .into(),
         }
     }
 

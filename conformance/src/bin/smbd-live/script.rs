@@ -21,7 +21,7 @@ pub(crate) fn script(
     // These steps bring their own upper layer.
     let case = Case { needs: Vec::new(), ..case.clone() };
     let entry = Entry { name, play: steps, settings: None };
-    let played = play(target, 0, (&case, &entry), role, Options::default());
+    let played = play(target, 0, (&case, &entry), role, &Options::default());
     match played.outcome {
         Outcome::Passed => Ok(()),
         outcome => {

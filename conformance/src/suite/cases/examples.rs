@@ -63,6 +63,7 @@ fn establishing(play: &mut Play) -> Result<(), Stop> {
 fn small(play: &mut Play) -> Result<(), Stop> {
     let accepts = play.subject_accepts();
     let mut peer = play.established()?;
+    peer.needs_echo()?;
     let payload = pattern(42, 500);
     peer.send(&Data::of(&payload))?;
     let echo = peer.echoed("2.2.3-21", &payload)?;
@@ -85,6 +86,7 @@ fn small(play: &mut Play) -> Result<(), Stop> {
 
 fn long(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established()?;
+    peer.needs_echo()?;
     let payload = pattern(43, 65_536);
     peer.send_fragments(&payload)?;
     let echo = peer.echoed("3.1.5.4-23", &payload)?;

@@ -6,7 +6,7 @@ use smbd_core::{Keepalive, Params};
 
 use super::Entry;
 use crate::suite::rig::Opening;
-use crate::suite::{Data, Grant, Next, PATIENCE, Peer, Play, Seen, Stop, Terms, Whole, pattern};
+use crate::suite::{Data, Grant, Next, PATIENCE, Peer, Play, Question, Seen, Stop, Terms, Whole};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
@@ -36,9 +36,9 @@ fn few_credits(play: &mut Play, credits: u16, statements: &str) -> Result<Whole,
     peer.check("3.1.5.8-15", fragmented >= 131_072, || {
         format!("MaxFragmentedSize should be 131072 at least, it is {fragmented}")
     });
-    let payload = pattern(2, LONG);
-    peer.send_fragments(&payload)?;
-    let whole = peer.echoed(&format!("{statements} 3.1.5.8-08 3.1.5.8-15"), &payload)?;
+    let question = peer.message_for(2, LONG, LONG)?;
+    peer.send_fragments(&question)?;
+    let whole = peer.answered(&format!("{statements} 3.1.5.8-08 3.1.5.8-15"), &question)?;
     // A message without a receive would have broken the connection, or been tried again.
     let failures = peer.failures().to_vec();
     peer.check("3.1.5.8-08", failures.is_empty() && !peer.is_down(), || {
@@ -81,22 +81,24 @@ fn consume_send_credits(play: &mut Play) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Sends a long message such that the subject has 10 credits when it begins to return it, and nothing grants it more.
-fn begin_echo(play: &mut Play, payload: &[u8]) -> Result<(), Stop> {
+/// Sends a long message such that the subject has 10 credits when it begins to answer it, and nothing grants it more.
+fn begin_answer(play: &mut Play, seed: u64) -> Result<Question, Stop> {
     let mut peer = play.established_on(&Terms::credit_cases())?;
-    let mut fragments = peer.fragments(payload)?;
-    let Some(last) = fragments.pop() else { return Ok(()) };
+    let question = peer.message_for(seed, 65_536, 65_000)?;
+    let mut fragments = peer.fragments(&question)?;
+    let Some(last) = fragments.pop() else { return Ok(question) };
     for fragment in fragments {
         peer.send(&Data { grant: Grant::Used, ..fragment })?;
     }
     peer.settle();
     peer.repost(false);
     let missing = u16::try_from(10 - peer.granted()).unwrap_or(0);
-    peer.send(&last.granting(missing))
+    peer.send(&last.granting(missing))?;
+    Ok(question)
 }
 
 /// Reads until the subject has used up its credits: nothing has come for 1 s.
-fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: usize) -> Result<(), Stop> {
+fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: &mut Option<usize>) -> Result<(), Stop> {
     loop {
         let message = match peer.next(Duration::from_secs(1)) {
             Next::Message(message) => message,
@@ -115,8 +117,9 @@ fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: usize) -> Result<(), 
             whole.empties.push(seen);
             continue;
         }
-        let missing = total.saturating_sub(whole.payload.len());
         let says = seen.header.data_length.saturating_add(seen.header.remaining_data_length) as usize;
+        // The first fragment says how long the message is.
+        let missing = total.get_or_insert(says).saturating_sub(whole.payload.len());
         peer.check("3.1.5.4-18", says == missing, || {
             format!("DataLength and RemainingDataLength should make {missing}, they make {says}")
         });
@@ -126,13 +129,12 @@ fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: usize) -> Result<(), 
 }
 
 fn consume_receive_credits(play: &mut Play) -> Result<(), Stop> {
-    let payload = pattern(3, 65_536);
-    begin_echo(play, &payload)?;
+    let question = begin_answer(play, 3)?;
     let mut peer = play.peer(0);
-    let mut whole = Whole::default();
-    for _ in 0..payload.len() {
-        read_all(&mut peer, &mut whole, payload.len())?;
-        if whole.payload.len() >= payload.len() {
+    let (mut whole, mut total) = (Whole::default(), None);
+    for _ in 0..question.len() {
+        read_all(&mut peer, &mut whole, &mut total)?;
+        if total.is_some_and(|total| whole.payload.len() >= total) {
             break;
         }
         // What is left is what could not be spent on a message that grants.
@@ -144,14 +146,13 @@ fn consume_receive_credits(play: &mut Play) -> Result<(), Stop> {
         peer.quiet_for("3.1.5.1-06", Duration::from_secs(1));
         let before = whole.payload.len();
         peer.send(&Data::empty().granting(10))?;
-        read_all(&mut peer, &mut whole, payload.len())?;
+        read_all(&mut peer, &mut whole, &mut total)?;
         peer.require("3.1.5.8-15 3.1.5.8-16", whole.payload.len() > before, || {
             "10 credits should set the message in motion again, nothing came".into()
         })?;
     }
-    peer.check("3.1.5.8-16", whole.payload == payload, || {
-        "the payload should come back as it was sent".into()
-    });
+    let whole = peer.is_answer(&question, &whole.payload);
+    peer.check("3.1.5.8-16", whole, || "the answer should come whole, and as it was awaited".into());
     Ok(())
 }
 
@@ -163,10 +164,9 @@ fn keepalive_alone(params: &mut Params) {
 }
 
 fn consume_and_wait(play: &mut Play) -> Result<(), Stop> {
-    let payload = pattern(4, 65_536);
-    begin_echo(play, &payload)?;
+    begin_answer(play, 4)?;
     let mut peer = play.peer(0);
-    let mut missing = payload.len();
+    let mut left = None;
     let mut last = peer.play().now();
     while let Next::Message(message) = peer.next(Duration::from_secs(1)) {
         last = message.at;
@@ -174,10 +174,11 @@ fn consume_and_wait(play: &mut Play) -> Result<(), Stop> {
         let offset = seen.header.data_offset;
         let says = seen.header.data_length.saturating_add(seen.header.remaining_data_length) as usize;
         let empty = seen.header.data_length == 0;
+        let missing = if empty { 0 } else { *left.get_or_insert(says) };
         peer.check("3.1.5.1-06", offset % 8 == 0 && (empty || says == missing), || {
             format!("a fragment of the {missing} bytes that are missing should come, {:?} came", seen.header)
         });
-        missing = missing.saturating_sub(seen.payload().len());
+        left = left.map(|left| left.saturating_sub(seen.payload().len()));
     }
     let next = peer.next(Duration::from_secs(131));
     peer.check("3.1.5.1-06", !matches!(next, Next::Message(_)), || {

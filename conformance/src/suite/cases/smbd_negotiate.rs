@@ -7,7 +7,7 @@ use smbd_core::wire::NegotiateResponse;
 use smbd_core::wire::status::{INSUFFICIENT_RESOURCES, NOT_SUPPORTED};
 
 use super::Entry;
-use crate::suite::{Data, Peer, Play, Request, Stop, pattern};
+use crate::suite::{Peer, Play, Request, Stop};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
@@ -169,9 +169,7 @@ fn versions_taken(play: &mut Play, statements: &str, (min, max): (u16, u16)) -> 
     let request = Request { min_version: min, max_version: max, ..Request::default() };
     let (mut peer, _) = answered(play, "3.1.5.6-03", &request)?;
     peer.post_receives(10)?;
-    let payload = pattern(1, 500);
-    peer.send(&Data::of(&payload))?;
-    peer.echoed(statements, &payload).map(|_| ())
+    peer.exchange(statements, 1, 500).map(|_| ())
 }
 
 fn credits_requested(play: &mut Play) -> Result<(), Stop> {

@@ -13,6 +13,7 @@ impl Counts {
             CaseResult::Passed => &mut self.passed,
             CaseResult::Failed => &mut self.failed,
             CaseResult::Known => &mut self.known,
+            CaseResult::NotJudged => &mut self.not_judged,
             CaseResult::NotApplicable => &mut self.not_applicable,
             CaseResult::LeftOut => &mut self.left_out,
         };
@@ -26,6 +27,7 @@ impl Outcome {
             Self::Passed => CaseResult::Passed,
             Self::Failed => CaseResult::Failed,
             Self::Known => CaseResult::Known,
+            Self::NotJudged(_) => CaseResult::NotJudged,
             Self::NotApplicable(_) => CaseResult::NotApplicable,
             Self::LeftOut(_) => CaseResult::LeftOut,
         }
@@ -37,12 +39,18 @@ impl CaseResult {
     #[must_use]
     pub fn of(plays: &[Played]) -> Self {
         let any = |result| plays.iter().any(|played| played.outcome.result() == result);
-        let order = [Self::Failed, Self::Known, Self::Passed, Self::LeftOut];
+        let order = [Self::Failed, Self::Known, Self::NotJudged, Self::Passed, Self::LeftOut];
         order.into_iter().find(|result| any(*result)).unwrap_or(Self::NotApplicable)
     }
 }
 
 impl CaseReport {
+    /// Why there is no verdict, in the words of the first play that says so.
+    pub(super) fn reason(&self) -> Option<&str> {
+        let alike = self.plays.iter().filter(|played| played.outcome.result() == self.result);
+        alike.filter_map(|played| played.outcome.reason()).next()
+    }
+
     fn new(case: &Case, mut plays: Vec<Played>) -> Self {
         let first = plays.first().map(|played| played.variant.clone());
         for played in &mut plays {
@@ -106,8 +114,10 @@ impl Report {
             about: None,
             target,
             variants,
+            upper_layers: Vec::new(),
             devices: devices.into_iter().collect(),
             profile: None,
+            peer: Vec::new(),
             totals,
             sections,
             statements,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-use super::{CaseReport, Report};
+use super::{CaseReport, Fact, Report};
 use crate::suite::outcome::{Finding, Outcome, Played};
 
 /// Writes it. Of a run that was ended, the cases it did not come to are skipped, and the run itself is an error: whoever
@@ -27,6 +27,17 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
             status.set_message("not reached: the run was ended");
             test(&case.name, &case.group, (role, variant), status)
         }));
+    }
+    for fact in &report.peer {
+        // Whoever looks at failures only learns of a peer that is gone, and of it first.
+        if let Fact::Gone(gone) = fact {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(fact.in_short());
+            status.set_description(fact.to_string());
+            let mut whole = TestCase::new(format!("the peer lives after {}", gone.after), status);
+            whole.set_classname("run");
+            suites.group("run").add_test_case(whole);
+        }
     }
     if !report.not_reached.is_empty() {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
@@ -56,6 +67,9 @@ impl Suites<'_> {
             for property in self.of.origin() {
                 suite.add_property(property);
             }
+            for fact in &self.of.peer {
+                suite.add_property(("peer", fact.in_short().as_str()));
+            }
             self.all.push(suite);
             self.all.len() - 1
         });
@@ -81,7 +95,7 @@ fn test_case(case: &CaseReport, played: &Played) -> TestCase {
             status.set_description(texts.join("\n"));
             status
         }
-        Outcome::NotApplicable(_) | Outcome::LeftOut(_) => {
+        Outcome::NotJudged(_) | Outcome::NotApplicable(_) | Outcome::LeftOut(_) => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(outcome.to_string());
             status

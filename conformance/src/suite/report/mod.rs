@@ -2,12 +2,15 @@
 //! [`junit`] and [`html`] are the four formats.
 
 mod build;
+mod fact;
 pub mod html;
 pub mod json;
 pub mod junit;
 pub mod text;
 
 use serde::Serialize;
+
+pub use fact::{Fact, Gone, Which};
 
 use super::outcome::Played;
 use crate::suite::Lost;
@@ -45,10 +48,14 @@ pub struct Report {
     pub target: String,
     /// Its variants, all of which were played.
     pub variants: Vec<String>,
+    /// What its upper layers were found to do, where that had to be found out.
+    pub upper_layers: Vec<String>,
     /// The RDMA devices of this host that were used.
     pub devices: Vec<String>,
     /// What was known of it before, if something was.
     pub profile: Option<ProfileReport>,
+    /// What was found out about the peer besides, in order.
+    pub peer: Vec<Fact>,
     /// How many there are of what.
     pub totals: Totals,
     /// The sections of MS-SMBD, in order.
@@ -74,12 +81,14 @@ pub struct ProfileReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaseResult {
-    /// At least one play passed, and none failed.
+    /// At least one play passed, and all others did or were not played.
     Passed,
     /// At least one play failed.
     Failed,
     /// At least one play failed in ways that are known of this product, and none in another.
     Known,
+    /// At least one play came to no verdict, and none failed.
+    NotJudged,
     /// It cannot be played on this target.
     NotApplicable,
     /// It was not wanted.
@@ -170,6 +179,8 @@ pub struct Counts {
     pub failed: usize,
     /// Something was not, and all of that is known of this product; not among the failed.
     pub known: usize,
+    /// Played, and without a verdict.
+    pub not_judged: usize,
     /// Not possible on this target.
     pub not_applicable: usize,
     /// Not wanted.
@@ -205,6 +216,20 @@ impl Report {
         self
     }
 
+    /// The same with what the upper layers were found to do.
+    #[must_use]
+    pub fn on(mut self, upper_layers: Vec<String>) -> Self {
+        self.upper_layers = upper_layers;
+        self
+    }
+
+    /// The same with what was found out about the peer.
+    #[must_use]
+    pub fn telling(mut self, facts: Vec<Fact>) -> Self {
+        self.peer = facts;
+        self
+    }
+
     /// Where it comes from, by name: for people, and for programs that know of texts only.
     pub fn origin(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let about = self.about.iter().flat_map(|about| {
@@ -213,6 +238,7 @@ impl Report {
             known.into_iter().chain(host.iter().map(|host| ("host", host)))
         });
         about
+            .chain(self.upper_layers.iter().map(|upper| ("upper layer", upper)))
             .chain(self.devices.iter().map(|device| ("device", device)))
             .map(|(name, text)| (name, text.as_str()))
     }

@@ -20,6 +20,9 @@ impl fmt::Display for Text<'_> {
         for (name, text) in self.report.origin() {
             writeln!(f, "{name}: {text}")?;
         }
+        for fact in &self.report.peer {
+            writeln!(f, "\n{fact}")?;
+        }
         for case in cases.iter().filter(|case| case.result == CaseResult::Failed) {
             failed_case(f, self.report, case)?;
         }
@@ -27,9 +30,11 @@ impl fmt::Display for Text<'_> {
             known_case(f, case)?;
         }
         no_longer_found(f, self.report)?;
-        for (title, result) in
-            [("not applicable", CaseResult::NotApplicable), ("left out", CaseResult::LeftOut)]
-        {
+        for (title, result) in [
+            ("not judged", CaseResult::NotJudged),
+            ("not applicable", CaseResult::NotApplicable),
+            ("left out", CaseResult::LeftOut),
+        ] {
             not_played(f, title, cases.iter().filter(|case| case.result == result))?;
         }
         // What is known of a product is counted where something is.
@@ -71,9 +76,14 @@ struct Line(Counts);
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts { passed, failed, known, not_applicable, left_out } = self.0;
+        let Counts { passed, failed, known, not_judged, not_applicable, left_out } = self.0;
         write!(f, "{passed} passed, {failed} failed")?;
-        for (count, what) in [(known, "known"), (not_applicable, "not applicable"), (left_out, "left out")] {
+        for (count, what) in [
+            (known, "known"),
+            (not_judged, "not judged"),
+            (not_applicable, "not applicable"),
+            (left_out, "left out"),
+        ] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
             }
@@ -154,11 +164,7 @@ fn not_played<'a>(
         writeln!(f, "\n{title}:")?;
     }
     for case in cases {
-        let reason = case.plays.first().map_or("", |played| match &played.outcome {
-            Outcome::NotApplicable(reason) | Outcome::LeftOut(reason) => reason,
-            Outcome::Passed | Outcome::Failed | Outcome::Known => "",
-        });
-        writeln!(f, "  {}: {reason}", case.name)?;
+        writeln!(f, "  {}: {}", case.name, case.reason().unwrap_or_default())?;
     }
     Ok(())
 }

@@ -47,6 +47,11 @@ pub trait Target {
     /// The variants of it that are all played: `windows-roce`. At least one.
     fn variants(&self) -> Vec<String>;
 
+    /// Whether the same subject is there for all plays, as another program is. Then it may be gone.
+    fn persists(&self) -> bool {
+        false
+    }
+
     /// Whether the subject has these settings (as in `cases.toml`) already and needs not be given them.
     fn has(&self, settings: &[String]) -> bool {
         let _ = settings;

@@ -149,12 +149,10 @@ pub(super) fn receive(play: &mut Play) -> Result<(), Stop> {
     refused_receive(&mut peer, first, told);
 
     let mut peer = play.established()?;
-    let payload = pattern(168, 100);
-    peer.send(&Data::of(&payload))?;
-    peer.echoed("", &payload)?;
+    peer.exchange("", 168, 100)?;
     peer.settle();
     peer.upper()?.refuse_after(Work::Receives, 0)?;
-    peer.send(&Data::of(&payload))?;
+    peer.send(&Data::of(&pattern(168, 100)))?;
     peer.ends("3.1.5.9-06");
     let told = peer.told_the_end("3.1.5.9-06");
     refused_receive(&mut peer, "3.1.5.9-06", told);

@@ -16,7 +16,7 @@ enum Place {
     SubjectsNegotiationMessage,
     Data,
     WithinFragments,
-    EchoWaits,
+    AnswerWaits,
 }
 
 const PLACES: [Place; 6] = [
@@ -25,7 +25,7 @@ const PLACES: [Place; 6] = [
     Place::SubjectsNegotiationMessage,
     Place::Data,
     Place::WithinFragments,
-    Place::EchoWaits,
+    Place::AnswerWaits,
 ];
 
 /// How the script leaves.
@@ -87,12 +87,13 @@ impl Place {
                 }
                 Ok(peer)
             }
-            Self::EchoWaits => {
+            Self::AnswerWaits => {
                 let mut terms = Terms::default();
                 // Which the initiator spends on its first message.
                 terms.response.credits_granted = 1;
                 let mut peer = play.established_on(&terms)?;
-                for fragment in peer.fragments(&pattern(3, 3000))? {
+                let question = peer.message_for(3, 3000, 3000)?;
+                for fragment in peer.fragments(&question)? {
                     peer.send(&Data { grant: Grant::Claimed(0), ..fragment })?;
                 }
                 Ok(peer)
@@ -114,9 +115,7 @@ impl Place {
 fn works(play: &mut Play, statements: &str, seed: u64) -> Result<(), Stop> {
     let mut peer = play.connect_as(statements, &Opening::default())?;
     peer.negotiate(&Terms::default())?;
-    let payload = pattern(seed, 100);
-    peer.send(&Data::of(&payload))?;
-    peer.echoed(statements, &payload).map(|_| ())
+    peer.exchange(statements, seed, 100).map(|_| ())
 }
 
 pub(super) fn at_any_time(play: &mut Play) -> Result<(), Stop> {
@@ -251,9 +250,9 @@ pub(super) fn a_hundred(play: &mut Play) -> Result<(), Stop> {
         let usual = first.get_or_insert_with(|| message.bytes.clone());
         peer.same("3.1.7.2-01", &message.bytes, usual);
         peer.post_receives(10)?;
-        let payload = pattern(round, 3000);
-        peer.send_fragments(&payload)?;
-        peer.echoed(ALL, &payload)?;
+        let question = peer.message_for(round, 3000, 3000)?;
+        peer.send_fragments(&question)?;
+        peer.answered(ALL, &question)?;
         match round % 3 {
             0 => peer.disconnect()?,
             1 => {

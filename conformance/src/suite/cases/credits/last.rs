@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::last_credit_grants;
 use crate::suite::rig::Opening;
-use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole, pattern};
+use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole};
 
 /// One credit is asked for in each message of the script.
 fn asking_for_one() -> Terms {
@@ -21,12 +21,12 @@ pub(super) fn goes_to_a_grant(play: &mut Play) -> Result<(), Stop> {
     one_at_a_time(play)?;
     // The first echo grants all there is; for the second a receive has to be posted beyond what was asked for.
     let mut peer = play.established_with(&Terms::default(), 2)?;
-    let payloads = [pattern(1, 100), pattern(2, 100)];
-    for payload in &payloads {
-        peer.send(&Data::of(payload).granting(0))?;
+    let questions = [peer.message(1, 100)?, peer.message(2, 100)?];
+    for question in &questions {
+        peer.send(&Data::of(question).granting(0))?;
     }
-    for payload in &payloads {
-        let whole = peer.echoed(LAST, payload)?;
+    for question in &questions {
+        let whole = peer.answered(LAST, question)?;
         for seen in whole.empties.iter().chain(&whole.fragments) {
             last_credit_grants(&mut peer, LAST, seen);
         }
@@ -37,8 +37,8 @@ pub(super) fn goes_to_a_grant(play: &mut Play) -> Result<(), Stop> {
 /// A long message for whose echo the subject never has more than one credit.
 fn one_at_a_time(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_with(&asking_for_one(), 0)?;
-    let payload = pattern(6, 5000);
-    let mut fragments: VecDeque<_> = peer.fragments(&payload)?.into();
+    let question = peer.message_for(6, 5000, 4000)?;
+    let mut fragments: VecDeque<_> = peer.fragments(&question)?.into();
     let mut whole = Whole::default();
     loop {
         let without = peer.granted() <= 0;
@@ -64,16 +64,19 @@ fn one_at_a_time(play: &mut Play) -> Result<(), Stop> {
             break;
         }
     }
-    peer.check(LAST, whole.payload == payload, || "5000 bytes should come back as they were sent".into());
+    let answered = peer.is_answer(&question, &whole.payload);
+    peer.check(LAST, answered, || {
+        format!("the answer should come whole, {} bytes came", whole.payload.len())
+    });
     Ok(())
 }
 
 pub(super) fn waits(play: &mut Play) -> Result<(), Stop> {
     const WAITS: &str = "3.1.5.1-07 3.1.5.9-06";
     let mut peer = play.established_with(&Terms::default(), 0)?;
-    let payload = pattern(9, 10);
+    let question = peer.message(9, 10)?;
     let had = peer.credits();
-    peer.send(&Data::of(&payload).requesting(1).granting(1))?;
+    peer.send(&Data::of(&question).requesting(1).granting(1))?;
     let mut next = peer.next(Duration::from_secs(3));
     // Who wants no more receives than were asked for cannot grant before the script has used what it has.
     while next == Next::Nothing && peer.credits() > 0 {
@@ -87,7 +90,8 @@ pub(super) fn waits(play: &mut Play) -> Result<(), Stop> {
     let Next::Message(message) = next else { return Ok(()) };
     let seen = peer.as_data(WAITS, message)?;
     last_credit_grants(&mut peer, WAITS, &seen);
-    peer.check("3.1.5.1-07", seen.payload() == &payload[..], || {
+    let answered = peer.is_answer(&question, seen.payload());
+    peer.check("3.1.5.1-07", answered, || {
         format!("the message that waited should come, {:?} came", seen.header)
     });
     Ok(())
@@ -110,8 +114,8 @@ pub(super) fn one_each_way(play: &mut Play) -> Result<(), Stop> {
         format!("1 message was granted, {left} may be sent behind the first")
     });
     last_credit_grants(&mut peer, "3.1.5.1-07 3.1.5.9-04", &first);
-    let payload = pattern(7, 65_536);
-    for fragment in peer.fragments(&payload)? {
+    let question = peer.message_for(7, 65_536, 65_000)?;
+    for fragment in peer.fragments(&question)? {
         credit_comes(&mut peer)?;
         peer.send_now(&fragment)?;
     }
@@ -125,6 +129,9 @@ pub(super) fn one_each_way(play: &mut Play) -> Result<(), Stop> {
         credit_comes(&mut peer)?;
         peer.keep_granting()?;
     }
-    peer.check("3.1.5.8-16", whole.payload == payload, || "64 KiB should come back as they were sent".into());
+    let answered = peer.is_answer(&question, &whole.payload);
+    peer.check("3.1.5.8-16", answered, || {
+        format!("the answer should come whole, {} bytes came", whole.payload.len())
+    });
     Ok(())
 }

@@ -2,14 +2,14 @@
 
 use smbd_core::Params;
 
-use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms, pattern};
+use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms};
 
 /// Sends a message as long as messages may be, and reads its echo.
 fn round(peer: &mut Peer<'_>, seed: u64, requested: u16, statements: &str) -> Result<(), Stop> {
     let size = peer.send_size()?.min(peer.subject_send_size()?) as usize;
-    let payload = pattern(seed, size - 24);
-    peer.send(&Data::of(&payload).requesting(requested))?;
-    peer.echoed(statements, &payload).map(|_| ())
+    let question = peer.message(seed, size - 24)?;
+    peer.send(&Data::of(&question).requesting(requested))?;
+    peer.answered(statements, &question).map(|_| ())
 }
 
 pub(super) fn no_more_than_asked(play: &mut Play) -> Result<(), Stop> {
@@ -92,18 +92,16 @@ pub(super) fn asked_for(play: &mut Play) -> Result<(), Stop> {
     peer.check(statement, requested == TARGET, || {
         format!("CreditsRequested should be {TARGET}, it is {requested}")
     });
-    let payload = pattern(1, 3000);
-    peer.send_fragments(&payload)?;
-    let whole = peer.echoed("3.1.5.1-10", &payload)?;
+    let question = peer.message_for(1, 3000, 3000)?;
+    peer.send_fragments(&question)?;
+    let whole = peer.answered("3.1.5.1-10", &question)?;
     for seen in whole.empties.iter().chain(&whole.fragments) {
         asks(&mut peer, seen);
     }
     peer.send(&Data::probe())?;
     let answer = peer.expect_data("3.1.5.1-10", PATIENCE)?;
     asks(&mut peer, &answer);
-    let payload = pattern(2, 10);
-    peer.send(&Data::of(&payload))?;
-    let whole = peer.echoed("3.1.5.1-10", &payload)?;
+    let whole = peer.exchange("3.1.5.1-10", 2, 10)?;
     for seen in whole.empties.iter().chain(&whole.fragments) {
         asks(&mut peer, seen);
     }

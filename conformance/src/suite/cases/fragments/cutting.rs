@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::suite::trace::hex;
-use crate::suite::{Data, Peer, Play, Seen, Stop, Terms, pattern};
+use crate::suite::{Data, Peer, Play, Seen, Stop, Terms, Whole};
 
 /// What a fragment should be.
 struct Wanted<'a> {
@@ -51,9 +51,10 @@ pub(super) fn exactly(play: &mut Play) -> Result<(), Stop> {
         let max = peer.subject_send_size()? as usize;
         let most = max - 24;
         for (seed, len) in (0..).zip([1, 7, most - 1, most, most + 1, 2 * most, 2 * most + 1, 100_000]) {
-            let payload = pattern(seed, len);
-            peer.send_fragments(&payload)?;
-            let whole = peer.echoed("3.1.5.4-10 3.1.5.4-21 3.1.5.4-23 3.1.5.4-24", &payload)?;
+            let question = peer.message_for(seed, len, len)?;
+            peer.send_fragments(&question)?;
+            let whole = peer.answered("3.1.5.4-10 3.1.5.4-21 3.1.5.4-23 3.1.5.4-24", &question)?;
+            let (payload, len) = (&whole.payload, whole.payload.len());
             let (came, count) = (whole.fragments.len(), len.div_ceil(most));
             peer.check("3.1.5.4-10 3.1.5.4-15 3.1.5.4-23", came == count, || {
                 format!("{len} bytes should come in {count} messages of {max} bytes, {came} came")
@@ -70,30 +71,41 @@ pub(super) fn exactly(play: &mut Play) -> Result<(), Stop> {
 pub(super) fn nothing_between(play: &mut Play) -> Result<(), Stop> {
     const BETWEEN: &str = "3.1.4.2-03 3.1.5.4-24";
     let mut peer = play.established_with(&Terms::default(), 2)?;
-    let payloads = [pattern(1, 5000), pattern(2, 100)];
-    for payload in &payloads {
-        for fragment in peer.fragments(payload)? {
+    let mut questions = vec![peer.message_for(1, 5000, 4000)?, peer.message(2, 100)?];
+    for question in &questions {
+        for fragment in peer.fragments(question)? {
             peer.send(&fragment.granting(0))?;
         }
     }
-    for payload in &payloads {
-        let mut came = 0;
-        while came < payload.len() {
+    while !questions.is_empty() {
+        let mut whole = Whole::default();
+        let mut total = None;
+        loop {
             let seen = peer.expect_data(BETWEEN, Duration::from_secs(5))?;
-            let (offset, missing) = (came, payload.len() - came);
             let header = seen.header;
-            let says = u64::from(header.data_length) + u64::from(header.remaining_data_length);
-            // Between two messages anything may come.
-            let fits = if header.data_length == 0 { came == 0 } else { says == missing as u64 };
+            let says = header.data_length.saturating_add(header.remaining_data_length) as usize;
+            // Between two messages anything may come; the first fragment says how long a message is.
+            let came = whole.payload.len();
+            let fits = if header.data_length == 0 {
+                came == 0
+            } else {
+                says == total.get_or_insert(says).saturating_sub(came)
+            };
             peer.require(BETWEEN, fits, || {
-                format!("the next of the {missing} bytes that are missing should come, {header:?} came")
+                format!("a fragment that continues the {came} bytes before it should come, {header:?} came")
             })?;
-            came += seen.payload().len();
-            peer.check(BETWEEN, payload.get(offset..came) == Some(seen.payload()), || {
-                format!("the bytes from {offset} to {came} should come back as they were sent")
-            });
+            let is_last = whole.take(seen);
             peer.send(&Data::probe())?;
+            if is_last {
+                break;
+            }
         }
+        let answered = questions.iter().position(|question| peer.is_answer(question, &whole.payload));
+        let fits = answered.is_some_and(|place| place == 0 || !peer.answers_in_order());
+        peer.require(BETWEEN, fits, || {
+            format!("the answer to a message should come, {} other bytes came", whole.payload.len())
+        })?;
+        questions.remove(answered.unwrap_or_default());
     }
     Ok(())
 }

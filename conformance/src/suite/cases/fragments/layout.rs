@@ -1,7 +1,7 @@
 //! The unused bytes of every message: reserved fields and padding.
 
 use crate::suite::trace::hex;
-use crate::suite::{Data, PATIENCE, Peer, Play, Request, Response, Seen, Stop, Whole, pattern};
+use crate::suite::{Data, PATIENCE, Peer, Play, Request, Response, Seen, Stop, Whole};
 
 /// Reserved of a negotiation message.
 fn reserved(peer: &mut Peer<'_>, came: &[u8]) {
@@ -62,9 +62,9 @@ pub(super) fn nothing_reserved(play: &mut Play) -> Result<(), Stop> {
     let mut peer = negotiated(play)?;
     for round in 0..20 {
         for len in [1, 500, 5000] {
-            let payload = pattern(round, len);
-            peer.send_fragments(&payload)?;
-            let whole = peer.echoed("", &payload)?;
+            let question = peer.message_for(round, len, len)?;
+            peer.send_fragments(&question)?;
+            let whole = peer.answered("", &question)?;
             all_clean(&mut peer, &whole);
         }
         peer.send(&Data::probe())?;

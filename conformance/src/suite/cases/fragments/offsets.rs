@@ -1,5 +1,7 @@
 //! DataOffset: where data begin.
 
+use std::iter;
+
 use super::{ends_after, settled};
 use crate::suite::{Data, Play, Stop, pattern};
 
@@ -16,19 +18,22 @@ pub(super) fn any_multiple_of_8(play: &mut Play) -> Result<(), Stop> {
     let mut peer = settled(play)?;
     let size = peer.send_size()?;
     for offset in [24, 32, 64, 512, (size - 1) / 8 * 8] {
-        let payload = pattern(offset.into(), 1);
-        peer.send(&padded(offset, &payload))?;
-        peer.echoed(PADDED, &payload)?;
-        let lengths = [3, 1, 900].map(|len: u32| len.min(size - offset));
-        let payload = pattern(offset.into(), lengths.iter().sum::<u32>() as usize);
-        let mut rest = &payload[..];
-        for len in lengths {
-            let (piece, behind) = rest.split_at(len as usize);
-            rest = behind;
-            let remaining = u32::try_from(behind.len()).unwrap_or(u32::MAX);
-            peer.send(&padded(offset, piece).remaining(remaining))?;
+        for (first, len) in [(1, 1), (3, 904)] {
+            let question = peer.message(offset.into(), len)?;
+            // A short piece, one of a byte, and the rest as there is room for it.
+            let room = (size - offset) as usize;
+            let mut rest = &question[..];
+            for len in [first, 1].into_iter().chain(iter::repeat(room)) {
+                let (piece, behind) = rest.split_at(len.min(room).min(rest.len()));
+                rest = behind;
+                let remaining = u32::try_from(behind.len()).unwrap_or(u32::MAX);
+                peer.send(&padded(offset, piece).remaining(remaining))?;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            peer.answered(PADDED, &question)?;
         }
-        peer.echoed(PADDED, &payload)?;
     }
     Ok(())
 }

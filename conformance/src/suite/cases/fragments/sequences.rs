@@ -27,9 +27,11 @@ pub(super) fn continue_exactly(play: &mut Play) -> Result<(), Stop> {
         ends_after(play, statements, &[piece(first, 500), piece(&rest[..len], remaining)])?;
     }
     let mut peer = settled(play)?;
-    peer.send(&piece(first, 500))?;
-    peer.send(&piece(&rest[..500], 0))?;
-    peer.echoed("3.1.5.8-18 3.1.5.8-19", &payload[..1000])?;
+    let question = peer.message(1, 1000)?;
+    let (first, rest) = question.split_at(question.len() / 2);
+    peer.send(&piece(first, u32::try_from(rest.len()).unwrap_or(u32::MAX)))?;
+    peer.send(&piece(rest, 0))?;
+    peer.answered("3.1.5.8-18 3.1.5.8-19", &question)?;
     Ok(())
 }
 
@@ -59,24 +61,27 @@ const fn nothing(remaining: u32) -> Data {
 
 pub(super) fn of_no_bytes(play: &mut Play) -> Result<(), Stop> {
     let mut peer = settled(play)?;
-    let payload = pattern(3, 1000);
-    peer.send(&nothing(1000))?;
-    peer.send(&nothing(1000))?;
-    peer.send(&piece(&payload[..400], 600))?;
-    peer.send(&nothing(600))?;
-    peer.send(&piece(&payload[400..], 0))?;
-    peer.echoed("2.2.3-11 3.1.5.8-18 3.1.5.8-19", &payload)?;
+    let question = peer.message(3, 1000)?;
+    let all = u32::try_from(question.len()).unwrap_or(u32::MAX);
+    peer.send(&nothing(all))?;
+    peer.send(&nothing(all))?;
+    peer.send(&piece(&question[..400], all - 400))?;
+    peer.send(&nothing(all - 400))?;
+    peer.send(&piece(&question[400..], 0))?;
+    peer.answered("2.2.3-11 3.1.5.8-18 3.1.5.8-19", &question)?;
     ends_after(play, "2.2.3-11 3.1.5.8-18 3.1.5.8-19", &[nothing(1000), nothing(999)])
 }
 
 pub(super) fn starts_from_nothing(play: &mut Play) -> Result<(), Stop> {
     let mut peer = settled(play)?;
-    let payloads = [pattern(1, 131_072), pattern(2, 1), pattern(3, 2001), pattern(4, 1000)];
-    for payload in &payloads {
-        peer.send_fragments(payload)?;
+    let lengths = (1..).zip([131_072, 1, 2001, 1000]);
+    let questions: Result<Vec<_>, _> = lengths.map(|(seed, len)| peer.message(seed, len)).collect();
+    let questions = questions?;
+    for question in &questions {
+        peer.send_fragments(question)?;
     }
-    for payload in &payloads {
-        peer.echoed("3.1.5.8-17 3.1.5.8-18 3.1.5.8-24 3.1.5.8-25", payload)?;
+    for question in &questions {
+        peer.answered("3.1.5.8-17 3.1.5.8-18 3.1.5.8-24 3.1.5.8-25", question)?;
     }
     Ok(())
 }
@@ -89,8 +94,8 @@ pub(super) fn idle_5_s(params: &mut Params) {
 
 pub(super) fn left_alone(play: &mut Play) -> Result<(), Stop> {
     let mut peer = settled(play)?;
-    let payload = pattern(5, 3000);
-    let mut fragments = peer.fragments(&payload)?.into_iter();
+    let question = peer.message(5, 3000)?;
+    let mut fragments = peer.fragments(&question)?.into_iter();
     let Some(first) = fragments.next() else { return Ok(()) };
     let missing = first.remaining;
     peer.send(&first)?;
@@ -117,6 +122,6 @@ pub(super) fn left_alone(play: &mut Play) -> Result<(), Stop> {
     for fragment in fragments {
         peer.send(&fragment)?;
     }
-    peer.echoed("3.1.5.8-18", &payload)?;
+    peer.answered("3.1.5.8-18", &question)?;
     Ok(())
 }

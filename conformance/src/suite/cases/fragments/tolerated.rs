@@ -37,8 +37,8 @@ fn no_data(peer: &mut Peer<'_>, statements: &str, seen: &Seen) {
 
 pub(super) fn empties_between(play: &mut Play) -> Result<(), Stop> {
     let mut peer = settled(play)?;
-    let payload = pattern(1, 3000);
-    let mut fragments = peer.fragments(&payload)?.into_iter();
+    let question = peer.message(1, 3000)?;
+    let mut fragments = peer.fragments(&question)?.into_iter();
     let Some(first) = fragments.next() else { return Ok(()) };
     peer.send(&first)?;
     peer.send(&Data::empty().granting(3))?;
@@ -49,7 +49,7 @@ pub(super) fn empties_between(play: &mut Play) -> Result<(), Stop> {
     for fragment in fragments {
         peer.send(&fragment)?;
     }
-    peer.echoed("3.1.5.8-17", &payload)?;
+    peer.answered("3.1.5.8-17", &question)?;
     Ok(())
 }
 
@@ -69,9 +69,9 @@ pub(super) fn unknown_flags(play: &mut Play) -> Result<(), Stop> {
     let mut peer = settled(play)?;
     peer.send(&Data { flags: 0xFFFE, ..Data::empty().granting(2) })?;
     peer.quiet("2.2.3-04 2.2.3-06");
-    let payload = pattern(2, 100);
-    peer.send(&Data { flags: 0x8000, ..Data::of(&payload) })?;
-    let whole = peer.echoed("2.2.3-04", &payload)?;
+    let question = peer.message(2, 100)?;
+    peer.send(&Data { flags: 0x8000, ..Data::of(&question) })?;
+    let whole = peer.answered("2.2.3-04", &question)?;
     let empties = whole.empties.len();
     peer.check("2.2.3-06", empties == 0, || format!("{empties} messages came that nobody had asked for"));
     peer.send(&Data { flags: 0xFFFF, ..Data::empty().granting(1) })?;
@@ -84,14 +84,14 @@ pub(super) fn unknown_flags(play: &mut Play) -> Result<(), Stop> {
 
 pub(super) fn no_meaning(play: &mut Play) -> Result<(), Stop> {
     let mut peer = settled(play)?;
-    let payload = pattern(3, 100);
-    let mut data = Data { reserved: 0xFFFF, ..Data::of(&payload) };
+    let question = peer.message(3, 100)?;
+    let mut data = Data { reserved: 0xFFFF, ..Data::of(&question) };
     data.body[..4].fill(0xFF);
     peer.send(&data)?;
-    peer.echoed("2.2-07 2.2.3-08 2.2.3-10 2.2.3-20", &payload)?;
-    let payload = pattern(4, 100);
-    peer.send(&followed(Data::of(&payload), 300))?;
-    peer.echoed("2.2-10", &payload)?;
+    peer.answered("2.2-07 2.2.3-08 2.2.3-10 2.2.3-20", &question)?;
+    let question = peer.message(4, 100)?;
+    peer.send(&followed(Data::of(&question), 300))?;
+    peer.answered("2.2-10", &question)?;
     peer.send(&followed(Data::empty().granting(1), 300))?;
     nothing_echoed(&mut peer, "2.2-10")
 }
@@ -104,8 +104,9 @@ pub(super) fn refused_if_strict(play: &mut Play) -> Result<(), Stop> {
     ends_after(play, "", &[followed(Data::of(&payload[..100]), 300)])?;
     // What nobody can object to is taken all the same.
     let mut peer = settled(play)?;
-    peer.send(&Data { reserved: 0xFFFF, flags: 0x8000, ..Data::of(&payload[..100]) })?;
-    peer.echoed("", &payload[..100])?;
+    let question = peer.message(5, 100)?;
+    peer.send(&Data { reserved: 0xFFFF, flags: 0x8000, ..Data::of(&question) })?;
+    peer.answered("", &question)?;
     let next = peer.next(Duration::from_secs(1));
     peer.check("", next == Next::Nothing, || format!("nothing else should come, {next:?} came"));
     Ok(())

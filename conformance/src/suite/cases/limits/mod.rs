@@ -180,9 +180,9 @@ fn short_send_queue(play: &mut Play) -> Result<(), Stop> {
     let opening = Opening { receives: CREDITS + 100, receive_len: 1024, ..Opening::default() };
     let terms = Terms::default().credits(CREDITS);
     let mut peer = play.established_as(&terms, &opening)?;
-    let payload = pattern(176, 131_072);
-    peer.send_fragments(&payload)?;
-    peer.echoed("3.1.5.1-17 3.1.5.4-24", &payload)?;
+    let question = peer.message_for(176, 130_000, 100_000)?;
+    peer.send_fragments(&question)?;
+    peer.answered("3.1.5.1-17 3.1.5.4-24", &question)?;
     peer.settle();
     peer.nothing_lost("3.1.5.1-17");
     Ok(())
@@ -190,15 +190,12 @@ fn short_send_queue(play: &mut Play) -> Result<(), Stop> {
 
 fn lower_target(play: &mut Play) -> Result<(), Stop> {
     const ALL: &str = "3.1.5.9-04";
-    let mut terms = Terms::default().credits(255);
-    // The initiator spends it on its first message.
-    terms.response.credits_granted = 1;
-    let mut peer = play.established_on(&terms)?;
+    let mut peer = play.established_with(&Terms::default().credits(255), 0)?;
     peer.settle();
-    let payload = pattern(177, 10);
-    peer.send(&Data::of(&payload).requesting(10).granting(1))?;
-    let echo = peer.echoed(ALL, &payload)?;
-    let granted = echo.fragments.first().map(|seen| seen.header.credits_granted);
+    let question = peer.message(177, 10)?;
+    peer.send(&Data::of(&question).requesting(10).granting(1))?;
+    let answer = peer.answered(ALL, &question)?;
+    let granted = answer.fragments.first().map(|seen| seen.header.credits_granted);
     peer.check(ALL, granted.is_some_and(|granted| granted >= 1), || {
         format!("the last credit should go to a message that grants, it granted {granted:?}")
     });

@@ -70,10 +70,7 @@ pub(in super::super) fn ends_nothing_else(play: &mut Play) -> Result<(), Stop> {
             noise_later(play, &mut draw)?;
         }
         if connection % ASKED == 0 {
-            let payload = pattern(connection, 100);
-            let mut peer = play.peer(other);
-            peer.send(&Data::of(&payload))?;
-            peer.echoed("3.1.5.5-05 3.1.5.8-07", &payload)?;
+            play.peer(other).exchange("3.1.5.5-05 3.1.5.8-07", connection, 100)?;
         }
     }
     play.peer(other).nothing_lost("3.1.5.8-07");

@@ -93,9 +93,9 @@ pub(super) fn data_at_once(play: &mut Play) -> Result<(), Stop> {
         peer.post_receives(10)?;
         peer.request(&Request::default())?;
         peer.response("3.1.5.6-22")?;
-        let payload = pattern(round, 500);
-        peer.send_now(&Data::of(&payload))?;
-        peer.echoed(ALL, &payload)?;
+        let question = peer.message(round, 500)?;
+        peer.send_now(&Data::of(&question))?;
+        peer.answered(ALL, &question)?;
         peer.disconnect()?;
     }
     Ok(())
@@ -181,19 +181,17 @@ pub(super) fn two_connections(play: &mut Play) -> Result<(), Stop> {
         play.peer(id).post_receives(10)?;
     }
     play.peer(a).send(&Data::of(&pattern(1, 100)).remaining(4900))?;
-    let payload = pattern(13, 5000);
-    play.peer(b).send_fragments(&payload)?;
+    let question = play.peer(b).message_for(13, 5000, 1000)?;
+    play.peer(b).send_fragments(&question)?;
     // Put together with nothing of what A has collected.
-    let whole = play.peer(b).echoed("3.1.7.2-01 3.1.7.2-09", &payload)?;
+    let whole = play.peer(b).answered("3.1.7.2-01 3.1.7.2-09", &question)?;
     let longest = whole.fragments.iter().map(|seen| seen.message.bytes.len()).max().unwrap_or_default();
     play.check("1.7-03", longest > 128, || {
         format!("what A takes should not limit B, its longest message has {longest} bytes")
     });
     play.peer(a).send(&Data::empty().requesting(0))?;
     play.peer(a).ends("3.1.7.2-01");
-    let payload = pattern(14, 100);
-    play.peer(b).send(&Data::of(&payload))?;
-    play.peer(b).echoed("3.1.7.2-01 3.1.7.2-09", &payload).map(|_| ())
+    play.peer(b).exchange("3.1.7.2-01 3.1.7.2-09", 14, 100).map(|_| ())
 }
 
 pub(super) fn timer_stops(play: &mut Play) -> Result<(), Stop> {
@@ -204,7 +202,5 @@ pub(super) fn timer_stops(play: &mut Play) -> Result<(), Stop> {
     peer.post_receives(10)?;
     peer.play().pass(Duration::from_secs(8));
     peer.nothing_lost("3.1.2.1-01 3.1.5.6-20");
-    let payload = pattern(17, 100);
-    peer.send(&Data::of(&payload))?;
-    peer.echoed("3.1.5.6-20", &payload).map(|_| ())
+    peer.exchange("3.1.5.6-20", 17, 100).map(|_| ())
 }

@@ -71,10 +71,8 @@ pub(super) fn version(play: &mut Play) -> Result<(), Stop> {
     let offers = if accepts { "1.7-01 2.2.2-07" } else { "1.7-01 2.2.1-07" };
     peer.field(offers, &bytes, ("MinVersion", 0..2), 0x0100);
     peer.field(offers, &bytes, ("MaxVersion", 2..4), 0x0100);
-    let payload = pattern(19, 500);
-    peer.send(&Data::of(&payload))?;
     let speaks = if accepts { "2.2.2-07 3.1.5.6-12" } else { "2.2.1-07 3.1.5.7-10" };
-    peer.echoed(speaks, &payload).map(|_| ())
+    peer.exchange(speaks, 19, 500).map(|_| ())
 }
 
 /// The negotiation timer of an initiator, connecting included.
@@ -112,9 +110,7 @@ pub(super) fn late_response(play: &mut Play) -> Result<(), Stop> {
     peer.respond(&Response::default())?;
     peer.play().pass(Duration::from_secs(10));
     peer.nothing_lost("3.1.4.1-10 3.1.5.7-20");
-    let payload = pattern(32, 100);
-    peer.send(&Data::of(&payload))?;
-    peer.echoed("3.1.5.7-20", &payload).map(|_| ())
+    peer.exchange("3.1.5.7-20", 32, 100).map(|_| ())
 }
 
 pub(super) fn connecting_counts(play: &mut Play) -> Result<(), Stop> {
@@ -174,10 +170,8 @@ pub(super) fn starts_from_nothing(play: &mut Play) -> Result<(), Stop> {
     let (_, third) = peer.asked(NOTHING)?;
     peer.same(NOTHING, &third.bytes, &first.bytes);
     peer.respond(&Response::default())?;
-    let payload = pattern(34, 100);
-    peer.send(&Data::of(&payload))?;
     // Nothing of the sequence that was begun before.
-    peer.echoed("3.1.4.1-01 3.1.4.1-03 3.1.4.1-07", &payload).map(|_| ())
+    peer.exchange("3.1.4.1-01 3.1.4.1-03 3.1.4.1-07", 34, 100).map(|_| ())
 }
 
 pub(super) fn sizes_hold(play: &mut Play) -> Result<(), Stop> {
@@ -195,13 +189,13 @@ pub(super) fn sizes_hold(play: &mut Play) -> Result<(), Stop> {
         request.preferred_send_size.min(Response::default().max_receive_size)
     };
     for round in 0..200_u16 {
-        let payload = pattern(round.into(), 3000);
-        for (index, fragment) in (0_u16..).zip(peer.fragments(&payload)?) {
+        let question = peer.message_for(round.into(), 3000, 3000)?;
+        for (index, fragment) in (0_u16..).zip(peer.fragments(&question)?) {
             // 1 to 65535, never the same twice in a row.
             let asked = round.wrapping_mul(321).wrapping_add(index.wrapping_mul(7919)).max(1);
             peer.send(&fragment.requesting(if round == 199 { u16::MAX } else { asked }))?;
         }
-        let echo = peer.echoed(ALL, &payload)?;
+        let echo = peer.answered(ALL, &question)?;
         let longest = echo.fragments.iter().map(|seen| seen.message.bytes.len()).max().unwrap_or_default();
         peer.check(ALL, longest <= most as usize, || {
             format!("round {round}: no message should be longer than {most} bytes, one has {longest}")

@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::wire::NegotiateResponse;
 use smbd_core::wire::status::NOT_SUPPORTED;
 
-use crate::suite::{Data, Peer, Play, Request, Response, Stop, pattern};
+use crate::suite::{Data, Peer, Play, Request, Response, Stop};
 
 /// A request with these versions.
 fn versions(min_version: u16, max_version: u16) -> Request {
@@ -189,9 +189,9 @@ pub(super) fn largest(play: &mut Play) -> Result<(), Stop> {
     let (mut peer, response, _) = answered(play, "3.1.5.6-05 3.1.5.6-18", &request)?;
     peer.check("3.1.5.6-18", response.status.is_success(), || format!("Status is {}", response.status));
     peer.post_receives(255)?;
-    let payload = pattern(15, 131_072);
-    peer.send_fragments(&payload)?;
-    let echo = peer.echoed("3.1.5.6-15", &payload)?;
+    let question = peer.message_for(15, 131_072, 130_000)?;
+    peer.send_fragments(&question)?;
+    let echo = peer.answered("3.1.5.6-15", &question)?;
     let longest = echo.fragments.iter().map(|seen| seen.message.bytes.len()).max().unwrap_or_default();
     let most = response.preferred_send_size;
     peer.check("3.1.5.6-14", longest <= most as usize, || {
@@ -217,12 +217,12 @@ pub(super) fn smallest(play: &mut Play) -> Result<(), Stop> {
     peer.field("3.1.5.6-14", &bytes, ("PreferredSendSize", 20..24), 128);
     peer.field("3.1.5.6-11", &bytes, ("MaxReceiveSize", 24..28), 128);
     peer.post_receives(10)?;
-    let payload = pattern(16, 2000);
-    for fragment in Data::fragments(&payload, 128) {
+    let question = peer.message_for(16, 2000, 2000)?;
+    for fragment in Data::fragments(&question, 128) {
         peer.send(&fragment)?;
     }
-    let echo = peer.echoed(CUT, &payload)?;
-    let mut left = payload.len();
+    let echo = peer.answered(CUT, &question)?;
+    let mut left = echo.payload.len();
     for seen in &echo.fragments {
         let (len, came) = (left.min(104), seen.message.bytes.len());
         left -= len;

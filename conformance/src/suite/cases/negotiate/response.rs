@@ -8,7 +8,7 @@ use smbd_core::wire::NtStatus;
 use smbd_core::wire::status::{INSUFFICIENT_RESOURCES, NOT_SUPPORTED};
 
 use crate::suite::rig::{Opening, Told};
-use crate::suite::{Data, Peer, Play, Response, Stop, pattern};
+use crate::suite::{Data, Peer, Play, Response, Stop};
 
 /// The connection ends, and whoever wanted it is told that it did not come about.
 pub(super) fn fails(peer: &mut Peer<'_>, statements: &str) -> Option<ConnectError> {
@@ -117,9 +117,7 @@ pub(super) fn establishes(play: &mut Play) -> Result<(), Stop> {
         max_read_write_size: config.max_read_write_size.min(1 << 20),
         keepalive_interval: config.keepalive.map(|keepalive| keepalive.interval),
     };
-    let payload = pattern(35, 100);
-    peer.send(&Data::of(&payload))?;
-    peer.echoed("3.1.5.7-22 3.1.5.8-01", &payload)?;
+    peer.exchange("3.1.5.7-22 3.1.5.8-01", 35, 100)?;
     let all = peer.told();
     let told: Vec<_> = all.iter().map(|(_, told)| told.clone()).filter(|told| !is_result(told)).collect();
     peer.check(SUCCEEDS, told == [Told::Established(settled)], || {

@@ -1,13 +1,11 @@
 //! Valid messages.
 
 use super::LONG;
-use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms, pattern};
+use crate::suite::{Data, PATIENCE, Peer, Play, Seen, Stop, Terms};
 
 pub(super) fn small(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let payload = pattern(1, 500);
-    peer.send(&Data::of(&payload))?;
-    let echo = peer.echoed("1.7-04 2.2-02 2.2.3-21 3.1.5.4-10 3.1.5.8-24", &payload)?;
+    let echo = peer.exchange("1.7-04 2.2-02 2.2.3-21 3.1.5.4-10 3.1.5.8-24", 1, 500)?;
     let Some(seen) = echo.fragments.first() else { return Ok(()) };
     let header = seen.header;
     peer.check("2.2.3-02", header.credits_requested >= 1, || {
@@ -19,8 +17,9 @@ pub(super) fn small(play: &mut Play) -> Result<(), Stop> {
     peer.check("2.2.3-13 2.2.3-15", header.data_offset % 8 == 0, || {
         format!("DataOffset should be a multiple of 8, it is {}", header.data_offset)
     });
-    peer.check("2.2.3-16", header.data_length == 500, || {
-        format!("DataLength should be 500, it is {}", header.data_length)
+    let len = echo.payload.len();
+    peer.check("2.2.3-16", header.data_length as usize == len, || {
+        format!("DataLength should be {len}, it is {}", header.data_length)
     });
     Ok(())
 }
@@ -51,14 +50,14 @@ fn empties(peer: &mut Peer<'_>, all: &[Seen]) {
 
 pub(super) fn moderate(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let payload = pattern(2, LONG);
-    let fragments = peer.fragments(&payload)?;
+    let question = peer.message_for(2, LONG, LONG)?;
+    let fragments = peer.fragments(&question)?;
     let count = u16::try_from(fragments.len()).unwrap_or(u16::MAX);
     let first = peer.credits();
     for (fragment, asked) in fragments.iter().zip((1..=count).rev()) {
         peer.send(&fragment.clone().requesting(asked))?;
     }
-    let whole = peer.echoed("3.1.5.8-17 3.1.5.8-18 3.1.5.8-19 3.1.5.8-24", &payload)?;
+    let whole = peer.answered("3.1.5.8-17 3.1.5.8-18 3.1.5.8-19 3.1.5.8-24", &question)?;
     // Who had more than was asked for gets nothing new, whoever had less gets no more than that.
     let (credits, most) = (peer.credits(), (first - i64::from(count)).max(i64::from(count)));
     peer.check("3.1.5.8-12", credits <= most, || {
@@ -86,49 +85,49 @@ fn lengths(total: usize) -> impl Iterator<Item = usize> {
 
 pub(super) fn variable_lengths(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let payload = pattern(3, LONG);
-    let long = u32::try_from(LONG).unwrap_or(u32::MAX);
+    let question = peer.message(3, LONG)?;
+    let long = u32::try_from(question.len()).unwrap_or(u32::MAX);
     peer.send(&Data::empty().requesting(255).remaining(long))?;
-    let mut rest = payload.as_ref();
-    for length in lengths(LONG) {
+    let mut rest = &question[..];
+    for length in lengths(question.len()) {
         let (piece, behind) = rest.split_at(length);
         rest = behind;
         let remaining = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         peer.send(&Data::of(piece).requesting(255).remaining(remaining))?;
     }
-    let whole = peer.echoed("2.2.3-11 3.1.5.4-16 3.1.5.8-17 3.1.5.8-18 3.1.5.8-19", &payload)?;
+    let whole = peer.answered("2.2.3-11 3.1.5.4-16 3.1.5.8-17 3.1.5.8-18 3.1.5.8-19", &question)?;
     empties(&mut peer, &whole.empties);
     Ok(())
 }
 
 pub(super) fn small_lengths(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let payload = pattern(4, LONG);
+    let question = peer.message(4, LONG)?;
     let full = peer.send_size()? as usize;
-    let mut remaining = payload.len();
-    for byte in payload.chunks(1) {
+    let mut remaining = question.len();
+    for byte in question.chunks(1) {
         remaining -= 1;
         let data = Data::of(byte).requesting(255).filled_to(full);
         peer.send(&data.remaining(u32::try_from(remaining).unwrap_or(u32::MAX)))?;
     }
-    let whole = peer.echoed("2.2-10 3.1.5.4-16 3.1.5.8-17 3.1.5.8-19", &payload)?;
+    let whole = peer.answered("2.2-10 3.1.5.4-16 3.1.5.8-17 3.1.5.8-19", &question)?;
     empties(&mut peer, &whole.empties);
     Ok(())
 }
 
 pub(super) fn redundancy(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let payload = pattern(5, 500);
-    peer.send(&Data::of(&payload).filled_to(1024))?;
-    peer.echoed("2.2-10 2.2.3-16 2.2.3-21", &payload).map(|_| ())
+    let question = peer.message(5, 500)?;
+    peer.send(&Data::of(&question).filled_to(1024))?;
+    peer.answered("2.2-10 2.2.3-16 2.2.3-21", &question).map(|_| ())
 }
 
 pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let payload = pattern(6, 1024);
-    peer.send_fragments(&payload)?;
-    let whole = peer.echoed("3.1.5.4-23", &payload)?;
-    let mut missing = 1024_u32;
+    let question = peer.message_for(6, 1024, 1024)?;
+    peer.send_fragments(&question)?;
+    let whole = peer.answered("3.1.5.4-23", &question)?;
+    let mut missing = u32::try_from(whole.payload.len()).unwrap_or(u32::MAX);
     for seen in &whole.fragments {
         let header = seen.header;
         let says = header.data_length.saturating_add(header.remaining_data_length);

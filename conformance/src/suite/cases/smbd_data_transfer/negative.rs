@@ -92,9 +92,7 @@ pub(super) fn too_long(play: &mut Play) -> Result<(), Stop> {
     peer.send(&Data::of(&pattern(4, most + 1)))?;
     peer.ends(ALL);
     let mut peer = greatest(play)?;
-    let payload = pattern(4, most);
-    peer.send(&Data::of(&payload))?;
-    peer.echoed(ALL, &payload).map(|_| ())
+    peer.exchange(ALL, 4, most).map(|_| ())
 }
 
 pub(super) fn too_much(play: &mut Play) -> Result<(), Stop> {
@@ -108,11 +106,11 @@ pub(super) fn too_much(play: &mut Play) -> Result<(), Stop> {
     send_bad(&mut peer, &fragments)?;
     peer.ends("2.2.2-21 3.1.5.8-06 3.1.5.8-07");
     let mut peer = greatest(play)?;
-    let payload = pattern(5, size as usize);
-    for fragment in Data::fragments(&payload, size) {
+    let question = peer.message(5, size as usize)?;
+    for fragment in Data::fragments(&question, size) {
         peer.send(&fragment)?;
     }
-    peer.echoed("2.2.2-21", &payload).map(|_| ())
+    peer.answered("2.2.2-21", &question).map(|_| ())
 }
 
 fn max_fragmented_size(peer: &Peer<'_>) -> Result<u32, Stop> {

@@ -60,6 +60,7 @@ pub(super) fn sent_once(play: &mut Play) -> Result<(), Stop> {
 pub(super) fn any_payload(play: &mut Play) -> Result<(), Stop> {
     const ALL: &str = "1.7-04 2.2.3.1-05";
     let mut peer = play.established()?;
+    peer.needs_echo()?;
     let untouched = pattern(184, 4096);
     let registered = peer.register(&untouched, Access::ReadWrite)?;
     let mut descriptors = Vec::new();

@@ -75,12 +75,8 @@ fn numbers(book: &Book<'_>, index: usize, case: &CaseReport) -> Vec<usize> {
 fn results(case: &CaseReport) -> Markup {
     let variants: Vec<_> = unique(case.plays.iter().map(|played| played.variant.as_str()));
     let roles: Vec<_> = unique(case.plays.iter().map(|played| played.role.as_str()));
-    let reasons = unique(case.plays.iter().filter_map(|played| match &played.outcome {
-        Outcome::NotApplicable(reason) | Outcome::LeftOut(reason) => Some(reason.as_str()),
-        Outcome::Passed | Outcome::Failed | Outcome::Known => None,
-    }));
     html! {
-        @if matches!(case.result, CaseResult::Passed | CaseResult::Failed | CaseResult::Known) {
+        @if matches!(case.result, CaseResult::Passed | CaseResult::Failed | CaseResult::Known | CaseResult::NotJudged) {
             div.scroll {
                 table.results {
                     thead { tr { th scope="col" { "under test" } @for variant in &variants { th scope="col" { (variant) } } } }
@@ -99,8 +95,17 @@ fn results(case: &CaseReport) -> Markup {
                 }
             }
         }
-        @for reason in reasons { p.quiet { "Not played: " (reason) } }
+        @for reason in reasons(case, true) { p.quiet { "Not judged: " (reason) } }
+        @for reason in reasons(case, false) { p.quiet { "Not played: " (reason) } }
     }
+}
+
+/// Why there is no verdict: of what was played, or of what was not.
+fn reasons(case: &CaseReport, played: bool) -> Vec<&str> {
+    let all = case.plays.iter().map(|play| &play.outcome);
+    unique(
+        all.filter(|outcome| matches!(outcome, Outcome::NotJudged(_)) == played).filter_map(Outcome::reason),
+    )
 }
 
 fn play_result(played: &Played) -> Markup {
@@ -110,6 +115,7 @@ fn play_result(played: &Played) -> Markup {
             Outcome::Passed => span class=(format!("verdict {class}")) { "passed" },
             Outcome::Failed => span class=(format!("verdict {class}")) { "failed" },
             Outcome::Known => span class=(format!("verdict {class}")) { "known" },
+            Outcome::NotJudged(_) => span class=(format!("verdict {class}")) { "not judged" },
             Outcome::NotApplicable(_) => span class=(format!("verdict {class}")) { "not applicable" },
             Outcome::LeftOut(_) => span class=(format!("verdict {class}")) { "left out" },
         }

@@ -63,7 +63,7 @@ fn finding(book: &Book<'_>, number: usize, found: &Found<'_>) -> Markup {
                 }
             }
             @if finding.statements.is_empty() {
-                p.quiet { "About no statement: the case could not be played to its end." }
+                p.quiet { "About no statement: about the play as a whole." }
             }
             @if let Some(known) = &finding.known { (what_is_known(known)) }
             (requirements(book, &finding.statements))

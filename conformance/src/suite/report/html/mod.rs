@@ -20,6 +20,7 @@ mod diagram;
 mod findings;
 mod matrix;
 mod page;
+mod peer;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::book::Book;
 use super::words::counted;
-use super::{case, findings, matrix};
+use super::{case, findings, matrix, peer};
 use crate::suite::report::{Counts, Report, SectionReport};
 
 const STYLE: &str = include_str!("style.css");
@@ -31,6 +31,7 @@ pub(super) fn page(report: &Report) -> Markup {
                 (head(&book))
                 (filter(&book))
                 main {
+                    (peer::section(report))
                     (findings::section(&book))
                     (findings::no_longer_found(&book))
                     (matrix::section(&book))
@@ -86,6 +87,9 @@ fn head(book: &Book<'_>) -> Markup {
                         }
                     }
                 }
+                @for fact in &book.report.peer {
+                    dt { "peer" } dd { (fact.in_short()) }
+                }
                 @if !book.findings.is_empty() {
                     dt { "findings" } dd { a href="#findings" { (book.findings.len()) } }
                 }
@@ -115,16 +119,17 @@ fn statements(counts: &SectionReport) -> Markup {
 }
 
 fn counts(name: &str, counts: Counts) -> Markup {
-    let Counts { passed, failed, known, not_applicable, left_out } = counts;
+    let Counts { passed, failed, known, not_judged, not_applicable, left_out } = counts;
     let parts = [
         ("passed", "passed", passed),
         ("failed", "failed", failed),
         ("known", "known", known),
+        ("unplayed", "not judged", not_judged),
         ("unplayed", "not applicable", not_applicable),
         ("excepted", "left out", left_out),
     ];
     let note = if name == "plays" { "one for each role and variant" } else { "chosen for this run" };
-    total(name, passed + failed + known + not_applicable + left_out, note, &parts)
+    total(name, passed + failed + known + not_judged + not_applicable + left_out, note, &parts)
 }
 
 /// A sum with its parts: class, name and number of each.
@@ -162,7 +167,7 @@ fn filter(book: &Book<'_>) -> Markup {
                     option value="failed" { "failed" }
                     option value="known" { "known" }
                     option value="passed" { "passed" }
-                    option value="unplayed" { "not played or asserted" }
+                    option value="unplayed" { "not played, judged or asserted" }
                     option value="excepted" { "excepted" }
                 }
                 button type="button" name="open" { "Open all" }

@@ -13,6 +13,7 @@ pub(super) const fn result(result: CaseResult) -> &'static str {
         CaseResult::Passed => "passed",
         CaseResult::Failed => "failed",
         CaseResult::Known => "known",
+        CaseResult::NotJudged => "not judged",
         CaseResult::NotApplicable => "not applicable",
         CaseResult::LeftOut => "left out",
     }
@@ -24,7 +25,7 @@ pub(super) const fn result_class(result: CaseResult) -> &'static str {
         CaseResult::Passed => "passed",
         CaseResult::Failed => "failed",
         CaseResult::Known => "known",
-        CaseResult::NotApplicable | CaseResult::LeftOut => "unplayed",
+        CaseResult::NotJudged | CaseResult::NotApplicable | CaseResult::LeftOut => "unplayed",
     }
 }
 
@@ -34,7 +35,7 @@ pub(super) const fn outcome_class(outcome: &Outcome) -> &'static str {
         Outcome::Passed => "passed",
         Outcome::Failed => "failed",
         Outcome::Known => "known",
-        Outcome::NotApplicable(_) | Outcome::LeftOut(_) => "unplayed",
+        Outcome::NotJudged(_) | Outcome::NotApplicable(_) | Outcome::LeftOut(_) => "unplayed",
     }
 }
 

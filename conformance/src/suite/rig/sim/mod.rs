@@ -1,6 +1,8 @@
 //! `smbd-core` in the simulator: an endpoint over a simulated device, in virtual time.
 
 mod clock;
+mod life;
+mod mortal;
 mod rig;
 
 use smbd_sim::nic::Personality;
@@ -8,6 +10,8 @@ use smbd_sim::nic::Personality;
 use super::profile::Profile;
 use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
+pub use life::Poison;
+pub use mortal::Mortal;
 use rig::SimRig;
 
 /// Two sets of parameters on two kinds of network.
@@ -18,9 +22,51 @@ const VARIANTS: [(&str, Profile, Personality); 4] = [
     ("linux-roce", Profile::Linux, Personality::Roce),
 ];
 
-/// The target.
+/// The target, with an upper layer that returns messages and does RDMA when it is asked to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sim;
+
+/// The target with SMB2 as its upper layer: a server of files if it accepts, a client that copies one if it connects.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SimSmb2;
+
+impl Target for SimSmb2 {
+    fn name(&self) -> String {
+        "sim, SMB2".into()
+    }
+
+    fn variants(&self) -> Vec<String> {
+        Sim.variants()
+    }
+
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
+        match need {
+            Some(Need::Rdma) => Some("the peer's upper layer uses no buffers when asked to".into()),
+            Some(Need::Upper) => Some("the peer's upper layer cannot be looked at".into()),
+            _ => Sim.lacks(role, need),
+        }
+    }
+
+    fn rig(
+        &mut self,
+        variant: usize,
+        role: UnderTest,
+        settings: Option<Settings>,
+    ) -> Result<Box<dyn Rig>, Unable> {
+        Ok(Box::new(rig(variant, role, settings)?.speaking_smb2()))
+    }
+}
+
+fn rig(variant: usize, role: UnderTest, settings: Option<Settings>) -> Result<SimRig, Unable> {
+    let Some((_, profile, personality)) = VARIANTS.get(variant) else {
+        return Err(Unable::Broken(format!("there is no variant {variant}")));
+    };
+    let mut params = profile.params(role);
+    if let Some(settings) = settings {
+        settings(&mut params);
+    }
+    SimRig::new(params, role, *personality).map_err(|error| Unable::Broken(error.to_string()))
+}
 
 impl Target for Sim {
     fn name(&self) -> String {
@@ -34,7 +80,7 @@ impl Target for Sim {
     fn lacks(&self, _: UnderTest, need: Option<Need>) -> Option<String> {
         match need? {
             // On the variants that are RoCE such a connection cannot be opened.
-            Need::Iwarp | Need::Echo | Need::Timers | Need::Rdma | Need::Upper => None,
+            Need::Iwarp | Need::Answers | Need::Timers | Need::Rdma | Need::Upper => None,
         }
     }
 
@@ -44,14 +90,6 @@ impl Target for Sim {
         role: UnderTest,
         settings: Option<Settings>,
     ) -> Result<Box<dyn Rig>, Unable> {
-        let Some((_, profile, personality)) = VARIANTS.get(variant) else {
-            return Err(Unable::Broken(format!("there is no variant {variant}")));
-        };
-        let mut params = profile.params(role);
-        if let Some(settings) = settings {
-            settings(&mut params);
-        }
-        let rig = SimRig::new(params, role, *personality);
-        Ok(Box::new(rig.map_err(|error| Unable::Broken(error.to_string()))?))
+        Ok(Box::new(rig(variant, role, settings)?))
     }
 }

@@ -1,6 +1,9 @@
 //! Simulated networks, one for each connection, with the same virtual time.
 
+use std::time::Duration;
+
 use smbd_core::backend::{Backend, HostMemory};
+use smbd_core::error::ConnectReason;
 use smbd_core::wire::ird_ord::IrdOrd;
 use smbd_core::{BufferDescriptorV1, Config, ConfigError, Instant, Params, Role, Token, WrId};
 use smbd_sim::backend::{Fate, SimBackend, SimBuffer, SimNet};
@@ -11,6 +14,7 @@ use smbd_sim::world::WorldConfig;
 use smbd_sim::{Breach, Side};
 
 use super::clock::Clock;
+use super::life::Life;
 use crate::catalogue::UnderTest;
 use crate::suite::rig::subject::{Opens, Seat, Subject};
 use crate::suite::rig::{Full, Line, News, Opening, Order, Rig, Unable, UpperHand, Work};
@@ -62,8 +66,12 @@ pub(super) struct SimRig {
     params: Params,
     role: UnderTest,
     personality: Personality,
+    /// The subject's upper layer is SMB2.
+    smb2: bool,
     clock: Clock,
     connections: Vec<Connection>,
+    /// Of a subject that may die.
+    life: Option<Life>,
 }
 
 impl SimRig {
@@ -73,7 +81,18 @@ impl SimRig {
         personality: Personality,
     ) -> Result<Self, ConfigError> {
         let config = Config::try_from(params.clone())?;
-        Ok(Self { config, params, role, personality, clock: Clock::new(), connections: Vec::new() })
+        let (clock, connections) = (Clock::new(), Vec::new());
+        Ok(Self { config, params, role, personality, smb2: false, clock, connections, life: None })
+    }
+
+    /// The same with SMB2 as the subject's upper layer.
+    pub(super) fn speaking_smb2(self) -> Self {
+        Self { smb2: true, ..self }
+    }
+
+    /// The same with a subject that lives like this.
+    pub(super) fn living(self, life: Life) -> Self {
+        Self { life: Some(life), ..self }
     }
 
     /// Devices that have what their side asks for and nothing more: the script's, the subject's.
@@ -109,7 +128,9 @@ impl Rig for SimRig {
     }
 
     fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
-        let fate = opening.failing.map_or(Fate::Connects, |(reason, after)| Fate::Fails(reason, after));
+        let refused = self.life.as_ref().is_some_and(Life::refuses);
+        let failing = opening.failing.or(refused.then_some((ConnectReason::Refused, Duration::ZERO)));
+        let fate = failing.map_or(Fate::Connects, |(reason, after)| Fate::Fails(reason, after));
         let rules = WorldConfig::new(SEED, self.personality);
         let [scripts, subjects] = self.nics(opening)?;
         let (role, script, nics) = match self.role {
@@ -127,6 +148,7 @@ impl Rig for SimRig {
             net.say(0, script, PrivateData::Bytes(bytes.clone()));
         }
         let subject = Subject::new(role, &self.config, self.clock.now);
+        let subject = if self.smb2 { subject.speaking_smb2(role) } else { subject };
         self.connections.push(Connection {
             net,
             line: Line::new(opening),
@@ -144,8 +166,14 @@ impl Rig for SimRig {
             (at.script, at)
         };
         let mut end = at.net.end(0, script).ok_or(Full("no such connection"))?;
+        let said = if let Order::Send(bytes, _) = &order { Some(*bytes) } else { None };
         let ticket = at.line.order(&mut end, order);
         self.clock.is_busy();
+        if said.zip(self.life.as_ref()).is_some_and(|(bytes, life)| life.takes(bytes)) {
+            for Connection { net, .. } in &mut self.connections {
+                net.disrupt(0, Disruption::CutLoudly);
+            }
+        }
         ticket
     }
 
@@ -226,7 +254,14 @@ impl Rig for SimRig {
 
     fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
         self.clock.is_busy();
+        if self.smb2 {
+            return None;
+        }
         Some(self.connections.get_mut(connection)?)
+    }
+
+    fn speaks(&self) -> bool {
+        self.smb2 && self.role == UnderTest::Initiator
     }
 }
 

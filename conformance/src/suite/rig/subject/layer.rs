@@ -12,11 +12,14 @@ use smbd_core::{Endpoint, Fragment, Instant, OpId, RegId};
 use smbd_tools::exercise::{Limits, Server};
 
 use super::super::Told;
+use super::smb2::Smb2;
 
 /// The upper layer of one connection. `M` is a buffer of the backend.
 #[derive(Debug)]
 pub(super) struct Layer<M> {
     pub(super) server: Server<M>,
+    /// Speaks in the place of the server.
+    pub(super) smb2: Option<Smb2>,
     pub(super) by_hand: bool,
     pub(super) told: Vec<(Instant, Told)>,
     /// How many messages the device had been given by then, for each of these.
@@ -35,6 +38,7 @@ impl<M: Clone + fmt::Debug> Default for Layer<M> {
     fn default() -> Self {
         Self {
             server: Server::new(Limits { backlog_messages: 1 << 20, ..Limits::default() }),
+            smb2: None,
             by_hand: false,
             told: Vec::new(),
             sends_when_told: Vec::new(),
@@ -63,7 +67,10 @@ impl<M: Clone + fmt::Debug> Layer<M> {
 
     fn message(&mut self, endpoint: &mut Endpoint, backend: &impl Backend, message: Message) {
         if let Ok(bytes) = message.bytes(backend) {
-            self.tell(backend.now(), Told::Message(Bytes::copy_from_slice(bytes)));
+            match &mut self.smb2 {
+                Some(smb2) if !self.by_hand => smb2.message(endpoint, backend.now(), bytes),
+                _ => self.tell(backend.now(), Told::Message(Bytes::copy_from_slice(bytes))),
+            }
         }
         if let Message::Borrowed(fragment) = message {
             if self.held.len() < self.hold {
@@ -102,7 +109,7 @@ impl<B: HostMemory> Handler<B, Endpoint> for Layer<B::Buffer> {
             EndpointEvent::Closed(reason) => Told::Closed(*reason),
             EndpointEvent::Drained => Told::Drained,
             EndpointEvent::Message(_) => {
-                if self.by_hand {
+                if self.by_hand || self.smb2.is_some() {
                     if let EndpointEvent::Message(message) = event {
                         self.message(endpoint, backend, message);
                     }
@@ -128,8 +135,13 @@ impl<B: HostMemory> Handler<B, Endpoint> for Layer<B::Buffer> {
         if matches!(event, EndpointEvent::Closed(_)) {
             self.give_back(endpoint, now);
         }
-        if !self.by_hand {
-            self.server.event(endpoint, backend, event);
+        match &mut self.smb2 {
+            _ if self.by_hand => {}
+            Some(smb2) => match event {
+                EndpointEvent::Established(_) => smb2.established(endpoint, now),
+                _ => smb2.pump(endpoint, now),
+            },
+            None => self.server.event(endpoint, backend, event),
         }
     }
 }

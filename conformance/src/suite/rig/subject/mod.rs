@@ -3,6 +3,7 @@
 
 mod hand;
 mod layer;
+mod smb2;
 mod watched;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use smbd_core::{BufferDescriptorV1, Config, Endpoint, Instant, PhaseName, Role, 
 
 pub(super) use hand::Seat;
 use layer::Layer;
+use smb2::Smb2;
 pub(super) use watched::Opens;
 use watched::{Device, Watched};
 
@@ -47,6 +49,15 @@ impl<M: Clone + fmt::Debug> Subject<M> {
             deadline: None,
             broken: None,
         }
+    }
+
+    /// The same with SMB2 as its upper layer: a server if it accepts, a client that copies a file if it connects.
+    pub(super) fn speaking_smb2(mut self, role: Role) -> Self {
+        self.layer.smb2 = Some(match role {
+            Role::Acceptor => Smb2::server(),
+            Role::Initiator => Smb2::client(),
+        });
+        self
     }
 
     /// Whether it is not to be driven any more.

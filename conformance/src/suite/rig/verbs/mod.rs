@@ -50,7 +50,7 @@ impl Target for Ours {
     fn lacks(&self, _: UnderTest, need: Option<Need>) -> Option<String> {
         match need? {
             Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
-            Need::Echo | Need::Timers | Need::Rdma | Need::Upper => None,
+            Need::Answers | Need::Timers | Need::Rdma | Need::Upper => None,
         }
     }
 
@@ -132,6 +132,10 @@ impl Target for Connect {
         vec!["as it is".into()]
     }
 
+    fn persists(&self) -> bool {
+        true
+    }
+
     fn has(&self, settings: &[String]) -> bool {
         self.known.has(settings)
     }
@@ -177,6 +181,10 @@ impl Target for Listen {
         vec!["as it is".into()]
     }
 
+    fn persists(&self) -> bool {
+        true
+    }
+
     fn has(&self, settings: &[String]) -> bool {
         self.known.has(settings)
     }
@@ -200,11 +208,10 @@ impl Target for Listen {
 /// What a peer lacks of which only its address is known.
 fn unknown_upper_layer(need: Need) -> Option<String> {
     match need {
-        Need::Echo => Some("the peer's upper layer does not return messages".into()),
         Need::Rdma => Some("the peer's upper layer uses no buffers when asked to".into()),
         Need::Upper => Some("the peer's upper layer cannot be looked at".into()),
         Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
-        Need::Timers => None,
+        Need::Answers | Need::Timers => None,
     }
 }
 

@@ -6,7 +6,7 @@ use smbd_core::Instant;
 use super::fold::{Item, items};
 use super::layout::{NAMES, places};
 use super::rows::{Look, rows};
-use crate::suite::outcome::{Finding, Outcome, Played};
+use crate::suite::outcome::{Finding, Outcome, Played, Signs};
 use crate::suite::trace::{By, Kind, Packet, Trace, What};
 
 fn empty() -> Played {
@@ -19,6 +19,7 @@ fn empty() -> Played {
         asserted: Default::default(),
         findings: Vec::new(),
         network: None,
+        signs: Signs::default(),
         subject_hangs: false,
         time: 0,
         trace: Trace::default(),

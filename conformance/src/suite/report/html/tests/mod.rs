@@ -10,7 +10,7 @@ use self::markup::Parsed;
 use super::{page, visible, write};
 use crate::catalogue::{Catalogue, UnderTest};
 use crate::suite::outcome::{Finding, Outcome, Played};
-use crate::suite::report::{CaseReport, CaseResult, Report};
+use crate::suite::report::{CaseReport, CaseResult, Fact, Gone, Report};
 use crate::suite::rig::{Target, sim::Sim};
 use crate::suite::trace::{By, Kind, Packet, What};
 use crate::suite::{Options, SIDES, cases, play};
@@ -26,7 +26,7 @@ fn played(names: &[&str]) -> Report {
         let case = catalogue.case(entry.name).unwrap();
         for role in SIDES.into_iter().filter(|side| case.role.includes(*side)) {
             for variant in 0..Sim.variants().len() {
-                played.push(play(&mut Sim, variant, (case, entry), role, Options::default()));
+                played.push(play(&mut Sim, variant, (case, entry), role, &Options::default()));
             }
         }
     }
@@ -239,6 +239,26 @@ fn a_run_in_which_nothing_was_played_says_so() {
     let parsed = Parsed::of(&html(&report));
     assert_eq!(parsed.errors, Vec::<String>::new());
     assert!(parsed.text.contains("No case was played") && parsed.text.contains("Not played: no echo"));
+}
+
+#[test]
+fn a_peer_that_is_gone_is_told_before_all_findings_with_what_was_sent() {
+    let report = with_findings();
+    let gone = Gone::after(&report.cases[0].plays[0]).unwrap();
+    let fact = Fact::Gone(Gone { why: HOSTILE.into(), ..gone.clone() });
+    let no_credits = Fact::NoCredits { after: gone.after.clone() };
+    let page = html(&report.telling(vec![no_credits, fact]));
+    let parsed = Parsed::of(&page);
+    assert_eq!(parsed.errors, Vec::<String>::new());
+    assert!(page.find("id=\"peer\"") < page.find("id=\"findings\""));
+    assert!(parsed.links.contains(&format!("#case-{}", gone.after.case)));
+    assert!(parsed.text.contains(&format!(
+        "after {}: {}; it did not come back",
+        gone.after,
+        visible(HOSTILE)
+    )));
+    assert!(parsed.text.contains("it gave no credit for 120 s: "));
+    assert_eq!(page.matches("Sent by the script").count(), gone.sent.len());
 }
 
 /// Two sections, two cases, one finding: all that a page has.

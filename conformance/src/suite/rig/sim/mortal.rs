@@ -1,0 +1,54 @@
+//! `smbd-core` in the simulator as a server that dies: for tests of what a run does then.
+
+use smbd_sim::nic::Personality;
+
+use super::life::{Life, Poison};
+use super::rig::SimRig;
+use super::{Profile, Rig, Settings, Target, Unable};
+use crate::catalogue::{Need, UnderTest};
+
+/// One server for all plays. It dies of certain messages: its connections break down, and new ones are refused.
+#[derive(Clone, Debug)]
+pub struct Mortal {
+    life: Life,
+}
+
+impl Mortal {
+    /// One that dies of these messages. It is there again after it has refused so many connections, or never.
+    #[must_use]
+    pub fn of(poison: Poison, restarts_after: Option<u32>) -> Self {
+        Self { life: Life::of(poison, restarts_after) }
+    }
+}
+
+impl Target for Mortal {
+    fn name(&self) -> String {
+        "a server that dies".into()
+    }
+
+    fn variants(&self) -> Vec<String> {
+        vec!["as it is".into()]
+    }
+
+    fn persists(&self) -> bool {
+        true
+    }
+
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
+        match (role, need) {
+            (UnderTest::Initiator, _) => Some("it does not connect".into()),
+            (_, Some(need)) => Some(format!("{need:?} is not for it")),
+            (_, None) => None,
+        }
+    }
+
+    fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
+        let mut params = Profile::Windows.params(role);
+        if let Some(settings) = settings {
+            settings(&mut params);
+        }
+        let rig = SimRig::new(params, role, Personality::Roce);
+        let rig = rig.map_err(|error| Unable::Broken(error.to_string()))?;
+        Ok(Box::new(rig.living(self.life.clone())))
+    }
+}

@@ -1,0 +1,155 @@
+//! What the upper layer of a subject does is found out before the first case, each thing on a connection of its own.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::super::outcome::Stop;
+use super::super::peer::Peer;
+use super::super::play::Play;
+use super::super::rig::Target;
+use super::super::{Data, Terms};
+use super::requests::{CONTENT_LEN, content};
+use super::{ClientFacts, Question, ServerFacts, Speaks, Upper};
+use crate::catalogue::UnderTest;
+
+/// What is looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// An upper layer that returns messages.
+    pub echo: bool,
+    /// An SMB2 server or client.
+    pub smb2: bool,
+    /// Of a server: the share on which a guest may read and write, `\\server\share`.
+    pub share: Option<String>,
+}
+
+/// An answer comes within this time.
+const ANSWER: Duration = Duration::from_secs(10);
+/// A client has mounted and reads within this time.
+const MOUNTED: Duration = Duration::from_secs(40);
+/// Bytes of messages that are tried, the longest first.
+const LENGTHS: [usize; 5] = [131_072, 65_648, 16_384, 8192, 1000];
+/// Bytes of one WRITE of the file's content.
+const PIECE: usize = 32 * 1024;
+
+/// Finds out what the upper layer does.
+pub fn detect(target: &mut dyn Target, role: UnderTest, choice: &Choice) -> Upper {
+    let mut looking = Looking { target, role };
+    if choice.echo && looking.returns() {
+        return Upper::Echo;
+    }
+    if !choice.smb2 {
+        return Upper::Silent("the peer's upper layer does not return messages".into());
+    }
+    let found = match role {
+        UnderTest::Initiator => looking.client(),
+        UnderTest::Acceptor | UnderTest::Both => looking.server(choice.share.as_deref()),
+    };
+    found.unwrap_or_else(|why| {
+        let echo = if choice.echo { "neither returns messages nor" } else { "does not" };
+        Upper::Silent(format!("the peer's upper layer {echo} speak SMB2 as far as messages need it: {why}"))
+    })
+}
+
+struct Looking<'t> {
+    target: &'t mut dyn Target,
+    role: UnderTest,
+}
+
+impl Looking<'_> {
+    /// On a new connection, with an upper layer that is taken to be like this.
+    fn on_a_connection<T>(
+        &mut self,
+        upper: Upper,
+        time: Duration,
+        steps: impl FnOnce(&mut Peer<'_>) -> Result<T, Stop>,
+    ) -> Result<T, String> {
+        let rig = self.target.rig(0, self.role, None).map_err(|unable| unable.to_string())?;
+        let mut play = Play::new(rig, self.role, BTreeSet::new(), upper);
+        play.end_after(time);
+        let result = play.established_on(&Terms::many_credits()).and_then(|mut peer| steps(&mut peer));
+        let found = play.record.findings.first().map(|finding| finding.text.clone());
+        let late = play.is_late();
+        // What is left of it does not matter.
+        let _ = play.rig.end();
+        match result {
+            Ok(value) if found.is_none() => Ok(value),
+            Ok(_) | Err(Stop::Failed) => Err(found.unwrap_or_else(|| "no answer came".into())),
+            Err(Stop::Broken(_)) if late => Err(format!("no answer came within {} s", time.as_secs())),
+            Err(Stop::NotApplicable(why) | Stop::Broken(why) | Stop::NotJudged(why)) => Err(why),
+        }
+    }
+
+    fn returns(&mut self) -> bool {
+        self.on_a_connection(Upper::Echo, ANSWER, |peer| answered(peer, 1, 100, 1)).is_ok()
+    }
+
+    fn answers(&mut self, facts: &ServerFacts, len: usize, answer: usize) -> Result<(), String> {
+        let upper = Upper::Server(facts.clone());
+        self.on_a_connection(upper, ANSWER, |peer| answered(peer, 1, len, answer))
+    }
+
+    fn server(&mut self, share: Option<&str>) -> Result<Upper, String> {
+        let longest = usize::MAX;
+        let nothing = ServerFacts { longest, ..ServerFacts::default() };
+        let dialect = self.on_a_connection(Upper::Server(nothing.clone()), ANSWER, |peer| {
+            peer.prepare_upper()?;
+            Ok(peer.state().dialogue.dialect())
+        })?;
+        let mut facts = ServerFacts { dialect, ..nothing };
+        if let Some(share) = share {
+            facts.share = Some(share.to_owned());
+            self.fill(&facts).map_err(|why| format!("no file on {share}: {why}"))?;
+        }
+        let echo = ServerFacts { echo: true, share: None, ..facts.clone() };
+        facts.echo = self.answers(&echo, 68, 1).is_ok();
+        let refusing = ServerFacts { refusals: true, echo: facts.echo, share: None, ..facts.clone() };
+        facts.refusals = self.answers(&refusing, 200, 1).is_ok();
+        let several = ServerFacts { compounds: true, ..facts.clone() };
+        facts.compounds = self.answers(&several, 1000, 400).is_ok();
+        let tried = LENGTHS.iter().find(|len| self.answers(&facts, **len, 1).is_ok());
+        facts.longest = tried.copied().ok_or("no request is answered but NEGOTIATE")?;
+        Ok(Upper::Server(facts))
+    }
+
+    /// Writes the content that cases read.
+    fn fill(&mut self, facts: &ServerFacts) -> Result<(), String> {
+        let content = content();
+        let pieces: Vec<_> = (0..CONTENT_LEN).step_by(PIECE).collect();
+        let upper = Upper::Server(facts.clone());
+        self.on_a_connection(upper, 2 * ANSWER, |peer| {
+            peer.prepare_upper()?;
+            for at in pieces {
+                let Speaks::Server(requests) = &mut peer.state().dialogue.speaks else { return Ok(()) };
+                let piece = content.slice(at..(at + PIECE).min(CONTENT_LEN));
+                let question = requests.write(&piece, at as u64).map_err(|why| Stop::NotApplicable(why.0))?;
+                answered_to(peer, &question)?;
+            }
+            answered(peer, 1, 113, 1000)
+        })
+    }
+
+    fn client(&mut self) -> Result<Upper, String> {
+        let upper = Upper::Client(ClientFacts::default());
+        let read_max = self.on_a_connection(upper, MOUNTED, |peer| {
+            peer.prepare_upper()?;
+            let Speaks::Client(serving) = &peer.state().dialogue.speaks else { return Ok(None) };
+            let most = serving.read_max();
+            answered(peer, 1, 1000, 1).map(|()| most)
+        })?;
+        let read_max = read_max.ok_or("it reads by RDMA, and takes no content in a message")?;
+        Ok(Upper::Client(ClientFacts { read_max }))
+    }
+}
+
+fn answered(peer: &mut Peer<'_>, seed: u64, len: usize, answer: usize) -> Result<(), Stop> {
+    let question = peer.message_for(seed, len, answer)?;
+    answered_to(peer, &question)
+}
+
+fn answered_to(peer: &mut Peer<'_>, question: &Question) -> Result<(), Stop> {
+    for fragment in peer.fragments(question)? {
+        peer.send(&Data { ..fragment })?;
+    }
+    peer.answered("", question).map(|_| ())
+}

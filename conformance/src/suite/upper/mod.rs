@@ -1,0 +1,264 @@
+//! What the script and the subject's upper layer say to each other, so that it shows which messages arrive.
+//!
+//! A case asks for a message of some length ([`Peer::message`](super::Peer::message)) and waits for its answer
+//! ([`Peer::answered`](super::Peer::answered)). What both are depends on the upper layer ([`Upper`]): one that returns messages,
+//! an SMB2 server, or an SMB2 client. A message counts as delivered when its answer comes, whatever that says.
+
+mod assembly;
+mod detect;
+mod requests;
+mod serving;
+mod steps;
+
+use std::fmt;
+use std::ops::Deref;
+
+use bytes::Bytes;
+use smbd_core::wire::DataTransfer;
+use smbd_smb2::wire::Dialect;
+
+pub use detect::{Choice, detect};
+pub use requests::ServerFacts;
+pub use serving::ClientFacts;
+pub(super) use serving::share;
+
+use super::script::pattern;
+use crate::catalogue::UnderTest;
+use assembly::Assembly;
+use requests::Requests;
+use serving::Serving;
+
+/// What the upper layer of a subject is found to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Upper {
+    /// It returns each message as it came, in order.
+    #[default]
+    Echo,
+    /// It is an SMB2 server.
+    Server(ServerFacts),
+    /// It is an SMB2 client that copies a file.
+    Client(ClientFacts),
+    /// It does nothing that the script could wait for; why.
+    Silent(String),
+}
+
+impl fmt::Display for Upper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Echo => f.write_str("it returns each message"),
+            Self::Server(facts) => facts.fmt(f),
+            Self::Client(facts) => facts.fmt(f),
+            Self::Silent(why) => f.write_str(why),
+        }
+    }
+}
+
+/// The same for both sides that may be under test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uppers {
+    /// Of one that accepts.
+    pub acceptor: Upper,
+    /// Of one that connects.
+    pub initiator: Upper,
+}
+
+impl Uppers {
+    /// Of one in this role.
+    #[must_use]
+    pub const fn of(&self, role: UnderTest) -> &Upper {
+        match role {
+            UnderTest::Acceptor | UnderTest::Both => &self.acceptor,
+            UnderTest::Initiator => &self.initiator,
+        }
+    }
+
+    /// The same with what was found of one in this role.
+    #[must_use]
+    pub fn with(mut self, role: UnderTest, found: Upper) -> Self {
+        match role {
+            UnderTest::Acceptor | UnderTest::Both => self.acceptor = found,
+            UnderTest::Initiator => self.initiator = found,
+        }
+        self
+    }
+}
+
+/// A message for the subject's upper layer, and what tells its answer from others. It is sent as the case likes, whole or in
+/// fragments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    bytes: Bytes,
+    awaits: Awaits,
+}
+
+/// What answers a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Awaits {
+    /// The same bytes.
+    Itself,
+    /// A message of so many SMB2 responses, one to the last request, with this MessageId; the content of a READ among them.
+    Responses { id: u64, count: usize, content: Option<Bytes> },
+    /// An SMB2 WRITE with this content.
+    Write(Bytes),
+}
+
+impl Deref for Question {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// How a message of the subject stands to a message of the script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Match {
+    /// It is the answer.
+    Answer,
+    /// It is in the place of the answer, and not as it should be.
+    Wrong(String),
+    /// It has nothing to do with it.
+    Other,
+}
+
+/// Why a message cannot be made: a property of the subject's upper layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NotMade(String);
+
+/// The talk with the upper layer on one connection.
+#[derive(Debug)]
+pub(super) struct Dialogue {
+    assembly: Assembly,
+    speaks: Speaks,
+}
+
+#[derive(Debug)]
+enum Speaks {
+    Echo,
+    Server(Requests),
+    Client(Serving),
+}
+
+impl Dialogue {
+    pub(super) fn with(upper: &Upper) -> Self {
+        let speaks = match upper {
+            Upper::Echo | Upper::Silent(_) => Speaks::Echo,
+            Upper::Server(facts) => Speaks::Server(Requests::new(facts.clone())),
+            Upper::Client(_) => Speaks::Client(Serving::new()),
+        };
+        Self { assembly: Assembly::default(), speaks }
+    }
+
+    /// Takes in a Data Transfer message of the subject, whoever reads it besides. If it is the last fragment of what nobody else
+    /// is to read, because it is answered without the case: the number of its fragments.
+    pub(super) fn heard(&mut self, header: &DataTransfer, payload: &[u8]) -> Option<usize> {
+        let (message, fragments) = self.assembly.take(header, payload)?;
+        match &mut self.speaks {
+            Speaks::Echo => None,
+            Speaks::Server(requests) => {
+                requests.heard(&message);
+                None
+            }
+            Speaks::Client(serving) => serving.heard(&message).then_some(fragments),
+        }
+    }
+
+    /// The dialect that an SMB2 server chose.
+    fn dialect(&self) -> Dialect {
+        match &self.speaks {
+            Speaks::Server(requests) => requests.dialect(),
+            Speaks::Echo | Speaks::Client(_) => Dialect::default(),
+        }
+    }
+
+    /// Whether the upper layer answers in the order of the messages.
+    pub(super) const fn keeps_order(&self) -> bool {
+        matches!(self.speaks, Speaks::Echo)
+    }
+
+    /// What has to be said before the next question, if anything is to be.
+    fn due(&mut self) -> Option<Bytes> {
+        match &mut self.speaks {
+            Speaks::Echo => None,
+            Speaks::Server(requests) => requests.due(),
+            Speaks::Client(serving) => serving.due(),
+        }
+    }
+
+    /// What has to be said at once, whatever the case does.
+    pub(super) fn urgent(&mut self) -> Option<Bytes> {
+        match &mut self.speaks {
+            Speaks::Echo | Speaks::Server(_) => None,
+            Speaks::Client(serving) => serving.urgent(),
+        }
+    }
+
+    /// Whether [`due`](Self::due) has something.
+    pub(super) fn has_due(&self) -> bool {
+        match &self.speaks {
+            Speaks::Echo => false,
+            Speaks::Server(requests) => requests.has_due(),
+            Speaks::Client(serving) => serving.has_due(),
+        }
+    }
+
+    /// Whether questions wait for what the subject says next.
+    fn waits(&self) -> Option<&'static str> {
+        match &self.speaks {
+            Speaks::Echo => None,
+            Speaks::Server(requests) => requests.waits(),
+            Speaks::Client(serving) => serving.waits(),
+        }
+    }
+
+    /// A message of `len` bytes, or of the least that this upper layer has if that is more, whose answer has `answer` bytes
+    /// at least, and not more than `room`, which is what the script takes.
+    fn question(
+        &mut self,
+        seed: u64,
+        (len, answer): (usize, usize),
+        room: usize,
+    ) -> Result<Question, NotMade> {
+        if answer > room {
+            return Err(NotMade(format!(
+                "the case needs an answer of {answer} bytes, the script takes {room}"
+            )));
+        }
+        match &mut self.speaks {
+            Speaks::Echo => Ok(Question { bytes: pattern(seed, len.max(answer)), awaits: Awaits::Itself }),
+            Speaks::Server(requests) => requests.question(seed, len, answer),
+            Speaks::Client(serving) => serving.question(seed, len.max(answer), room),
+        }
+    }
+
+    /// Whether a client might ask for more, if it were given time.
+    fn may_ask_for_more(&self) -> bool {
+        matches!(&self.speaks, Speaks::Client(serving) if serving.is_exhausted())
+    }
+
+    /// How a message of the subject stands to a question.
+    fn judge(&self, question: &Question, message: &[u8]) -> Match {
+        match &question.awaits {
+            Awaits::Itself if message == &question.bytes[..] => Match::Answer,
+            Awaits::Itself => Match::Wrong(different(&question.bytes, message)),
+            Awaits::Responses { id, count, content } => {
+                requests::judge((*id, *count), content.as_deref(), message)
+            }
+            Awaits::Write(content) => match &self.speaks {
+                Speaks::Client(serving) => serving.judge(content, message),
+                Speaks::Echo | Speaks::Server(_) => Match::Other,
+            },
+        }
+    }
+}
+
+/// How bytes differ from those that were sent.
+fn different(sent: &[u8], came: &[u8]) -> String {
+    let wrong = came.iter().zip(sent).position(|(came, sent)| came != sent);
+    let place = wrong.unwrap_or_else(|| came.len().min(sent.len()));
+    format!(
+        "{} bytes should come back as they were sent, {} came, different from byte {place} on",
+        sent.len(),
+        came.len()
+    )
+}

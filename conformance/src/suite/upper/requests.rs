@@ -1,0 +1,263 @@
+//! The script as a client of an SMB2 server. What a server is found to answer is used: without a session ECHO, and requests
+//! that are refused for want of one; with a share, WRITE and READ.
+
+use std::fmt;
+
+use bytes::Bytes;
+use smbd_smb2::wire::{Command, Dialect, Elements, Header, NtStatus, ReadResponse, WireError};
+
+use super::super::script::pattern;
+use super::{Awaits, Match, NotMade, Question, different};
+use crate::smb2::client::{Client, Requests as Building, Wants};
+use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN};
+
+/// Bytes of an ECHO, either way.
+const ECHO_LEN: usize = 68;
+/// The same before another element.
+const ECHO_PADDED: usize = 72;
+/// Bytes of a READ Request.
+const READ_REQUEST_LEN: usize = 113;
+/// Bytes of a WRITE Response.
+const WRITE_RESPONSE_LEN: usize = 80;
+/// Bytes behind the last request that servers take.
+const PADDING_MAX: usize = 7;
+/// Bytes in the file that is read.
+pub(super) const CONTENT_LEN: usize = 192 * 1024;
+/// Where WRITEs go, in bytes: behind what is read.
+const WRITES_AT: u64 = 1 << 20;
+
+/// The content of the file that is read.
+pub(super) fn content() -> Bytes {
+    pattern(0x5ead, CONTENT_LEN)
+}
+
+/// What an SMB2 server was found to answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// The dialect that it chose.
+    pub dialect: Dialect,
+    /// Without a session, ECHO.
+    pub echo: bool,
+    /// Without a session, requests that need one: with an error.
+    pub refusals: bool,
+    /// Several requests in one message.
+    pub compounds: bool,
+    /// The longest message that was seen to be answered, in bytes.
+    pub longest: usize,
+    /// The share on which a guest may read and write: `\\server\share`.
+    pub share: Option<String>,
+}
+
+impl fmt::Display for ServerFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an SMB2 server, dialect {}", self.dialect)?;
+        if let Some(share) = &self.share {
+            write!(f, ", a guest reads and writes at {share}")?;
+        } else {
+            let yes = |does| if does { "answers" } else { "does not answer" };
+            write!(f, "; without a session it {} ECHO", yes(self.echo))?;
+            write!(f, " and {} other requests", yes(self.refusals))?;
+        }
+        write!(f, "; messages of {} bytes are answered", self.longest)?;
+        f.write_str(if self.compounds {
+            ", and several requests in one"
+        } else {
+            ", but not several requests in one"
+        })
+    }
+}
+
+/// The client's side of one connection.
+#[derive(Debug)]
+pub(super) struct Requests {
+    client: Client,
+    facts: ServerFacts,
+    broken: Option<WireError>,
+}
+
+impl Requests {
+    pub(super) fn new(facts: ServerFacts) -> Self {
+        let wants = Wants { share: facts.share.clone(), echo: facts.echo };
+        Self { client: Client::new(wants), facts, broken: None }
+    }
+
+    /// Takes in a message of the server.
+    pub(super) fn heard(&mut self, message: &[u8]) {
+        if let Err(error) = self.client.take(message) {
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    pub(super) fn due(&mut self) -> Option<Bytes> {
+        match self.client.next() {
+            Ok(message) => message.map(Bytes::from),
+            Err(error) => {
+                self.broken.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    pub(super) fn has_due(&self) -> bool {
+        self.client.has_next()
+    }
+
+    pub(super) fn waits(&self) -> Option<&'static str> {
+        if self.broken.is_some() { None } else { self.client.awaits() }
+    }
+
+    pub(super) const fn dialect(&self) -> Dialect {
+        self.client.dialect()
+    }
+
+    /// A WRITE of these bytes.
+    pub(super) fn write(&mut self, data: &[u8], at: u64) -> Result<Question, NotMade> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let mut requests = Building::new(&mut self.client);
+        let made = requests.write(data, at);
+        finished(made, requests, None)
+    }
+
+    /// What the server refused, or said that is not SMB2.
+    fn refusal(&self) -> Option<NotMade> {
+        if let Some(error) = &self.broken {
+            return Some(NotMade(format!("the server's SMB2 cannot be read: {error}")));
+        }
+        let refused = self.client.refused()?;
+        Some(NotMade(format!("the server refuses SMB2 {}: {}", refused.command, refused.status)))
+    }
+
+    pub(super) fn question(&mut self, seed: u64, len: usize, answer: usize) -> Result<Question, NotMade> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let made = if self.client.file().is_some() {
+            self.with_file(seed, len, answer)?
+        } else {
+            self.without_session(seed, len, answer)?
+        };
+        if made.bytes.len() > self.facts.longest {
+            return Err(NotMade(format!(
+                "the server is not known to answer a message of {} bytes, {} was the longest",
+                made.bytes.len(),
+                self.facts.longest
+            )));
+        }
+        Ok(made)
+    }
+
+    /// ECHOs for a long answer, and a WRITE of nobody for a long request.
+    fn without_session(&mut self, seed: u64, len: usize, answer: usize) -> Result<Question, NotMade> {
+        let facts = &self.facts;
+        let echoes = answer.saturating_sub(ECHO_LEN).div_ceil(ECHO_PADDED);
+        if echoes > 0 && !(facts.echo && facts.compounds) {
+            return Err(NotMade(format!("without a session the server has no answer of {answer} bytes")));
+        }
+        let rest = len.saturating_sub(echoes * ECHO_PADDED);
+        let is_echo = facts.echo && rest <= ECHO_LEN + PADDING_MAX;
+        if !is_echo && !facts.refusals {
+            return Err(NotMade(format!("without a session the server answers no request of {len} bytes")));
+        }
+        self.has_credits(echoes as u64 + 1)?;
+        let data = pattern(seed, rest.saturating_sub(WRITE_REQUEST_LEN).max(1));
+        let mut requests = Building::new(&mut self.client);
+        let made = (|| {
+            for _ in 0..echoes {
+                requests.echo()?;
+            }
+            if is_echo {
+                requests.echo()?;
+                requests.pad(len);
+                Ok(())
+            } else {
+                requests.write(&data, 0)
+            }
+        })();
+        finished(made, requests, None)
+    }
+
+    /// A WRITE for a long request, and a READ for a long answer behind it.
+    fn with_file(&mut self, seed: u64, len: usize, answer: usize) -> Result<Question, NotMade> {
+        let wanted = answer.saturating_sub(READ_RESPONSE_LEN).max(1);
+        let reads = answer > WRITE_RESPONSE_LEN;
+        if reads && wanted > CONTENT_LEN {
+            return Err(NotMade(format!("the file has no {wanted} bytes to read")));
+        }
+        let writes = !reads || len > READ_REQUEST_LEN + PADDING_MAX;
+        if reads && writes && !self.facts.compounds {
+            return Err(NotMade("the server does not answer several requests with one message".into()));
+        }
+        // The READ begins at a multiple of 8.
+        let before = if reads { len.saturating_sub(READ_REQUEST_LEN) / 8 * 8 } else { len };
+        let data = pattern(seed, before.saturating_sub(WRITE_REQUEST_LEN).max(1));
+        let credits = |bytes: usize| bytes.div_ceil(65_536) as u64;
+        self.has_credits(credits(wanted) + credits(data.len()))?;
+        let mut requests = Building::new(&mut self.client);
+        let made = (|| {
+            if writes {
+                requests.write(&data, WRITES_AT)?;
+            }
+            if reads {
+                requests.read(u32::try_from(wanted).unwrap_or(u32::MAX), 0)?;
+                requests.pad(len);
+            }
+            Ok(())
+        })();
+        finished(made, requests, reads.then(|| content().slice(..wanted)))
+    }
+
+    fn has_credits(&self, needed: u64) -> Result<(), NotMade> {
+        let had = self.client.credits();
+        if had >= needed {
+            return Ok(());
+        }
+        Err(NotMade(format!("the server grants {had} SMB2 credits, the case needs {needed}")))
+    }
+}
+
+fn finished(
+    made: Result<(), WireError>,
+    requests: Building<'_>,
+    content: Option<Bytes>,
+) -> Result<Question, NotMade> {
+    made.map_err(|error| NotMade(error.to_string()))?;
+    let count = requests.count();
+    let (message, id) = requests.finish();
+    Ok(Question { bytes: message.into(), awaits: Awaits::Responses { id, count, content } })
+}
+
+/// How a message of the server stands to so many requests, of which the last has this MessageId, and to the content that a READ
+/// among them asks for.
+pub(super) fn judge((id, count): (u64, usize), content: Option<&[u8]>, message: &[u8]) -> Match {
+    let mut is_answer = false;
+    let mut responses = 0;
+    let mut wrong = None;
+    for element in Elements::new(message) {
+        let (header, bytes) = match element {
+            Ok(element) => (element.header, element.bytes),
+            Err(error) => {
+                return Match::Wrong(format!("an SMB2 response should come, not one of which {error}"));
+            }
+        };
+        is_answer |= is_final(&header) && header.message_id.0 == id;
+        responses += 1;
+        if let (Some(content), Command::READ, NtStatus::SUCCESS) = (content, header.command, header.status) {
+            match ReadResponse::parse(bytes) {
+                Ok(response) if response.data == content => {}
+                Ok(response) => wrong = Some(different(content, response.data)),
+                Err(error) => wrong = Some(error.to_string()),
+            }
+        }
+    }
+    match (is_answer && responses == count, wrong) {
+        (true, None) => Match::Answer,
+        (true, Some(text)) => Match::Wrong(text),
+        (false, _) => Match::Other,
+    }
+}
+
+fn is_final(header: &Header) -> bool {
+    header.is_response() && header.status != NtStatus::PENDING
+}

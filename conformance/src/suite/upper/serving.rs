@@ -1,0 +1,197 @@
+//! The script as an SMB2 server of a client that copies a file: what the client reads comes back as what it writes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use bytes::Bytes;
+use smbd_smb2::wire::NtStatus;
+
+use super::super::script::pattern;
+use super::{Awaits, Match, NotMade, Question, different};
+use crate::smb2::client::FILE;
+use crate::smb2::server::{Files, Options, Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer};
+use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN, first_write};
+
+/// The file that a client is to read, besides [`FILE`]; as long as anybody reads.
+const SOURCE: &str = "in";
+/// Its length in bytes: 1 TiB of zeros, of which none takes memory.
+const SOURCE_LEN: u64 = 1 << 40;
+
+/// Contents that are remembered.
+const CONTENTS_MAX: usize = 256;
+
+/// What an SMB2 client was found to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientFacts {
+    /// Bytes that it asks for with one READ, and takes in the response.
+    pub read_max: u32,
+}
+
+impl fmt::Display for ClientFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an SMB2 client that copies a file, {} bytes at a time", self.read_max)
+    }
+}
+
+/// The server's side of one connection.
+#[derive(Debug)]
+pub(super) struct Serving {
+    server: Server,
+    /// Responses that are due before anything else.
+    due: VecDeque<Bytes>,
+    /// Responses without which the client does not even answer: they are sent at once.
+    urgent: VecDeque<Bytes>,
+    /// READs that wait for their content.
+    reads: VecDeque<Box<Read>>,
+    /// Where what was read of files ended, by the files' names: the file ends there for a READ of the rest.
+    ends: BTreeMap<Option<String>, u64>,
+    /// Questions that were made and have no WRITE yet: the client may wait for them.
+    open: usize,
+    /// The contents of the last of them.
+    contents: VecDeque<Bytes>,
+    broken: Option<String>,
+}
+
+/// A share with a file to read.
+pub(in super::super) fn share() -> Options {
+    let mut files = Files::new();
+    for name in [SOURCE, FILE] {
+        let put = files.put_zeros(name, SOURCE_LEN);
+        debug_assert_eq!(put, Ok(()), "an empty folder has room for two files");
+    }
+    Options { files, ..Options::default() }
+}
+
+impl Serving {
+    pub(super) fn new() -> Self {
+        Self {
+            server: Server::new(share()),
+            due: VecDeque::new(),
+            urgent: VecDeque::new(),
+            reads: VecDeque::new(),
+            ends: BTreeMap::new(),
+            open: 0,
+            contents: VecDeque::new(),
+            broken: None,
+        }
+    }
+
+    /// Takes in a request of the client, or several. Whether it is one that is answered at once.
+    pub(super) fn heard(&mut self, message: &[u8]) -> bool {
+        let urgent = self.urgent.len();
+        match self.server.take(message) {
+            Ok(all) => {
+                for served in all {
+                    match served {
+                        Served::Answer(bytes) => self.due.push_back(bytes.into()),
+                        Served::Read(read) => self.read(read),
+                        Served::Write(write) => self.write(&write),
+                    }
+                }
+            }
+            Err(error) => {
+                self.broken.get_or_insert(error.to_string());
+            }
+        }
+        self.urgent.len() > urgent
+    }
+
+    /// A client that got less than it asked for may ask for the rest before it does anything else, as Linux does.
+    fn read(&mut self, read: Box<Read>) {
+        let Transfer { name, offset, .. } = &read.transfer;
+        if self.ends.get(name) == Some(offset) {
+            self.ends.remove(name);
+            let end = self.server.answer_read(&read, ReadAnswer::Failed(NtStatus::END_OF_FILE));
+            self.urgent.push_back(end.into());
+        } else {
+            self.reads.push_back(read);
+        }
+    }
+
+    /// Kept nowhere: the case looks at it when it comes.
+    fn write(&mut self, write: &Write) {
+        self.open = self.open.saturating_sub(1);
+        // What is asked for next is the next piece, not the rest of this one.
+        self.ends.retain(|_, end| *end != write.transfer.offset.saturating_add(write.transfer.length.into()));
+        let answer = self.server.answer_write(write, WriteAnswer::Count(write.transfer.length));
+        self.due.push_back(answer.into());
+    }
+
+    pub(super) fn due(&mut self) -> Option<Bytes> {
+        self.due.pop_front()
+    }
+
+    pub(super) fn urgent(&mut self) -> Option<Bytes> {
+        self.urgent.pop_front()
+    }
+
+    pub(super) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// A client that has a request under way for each file it copies has nothing more to say.
+    pub(super) fn waits(&self) -> Option<&'static str> {
+        (self.reads.is_empty() && self.open == 0 && self.broken.is_none()).then_some("an SMB2 READ")
+    }
+
+    /// Whether no READ waits, but other things of the client do.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.reads.is_empty() && self.open > 0 && self.broken.is_none()
+    }
+
+    /// Bytes that the READ that waits longest asks for, if they may be in its response.
+    pub(super) fn read_max(&self) -> Option<u32> {
+        let read = self.reads.front()?;
+        (!read.transfer.has_channel()).then_some(read.transfer.length)
+    }
+
+    /// The response to the READ that waits longest.
+    pub(super) fn question(&mut self, seed: u64, len: usize, room: usize) -> Result<Question, NotMade> {
+        if let Some(broken) = &self.broken {
+            return Err(NotMade(format!("the client's SMB2 cannot be served: {broken}")));
+        }
+        let Some(read) = self.reads.front() else {
+            let open = self.open;
+            return Err(NotMade(format!("the client has {open} READs under way, the case needs one more")));
+        };
+        let wanted = len.saturating_sub(READ_RESPONSE_LEN).max(1);
+        let most = read.transfer.length as usize;
+        if read.transfer.has_channel() {
+            return Err(NotMade(format!(
+                "the client reads {most} bytes by RDMA, and takes none in a message"
+            )));
+        }
+        if wanted > most {
+            let most = most.saturating_add(READ_RESPONSE_LEN);
+            return Err(NotMade(format!("the client takes a message of {most} bytes, the case needs {len}")));
+        }
+        if wanted.saturating_add(WRITE_REQUEST_LEN) > room {
+            return Err(NotMade(format!("the script takes {room} bytes, less than the WRITE of {wanted}")));
+        }
+        let content = pattern(seed, wanted);
+        if self.contents.len() == CONTENTS_MAX {
+            self.contents.pop_front();
+        }
+        self.contents.push_back(content.clone());
+        let bytes = self.server.answer_read(read, ReadAnswer::Inline(&content)).into();
+        if wanted < most {
+            let end = read.transfer.offset.saturating_add(wanted as u64);
+            self.ends.insert(read.transfer.name.clone(), end);
+        }
+        self.reads.pop_front();
+        self.open += 1;
+        Ok(Question { bytes, awaits: Awaits::Write(content) })
+    }
+
+    /// How a message of the client stands to content it was given. A client that copies several files at a time writes that of
+    /// others, too.
+    pub(super) fn judge(&self, content: &[u8], message: &[u8]) -> Match {
+        match first_write(message) {
+            Ok(Some(written)) if written == content => Match::Answer,
+            Ok(Some(written)) if self.contents.iter().any(|other| other == written) => Match::Other,
+            Ok(Some(written)) => Match::Wrong(different(content, written)),
+            Ok(None) => Match::Other,
+            Err(error) => Match::Wrong(format!("an SMB2 request should come, not one of which {error}")),
+        }
+    }
+}
