@@ -55,13 +55,15 @@ const END_TIME: Duration = Duration::from_secs(30);
 pub(super) struct Initiator {
     at: SocketAddr,
     trigger: Trigger,
-    /// Commands that were begun; all but the last were killed.
+    /// Commands that were begun.
     begun: Vec<Begun>,
+    /// The last of them is one that makes the initiator connect, and was not ended.
+    is_triggered: bool,
 }
 
 impl Initiator {
     pub(super) const fn to(at: SocketAddr, trigger: Trigger) -> Self {
-        Self { at, trigger, begun: Vec::new() }
+        Self { at, trigger, begun: Vec::new(), is_triggered: false }
     }
 }
 
@@ -118,16 +120,16 @@ impl Subject for Initiator {
 
     fn connect(&mut self, _: SocketAddr) -> Result<(), Unable> {
         let Some(line) = self.trigger.begin.clone() else { return Ok(()) };
-        // What the one before left is ended by the same shell, first.
-        let line = match &self.trigger.end {
-            Some(end) if !self.begun.is_empty() => format!("{end}\n{line}"),
-            _ => line,
-        };
         self.end();
         let (ended, running) =
             self.begun.drain(..).partition::<Vec<_>, _>(|begun| begun.has_ended(Duration::ZERO));
         self.begun = running;
         ended.into_iter().for_each(|begun| begun.finish(Duration::ZERO));
+        // What undoes the one before has to be over: a mount must not be undone that was made since.
+        for begun in &self.begun {
+            begun.has_ended(END_TIME);
+        }
+        self.is_triggered = true;
         self.begun.push(Begun::new(&line)?);
         Ok(())
     }
@@ -136,10 +138,16 @@ impl Subject for Initiator {
         true
     }
 
+    /// Both at once: what hangs in a mount may be let go only when that is undone.
     fn end(&mut self) {
+        if !std::mem::take(&mut self.is_triggered) {
+            return;
+        }
         if let Some(last) = self.begun.last() {
             last.kill();
         }
+        // A shell that cannot be started now could not be when the command before was, either.
+        self.begun.extend(self.trigger.end.as_ref().and_then(|line| Begun::new(line).ok()));
     }
 
     fn has_ended(&self) -> bool {
@@ -156,10 +164,7 @@ impl Drop for Initiator {
     fn drop(&mut self) {
         self.end();
         for begun in self.begun.drain(..) {
-            begun.finish(Duration::ZERO);
-        }
-        if let Some(Ok(end)) = self.trigger.end.as_ref().map(|line| Begun::new(line)) {
-            end.finish(END_TIME);
+            begun.finish(END_TIME);
         }
     }
 }
