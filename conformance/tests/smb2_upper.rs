@@ -3,8 +3,7 @@
 use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::rig::sim::SimSmb2;
-use smbd_conformance::suite::upper::{Choice, detect};
-use smbd_conformance::suite::{Options, Outcome, SIDES, Upper, Uppers, cases, play};
+use smbd_conformance::suite::{Choice, Options, Outcome, SIDES, Upper, Uppers, cases, detect, play};
 
 #[test]
 fn the_core_passes_every_case_with_smb2_on_top() {

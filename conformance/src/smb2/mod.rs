@@ -3,6 +3,8 @@
 pub mod client;
 pub mod server;
 
+use client::FILE;
+use server::{Files, Options};
 use smbd_smb2::wire::{Command, Elements, WireError, WriteRequest};
 
 /// Bytes of a READ Response before its content.
@@ -22,4 +24,20 @@ pub fn first_write(message: &[u8]) -> Result<Option<&[u8]>, WireError> {
         }
     }
     Ok(None)
+}
+
+/// The file that a client is to read, besides [`FILE`](client::FILE).
+const SOURCE: &str = "in";
+/// Its length in bytes: 1 TiB of zeros, of which none takes memory.
+const SOURCE_LEN: u64 = 1 << 40;
+
+/// A share with files that are longer than anybody reads.
+#[must_use]
+pub fn share_to_copy() -> Options {
+    let mut files = Files::new();
+    for name in [SOURCE, FILE] {
+        let put = files.put_zeros(name, SOURCE_LEN);
+        debug_assert_eq!(put, Ok(()), "an empty folder has room for two files");
+    }
+    Options { files, ..Options::default() }
 }

@@ -7,10 +7,10 @@ use smbd_core::Instant;
 use smbd_core::wire::{DataTransfer, NegotiateResponse};
 
 use super::outcome::Stop;
-use super::peer::{Next, Peer, Seen};
+use super::peer::{Next, Peer};
 use super::play::Play;
 use super::script::{Data, Request};
-use super::state::Message;
+use super::seen::{Message, Seen, Whole};
 use super::trace::hex;
 use super::waiting::{ANSWER_WITHIN, PATIENCE};
 
@@ -29,31 +29,6 @@ const VERSIONS: &str = "1.7-01 1.7-02 2.2.2-02 2.2.2-03 2.2.2-04 2.2.2-05 2.2.2-
     3.1.5.3-02 3.1.5.3-03 3.1.5.3-09 3.1.5.6-03 3.1.5.6-05";
 /// Longer than any message that the script lets the subject send.
 const UPPER_MAX: usize = 16 << 20;
-
-/// An upper-layer message of the subject.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Whole {
-    /// Its fragments put together.
-    pub payload: Vec<u8>,
-    /// The messages that carried them.
-    pub fragments: Vec<Seen>,
-    /// The messages without data that came before and between.
-    pub empties: Vec<Seen>,
-}
-
-impl Whole {
-    /// Takes in the next message; whether it was the last fragment.
-    pub fn take(&mut self, seen: Seen) -> bool {
-        if seen.header.data_length == 0 {
-            self.empties.push(seen);
-            return false;
-        }
-        self.payload.extend_from_slice(seen.payload());
-        let last = seen.header.remaining_data_length == 0;
-        self.fragments.push(seen);
-        last
-    }
-}
 
 impl Peer<'_> {
     /// Asserts something, as [`Play::check`].

@@ -52,8 +52,10 @@
 //!
 //! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
 
+mod answers;
 pub mod cases;
 mod connections;
+mod detect;
 mod exercise;
 mod expect;
 mod liveness;
@@ -67,6 +69,7 @@ pub mod report;
 pub mod rig;
 mod run;
 mod script;
+mod seen;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -76,16 +79,17 @@ pub mod upper;
 mod waiting;
 
 pub use cases::Entry;
+pub use detect::{Choice, detect};
 pub use exercise::Offer;
-pub use expect::Whole;
 pub use liveness::{Liveness, comes_back, is_alive};
 pub use memory::Registered;
 pub use outcome::{Finding, KnownFinding, Lost, Outcome, Played, Signs, Stop, Tally};
-pub use peer::{Next, Peer, Seen};
+pub use peer::{Next, Peer};
 pub use play::Play;
 pub use run::{Options, SIDES, play};
 pub use script::{Data, Grant, Request, Response, Terms, Usual, pattern};
-pub use state::{Announced, Message};
+pub use seen::{Message, Seen, Whole};
+pub use state::Announced;
 pub use told::EndEvent;
 pub use upper::{Question, Upper, Uppers};
 pub use waiting::{LITTLE_PATIENCE, PATIENCE, Watch, longest_wait};

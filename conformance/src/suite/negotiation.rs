@@ -8,7 +8,7 @@ use super::outcome::Stop;
 use super::peer::Peer;
 use super::rig::UpperHand;
 use super::script::{Request, Response, Terms};
-use super::state::Message;
+use super::seen::Message;
 use super::waiting::PATIENCE;
 
 impl Peer<'_> {

@@ -8,7 +8,8 @@ use smbd_core::{Instant, Token};
 use super::play::Play;
 use super::rig::{News, Order};
 use super::script::Data;
-use super::state::{Link, Message};
+use super::seen::Message;
+use super::state::Link;
 use super::trace::{By, Kind, Packet, What};
 use super::waiting::Cut;
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use smbd_core::wire::DataTransfer;
 use smbd_core::{Instant, Limits};
 
 use super::outcome::Stop;
 use super::play::Play;
 use super::rig::{Order, UpperHand};
 use super::script::{Data, Grant};
-use super::state::{Announced, Message, State};
+use super::seen::Message;
+use super::state::{Announced, State};
 use super::trace::{By, Packet, What};
 use super::waiting::{LITTLE_PATIENCE, PATIENCE};
 
@@ -32,36 +32,6 @@ pub enum Next {
     Down,
     /// Nothing happened.
     Nothing,
-}
-
-/// A Data Transfer message of the subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// As it came.
-    pub message: Message,
-    /// Its header.
-    pub header: DataTransfer,
-}
-
-impl Seen {
-    /// The bytes that DataOffset and DataLength name, as far as they are there.
-    #[must_use]
-    pub fn payload(&self) -> &[u8] {
-        payload_of(&self.header, &self.message.bytes)
-    }
-
-    /// Reserved, which is no field of `DataTransfer`.
-    #[must_use]
-    pub fn reserved(&self) -> u16 {
-        self.message.bytes.get(6..8).map_or(0, |bytes| u16::from(bytes[0]) | u16::from(bytes[1]) << 8)
-    }
-}
-
-/// The bytes of a message that DataOffset and DataLength name; none if they are not there.
-pub(super) fn payload_of<'b>(header: &DataTransfer, bytes: &'b [u8]) -> &'b [u8] {
-    let start = usize::try_from(header.data_offset).unwrap_or(usize::MAX);
-    let end = start.saturating_add(usize::try_from(header.data_length).unwrap_or(usize::MAX));
-    bytes.get(start..end).unwrap_or_default()
 }
 
 impl<'p> Peer<'p> {

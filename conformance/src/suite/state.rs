@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::wire::{DataTransfer, NegotiateRequest, NegotiateResponse};
-use smbd_core::{BufferDescriptorV1, Instant, Limits, Token};
+use smbd_core::{BufferDescriptorV1, Instant, Limits};
 
-use super::expect::Whole;
-use super::peer::payload_of;
 use super::rig::Opening;
 use super::script::Terms;
+use super::seen::{Message, Whole, payload_of};
 use super::trace::{By, Kind};
 use super::upper::{Dialogue, Upper};
 use crate::catalogue::UnderTest;
@@ -34,19 +33,6 @@ impl Link {
     pub(super) const fn is_over(self) -> bool {
         matches!(self, Self::Failed(_) | Self::Down)
     }
-}
-
-/// A message of the subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// When it was noticed.
-    pub at: Instant,
-    /// All of it.
-    pub bytes: Vec<u8>,
-    /// The script's token that it invalidated.
-    pub invalidated: Option<Token>,
-    /// Credits the subject has left behind it.
-    pub left: i64,
 }
 
 /// What the subject announced in its negotiation message.

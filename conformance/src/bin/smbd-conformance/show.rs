@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use smbd_conformance::catalogue::{Case, Catalogue};
-use smbd_conformance::suite::upper::detect;
-use smbd_conformance::suite::{Options, Outcome, Played, SIDES, Uppers, cases, play};
+use smbd_conformance::suite::{Options, Outcome, Played, SIDES, Uppers, cases, detect, play};
 
 use super::choice::Choice;
 use super::output::{complain, print, unwritten};

@@ -12,8 +12,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use smbd_conformance::catalogue::{Case, UnderTest};
 use smbd_conformance::suite::rig::Target;
-use smbd_conformance::suite::upper::{Choice, detect};
-use smbd_conformance::suite::{Entry, Liveness, Options, Played, Upper, comes_back, is_alive, play};
+use smbd_conformance::suite::{
+    Choice, Entry, Liveness, Options, Played, Upper, comes_back, detect, is_alive, play,
+};
 
 /// How much longer than its limit a play may take before its thread is given up: destroying a queue pair takes up to a
 /// minute on rxe.

@@ -6,8 +6,7 @@ use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::profile::Profile;
 use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::rig::sim::{Sim, SimSmb2};
-use smbd_conformance::suite::upper::Choice;
-use smbd_conformance::suite::{Upper, Uppers};
+use smbd_conformance::suite::{Choice, Upper, Uppers};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
 #[derive(Clone, Debug, Default, clap::Args)]

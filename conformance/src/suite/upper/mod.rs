@@ -5,10 +5,8 @@
 //! an SMB2 server, or an SMB2 client. A message counts as delivered when its answer comes, whatever that says.
 
 mod assembly;
-mod detect;
 mod requests;
 mod serving;
-mod steps;
 
 use std::fmt;
 use std::ops::Deref;
@@ -17,10 +15,8 @@ use bytes::Bytes;
 use smbd_core::wire::DataTransfer;
 use smbd_smb2::wire::Dialect;
 
-pub use detect::{Choice, detect};
 pub use requests::ServerFacts;
 pub use serving::ClientFacts;
-pub(super) use serving::share;
 
 use super::script::pattern;
 use crate::catalogue::UnderTest;
@@ -112,7 +108,7 @@ impl Deref for Question {
 
 /// How a message of the subject stands to a message of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Match {
+pub(super) enum Match {
     /// It is the answer.
     Answer,
     /// It is in the place of the answer, and not as it should be.
@@ -123,7 +119,7 @@ enum Match {
 
 /// Why a message cannot be made: a property of the subject's upper layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct NotMade(String);
+pub(super) struct NotMade(pub(super) String);
 
 /// The talk with the upper layer on one connection.
 #[derive(Debug)]
@@ -164,10 +160,26 @@ impl Dialogue {
     }
 
     /// The dialect that an SMB2 server chose.
-    fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> Dialect {
         match &self.speaks {
             Speaks::Server(requests) => requests.dialect(),
             Speaks::Echo | Speaks::Client(_) => Dialect::default(),
+        }
+    }
+
+    /// A piece of the content that cases read from a server's file, written to its place; `None` behind the last.
+    pub(super) fn fill(&mut self, piece: usize) -> Option<Result<Question, NotMade>> {
+        match &mut self.speaks {
+            Speaks::Server(requests) => requests.fill(piece),
+            Speaks::Echo | Speaks::Client(_) => None,
+        }
+    }
+
+    /// Bytes that a client asks for with one READ, if they may be in its response.
+    pub(super) fn read_max(&self) -> Option<u32> {
+        match &self.speaks {
+            Speaks::Client(serving) => serving.read_max(),
+            Speaks::Echo | Speaks::Server(_) => None,
         }
     }
 
@@ -177,7 +189,7 @@ impl Dialogue {
     }
 
     /// What has to be said before the next question, if anything is to be.
-    fn due(&mut self) -> Option<Bytes> {
+    pub(super) fn due(&mut self) -> Option<Bytes> {
         match &mut self.speaks {
             Speaks::Echo => None,
             Speaks::Server(requests) => requests.due(),
@@ -203,7 +215,7 @@ impl Dialogue {
     }
 
     /// Whether questions wait for what the subject says next.
-    fn waits(&self) -> Option<&'static str> {
+    pub(super) fn waits(&self) -> Option<&'static str> {
         match &self.speaks {
             Speaks::Echo => None,
             Speaks::Server(requests) => requests.waits(),
@@ -213,7 +225,7 @@ impl Dialogue {
 
     /// A message of `len` bytes, or of the least that this upper layer has if that is more, whose answer has `answer` bytes
     /// at least, and not more than `room`, which is what the script takes.
-    fn question(
+    pub(super) fn question(
         &mut self,
         seed: u64,
         (len, answer): (usize, usize),
@@ -232,12 +244,12 @@ impl Dialogue {
     }
 
     /// Whether a client might ask for more, if it were given time.
-    fn may_ask_for_more(&self) -> bool {
+    pub(super) fn may_ask_for_more(&self) -> bool {
         matches!(&self.speaks, Speaks::Client(serving) if serving.is_exhausted())
     }
 
     /// How a message of the subject stands to a question.
-    fn judge(&self, question: &Question, message: &[u8]) -> Match {
+    pub(super) fn judge(&self, question: &Question, message: &[u8]) -> Match {
         match &question.awaits {
             Awaits::Itself if message == &question.bytes[..] => Match::Answer,
             Awaits::Itself => Match::Wrong(different(&question.bytes, message)),

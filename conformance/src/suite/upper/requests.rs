@@ -22,12 +22,14 @@ const WRITE_RESPONSE_LEN: usize = 80;
 /// Bytes behind the last request that servers take.
 const PADDING_MAX: usize = 7;
 /// Bytes in the file that is read.
-pub(super) const CONTENT_LEN: usize = 192 * 1024;
+const CONTENT_LEN: usize = 192 * 1024;
+/// Bytes of one WRITE of it.
+const PIECE: usize = 32 * 1024;
 /// Where WRITEs go, in bytes: behind what is read.
 const WRITES_AT: u64 = 1 << 20;
 
 /// The content of the file that is read.
-pub(super) fn content() -> Bytes {
+fn content() -> Bytes {
     pattern(0x5ead, CONTENT_LEN)
 }
 
@@ -110,14 +112,18 @@ impl Requests {
         self.client.dialect()
     }
 
-    /// A WRITE of these bytes.
-    pub(super) fn write(&mut self, data: &[u8], at: u64) -> Result<Question, NotMade> {
+    /// A WRITE of a piece of the content.
+    pub(super) fn fill(&mut self, piece: usize) -> Option<Result<Question, NotMade>> {
+        let at = piece.saturating_mul(PIECE);
+        if at >= CONTENT_LEN {
+            return None;
+        }
         if let Some(refusal) = self.refusal() {
-            return Err(refusal);
+            return Some(Err(refusal));
         }
         let mut requests = Building::new(&mut self.client);
-        let made = requests.write(data, at);
-        finished(made, requests, None)
+        let made = requests.write(&content().slice(at..(at + PIECE).min(CONTENT_LEN)), at as u64);
+        Some(finished(made, requests, None))
     }
 
     /// What the server refused, or said that is not SMB2.

@@ -8,14 +8,8 @@ use smbd_smb2::wire::NtStatus;
 
 use super::super::script::pattern;
 use super::{Awaits, Match, NotMade, Question, different};
-use crate::smb2::client::FILE;
-use crate::smb2::server::{Files, Options, Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer};
-use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN, first_write};
-
-/// The file that a client is to read, besides [`FILE`]; as long as anybody reads.
-const SOURCE: &str = "in";
-/// Its length in bytes: 1 TiB of zeros, of which none takes memory.
-const SOURCE_LEN: u64 = 1 << 40;
+use crate::smb2::server::{Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer};
+use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN, first_write, share_to_copy};
 
 /// Contents that are remembered.
 const CONTENTS_MAX: usize = 256;
@@ -52,20 +46,10 @@ pub(super) struct Serving {
     broken: Option<String>,
 }
 
-/// A share with a file to read.
-pub(in super::super) fn share() -> Options {
-    let mut files = Files::new();
-    for name in [SOURCE, FILE] {
-        let put = files.put_zeros(name, SOURCE_LEN);
-        debug_assert_eq!(put, Ok(()), "an empty folder has room for two files");
-    }
-    Options { files, ..Options::default() }
-}
-
 impl Serving {
     pub(super) fn new() -> Self {
         Self {
-            server: Server::new(share()),
+            server: Server::new(share_to_copy()),
             due: VecDeque::new(),
             urgent: VecDeque::new(),
             reads: VecDeque::new(),

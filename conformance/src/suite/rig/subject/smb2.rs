@@ -11,7 +11,7 @@ use smbd_smb2::wire::{Command, Elements, NtStatus, ReadResponse};
 
 use crate::smb2::client::{Client, Requests, Wants};
 use crate::smb2::server::{ReadAnswer, Served, Server, WriteAnswer};
-use crate::suite::upper::share;
+use crate::smb2::share_to_copy;
 
 /// The share that a client connects to.
 const SHARE: &str = r"\\subject\share";
@@ -41,7 +41,7 @@ struct Copy {
 
 impl Smb2 {
     pub(super) fn server() -> Self {
-        Self { side: Side::Server(Box::new(Server::new(share()))), backlog: VecDeque::new() }
+        Self { side: Side::Server(Box::new(Server::new(share_to_copy()))), backlog: VecDeque::new() }
     }
 
     pub(super) fn client() -> Self {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::super::outcome::Stop;
-use super::super::peer::Peer;
-use super::super::{Data, Grant, Whole};
-use super::{Match, Question};
+use super::outcome::Stop;
+use super::peer::Peer;
+use super::script::{Data, Grant};
+use super::seen::Whole;
+use super::upper::{Match, Question};
 
 /// A client that works through a file asks for more of it within this time.
 const NEXT_REQUEST: Duration = Duration::from_secs(10);
@@ -51,7 +52,7 @@ impl Peer<'_> {
     }
 
     /// The same with no more credits than the subject needs for it: it has none left, or what it saved.
-    pub(in super::super) fn prepare_upper_sparingly(&mut self) -> Result<(), Stop> {
+    pub(super) fn prepare_upper_sparingly(&mut self) -> Result<(), Stop> {
         self.prepare(Grant::Posted(0))
     }
 

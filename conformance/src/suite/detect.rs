@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::super::outcome::Stop;
-use super::super::peer::Peer;
-use super::super::play::Play;
-use super::super::rig::Target;
-use super::super::{Data, Terms};
-use super::requests::{CONTENT_LEN, content};
-use super::{ClientFacts, Question, ServerFacts, Speaks, Upper};
+use super::outcome::Stop;
+use super::peer::Peer;
+use super::play::Play;
+use super::rig::Target;
+use super::script::Terms;
+use super::upper::{ClientFacts, Question, ServerFacts, Upper};
 use crate::catalogue::UnderTest;
 
 /// What is looked for.
@@ -29,8 +28,6 @@ const ANSWER: Duration = Duration::from_secs(10);
 const MOUNTED: Duration = Duration::from_secs(40);
 /// Bytes of messages that are tried, the longest first.
 const LENGTHS: [usize; 5] = [131_072, 65_648, 16_384, 8192, 1000];
-/// Bytes of one WRITE of the file's content.
-const PIECE: usize = 32 * 1024;
 
 /// Finds out what the upper layer does.
 pub fn detect(target: &mut dyn Target, role: UnderTest, choice: &Choice) -> Upper {
@@ -114,16 +111,14 @@ impl Looking<'_> {
 
     /// Writes the content that cases read.
     fn fill(&mut self, facts: &ServerFacts) -> Result<(), String> {
-        let content = content();
-        let pieces: Vec<_> = (0..CONTENT_LEN).step_by(PIECE).collect();
         let upper = Upper::Server(facts.clone());
         self.on_a_connection(upper, 2 * ANSWER, |peer| {
             peer.prepare_upper()?;
-            for at in pieces {
-                let Speaks::Server(requests) = &mut peer.state().dialogue.speaks else { return Ok(()) };
-                let piece = content.slice(at..(at + PIECE).min(CONTENT_LEN));
-                let question = requests.write(&piece, at as u64).map_err(|why| Stop::NotApplicable(why.0))?;
+            let mut piece = 0;
+            while let Some(question) = peer.state().dialogue.fill(piece) {
+                let question = question.map_err(|why| Stop::NotApplicable(why.0))?;
                 answered_to(peer, &question)?;
+                piece += 1;
             }
             answered(peer, 1, 113, 1000)
         })
@@ -133,8 +128,7 @@ impl Looking<'_> {
         let upper = Upper::Client(ClientFacts::default());
         let read_max = self.on_a_connection(upper, MOUNTED, |peer| {
             peer.prepare_upper()?;
-            let Speaks::Client(serving) = &peer.state().dialogue.speaks else { return Ok(None) };
-            let most = serving.read_max();
+            let most = peer.state().dialogue.read_max();
             answered(peer, 1, 1000, 1).map(|()| most)
         })?;
         let read_max = read_max.ok_or("it reads by RDMA, and takes no content in a message")?;
@@ -148,8 +142,6 @@ fn answered(peer: &mut Peer<'_>, seed: u64, len: usize, answer: usize) -> Result
 }
 
 fn answered_to(peer: &mut Peer<'_>, question: &Question) -> Result<(), Stop> {
-    for fragment in peer.fragments(question)? {
-        peer.send(&Data { ..fragment })?;
-    }
+    peer.send_fragments(question)?;
     peer.answered("", question).map(|_| ())
 }

@@ -1,0 +1,65 @@
+//! What is done before the first case: whether there is a peer, and what its upper layers do.
+
+use smbd_conformance::catalogue::Case;
+use smbd_conformance::suite::{Liveness, SIDES, Upper};
+
+use super::super::stage::Lost;
+use super::super::target::UpperLayers;
+use super::{Run, Unreached};
+
+impl Run<'_> {
+    /// Looks whether there is a peer at all, before the first case; if not, what is missing, or the signal that came.
+    pub(in super::super) fn reach(&mut self, chosen: &[&Case]) -> Result<Option<Unreached>, i32> {
+        let known = &self.known;
+        if !known.is_apart() {
+            return Ok(None);
+        }
+        let mut sides = chosen.iter().flat_map(|case| known.arguments.choice.sides(case));
+        let Some(role) = sides.find(|role| known.target.lacks(*role, None).is_none()) else {
+            return Ok(None);
+        };
+        let name = known.target.name();
+        let unknown = Upper::Silent("nobody has looked at it yet".into());
+        Ok(match self.stage.look((role, 0), unknown) {
+            // What is wrong with a negotiation is told by the cases.
+            Ok(Liveness::Alive | Liveness::NoNegotiation { .. } | Liveness::NoAnswer { .. }) => None,
+            Ok(Liveness::NoConnection { why, advice }) => {
+                Some((format!("{name}: no connection: {why}"), Some(advice.to_owned())))
+            }
+            Ok(Liveness::NoRequest { why }) => {
+                let advice = self.known.arguments.target.advice_on_no_request();
+                Some((format!("{name}: no connection request came: {why}"), Some(advice)))
+            }
+            Err(Lost::Signal(signal)) => return Err(signal),
+            Err(Lost::Hangs) => Some((format!("{name}: a call to the device does not return"), None)),
+            Err(Lost::Panicked) => Some((format!("{name}: the first connection panicked"), None)),
+        })
+    }
+
+    /// Finds out what the upper layers do, before the first case, if that is not known.
+    pub(super) fn look_at_upper_layers(&mut self) -> Result<(), i32> {
+        let choice = match self.known.arguments.target.upper_layers() {
+            UpperLayers::Known(uppers) => {
+                self.options.uppers = uppers;
+                return Ok(());
+            }
+            UpperLayers::Unknown(choice) => choice,
+        };
+        for role in SIDES {
+            if self.known.target.lacks(role, None).is_some() {
+                continue;
+            }
+            let found = match self.stage.detect(role, choice.clone()) {
+                Ok(upper) => upper,
+                Err(Lost::Signal(signal)) => return Err(signal),
+                Err(Lost::Hangs) => Upper::Silent("a call to the device does not return".into()),
+                Err(Lost::Panicked) => Upper::Silent("what looks for the upper layer panicked".into()),
+            };
+            let text = found.to_string();
+            eprintln!("{}: {text}", self.known.target.name());
+            self.known.upper_layers.push(text);
+            self.options.uppers = std::mem::take(&mut self.options.uppers).with(role, found);
+        }
+        Ok(())
+    }
+}
