@@ -343,6 +343,11 @@ impl Rig for VerbsRig {
     }
 
     fn end(&mut self) -> Result<(), String> {
+        // A subject that waits for the script, on a connection or for a new one, would wait as long as this does.
+        self.listener = None;
+        for known in &mut self.connections {
+            known.end = None;
+        }
         self.subject.end();
         let until = self.clock.now().saturating_add(END_TIME);
         self.turn(until, |rig| rig.subject.has_ended());
