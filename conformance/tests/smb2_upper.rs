@@ -1,9 +1,10 @@
 //! The catalogue against an implementation with SMB2 as its upper layer: the same cases, and nothing to find.
 
-use smbd_conformance::catalogue::Catalogue;
+use smbd_conformance::catalogue::{Catalogue, UnderTest};
 use smbd_conformance::suite::rig::Target;
-use smbd_conformance::suite::rig::sim::SimSmb2;
-use smbd_conformance::suite::{Choice, Options, Outcome, SIDES, Upper, Uppers, cases, detect, play};
+use smbd_conformance::suite::rig::sim::{Mortal, Reaction, SimSmb2};
+use smbd_conformance::suite::{Choice, Options, Outcome, Played, SIDES, Upper, Uppers, cases, detect, play};
+use smbd_core::wire::{DataTransfer, NegotiateRequest};
 
 #[test]
 fn the_core_passes_every_case_with_smb2_on_top() {
@@ -33,4 +34,55 @@ fn the_core_passes_every_case_with_smb2_on_top() {
     }
     println!("{played} played\n{}", not.join("\n"));
     assert!(failed.is_empty(), "{} failed\n{}", failed.len(), failed.join("\n"));
+}
+
+/// What comes of a case against an SMB2 server that dies of such a message; it gets the bytes behind the 4 of padding, too.
+fn against_one_that_dies(case: &str, is_lethal: fn(&DataTransfer, &[u8]) -> bool) -> Played {
+    let catalogue = Catalogue::load().unwrap();
+    let negotiates = |bytes: &[u8]| bytes.len() == NegotiateRequest::LEN && bytes.starts_with(&[0, 1, 0, 1]);
+    let constitution = move |_, bytes: &[u8]| match (DataTransfer::parse(bytes), bytes.get(24..)) {
+        (Ok(header), Some(payload)) if !negotiates(bytes) && is_lethal(&header, payload) => Reaction::Dies,
+        _ => Reaction::Takes,
+    };
+    let mut target = Mortal::with(constitution, None).speaking_smb2();
+    let upper = detect(&mut target, UnderTest::Acceptor, &Choice { smb2: true, ..Choice::default() });
+    assert!(matches!(upper, Upper::Server(_)), "it lives so far: {upper}");
+    let options =
+        Options { uppers: Uppers::default().with(UnderTest::Acceptor, upper), ..Options::default() };
+    let case = (catalogue.case(case).unwrap(), cases::find(case).unwrap());
+    play(&mut target, 0, case, UnderTest::Acceptor, &options)
+}
+
+fn dies_after(played: &Played, words: &str) {
+    assert_eq!(played.outcome, Outcome::Failed, "{}", played.trace);
+    let last = played.findings.last().unwrap();
+    let gone = "the peer serves no new connections any more after";
+    assert_eq!(last.text, format!("{gone} {words}: no new connection: refused"));
+    // SMB2 is in the message that is shown.
+    assert_eq!(&last.sent.as_ref().unwrap().bytes[24..28], b"\xfeSMB");
+}
+
+#[test]
+fn a_server_that_dies_of_smb2_behind_a_far_offset_is_found_gone() {
+    let case = "survival::a_payload_far_outside_its_message";
+    let lethal: fn(&DataTransfer, &[u8]) -> bool =
+        |header, payload| header.data_offset == 0xFFFF_FFF8 && payload.starts_with(b"\xfeSMB");
+    let played = against_one_that_dies(case, lethal);
+    let first = played.findings.last().unwrap().text.contains("as the first message");
+    assert!(first, "{:?}", played.findings);
+    // Only of an ECHO.
+    let lethal: fn(&DataTransfer, &[u8]) -> bool =
+        |header, payload| header.data_offset == 0xFFFF_FFF8 && payload.get(12..14) == Some(&[13, 0]);
+    let played = against_one_that_dies(case, lethal);
+    dies_after(&played, "DataOffset 0xFFFFFFF8 and DataLength 0x44 behind others");
+}
+
+#[test]
+fn a_server_that_dies_of_a_second_smb2_negotiate_is_found_gone() {
+    // MessageId and command.
+    let lethal: fn(&DataTransfer, &[u8]) -> bool = |_, payload| {
+        payload.get(12..14) == Some(&[0, 0]) && payload.get(24..32).is_some_and(|id| id != [0; 8])
+    };
+    let played = against_one_that_dies("survival::an_smb2_negotiate_in_the_middle", lethal);
+    dies_after(&played, "a second SMB2 NEGOTIATE with the next MessageId");
 }

@@ -95,8 +95,18 @@ const SUITE: [&str; 42] = [
     "SmbdCreditMgmt_NegativeParameter_CreditRequested",
 ];
 
-const AREAS: [&str; 9] =
-    ["negotiate", "credits", "fragments", "keepalive", "rdma", "closing", "limits", "examples", "upper"];
+const AREAS: [&str; 10] = [
+    "negotiate",
+    "credits",
+    "fragments",
+    "keepalive",
+    "rdma",
+    "closing",
+    "limits",
+    "examples",
+    "upper",
+    "survival",
+];
 
 fn catalogue() -> Catalogue {
     Catalogue::load().unwrap_or_else(|error| panic!("{error}"))

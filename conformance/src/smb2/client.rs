@@ -102,7 +102,7 @@ impl Client {
     ///
     /// # Errors
     /// The name of the share is too long.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, WireError> {
+    pub fn next_request(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         if !self.has_next() {
             return Ok(None);
         }
@@ -120,7 +120,7 @@ impl Client {
         Ok(Some(requests.message))
     }
 
-    /// Whether [`next`](Self::next) has something.
+    /// Whether [`next_request`](Self::next_request) has something.
     #[must_use]
     pub fn has_next(&self) -> bool {
         self.awaited.is_none() && self.step != Step::Ready && self.refused.is_none()
@@ -304,7 +304,11 @@ impl<'c> Requests<'c> {
         (self.message, self.last_id)
     }
 
-    fn negotiate(&mut self) -> Result<(), WireError> {
+    /// A NEGOTIATE, which is what a connection begins with. A second one is against the rules (3.3.5.4).
+    ///
+    /// # Errors
+    /// None that a caller could bring about.
+    pub fn negotiate(&mut self) -> Result<(), WireError> {
         let header = self.client.header::<NegotiateRequest<'_>>(0);
         // NEGOTIATE charges nothing, and grants one credit whatever is asked for.
         let header = Header { credit_charge: 0, ..header };

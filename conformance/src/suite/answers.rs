@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::script::{Data, Grant};
 use super::seen::Whole;
-use super::upper::{Match, Question};
+use super::upper::{self, Match, Question};
 
 /// A client that works through a file asks for more of it within this time.
 const NEXT_REQUEST: Duration = Duration::from_secs(10);
@@ -41,6 +43,32 @@ impl Peer<'_> {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let question = self.state().dialogue.question(seed, (len, answer), room);
         question.map_err(|why| Stop::NotApplicable(why.0))
+    }
+
+    /// What the upper layer has to hear first on a new connection; of one that speaks first, or hears anything, a
+    /// [`message`](Self::message).
+    ///
+    /// # Errors
+    /// As [`message`](Self::message).
+    pub fn first_message(&mut self, seed: u64, len: usize) -> Result<Bytes, Stop> {
+        if let Some(first) = self.state().dialogue.due() {
+            return Ok(first);
+        }
+        self.message(seed, len).map(|question| question.bytes())
+    }
+
+    /// An SMB2 NEGOTIATE for a server that has answered one: with the next MessageId, or with that of the first.
+    ///
+    /// # Errors
+    /// The upper layer is no SMB2 server: not applicable.
+    pub fn smb2_negotiate(&mut self, next: bool) -> Result<Bytes, Stop> {
+        self.state().dialogue.smb2_negotiate(next).map_err(|why| Stop::NotApplicable(why.0))
+    }
+
+    /// Whether a message of the subject is an SMB2 NEGOTIATE Response with success.
+    #[must_use]
+    pub fn is_smb2_negotiated(&self, message: &[u8]) -> bool {
+        upper::is_negotiated(message)
     }
 
     /// Says to the upper layer all that comes before questions, and waits for its part. What it says is passed over.

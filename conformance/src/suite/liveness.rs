@@ -12,7 +12,7 @@ use super::outcome::Stop;
 use super::play::Play;
 use super::rig::{Opening, Target};
 use super::script::Terms;
-use super::state::Link;
+use super::state::{Link, State};
 use super::upper::Upper;
 use crate::catalogue::UnderTest;
 
@@ -113,10 +113,36 @@ fn look(
     let mut play = Play::new(rig, role, BTreeSet::new(), upper.clone());
     let began = play.now();
     play.pass(pause);
-    let liveness = connected(&mut play).map_or_else(|trouble| trouble, |id| negotiated(&mut play, id));
+    let liveness = connected(&mut play, &Opening::default())
+        .map_or_else(|trouble| trouble, |id| negotiated(&mut play, id));
     // Whether it lets go of this connection shows with the next one.
     let _ = play.rig.end();
     (liveness, play.now().saturating_since(began))
+}
+
+impl Play {
+    /// The subject still serves a new connection: one is made, negotiated, and a message on it answered if the upper layer does
+    /// that. `what` was done before, on connection `id`.
+    ///
+    /// # Errors
+    /// It does not: a finding about no statement, with the last message of `id`.
+    pub fn lives_after(&mut self, id: usize, what: &str) -> Result<(), Stop> {
+        let (limit, cut) = (self.limit, self.cut);
+        let opening = Opening { receives: 40, receive_len: 1024, send_len: 2048, ..Opening::default() };
+        let new = self.states.len();
+        let seen = connected(self, &opening).map_or_else(|trouble| trouble, |id| negotiated(self, id));
+        // What was waited for in vain has had the time of a look, not that of the case.
+        self.limit = limit;
+        if !self.is_late() {
+            self.cut = cut;
+        }
+        if self.states.get(new).is_some_and(State::is_up) {
+            self.peer(new).disconnect()?;
+        }
+        self.about(id, "", seen.is_alive(), || {
+            format!("the peer serves no new connections any more after {what}: {seen}")
+        })
+    }
 }
 
 /// Something of this host does not do its part.
@@ -125,12 +151,12 @@ fn device(unable: &dyn fmt::Display) -> Liveness {
 }
 
 /// A transport connection, by its number.
-fn connected(play: &mut Play) -> Result<usize, Liveness> {
+fn connected(play: &mut Play, opening: &Opening) -> Result<usize, Liveness> {
     let failed = |reason: ConnectReason| Liveness::NoConnection {
         why: reason.to_string(),
         advice: advice_on_connect(&ConnectError::Connect(reason)),
     };
-    let id = play.prepare(&Opening::default()).map_err(|stop| device(&stop))?;
+    let id = play.prepare(opening).map_err(|stop| device(&stop))?;
     play.go(id).map_err(|stop| Liveness::NoRequest { why: stop.to_string() })?;
     let until = play.now().saturating_add(CONNECT_TIME);
     play.wait_for("a new connection", until, |play| !matches!(play.states[id].link, Link::Opening));
@@ -143,26 +169,27 @@ fn connected(play: &mut Play) -> Result<usize, Liveness> {
 
 /// Whether the peer does its part on this connection: all that a live one does belongs here.
 fn negotiated(play: &mut Play, id: usize) -> Liveness {
+    let before = play.record.findings.len();
     play.end_after(NEGOTIATION_TIME);
     if let Err(stop) = play.peer(id).negotiate(&Terms::default()) {
-        return Liveness::NoNegotiation { why: why(play, &stop) };
+        return Liveness::NoNegotiation { why: why(play, &stop, before) };
     }
     if !play.has_answers() {
         return Liveness::Alive;
     }
     play.end_after(NEGOTIATION_TIME);
     match play.peer(id).exchange("", 1, 100) {
-        Ok(_) if play.record.findings.is_empty() => Liveness::Alive,
-        Ok(_) => Liveness::NoAnswer { why: why(play, &Stop::Failed) },
-        Err(stop) => Liveness::NoAnswer { why: why(play, &stop) },
+        Ok(_) if play.record.findings.len() == before => Liveness::Alive,
+        Ok(_) => Liveness::NoAnswer { why: why(play, &Stop::Failed, before) },
+        Err(stop) => Liveness::NoAnswer { why: why(play, &stop, before) },
     }
 }
 
-/// What was not seen.
-fn why(play: &Play, stop: &Stop) -> String {
+/// What was not seen; so many findings are about something else.
+fn why(play: &Play, stop: &Stop, before: usize) -> String {
     if play.is_late() {
         return format!("no message came within {} s", NEGOTIATION_TIME.as_secs());
     }
-    let found = play.record.findings.first().map(|finding| finding.text.clone());
+    let found = play.record.findings.get(before).map(|finding| finding.text.clone());
     found.unwrap_or_else(|| stop.to_string())
 }

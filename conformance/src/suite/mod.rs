@@ -47,6 +47,8 @@
 //!   [`break_device`](rig::UpperHand::break_device), and no posted receive with `Opening { receives: 0, .. }`.
 //! - Faults of the transport: [`Peer::disconnect`], [`Peer::cut`] (dropped without a disconnect), and
 //!   [`Opening`](rig::Opening): an attempt that fails, a device that cannot invalidate, a read depth, fewer receives.
+//! - [`Play::lives_after`] makes a new connection and has a message answered on it: for steps that may end the subject, of which
+//!   there are several in one case. Behind the case a run looks anyway.
 //! - A case that the subject is known to fail stays unchanged, and gets an entry with the reason in `KNOWN` of
 //!   `tests/suite/main.rs`.
 //!

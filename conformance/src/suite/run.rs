@@ -53,7 +53,7 @@ pub fn play(
 ) -> Played {
     let name = target.variants().get(variant).cloned().unwrap_or_default();
     let mut played = Played::new(case, role, &name);
-    if let Some(outcome) = not_played(target, case, role, &options) {
+    if let Some(outcome) = not_played(target, case, role, options) {
         played.outcome = outcome;
         return played;
     }

@@ -2,6 +2,7 @@
 
 mod examples;
 mod red;
+mod survival;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,14 +16,20 @@ use super::run::Run;
 const POISON: Poison = |bytes| bytes.starts_with(&[0, 1]) && bytes.get(12..16) == Some(&[127, 0, 0, 0]);
 const LETHAL: &str = "SmbdNegotiate_NegativeParameter_MaxReceiveSize";
 
+const FAR: &str = "survival::a_payload_far_outside_its_message";
+
 /// What comes of the cases of a group against a server that is back after it has refused so many connections.
 fn run(restarts_after: Option<u32>, more: &[&str]) -> Report {
-    let fixed =
-        ["smbd-conformance", "run", "--group", "SmbdNegotiate", "--no-timers", "--output", "/dev/null"];
+    run_group("SmbdNegotiate", POISON, restarts_after, more)
+}
+
+/// The same of any group and any poison.
+fn run_group(group: &str, poison: Poison, restarts_after: Option<u32>, more: &[&str]) -> Report {
+    let fixed = ["smbd-conformance", "run", "--group", group, "--no-timers", "--output", "/dev/null"];
     let arguments = Arguments::try_parse_from(fixed.iter().chain(more)).unwrap();
     let Some(super::Command::Run(arguments)) = arguments.command else { panic!("it is `run`") };
     let catalogue = Catalogue::load().unwrap();
-    let make = Arc::new(move || Ok(Box::new(Mortal::of(POISON, restarts_after)) as _));
+    let make = Arc::new(move || Ok(Box::new(Mortal::of(poison, restarts_after)) as _));
     let (mut run, chosen, lost) = Run::against(&arguments, &catalogue, make).unwrap();
     assert_eq!(run.reach(&chosen), Ok(None));
     let (report, signal) = run.all(&chosen, lost).unwrap();
@@ -79,6 +85,22 @@ fn a_run_goes_on_with_a_peer_that_is_back_in_time_and_still_fails() {
     assert_eq!(failed.map(|case| case.name.as_str()).collect::<Vec<_>>(), [LETHAL]);
     let mut behind = report.cases.iter().skip_while(|case| case.name != LETHAL).skip(1);
     assert!(behind.any(|case| case.result == CaseResult::Passed));
+}
+
+#[test]
+fn a_death_in_the_middle_of_a_case_is_told_with_the_step_and_its_bytes() {
+    let far: Poison = |bytes| bytes.get(12..16) == Some(&[0xF0, 0xFF, 0xFF, 0xFF]);
+    let report = run_group("survival", far, None, &[]);
+    let case = &report.cases[0];
+    assert_eq!((case.name.as_str(), case.result), (FAR, CaseResult::Failed));
+    let [in_it, behind] = &case.plays[0].findings[..] else { panic!("{:?}", case.plays[0].findings) };
+    let step = "DataOffset 0xFFFFFFF0 and DataLength 0x3C as the first message";
+    assert!(in_it.text.contains(&format!("no new connections any more after {step}: ")), "{}", in_it.text);
+    assert!(behind.text.starts_with("the peer no longer accepts connections after this case"));
+    assert!(far(&in_it.sent.as_ref().unwrap().bytes));
+    let gone = gone(&report);
+    assert_eq!(gone.after.case, FAR);
+    assert!(far(&gone.sent.last().unwrap().bytes));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod rdma;
 mod smbd_credit_mgmt;
 mod smbd_data_transfer;
 mod smbd_negotiate;
+mod survival;
 mod upper;
 
 use super::outcome::Stop;
@@ -39,7 +40,7 @@ impl Entry {
 }
 
 /// All cases, by group.
-const GROUPS: [&[Entry]; 12] = [
+const GROUPS: [&[Entry]; 13] = [
     smbd_negotiate::CASES,
     smbd_data_transfer::CASES,
     smbd_credit_mgmt::CASES,
@@ -52,6 +53,7 @@ const GROUPS: [&[Entry]; 12] = [
     closing::CASES,
     limits::CASES,
     upper::CASES,
+    survival::CASES,
 ];
 
 /// The code of all cases.

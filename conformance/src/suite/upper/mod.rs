@@ -16,6 +16,7 @@ use smbd_core::wire::DataTransfer;
 use smbd_smb2::wire::Dialect;
 
 pub use requests::ServerFacts;
+pub(super) use requests::is_negotiated;
 pub use serving::ClientFacts;
 
 use super::script::pattern;
@@ -98,6 +99,13 @@ enum Awaits {
     Write(Bytes),
 }
 
+impl Question {
+    /// Its bytes.
+    pub(super) fn bytes(self) -> Bytes {
+        self.bytes
+    }
+}
+
 impl Deref for Question {
     type Target = [u8];
 
@@ -132,7 +140,7 @@ pub(super) struct Dialogue {
 enum Speaks {
     Echo,
     Server(Requests),
-    Client(Serving),
+    Client(Box<Serving>),
 }
 
 impl Dialogue {
@@ -140,7 +148,7 @@ impl Dialogue {
         let speaks = match upper {
             Upper::Echo | Upper::Silent(_) => Speaks::Echo,
             Upper::Server(facts) => Speaks::Server(Requests::new(facts.clone())),
-            Upper::Client(_) => Speaks::Client(Serving::new()),
+            Upper::Client(_) => Speaks::Client(Box::new(Serving::new())),
         };
         Self { assembly: Assembly::default(), speaks }
     }
@@ -240,6 +248,16 @@ impl Dialogue {
             Speaks::Echo => Ok(Question { bytes: pattern(seed, len.max(answer)), awaits: Awaits::Itself }),
             Speaks::Server(requests) => requests.question(seed, len, answer),
             Speaks::Client(serving) => serving.question(seed, len.max(answer), room),
+        }
+    }
+
+    /// A NEGOTIATE for a server that has answered one.
+    pub(super) fn smb2_negotiate(&mut self, next: bool) -> Result<Bytes, NotMade> {
+        match &mut self.speaks {
+            Speaks::Server(requests) => requests.negotiate(next),
+            Speaks::Echo | Speaks::Client(_) => {
+                Err(NotMade("the case is about an SMB2 server, the upper layer is none".into()))
+            }
         }
     }
 

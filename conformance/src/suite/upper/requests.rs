@@ -91,7 +91,7 @@ impl Requests {
     }
 
     pub(super) fn due(&mut self) -> Option<Bytes> {
-        match self.client.next() {
+        match self.client.next_request() {
             Ok(message) => message.map(Bytes::from),
             Err(error) => {
                 self.broken.get_or_insert(error);
@@ -124,6 +124,17 @@ impl Requests {
         let mut requests = Building::new(&mut self.client);
         let made = requests.write(&content().slice(at..(at + PIECE).min(CONTENT_LEN)), at as u64);
         Some(finished(made, requests, None))
+    }
+
+    /// A NEGOTIATE once more: with the next MessageId, or the same bytes as the first.
+    pub(super) fn negotiate(&mut self, next: bool) -> Result<Bytes, NotMade> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let mut other = Client::new(Wants::default());
+        let mut requests = Building::new(if next { &mut self.client } else { &mut other });
+        requests.negotiate().map_err(|error| NotMade(error.to_string()))?;
+        Ok(requests.finish().0.into())
     }
 
     /// What the server refused, or said that is not SMB2.
@@ -262,6 +273,13 @@ pub(super) fn judge((id, count): (u64, usize), content: Option<&[u8]>, message: 
         (true, Some(text)) => Match::Wrong(text),
         (false, _) => Match::Other,
     }
+}
+
+/// Whether it is the response to a NEGOTIATE, which says yes.
+pub(in super::super) fn is_negotiated(message: &[u8]) -> bool {
+    let headers = Elements::new(message).flatten().map(|element| element.header);
+    let mut answers = headers.filter(|header| header.is_response() && header.command == Command::NEGOTIATE);
+    answers.any(|header| header.status == NtStatus::SUCCESS)
 }
 
 fn is_final(header: &Header) -> bool {

@@ -1,16 +1,30 @@
 //! The life and death of a server that is simulated.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
 /// What a server dies of: a message, from its first byte on.
 pub type Poison = fn(&[u8]) -> bool;
 
+/// What a server does about a message before any other code of it looks at that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// It takes it as it is.
+    Takes,
+    /// It takes its credits, and neither uses nor refuses its payload.
+    Swallows,
+    /// It dies.
+    Dies,
+}
+
+/// What a server does about each message, by the number of its connection and its bytes.
+type Constitution = dyn FnMut(usize, &[u8]) -> Reaction;
+
 /// The life of the server, over all rigs.
 #[derive(Clone)]
 pub(super) struct Life {
-    poison: Poison,
+    constitution: Rc<RefCell<Constitution>>,
     restarts_after: Option<u32>,
     /// Connections refused since it died; `None` as long as it lives.
     refused: Rc<Cell<Option<u32>>>,
@@ -23,18 +37,24 @@ impl fmt::Debug for Life {
 }
 
 impl Life {
-    /// One that ends with such a message, for so many connections or for ever.
-    pub(super) fn of(poison: Poison, restarts_after: Option<u32>) -> Self {
-        Self { poison, restarts_after, refused: Rc::default() }
+    /// One that goes on and ends like this, for so many connections or for ever.
+    pub(super) fn of(
+        constitution: impl FnMut(usize, &[u8]) -> Reaction + 'static,
+        restarts_after: Option<u32>,
+    ) -> Self {
+        Self { constitution: Rc::new(RefCell::new(constitution)), restarts_after, refused: Rc::default() }
     }
 
-    /// A message comes; whether the server dies of it.
-    pub(super) fn takes(&self, message: &[u8]) -> bool {
-        let dies = self.refused.get().is_none() && (self.poison)(message);
-        if dies {
+    /// What the server does about a message that comes.
+    pub(super) fn takes(&self, connection: usize, message: &[u8]) -> Reaction {
+        if self.refused.get().is_some() {
+            return Reaction::Takes;
+        }
+        let reaction = (self.constitution.borrow_mut())(connection, message);
+        if reaction == Reaction::Dies {
             self.refused.set(Some(0));
         }
-        dies
+        reaction
     }
 
     /// A connection is asked for; whether it is refused.

@@ -10,7 +10,7 @@ use smbd_sim::nic::Personality;
 use super::profile::Profile;
 use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
-pub use life::Poison;
+pub use life::{Poison, Reaction};
 pub use mortal::Mortal;
 use rig::SimRig;
 

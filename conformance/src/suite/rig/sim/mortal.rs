@@ -2,7 +2,7 @@
 
 use smbd_sim::nic::Personality;
 
-use super::life::{Life, Poison};
+use super::life::{Life, Poison, Reaction};
 use super::rig::SimRig;
 use super::{Profile, Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
@@ -11,13 +11,33 @@ use crate::catalogue::{Need, UnderTest};
 #[derive(Clone, Debug)]
 pub struct Mortal {
     life: Life,
+    smb2: bool,
 }
 
 impl Mortal {
     /// One that dies of these messages. It is there again after it has refused so many connections, or never.
     #[must_use]
     pub fn of(poison: Poison, restarts_after: Option<u32>) -> Self {
-        Self { life: Life::of(poison, restarts_after) }
+        Self::with(
+            move |_, message| if poison(message) { Reaction::Dies } else { Reaction::Takes },
+            restarts_after,
+        )
+    }
+
+    /// One that does this about each message, by the number of its connection and its bytes. It is there again as with
+    /// [`of`](Self::of).
+    #[must_use]
+    pub fn with(
+        constitution: impl FnMut(usize, &[u8]) -> Reaction + 'static,
+        restarts_after: Option<u32>,
+    ) -> Self {
+        Self { life: Life::of(constitution, restarts_after), smb2: false }
+    }
+
+    /// The same with an SMB2 server as its upper layer.
+    #[must_use]
+    pub fn speaking_smb2(self) -> Self {
+        Self { smb2: true, ..self }
     }
 }
 
@@ -37,6 +57,7 @@ impl Target for Mortal {
     fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
         match (role, need) {
             (UnderTest::Initiator, _) => Some("it does not connect".into()),
+            (_, Some(Need::Answers)) => None,
             (_, Some(need)) => Some(format!("{need:?} is not for it")),
             (_, None) => None,
         }
@@ -49,6 +70,7 @@ impl Target for Mortal {
         }
         let rig = SimRig::new(params, role, Personality::Roce);
         let rig = rig.map_err(|error| Unable::Broken(error.to_string()))?;
+        let rig = if self.smb2 { rig.speaking_smb2() } else { rig };
         Ok(Box::new(rig.living(self.life.clone())))
     }
 }

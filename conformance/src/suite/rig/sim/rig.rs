@@ -14,7 +14,7 @@ use smbd_sim::world::WorldConfig;
 use smbd_sim::{Breach, Side};
 
 use super::clock::Clock;
-use super::life::Life;
+use super::life::{Life, Reaction};
 use crate::catalogue::UnderTest;
 use crate::suite::rig::subject::{Opens, Seat, Subject};
 use crate::suite::rig::{Full, Line, News, Opening, Order, Rig, Unable, UpperHand, Work};
@@ -24,6 +24,9 @@ use crate::suite::trace::Event;
 const SEED: u64 = 0;
 /// Bytes of the longest segment of a registration.
 const SEGMENT_LEN_MAX: u32 = 2 << 20;
+/// Bytes of a Data Transfer message without payload, and where RemainingDataLength, DataOffset and DataLength begin (2.2.3).
+const DATA_TRANSFER_LEN: usize = 20;
+const LENGTHS_AT: usize = 8;
 /// How far apart the first tokens of two connections are.
 const TOKENS_APART: u32 = 0x0010_0000;
 
@@ -161,15 +164,20 @@ impl Rig for SimRig {
     }
 
     fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
-        let (script, at) = {
-            let at = self.at(connection)?;
-            (at.script, at)
+        let reaction = match (&order, &self.life) {
+            (Order::Send(bytes, _), Some(life)) => life.takes(connection, bytes),
+            _ => Reaction::Takes,
         };
-        let mut end = at.net.end(0, script).ok_or(Full("no such connection"))?;
-        let said = if let Order::Send(bytes, _) = &order { Some(*bytes) } else { None };
-        let ticket = at.line.order(&mut end, order);
+        let at = self.at(connection)?;
+        let mut end = at.net.end(0, at.script).ok_or(Full("no such connection"))?;
+        let ticket = match (order, reaction) {
+            (Order::Send(bytes, token), Reaction::Swallows) => {
+                at.line.order(&mut end, Order::Send(&without_payload(bytes), token))
+            }
+            (order, _) => at.line.order(&mut end, order),
+        };
         self.clock.is_busy();
-        if said.zip(self.life.as_ref()).is_some_and(|(bytes, life)| life.takes(bytes)) {
+        if reaction == Reaction::Dies {
             for Connection { net, .. } in &mut self.connections {
                 net.disrupt(0, Disruption::CutLoudly);
             }
@@ -263,6 +271,15 @@ impl Rig for SimRig {
     fn speaks(&self) -> bool {
         self.smb2 && self.role == UnderTest::Initiator
     }
+}
+
+/// The head of a Data Transfer message, credits and flags, and nothing else.
+fn without_payload(message: &[u8]) -> Vec<u8> {
+    let mut empty = message.get(..DATA_TRANSFER_LEN).unwrap_or(message).to_vec();
+    if let Some(lengths) = empty.get_mut(LENGTHS_AT..) {
+        lengths.fill(0);
+    }
+    empty
 }
 
 /// What comes of descriptors, tokens and credits that the script made up. Sends without a credit are found by its records.

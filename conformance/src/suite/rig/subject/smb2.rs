@@ -55,7 +55,7 @@ impl Smb2 {
     /// There is a connection: a client begins.
     pub(super) fn established(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if let Side::Client { client, .. } = &mut self.side
-            && let Ok(Some(message)) = client.next()
+            && let Ok(Some(message)) = client.next_request()
         {
             self.backlog.push_back(message.into());
         }
@@ -75,13 +75,11 @@ impl Smb2 {
     /// Sends as much as there is room for.
     pub(super) fn pump(&mut self, endpoint: &mut Endpoint, now: Instant) {
         while let Some(message) = self.backlog.pop_front() {
-            match endpoint.send(now, message, None) {
-                Err(NotSent { payload, error: SendError::Command(CommandError::NoRoom { .. }) }) => {
-                    self.backlog.push_front(payload);
-                    return;
-                }
-                // Or the peer takes none so long, or there is no connection any more.
-                Ok(_) | Err(_) => {}
+            let sent = endpoint.send(now, message, None);
+            // Or the peer takes none so long, or there is no connection any more.
+            if let Err(NotSent { payload, error: SendError::Command(CommandError::NoRoom { .. }) }) = sent {
+                self.backlog.push_front(payload);
+                return;
             }
         }
     }
@@ -119,7 +117,7 @@ fn joined(mut message: Vec<u8>, next: Vec<u8>) -> Vec<u8> {
 /// for asks for the rest first.
 fn copied(client: &mut Client, copy: &mut Copy, message: &[u8]) -> Option<Vec<u8>> {
     client.take(message).ok()?;
-    if let Some(next) = client.next().ok()? {
+    if let Some(next) = client.next_request().ok()? {
         return Some(next);
     }
     client.file()?;
