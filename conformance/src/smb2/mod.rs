@@ -26,7 +26,7 @@ pub fn first_write(message: &[u8]) -> Result<Option<&[u8]>, WireError> {
     Ok(None)
 }
 
-/// The file that a client is to read, besides [`FILE`](client::FILE).
+/// The file that a client is to read, besides [`FILE`].
 const SOURCE: &str = "in";
 /// Its length in bytes: 1 TiB of zeros, of which none takes memory.
 const SOURCE_LEN: u64 = 1 << 40;
