@@ -8,6 +8,7 @@ use super::outcome::Stop;
 use super::peer::Peer;
 use super::script::{Data, Grant};
 use super::seen::Whole;
+use super::state::State;
 use super::upper::{self, Match, Question};
 
 /// A client that works through a file asks for more of it within this time.
@@ -99,7 +100,7 @@ impl Peer<'_> {
     }
 
     /// A client that has several things under way may be about to say the next one.
-    fn let_it_ask(&mut self) -> Result<(), Stop> {
+    pub(super) fn let_it_ask(&mut self) -> Result<(), Stop> {
         let (id, until) = (self.id, self.play.now().saturating_add(LAST_REQUEST));
         while self.state().dialogue.may_ask_for_more() && !self.is_down() {
             let came = self.play.wait_for("another request of the client", until, |play| {
@@ -131,17 +132,23 @@ impl Peer<'_> {
         let (id, from) = (self.id, self.play.now());
         let until = from.saturating_add(NEXT_REQUEST);
         loop {
-            let spares = grant != Grant::Standing && self.granted() <= 0;
+            let spares = self.granted() <= 0;
             let step = if spares { self.play.now().saturating_add(CREDIT_LATER).min(until) } else { until };
-            let came = self.play.wait_for(awaited, step, |play| {
+            let is_done = |state: &State| state.dialogue.waits().is_none() || state.dialogue.has_due();
+            let uses_its_last = |state: &State| !spares && state.granted <= 0;
+            self.play.wait_for(awaited, step, |play| {
                 let state = &play.states[id];
-                state.dialogue.waits().is_none() || state.dialogue.has_due() || state.link.is_over()
+                is_done(state) || uses_its_last(state) || state.link.is_over()
             });
-            if came && !self.is_down() {
+            if is_done(self.state()) && !self.is_down() {
                 return Ok(());
             }
-            if spares && !self.is_down() && self.play.now() < until {
-                self.send(&Data::empty().granting(1))?;
+            let goes_on = !self.is_down() && self.play.now() < until;
+            if spares && goes_on {
+                let empty = Data::empty();
+                self.send(&if grant == Grant::Standing { empty } else { empty.granting(1) })?;
+            }
+            if goes_on {
                 continue;
             }
             let waited = self.play.now().saturating_since(from);
@@ -191,7 +198,7 @@ impl Peer<'_> {
     }
 
     /// Keeps a message that something else may wait for.
-    fn keep(&mut self, whole: Whole) {
+    pub(super) fn keep(&mut self, whole: Whole) {
         const MOST: usize = 1000;
         let early = &mut self.state().early;
         if early.len() < MOST {

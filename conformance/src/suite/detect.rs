@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use smbd_core::Access;
+use smbd_tools::exercise::{Answer, Request};
+
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::play::Play;
 use super::rig::Target;
 use super::script::Terms;
-use super::upper::{ClientFacts, Question, ServerFacts, Upper};
+use super::upper::{ClientFacts, Question, Rdma, ServerFacts, Upper};
 use crate::catalogue::UnderTest;
 
 /// What is looked for.
@@ -28,6 +31,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 const MOUNTED: Duration = Duration::from_secs(40);
 /// Bytes of messages that are tried, the longest first.
 const LENGTHS: [usize; 5] = [131_072, 65_648, 16_384, 8192, 1000];
+/// Bytes of the buffer that a server is asked to write to.
+const BUFFER: u32 = 8192;
 
 /// Finds out what the upper layer does.
 pub fn detect(target: &mut dyn Target, role: UnderTest, choice: &Choice) -> Upper {
@@ -106,7 +111,31 @@ impl Looking<'_> {
         facts.compounds = self.answers(&several, 1000, 400).is_ok();
         let tried = LENGTHS.iter().find(|len| self.answers(&facts, **len, 1).is_ok());
         facts.longest = tried.copied().ok_or("no request is answered but NEGOTIATE")?;
+        facts.rdma = match self.writes(&facts) {
+            Ok(()) => Rdma::Done,
+            Err(why) => Rdma::Not(why),
+        };
         Ok(Upper::Server(facts))
+    }
+
+    /// The server writes to a buffer of the script.
+    fn writes(&mut self, facts: &ServerFacts) -> Result<(), String> {
+        if facts.share.is_none() {
+            return Err("no share is known on which a guest may read and write".into());
+        }
+        self.on_a_connection(Upper::Server(facts.clone()), ANSWER, |peer| {
+            let buffer = peer.register(&[0; BUFFER as usize], Access::Write)?;
+            let (seed, descriptors) = (1, buffer.descriptors.into());
+            let asked = Request::Write { seed, offset: 0, length: BUFFER, invalidate: None, descriptors };
+            match peer.ask("", &asked)? {
+                Answer::Done => {}
+                Answer::Failed(failure) => return Err(Stop::NotApplicable(failure.text)),
+                other => return Err(Stop::NotApplicable(format!("{other:?}"))),
+            }
+            let is_there = peer.contents(buffer.buffer) == peer.written_by(&asked);
+            let why = "it says that it wrote to a buffer, and the bytes are not there";
+            if is_there { Ok(()) } else { Err(Stop::NotApplicable(why.into())) }
+        })
     }
 
     /// Writes the content that cases read.
@@ -126,13 +155,18 @@ impl Looking<'_> {
 
     fn client(&mut self) -> Result<Upper, String> {
         let upper = Upper::Client(ClientFacts::default());
-        let read_max = self.on_a_connection(upper, MOUNTED, |peer| {
+        let read_max = self.on_a_connection(upper.clone(), MOUNTED, |peer| {
             peer.prepare_upper()?;
+            peer.let_it_ask()?;
             let most = peer.state().dialogue.read_max();
             answered(peer, 1, 1000, 1).map(|()| most)
         })?;
         let read_max = read_max.ok_or("it reads by RDMA, and takes no content in a message")?;
-        Ok(Upper::Client(ClientFacts { read_max }))
+        let rdma = match self.on_a_connection(upper, MOUNTED, |peer| peer.offer("", Access::Write, 0)) {
+            Ok(_) => Rdma::Done,
+            Err(why) => Rdma::Not(why),
+        };
+        Ok(Upper::Client(ClientFacts { read_max, rdma }))
     }
 }
 

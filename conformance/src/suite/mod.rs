@@ -56,6 +56,7 @@
 
 mod answers;
 pub mod cases;
+mod channel;
 mod connections;
 mod detect;
 mod exercise;
@@ -64,6 +65,7 @@ mod liveness;
 mod memory;
 mod negotiation;
 mod news;
+mod offers;
 mod outcome;
 mod peer;
 mod play;
@@ -81,8 +83,9 @@ pub mod upper;
 mod waiting;
 
 pub use cases::Entry;
+pub use channel::{ByRdma, Pending};
 pub use detect::{Choice, detect};
-pub use exercise::Offer;
+pub use exercise::{Asking, Offer};
 pub use liveness::{Liveness, comes_back, is_alive};
 pub use memory::Registered;
 pub use outcome::{Finding, KnownFinding, Lost, Outcome, Played, Signs, Stop, Tally};

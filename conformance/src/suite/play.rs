@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use smbd_core::error::ConnectReason;
-use smbd_core::{ConfigError, Instant, Params};
+use smbd_core::{Access, ConfigError, Instant, Params, RdmaVerb};
 
 use super::outcome::{Finding, Record, Stop};
 use super::rig::{Ability, Opening, Order, Rig};
@@ -69,6 +69,16 @@ impl Play {
     /// Whether the subject's upper layer answers messages.
     pub(super) const fn has_answers(&self) -> bool {
         !matches!(self.upper, Upper::Silent(_))
+    }
+
+    /// The rights of memory that the subject's upper layer offers for this verb of the script: an SMB2 client only those.
+    #[must_use]
+    pub const fn offered_for(&self, verb: RdmaVerb) -> Access {
+        match (&self.upper, verb) {
+            (Upper::Client(_), RdmaVerb::Read) => Access::Read,
+            (Upper::Client(_), RdmaVerb::Write) => Access::Write,
+            _ => Access::ReadWrite,
+        }
     }
 
     /// Which side is under test: never [`UnderTest::Both`].

@@ -113,7 +113,11 @@ fn not_played(target: &dyn Target, case: &Case, role: UnderTest, options: &Optio
     if let Some(why) = target.lacks(role, None) {
         return Some(Outcome::NotApplicable(why));
     }
-    if let Some(why) = case.needs.iter().find_map(|need| target.lacks(role, Some(*need))) {
+    let lacks = |need: &Need| match options.uppers.of(role).lacks_rdma().filter(|_| *need == Need::Rdma) {
+        Some(found) => found,
+        None => target.lacks(role, Some(*need)),
+    };
+    if let Some(why) = case.needs.iter().find_map(lacks) {
         return Some(Outcome::NotApplicable(why));
     }
     if let (true, Upper::Silent(why)) = (case.needs.contains(&Need::Answers), options.uppers.of(role)) {

@@ -123,6 +123,8 @@ pub(super) struct State {
     own: Option<usize>,
     /// Messages of the upper layer that were read while another one was waited for.
     pub(super) early: Vec<Whole>,
+    /// Up to where the file of an SMB2 server has the content that it is to write by RDMA, in bytes.
+    pub(super) filled: u64,
     subject: UnderTest,
 }
 
@@ -155,6 +157,7 @@ impl State {
             dialogue: Dialogue::with(upper),
             own: None,
             early: Vec::new(),
+            filled: 0,
             subject,
         }
     }

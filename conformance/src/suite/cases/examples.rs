@@ -121,8 +121,7 @@ fn long(play: &mut Play) -> Result<(), Stop> {
 const MIB: u32 = 1 << 20;
 
 /// The descriptors in a message as the subject has to read them: Offset, Token, Length, least significant byte first.
-fn told(peer: &mut Peer<'_>, statements: &str, registered: &Registered) {
-    let sent = peer.last_sent().to_vec();
+fn told(peer: &mut Peer<'_>, statements: &str, sent: &[u8], registered: &Registered) {
     let len = registered.descriptors.len() * 16;
     let tail = sent.len().checked_sub(len).and_then(|start| sent.get(start..)).unwrap_or_default();
     let same =
@@ -138,8 +137,9 @@ fn peer_writes(play: &mut Play) -> Result<(), Stop> {
     let registered = peer.register(&bytes, Access::Read)?;
     let descriptors = registered.descriptors.clone().into();
     let asked = Asked::Read { offset: 0, length: MIB, descriptors };
-    let answer = peer.ask("3.1.4.6-06", &asked)?;
-    told(&mut peer, "2.2.3.1-01", &registered);
+    let asking = peer.begin_asking(&asked)?;
+    told(&mut peer, "2.2.3.1-01", asking.message(), &registered);
+    let (answer, _) = peer.answer_to("3.1.4.6-06", &asking)?;
     let right = answer == Answer::Hash(digest(&bytes));
     peer.check("2.2.3.1-02 2.2.3.1-03 2.2.3.1-04 2.2.3.1-05 3.1.4.6-05", right, || {
         format!("the subject should have read what was registered, its answer is {answer:?}")
@@ -160,7 +160,7 @@ fn peer_reads(play: &mut Play) -> Result<(), Stop> {
         let answer = peer.ask("3.1.4.5-06", &asked)?;
         let bytes = peer.contents(registered.buffer);
         peer.check("3.1.4.5-06", answer == Answer::Done, || format!("it should be done, {answer:?} came"));
-        let wanted = pattern(seed, MIB as usize);
+        let wanted = peer.written_by(&asked);
         peer.check("1.5-03", bytes.last() == wanted.last(), || {
             "the last byte is not there when the answer has come".into()
         });

@@ -16,14 +16,16 @@ use smbd_core::wire::DataTransfer;
 use smbd_smb2::wire::Dialect;
 
 pub use requests::ServerFacts;
+pub(super) use requests::content;
 pub(super) use requests::is_negotiated;
 pub use serving::ClientFacts;
+pub(super) use serving::Offered;
 
 use super::script::pattern;
 use crate::catalogue::UnderTest;
 use assembly::Assembly;
-use requests::Requests;
-use serving::Serving;
+pub(super) use requests::Requests;
+pub(super) use serving::Serving;
 
 /// What the upper layer of a subject is found to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +39,35 @@ pub enum Upper {
     Client(ClientFacts),
     /// It does nothing that the script could wait for; why.
     Silent(String),
+}
+
+/// Whether an upper layer has RDMA done with registered memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Rdma {
+    /// That was not tried.
+    #[default]
+    Untried,
+    /// It does.
+    Done,
+    /// It does not; why.
+    Not(String),
+}
+
+impl Upper {
+    /// Why this upper layer has no RDMA done; `None` inside if it has. `None` if only the target knows.
+    #[must_use]
+    pub(super) fn lacks_rdma(&self) -> Option<Option<String>> {
+        let rdma = match self {
+            Self::Echo | Self::Silent(_) => return None,
+            Self::Server(facts) => &facts.rdma,
+            Self::Client(facts) => &facts.rdma,
+        };
+        Some(match rdma {
+            Rdma::Done => None,
+            Rdma::Untried => Some("the peer's upper layer was not seen to use buffers".into()),
+            Rdma::Not(why) => Some(format!("the peer's upper layer uses no buffers: {why}")),
+        })
+    }
 }
 
 impl fmt::Display for Upper {
@@ -133,13 +164,13 @@ pub(super) struct NotMade(pub(super) String);
 #[derive(Debug)]
 pub(super) struct Dialogue {
     assembly: Assembly,
-    speaks: Speaks,
+    pub(super) speaks: Speaks,
 }
 
 #[derive(Debug)]
-enum Speaks {
+pub(super) enum Speaks {
     Echo,
-    Server(Requests),
+    Server(Box<Requests>),
     Client(Box<Serving>),
 }
 
@@ -147,8 +178,8 @@ impl Dialogue {
     pub(super) fn with(upper: &Upper) -> Self {
         let speaks = match upper {
             Upper::Echo | Upper::Silent(_) => Speaks::Echo,
-            Upper::Server(facts) => Speaks::Server(Requests::new(facts.clone())),
-            Upper::Client(_) => Speaks::Client(Box::new(Serving::new())),
+            Upper::Server(facts) => Speaks::Server(Box::new(Requests::new(facts.clone()))),
+            Upper::Client(facts) => Speaks::Client(Box::new(Serving::new(facts.clone()))),
         };
         Self { assembly: Assembly::default(), speaks }
     }
@@ -173,6 +204,16 @@ impl Dialogue {
             Speaks::Server(requests) => requests.dialect(),
             Speaks::Echo | Speaks::Client(_) => Dialect::default(),
         }
+    }
+
+    /// Whether it is an upper layer that returns messages, and carries out the requests of `smbd_tools::exercise`.
+    pub(super) const fn exercises(&self) -> bool {
+        matches!(self.speaks, Speaks::Echo)
+    }
+
+    /// Whether it is an SMB2 client.
+    pub(super) const fn is_client(&self) -> bool {
+        matches!(self.speaks, Speaks::Client(_))
     }
 
     /// A piece of the content that cases read from a server's file, written to its place; `None` behind the last.

@@ -4,11 +4,12 @@
 use std::fmt;
 
 use bytes::Bytes;
+use smbd_core::RdmaVerb;
 use smbd_smb2::wire::{Command, Dialect, Elements, Header, NtStatus, ReadResponse, WireError};
 
 use super::super::script::pattern;
-use super::{Awaits, Match, NotMade, Question, different};
-use crate::smb2::client::{Client, Requests as Building, Wants};
+use super::{Awaits, Match, NotMade, Question, Rdma, different};
+use crate::smb2::client::{By, Client, Requests as Building, Wants};
 use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN};
 
 /// Bytes of an ECHO, either way.
@@ -29,7 +30,7 @@ const PIECE: usize = 32 * 1024;
 const WRITES_AT: u64 = 1 << 20;
 
 /// The content of the file that is read.
-fn content() -> Bytes {
+pub(in super::super) fn content() -> Bytes {
     pattern(0x5ead, CONTENT_LEN)
 }
 
@@ -48,6 +49,8 @@ pub struct ServerFacts {
     pub longest: usize,
     /// The share on which a guest may read and write: `\\server\share`.
     pub share: Option<String>,
+    /// READ and WRITE by RDMA.
+    pub rdma: Rdma,
 }
 
 impl fmt::Display for ServerFacts {
@@ -65,13 +68,18 @@ impl fmt::Display for ServerFacts {
             ", and several requests in one"
         } else {
             ", but not several requests in one"
-        })
+        })?;
+        match &self.rdma {
+            Rdma::Untried => Ok(()),
+            Rdma::Done => f.write_str("; it reads and writes buffers of the client"),
+            Rdma::Not(why) => write!(f, "; it uses no buffers of the client: {why}"),
+        }
     }
 }
 
 /// The client's side of one connection.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub(in super::super) struct Requests {
     client: Client,
     facts: ServerFacts,
     broken: Option<WireError>,
@@ -112,18 +120,23 @@ impl Requests {
         self.client.dialect()
     }
 
+    /// A WRITE of these bytes.
+    pub(in super::super) fn write(&mut self, data: &[u8], at: u64) -> Result<Question, NotMade> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let mut requests = Building::new(&mut self.client);
+        let made = requests.write(data, at);
+        finished(made, requests, None)
+    }
+
     /// A WRITE of a piece of the content.
     pub(super) fn fill(&mut self, piece: usize) -> Option<Result<Question, NotMade>> {
         let at = piece.saturating_mul(PIECE);
         if at >= CONTENT_LEN {
             return None;
         }
-        if let Some(refusal) = self.refusal() {
-            return Some(Err(refusal));
-        }
-        let mut requests = Building::new(&mut self.client);
-        let made = requests.write(&content().slice(at..(at + PIECE).min(CONTENT_LEN)), at as u64);
-        Some(finished(made, requests, None))
+        Some(self.write(&content().slice(at..(at + PIECE).min(CONTENT_LEN)), at as u64))
     }
 
     /// A NEGOTIATE once more: with the next MessageId, or the same bytes as the first.
@@ -135,6 +148,47 @@ impl Requests {
         let mut requests = Building::new(if next { &mut self.client } else { &mut other });
         requests.negotiate().map_err(|error| NotMade(error.to_string()))?;
         Ok(requests.finish().0.into())
+    }
+
+    /// Bytes of content that one WRITE to the file may have.
+    pub(in super::super) fn piece(&self) -> usize {
+        self.facts.longest.saturating_sub(WRITE_REQUEST_LEN).clamp(1, PIECE)
+    }
+
+    /// A READ of the file, so many bytes from an offset on.
+    pub(in super::super) fn read(&mut self, length: u32, at: u64) -> Result<Question, NotMade> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let mut requests = Building::new(&mut self.client);
+        let made = requests.read(length, at);
+        finished(made, requests, None)
+    }
+
+    /// The same by RDMA, with the script's buffers: a READ, for which the server writes to them ([`RdmaVerb::Write`]), or a
+    /// WRITE.
+    pub(in super::super) fn by(
+        &mut self,
+        verb: RdmaVerb,
+        by: &By<'_>,
+        length: u32,
+        at: u64,
+    ) -> Result<Question, NotMade> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        if self.client.file().is_none() {
+            return Err(NotMade("without a share the server uses no buffers".into()));
+        }
+        self.has_credits(length.div_ceil(65_536).into())?;
+        let mut requests = Building::new(&mut self.client);
+        let made = match verb {
+            RdmaVerb::Write => requests.read_by(by, length, at),
+            RdmaVerb::Read => requests.write_by(by, length, at),
+        };
+        let made = finished(made, requests, None)?;
+        self.is_answered(&made)?;
+        Ok(made)
     }
 
     /// What the server refused, or said that is not SMB2.
@@ -155,14 +209,19 @@ impl Requests {
         } else {
             self.without_session(seed, len, answer)?
         };
-        if made.bytes.len() > self.facts.longest {
-            return Err(NotMade(format!(
-                "the server is not known to answer a message of {} bytes, {} was the longest",
-                made.bytes.len(),
-                self.facts.longest
-            )));
-        }
+        self.is_answered(&made)?;
         Ok(made)
+    }
+
+    /// Whether the server takes a message so long.
+    fn is_answered(&self, made: &Question) -> Result<(), NotMade> {
+        let (len, longest) = (made.bytes.len(), self.facts.longest);
+        if len <= longest {
+            return Ok(());
+        }
+        Err(NotMade(format!(
+            "the server is not known to answer a message of {len} bytes, {longest} was the longest"
+        )))
     }
 
     /// ECHOs for a long answer, and a WRITE of nobody for a long request.

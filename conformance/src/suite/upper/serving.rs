@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use bytes::Bytes;
+use smbd_core::{RdmaVerb, Token};
 use smbd_smb2::wire::NtStatus;
 
 use super::super::script::pattern;
-use super::{Awaits, Match, NotMade, Question, different};
+use super::{Awaits, Match, NotMade, Question, Rdma, different};
 use crate::smb2::server::{Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer};
 use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN, first_write, share_to_copy};
 
@@ -15,21 +16,54 @@ use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN, first_write, share_to_co
 const CONTENTS_MAX: usize = 256;
 
 /// What an SMB2 client was found to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientFacts {
     /// Bytes that it asks for with one READ, and takes in the response.
     pub read_max: u32,
+    /// It offers buffers for longer READs and WRITEs.
+    pub rdma: Rdma,
 }
 
 impl fmt::Display for ClientFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an SMB2 client that copies a file, {} bytes at a time", self.read_max)
+        write!(f, "an SMB2 client that copies a file, {} bytes at a time", self.read_max)?;
+        match &self.rdma {
+            Rdma::Untried => Ok(()),
+            Rdma::Done => f.write_str("; it offers buffers"),
+            Rdma::Not(why) => write!(f, "; it offers no buffers: {why}"),
+        }
+    }
+}
+
+/// A READ or WRITE by RDMA: memory of the client that the script may use until it answers.
+#[derive(Clone, Debug)]
+pub(in super::super) enum Offered {
+    /// To write to.
+    Read(Box<Read>),
+    /// To read from.
+    Write(Box<Write>),
+}
+
+impl Offered {
+    /// What the script does with the memory.
+    const fn verb(&self) -> RdmaVerb {
+        match self {
+            Self::Read(_) => RdmaVerb::Write,
+            Self::Write(_) => RdmaVerb::Read,
+        }
+    }
+
+    pub(in super::super) fn transfer(&self) -> &Transfer {
+        match self {
+            Self::Read(read) => &read.transfer,
+            Self::Write(write) => &write.transfer,
+        }
     }
 }
 
 /// The server's side of one connection.
 #[derive(Debug)]
-pub(super) struct Serving {
+pub(in super::super) struct Serving {
     server: Server,
     /// Responses that are due before anything else.
     due: VecDeque<Bytes>,
@@ -37,6 +71,11 @@ pub(super) struct Serving {
     urgent: VecDeque<Bytes>,
     /// READs that wait for their content.
     reads: VecDeque<Box<Read>>,
+    /// READs and WRITEs whose data go by RDMA, with the messages that they came in.
+    offers: VecDeque<(Offered, Bytes)>,
+    /// The last of them that a case was given, until it is answered.
+    taken: Option<Offered>,
+    facts: ClientFacts,
     /// Where what was read of files ended, by the files' names: the file ends there for a READ of the rest.
     ends: BTreeMap<Option<String>, u64>,
     /// Questions that were made and have no WRITE yet: the client may wait for them.
@@ -47,12 +86,15 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(facts: ClientFacts) -> Self {
         Self {
             server: Server::new(share_to_copy()),
             due: VecDeque::new(),
             urgent: VecDeque::new(),
             reads: VecDeque::new(),
+            offers: VecDeque::new(),
+            taken: None,
+            facts,
             ends: BTreeMap::new(),
             open: 0,
             contents: VecDeque::new(),
@@ -68,6 +110,12 @@ impl Serving {
                 for served in all {
                     match served {
                         Served::Answer(bytes) => self.due.push_back(bytes.into()),
+                        Served::Read(read) if read.transfer.has_channel() => {
+                            self.offers.push_back((Offered::Read(read), Bytes::copy_from_slice(message)));
+                        }
+                        Served::Write(write) if write.transfer.has_channel() => {
+                            self.offers.push_back((Offered::Write(write), Bytes::copy_from_slice(message)));
+                        }
                         Served::Read(read) => self.read(read),
                         Served::Write(write) => self.write(&write),
                     }
@@ -115,18 +163,49 @@ impl Serving {
 
     /// A client that has a request under way for each file it copies has nothing more to say.
     pub(super) fn waits(&self) -> Option<&'static str> {
-        (self.reads.is_empty() && self.open == 0 && self.broken.is_none()).then_some("an SMB2 READ")
+        // Of one that is known to read without RDMA, too, such a READ is awaited.
+        let has_any = !self.reads.is_empty() || (self.facts.read_max == 0 && !self.offers.is_empty());
+        (!has_any && self.open == 0 && self.broken.is_none()).then_some("an SMB2 READ")
+    }
+
+    /// The next READ or WRITE by RDMA with this verb of the script, and its message.
+    pub(in super::super) fn offered(&mut self, verb: RdmaVerb) -> Option<(Offered, Bytes)> {
+        let at = self.offers.iter().position(|(offered, _)| offered.verb() == verb)?;
+        let (offered, message) = self.offers.remove(at)?;
+        self.taken = Some(offered.clone());
+        Some((offered, message))
+    }
+
+    /// What a case was given and has not answered.
+    pub(in super::super) fn taken(&self) -> Option<Offered> {
+        self.taken.clone()
+    }
+
+    /// Whether there is one.
+    pub(in super::super) fn has_offered(&self, verb: RdmaVerb) -> bool {
+        self.offers.iter().any(|(offered, _)| offered.verb() == verb)
+    }
+
+    /// The answer that all was transferred, and the token that it invalidates.
+    pub(in super::super) fn transferred(&mut self, offered: &Offered) -> (Bytes, Option<Token>) {
+        self.taken = None;
+        let length = offered.transfer().length;
+        let answer = match offered {
+            Offered::Read(read) => self.server.answer_read(read, ReadAnswer::Written(length)),
+            Offered::Write(write) => self.server.answer_write(write, WriteAnswer::Count(length)),
+        };
+        (answer.into(), offered.transfer().invalidates())
     }
 
     /// Whether no READ waits, but other things of the client do.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.reads.is_empty() && self.open > 0 && self.broken.is_none()
+        let does_more = self.open > 0 || !self.offers.is_empty();
+        self.reads.is_empty() && does_more && self.broken.is_none()
     }
 
-    /// Bytes that the READ that waits longest asks for, if they may be in its response.
+    /// Bytes that the READ that waits longest asks for in its response.
     pub(super) fn read_max(&self) -> Option<u32> {
-        let read = self.reads.front()?;
-        (!read.transfer.has_channel()).then_some(read.transfer.length)
+        self.reads.front().map(|read| read.transfer.length)
     }
 
     /// The response to the READ that waits longest.
@@ -135,16 +214,14 @@ impl Serving {
             return Err(NotMade(format!("the client's SMB2 cannot be served: {broken}")));
         }
         let Some(read) = self.reads.front() else {
+            if !self.offers.is_empty() && self.open == 0 {
+                return Err(NotMade("the client reads by RDMA, and takes no content in a message".into()));
+            }
             let open = self.open;
             return Err(NotMade(format!("the client has {open} READs under way, the case needs one more")));
         };
         let wanted = len.saturating_sub(READ_RESPONSE_LEN).max(1);
         let most = read.transfer.length as usize;
-        if read.transfer.has_channel() {
-            return Err(NotMade(format!(
-                "the client reads {most} bytes by RDMA, and takes none in a message"
-            )));
-        }
         if wanted > most {
             let most = most.saturating_add(READ_RESPONSE_LEN);
             return Err(NotMade(format!("the client takes a message of {most} bytes, the case needs {len}")));

@@ -37,14 +37,11 @@ pub(super) fn reads_at_once(
     let content = pattern(51, MIB as usize);
     let memory = peer.register(&content, Access::Read)?;
     let descriptors = in_pieces(&memory.descriptors, pieces);
-    for _ in 0..times {
-        let descriptors = descriptors.clone();
-        peer.begin_asking(&Asked::Read { offset: 0, length: MIB, descriptors })?;
-    }
-    for _ in 0..times {
-        let whole = peer.whole_message(statements)?;
-        let answer = Answer::parse(&whole.payload).ok().flatten().map(|answer| answer.what);
-        peer.check(statements, answer == Some(Answer::Hash(digest(&content))), || {
+    let asked = Asked::Read { offset: 0, length: MIB, descriptors };
+    let asking: Result<Vec<_>, _> = (0..times).map(|_| peer.begin_asking(&asked)).collect();
+    for asking in asking? {
+        let (answer, _) = peer.answer_to(statements, &asking)?;
+        peer.check(statements, answer == Answer::Hash(digest(&content)), || {
             format!("the hash of 1 MiB should come, {answer:?} came")
         });
     }

@@ -1,5 +1,6 @@
 //! RDMA, registrations and invalidation.
 
+mod answers;
 mod broken;
 mod depth;
 mod headers;
@@ -28,6 +29,7 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("rdma::nothing_is_open_when_deregistration_is_done", offers::deregistration),
     Entry::new("rdma::a_deregistration_that_fails_is_told", offers::failed_deregistration),
     Entry::new("rdma::a_message_invalidates_one_token_once", invalidation::once),
+    Entry::new("rdma::an_smb2_answer_invalidates_the_first_token", answers::of_smb2),
     Entry::new("rdma::without_invalidation_the_message_is_sent_all_the_same", invalidation::without),
     Entry::new("rdma::an_invalidated_token_is_told_and_then_gone", invalidation::is_told),
     Entry::new("rdma::a_foreign_token_cannot_be_invalidated", invalidation::foreign),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
-use smbd_tools::exercise::{Answer, Request as Asked, digest, fill_pattern};
+use smbd_tools::exercise::{Answer, Request as Asked, digest};
 
 use crate::suite::{Peer, Registered, Stop};
 
@@ -72,13 +72,6 @@ impl Ids {
     }
 }
 
-/// The bytes that a write with this seed brings to `offset` and after.
-pub(super) fn seeded(seed: u64, offset: u64, len: u32) -> Vec<u8> {
-    let mut bytes = vec![0; len as usize];
-    fill_pattern(seed, offset, &mut bytes);
-    bytes
-}
-
 /// Lets the subject write `len` bytes from `offset` on. Returns the bytes that it should have written.
 pub(super) fn writes(
     peer: &mut Peer<'_>,
@@ -91,11 +84,12 @@ pub(super) fn writes(
     let asked =
         Asked::Write { seed, offset, length: len, invalidate: None, descriptors: descriptors.clone() };
     let answer = peer.ask(ids.told, &asked)?;
+    let written = peer.written_by(&asked);
     peer.check(ids.told, answer == Answer::Done, || {
         format!("writing {len} bytes from {offset} on should be done, the answer is {answer:?}")
     });
     peer.accessed(&ids.all(), RdmaVerb::Write, &part(descriptors, offset, len), since);
-    Ok(seeded(seed, offset, len))
+    Ok(written)
 }
 
 /// Lets the subject write into pieces that hold `old` everywhere, and looks at each byte of them.

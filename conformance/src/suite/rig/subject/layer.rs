@@ -6,7 +6,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, BufferLookup, Handler, HostMemory};
+use smbd_core::backend::{BufferLookup, Handler, HostMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::{Endpoint, Fragment, Instant, OpId, RegId};
 use smbd_tools::exercise::{Limits, Server};
@@ -19,7 +19,7 @@ use super::smb2::Smb2;
 pub(super) struct Layer<M> {
     pub(super) server: Server<M>,
     /// Speaks in the place of the server.
-    pub(super) smb2: Option<Smb2>,
+    pub(super) smb2: Option<Smb2<M>>,
     pub(super) by_hand: bool,
     pub(super) told: Vec<(Instant, Told)>,
     /// How many messages the device had been given by then, for each of these.
@@ -65,13 +65,13 @@ impl<M: Clone + fmt::Debug> Layer<M> {
         self.sends_when_told.push(self.sends.get());
     }
 
-    fn message(&mut self, endpoint: &mut Endpoint, backend: &impl Backend, message: Message) {
-        if let Ok(bytes) = message.bytes(backend) {
-            match &mut self.smb2 {
-                Some(smb2) if !self.by_hand => smb2.message(endpoint, backend.now(), bytes),
-                _ => self.tell(backend.now(), Told::Message(Bytes::copy_from_slice(bytes))),
-            }
-        }
+    fn message<B: HostMemory<Buffer = M>>(
+        &mut self,
+        endpoint: &mut Endpoint,
+        backend: &mut B,
+        message: Message,
+    ) {
+        let bytes = message.bytes(backend).map(Bytes::copy_from_slice);
         if let Message::Borrowed(fragment) = message {
             if self.held.len() < self.hold {
                 self.held.push(fragment);
@@ -80,16 +80,23 @@ impl<M: Clone + fmt::Debug> Layer<M> {
                 debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
             }
         }
+        let Ok(bytes) = bytes else { return };
+        match &mut self.smb2 {
+            Some(smb2) if !self.by_hand => smb2.message(endpoint, backend, &bytes),
+            _ => self.tell(backend.now(), Told::Message(bytes)),
+        }
     }
 }
 
 impl<M: Clone + fmt::Debug> BufferLookup<M> for Layer<M> {
     fn operation(&self, op: OpId) -> Option<&M> {
-        self.operations.get(&op).or_else(|| self.server.operation(op))
+        let own = self.operations.get(&op).or_else(|| self.server.operation(op));
+        own.or_else(|| self.smb2.as_ref()?.operation(op))
     }
 
     fn registration(&self, id: RegId) -> Option<&M> {
-        self.registrations.get(&id).or_else(|| self.server.registration(id))
+        let own = self.registrations.get(&id).or_else(|| self.server.registration(id));
+        own.or_else(|| self.smb2.as_ref()?.registration(id))
     }
 }
 
@@ -139,7 +146,12 @@ impl<B: HostMemory> Handler<B, Endpoint> for Layer<B::Buffer> {
             _ if self.by_hand => {}
             Some(smb2) => match event {
                 EndpointEvent::Established(_) => smb2.established(endpoint, now),
-                _ => smb2.pump(endpoint, now),
+                EndpointEvent::Registered { id, result } => {
+                    smb2.registered(endpoint, now, id, result.is_ok());
+                }
+                EndpointEvent::Deregistered { id, .. } => smb2.deregistered(endpoint, now, id),
+                EndpointEvent::RdmaDone { op, result } => smb2.rdma_done(endpoint, backend, op, result),
+                _ => smb2.pump(endpoint, backend),
             },
             None => self.server.event(endpoint, backend, event),
         }

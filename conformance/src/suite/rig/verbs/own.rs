@@ -72,10 +72,11 @@ impl Subject for Own {
         Ok(Config::try_from(params).map(|config| self.config = config))
     }
 
-    fn open(&mut self, opening: &Opening) {
+    fn open(&mut self, opening: &Opening) -> Result<(), Unable> {
         let role = if self.listener.is_some() { Role::Acceptor } else { Role::Initiator };
         let driven = Driven::new(role, &self.config, self.clock, opening.send_with_invalidate);
         self.connections.push(driven);
+        Ok(())
     }
 
     fn connect(&mut self, to: SocketAddr) -> Result<(), Unable> {

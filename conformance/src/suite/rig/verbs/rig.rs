@@ -231,7 +231,7 @@ impl Rig for VerbsRig {
             return Err(Unable::NotApplicable("private data is smbd-verbs' own matter".into()));
         }
         self.forget();
-        self.subject.open(opening);
+        self.subject.open(opening)?;
         let config = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
         let (end, early) = if self.listener.is_some() {
             self.subject.connect(self.at)?;

@@ -30,8 +30,16 @@ pub(super) trait Subject {
     }
 
     /// The script is about to open a connection.
-    fn open(&mut self, opening: &Opening) {
-        let _ = opening;
+    ///
+    /// # Errors
+    /// The subject cannot be told what it would have to know of it.
+    fn open(&mut self, opening: &Opening) -> Result<(), Unable> {
+        if opening.send_with_invalidate {
+            return Ok(());
+        }
+        Err(Unable::NotApplicable(
+            "the peer asks its own device whether a send can invalidate a token".into(),
+        ))
     }
 
     /// Does what can be done without waiting; when to come back at the latest. Nothing, unless the subject is part of this
