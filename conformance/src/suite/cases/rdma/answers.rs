@@ -1,6 +1,6 @@
 //! Answers of an SMB2 server to READs and WRITEs by RDMA: which token they invalidate.
 
-use smbd_core::{Access, RdmaVerb};
+use smbd_core::{Access, RdmaVerb, Token};
 use smbd_smb2::wire::{Elements, NtStatus};
 use smbd_tools::exercise::Answer;
 
@@ -50,7 +50,9 @@ fn invalidates(peer: &mut Peer<'_>, buffers: &Buffers, whole: &Whole, step: &str
     let all = whole.fragments.iter().chain(&whole.empties);
     let tokens: Vec<_> = all.filter_map(|seen| seen.message.invalidated).collect();
     peer.check(ASKED, tokens.iter().copied().eq(first), || {
-        format!("{step}: the answer should invalidate {first:?}, invalidated were {tokens:?}")
+        let all = |tokens: &[Token]| tokens.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let wanted = all(first.as_slice());
+        format!("{step}: the answer should invalidate {wanted}, invalidated were: {}", all(&tokens))
     });
 }
 
