@@ -38,6 +38,7 @@ fn played(findings: &[(&str, &str)]) -> Played {
         outcome: if findings.is_empty() { Outcome::Passed } else { Outcome::Failed },
         asserted: BTreeMap::new(),
         findings: findings.iter().map(finding).collect(),
+        does_not: Vec::new(),
         network: None,
         signs: Signs::default(),
         subject_hangs: false,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::basis::Basis;
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::script::{Data, Grant};
@@ -172,7 +173,7 @@ impl Peer<'_> {
     /// `answered`: the answer to a message, its fragments put together. Other messages of the subject are passed over.
     ///
     /// # Errors
-    /// None came, a finding about `statements`.
+    /// None came, a finding about `statements`; or such a message is not answered on a usual connection, either.
     pub fn answered(&mut self, statements: &str, question: &Question) -> Result<Whole, Stop> {
         let state = self.state();
         let kept = |whole: &Whole| state.dialogue.judge(question, &whole.payload) == Match::Answer;
@@ -181,14 +182,18 @@ impl Peer<'_> {
             self.check(statements, true, String::new);
             return Ok(whole);
         }
+        let basis = Basis::Echo(question.len());
         loop {
-            let whole = self.whole_message(statements)?;
+            let whole = self.whole_with(statements, basis)?;
             match self.state().dialogue.judge(question, &whole.payload) {
                 Match::Answer => {
                     self.check(statements, true, String::new);
                     return Ok(whole);
                 }
                 Match::Wrong(text) => {
+                    if let Some(stop) = self.play.lacks(basis, &text) {
+                        return Err(stop);
+                    }
                     self.check(statements, false, || text);
                     return Ok(whole);
                 }

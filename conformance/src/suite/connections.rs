@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use super::basis::Basis;
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::play::Play;
 use super::rig::Opening;
 use super::script::{Data, Terms};
 use super::state::Link;
+use super::words::Words;
 
 /// Transport connections come up within this time.
 pub(super) const CONNECT_TIME: Duration = Duration::from_secs(12);
@@ -34,11 +36,22 @@ impl Play {
             !matches!(play.states[id].link, Link::Opening)
         });
         let link = self.states[id].link;
-        self.about(id, statements, link.was_up(), || match link {
+        let wrong = match link {
+            _ if link.was_up() => {
+                self.about(id, statements, true, String::new)?;
+                return Ok(Peer::new(self, id));
+            }
             Link::Failed(reason) => format!("the transport connection failed: {reason}"),
-            _ => format!("no transport connection within {} s", CONNECT_TIME.as_secs()),
-        })?;
-        Ok(Peer::new(self, id))
+            _ => format!("the transport connection should come up, it did not for {}", CONNECT_TIME.words()),
+        };
+        if statements.is_empty() {
+            return Err(self.without(Basis::Transport, wrong));
+        }
+        if let Some(stop) = self.lacks(Basis::Transport, &wrong) {
+            return Err(stop);
+        }
+        self.about(id, statements, false, || wrong)?;
+        Err(Stop::Failed)
     }
 
     /// A connection on which negotiation is done with the usual values.
@@ -79,7 +92,7 @@ impl Play {
         let connects = !self.subject_accepts();
         let mut peer = self.established_on(&terms)?;
         if connects {
-            peer.expect_data("", FIRST_MESSAGE)?;
+            peer.initiators_message(FIRST_MESSAGE)?;
         }
         peer.prepare_upper_sparingly()?;
         let missing = i64::from(credits).saturating_sub(peer.granted());

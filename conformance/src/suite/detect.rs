@@ -69,16 +69,20 @@ impl Looking<'_> {
         let rig = self.target.rig(0, self.role, None).map_err(|unable| unable.to_string())?;
         let mut play = Play::new(rig, self.role, BTreeSet::new(), upper);
         play.end_after(time);
-        let result = play.established_on(&Terms::many_credits()).and_then(|mut peer| steps(&mut peer));
-        let found = play.record.findings.first().map(|finding| finding.text.clone());
+        let mut seen = None;
+        let tried = play.on_trial(|play| {
+            let mut peer = play.established_on(&Terms::many_credits())?;
+            seen = Some(steps(&mut peer)?);
+            Ok(())
+        });
         let late = play.is_late();
         // What is left of it does not matter.
         let _ = play.rig.end();
-        match result {
-            Ok(value) if found.is_none() => Ok(value),
-            Ok(_) | Err(Stop::Failed) => Err(found.unwrap_or_else(|| "no answer came".into())),
-            Err(Stop::Broken(_)) if late => Err(format!("no answer came within {} s", time.as_secs())),
-            Err(Stop::NotApplicable(why) | Stop::Broken(why) | Stop::NotJudged(why)) => Err(why),
+        match (tried, seen) {
+            (Ok(()), Some(value)) => Ok(value),
+            (Err(_), _) if late => Err(format!("no answer came within {} s", time.as_secs())),
+            (Err(wrong), _) if !wrong.is_empty() => Err(wrong),
+            _ => Err("no answer came".into()),
         }
     }
 

@@ -12,6 +12,7 @@ use super::rig::{MemoryOf, Told};
 use super::script::pattern;
 use super::trace::hex;
 use super::upper::Offered;
+use super::words::{self, Words};
 
 /// Memory of the subject that the script may use.
 #[derive(Clone, Debug)]
@@ -149,7 +150,11 @@ impl Peer<'_> {
         let (answer, whole) = self.ask_for(statements, &Request::Offer { length, access, seed })?;
         let Answer::Offered { id, descriptors } = answer else {
             self.require(statements, false, || {
-                format!("{length} bytes should be registered for {access:?}, the answer is {answer:?}")
+                format!(
+                    "{length} bytes should be registered for {}, the answer is {}",
+                    words::access(access),
+                    answer.words()
+                )
             })?;
             return Err(Stop::Failed);
         };
@@ -174,7 +179,7 @@ impl Peer<'_> {
         }
         let answer = self.ask(statements, &Request::Withdraw { id: offer.id })?;
         self.require(statements, answer == Answer::Done, || {
-            format!("the deregistration should be done, the answer is {answer:?}")
+            format!("the deregistration should be done, the answer is {}", answer.words())
         })
     }
 
@@ -209,7 +214,8 @@ impl Peer<'_> {
         for descriptor in &offer.descriptors {
             let result = self.rdma(verb, buffer, at, *descriptor)?;
             self.require(statements, result.is_ok(), || {
-                format!("RDMA {verb:?} of {descriptor:?} should be done, it ended with {result:?}")
+                let (verb, what) = (words::verb(verb), descriptor.words());
+                format!("{verb} of {what} should be done, it ended with: {}", words::result(&result))
             })?;
             at = at.saturating_add(descriptor.length);
         }
@@ -227,7 +233,7 @@ impl Peer<'_> {
         let length = u32::try_from(offer.content.len()).unwrap_or(u32::MAX);
         let answer = self.ask(statements, &Request::Hash { id: offer.id, offset: 0, length })?;
         let Answer::Hash(hash) = answer else {
-            self.require(statements, false, || format!("a hash should come, {answer:?} came"))?;
+            self.require(statements, false, || format!("a hash should come, {} came", answer.words()))?;
             return Err(Stop::Failed);
         };
         Ok(hash)
@@ -254,11 +260,11 @@ impl Peer<'_> {
         let result = self.rdma(verb, buffer, 0, remote)?;
         // A provider may call a write done when it is handed over.
         self.check(statements, verb == RdmaVerb::Write || result.is_err(), || {
-            format!("RDMA {verb:?} of {remote:?} should fail, it succeeded")
+            format!("{} of {} should fail, it succeeded", words::verb(verb), remote.words())
         });
         let after = self.contents(buffer);
         self.check(statements, after == before, || {
-            format!("RDMA {verb:?} of {remote:?} should bring nothing, it brought bytes")
+            format!("{} of {} should bring nothing, it brought bytes", words::verb(verb), remote.words())
         });
         self.ends(statements);
         Ok(())

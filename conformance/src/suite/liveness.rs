@@ -7,6 +7,7 @@ use std::time::Duration;
 use smbd_core::error::{ConnectError, ConnectReason};
 use smbd_tools::tool::{ADVICE_ON_DEVICE, advice_on_connect};
 
+use super::basis::Basis;
 use super::connections::CONNECT_TIME;
 use super::outcome::Stop;
 use super::play::Play;
@@ -18,6 +19,8 @@ use crate::catalogue::UnderTest;
 
 /// A peer that lives negotiates within this time.
 const NEGOTIATION_TIME: Duration = Duration::from_secs(12);
+/// Bytes of a message that a live peer answers.
+const SHORT: usize = 100;
 /// Between two looks at a peer that is gone.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -121,6 +124,17 @@ fn look(
 }
 
 impl Play {
+    /// The subject serves a connection, with a message on it answered if its upper layer does that. Looked at once.
+    ///
+    /// # Errors
+    /// It does not: what it does after something else says nothing.
+    pub fn lives_before(&mut self) -> Result<(), Stop> {
+        let basis = if self.has_answers() { Basis::Echo(SHORT) } else { Basis::Negotiation };
+        let Some(wrong) = self.usually(basis) else { return Ok(()) };
+        let because = format!("the peer does not serve a usual connection: {wrong}");
+        Err(Stop::NotJudged(self.unjudged(basis, because)))
+    }
+
     /// The subject still serves a new connection: one is made, negotiated, and a message on it answered if the upper layer does
     /// that. `what` was done before, on connection `id`.
     ///
@@ -169,27 +183,24 @@ fn connected(play: &mut Play, opening: &Opening) -> Result<usize, Liveness> {
 
 /// Whether the peer does its part on this connection: all that a live one does belongs here.
 fn negotiated(play: &mut Play, id: usize) -> Liveness {
-    let before = play.record.findings.len();
     play.end_after(NEGOTIATION_TIME);
-    if let Err(stop) = play.peer(id).negotiate(&Terms::default()) {
-        return Liveness::NoNegotiation { why: why(play, &stop, before) };
+    if let Err(wrong) = play.on_trial(|play| play.peer(id).negotiate(&Terms::default())) {
+        return Liveness::NoNegotiation { why: why(play, wrong) };
     }
     if !play.has_answers() {
         return Liveness::Alive;
     }
     play.end_after(NEGOTIATION_TIME);
-    match play.peer(id).exchange("", 1, 100) {
-        Ok(_) if play.record.findings.len() == before => Liveness::Alive,
-        Ok(_) => Liveness::NoAnswer { why: why(play, &Stop::Failed, before) },
-        Err(stop) => Liveness::NoAnswer { why: why(play, &stop, before) },
+    match play.on_trial(|play| play.peer(id).exchange("", 1, SHORT).map(|_| ())) {
+        Ok(()) => Liveness::Alive,
+        Err(wrong) => Liveness::NoAnswer { why: why(play, wrong) },
     }
 }
 
-/// What was not seen; so many findings are about something else.
-fn why(play: &Play, stop: &Stop, before: usize) -> String {
+/// What was not seen.
+fn why(play: &Play, wrong: String) -> String {
     if play.is_late() {
         return format!("no message came within {} s", NEGOTIATION_TIME.as_secs());
     }
-    let found = play.record.findings.get(before).map(|finding| finding.text.clone());
-    found.unwrap_or_else(|| stop.to_string())
+    wrong
 }

@@ -9,6 +9,7 @@ use super::outcome::Stop;
 use super::peer::Peer;
 use super::rig::Order;
 use super::trace::{By, What};
+use super::words::{self, Words};
 
 /// The device's own work is done within this time.
 const DEVICE_TIME: Duration = Duration::from_secs(30);
@@ -52,7 +53,7 @@ impl Peer<'_> {
         let Some(descriptors) = self.play.states[id].registered.get(&ticket).cloned() else {
             return Err(Stop::Broken("the script's device registers no memory".into()));
         };
-        let mut text = format!("registers {} bytes for {}:", bytes.len(), verb(access));
+        let mut text = format!("registers {} bytes for {}:", bytes.len(), words::access(access));
         for BufferDescriptorV1 { offset, token, length } in &descriptors {
             text.push_str(&format!(" {token} + 0x{offset:x}, {length} bytes"));
         }
@@ -96,7 +97,7 @@ impl Peer<'_> {
         let id = self.id;
         let ticket = self.play.order(id, Order::Rdma(verb, buffer, offset, remote))?;
         let BufferDescriptorV1 { offset, token, length } = remote;
-        let text = format!("RDMA {verb:?} of {length} bytes at {token} + 0x{offset:x}");
+        let text = format!("{} of {length} bytes at {token} + 0x{offset:x}", words::verb(verb));
         self.play.note(id, By::Script, What::Rdma { text });
         self.work_ends(ticket)
     }
@@ -109,14 +110,6 @@ impl Peer<'_> {
         let state = &mut self.play.states[id];
         state.awaited.remove(&ticket);
         state.ended.remove(&ticket).ok_or_else(|| Stop::Broken("the script's device does not answer".into()))
-    }
-}
-
-const fn verb(access: Access) -> &'static str {
-    match access {
-        Access::Read => "reading",
-        Access::Write => "writing",
-        Access::ReadWrite => "reading and writing",
     }
 }
 
@@ -146,9 +139,11 @@ impl Peer<'_> {
         let new = upper.rdma_seen().iter().skip(since);
         let seen: Vec<_> = new.filter(|seen| seen.verb == verb).map(|seen| seen.remote).collect();
         self.check(statements, joined(&seen) == joined(wanted), || {
-            let few =
-                |all: &[BufferDescriptorV1]| format!("{:?} ({} in all)", &all[..all.len().min(4)], all.len());
-            format!("each byte of {} should be accessed once, it was {}", few(wanted), few(&seen))
+            format!(
+                "each byte of these should be accessed once: {}; accessed were: {}",
+                wanted.words(),
+                seen.words()
+            )
         });
         all
     }

@@ -54,13 +54,18 @@
 //!
 //! `smbd-conformance show NAME` prints the case and what happened; `cargo test -p smbd-conformance --test suite` plays all.
 
+mod about;
 mod answers;
+mod basic;
+mod basis;
 pub mod cases;
 mod channel;
 mod connections;
 mod detect;
+mod ending;
 mod exercise;
 mod expect;
+mod layout;
 mod liveness;
 mod memory;
 mod negotiation;
@@ -74,13 +79,17 @@ pub mod rig;
 mod run;
 mod script;
 mod seen;
+mod sending;
 mod state;
 #[cfg(test)]
 mod tests;
 mod told;
 pub mod trace;
+mod trial;
 pub mod upper;
+mod usable;
 mod waiting;
+mod words;
 
 pub use cases::Entry;
 pub use channel::{ByRdma, Pending};
@@ -88,7 +97,7 @@ pub use detect::{Choice, detect};
 pub use exercise::{Asking, Offer};
 pub use liveness::{Liveness, comes_back, is_alive};
 pub use memory::Registered;
-pub use outcome::{Finding, KnownFinding, Lost, Outcome, Played, Signs, Stop, Tally};
+pub use outcome::{Finding, KnownFinding, Lost, Outcome, Played, Signs, Stop, Tally, Unjudged};
 pub use peer::{Next, Peer};
 pub use play::Play;
 pub use run::{Options, SIDES, play};

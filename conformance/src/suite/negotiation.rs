@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 
+use super::basis::Basis;
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::rig::UpperHand;
 use super::script::{Request, Response, Terms};
 use super::seen::Message;
 use super::waiting::PATIENCE;
+use super::words::Words;
 
 impl Peer<'_> {
     /// Sends a Negotiate Request.
@@ -62,12 +64,11 @@ impl Peer<'_> {
     /// # Errors
     /// None came, or it is too short; a finding about `statements`.
     pub fn asked(&mut self, statements: &str) -> Result<(NegotiateRequest, Message), Stop> {
-        let message = self.expect(statements, PATIENCE)?;
-        let parsed = NegotiateRequest::parse(&message.bytes);
-        self.require(statements, parsed.is_ok(), || {
-            format!("a Negotiate Request has 20 bytes, {} came", message.bytes.len())
-        })?;
-        parsed.map(|request| (request, message)).map_err(|_| Stop::Failed)
+        let message = self.expect_with(statements, PATIENCE, Some(Basis::Negotiation))?;
+        match NegotiateRequest::parse(&message.bytes) {
+            Ok(request) => Ok((request, message)),
+            Err(_) => Err(self.cannot_be_read("2.2.1-01", "a Negotiate Request has 20 bytes", &message)),
+        }
     }
 
     /// The Negotiate Response that should come within 120 s.
@@ -75,14 +76,38 @@ impl Peer<'_> {
     /// # Errors
     /// None came, or it is too short; a finding about `statements`.
     pub fn response(&mut self, statements: &str) -> Result<(NegotiateResponse, Message), Stop> {
-        let message = self.expect(statements, PATIENCE)?;
-        let parsed = NegotiateResponse::parse(&message.bytes);
+        let message = self.expect_with(statements, PATIENCE, Some(Basis::Negotiation))?;
+        match NegotiateResponse::parse(&message.bytes) {
+            Ok(response) => Ok((response, message)),
+            Err(_) => Err(self.cannot_be_read("2.2.2-01", "a Negotiate Response has 32 bytes", &message)),
+        }
+    }
+
+    /// A negotiation message that is too short breaks its layout, whatever the case is about.
+    fn cannot_be_read(&mut self, layout: &str, rule: &str, message: &Message) -> Stop {
+        let text = format!("{rule}, {} came", message.words());
+        if let Some(stop) = self.play.lacks(Basis::Negotiation, &text) {
+            return stop;
+        }
         let id = self.id;
-        let holds = parsed.is_ok();
-        self.play.about(id, statements, holds, || {
-            format!("a Negotiate Response has 32 bytes, {} came", message.bytes.len())
-        })?;
-        parsed.map(|response| (response, message)).map_err(|_| Stop::Failed)
+        self.play.shared(id, layout, false, || text);
+        Stop::Failed
+    }
+
+    /// A request that breaks no rule should be accepted. If it is not, `statements` are broken.
+    ///
+    /// # Errors
+    /// It is not; or a usual request is not, either.
+    pub fn accepted(&mut self, statements: &str, response: &NegotiateResponse) -> Result<(), Stop> {
+        let status = response.status;
+        if status.is_success() {
+            return self.require(statements, true, String::new);
+        }
+        let text = format!("the request breaks no rule and should be accepted, Status is {status}");
+        if let Some(stop) = self.play.lacks(Basis::Negotiation, &text) {
+            return Err(stop);
+        }
+        self.require(statements, false, || text)
     }
 
     /// Does what is left of a negotiation with these terms.
@@ -91,12 +116,14 @@ impl Peer<'_> {
     /// It fails, which is a finding.
     pub fn negotiate(&mut self, terms: &Terms) -> Result<(), Stop> {
         self.play.states[self.id].terms = *terms;
-        let id = self.id;
         if self.play.subject_accepts() {
             self.request(&terms.request)?;
             let (response, _) = self.response("")?;
-            let good = response.status.is_success();
-            self.play.about(id, "", good, || format!("negotiation is refused with {}", response.status))?;
+            self.accepted("", &response)?;
+            if response.credits_granted == 0 {
+                let because = "the response grants no credits".into();
+                return Err(self.play.without(Basis::Negotiation, because));
+            }
             self.post_receives(terms.receives)
         } else {
             self.asked("")?;

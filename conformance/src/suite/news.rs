@@ -105,6 +105,7 @@ impl Play {
                 match result {
                     // The end of the connection, not a failure of its own.
                     Ok(()) | Err(WorkError::Flushed) => {}
+                    Err(WorkError::LocalLength) => self.too_long(id),
                     Err(error) => {
                         state.failures.push(error);
                         self.note(id, By::Script, What::WorkFailed { text: error.to_string() });
@@ -115,6 +116,22 @@ impl Play {
                 self.states[id].registered.insert(ticket, segments);
             }
         }
+    }
+
+    /// A message of the subject did not fit into a receive of the script, which is as long as the script has said.
+    fn too_long(&mut self, id: usize) {
+        let state = &self.states[id];
+        let (len, accepts) = (state.receive_len, self.subject_accepts());
+        let announced = state.announced.map_or(0, |all| all.preferred_send_size());
+        // What it said it prefers may be more than it may send: then that is what it has not reduced.
+        let statement = match announced > len {
+            false => "3.1.5.4-13",
+            true if accepts => "3.1.5.6-14",
+            true => "3.1.5.7-14",
+        };
+        let text = format!("a message of {len} bytes at most should come, a longer one came");
+        self.note(id, By::Script, What::WorkFailed { text: text.clone() });
+        self.shared(id, statement, false, || text);
     }
 
     fn take_message(&mut self, id: usize, at: Instant, bytes: Vec<u8>, invalidated: Option<Token>) {
@@ -130,8 +147,8 @@ impl Play {
         let packet = Packet::of(kind, &bytes, invalidated.map(|token| token.0));
         state.show(Message { at, bytes, invalidated, left });
         self.record.trace.push(at, id, By::Subject, What::Message(packet));
-        self.shared(id, "3.1.5.1-06 3.1.5.1-09", !overdrawn, || {
-            format!("a message of {len_came} bytes came although the subject had no credit")
+        self.shared(id, "3.1.5.1-06 +3.1.5.1-09", !overdrawn, || {
+            format!("without a credit nothing should come, a message of {len_came} bytes came, {} more than were granted", -left)
         });
         // Without room the subject gets no credit for it, which its next message will show.
         if reposts && self.rig.order(id, Order::Receive(len)).is_ok() {

@@ -15,17 +15,41 @@ pub enum Stop {
     Failed,
     /// It cannot be played here.
     NotApplicable(String),
-    /// Nothing can be said about the subject, for this reason.
-    NotJudged(String),
     /// Target or case are not what they should be.
     Broken(String),
+    /// What the case takes for granted is not there: nothing is known of what it is about.
+    NotJudged(Unjudged),
+}
+
+/// Why a case cannot say whether its statements hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unjudged {
+    /// What came instead of what it takes for granted.
+    pub because: String,
+    /// The case that is about that, and fails there; `None` if it is about nothing that the peer does.
+    pub case: Option<String>,
+}
+
+impl Unjudged {
+    /// No case is about that.
+    pub(super) const fn alone(because: String) -> Self {
+        Self { because, case: None }
+    }
+}
+
+impl fmt::Display for Unjudged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.because)?;
+        self.case.as_ref().map_or(Ok(()), |case| write!(f, "; {case} is about that"))
+    }
 }
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed => f.write_str("not as expected"),
-            Self::NotApplicable(why) | Self::NotJudged(why) | Self::Broken(why) => f.write_str(why),
+            Self::NotJudged(why) => why.fmt(f),
+            Self::NotApplicable(why) | Self::Broken(why) => f.write_str(why),
         }
     }
 }
@@ -49,8 +73,8 @@ pub enum Outcome {
     Failed,
     /// The same, and all of it is known of this product.
     Known,
-    /// It came to no verdict about the subject, for this reason.
-    NotJudged(String),
+    /// Its time was over, or something it takes for granted is not there: nothing is known of what it is about.
+    NotJudged(Unjudged),
     /// It cannot be played on this target.
     NotApplicable(String),
     /// It was not wanted.
@@ -58,19 +82,20 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Why there is no verdict, if there is none.
-    #[must_use]
-    pub fn reason(&self) -> Option<&str> {
-        match self {
-            Self::NotJudged(reason) | Self::NotApplicable(reason) | Self::LeftOut(reason) => Some(reason),
-            Self::Passed | Self::Failed | Self::Known => None,
-        }
-    }
-
     /// Whether something expected was not seen.
     #[must_use]
     pub const fn has_findings(&self) -> bool {
         matches!(self, Self::Failed | Self::Known)
+    }
+
+    /// Why there is no verdict, if there is none.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Passed | Self::Failed | Self::Known => None,
+            Self::NotJudged(why) => Some(why.to_string()),
+            Self::NotApplicable(why) | Self::LeftOut(why) => Some(why.clone()),
+        }
     }
 }
 
@@ -80,7 +105,7 @@ impl fmt::Display for Outcome {
             Self::Passed => f.write_str("passed"),
             Self::Failed => f.write_str("failed"),
             Self::Known => f.write_str("known"),
-            Self::NotJudged(reason) => write!(f, "not judged: {reason}"),
+            Self::NotJudged(why) => write!(f, "not judged: {why}"),
             Self::NotApplicable(reason) => write!(f, "not applicable: {reason}"),
             Self::LeftOut(reason) => write!(f, "left out: {reason}"),
         }
@@ -145,6 +170,9 @@ pub(super) struct Record {
     pub(super) trace: Trace,
     pub(super) asserted: BTreeMap<String, Tally>,
     pub(super) findings: Vec<Finding>,
+    pub(super) facts: Vec<Finding>,
+    /// Why the case judges less than it should, if it does.
+    pub(super) unjudged: Option<Unjudged>,
     pub(super) signs: Signs,
 }
 
@@ -192,6 +220,8 @@ pub struct Played {
     pub asserted: BTreeMap<String, Tally>,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// What it may do and does not: no fault.
+    pub does_not: Vec<Finding>,
     /// Over which kind of network, where it was a real one.
     pub network: Option<Network>,
     /// The script's RDMA device, where there was a real one.

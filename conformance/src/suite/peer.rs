@@ -4,14 +4,19 @@ use std::time::Duration;
 
 use smbd_core::{Instant, Limits};
 
+use super::basis::Basis;
 use super::outcome::Stop;
 use super::play::Play;
 use super::rig::{Order, UpperHand};
 use super::script::{Data, Grant};
 use super::seen::Message;
 use super::state::{Announced, State};
-use super::trace::{By, Packet, What};
-use super::waiting::{LITTLE_PATIENCE, PATIENCE};
+use super::trace::{By, Kind, Packet, What};
+use super::words::Words;
+
+/// The least MaxReceiveSize and MaxFragmentedSize that anybody may have.
+const MESSAGE_MIN: u32 = 128;
+const FRAGMENTED_MIN: u32 = 131_072;
 
 /// How often, 1 ms apart, it is tried to post a send for which there is no room.
 const ROOM_TRIES: u32 = 1000;
@@ -32,6 +37,16 @@ pub enum Next {
     Down,
     /// Nothing happened.
     Nothing,
+}
+
+impl Words for Next {
+    fn words(&self) -> String {
+        match self {
+            Self::Message(message) => format!("{} came", message.words()),
+            Self::Down => "the connection went down".into(),
+            Self::Nothing => "nothing came".into(),
+        }
+    }
 }
 
 impl<'p> Peer<'p> {
@@ -163,7 +178,7 @@ impl<'p> Peer<'p> {
         let now = self.play.now();
         let state = &mut self.play.states[self.id];
         let kind = state.kind(By::Script, state.said);
-        if state.said > 0 || kind == super::trace::Kind::DataTransfer {
+        if state.said > 0 || kind == Kind::DataTransfer {
             state.credits -= 1;
         }
         state.said += 1;
@@ -178,40 +193,6 @@ impl<'p> Peer<'p> {
             self.play.pass(Duration::from_millis(1));
         }
         self.play.order(self.id, Order::Send(bytes, token)).map(|_| ())
-    }
-
-    /// Sends the message as soon as there is a credit for it, which has to be within 120 s.
-    ///
-    /// # Errors
-    /// There was none, or the connection went down; both are findings. As [`try_send`](Self::try_send) of a subject that is
-    /// known to give none.
-    pub fn send(&mut self, data: &Data) -> Result<(), Stop> {
-        let id = self.id;
-        if self.try_send(data)? {
-            return Ok(());
-        }
-        self.play.about(id, "", false, || "the connection went down while the script was sending".into())
-    }
-
-    /// The same; `false` if the connection went down before.
-    ///
-    /// # Errors
-    /// There was no credit, which is a finding; or no verdict, of a subject that is known to give none and was not waited
-    /// for.
-    pub fn try_send(&mut self, data: &Data) -> Result<bool, Stop> {
-        let id = self.id;
-        let patience = if self.play.no_credits.is_some() { LITTLE_PATIENCE } else { PATIENCE };
-        let until = self.play.now().saturating_add(patience);
-        let ready = |play: &Play| play.states[id].credits > 0 || play.states[id].link.is_over();
-        let came = self.play.wait_for("a credit", until, ready);
-        if self.is_down() {
-            return Ok(false);
-        }
-        if !came {
-            self.play.without_credit(id)?;
-        }
-        self.send_now(data)?;
-        Ok(true)
     }
 
     /// Sends the message now, credit or not.
@@ -262,8 +243,14 @@ impl<'p> Peer<'p> {
     /// `fragments(N)`: the payload in messages as long as the subject takes and the script offered to send.
     ///
     /// # Errors
-    /// The subject has not announced how much it takes.
+    /// The subject has not announced how much it takes, or takes less than anybody may.
     pub fn fragments(&self, payload: &[u8]) -> Result<Vec<Data>, Stop> {
+        let most = self.announced()?.max_fragmented_size();
+        if payload.len() as u64 > most.into() && most < FRAGMENTED_MIN {
+            let because =
+                format!("MaxFragmentedSize of the subject is {most}, {} bytes are needed", payload.len());
+            return Err(Stop::NotJudged(self.play.unjudged(Basis::Sizes, because)));
+        }
         Ok(Data::fragments(payload, self.send_size()?))
     }
 
@@ -278,7 +265,12 @@ impl<'p> Peer<'p> {
         } else {
             terms.response.preferred_send_size.unwrap_or(1024)
         };
-        Ok(self.announced()?.max_receive_size().min(own))
+        let takes = self.announced()?.max_receive_size();
+        if takes < MESSAGE_MIN {
+            let because = format!("MaxReceiveSize of the subject is {takes}, which no message fits into");
+            return Err(Stop::NotJudged(self.play.unjudged(Basis::Sizes, because)));
+        }
+        Ok(takes.min(own))
     }
 
     /// Longest message the subject sends (its MaxSendSize): what it offered to send, and not more than the script takes.

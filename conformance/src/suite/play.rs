@@ -6,12 +6,14 @@ use std::time::Duration;
 use smbd_core::error::ConnectReason;
 use smbd_core::{Access, ConfigError, Instant, Params, RdmaVerb};
 
+use super::about::About;
+use super::basis::Basis;
 use super::outcome::{Finding, Record, Stop};
 use super::rig::{Ability, Opening, Order, Rig};
 use super::state::{Link, State};
-use super::trace::{By, What};
+use super::trace::{By, Packet, What};
 use super::upper::Upper;
-use super::waiting::{Cut, LITTLE_PATIENCE, PATIENCE, Watch};
+use super::waiting::{Cut, Watch};
 use crate::catalogue::UnderTest;
 
 /// What ends a case whose time is over; the play has its own words for that.
@@ -24,6 +26,14 @@ pub struct Play {
     pub(super) states: Vec<State>,
     pub(super) record: Record,
     listed: BTreeSet<String>,
+    /// Its name.
+    pub(super) case: String,
+    /// Nothing is judged: what the case takes for granted is looked at.
+    pub(super) trial: Option<String>,
+    /// What was looked at, and what was wrong with it.
+    pub(super) tried: Vec<(Basis, Option<String>)>,
+    /// What the script said that a finding is about, if that is not the last it said.
+    pub(super) blamed: Option<Packet>,
     upper: Upper,
     /// When it has to be over.
     pub(super) limit: Option<Instant>,
@@ -48,12 +58,26 @@ impl Play {
             states: Vec::new(),
             record: Record::default(),
             listed,
+            case: String::new(),
+            trial: None,
+            tried: Vec::new(),
+            blamed: None,
             upper,
             limit: None,
             cut: None,
             watch: Watch::default(),
             no_credits: None,
         }
+    }
+
+    /// The same with the name of its case.
+    pub(super) fn of(self, case: &str) -> Self {
+        Self { case: case.into(), ..self }
+    }
+
+    /// Whether this is the case of that name.
+    pub(super) fn is(&self, case: &str) -> bool {
+        self.case == case
     }
 
     /// From now on it has so much time. When that is over nothing is waited for, done or found any more.
@@ -190,8 +214,8 @@ impl Play {
         }
     }
 
-    /// Asserts something about statements (`"2.2.2-13 3.1.5.3-11"`); the case goes on in any case.
-    /// The text says what was expected and what came.
+    /// Asserts something about statements (`"2.2.2-13 +3.1.5.3-11"`); the case goes on in any case. A statement with a sign
+    /// is shown if it holds, and not broken if it does not. The text says what was expected and what came.
     pub fn check(&mut self, statements: &str, holds: bool, text: impl FnOnce() -> String) -> bool {
         self.judge(None, statements, holds, text);
         holds
@@ -210,27 +234,14 @@ impl Play {
         if self.check(statements, holds, text) { Ok(()) } else { Err(Stop::Failed) }
     }
 
-    /// No credit came for as long as one is waited for.
-    pub(super) fn without_credit(&mut self, id: usize) -> Result<(), Stop> {
-        if let Some(case) = self.no_credits.clone().filter(|_| !self.is_late()) {
-            return Err(Stop::NotJudged(format!(
-                "no credit came within {} s, and it was not waited for longer: {case} has waited for one in vain for {} s",
-                LITTLE_PATIENCE.as_secs(),
-                PATIENCE.as_secs()
-            )));
-        }
-        // 3.1.5.9: whoever has no credit cannot send the message that grants one.
-        self.record.signs.without_credit |= !self.is_late() && self.states[id].granted > 0;
-        self.about(id, "", false, || format!("no credit for the script within {} s", PATIENCE.as_secs()))
-    }
-
     /// Writes into the recording where the case is.
     pub fn step(&mut self, text: impl Into<String>) {
         let id = self.states.len().saturating_sub(1);
         self.note(id, By::Script, What::Step { text: text.into() });
     }
 
-    /// A requirement of a shared part: counted only for statements that the case lists.
+    /// A requirement of a shared part: shown only for statements that the case lists. What does not hold is broken, whatever
+    /// the case is about.
     pub(super) fn shared(
         &mut self,
         id: usize,
@@ -238,17 +249,18 @@ impl Play {
         holds: bool,
         text: impl FnOnce() -> String,
     ) -> bool {
-        if self.is_late() {
-            return holds;
-        }
-        // What does not hold is broken, whatever the case is about.
-        let counted: Vec<_> =
-            statements.split_whitespace().filter(|s| !holds || self.listed.contains(*s)).collect();
-        self.record.tally(counted.into_iter(), holds);
         if !holds {
-            self.found(Some(id), statements, text());
+            self.judge(Some(id), statements, false, text);
+        } else if self.judges() {
+            let listed = About(statements).shown().filter(|id| self.listed.contains(*id));
+            self.record.tally(listed, true);
         }
         holds
+    }
+
+    /// Whether the case lists one of the statements that this may break.
+    pub(super) fn is_about(&self, statements: &str) -> bool {
+        About(statements).broken(self.role).any(|id| self.listed.contains(id))
     }
 
     /// As [`require`](Self::require), on a connection.
@@ -270,36 +282,57 @@ impl Play {
         holds: bool,
         text: impl FnOnce() -> String,
     ) {
-        if self.is_late() {
+        if let Some(wrong) = &mut self.trial {
+            if !holds && wrong.is_empty() {
+                *wrong = text();
+            }
             return;
         }
-        self.record.tally(statements.split_whitespace(), holds);
-        if !holds {
-            self.found(id, statements, text());
+        if !self.judges() {
+            return;
         }
+        let about = About(statements);
+        if holds {
+            return self.record.tally(about.shown(), true);
+        }
+        self.record.tally(about.broken(self.role).chain(about.not_done()), false);
+        let is_fault = about.broken(self.role).next().is_some() || about.not_done().next().is_none();
+        let named = if is_fault { about.broken(self.role).collect() } else { about.not_done().collect() };
+        self.found(id, named, text(), is_fault);
+    }
+
+    /// Whether what is found counts: it does not when the time is over, or while the case looks at what it takes for granted.
+    pub(super) fn judges(&self) -> bool {
+        self.trial.is_none() && !self.is_late()
     }
 
     /// Most findings of one play: what is wrong with each of thousands of messages is known after a few.
     const FINDINGS_MAX: usize = 50;
 
-    fn found(&mut self, id: Option<usize>, statements: &str, text: String) {
-        let index = self.record.findings.len();
+    /// Writes a finding down: a fault, or a fact that is none.
+    fn found(&mut self, id: Option<usize>, statements: Vec<&str>, text: String, is_fault: bool) {
+        let so_far = if is_fault { &self.record.findings } else { &self.record.facts };
+        let index = so_far.len();
         if index >= Self::FINDINGS_MAX {
             return;
         }
         let connection = id.or_else(|| self.states.len().checked_sub(1));
         let last = |by| connection.and_then(|id| self.record.trace.last_message(id, by)).cloned();
         let finding = Finding {
-            statements: statements.split_whitespace().map(Into::into).collect(),
+            statements: statements.into_iter().map(Into::into).collect(),
             text,
             at: self.now().as_nanos(),
             connection,
-            sent: last(By::Script),
+            sent: self.blamed.clone().or_else(|| last(By::Script)),
             came: last(By::Subject),
             known: None,
         };
-        self.record.findings.push(finding);
-        self.note(connection.unwrap_or_default(), By::Script, What::Finding { index });
+        if is_fault {
+            self.record.findings.push(finding);
+            self.note(connection.unwrap_or_default(), By::Script, What::Finding { index });
+        } else {
+            self.record.facts.push(finding);
+        }
     }
 
     pub(super) fn note(&mut self, id: usize, by: By, what: What) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::cases::Entry;
-use super::outcome::{Finding, Outcome, Played, Signs, Stop};
+use super::outcome::{Finding, Outcome, Played, Signs, Stop, Unjudged};
 use super::play::Play;
 use super::rig::{Target, Unable};
 use super::trace::Trace;
@@ -67,7 +67,7 @@ pub fn play(
         Err(Unable::Broken(why)) => return broken(played, why),
     };
     let listed: BTreeSet<_> = case.statements.iter().map(ToString::to_string).collect();
-    let mut play = Play::new(rig, role, listed, options.uppers.of(role).clone());
+    let mut play = Play::new(rig, role, listed, options.uppers.of(role).clone()).of(&case.name);
     (play.no_credits, play.watch) = (options.no_credits.clone(), options.watch.clone());
     let limit = options.limit.map(|limit| limit + case.time);
     if let Some(limit) = limit {
@@ -75,6 +75,7 @@ pub fn play(
     }
     let result = (entry.play)(&mut play);
     play.take_news();
+    play.look_back();
     let late = limit.filter(|_| play.is_late()).map(|limit| too_late(limit, play.cut));
     if let Some(why) = &late {
         play.step(why);
@@ -86,7 +87,8 @@ pub fn play(
     let ended = play.rig.end();
     let record = play.record;
     played.subject_hangs = ended.is_err();
-    (played.asserted, played.findings, played.trace) = (record.asserted, record.findings, record.trace);
+    (played.asserted, played.trace) = (record.asserted, record.trace);
+    (played.findings, played.does_not) = (record.findings, record.facts);
     played.signs = record.signs;
     if let Err(why) = ended {
         return broken(played, why);
@@ -95,14 +97,22 @@ pub fn play(
         return broken(played, format!("the subject's device was misused: {}", faults.join("; ")));
     }
     if let Some(why) = late {
-        played.outcome = played.unless_failed(Outcome::NotJudged(why));
+        played.outcome = played.unless_failed(Outcome::NotJudged(Unjudged::alone(why)));
         return played;
     }
     match result {
-        Ok(()) | Err(Stop::Failed) if !played.findings.is_empty() => played.outcome = Outcome::Failed,
-        Ok(()) => {}
+        Ok(()) | Err(Stop::Failed | Stop::NotJudged(_)) if !played.findings.is_empty() => {
+            played.outcome = Outcome::Failed;
+        }
+        Ok(()) => {
+            if let Some(why) = record.unjudged {
+                played.outcome = Outcome::NotJudged(why);
+            }
+        }
+        Err(Stop::NotJudged(why)) => played.outcome = Outcome::NotJudged(why),
+        // It may do what the case is about, and does not.
+        Err(Stop::Failed) if !played.does_not.is_empty() => {}
         Err(Stop::Failed) => return broken(played, "the case stopped without a finding".into()),
-        Err(Stop::NotJudged(why)) => played.outcome = played.unless_failed(Outcome::NotJudged(why)),
         Err(Stop::NotApplicable(why)) => played.outcome = Outcome::NotApplicable(why),
         Err(Stop::Broken(why)) => return broken(played, why),
     }
@@ -136,6 +146,7 @@ impl Played {
             outcome: Outcome::Passed,
             asserted: BTreeMap::new(),
             findings: Vec::new(),
+            does_not: Vec::new(),
             network: None,
             device: None,
             signs: Signs::default(),

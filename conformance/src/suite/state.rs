@@ -104,6 +104,8 @@ pub(super) struct State {
     pub(super) receives_max: u32,
     pub(super) receive_len_max: u32,
     pub(super) receive_len: u32,
+    /// A message could not be sent any more: the connection was down.
+    pub(super) unsent: bool,
     /// CreditsRequested of the script's last message, where a case has one of its own.
     pub(super) asking: Option<u16>,
     /// The script said what it keeps no records of.
@@ -145,6 +147,7 @@ impl State {
             receives_max: u32::from(opening.receives),
             receive_len_max: opening.receive_len.max(NEGOTIATION_LEN),
             receive_len: 1024,
+            unsent: false,
             asking: None,
             raw: false,
             reposts: true,

@@ -8,7 +8,7 @@ use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
 
 use super::rig::sim::Sim;
 use super::rig::{Opening, Target};
-use super::{Data, Entry, Options, Outcome, Play, SIDES, Stop, Terms, pattern};
+use super::{Data, Entry, Options, Outcome, Play, SIDES, Stop, Terms, Unjudged, cases, pattern};
 use crate::catalogue::{Catalogue, UnderTest};
 
 fn playing(role: UnderTest) -> Play {
@@ -108,7 +108,10 @@ fn a_case_that_takes_too_long_is_ended_and_says_so() {
     let texts: Vec<_> = played.findings.iter().map(|finding| finding.text.as_str()).collect();
     assert_eq!(texts, Vec::<&str>::new());
     let why = "not over after 5 s, its limit; it had waited for time to pass for 1 of 1 s";
-    assert_eq!((played.outcome, played.time), (Outcome::NotJudged(why.into()), 5_000_000_000));
+    assert_eq!(
+        (played.outcome, played.time),
+        (Outcome::NotJudged(Unjudged::alone(why.into())), 5_000_000_000)
+    );
 }
 
 #[test]
@@ -121,5 +124,59 @@ fn whoever_sends_without_a_credit_is_found_out() {
     peer.play().states[0].granted = 0;
     peer.whole_message("").unwrap();
     assert_eq!(play.record.findings.len(), 1);
-    assert_eq!(play.record.findings[0].statements, ["3.1.5.1-06", "3.1.5.1-09"]);
+    assert_eq!(play.record.findings[0].statements, ["3.1.5.1-06"]);
+}
+
+/// A play of this case, of which only this is done.
+fn played_as(name: &str, role: UnderTest, steps: fn(&mut Play) -> Result<(), Stop>) -> super::Played {
+    let catalogue = Catalogue::load().unwrap();
+    let case = catalogue.case(name).unwrap();
+    let entry = Entry { name: cases::find(name).unwrap().name, play: steps, settings: None };
+    super::play(&mut Sim, 0, (case, &entry), role, &Options::default())
+}
+
+/// The script breaks off what should go on, so that nothing comes back.
+fn nothing_comes_back(play: &mut Play) -> Result<(), Stop> {
+    let mut peer = play.established()?;
+    peer.settle();
+    peer.upper()?.by_hand();
+    peer.send(&Data::of(b"x"))?;
+    peer.echoed("3.1.5.8-25", b"x").map(|_| ())
+}
+
+#[test]
+fn what_comes_back_on_a_usual_connection_and_not_here_is_a_finding_here() {
+    let played = played_as("upper::the_payload_may_be_anything", UnderTest::Initiator, nothing_comes_back);
+    assert_eq!(played.findings[0].statements, ["3.1.5.8-25"]);
+    let text = &played.findings[0].text;
+    assert_eq!(text, "a message should come within 125 s, none came for 125 s");
+}
+
+/// What no usual connection has, either.
+fn without_sizes(play: &mut Play) -> Result<(), Stop> {
+    Err(play.without(super::basis::Basis::Sizes, "no message fits".into()))
+}
+
+#[test]
+fn what_a_case_takes_for_granted_is_judged_by_the_case_that_is_about_it_alone() {
+    let basic = "BVT_SmbdNegotiate_Basic";
+    let played = played_as("SmbdNegotiate_Redundancy", UnderTest::Acceptor, without_sizes);
+    let why = Unjudged { because: "no message fits".into(), case: Some(basic.into()) };
+    assert_eq!((played.outcome, played.findings.len()), (Outcome::NotJudged(why), 0));
+    let played = played_as(basic, UnderTest::Acceptor, without_sizes);
+    assert_eq!((played.outcome, played.findings.len()), (Outcome::Failed, 1));
+}
+
+#[test]
+fn what_nobody_has_to_do_is_a_fact_and_no_finding() {
+    let played = played_as("upper::the_payload_may_be_anything", UnderTest::Acceptor, |play| {
+        play.check("1.7-04", false, || "it depends on SMB2".into());
+        play.check("1.7-04 3.1.5.8-24", true, String::new);
+        Ok(())
+    });
+    assert_eq!((played.outcome, played.findings.len()), (Outcome::Passed, 0));
+    let facts: Vec<_> =
+        played.does_not.iter().map(|fact| (fact.text.as_str(), &fact.statements[..])).collect();
+    assert_eq!(facts, [("it depends on SMB2", &["1.7-04".to_owned()][..])]);
+    assert_eq!(played.asserted["1.7-04"].failed, 1);
 }

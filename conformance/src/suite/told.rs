@@ -7,9 +7,14 @@ use smbd_core::{Instant, Outstanding};
 
 use super::peer::Peer;
 use super::rig::Told;
+use super::words::Words;
 
 /// The upper layer hears of an end within this time, and of its being drained within the same again.
 const TOLD_WITHIN: Duration = Duration::from_secs(12);
+/// Of the loss of a connection is told; what was told before is told once.
+const ONCE: &str = "3.1.7.1-01";
+/// What belonged to it is gone.
+const GONE: &str = "3.1.7.1-02";
 /// So long after that nothing more is told.
 const SILENCE: Duration = Duration::from_secs(1);
 
@@ -28,6 +33,15 @@ impl EndEvent {
             Told::ConnectFailed(error) => Some(Self::NotConnected(*error)),
             Told::Closed(reason) => Some(Self::Closed(*reason)),
             _ => None,
+        }
+    }
+}
+
+impl Words for EndEvent {
+    fn words(&self) -> String {
+        match self {
+            Self::NotConnected(error) => format!("not connected: {error}"),
+            Self::Closed(reason) => format!("closed: {reason}"),
         }
     }
 }
@@ -54,18 +68,17 @@ impl Peer<'_> {
     }
 
     /// Where the upper layer can be looked at: it is told of the end within 12 s, once, in the way that fits what it knew
-    /// of the connection, and then nothing but that the connection is drained, with nothing left of it. `None` where it cannot be looked at, or if
-    /// it was told nothing.
+    /// of the connection, and then nothing but that the connection is drained, with nothing left of it. `None` where it cannot be
+    /// looked at, or if it was told nothing. That it is told is what `statements` are about.
     pub fn told_the_end(&mut self, statements: &str) -> Option<EndEvent> {
         self.upper_if_seen()?;
+        let begin = self.play().now();
         let ended = self.until_told(TOLD_WITHIN, |told| EndEvent::of(told).is_some());
+        let waited = self.play().now().saturating_since(begin);
         self.check(statements, ended, || {
-            format!("the upper layer should be told of the end within {} s", TOLD_WITHIN.as_secs())
+            format!("the upper layer should be told of the end, it was not for {}", waited.words())
         });
         let drained = self.until_told(TOLD_WITHIN, |told| *told == Told::Drained);
-        self.check(statements, drained || !ended, || {
-            format!("{} s after its end the connection should be drained", TOLD_WITHIN.as_secs())
-        });
         self.play().pass(SILENCE);
         let told = self.told();
         let announced = told.iter().filter(|(_, told)| matches!(told, Told::Established(_))).count();
@@ -74,29 +87,43 @@ impl Peer<'_> {
         let fits = match first {
             Some(EndEvent::NotConnected(_)) => announced == 0,
             Some(EndEvent::Closed(_)) => announced == 1,
-            None => false,
+            None => !ended,
         };
-        self.check(statements, fits && more == 0, || {
+        let id = self.id();
+        self.play().shared(id, ONCE, fits && more == 0, || {
+            let times = more + usize::from(first.is_some());
             format!(
-                "told {announced} times that there is a connection, and of the end {} times, first {first:?}",
-                more + usize::from(first.is_some())
+                "of the end should be told once, as of a connection that was announced or was not; it was announced \
+                 {announced} times, and its end told {times} times, first as {}",
+                first.words()
             )
+        });
+        if ended {
+            self.is_drained(drained, &told);
+        }
+        first
+    }
+
+    /// Behind the end only that it is drained is told, and nothing is left.
+    fn is_drained(&mut self, drained: bool, told: &[(Instant, Told)]) {
+        let id = self.id();
+        self.play().shared(id, GONE, drained, || {
+            format!("{} after its end the connection should be drained", TOLD_WITHIN.words())
         });
         let after = told.iter().skip_while(|(_, told)| EndEvent::of(told).is_none()).skip(1);
         let after: Vec<_> = after.map(|(_, told)| told.clone()).collect();
-        self.check(statements, !ended || after == [Told::Drained], || {
-            format!("behind the end only that it is drained should be told, it was {after:?}")
+        self.play().shared(id, GONE, !drained || after == [Told::Drained], || {
+            format!("behind the end only that it is drained should be told, it was: {}", after.words())
         });
-        if let Some(upper) = self.upper_if_seen() {
-            let (posted, borrowed) =
-                (upper.endpoint().connection().outstanding(), upper.endpoint().borrowed());
-            self.check(statements, !drained || (posted == Outstanding::default() && borrowed == 0), || {
-                format!(
-                    "behind the end nothing should be left, there are {posted:?}, and {borrowed} fragments borrowed"
-                )
-            });
-        }
-        first
+        let Some(upper) = self.upper_if_seen() else { return };
+        let (posted, borrowed) = (upper.endpoint().connection().outstanding(), upper.endpoint().borrowed());
+        let nothing = posted == Outstanding::default() && borrowed == 0;
+        self.play().shared(id, GONE, !drained || nothing, || {
+            format!(
+                "behind the end nothing should be left, there are {}; {borrowed} are with the upper layer",
+                posted.words()
+            )
+        });
     }
 
     /// Where the upper layer can be looked at: connecting failed, once, and it never was told of a connection.

@@ -104,11 +104,7 @@ impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {} bytes:", self.kind, self.len)?;
         for (name, value) in self.fields() {
-            match name {
-                "MinVersion" | "MaxVersion" | "NegotiatedVersion" => write!(f, " {name} 0x{value:04X}")?,
-                "Status" => write!(f, " {name} 0x{value:08X}")?,
-                _ => write!(f, " {name} {value}")?,
-            }
+            write!(f, " {name} {}", shown(name, value))?;
         }
         match self.invalidates {
             Some(token) => write!(f, ", invalidates 0x{token:08x}"),
@@ -136,6 +132,21 @@ impl Serialize for Fields<'_> {
         serializer.collect_map(self.0.fields())
     }
 }
+
+/// The value of a field: versions, flags and status as the bits they are, and so what is near the end of its range.
+#[must_use]
+pub fn shown(name: &str, value: u64) -> String {
+    match name {
+        "MinVersion" | "MaxVersion" | "NegotiatedVersion" | "Flags" => format!("0x{value:04X}"),
+        "Status" => format!("0x{value:08X}"),
+        "Reserved" if value > 0 => format!("0x{value:04X}"),
+        _ if value >= BITS_FROM => format!("0x{value:08X}"),
+        _ => value.to_string(),
+    }
+}
+
+/// From here on a number of 32 bits says more by its bits.
+const BITS_FROM: u64 = 0x8000_0000;
 
 /// Bytes as two digits each, with spaces between.
 #[must_use]

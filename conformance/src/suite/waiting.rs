@@ -11,14 +11,21 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const LITTLE_PATIENCE: Duration = Duration::from_secs(2);
 /// `goes on`: a probe gets a message within this time.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// `quiet`: for so long.
+pub(super) const QUIET: Duration = Duration::from_secs(3);
+/// A usual connection, which shows whether a case could judge, does what it does within this time.
+pub(super) const USUAL_WITHIN: Duration = Duration::from_secs(12);
 
-/// The time that a case takes at most with a subject that does nothing: what its steps need in any case, and one wait more.
-/// A message or a credit that does not come ends the case.
+/// What [`Play::wait_for`](super::Play::wait_for) waits for where it is the end of a connection.
+pub(super) const END: &str = "the end of the connection";
+
+/// The time that a case takes at most with a subject that does nothing: what its steps need in any case, one wait more, and a
+/// look whether a usual connection does it. A message or a credit that does not come ends the case.
 #[must_use]
 pub fn longest_wait(case: &Case) -> Duration {
     // The message of an upper layer may wait for a credit of the script first.
     let upper = [Need::Answers, Need::Rdma].iter().any(|need| case.needs.contains(need));
-    case.time + PATIENCE + if upper { ANSWER_WITHIN } else { Duration::ZERO }
+    case.time + PATIENCE + USUAL_WITHIN + if upper { ANSWER_WITHIN } else { Duration::ZERO }
 }
 
 /// What a play waits for now, for whoever looks on from another thread.

@@ -1,8 +1,10 @@
 //! Every case, against `smbd-core` in the simulator; and that the code of the cases is what the catalogue says.
 
+mod exact;
 mod examples;
 mod red;
 mod survival;
+mod tampered;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -125,7 +125,7 @@ fn a_server_that_collects_without_end_is_found_gone() {
 fn a_server_that_collects_without_end_and_does_not_die_breaks_the_statement() {
     let found = findings("survival::a_sequence_without_end", collects(u64::MAX, 0));
     assert!(found.iter().all(|finding| finding.statements == ["3.1.5.8-19"]), "{found:?}");
-    assert!(found[0].text.contains("the connection should be down"), "{}", found[0].text);
+    assert!(found[0].text.contains("the connection should end"), "{}", found[0].text);
 }
 
 #[test]
@@ -160,11 +160,7 @@ fn a_server_that_believes_any_announcement_is_found_gone() {
     assert_eq!(found[0].statements, ["3.1.5.8-06", "3.1.5.8-07"]);
     let last = found.last().unwrap();
     // The script notices it some fragments later.
-    assert!(
-        last.text.contains(" fragments, 0 with RemainingDataLength 1000, then 0xFFFFFFFF"),
-        "{}",
-        last.text
-    );
+    assert!(last.text.contains(" with RemainingDataLength 1000, then 0xFFFFFFFF"), "{}", last.text);
     assert!(last.text.ends_with("no new connection: refused"), "{}", last.text);
 }
 

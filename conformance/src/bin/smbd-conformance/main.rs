@@ -25,6 +25,8 @@ const PASSED: u8 = 0;
 const FAILED: u8 = 1;
 /// The command line or a file is no good, or there is no peer.
 const USAGE: u8 = 2;
+/// Nothing was not, and of something nothing could be said.
+const NOT_JUDGED: u8 = 3;
 /// A signal ended it: this and its number.
 const SIGNALLED: u8 = 128;
 
@@ -52,8 +54,8 @@ Examples:
   smbd-conformance capture trace.pcap --json    the same as JSON lines
 
 Exit status: 0 nothing broken, 1 something broken or the peer gone before the end, 2 the command line, a file or the output
-is no good, there is no peer at all (no case was played), or nothing is in a capture that could be judged;
-130 or 143 ended by a signal, with a report of what was played until then.";
+is no good, there is no peer at all (no case was played), or nothing is in a capture that could be judged; 3 nothing broken,
+and some cases could not be judged; 130 or 143 ended by a signal, with a report of what was played until then.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -22,7 +22,7 @@ use super::peers::{Ended, Peers, may_be_gone, trouble};
 use super::progress::Progress;
 use super::stage::{Job, Lost, Make, Place, Stage};
 use super::target::TargetArgs;
-use super::{FAILED, PASSED, SIGNALLED, USAGE};
+use super::{FAILED, NOT_JUDGED, PASSED, SIGNALLED, USAGE};
 
 /// Plays cases and reports what the implementation under test does about each requirement.
 #[derive(Debug, clap::Args)]
@@ -84,6 +84,7 @@ pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
         return signalled(signal);
     }
     match run.all(&chosen, lost) {
+        Ok((report, None)) if report.passed() && !report.judged() => ExitCode::from(NOT_JUDGED),
         Ok((report, None)) if report.passed() => ExitCode::from(PASSED),
         Ok((_, None)) => ExitCode::from(FAILED),
         Ok((_, Some(signal))) => signalled(signal),

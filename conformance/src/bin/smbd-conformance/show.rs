@@ -9,7 +9,7 @@ use smbd_conformance::suite::{Options, Outcome, Played, SIDES, Uppers, cases, de
 use super::choice::Choice;
 use super::output::{complain, print, unwritten};
 use super::target::{TargetArgs, UpperLayers};
-use super::{FAILED, PASSED, USAGE};
+use super::{FAILED, NOT_JUDGED, PASSED, USAGE};
 
 /// Shows cases: statements, steps, what is expected, and the messages of a run.
 #[derive(Debug, clap::Args)]
@@ -29,8 +29,8 @@ pub struct ShowArgs {
 /// Prints them.
 pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
     match shown(arguments, catalogue) {
-        Ok((text, all_passed)) => match print(|out| out.write_all(text.as_bytes())) {
-            Ok(()) => ExitCode::from(if all_passed { PASSED } else { FAILED }),
+        Ok((text, status)) => match print(|out| out.write_all(text.as_bytes())) {
+            Ok(()) => ExitCode::from(status),
             Err(failed) => unwritten(&failed),
         },
         Err(why) => {
@@ -40,8 +40,8 @@ pub fn run(arguments: &ShowArgs, catalogue: &Catalogue) -> ExitCode {
     }
 }
 
-/// The text, and whether all that was played passed.
-fn shown(arguments: &ShowArgs, catalogue: &Catalogue) -> Result<(String, bool), String> {
+/// The text, and the exit status.
+fn shown(arguments: &ShowArgs, catalogue: &Catalogue) -> Result<(String, u8), String> {
     let mut target = arguments.target.target()?;
     let variants = target.variants();
     let wanted = arguments.variant.as_ref().or(variants.first());
@@ -61,18 +61,24 @@ fn shown(arguments: &ShowArgs, catalogue: &Catalogue) -> Result<(String, bool), 
         }
     }
     let options = Options { uppers, ..Options::default() };
-    let mut all_passed = true;
+    let (mut failed, mut unjudged) = (false, false);
     let mut text = String::new();
     for case in arguments.choice.some(catalogue)? {
         head(&mut text, case, catalogue);
         let Some(entry) = cases::find(&case.name) else { continue };
         for role in arguments.choice.sides(case) {
             let played = play(&mut *target, variant, (case, entry), role, &options);
-            all_passed &= played.outcome != Outcome::Failed;
+            failed |= played.outcome == Outcome::Failed;
+            unjudged |= matches!(played.outcome, Outcome::NotJudged(_));
             tell(&mut text, &played, arguments.bytes);
         }
     }
-    Ok((text, all_passed))
+    let status = match (failed, unjudged) {
+        (true, _) => FAILED,
+        (false, true) => NOT_JUDGED,
+        (false, false) => PASSED,
+    };
+    Ok((text, status))
 }
 
 fn head(text: &mut String, case: &Case, catalogue: &Catalogue) {
@@ -103,5 +109,8 @@ fn tell(text: &mut String, played: &Played, bytes: bool) {
     _ = writeln!(text, "\n{role}, {variant}: {outcome}\n{shown}");
     for (index, finding) in findings.iter().enumerate() {
         _ = writeln!(text, "FINDING {index}: {} ({})", finding.text, finding.statements.join(" "));
+    }
+    for fact in &played.does_not {
+        _ = writeln!(text, "does not, and need not: {} ({})", fact.text, fact.statements.join(" "));
     }
 }

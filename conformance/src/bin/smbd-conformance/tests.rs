@@ -77,7 +77,7 @@ fn a_run_ends_when_the_peer_is_gone_and_tells_which_case_it_was_and_what_was_sen
 
 #[test]
 fn a_run_goes_on_with_a_peer_that_is_back_in_time_and_still_fails() {
-    let report = run(Some(2), &[]);
+    let report = run(Some(4), &[]);
     assert!(!report.passed());
     assert!(report.not_reached.is_empty());
     assert!(gone(&report).back.is_some());
@@ -105,10 +105,10 @@ fn a_death_in_the_middle_of_a_case_is_told_with_the_step_and_its_bytes() {
 
 #[test]
 fn a_peer_is_waited_for_as_long_as_was_asked_for() {
-    let impatient = run(Some(5), &["--restart-wait", "2"]);
+    let impatient = run(Some(7), &["--restart-wait", "2"]);
     assert_eq!(gone(&impatient).back, None);
     assert!(!impatient.not_reached.is_empty());
-    assert!(gone(&run(Some(5), &["--restart-wait", "6"])).back.is_some());
+    assert!(gone(&run(Some(7), &["--restart-wait", "6"])).back.is_some());
 }
 
 #[test]
@@ -163,6 +163,7 @@ fn a_peer_that_was_gone_before_a_case_was_ended_by_the_last_that_said_something(
     };
     assert_eq!(which.case, LETHAL);
     behind.met_no_peer("refused");
-    assert_eq!(behind.outcome, Outcome::NotJudged("the peer was gone before: refused".into()));
+    assert!(matches!(behind.outcome, Outcome::NotJudged(_)));
+    assert_eq!(behind.outcome.reason().as_deref(), Some("the peer was gone before: refused"));
     assert!(behind.findings.is_empty());
 }

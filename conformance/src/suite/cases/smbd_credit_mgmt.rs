@@ -5,18 +5,20 @@ use std::time::Duration;
 use smbd_core::{Keepalive, Params};
 
 use super::Entry;
+use crate::suite::basis::Basis;
 use crate::suite::rig::Opening;
+use crate::suite::words::Words;
 use crate::suite::{Data, Grant, Next, PATIENCE, Peer, Play, Question, Seen, Stop, Terms, Whole};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
     Entry::new("BVT_SmbdCreditMgmt_OperationWithMinimumCredits", |play| {
-        let whole = few_credits(play, 1, "3.1.5.9-01 3.1.5.9-04")?;
+        let whole = few_credits(play, 1, "3.1.5.9-04 +3.1.5.9-01")?;
         last_credits(&mut play.peer(0), &whole);
         Ok(())
     }),
     Entry::new("SmbdCreditMgmt_OperationWithLimitedCredits", |play| {
-        few_credits(play, 10, "3.1.5.9-01 3.1.5.9-07").map(|_| ())
+        few_credits(play, 10, "3.1.5.9-07 +3.1.5.9-01").map(|_| ())
     }),
     Entry::new("SmbdCreditMgmt_ConsumeAllSendCredits", consume_send_credits),
     Entry::new("SmbdCreditMgmt_ConsumeAllReceiveCredits", consume_receive_credits),
@@ -32,18 +34,14 @@ fn few_credits(play: &mut Play, credits: u16, statements: &str) -> Result<Whole,
     let opening = Opening { receives: credits, ..Opening::default() };
     let terms = Terms::credit_cases().credits(credits);
     let mut peer = play.established_as(&terms, &opening)?;
-    let fragmented = peer.announced()?.max_fragmented_size();
-    peer.check("3.1.5.8-15", fragmented >= 131_072, || {
-        format!("MaxFragmentedSize should be 131072 at least, it is {fragmented}")
-    });
     let question = peer.message_for(2, LONG, LONG)?;
-    peer.send_fragments(&question)?;
-    let whole = peer.answered(&format!("{statements} 3.1.5.8-08 3.1.5.8-15"), &question)?;
+    for fragment in peer.fragments(&question)? {
+        peer.has_credit(statements, PATIENCE, "while it sends")?;
+        peer.send_now(&fragment)?;
+    }
+    let whole = peer.answered("3.1.5.8-16 +3.1.5.8-08 +3.1.5.8-15", &question)?;
     // A message without a receive would have broken the connection, or been tried again.
-    let failures = peer.failures().to_vec();
-    peer.check("3.1.5.8-08", failures.is_empty() && !peer.is_down(), || {
-        format!("each message of the script should meet a receive, {failures:?}")
-    });
+    peer.nothing_lost("3.1.5.9-08 +3.1.5.8-08");
     Ok(whole)
 }
 
@@ -57,7 +55,7 @@ fn last_credits(peer: &mut Peer<'_>, whole: &Whole) {
 fn last_credit(peer: &mut Peer<'_>, seen: &Seen) {
     let (left, granted) = (seen.message.left, seen.header.credits_granted);
     peer.check("3.1.5.1-07", left > 0 || granted > 0, || {
-        "the last credit should go to a message that grants, CreditsGranted is 0".into()
+        format!("the last credit should go to a message that grants, {} came", seen.words())
     });
 }
 
@@ -69,15 +67,13 @@ fn consume_send_credits(play: &mut Play) -> Result<(), Stop> {
     for _ in 0..peer.credits() {
         peer.send_now(&Data { grant: Grant::Claimed(1), ..Data::empty() })?;
     }
-    let seen = peer.expect_data("2.2.3-01 2.2.3-03 3.1.5.8-09 3.1.5.9-01", PATIENCE)?;
-    let header = seen.header;
-    peer.check("2.2.3-03 3.1.5.9-01", header.credits_granted >= 1 && header.credits_requested >= 1, || {
-        format!("CreditsGranted and CreditsRequested should be 1 at least, {header:?} came")
+    let seen = peer.expect_data("3.1.5.8-09 +2.2.3-01 +2.2.3-03 +3.1.5.9-01", PATIENCE)?;
+    // It has no more credits than the one this took.
+    peer.check("3.1.5.1-07 +3.1.5.9-01", seen.header.credits_granted > 0, || {
+        format!("a message should come that grants, {} came", seen.words())
     });
-    let about_data = [header.data_length, header.data_offset, header.remaining_data_length];
-    peer.check("2.2.3-01", about_data == [0; 3], || format!("all about data should be 0, {header:?} came"));
     // There was one receive, and it is used.
-    peer.quiet("3.1.5.8-09");
+    peer.quiet("3.1.5.1-06");
     Ok(())
 }
 
@@ -104,15 +100,12 @@ fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: &mut Option<usize>) -
             Next::Message(message) => message,
             Next::Nothing => return Ok(()),
             Next::Down => {
-                return peer.require("3.1.5.8-16", false, || "the connection went down meanwhile".into());
+                let because = "the connection went down while the subject was sending".into();
+                return Err(peer.play().without(Basis::Echo(total.unwrap_or(1)), because));
             }
         };
-        let seen = peer.as_data("", message)?;
+        let seen = peer.as_data(message)?;
         last_credit(peer, &seen);
-        let offset = seen.header.data_offset;
-        peer.check("3.1.5.4-18", offset % 8 == 0, || {
-            format!("DataOffset should be a multiple of 8, it is {offset}")
-        });
         if seen.header.data_length == 0 {
             whole.empties.push(seen);
             continue;
@@ -131,28 +124,38 @@ fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: &mut Option<usize>) -
 fn consume_receive_credits(play: &mut Play) -> Result<(), Stop> {
     let question = begin_answer(play, 3)?;
     let mut peer = play.peer(0);
-    let (mut whole, mut total) = (Whole::default(), None);
+    let mut whole = Whole::default();
+    let mut total = peer.answers_in_order().then_some(question.len());
     for _ in 0..question.len() {
         read_all(&mut peer, &mut whole, &mut total)?;
         if total.is_some_and(|total| whole.payload.len() >= total) {
             break;
         }
-        // What is left is what could not be spent on a message that grants.
+        if whole.payload.is_empty() {
+            peer.nothing_returned(question.len())?;
+        }
+        // What is left is what could not be spent on a message that grants, or was kept; with two for each message it is 5.
         let left = peer.granted();
-        peer.check("3.1.5.1-06 3.1.5.1-07 3.1.5.1-09", (0..=1).contains(&left), || {
-            format!("the subject should have used its credits, it has {left}")
+        let statements = if left < 0 { "3.1.5.1-06" } else { "3.1.5.1-09" };
+        peer.check(&format!("{statements} +3.1.5.1-06 +3.1.5.1-09"), (0..=4).contains(&left), || {
+            format!("the subject should have used its 10 credits for 10 messages, it has {left}")
         });
         peer.post_receives(10)?;
         peer.quiet_for("3.1.5.1-06", Duration::from_secs(1));
         let before = whole.payload.len();
         peer.send(&Data::empty().granting(10))?;
         read_all(&mut peer, &mut whole, &mut total)?;
-        peer.require("3.1.5.8-15 3.1.5.8-16", whole.payload.len() > before, || {
+        if whole.payload.len() == before {
+            peer.nothing_returned(question.len())?;
+        }
+        peer.require("3.1.5.8-16 +3.1.5.8-15", whole.payload.len() > before, || {
             "10 credits should set the message in motion again, nothing came".into()
         })?;
     }
-    let whole = peer.is_answer(&question, &whole.payload);
-    peer.check("3.1.5.8-16", whole, || "the answer should come whole, and as it was awaited".into());
+    let answered = peer.is_answer(&question, &whole.payload);
+    peer.check("3.1.5.4-21 +3.1.5.8-16", answered, || {
+        "the answer should come whole, and as it was awaited".into()
+    });
     Ok(())
 }
 
@@ -166,27 +169,19 @@ fn keepalive_alone(params: &mut Params) {
 fn consume_and_wait(play: &mut Play) -> Result<(), Stop> {
     begin_answer(play, 4)?;
     let mut peer = play.peer(0);
-    let mut left = None;
     let mut last = peer.play().now();
     while let Next::Message(message) = peer.next(Duration::from_secs(1)) {
         last = message.at;
-        let seen = peer.as_data("3.1.5.1-06", message)?;
-        let offset = seen.header.data_offset;
-        let says = seen.header.data_length.saturating_add(seen.header.remaining_data_length) as usize;
-        let empty = seen.header.data_length == 0;
-        let missing = if empty { 0 } else { *left.get_or_insert(says) };
-        peer.check("3.1.5.1-06", offset % 8 == 0 && (empty || says == missing), || {
-            format!("a fragment of the {missing} bytes that are missing should come, {:?} came", seen.header)
-        });
-        left = left.map(|left| left.saturating_sub(seen.payload().len()));
+        peer.as_data(message)?;
     }
     let next = peer.next(Duration::from_secs(131));
     peer.check("3.1.5.1-06", !matches!(next, Next::Message(_)), || {
-        "nothing should come without a credit, a message came".into()
+        format!("nothing should come without a credit, {}", next.words())
     });
     let down = peer.down_within(last, Duration::from_secs(132));
+    let since = peer.since(last, "the last message");
     peer.check("3.1.6.2-02", down, || {
-        "the connection should be down 132 s after the last message, it is up".into()
+        format!("the connection should be down 132 s after the last message, {since}")
     });
     Ok(())
 }
@@ -194,6 +189,5 @@ fn consume_and_wait(play: &mut Play) -> Result<(), Stop> {
 fn credit_requested(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::credit_cases())?;
     peer.send(&Data::empty().requesting(0))?;
-    peer.ends("3.1.5.8-03 3.1.5.8-07");
-    Ok(())
+    peer.ends_by("3.1.5.8-03", "3.1.5.8-07").map(|_| ())
 }

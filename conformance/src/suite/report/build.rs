@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CaseReport, CaseResult, Counts, Report, SectionReport, StatementReport, Totals, Verdict};
-use crate::catalogue::{Case, Catalogue, Coverage, Statement};
+use crate::catalogue::{Case, Catalogue, Coverage, Level, Statement};
 use crate::suite::outcome::{Outcome, Played, Tally};
 use crate::suite::trace::Trace;
 
@@ -46,7 +46,7 @@ impl CaseResult {
 
 impl CaseReport {
     /// Why there is no verdict, in the words of the first play that says so.
-    pub(super) fn reason(&self) -> Option<&str> {
+    pub(super) fn reason(&self) -> Option<String> {
         let alike = self.plays.iter().filter(|played| played.outcome.result() == self.result);
         alike.filter_map(|played| played.outcome.reason()).next()
     }
@@ -54,7 +54,8 @@ impl CaseReport {
     fn new(case: &Case, mut plays: Vec<Played>) -> Self {
         let first = plays.first().map(|played| played.variant.clone());
         for played in &mut plays {
-            if !played.outcome.has_findings() && Some(&played.variant) != first.as_ref() {
+            let is_plain = !played.outcome.has_findings() && !matches!(played.outcome, Outcome::NotJudged(_));
+            if is_plain && Some(&played.variant) != first.as_ref() {
                 played.trace = Trace::default();
             }
         }
@@ -138,6 +139,7 @@ impl SectionReport {
             Verdict::NotAsserted => {}
             Verdict::Held => (self.asserted, self.held) = (self.asserted + 1, self.held + 1),
             Verdict::Known => (self.asserted, self.known) = (self.asserted + 1, self.known + 1),
+            Verdict::DoesNot => (self.asserted, self.does_not) = (self.asserted + 1, self.does_not + 1),
             Verdict::Broken => (self.asserted, self.broken) = (self.asserted + 1, self.broken + 1),
         }
         self.covered += 1;
@@ -150,6 +152,9 @@ fn judge(statement: &Statement, asserted: &BTreeMap<&str, Tally>, news: &BTreeSe
     let verdict = match (&statement.coverage, asserted.get(id.as_str())) {
         (Coverage::Exception(_), _) => Verdict::Excepted,
         (Coverage::Cases(_), None) => Verdict::NotAsserted,
+        (Coverage::Cases(_), Some(tally)) if tally.failed > 0 && statement.level == Level::May => {
+            Verdict::DoesNot
+        }
         (Coverage::Cases(_), Some(tally)) if tally.failed > 0 && !news.contains(id.as_str()) => {
             Verdict::Known
         }

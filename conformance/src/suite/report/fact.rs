@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::suite::PATIENCE;
-use crate::suite::outcome::{Finding, Outcome, Played};
+use crate::suite::outcome::{Finding, Outcome, Played, Unjudged};
 use crate::suite::trace::{By, Event, Packet, What};
 
 /// How many of the script's last messages are told of a peer that is gone.
@@ -146,7 +146,8 @@ impl Played {
     /// The peer was gone before this play began: nothing in it says anything about the peer.
     pub fn met_no_peer(&mut self, why: &str) {
         self.findings.clear();
+        self.does_not.clear();
         self.asserted.clear();
-        self.outcome = Outcome::NotJudged(format!("the peer was gone before: {why}"));
+        self.outcome = Outcome::NotJudged(Unjudged::alone(format!("the peer was gone before: {why}")));
     }
 }

@@ -124,6 +124,8 @@ pub enum Verdict {
     Broken,
     /// The same, each time in a way that is known of this product.
     Known,
+    /// It may be done, and was seen not to be: no fault.
+    DoesNot,
     /// No case that was played asserts it.
     NotAsserted,
     /// No case covers it, for a reason.
@@ -168,6 +170,8 @@ pub struct SectionReport {
     pub broken: usize,
     /// The same, each time in a way that is known of this product; not among the broken.
     pub known: usize,
+    /// May be done and is not, which is no fault.
+    pub does_not: usize,
 }
 
 /// How many cases or plays ended how.
@@ -248,6 +252,12 @@ impl Report {
     pub fn against(mut self, profile: Option<ProfileReport>) -> Self {
         self.profile = profile;
         self
+    }
+
+    /// Whether each case that was played could say something of what it is about.
+    #[must_use]
+    pub const fn judged(&self) -> bool {
+        self.totals.cases.not_judged == 0
     }
 
     /// Whether the run came to its end and no case failed, what is known of the product apart.

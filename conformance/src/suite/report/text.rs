@@ -30,6 +30,7 @@ impl fmt::Display for Text<'_> {
             known_case(f, case)?;
         }
         no_longer_found(f, self.report)?;
+        what_is_not_done(f, cases)?;
         for (title, result) in [
             ("not judged", CaseResult::NotJudged),
             ("not applicable", CaseResult::NotApplicable),
@@ -37,26 +38,57 @@ impl fmt::Display for Text<'_> {
         ] {
             not_played(f, title, cases.iter().filter(|case| case.result == result))?;
         }
-        // What is known of a product is counted where something is.
-        let known = self.report.profile.is_some();
+        // What is known of a product is counted where something is; and what need not be done, where it is not.
+        let columns =
+            Columns { known: self.report.profile.is_some(), does_not: totals.statements.does_not > 0 };
         write!(
             f,
             "\n{:<10} {:>10} {:>8} {:>8} {:>9} {:>6} {:>7}",
             "section", "statements", "covered", "excepted", "asserted", "held", "broken"
         )?;
-        writeln!(f, "{}", if known { "  known" } else { "" })?;
+        write!(f, "{}", if columns.known { "  known" } else { "" })?;
+        writeln!(f, "{}", if columns.does_not { "  does not" } else { "" })?;
         for section in sections {
-            row(f, &section.section, section, known)?;
+            row(f, &section.section, section, columns)?;
         }
-        row(f, "all", &totals.statements, known)?;
+        row(f, "all", &totals.statements, columns)?;
         write!(f, "\n{totals}")
     }
 }
 
-fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport, with_known: bool) -> fmt::Result {
-    let SectionReport { statements, covered, excepted, asserted, held, broken, known, .. } = section;
+/// The columns of the matrix that are not always there.
+#[derive(Clone, Copy)]
+struct Columns {
+    known: bool,
+    does_not: bool,
+}
+
+fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport, columns: Columns) -> fmt::Result {
+    let SectionReport { statements, covered, excepted, asserted, held, broken, known, does_not, .. } =
+        section;
     write!(f, "{name:<10} {statements:>10} {covered:>8} {excepted:>8} {asserted:>9} {held:>6} {broken:>7}")?;
-    if with_known { writeln!(f, " {known:>6}") } else { writeln!(f) }
+    if columns.known {
+        write!(f, " {known:>6}")?;
+    }
+    if columns.does_not {
+        write!(f, " {does_not:>9}")?;
+    }
+    writeln!(f)
+}
+
+/// What the subject may do and does not.
+fn what_is_not_done(f: &mut fmt::Formatter<'_>, cases: &[CaseReport]) -> fmt::Result {
+    let plays = cases.iter().flat_map(|case| &case.plays).filter(|played| !played.does_not.is_empty());
+    let mut plays = plays.peekable();
+    if plays.peek().is_some() {
+        writeln!(f, "\ndoes not, and need not:")?;
+    }
+    for Played { case, role, variant, does_not, .. } in plays {
+        for fact in does_not {
+            writeln!(f, "  {case}, {role}, {variant}: {} ({})", fact.text, fact.statements.join(" "))?;
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Display for Totals {

@@ -324,7 +324,7 @@ impl Dialogue {
 }
 
 /// How bytes differ from those that were sent.
-fn different(sent: &[u8], came: &[u8]) -> String {
+pub(super) fn different(sent: &[u8], came: &[u8]) -> String {
     let wrong = came.iter().zip(sent).position(|(came, sent)| came != sent);
     let place = wrong.unwrap_or_else(|| came.len().min(sent.len()));
     format!(

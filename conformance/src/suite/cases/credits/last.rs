@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::last_credit_grants;
 use crate::suite::rig::Opening;
+use crate::suite::words::Words;
 use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole};
 
 /// One credit is asked for in each message of the script.
@@ -15,7 +16,10 @@ fn asking_for_one() -> Terms {
     terms
 }
 
-const LAST: &str = "3.1.5.1-07 3.1.5.9-04";
+/// The last credit grants.
+const LAST: &str = "3.1.5.1-07";
+/// For that a receive is posted if there is none.
+const POSTED: &str = "3.1.5.9-04";
 
 pub(super) fn goes_to_a_grant(play: &mut Play) -> Result<(), Stop> {
     one_at_a_time(play)?;
@@ -26,7 +30,7 @@ pub(super) fn goes_to_a_grant(play: &mut Play) -> Result<(), Stop> {
         peer.send(&Data::of(question).granting(0))?;
     }
     for question in &questions {
-        let whole = peer.answered(LAST, question)?;
+        let whole = peer.answered(POSTED, question)?;
         for seen in whole.empties.iter().chain(&whole.fragments) {
             last_credit_grants(&mut peer, LAST, seen);
         }
@@ -51,28 +55,32 @@ fn one_at_a_time(play: &mut Play) -> Result<(), Stop> {
         let may_go_on = peer.credits() > 0 && !fragments.is_empty();
         let patience = if may_go_on { Duration::from_millis(200) } else { Duration::from_secs(10) };
         let next = peer.next(patience);
-        peer.require(LAST, may_go_on || matches!(next, Next::Message(_)), || {
-            format!(
-                "a message should come within 10 s of the subject's credit, {} bytes came before",
-                whole.payload.len()
-            )
+        if next == Next::Down {
+            peer.is_usable(question.len())?;
+        }
+        if next == Next::Nothing && !may_go_on && peer.credits() <= 0 {
+            peer.has_credit(POSTED, Duration::ZERO, "while it sends")?;
+        }
+        peer.require(POSTED, may_go_on || matches!(next, Next::Message(_)), || {
+            let (bytes, next) = (whole.payload.len(), next.words());
+            format!("a message should come within 10 s of the subject's credit, behind {bytes} bytes {next}")
         })?;
         let Next::Message(message) = next else { continue };
-        let seen = peer.as_data(LAST, message)?;
+        let seen = peer.as_data(message)?;
         last_credit_grants(&mut peer, LAST, &seen);
         if whole.take(seen) {
             break;
         }
     }
     let answered = peer.is_answer(&question, &whole.payload);
-    peer.check(LAST, answered, || {
+    peer.check("3.1.5.8-17", answered, || {
         format!("the answer should come whole, {} bytes came", whole.payload.len())
     });
     Ok(())
 }
 
 pub(super) fn waits(play: &mut Play) -> Result<(), Stop> {
-    const WAITS: &str = "3.1.5.1-07 3.1.5.9-06";
+    const WAITS: &str = "3.1.5.1-07 +3.1.5.9-06";
     let mut peer = play.established_with(&Terms::default(), 0)?;
     let question = peer.message(9, 10)?;
     let had = peer.credits();
@@ -84,15 +92,21 @@ pub(super) fn waits(play: &mut Play) -> Result<(), Stop> {
         next = peer.next(Duration::from_secs(1));
     }
     let left = peer.credits();
-    peer.require(WAITS, matches!(next, Next::Message(_)), || {
-        format!("a message should come when the script has used {had} credits, it has {left} left: {next:?}")
+    if !matches!(next, Next::Message(_)) {
+        peer.nothing_returned(question.len())?;
+    }
+    peer.require("3.1.5.8-16", matches!(next, Next::Message(_)), || {
+        let next = next.words();
+        format!(
+            "a message should come when the script has used {had} credits, it has {left} left, and {next}"
+        )
     })?;
     let Next::Message(message) = next else { return Ok(()) };
-    let seen = peer.as_data(WAITS, message)?;
+    let seen = peer.as_data(message)?;
     last_credit_grants(&mut peer, WAITS, &seen);
     let answered = peer.is_answer(&question, seen.payload());
-    peer.check("3.1.5.1-07", answered, || {
-        format!("the message that waited should come, {:?} came", seen.header)
+    peer.check("3.1.5.4-24", answered, || {
+        format!("the message that waited should come, {} came", seen.words())
     });
     Ok(())
 }
@@ -101,19 +115,18 @@ pub(super) fn waits(play: &mut Play) -> Result<(), Stop> {
 const CREDIT_TIME: Duration = Duration::from_secs(10);
 
 fn credit_comes(peer: &mut Peer<'_>) -> Result<(), Stop> {
-    let came = peer.credit_within(CREDIT_TIME);
-    peer.require("3.1.5.1-07 3.1.5.9-04", came, || "no credit came for the script within 10 s".into())
+    peer.has_credit(POSTED, CREDIT_TIME, "while it sends")
 }
 
 pub(super) fn one_each_way(play: &mut Play) -> Result<(), Stop> {
     let opening = Opening { receives: 1, ..Opening::default() };
     let mut peer = play.established_as(&Terms::default().credits(1), &opening)?;
-    let first = peer.expect_data("3.1.5.7-16", Duration::from_secs(5))?;
+    let first = peer.initiators_message(Duration::from_secs(5))?;
     let left = first.message.left;
     peer.check("3.1.5.7-16", left == 0, || {
         format!("1 message was granted, {left} may be sent behind the first")
     });
-    last_credit_grants(&mut peer, "3.1.5.1-07 3.1.5.9-04", &first);
+    last_credit_grants(&mut peer, LAST, &first);
     let question = peer.message_for(7, 65_536, 65_000)?;
     for fragment in peer.fragments(&question)? {
         credit_comes(&mut peer)?;
@@ -121,8 +134,8 @@ pub(super) fn one_each_way(play: &mut Play) -> Result<(), Stop> {
     }
     let mut whole = Whole::default();
     loop {
-        let seen = peer.expect_data("3.1.5.8-16", CREDIT_TIME)?;
-        last_credit_grants(&mut peer, "3.1.5.1-07 3.1.5.9-04", &seen);
+        let seen = peer.back("3.1.5.8-16", question.len(), CREDIT_TIME)?;
+        last_credit_grants(&mut peer, LAST, &seen);
         if whole.take(seen) {
             break;
         }
@@ -130,7 +143,7 @@ pub(super) fn one_each_way(play: &mut Play) -> Result<(), Stop> {
         peer.keep_granting()?;
     }
     let answered = peer.is_answer(&question, &whole.payload);
-    peer.check("3.1.5.8-16", answered, || {
+    peer.check("3.1.5.8-17", answered, || {
         format!("the answer should come whole, {} bytes came", whole.payload.len())
     });
     Ok(())

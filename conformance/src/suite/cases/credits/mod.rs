@@ -7,6 +7,7 @@ mod queue;
 mod targets;
 
 use super::Entry;
+use crate::suite::words::Words;
 use crate::suite::{Peer, Seen};
 
 /// The cases of this group.
@@ -35,12 +36,14 @@ pub(super) const CASES: &[Entry] = &[
 fn last_credit_grants(peer: &mut Peer<'_>, statements: &str, seen: &Seen) {
     let (left, granted) = (seen.message.left, seen.header.credits_granted);
     peer.check(statements, left > 0 || granted > 0, || {
-        "the message that spends the last credit should grant 1 at least, it grants nothing".into()
+        format!("the message that spends the last credit should grant 1 at least, {} came", seen.words())
     });
 }
 
 /// No credit is spent that is not there.
 fn had_a_credit(peer: &mut Peer<'_>, statements: &str, seen: &Seen) {
     let left = seen.message.left;
-    peer.check(statements, left >= 0, || format!("a message came that is {} more than were granted", -left));
+    peer.check(statements, left >= 0, || {
+        format!("no message should come without a credit, {} more came than were granted", -left)
+    });
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::suite::layout::Place;
 use crate::suite::trace::hex;
+use crate::suite::words::{self, Words};
 use crate::suite::{Data, Peer, Play, Seen, Stop, Terms, Whole};
 
 /// What a fragment should be.
@@ -10,36 +12,61 @@ struct Wanted<'a> {
     payload: &'a [u8],
     /// Bytes of the message that come behind it.
     behind: usize,
-    max_send_size: usize,
 }
 
 /// Each byte of a fragment, field by field.
 fn fragment(peer: &mut Peer<'_>, seen: &Seen, wanted: &Wanted<'_>) {
     let (bytes, header) = (&seen.message.bytes, seen.header);
-    let (len, behind) = (wanted.payload.len(), wanted.behind);
-    let mut field = |statements: &str, range: std::ops::Range<usize>, value: usize, name: &str| {
-        let width = range.len();
-        let came = bytes.get(range).unwrap_or_default();
-        // The widths are 2 and 4, the least significant byte first.
-        peer.check(statements, came == &value.to_le_bytes()[..width], || {
-            format!("{name} should be {value}, its bytes are {}", hex(came))
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let behind = number(wanted.behind);
+    let remaining = if behind == 0 { "3.1.5.4-17 +2.2.3-12" } else { "3.1.5.4-18" };
+    let offset = if header.data_offset % 8 == 0 { "3.1.5.4-14" } else { "2.2.3-15 3.1.5.4-12 3.1.5.4-14" };
+    let offset = format!("{offset} +2.2.3-15 +3.1.5.4-11 +3.1.5.4-12");
+    peer.layout(
+        bytes,
+        &[
+            Place("2.2.3-04", "3.1.5.1-14 +2.2.3-05 +2.2.3-07", "Flags", 4..6, 0),
+            Place("2.2.3-08", "2.2-06 2.2.3-09", "Reserved", 6..8, 0),
+            Place("2.2.3-11", remaining, "RemainingDataLength", 8..12, behind),
+            Place("2.2.3-13", &offset, "DataOffset", 12..16, 24),
+            Place("2.2.3-16", "3.1.5.4-15", "DataLength", 16..20, number(wanted.payload.len())),
+        ],
+    );
+    is_placed(peer, seen, wanted.payload);
+}
+
+/// The payload is where the header says, behind padding of zeros.
+fn is_placed(peer: &mut Peer<'_>, seen: &Seen, payload: &[u8]) {
+    const PLACED: &str = "3.1.5.4-19 +2.2.3-18 +3.1.5.4-11 +3.1.5.4-21";
+    let bytes = &seen.message.bytes;
+    let padding = bytes.get(20..seen.header.data_offset as usize).unwrap_or_default();
+    if padding.iter().any(|byte| *byte != 0) && !bytes.get(20..).is_some_and(|from| from.starts_with(payload))
+    {
+        peer.check("2.2-09 2.2.3-19 3.1.5.4-20", false, || {
+            format!("the padding should be zero, it is {}", hex(padding))
         });
+    } else {
+        peer.check("+2.2-09 +2.2.3-19 +3.1.5.4-20", true, String::new);
+    }
+    if seen.payload() == payload {
+        peer.check(PLACED, true, String::new);
+        return;
+    }
+    // It is there, and the header says otherwise; or it is not there.
+    let place = bytes.windows(payload.len().max(1)).position(|window| window == payload);
+    let statements = match place {
+        // Where the header ends, as if there was no padding.
+        Some(20) => "2.2.3-18",
+        Some(_) => "3.1.5.4-19",
+        None => "3.1.5.4-21",
     };
-    field("2.2.3-05 2.2.3-07", 4..6, 0, "Flags");
-    field("2.2.3-09", 6..8, 0, "Reserved");
-    let remaining = if behind == 0 { "2.2.3-12 3.1.5.4-17" } else { "3.1.5.4-18" };
-    field(&format!("2.2-04 2.2.3-11 {remaining}"), 8..12, behind, "RemainingDataLength");
-    field("2.2-04 2.2.3-15 3.1.5.4-11 3.1.5.4-12 3.1.5.4-14 3.1.5.4-19", 12..16, 24, "DataOffset");
-    field("2.2-04 3.1.5.4-11 3.1.5.4-15 3.1.5.4-19", 16..20, len, "DataLength");
-    field("2.2-09 2.2.3-18 2.2.3-19 3.1.5.4-20", 20..24, 0, "the padding");
-    peer.check("3.1.5.4-19 3.1.5.4-21", bytes.get(24..) == Some(wanted.payload), || {
+    peer.check(statements, false, || {
+        let place = words::number(place);
         format!(
-            "{len} bytes of payload should come from byte 24 to the end, as they were sent, {header:?} came"
+            "{} bytes should come as they were sent, they begin at {place} of: {}",
+            payload.len(),
+            seen.words()
         )
-    });
-    let max = wanted.max_send_size;
-    peer.check("3.1.5.4-13", bytes.len() <= max, || {
-        format!("{} bytes came, MaxSendSize is {max}", bytes.len())
     });
 }
 
@@ -53,15 +80,27 @@ pub(super) fn exactly(play: &mut Play) -> Result<(), Stop> {
         for (seed, len) in (0..).zip([1, 7, most - 1, most, most + 1, 2 * most, 2 * most + 1, 100_000]) {
             let question = peer.message_for(seed, len, len)?;
             peer.send_fragments(&question)?;
-            let whole = peer.answered("3.1.5.4-10 3.1.5.4-21 3.1.5.4-23 3.1.5.4-24", &question)?;
-            let (payload, len) = (&whole.payload, whole.payload.len());
+            let whole = peer.answered("3.1.5.4-23 +3.1.5.4-10 +3.1.5.4-21 +3.1.5.4-24", &question)?;
+            // What should come is known where it is what was sent.
+            let payload = if peer.answers_in_order() { &question[..] } else { &whole.payload[..] };
+            let len = payload.len();
             let (came, count) = (whole.fragments.len(), len.div_ceil(most));
-            peer.check("3.1.5.4-10 3.1.5.4-15 3.1.5.4-23", came == count, || {
+            peer.check("3.1.5.4-15 +3.1.5.4-10", came <= count, || {
                 format!("{len} bytes should come in {count} messages of {max} bytes, {came} came")
             });
+            let too_long = whole.fragments.iter().find(|seen| seen.message.bytes.len() > max);
+            peer.check("3.1.5.4-13", too_long.is_none(), || {
+                format!(
+                    "a message should have {max} bytes at most, MaxSendSize, {} came",
+                    too_long.cloned().words()
+                )
+            });
+            if came != count || too_long.is_some() {
+                continue;
+            }
             for (seen, (index, payload)) in whole.fragments.iter().zip(payload.chunks(most).enumerate()) {
                 let behind = len - index * most - payload.len();
-                fragment(&mut peer, seen, &Wanted { payload, behind, max_send_size: max });
+                fragment(&mut peer, seen, &Wanted { payload, behind });
             }
         }
     }
@@ -77,24 +116,34 @@ pub(super) fn nothing_between(play: &mut Play) -> Result<(), Stop> {
             peer.send(&fragment.granting(0))?;
         }
     }
-    while !questions.is_empty() {
+    let echo = peer.answers_in_order();
+    while let Some(question) = questions.first() {
         let mut whole = Whole::default();
         let mut total = None;
         loop {
-            let seen = peer.expect_data(BETWEEN, Duration::from_secs(5))?;
+            let seen = peer.back("3.1.5.8-16", question.len(), Duration::from_secs(5))?;
+            let came = whole.payload.len();
+            let rest = question.get(came..).unwrap_or_default();
             let header = seen.header;
             let says = header.data_length.saturating_add(header.remaining_data_length) as usize;
-            // Between two messages anything may come; the first fragment says how long a message is.
-            let came = whole.payload.len();
-            let fits = if header.data_length == 0 {
-                came == 0
-            } else {
-                says == total.get_or_insert(says).saturating_sub(came)
+            // Between two messages anything may come. Where what should come is not known, the first fragment says how long
+            // it is.
+            let between = match header.data_length {
+                0 => came > 0,
+                _ if echo => questions.iter().skip(1).any(|other| other.starts_with(seen.payload())),
+                _ => says != total.get_or_insert(says).saturating_sub(came),
             };
-            peer.require(BETWEEN, fits, || {
-                format!("a fragment that continues the {came} bytes before it should come, {header:?} came")
+            peer.require(BETWEEN, !between, || {
+                format!(
+                    "a fragment that continues the {came} bytes before it should come, {} came",
+                    seen.words()
+                )
             })?;
-            let is_last = whole.take(seen);
+            peer.require("3.1.5.4-21", !echo || rest.starts_with(seen.payload()), || {
+                format!("what was sent should come back, behind {came} bytes {} came", seen.words())
+            })?;
+            let over = whole.take(seen);
+            let is_last = if echo { whole.payload.len() >= question.len() } else { over };
             peer.send(&Data::probe())?;
             if is_last {
                 break;
@@ -102,7 +151,7 @@ pub(super) fn nothing_between(play: &mut Play) -> Result<(), Stop> {
         }
         let answered = questions.iter().position(|question| peer.is_answer(question, &whole.payload));
         let fits = answered.is_some_and(|place| place == 0 || !peer.answers_in_order());
-        peer.require(BETWEEN, fits, || {
+        peer.require("3.1.5.4-21", fits, || {
             format!("the answer to a message should come, {} other bytes came", whole.payload.len())
         })?;
         questions.remove(answered.unwrap_or_default());

@@ -59,8 +59,12 @@ fn settled(play: &mut Play) -> Result<Peer<'_>, Stop> {
     Ok(peer)
 }
 
-/// A new connection on which the last of these messages is bad: it has to end, and nothing may come.
-fn ends_after(play: &mut Play, statements: &str, all: &[Data]) -> Result<(), Stop> {
+/// A message that breaks one of the five rules of 3.1.5.8 ends the connection, and has no effect.
+const BAD: &str = "3.1.5.8-07";
+
+/// A new connection on which the last of these messages is bad: it has to end, and nothing may come. Where it goes on, `rule` is
+/// broken, and otherwise `ending`, which says that it ends; they are the same where nothing says so.
+fn ends_after(play: &mut Play, (rule, ending): (&str, &str), all: &[Data]) -> Result<(), Stop> {
     let mut peer = settled(play)?;
     let Some((bad, good)) = all.split_last() else { return Ok(()) };
     for data in good {
@@ -68,9 +72,10 @@ fn ends_after(play: &mut Play, statements: &str, all: &[Data]) -> Result<(), Sto
     }
     // What the good ones set in motion is over.
     peer.settle();
-    let up = !peer.is_down();
-    peer.require(statements, up, || "the connection ended before the bad message".into())?;
     peer.send(bad)?;
-    peer.ends(statements);
-    Ok(())
+    if rule == ending {
+        peer.ends(rule);
+        return Ok(());
+    }
+    peer.ends_by(rule, ending).map(|_| ())
 }

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use super::{ends_after, settled};
+use super::{BAD, ends_after, settled};
 use crate::suite::{Data, Play, Stop, pattern};
 
 /// A message whose payload begins at `offset`, behind padding that is not zero.
@@ -14,10 +14,13 @@ fn padded(offset: u32, payload: &[u8]) -> Data {
 }
 
 pub(super) fn any_multiple_of_8(play: &mut Play) -> Result<(), Stop> {
-    const PADDED: &str = "2.2.3-13 2.2.3-15 2.2.3-18 2.2.3-20 2.2.3-21 3.1.5.4-16 3.1.5.8-05";
+    // Payload at 24 shows what is behind padding with something in it; elsewhere, that the field is heeded.
+    const PADDED: &str = "2.2.3-20 +2.2.3-15 +2.2.3-18";
+    const ELSEWHERE: &str = "2.2.3-13 +2.2.3-21 +3.1.5.4-16 +3.1.5.8-05";
     let mut peer = settled(play)?;
     let size = peer.send_size()?;
     for offset in [24, 32, 64, 512, (size - 1) / 8 * 8] {
+        let statements = if offset == 24 { PADDED } else { ELSEWHERE };
         for (first, len) in [(1, 1), (3, 904)] {
             let question = peer.message(offset.into(), len)?;
             // A short piece, one of a byte, and the rest as there is room for it.
@@ -32,7 +35,7 @@ pub(super) fn any_multiple_of_8(play: &mut Play) -> Result<(), Stop> {
                     break;
                 }
             }
-            peer.answered(PADDED, &question)?;
+            peer.answered(statements, &question)?;
         }
     }
     Ok(())
@@ -40,7 +43,7 @@ pub(super) fn any_multiple_of_8(play: &mut Play) -> Result<(), Stop> {
 
 pub(super) fn inside_the_header(play: &mut Play) -> Result<(), Stop> {
     for offset in [0, 8, 16] {
-        ends_after(play, "2.2.3-13", &[Data { offset, ..Data::of(&pattern(1, 100)) }])?;
+        ends_after(play, ("2.2.3-13", "2.2.3-13"), &[Data { offset, ..Data::of(&pattern(1, 100)) }])?;
     }
     Ok(())
 }
@@ -48,7 +51,7 @@ pub(super) fn inside_the_header(play: &mut Play) -> Result<(), Stop> {
 pub(super) fn of_empty_messages(play: &mut Play) -> Result<(), Stop> {
     for offset in [1, 4, 20, 23, 24, 0xFFFF_FFF8, 0xFFFF_FFFF] {
         let rule = if offset % 8 == 0 { "3.1.5.8-05" } else { "3.1.5.8-04" };
-        ends_after(play, &format!("{rule} 3.1.5.8-07"), &[Data { offset, ..Data::empty() }])?;
+        ends_after(play, (rule, BAD), &[Data { offset, ..Data::empty() }])?;
     }
     Ok(())
 }

@@ -4,12 +4,15 @@ mod answers;
 mod carriers;
 mod silence;
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use smbd_core::{Instant, Keepalive, Params};
 
 use super::Entry;
-use crate::suite::{Data, Peer, Play, Seen, Stop, Terms};
+use crate::suite::basis::Basis;
+use crate::suite::words::Words;
+use crate::suite::{Data, Next, Peer, Play, Seen, Stop, Terms};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
@@ -63,7 +66,7 @@ fn slowly<'p>(play: &'p mut Play, terms: &Terms) -> Result<Peer<'p>, Stop> {
     peer.play().pass(Duration::from_secs(3));
     peer.negotiate(terms)?;
     if connects {
-        peer.expect_data("", INTERVAL)?;
+        peer.initiators_message(INTERVAL)?;
     }
     Ok(peer)
 }
@@ -76,33 +79,84 @@ fn granted(play: &mut Play, credits: u16) -> Result<Peer<'_>, Stop> {
     Ok(peer)
 }
 
-/// The next message, which should be an empty one with Flags 1, when the script has been silent for the interval.
-fn probe(peer: &mut Peer<'_>, statements: &str, from: Instant) -> Result<Seen, Stop> {
-    let seen = peer.expect_data(statements, INTERVAL_MAX + INTERVAL)?;
-    let after = seen.message.at.saturating_since(from);
-    peer.check(statements, (INTERVAL..=INTERVAL_MAX).contains(&after), || {
-        format!("a message should come 5 to 7 s after the script's last one, it came after {after:?}")
-    });
-    has_flags(peer, statements, &seen, 1);
-    is_empty(peer, statements, &seen);
-    Ok(seen)
+/// The next message, which should ask for an answer, should come when the script has been silent for so long; that it comes
+/// then is what `timed` is about.
+pub(super) fn silence_is_probed(
+    peer: &mut Peer<'_>,
+    from: Instant,
+    within: RangeInclusive<Duration>,
+    timed: &str,
+) -> Result<(), Stop> {
+    const PROBED: &str = "3.1.2.2-02 3.1.6.2-04 +3.1.6.2-01 +3.1.6.2-03";
+    peer.is_usable(1)?;
+    let until = from.saturating_add(*within.end() + INTERVAL);
+    loop {
+        let left = until.saturating_since(peer.play().now());
+        let seen = peer.expect_data(PROBED, left)?;
+        let after = seen.message.at.saturating_since(from);
+        let asks = seen.header.flags.0 & 1 == 1;
+        // What it says meanwhile is no matter, if it does not ask.
+        if !asks && after < *within.start() {
+            continue;
+        }
+        peer.check("3.1.5.1-11", asks, || {
+            format!("a message that asks for an answer should come, {} came", seen.words())
+        });
+        peer.check(timed, within.contains(&after), || {
+            let (min, max) = (within.start().words(), within.end().words());
+            let after = after.words();
+            format!("a message should come {min} to {max} after the script's last one, it came after {after}")
+        });
+        return Ok(());
+    }
 }
 
-fn has_flags(peer: &mut Peer<'_>, statements: &str, seen: &Seen, flags: u16) {
+/// The message with which the subject asks after so much silence: other cases are about it.
+pub(super) fn is_asked(peer: &mut Peer<'_>, interval: Duration) -> Result<Seen, Stop> {
+    let begin = peer.play().now();
+    let until = begin.saturating_add(interval + 2 * INTERVAL);
+    loop {
+        let left = until.saturating_since(peer.play().now());
+        let next = peer.next(left);
+        let because = match next {
+            Next::Message(message) => {
+                let seen = peer.as_data(message)?;
+                if seen.header.flags.0 & 1 == 1 {
+                    return Ok(seen);
+                }
+                continue;
+            }
+            Next::Down => "the connection went down",
+            Next::Nothing => "nothing came",
+        };
+        let after = peer.play().now().saturating_since(begin).words();
+        let because = format!("a probe should come, {because} in {after}");
+        return Err(peer.play().without(Basis::Probe(interval), because));
+    }
+}
+
+pub(super) fn has_flags(peer: &mut Peer<'_>, statements: &str, seen: &Seen, flags: u16) {
     let came = seen.header.flags.0;
-    peer.check(statements, came == flags, || format!("Flags should be {flags}, they are {came}"));
-}
-
-fn is_empty(peer: &mut Peer<'_>, statements: &str, seen: &Seen) {
-    let (header, len) = (seen.header, seen.message.bytes.len());
-    let bare = [header.data_offset, header.data_length, header.remaining_data_length] == [0; 3];
-    peer.check(statements, len == 20 && bare && seen.reserved() == 0, || {
-        format!("20 bytes with nothing about data and Reserved 0 should come, {len} bytes came, {header:?}")
+    // Bits without a meaning are another matter.
+    peer.check(statements, came & 1 == flags, || {
+        let should = if flags == 1 { "should" } else { "should not" };
+        format!("the message {should} ask for an answer, Flags are 0x{came:04X}")
     });
 }
+
+/// No message asks for an answer. What comes at once answers something, and what comes later was set off by a timer: that is
+/// what `timed` is about.
+fn asks_nothing(peer: &mut Peer<'_>, timed: &str, seen: &Seen) {
+    let after = seen.message.at.saturating_since(peer.last_said());
+    has_flags(peer, if after < AT_ONCE { "3.1.5.1-14" } else { timed }, seen, 0);
+}
+
+/// An answer comes within this time.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// The connection is up.
-fn is_up(peer: &mut Peer<'_>, statements: &str, when: &str) -> Result<(), Stop> {
+pub(super) fn is_up(peer: &mut Peer<'_>, statements: &str, when: &str) -> Result<(), Stop> {
+    peer.is_usable(1)?;
     let up = !peer.is_down();
     peer.require(statements, up, || format!("the connection should be up {when}, it is down"))
 }

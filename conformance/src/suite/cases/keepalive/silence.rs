@@ -2,42 +2,50 @@
 
 use std::time::Duration;
 
-use super::{INTERVAL, INTERVAL_MAX, able_to_ask, granted, has_flags, is_up, probe, slowly};
+use super::{
+    INTERVAL, INTERVAL_MAX, able_to_ask, asks_nothing, granted, has_flags, is_asked, is_up,
+    silence_is_probed, slowly,
+};
+use crate::suite::basis::Basis;
+use crate::suite::words::{self, Words};
 use crate::suite::{Data, Next, Play, Stop, Terms, pattern};
 
 pub(super) fn probed(play: &mut Play) -> Result<(), Stop> {
-    const ASKED: &str =
-        "3.1.1.1-03 3.1.2.2-01 3.1.2.2-02 3.1.5.1-11 3.1.6.2-01 3.1.6.2-03 3.1.6.2-04 3.1.6.2-05";
     let accepts = play.subject_accepts();
-    let statements = if accepts { ASKED.into() } else { format!("{ASKED} 3.1.5.7-21") };
+    let timed = if accepts { "3.1.2.2-02" } else { "3.1.2.2-02 +3.1.5.7-21" };
     let mut peer = slowly(play, &Terms::default())?;
     if accepts {
         peer.send(&Data::empty().granting(10))?;
     }
     peer.settle();
     let from = peer.last_said();
-    probe(&mut peer, &statements, from)?;
+    silence_is_probed(&mut peer, from, INTERVAL..=INTERVAL_MAX, timed)?;
     peer.send(&Data::empty().granting(1))?;
     let from = peer.last_said();
-    probe(&mut peer, ASKED, from)?;
-    Ok(())
+    silence_is_probed(
+        &mut peer,
+        from,
+        INTERVAL..=INTERVAL_MAX,
+        "3.1.5.5-03 +3.1.1.1-03 +3.1.2.2-01 +3.1.6.2-05",
+    )
 }
 
 pub(super) fn unanswered(play: &mut Play) -> Result<(), Stop> {
-    const ENDED: &str = "3.1.2.2-03 3.1.5.1-13 3.1.6.2-02";
     let mut peer = able_to_ask(play)?;
-    let from = peer.last_said();
-    let asked = probe(&mut peer, ENDED, from)?.message.at;
+    let asked = is_asked(&mut peer, INTERVAL)?.message.at;
     peer.play().pass(Duration::from_secs(4));
     is_up(&mut peer, "3.1.5.1-13", "4 s after the probe")?;
     let down = peer.down_within(asked, Duration::from_secs(12));
-    peer.check(ENDED, down, || "the connection should be down 12 s after the probe, it is up".into());
+    let since = peer.since(asked, "the probe");
+    peer.check("3.1.6.2-02 +3.1.2.2-03 +3.1.5.1-13", down, || {
+        format!("the connection should be down 12 s after the probe, {since}")
+    });
     Ok(())
 }
 
 pub(super) fn unsent(play: &mut Play) -> Result<(), Stop> {
     let established = if play.subject_accepts() { "3.1.5.6-21" } else { "3.1.5.7-21" };
-    let ended = format!("3.1.6.2-02 {established}");
+    let ended = format!("3.1.6.2-02 +{established}");
     // The script's last message is that of the negotiation, and nothing is granted behind it.
     let mut terms = Terms::default();
     terms.response.credits_granted = 1;
@@ -46,18 +54,24 @@ pub(super) fn unsent(play: &mut Play) -> Result<(), Stop> {
     let left = Duration::from_secs(8).saturating_sub(peer.play().now().saturating_since(from));
     let next = peer.next(left);
     peer.check("3.1.5.1-06", !matches!(next, Next::Message(_)), || {
-        "nothing should come without a credit, a message came".into()
+        format!("nothing should come without a credit, {}", next.words())
     });
-    is_up(&mut peer, &ended, "8 s after the script's last message")?;
+    // The interval, from the end of the negotiation on, and 5 s more.
+    is_up(&mut peer, established, "8 s after the script's last message")?;
     let down = peer.down_within(from, Duration::from_secs(17));
-    peer.check(&ended, down, || "the connection should be down 17 s after the script's last message".into());
+    let since = peer.since(from, "the script's last message");
+    peer.check(&ended, down, || {
+        format!("the connection should be down 17 s after the script's last message, {since}")
+    });
     let next = peer.next(Duration::ZERO);
-    peer.check("3.1.5.1-06", next == Next::Down, || format!("nothing should come before the end, {next:?}"));
+    peer.check("3.1.5.1-06", !matches!(next, Next::Message(_)), || {
+        format!("nothing should come before the end, {}", next.words())
+    });
     Ok(())
 }
 
 pub(super) fn what_comes(play: &mut Play) -> Result<(), Stop> {
-    const LIFE: &str = "3.1.2.2-01 3.1.5.5-03";
+    const LIFE: &str = "3.1.2.2-01 +3.1.5.5-03";
     let mut peer = granted(play, 20)?;
     peer.upper()?.by_hand();
     let from = peer.last_said();
@@ -68,17 +82,19 @@ pub(super) fn what_comes(play: &mut Play) -> Result<(), Stop> {
         while asked.is_none() {
             let left = at.saturating_since(peer.play().now());
             let Next::Message(message) = peer.next(left) else { break };
-            let seen = peer.as_data(LIFE, message)?;
+            let seen = peer.as_data(message)?;
             let after = seen.message.at.saturating_since(from);
             if after < INTERVAL {
-                has_flags(&mut peer, LIFE, &seen, 0);
+                has_flags(&mut peer, "3.1.5.1-14", &seen, 0);
             } else {
                 asked = Some(seen);
             }
         }
         is_up(&mut peer, LIFE, "while only the subject sends")?;
         let sent = peer.upper()?.send(pattern(seed, 10), None);
-        peer.require(LIFE, sent.is_ok(), || format!("the upper layer's message is refused: {sent:?}"))?;
+        peer.require("3.1.5.1-17", sent.is_ok(), || {
+            format!("the upper layer's message should be taken: {}", words::result(&sent))
+        })?;
     }
     let seen = match asked {
         Some(seen) => seen,
@@ -87,26 +103,29 @@ pub(super) fn what_comes(play: &mut Play) -> Result<(), Stop> {
     let after = seen.message.at.saturating_since(from);
     has_flags(&mut peer, LIFE, &seen, 1);
     peer.check(LIFE, (INTERVAL..=INTERVAL_MAX).contains(&after), || {
-        format!("the probe should come 5 to 7 s after the script's last message, it came after {after:?}")
+        let after = after.words();
+        format!("the probe should come 5 to 7 s after the script's last message, it came after {after}")
     });
     Ok(())
 }
 
 pub(super) fn kept_away(play: &mut Play) -> Result<(), Stop> {
-    const AWAY: &str = "3.1.2.2-01 3.1.5.5-03 3.1.5.5-04";
+    const AWAY: &str = "3.1.5.5-03 +3.1.2.2-01 +3.1.5.5-04";
     let mut peer = able_to_ask(play)?;
     for _ in 0..5 {
         let until = peer.play().now().saturating_add(Duration::from_secs(3));
         loop {
             let left = until.saturating_since(peer.play().now());
             let Next::Message(message) = peer.next(left) else { break };
-            let seen = peer.as_data(AWAY, message)?;
-            has_flags(&mut peer, AWAY, &seen, 0);
+            let seen = peer.as_data(message)?;
+            asks_nothing(&mut peer, AWAY, &seen);
         }
         is_up(&mut peer, AWAY, "while the script sends")?;
         peer.send(&Data::empty().granting(0))?;
     }
-    let can_ask = peer.granted() > 0;
-    peer.check(AWAY, can_ask, || "the subject should have kept a credit to ask with, it has none".into());
+    if peer.granted() <= 0 {
+        let because = "the subject has spent the credit it would ask with".into();
+        return Err(peer.play().without(Basis::Quiet, because));
+    }
     Ok(())
 }

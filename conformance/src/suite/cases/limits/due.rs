@@ -6,7 +6,7 @@ use smbd_core::wire::{DATA_OFFSET, DataTransfer, NegotiateRequest, NegotiateResp
 /// What has to become of a connection on which a message comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// It ends, and no message comes any more. With the statements that say so.
+    /// It ends, and no message comes any more. With the statement that says so.
     End(&'static str),
     /// It is refused with STATUS_NOT_SUPPORTED, and ends.
     Refusal,
@@ -16,10 +16,10 @@ pub(super) enum Due {
     Open,
 }
 
-const SHORT_REQUEST: &str = "3.1.5.5-01 3.1.5.6-02";
-const BAD_REQUEST: &str = "3.1.5.5-01 3.1.5.6-09";
-const BAD_RESPONSE: &str = "3.1.5.5-02 3.1.5.7-09";
-const BAD_DATA: &str = "3.1.5.5-05 3.1.5.8-07";
+const SHORT_REQUEST: &str = "3.1.5.6-02 +3.1.5.5-01";
+const BAD_REQUEST: &str = "3.1.5.6-09 +3.1.5.5-01";
+const BAD_RESPONSE: &str = "3.1.5.7-09 +3.1.5.5-02";
+const BAD_DATA: &str = "3.1.5.8-07 +3.1.5.5-05";
 
 const VERSION: u16 = 0x0100;
 const RECEIVE_SIZE_MIN: u32 = 128;

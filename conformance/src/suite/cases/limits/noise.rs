@@ -16,6 +16,9 @@ const CONNECTIONS_REAL: u64 = 40;
 /// How often the other connection is asked for an echo: once in so many.
 const ASKED: u64 = 10;
 
+/// One connection knows nothing of another.
+const OWN: &str = "3.1.4.1-01 3.1.7.2-01";
+
 /// What is drawn for one connection.
 struct Draw {
     bytes: Vec<u8>,
@@ -70,10 +73,10 @@ pub(in super::super) fn ends_nothing_else(play: &mut Play) -> Result<(), Stop> {
             noise_later(play, &mut draw)?;
         }
         if connection % ASKED == 0 {
-            play.peer(other).exchange("3.1.5.5-05 3.1.5.8-07", connection, 100)?;
+            play.peer(other).exchange(OWN, connection, 100)?;
         }
     }
-    play.peer(other).nothing_lost("3.1.5.8-07");
+    play.peer(other).nothing_lost(OWN);
     Ok(())
 }
 
@@ -98,10 +101,7 @@ fn noise_first(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
         let due = due::by_acceptor(&message, opening.receive_len);
         if due == Due::Nothing {
             let (response, _) = peer.response("3.1.5.5-01")?;
-            let status = response.status;
-            peer.check("3.1.5.5-01", status.is_success(), || {
-                format!("a request that breaks no rule should be accepted, Status is {status}")
-            });
+            peer.accepted("3.1.5.5-01", &response)?;
         }
         becomes(&mut peer, due, "3.1.5.5-01")
     } else {
@@ -130,15 +130,15 @@ fn noise_later(play: &mut Play, draw: &mut Draw) -> Result<(), Stop> {
 fn becomes(peer: &mut Peer<'_>, due: Due, statements: &str) -> Result<(), Stop> {
     match due {
         Due::End(statements) => {
-            peer.ends(statements);
+            peer.must_end(statements);
         }
         Due::Refusal => {
-            let (response, _) = peer.response("3.1.5.5-01 3.1.5.6-04")?;
+            let (response, _) = peer.response("3.1.5.6-04 +3.1.5.5-01")?;
             let status = response.status;
-            peer.check("3.1.5.5-01 3.1.5.6-04", status == NOT_SUPPORTED, || {
+            peer.check("3.1.5.6-04 +3.1.5.5-01", status == NOT_SUPPORTED, || {
                 format!("Status should be {NOT_SUPPORTED}, it is {status}")
             });
-            peer.ends("3.1.5.6-04");
+            peer.must_end("3.1.5.3-08");
         }
         Due::Nothing => {
             peer.settle();
@@ -173,7 +173,7 @@ fn ends_or_goes_on(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
     if down || peer.credits() <= 0 {
         let down = down || peer.down_within(peer.last_said(), Duration::from_secs(12));
         peer.check(statements, down, || {
-            "the connection neither goes on, for want of a credit, nor is it down after 12 s".into()
+            "the connection should go on, for which it has no credit, or be down after 12 s, it is up".into()
         });
         return Ok(());
     }

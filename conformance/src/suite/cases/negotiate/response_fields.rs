@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::response::refused_by_subject;
+use crate::suite::words;
 use crate::suite::{Data, Grant, Peer, Play, Response, Stop, pattern};
 
 /// Answers a request with a response that should be found good.
@@ -16,18 +17,27 @@ fn taken<'p>(play: &'p mut Play, response: &Response) -> Result<Peer<'p>, Stop> 
 pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
     let offering = |max_receive_size| Response { max_receive_size, ..Response::default() };
     for size in [0, 127] {
-        refused_by_subject(play, "2.2.2-20 3.1.5.7-03 3.1.5.7-09", &offering(size))?;
+        refused_by_subject(play, "3.1.5.7-03 +2.2.2-20", &offering(size))?;
     }
+    let mut all = Vec::new();
     for size in [128, 1024, u32::MAX] {
         let mut peer = play.connect()?;
         let (request, _) = peer.asked("")?;
         peer.respond(&offering(size))?;
         let question = peer.message_for(25, 3000, 3000)?;
         peer.send_fragments(&question)?;
-        let echo = peer.answered("2.2-05 3.1.5.7-03 3.1.5.7-14", &question)?;
+        // The greatest number is one, and has no sign.
+        let statements = if size == u32::MAX { "2.2-05" } else { "3.1.5.7-03" };
+        let echo = peer.answered(statements, &question)?;
         let longest = echo.fragments.iter().map(|seen| seen.message.bytes.len()).max().unwrap_or_default();
-        let most = size.min(request.preferred_send_size) as usize;
-        peer.check("2.2-05 2.2.2-20 3.1.5.7-14", longest <= most, || {
+        all.push((size, request.preferred_send_size, longest));
+    }
+    // Whoever does not keep to what he offered himself has settled it, and sends more.
+    let own = all.iter().any(|(_, preferred, longest)| *longest > *preferred as usize);
+    let statements = if own { "3.1.5.4-13" } else { "3.1.5.7-14 +2.2.2-20" };
+    for (size, preferred, longest) in all {
+        let most = size.min(preferred) as usize;
+        play.check(&format!("{statements} +3.1.5.7-14 +3.1.5.4-13"), longest <= most, || {
             format!(
                 "with MaxReceiveSize {size} messages have {most} bytes at most, the longest has {longest}"
             )
@@ -37,18 +47,19 @@ pub(super) fn max_receive_size(play: &mut Play) -> Result<(), Stop> {
 }
 
 pub(super) fn max_fragmented_size(play: &mut Play) -> Result<(), Stop> {
-    const ALL: &str = "2.2.2-21 3.1.5.7-04";
+    const LEAST: &str = "3.1.5.7-04 +2.2.2-21";
+    const SETTLED: &str = "3.1.5.7-17 +2.2.2-21";
     let offering = |max_fragmented_size| Response { max_fragmented_size, ..Response::default() };
     for size in [0, 131_071] {
-        refused_by_subject(play, &format!("{ALL} 3.1.5.7-09"), &offering(size))?;
+        refused_by_subject(play, LEAST, &offering(size))?;
     }
     for size in [131_072, u32::MAX] {
         let mut peer = taken(play, &offering(size))?;
-        peer.goes_on(ALL)?;
+        peer.goes_on(if size == u32::MAX { "2.2-05" } else { LEAST })?;
         let Some(upper) = peer.upper_if_seen() else { continue };
         let settled = upper.endpoint().connection().negotiated().map(|all| all.max_fragmented_send_size);
-        peer.check(ALL, settled == Some(size), || {
-            format!("MaxFragmentedSendSize should be {size}, it is {settled:?}")
+        peer.check(SETTLED, settled == Some(size), || {
+            format!("MaxFragmentedSendSize should be {size}, it is {}", words::number(settled))
         });
     }
     Ok(())
@@ -60,8 +71,8 @@ pub(super) fn credits(play: &mut Play) -> Result<(), Stop> {
         credits_granted,
         ..Response::default()
     };
-    refused_by_subject(play, "2.2.2-14 3.1.5.7-05 3.1.5.7-09", &of(10, 0))?;
-    refused_by_subject(play, "2.2.2-13 3.1.5.7-06 3.1.5.7-09", &of(0, 10))?;
+    refused_by_subject(play, "3.1.5.7-05 +2.2.2-14", &of(10, 0))?;
+    refused_by_subject(play, "3.1.5.7-06 +2.2.2-13", &of(0, 10))?;
     let mut offers = Vec::new();
     for credits in [1, 2, u16::MAX] {
         let mut peer = play.connect()?;
@@ -72,8 +83,9 @@ pub(super) fn credits(play: &mut Play) -> Result<(), Stop> {
     }
     // CR-5 lets it offer a few more than 1 or 2; it has to be more where more is asked for.
     let follow = offers[0] >= 1 && offers[0] <= offers[1] && offers[1] <= 10 && offers[2] > 10;
-    play.check("2.2.2-13 3.1.5.7-11", follow, || {
-        format!("for 1, 2 and 65535 credits asked, few, few and many should be granted, it was {offers:?}")
+    play.check("3.1.5.7-11 +2.2.2-13", follow, || {
+        let offers = words::numbers(&offers);
+        format!("for 1, 2 and 65535 credits asked, few, few and many should be granted, it was {offers}")
     });
     Ok(())
 }
@@ -81,7 +93,7 @@ pub(super) fn credits(play: &mut Play) -> Result<(), Stop> {
 /// The subject has so many credits and as many messages to answer, and its first one takes one, too. Returns how many
 /// credits it granted with what it sent unasked.
 fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
-    const WITHIN: &str = "2.2.2-14 3.1.5.7-05 3.1.5.7-16";
+    const WITHIN: &str = "3.1.5.7-16 +2.2.2-14 +3.1.5.7-05";
     const WAIT: Duration = Duration::from_secs(2);
     let unasked = peer.all_within(WITHIN, WAIT)?;
     let offered = unasked.iter().map(|seen| u32::from(seen.header.credits_granted)).sum();
@@ -102,33 +114,34 @@ fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
         peer.send(&Data::empty().granting(10))?;
     }
     while echoes.len() + late.len() < questions.len() {
-        late.extend(peer.whole_message("3.1.5.7-05 3.1.5.7-06 3.1.5.7-16")?.fragments);
+        late.extend(peer.whole_message("3.1.5.8-16")?.fragments);
     }
     echoes.extend(&late);
     let mut same = echoes.len() == questions.len();
     for question in &questions {
         same &= echoes.iter().any(|seen| peer.is_answer(question, seen.payload()));
     }
-    peer.check("3.1.5.7-05 3.1.5.7-06 3.1.5.7-16", same, || {
+    peer.check("3.1.5.4-24 +3.1.5.7-06", same, || {
         format!("{} messages should be answered, {} answers came", questions.len(), echoes.len())
     });
     Ok(offered)
 }
 
 pub(super) fn preferred_send_size(play: &mut Play) -> Result<(), Stop> {
-    const SETTLED: &str = "2.2.2-18 3.1.5.7-12 3.1.5.7-13";
+    const SETTLED: &str = "3.1.5.7-12 +2.2.2-18";
+    const LEAST: &str = "3.1.5.7-13 +2.2.2-18";
     let sending = |size| Response { preferred_send_size: Some(size), ..Response::default() };
     let (request, _) = play.connect()?.asked("")?;
     let own = request.max_receive_size;
-    refused_by_subject(play, "2.2.2-18 3.1.5.7-07 3.1.5.7-09", &sending(own + 1))?;
+    refused_by_subject(play, "3.1.5.7-07 +2.2.2-18", &sending(own + 1))?;
     for size in [own, 500, 127, 0] {
         let mut peer = taken(play, &sending(size))?;
         let settled = size.max(128) as usize;
         let question = peer.message(28, settled - 24)?;
         peer.send_fragments(&question)?;
-        peer.answered(SETTLED, &question)?;
+        // As long as may be is taken, and nothing longer.
+        peer.answered(if size < 128 { LEAST } else { "3.1.5.7-07 +3.1.5.7-12" }, &question)?;
         peer.settle();
-        peer.nothing_lost("3.1.5.7-07");
         peer.send(&Data::of(&pattern(29, settled - 23)))?;
         peer.ends(SETTLED);
     }
@@ -140,5 +153,5 @@ pub(super) fn besides(play: &mut Play) -> Result<(), Stop> {
     taken(play, &reserved)?.goes_on("2.2-07 2.2.2-10 2.2.2-12")?;
     // What it could have spoken besides is no matter.
     let versions = Response { min_version: 0, max_version: u16::MAX, ..Response::default() };
-    taken(play, &versions)?.goes_on("")
+    taken(play, &versions)?.goes_on("3.1.5.7-02")
 }

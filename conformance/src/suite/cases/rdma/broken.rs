@@ -1,11 +1,13 @@
 //! RDMA operations that the script's device refuses.
 
+use std::fmt;
 use std::sync::Arc;
 
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use super::refused::either;
 use crate::suite::rig::{Ability, Told};
+use crate::suite::words::{self, Words};
 use crate::suite::{Peer, Play, Stop, pattern};
 
 /// What is wrong with a descriptor.
@@ -23,6 +25,18 @@ enum Bad {
     Gone,
 }
 
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Token => "the token",
+            Self::Offset => "the offset",
+            Self::Length => "the length",
+            Self::Right => "what the memory is registered for",
+            Self::Gone => "that the memory is no longer registered",
+        })
+    }
+}
+
 const ALL: [Bad; 5] = [Bad::Token, Bad::Offset, Bad::Length, Bad::Right, Bad::Gone];
 /// Bytes registered.
 const LEN: u32 = 100;
@@ -30,7 +44,7 @@ const LEN: u32 = 100;
 pub(super) fn descriptors(play: &mut Play) -> Result<(), Stop> {
     for (verb, told) in [(RdmaVerb::Write, "3.1.4.5-06"), (RdmaVerb::Read, "3.1.4.6-06")] {
         for bad in ALL {
-            play.step(format!("{verb:?}, wrong is the {bad:?}"));
+            play.step(format!("{}, wrong is {bad}", words::verb(verb)));
             let mut peer = play.established()?;
             let unchecked = (verb, bad) == (RdmaVerb::Read, Bad::Right);
             if !unchecked || peer.play().can(Ability::ReadRights) {
@@ -44,8 +58,8 @@ pub(super) fn descriptors(play: &mut Play) -> Result<(), Stop> {
         let descriptors: Arc<[_]> = registered.descriptors.clone().into();
         let answer = peer.ask(told, &either(verb, (0, LEN), &descriptors))?;
         let done = !matches!(answer, smbd_tools::exercise::Answer::Failed(_));
-        peer.check("3.1.7.1-01", done, || format!("a new connection should work, {answer:?} came"));
-        peer.returns("3.1.7.1-01")?;
+        peer.check(told, done, || format!("a new connection should work, {} came", answer.words()));
+        peer.returns("3.1.7.1-02")?;
     }
     Ok(())
 }
@@ -56,7 +70,6 @@ fn right(verb: RdmaVerb, wrong: bool) -> Access {
 }
 
 fn operation(peer: &mut Peer<'_>, verb: RdmaVerb, bad: Bad, about: &str) -> Result<(), Stop> {
-    let statements = format!("{about} 3.1.7.1-01");
     let content = pattern(60, LEN as usize);
     let registered = peer.register(&content, right(verb, bad == Bad::Right))?;
     let Some(BufferDescriptorV1 { offset, token, length }) = registered.descriptors.first().copied() else {
@@ -73,9 +86,10 @@ fn operation(peer: &mut Peer<'_>, verb: RdmaVerb, bad: Bad, about: &str) -> Resu
     };
     let asked = either(verb, (0, descriptor.length), &[descriptor].into());
     peer.begin_asking(&asked)?;
-    peer.ends(&statements);
+    peer.ends("3.1.7.1-01");
     let now = peer.contents(registered.buffer);
-    peer.check(&statements, now == content, || format!("{verb:?}, {bad:?}: bytes of the script are changed"));
+    let name = words::verb(verb);
+    peer.check("", now == content, || format!("{name}, wrong is {bad}: bytes of the script are changed"));
     let Some(upper) = peer.upper_if_seen() else { return Ok(()) };
     // Where a write is done when it is handed over, nobody knows of its fate but the script's device.
     let has_to_fail = verb == RdmaVerb::Read || upper.acknowledges_writes();
@@ -84,7 +98,11 @@ fn operation(peer: &mut Peer<'_>, verb: RdmaVerb, bad: Bad, about: &str) -> Resu
     let results: Vec<_> = told.iter().filter_map(|(_, told)| result_of(told)).collect();
     let right = matches!(results[..], [Err(_)]) || (!has_to_fail && results.len() == 1);
     peer.check(about, right, || {
-        format!("{verb:?}, {bad:?}: one result, an error, should be told, {results:?} were")
+        let results: Vec<_> = results.iter().map(words::result).collect();
+        format!(
+            "{name}, wrong is {bad}: one result, an error, should be told, told was: {}",
+            words::numbers(results)
+        )
     });
     Ok(())
 }

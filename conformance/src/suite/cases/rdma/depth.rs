@@ -7,6 +7,7 @@ use smbd_tools::exercise::{Answer, Request as Asked, digest};
 
 use super::pieces::{part, seen};
 use crate::suite::rig::Opening;
+use crate::suite::words::Words;
 use crate::suite::{Peer, Play, Stop, Terms, pattern};
 
 const AGREED: &str = "6-01";
@@ -42,7 +43,7 @@ pub(super) fn reads_at_once(
     for asking in asking? {
         let (answer, _) = peer.answer_to(statements, &asking)?;
         peer.check(statements, answer == Answer::Hash(digest(&content)), || {
-            format!("the hash of 1 MiB should come, {answer:?} came")
+            format!("the hash of 1 MiB should come, {} came", answer.words())
         });
     }
     Ok(())

@@ -35,7 +35,7 @@ fn depths(peer: &mut Peer<'_>, data: &[u8]) -> Result<(u32, u32), Stop> {
         bytes.map(u32::from_be_bytes)
     };
     let both = word(0).zip(word(4));
-    peer.require("6-02 6.1-01", both.is_some(), || {
+    peer.require("6.2-02 +6-02 +6.1-01", both.is_some(), || {
         format!("the header has 8 bytes, the private data are {}", hex(data))
     })?;
     let (ird, ord) = both.ok_or(Stop::Failed)?;
@@ -66,8 +66,8 @@ pub(super) fn answered(play: &mut Play) -> Result<(), Stop> {
         let mut peer = play.connect_as("6.2-01", &saying(request))?;
         let data = heard(&mut peer)?;
         let came = depths(&mut peer, &data)?;
-        peer.check("6-02 6.1-01 6.2-01 6.2-02", came == (ird, ord), || {
-            format!("IRD {ird} and ORD {ord} should be answered, {came:?} were")
+        peer.check("6.1-01 +6-02 +6.2-01 +6.2-02", came == (ird, ord), || {
+            format!("IRD {ird} and ORD {ord} should be answered, {} and {} were", came.0, came.1)
         });
         reads(&mut peer, "6.2-06", ord as usize)?;
     }
@@ -78,7 +78,7 @@ pub(super) fn none(play: &mut Play) -> Result<(), Stop> {
     for request in [Vec::new(), header(4, 8)[..4].to_vec()] {
         let mut peer = play.connect_as("6.2-01", &saying(request))?;
         let data = heard(&mut peer)?;
-        peer.check("6.2-01 6.2-02", data.is_empty(), || {
+        peer.check("6.2-01 +6.2-02", data.is_empty(), || {
             format!("a request without a header should be answered with none, {} came", hex(&data))
         });
         peer.negotiate(&Terms::default())?;
@@ -88,7 +88,7 @@ pub(super) fn none(play: &mut Play) -> Result<(), Stop> {
 }
 
 pub(super) fn zero(play: &mut Play) -> Result<(), Stop> {
-    let asked = [(0, 0, "6.1-02 6.1-03 6.2-05"), (0, 4, "6.1-02 6.2-05"), (4, 0, "6.1-03 6.2-05")];
+    let asked = [(0, 0, "6.2-05 +6.1-02 +6.1-03"), (0, 4, "6.2-05"), (4, 0, "6.2-05")];
     for (ird, ord, statements) in asked {
         let id = play.open(&saying(header(ird, ord)))?;
         play.pass(Duration::from_secs(12));

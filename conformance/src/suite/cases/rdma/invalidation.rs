@@ -7,12 +7,13 @@ use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 use smbd_tools::exercise::{Answer, Request as Asked};
 
 use crate::suite::rig::{Ability, Opening, Told};
+use crate::suite::words::{self, Words};
 use crate::suite::{Data, Peer, Play, Registered, Stop, Terms, Whole, pattern};
 
 /// The token goes with a message of its own.
-const ASKED: &str = "3.1.4.2-05 3.1.5.1-15";
+const ASKED: &str = "3.1.5.1-15 +3.1.4.2-05";
 /// With one of its fragments.
-const ONCE: &str = "3.1.1.1-02 3.1.5.4-22";
+const ONCE: &str = "3.1.5.4-22 +3.1.1.1-02";
 
 /// Bytes of the short answer and of one that needs fragments.
 const SHORT: usize = 100;
@@ -33,9 +34,11 @@ fn writes_and_invalidates(
     let asked =
         Asked::Write { seed, offset: 0, length: 100, invalidate, descriptors: descriptors(registered) };
     let (answer, whole) = peer.ask_for(statements, &asked)?;
-    peer.check(statements, answer == Answer::Done, || format!("the write should be done, {answer:?} came"));
+    peer.check(statements, answer == Answer::Done, || {
+        format!("the write should be done, {} came", answer.words())
+    });
     let written = peer.contents(registered.buffer).get(..100) == Some(&peer.written_by(&asked)[..]);
-    peer.check(statements, written, || "the bytes written should be there when the answer comes".into());
+    peer.check("1.5-03", written, || "the bytes written should be there when the answer comes".into());
     Ok(whole)
 }
 
@@ -54,10 +57,14 @@ fn invalidated_once(peer: &mut Peer<'_>, statements: &str, whole: &Whole, token:
     let count = whole.fragments.iter().filter(with).count();
     let last = whole.fragments.last().and_then(|seen| seen.message.invalidated);
     let total = whole.fragments.len();
-    peer.check(statements, count == 1 && empties == 0 && last == Some(token), || {
+    let right = count == 1 && empties == 0 && last == Some(token);
+    // None at all is another fault than several, or one in the wrong place.
+    let statements = if count + empties == 0 { "3.1.5.1-15" } else { statements };
+    peer.check(statements, right, || {
+        let last = words::number(last);
         format!(
-            "the last of {total} messages should invalidate {token}; {count} with data and {empties} without did, \
-             the last one {last:?}"
+            "the last of {total} messages should invalidate {token}; {count} with data and {empties} without \
+             invalidated a token, the last one {last}"
         )
     });
 }
@@ -73,7 +80,7 @@ fn sends_and_invalidates(
     let Some(upper) = peer.upper_if_seen() else { return Ok(None) };
     let sent = upper.send(payload.clone(), Some(token));
     peer.require(statements, sent.is_ok(), || {
-        format!("a message of {len} bytes with a token should be taken, not {sent:?}")
+        format!("a message of {len} bytes with a token should be taken: {}", words::result(&sent))
     })?;
     peer.echoed(statements, &payload).map(Some)
 }
@@ -131,7 +138,7 @@ fn several_messages(play: &mut Play) -> Result<(), Stop> {
     let Some(upper) = peer.upper_if_seen() else { return Ok(()) };
     for (payload, token) in payloads.iter().zip(&tokens) {
         if let Err(error) = upper.send(payload.clone(), Some(*token)) {
-            return peer.require(ONCE, false, || format!("the message should be taken, not {error:?}"));
+            return peer.require("3.1.5.1-02", false, || format!("the message should be taken: {error}"));
         }
     }
     // Some, or all, have waited for this.
@@ -144,7 +151,7 @@ fn several_messages(play: &mut Play) -> Result<(), Stop> {
 }
 
 pub(super) fn without(play: &mut Play) -> Result<(), Stop> {
-    const SENT: &str = "3.1.5.1-16";
+    const SENT: &str = "3.1.5.1-17 +3.1.5.1-16";
     let opening = Opening { send_with_invalidate: false, ..Opening::default() };
     let mut peer = play.established_as(&Terms::default(), &opening)?;
     let first = peer.register(&pattern(82, 4096), Access::ReadWrite)?;
@@ -155,7 +162,9 @@ pub(super) fn without(play: &mut Play) -> Result<(), Stop> {
     all.extend(sends_and_invalidates(&mut peer, SENT, LONG, other)?);
     let messages = all.iter().flat_map(|whole| whole.fragments.iter().chain(&whole.empties));
     let tokens: Vec<_> = messages.filter_map(|seen| seen.message.invalidated).collect();
-    peer.check(SENT, tokens.is_empty(), || format!("no token should be invalidated, {tokens:?} were"));
+    peer.check("", tokens.is_empty(), || {
+        format!("no token should be invalidated, these were: {}", words::numbers(&tokens))
+    });
     // Nothing else has become of them, either.
     for registered in [&first, &second] {
         writes_and_invalidates(&mut peer, SENT, registered, None)?;
@@ -177,7 +186,7 @@ pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
     let mut offers = Vec::new();
     for seed in 90..93 {
         let id = peer.upper()?.register(&pattern(seed, 4096), Access::ReadWrite);
-        let Ok(id) = id else { return Err(Stop::Broken(format!("a registration is refused: {id:?}"))) };
+        let id = id.map_err(|error| Stop::Broken(format!("a registration is refused: {error}")))?;
         let came = peer.until_told(Duration::from_secs(12), |told| *told == Told::Registered(id, Ok(())));
         peer.require(TOLD, came, || "the upper layer should be told of its registration".into())?;
         let remote = peer.upper()?.endpoint().connection().live_segments(id).next();
@@ -195,17 +204,21 @@ pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
     }
     let all = |told: &Told| matches!(told, Told::Message(bytes) if bytes.len() == 3000);
     let came = peer.until_told(Duration::from_secs(12), all);
-    peer.require(TOLD, came, || "the message of 3000 bytes should come".into())?;
+    peer.is_usable(3000)?;
+    peer.require("3.1.5.8-24", came, || {
+        "the upper layer should be told of the message of 3000 bytes".into()
+    })?;
     let told = told_of(&mut peer);
     let invalidated = |index: usize| Told::Invalidated(offers[index].0, offers[index].1.token);
     let wanted = [invalidated(0), Told::Message(short), invalidated(1), invalidated(2), Told::Message(long)];
     peer.check(TOLD, told == wanted, || {
-        let names: Vec<_> = told.iter().map(name).collect();
-        format!("each token should be told once, before its message; told were {}", names.join(", "))
+        format!("each token should be told once, before its message; told was: {}", told.words())
     });
     for (id, _) in &offers {
         let command = peer.upper()?.deregister(*id);
-        peer.require(TOLD, command.is_ok(), || format!("deregister should be taken, not {command:?}"))?;
+        peer.require(TOLD, command.is_ok(), || {
+            format!("deregister should be taken: {}", words::result(&command))
+        })?;
         let done = peer.until_told(Duration::from_secs(12), |told| *told == Told::Deregistered(*id, Ok(())));
         peer.check(TOLD, done, || "a registration that was invalidated should be deregistered as any".into());
     }
@@ -213,14 +226,6 @@ pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
     let count = told_of(&mut peer).len();
     peer.check(TOLD, count == wanted.len(), || "something is told again".into());
     peer.is_barred(TOLD, RdmaVerb::Read, BufferDescriptorV1 { length: 1, ..offers[0].1 })
-}
-
-fn name(told: &Told) -> String {
-    match told {
-        Told::Invalidated(id, token) => format!("{token} of {id:?}"),
-        Told::Message(bytes) => format!("a message of {} bytes", bytes.len()),
-        other => format!("{other:?}"),
-    }
 }
 
 pub(super) fn foreign(play: &mut Play) -> Result<(), Stop> {

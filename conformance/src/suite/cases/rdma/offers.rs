@@ -8,6 +8,7 @@ use smbd_tools::exercise::digest;
 
 use super::pieces::part;
 use crate::suite::rig::{Ability, Told, Work};
+use crate::suite::words::{self, Words};
 use crate::suite::{Data, Offer, Peer, Play, Stop, pattern};
 
 const RIGHTS: &str = "2.2.3.1-02 2.2.3.1-03 2.2.3.1-04 3.1.4.3-01";
@@ -22,7 +23,8 @@ fn reads_all(peer: &mut Peer<'_>, statements: &str, offer: &Offer) -> Result<(),
     let wrong = came.iter().zip(&offer.content).position(|(came, there)| came != there);
     let (len, total) = (came.len(), offer.content.len());
     peer.check(statements, len == total && wrong.is_none(), || {
-        format!("{total} bytes should be read as they are, {len} came, the first wrong one at {wrong:?}")
+        let wrong = words::number(wrong);
+        format!("{total} bytes should be read as they are, {len} came, the first wrong one at: {wrong}")
     });
     Ok(())
 }
@@ -150,7 +152,8 @@ pub(super) fn descriptors(play: &mut Play) -> Result<(), Stop> {
         let tail = offer.answer.len().saturating_sub(count * 16);
         let told: Vec<_> = offer.answer[tail..].chunks_exact(16).map(little_endian).collect();
         peer.check("2.2.3.1-01", told == offer.descriptors, || {
-            format!("{:?} should be at the end of the answer, {told:?} are", offer.descriptors)
+            let (wanted, told) = (offer.descriptors.words(), told.words());
+            format!("these descriptors should be at the end of the answer: {wanted}; there are: {told}")
         });
         reads_all(
             &mut peer,
@@ -191,7 +194,7 @@ pub(super) fn failed_registration(play: &mut Play) -> Result<(), Stop> {
     }
     let id = upper.register(&pattern(72, LONG as usize), Access::ReadWrite);
     let Ok(id) = id else {
-        return peer.require(TOLD, false, || format!("the command should be taken, it was not: {id:?}"));
+        return peer.require("", false, || format!("the command should be taken: {}", words::result(&id)));
     };
     let came = peer.until_told(Duration::from_secs(12), |told| matches!(told, Told::Registered(..)));
     peer.require(TOLD, came, || "the upper layer should be told how the registration ended".into())?;
@@ -201,7 +204,8 @@ pub(super) fn failed_registration(play: &mut Play) -> Result<(), Stop> {
     });
     let refused = matches!(result, Some(Err(RegistrationError::Work(WorkError::PostFailed { .. }))));
     peer.check(TOLD, refused, || {
-        format!("the registration should end with the device's error, it ended with {result:?}")
+        let result = result.map_or_else(|| "nothing".into(), |result| words::result(&result));
+        format!("the registration should end with the device's error, it ended with: {result}")
     });
     if in_part {
         let opened = peer.upper()?.opened().to_vec();
@@ -249,7 +253,9 @@ pub(super) fn failed_deregistration(play: &mut Play) -> Result<(), Stop> {
     upper.fail_deregistrations(1);
     for (attempt, fails) in [(1, true), (2, false)] {
         let command = peer.upper()?.deregister(id);
-        peer.require(TOLD, command.is_ok(), || format!("deregister should be taken, not {command:?}"))?;
+        peer.require(TOLD, command.is_ok(), || {
+            format!("deregister should be taken: {}", words::result(&command))
+        })?;
         peer.play().pass(Duration::from_secs(1));
         let all: Vec<_> = peer.told().into_iter().map(|(_, told)| told).filter(of).collect();
         let right = match all.last() {
@@ -258,7 +264,7 @@ pub(super) fn failed_deregistration(play: &mut Play) -> Result<(), Stop> {
         };
         peer.check(TOLD, right && all.len() == attempt, || {
             let wanted = if fails { "an error" } else { "success" };
-            format!("deregistration {attempt} should end with {wanted}, once; {all:?} was told")
+            format!("deregistration {attempt} should end with {wanted}, once; told was: {}", all.words())
         });
         if fails {
             // It was not reported as done, and it is not.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
 use smbd_tools::exercise::{Answer, Request as Asked, digest};
 
+use crate::suite::words::Words;
 use crate::suite::{Peer, Registered, Stop};
 
 /// Pieces, and their descriptors in order.
@@ -86,7 +87,7 @@ pub(super) fn writes(
     let answer = peer.ask(ids.told, &asked)?;
     let written = peer.written_by(&asked);
     peer.check(ids.told, answer == Answer::Done, || {
-        format!("writing {len} bytes from {offset} on should be done, the answer is {answer:?}")
+        format!("writing {len} bytes from {offset} on should be done, the answer is {}", answer.words())
     });
     peer.accessed(&ids.all(), RdmaVerb::Write, &part(descriptors, offset, len), since);
     Ok(written)
@@ -129,12 +130,15 @@ pub(super) fn reads(
     let answer = peer.ask(ids.told, &asked)?;
     let came = matches!(answer, Answer::Hash(_));
     peer.check(ids.told, came, || {
-        format!("reading {len} bytes from {offset} on should bring a hash, the answer is {answer:?}")
+        format!("reading {len} bytes from {offset} on should bring a hash, the answer is {}", answer.words())
     });
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let wanted = digest(content.get(start..start.saturating_add(len as usize)).unwrap_or_default());
     peer.check(&ids.all(), answer == Answer::Hash(wanted), || {
-        format!("reading {len} bytes from {offset} on should bring hash {wanted:x}, {answer:?} came")
+        format!(
+            "reading {len} bytes from {offset} on should bring hash 0x{wanted:016x}, {} came",
+            answer.words()
+        )
     });
     peer.accessed(&ids.all(), RdmaVerb::Read, &part(descriptors, offset, len), since);
     Ok(())

@@ -6,6 +6,7 @@ use smbd_core::{Access, BufferDescriptorV1, Params, RdmaVerb};
 use smbd_tools::exercise::{Answer, Failure, Request as Asked, Status};
 
 use super::pieces::{Ids, none_since, reads, seen, writes};
+use crate::suite::words::{self, Words};
 use crate::suite::{Peer, Play, Response, Stop, Terms, pattern};
 
 /// The same request with either verb.
@@ -34,7 +35,8 @@ fn refuses(
     let refused = matches!(&answer, Answer::Failed(Failure { status: Status::Refused, .. }));
     let (offset, len) = range;
     peer.check(statements, refused, || {
-        format!("RDMA {verb:?} of {len} bytes from {offset} on should be refused, the answer is {answer:?}")
+        let (verb, answer) = (words::verb(verb), answer.words());
+        format!("{verb} of {len} bytes from {offset} on should be refused, the answer is {answer}")
     });
     none_since(peer, statements, since);
     Ok(())
@@ -69,8 +71,8 @@ pub(super) fn small_max_read_write_size(params: &mut Params) {
     params.max_read_write_size = 65_536;
 }
 
-const LONGEST: &str = "2.2.2-17 3.1.5.3-12";
-const SETTLED: &str = "2.2.2-17 3.1.5.7-15";
+const LONGEST: &str = "3.1.5.3-12 +2.2.2-17";
+const SETTLED: &str = "3.1.5.7-15 +2.2.2-17";
 
 pub(super) fn too_long(play: &mut Play) -> Result<(), Stop> {
     if play.subject_accepts() {

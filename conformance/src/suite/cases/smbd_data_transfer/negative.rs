@@ -3,41 +3,38 @@
 use smbd_core::wire::status::INSUFFICIENT_RESOURCES;
 
 use super::LONG;
-use crate::suite::{Announced, Data, Peer, Play, Request, Stop, Terms, pattern};
+use crate::suite::{Data, Peer, Play, Request, Stop, Terms, pattern};
 
-/// A new connection on which one bad message is sent, or several of which the last is bad: it has to end.
-fn ends_after(play: &mut Play, statements: &str, bad: &[Data]) -> Result<(), Stop> {
+/// A message that breaks one of the five rules of 3.1.5.8 ends the connection, and has no effect.
+const BAD: &str = "3.1.5.8-07";
+
+/// A new connection on which one bad message is sent: it has to end. Where it goes on, `rule` is broken.
+fn ends_after(play: &mut Play, rule: &str, bad: Data) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
-    send_bad(&mut peer, bad)?;
-    peer.ends(statements);
-    Ok(())
+    peer.send(&bad)?;
+    peer.ends_by(rule, BAD).map(|_| ())
 }
 
 /// What the good messages before the bad one set in motion is over when that is sent.
 fn send_bad(peer: &mut Peer<'_>, all: &[Data]) -> Result<(), Stop> {
     let Some((bad, good)) = all.split_last() else { return Ok(()) };
     for data in good {
-        if !peer.try_send(data)? {
-            return Ok(());
-        }
+        peer.send(data)?;
     }
-    if !good.is_empty() {
-        peer.settle();
-    }
-    peer.try_send(bad).map(|_| ())
+    peer.settle();
+    peer.send(bad)
 }
 
 pub(super) fn uncompleted(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.established_on(&Terms::many_credits())?;
     peer.say(&Data::empty().encode(255, 1)[..19])?;
-    peer.ends("3.1.5.8-02 3.1.5.8-07");
-    Ok(())
+    peer.ends_by("3.1.5.8-02", BAD).map(|_| ())
 }
 
 pub(super) fn alignment(play: &mut Play) -> Result<(), Stop> {
     let payload = pattern(1, 500);
     for (offset, padding) in [(23, 3), (25, 5)] {
-        ends_after(play, "2.2.3-15 3.1.5.8-04 3.1.5.8-07", &[Data::at(offset, padding, &payload)])?;
+        ends_after(play, "3.1.5.8-04 +2.2.3-15", Data::at(offset, padding, &payload))?;
     }
     Ok(())
 }
@@ -45,19 +42,19 @@ pub(super) fn alignment(play: &mut Play) -> Result<(), Stop> {
 pub(super) fn offset(play: &mut Play) -> Result<(), Stop> {
     for offset in [32, u32::MAX] {
         let data = Data { offset, ..Data::of(&pattern(2, 500)) };
-        ends_after(play, "3.1.5.8-05 3.1.5.8-07", &[data])?;
+        ends_after(play, "3.1.5.8-05", data)?;
     }
     Ok(())
 }
 
 pub(super) fn length(play: &mut Play) -> Result<(), Stop> {
-    const ALL: &str = "3.1.5.8-05 3.1.5.8-07";
-    ends_after(play, ALL, &[Data { length: 501, ..Data::of(&pattern(3, 500)) }])?;
+    const RULE: &str = "3.1.5.8-05";
+    ends_after(play, RULE, Data { length: 501, ..Data::of(&pattern(3, 500)) })?;
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let most = peer.announced()?.max_receive_size() - 24;
+    let most = peer.send_size()? - 24;
     peer.send(&Data { length: most + 1, ..Data::of(&pattern(3, most as usize)) })?;
-    peer.ends(ALL);
-    ends_after(play, ALL, &[Data { length: u32::MAX, ..Data::of(&pattern(3, 500)) }])
+    peer.ends_by(RULE, BAD)?;
+    ends_after(play, RULE, Data { length: u32::MAX, ..Data::of(&pattern(3, 500)) })
 }
 
 /// A connection whose script announces the greatest values, or what Windows takes at most.
@@ -80,15 +77,15 @@ fn greatest(play: &mut Play) -> Result<Peer<'_>, Stop> {
         id = peer.id();
     }
     let mut peer = play.peer(id);
-    peer.require("", response.status.is_success(), || format!("Status is {}", response.status))?;
+    peer.accepted("", &response)?;
     peer.post_receives(255)?;
     Ok(peer)
 }
 
 pub(super) fn too_long(play: &mut Play) -> Result<(), Stop> {
-    const ALL: &str = "2.2.2-20 3.1.5.6-10";
+    const ALL: &str = "2.2.2-20 +3.1.5.6-10";
     let mut peer = greatest(play)?;
-    let most = peer.announced()?.max_receive_size() as usize - 24;
+    let most = peer.send_size()? as usize - 24;
     peer.send(&Data::of(&pattern(4, most + 1)))?;
     peer.ends(ALL);
     let mut peer = greatest(play)?;
@@ -97,33 +94,36 @@ pub(super) fn too_long(play: &mut Play) -> Result<(), Stop> {
 
 pub(super) fn too_much(play: &mut Play) -> Result<(), Stop> {
     let mut peer = greatest(play)?;
-    let total = max_fragmented_size(&peer)? as usize + 1;
+    let total = peer.max_fragmented_size()? as usize + 1;
     let size = peer.announced()?.max_receive_size();
     let mut fragments = Data::fragments(&pattern(5, total), size);
     for fragment in &mut fragments {
         fragment.remaining = fragment.remaining.saturating_sub(1);
     }
-    send_bad(&mut peer, &fragments)?;
-    peer.ends("2.2.2-21 3.1.5.8-06 3.1.5.8-07");
+    // It may end as soon as it is clear what this comes to.
+    if let Some((last, all)) = fragments.split_last() {
+        for fragment in all {
+            peer.try_send(fragment)?;
+        }
+        peer.settle();
+        peer.try_send(last)?;
+    }
+    peer.ends("3.1.5.8-19 +2.2.2-21 +3.1.5.8-06 +3.1.5.8-07");
     let mut peer = greatest(play)?;
     let question = peer.message(5, size as usize)?;
     for fragment in Data::fragments(&question, size) {
         peer.send(&fragment)?;
     }
-    peer.answered("2.2.2-21", &question).map(|_| ())
-}
-
-fn max_fragmented_size(peer: &Peer<'_>) -> Result<u32, Stop> {
-    peer.announced().as_ref().map(Announced::max_fragmented_size).map_err(Clone::clone)
+    peer.answered("3.1.5.8-17 +2.2.2-21", &question).map(|_| ())
 }
 
 pub(super) fn remaining_too_much(play: &mut Play) -> Result<(), Stop> {
-    const ALL: &str = "3.1.5.8-06 3.1.5.8-07";
+    const RULE: &str = "3.1.5.8-06";
     let mut peer = play.established_on(&Terms::many_credits())?;
-    let most = max_fragmented_size(&peer)?;
+    let most = peer.max_fragmented_size()?;
     peer.send(&Data::empty().remaining(most.saturating_add(1)))?;
-    peer.ends(ALL);
-    ends_after(play, ALL, &[Data::empty().remaining(u32::MAX)])
+    peer.ends_by(RULE, BAD)?;
+    ends_after(play, RULE, Data::empty().remaining(u32::MAX))
 }
 
 pub(super) fn ends_early(play: &mut Play) -> Result<(), Stop> {
@@ -135,7 +135,7 @@ pub(super) fn ends_early(play: &mut Play) -> Result<(), Stop> {
             last.remaining = 0;
         }
         send_bad(&mut peer, &fragments)?;
-        peer.ends("3.1.5.8-21");
+        peer.must_end("3.1.5.8-21");
     }
     Ok(())
 }

@@ -50,16 +50,17 @@ enum Becomes {
 
 /// One step: what is done on a connection on which nothing is under way, until `steps` say what it was. Then the connection has
 /// become what it should, which is what `statements` say, and the subject lives. What fails in between stops the step and not
-/// the case.
+/// the case. A subject that did not live before is not judged.
 fn alone(
     play: &mut Play,
     terms: &Terms,
     (becomes, statements): (Becomes, &str),
     steps: impl FnOnce(&mut Peer<'_>, &mut String) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
+    play.lives_before()?;
     let mut peer = play.established_as(terms, &opening())?;
     peer.settle();
-    let (id, mut what) = (peer.id(), String::from("a connection"));
+    let (id, mut what, mut stands_behind) = (peer.id(), String::from("a connection"), None);
     match steps(&mut peer, &mut what) {
         Ok(()) => {
             // What was on its way before is passed over.
@@ -76,10 +77,13 @@ fn alone(
             }
         }
         Err(Stop::Failed) => {}
+        Err(Stop::NotJudged(why)) => stands_behind = Some(why),
         Err(stop) => return Err(stop),
     }
     if !peer.is_down() {
         peer.disconnect()?;
     }
-    play.lives_after(id, &what)
+    // A subject that died is the reason for all else.
+    play.lives_after(id, &what)?;
+    stands_behind.map_or(Ok(()), |why| Err(Stop::NotJudged(why)))
 }

@@ -99,7 +99,7 @@ fn is_answered(peer: &mut Peer<'_>) -> Result<bool, Stop> {
     loop {
         let left = until.saturating_since(peer.play().now());
         let Next::Message(message) = peer.next(left) else { return Ok(answered) };
-        let seen = peer.as_data("", message)?;
+        let seen = peer.as_data(message)?;
         if whole.take(seen) {
             answered |= peer.is_smb2_negotiated(&whole.payload);
             whole = Whole::default();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Becomes, SHORT, alone, some};
+use crate::suite::basis::Basis;
 use crate::suite::{Data, Grant, Peer, Play, Stop, Terms};
 
 /// Of a fragment that does not continue what the one before it left to come.
@@ -104,7 +105,8 @@ fn endless(play: &mut Play, remaining: Remaining, asked: u16) -> Result<(), Stop
         while sent <= TIMES.saturating_mul(max) && fragments < FRAGMENTS_MAX {
             let data = Data::of(&payload).remaining(remaining.of(sent, len, max));
             let data = granting(peer, data, fragments, asked);
-            if !peer.try_send(&data)? {
+            // Without a credit or a connection nothing can be sent any more: what became of it is looked at behind.
+            if !peer.credit_within(ENDS_WITHIN) || !peer.try_send(&data)? {
                 break;
             }
             (sent, fragments) = (sent.saturating_add(len), fragments + 1);
@@ -137,7 +139,8 @@ fn announced(play: &mut Play, good: u32, asked: u16) -> Result<(), Stop> {
             let remaining = if index < good { 1000 } else { u32::MAX };
             let data = Data::of(&payload).remaining(remaining);
             let data = granting(peer, data, index, asked);
-            if !peer.try_send(&data)? {
+            // Without a credit or a connection nothing can be sent any more: what became of it is looked at behind.
+            if !peer.credit_within(ENDS_WITHIN) || !peer.try_send(&data)? {
                 break;
             }
             *what = format!(
@@ -146,9 +149,12 @@ fn announced(play: &mut Play, good: u32, asked: u16) -> Result<(), Stop> {
             );
             if index == good {
                 let down = peer.down_within(peer.last_said(), ENDS_WITHIN);
-                peer.check(TOO_LONG, down, || {
-                    format!("the first announcement of 4 GiB should end the connection, it is up: {what}")
-                });
+                let text =
+                    || format!("the first announcement of 4 GiB should end the connection, it is up: {what}");
+                if !down && let Some(stop) = peer.play().lacks(Basis::End, &text()) {
+                    return Err(stop);
+                }
+                peer.check(TOO_LONG, down, text);
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Cases: results, steps, expectations, and messages.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::book::Book;
@@ -75,8 +77,15 @@ fn numbers(book: &Book<'_>, index: usize, case: &CaseReport) -> Vec<usize> {
 fn results(case: &CaseReport) -> Markup {
     let variants: Vec<_> = unique(case.plays.iter().map(|played| played.variant.as_str()));
     let roles: Vec<_> = unique(case.plays.iter().map(|played| played.role.as_str()));
+    let not_played = unique(case.plays.iter().filter_map(|played| match &played.outcome {
+        Outcome::NotApplicable(reason) | Outcome::LeftOut(reason) => Some(reason.as_str()),
+        Outcome::Passed | Outcome::Failed | Outcome::Known | Outcome::NotJudged(_) => None,
+    }));
+    let unjudged: BTreeSet<_> = case.plays.iter().filter_map(unjudged).collect();
+    let facts = case.plays.iter().flat_map(|played| &played.does_not);
+    let facts: BTreeSet<_> = facts.map(|fact| (fact.text.as_str(), fact.statements.join(" "))).collect();
     html! {
-        @if matches!(case.result, CaseResult::Passed | CaseResult::Failed | CaseResult::Known | CaseResult::NotJudged) {
+        @if !matches!(case.result, CaseResult::NotApplicable | CaseResult::LeftOut) {
             div.scroll {
                 table.results {
                     thead { tr { th scope="col" { "under test" } @for variant in &variants { th scope="col" { (variant) } } } }
@@ -95,17 +104,22 @@ fn results(case: &CaseReport) -> Markup {
                 }
             }
         }
-        @for reason in reasons(case, true) { p.quiet { "Not judged: " (reason) } }
-        @for reason in reasons(case, false) { p.quiet { "Not played: " (reason) } }
+        @for (because, by) in unjudged {
+            p { "Not judged: " (because) "." @if let Some(by) = by {
+                " " a href=(format!("#case-{by}")) { (by) } " is about that."
+            } }
+        }
+        @for reason in not_played { p.quiet { "Not played: " (reason) } }
+        @for (text, statements) in facts { p.quiet { "Does not, and need not (" (statements) "): " (text) } }
     }
 }
 
-/// Why there is no verdict: of what was played, or of what was not.
-fn reasons(case: &CaseReport, played: bool) -> Vec<&str> {
-    let all = case.plays.iter().map(|play| &play.outcome);
-    unique(
-        all.filter(|outcome| matches!(outcome, Outcome::NotJudged(_)) == played).filter_map(Outcome::reason),
-    )
+/// Why a play says nothing of what its case is about, and the case that does, if there is one.
+fn unjudged(played: &Played) -> Option<(&str, Option<&str>)> {
+    match &played.outcome {
+        Outcome::NotJudged(why) => Some((&why.because, why.case.as_deref())),
+        _ => None,
+    }
 }
 
 fn play_result(played: &Played) -> Markup {

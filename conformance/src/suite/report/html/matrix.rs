@@ -61,11 +61,12 @@ fn row(name: &str, counts: &SectionReport) -> Markup {
 
 /// Passed, failed, known, not asserted and excepted as one bar.
 pub(super) fn bar(counts: &SectionReport) -> Markup {
-    let SectionReport { covered, excepted, asserted, held, broken, known, .. } = *counts;
+    let SectionReport { covered, excepted, asserted, held, broken, known, does_not, .. } = *counts;
     let parts = [
         ("passed", held),
         ("failed", broken),
         ("known", known),
+        ("excepted", does_not),
         ("unplayed", covered.saturating_sub(asserted)),
         ("excepted", excepted),
     ];

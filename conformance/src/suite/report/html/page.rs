@@ -46,7 +46,15 @@ pub(super) fn page(report: &Report) -> Markup {
 
 /// In one sentence.
 fn verdict(report: &Report) -> String {
-    let Counts { passed, failed, known, .. } = report.totals.cases;
+    let Counts { passed, failed, known, not_judged, .. } = report.totals.cases;
+    let unjudged = match not_judged {
+        0 => String::new(),
+        _ => format!(", {not_judged} not judged"),
+    };
+    verdict_of(passed, failed, known) + &unjudged
+}
+
+fn verdict_of(passed: usize, failed: usize, known: usize) -> String {
     match (passed, failed) {
         (_, 0) if known > 0 => {
             format!("of {} cases played {known} failed, each as known", passed.saturating_add(known))
@@ -67,6 +75,7 @@ fn head(book: &Book<'_>) -> Markup {
     let class = match (book.report.passed(), totals.cases.passed) {
         (false, _) => "failed",
         (true, 0) => "unplayed",
+        (true, _) if !book.report.judged() => "unplayed",
         (true, _) => "passed",
     };
     html! {
@@ -107,11 +116,13 @@ fn head(book: &Book<'_>) -> Markup {
 }
 
 fn statements(counts: &SectionReport) -> Markup {
-    let SectionReport { statements, covered, excepted, asserted, held, broken, known, .. } = *counts;
+    let SectionReport { statements, covered, excepted, asserted, held, broken, known, does_not, .. } =
+        *counts;
     let parts = [
         ("passed", "passed", held),
         ("failed", "failed", broken),
         ("known", "known", known),
+        ("excepted", "not done, and need not be", does_not),
         ("unplayed", "not asserted", covered.saturating_sub(asserted)),
         ("excepted", "excepted", excepted),
     ];

@@ -5,7 +5,7 @@ use smbd_core::wire::NtStatus;
 
 use crate::suite::outcome::Outcome;
 use crate::suite::report::{CaseResult, Verdict};
-use crate::suite::trace::Packet;
+use crate::suite::trace::{Packet, shown};
 
 /// How a case ended, in words.
 pub(super) const fn result(result: CaseResult) -> &'static str {
@@ -45,6 +45,7 @@ pub(super) const fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Held => "passed",
         Verdict::Broken => "failed",
         Verdict::Known => "known",
+        Verdict::DoesNot => "does not",
         Verdict::NotAsserted => "not asserted",
         Verdict::Excepted => "excepted",
     }
@@ -57,7 +58,7 @@ pub(super) const fn verdict_class(verdict: Verdict) -> &'static str {
         Verdict::Broken => "failed",
         Verdict::Known => "known",
         Verdict::NotAsserted => "unplayed",
-        Verdict::Excepted => "excepted",
+        Verdict::DoesNot | Verdict::Excepted => "excepted",
     }
 }
 
@@ -88,11 +89,10 @@ pub(super) fn time(nanos: u64) -> String {
 /// The value of a field, as people write it.
 pub(super) fn value(name: &str, value: u64) -> String {
     match name {
-        "MinVersion" | "MaxVersion" | "NegotiatedVersion" => format!("0x{value:04X}"),
         "Status" => {
             u32::try_from(value).map_or_else(|_| value.to_string(), |code| NtStatus(code).to_string())
         }
-        _ => value.to_string(),
+        _ => shown(name, value),
     }
 }
 

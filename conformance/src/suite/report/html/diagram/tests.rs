@@ -18,6 +18,7 @@ fn empty() -> Played {
         outcome: Outcome::Failed,
         asserted: Default::default(),
         findings: Vec::new(),
+        does_not: Vec::new(),
         network: None,
         signs: Signs::default(),
         subject_hangs: false,
