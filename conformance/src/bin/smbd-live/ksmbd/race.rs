@@ -31,7 +31,8 @@ pub(super) fn again_if_lost(
 }
 
 /// Whether these lines of ksmbd are those of a connection that it gave up between note and queue. The end of an earlier
-/// connection may be among them: ksmbd hears of it late.
+/// connection may be among them: ksmbd hears of it late. The line about the connection request is written when ksmbd has
+/// accepted the connection, so a receive may come before it.
 fn was_raced(lines: &[String]) -> bool {
     const REQUEST: &str = "Received connection request. ";
     let Some((begins, id)) = lines
@@ -42,13 +43,16 @@ fn was_raced(lines: &[String]) -> bool {
     else {
         return false;
     };
-    let place = |of: &str, part: &str| {
-        lines.iter().skip(begins).position(|line| line.contains(of) && line.contains(part))
+    let place = |part: &str| lines.iter().position(|line| line.contains(part));
+    // The kernel gives the same cm_id to connections one after the other.
+    let behind = |part: &str| {
+        let is_it = |(at, line): (usize, &String)| at > begins && line.contains(id) && line.contains(part);
+        lines.iter().enumerate().position(is_it)
     };
-    let given_up = place(id, "Disconnecting");
-    let came = place("", "Recv completed. status='success (0)'");
-    let by_itself = place(id, "event=disconnected").is_none_or(|at| given_up < Some(at));
-    place("", "MinVersion:").is_none() && came.is_some() && given_up > came && by_itself
+    let given_up = behind("Disconnecting");
+    let came = place("Recv completed. status='success (0)'");
+    let by_itself = behind("event=disconnected").is_none_or(|at| given_up < Some(at));
+    place("MinVersion:").is_none() && came.is_some() && given_up > came && by_itself
 }
 
 #[cfg(test)]
@@ -77,6 +81,11 @@ mod tests {
     fn a_connection_given_up_unread_was_raced_and_no_other() {
         assert!(judged(&[REQUEST, WAITING, CAME, TOLD, GIVEN_UP, OVER, DRAINED]));
         assert!(judged(&[REQUEST, CAME, WAITING, GIVEN_UP, TOLD, OVER, DRAINED]), "not asleep yet");
+        assert!(
+            judged(&[CAME, REQUEST, TOLD, WAITING, GIVEN_UP, OVER, DRAINED]),
+            "accepted before it is told"
+        );
+        assert!(!judged(&[CAME, READ, REQUEST, WAITING, TOLD, GIVEN_UP, OVER]), "it was read and not liked");
         assert!(!judged(&[REQUEST, WAITING, CAME, READ, TOLD, GIVEN_UP, OVER]), "it was read and not liked");
         assert!(!judged(&[REQUEST, WAITING, CAME, TOLD, OVER, GIVEN_UP, DRAINED]), "this side ended it");
         assert!(!judged(&[REQUEST, WAITING, TOLD, GIVEN_UP, OVER]), "nothing came");
@@ -90,6 +99,11 @@ mod tests {
         assert!(judged(&[over, given_up, REQUEST, WAITING, CAME, TOLD, GIVEN_UP, OVER]));
         assert!(judged(&[REQUEST, over, given_up, WAITING, CAME, TOLD, GIVEN_UP, OVER]));
         assert!(judged(&[given_up, REQUEST, WAITING, CAME, TOLD, over, GIVEN_UP, OVER]));
+        assert!(judged(&[over, given_up, CAME, REQUEST, TOLD, WAITING, GIVEN_UP, OVER]));
         assert!(!judged(&[REQUEST, WAITING, CAME, over, given_up, TOLD]), "this one goes on");
+        assert!(
+            !judged(&[OVER, GIVEN_UP, CAME, REQUEST, WAITING, TOLD]),
+            "the one before had the same number"
+        );
     }
 }
