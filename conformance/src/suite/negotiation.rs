@@ -6,10 +6,11 @@ use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 
 use super::basis::Basis;
 use super::outcome::Stop;
-use super::peer::Peer;
+use super::peer::{MESSAGE_MIN, Peer};
 use super::rig::UpperHand;
 use super::script::{Request, Response, Terms};
 use super::seen::Message;
+use super::state::NEGOTIATION_LEN;
 use super::waiting::PATIENCE;
 use super::words::Words;
 
@@ -50,9 +51,14 @@ impl Peer<'_> {
         let state = &self.play.states[self.id];
         let granted = u32::from(response.credits_granted);
         let receives = granted.min(state.receives_max.saturating_sub(state.posted));
-        self.play.post_receives(self.id, receives, response.max_receive_size)?;
+        // A response that has to be refused promises nothing: what comes nevertheless is to be seen, and not lost.
+        let len = match response.max_receive_size {
+            size if size < MESSAGE_MIN => NEGOTIATION_LEN,
+            size => size,
+        };
+        self.play.post_receives(self.id, receives, len)?;
         let state = &mut self.play.states[self.id];
-        state.receive_len = response.max_receive_size.min(state.receive_len_max);
+        state.receive_len = len.min(state.receive_len_max);
         state.granted += i64::from(granted);
         let mut bytes = response.encode(announced);
         bytes.extend_from_slice(more);

@@ -15,7 +15,7 @@ use super::trace::{By, Kind, Packet, What};
 use super::words::Words;
 
 /// The least MaxReceiveSize and MaxFragmentedSize that anybody may have.
-const MESSAGE_MIN: u32 = 128;
+pub(super) const MESSAGE_MIN: u32 = 128;
 const FRAGMENTED_MIN: u32 = 131_072;
 
 /// How often, 1 ms apart, it is tried to post a send for which there is no room.

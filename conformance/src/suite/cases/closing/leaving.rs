@@ -298,7 +298,7 @@ pub(super) fn a_hundred(play: &mut Play) -> Result<(), Stop> {
         match round % 3 {
             0 => peer.disconnect()?,
             1 => {
-                peer.send(&Data::empty().requesting(0))?;
+                peer.say(&[0; 19])?;
                 let now = peer.play().now();
                 if !peer.down_within(now, Duration::from_secs(12)) {
                     peer.disconnect()?;

@@ -10,6 +10,8 @@ use crate::suite::{Data, Peer, Play, Seen, Stop, Terms, Whole};
 /// What a fragment should be.
 struct Wanted<'a> {
     payload: &'a [u8],
+    /// Bytes that it has room for, and that there are.
+    len: usize,
     /// Bytes of the message that come behind it.
     behind: usize,
 }
@@ -29,7 +31,7 @@ fn fragment(peer: &mut Peer<'_>, seen: &Seen, wanted: &Wanted<'_>) {
             Place("2.2.3-08", "2.2-06 2.2.3-09", "Reserved", 6..8, 0),
             Place("2.2.3-11", remaining, "RemainingDataLength", 8..12, behind),
             Place("2.2.3-13", &offset, "DataOffset", 12..16, 24),
-            Place("2.2.3-16", "3.1.5.4-15", "DataLength", 16..20, number(wanted.payload.len())),
+            Place("2.2.3-16", "3.1.5.4-15", "DataLength", 16..20, number(wanted.len)),
         ],
     );
     is_placed(peer, seen, wanted.payload);
@@ -98,9 +100,15 @@ pub(super) fn exactly(play: &mut Play) -> Result<(), Stop> {
             if came != count || too_long.is_some() {
                 continue;
             }
-            for (seen, (index, payload)) in whole.fragments.iter().zip(payload.chunks(most).enumerate()) {
-                let behind = len - index * most - payload.len();
-                fragment(&mut peer, seen, &Wanted { payload, behind });
+            let mut rest = payload;
+            for seen in &whole.fragments {
+                let (header, len) = (seen.header, rest.len().min(most));
+                let (own, behind) = (header.data_length as usize, header.remaining_data_length as usize);
+                // One that has less than there is room for, and says so, is short and nothing else.
+                let is_short = own < len && own.checked_add(behind) == Some(rest.len());
+                let (payload, behind) = rest.split_at(if is_short { own } else { len });
+                fragment(&mut peer, seen, &Wanted { payload, len, behind: behind.len() });
+                rest = behind;
             }
         }
     }
