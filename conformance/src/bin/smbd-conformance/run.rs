@@ -72,16 +72,17 @@ pub fn run(arguments: &RunArgs, catalogue: &Catalogue) -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
-    match run.reach(&chosen) {
+    let reached = match run.reach(&chosen) {
+        Ok(None) => run.look_at_upper_layers(),
+        unreached => unreached,
+    };
+    match reached {
         Ok(None) => {}
         Ok(Some((what, advice))) => {
             tool::complain(&format!("smbd-conformance: {what}"), advice.as_deref());
             return ExitCode::from(USAGE);
         }
         Err(signal) => return signalled(signal),
-    }
-    if let Err(signal) = run.look_at_upper_layers() {
-        return signalled(signal);
     }
     match run.all(&chosen, lost) {
         Ok((report, None)) if report.passed() && !report.judged() => ExitCode::from(NOT_JUDGED),

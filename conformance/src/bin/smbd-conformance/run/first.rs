@@ -1,6 +1,6 @@
 //! What is done before the first case: whether there is a peer, and what its upper layers do.
 
-use smbd_conformance::catalogue::Case;
+use smbd_conformance::catalogue::{Case, UnderTest};
 use smbd_conformance::suite::{Liveness, SIDES, Upper};
 
 use super::super::stage::Lost;
@@ -18,7 +18,19 @@ impl Run<'_> {
         let Some(role) = sides.find(|role| known.target.lacks(*role, None).is_none()) else {
             return Ok(None);
         };
-        let name = known.target.name();
+        // A client whose connection ends while it mounts may be of no use any more. What looks for its upper layer ends none
+        // so soon, and says whether it is there.
+        if role == UnderTest::Initiator
+            && matches!(known.arguments.target.upper_layers(), UpperLayers::Unknown(_))
+        {
+            return Ok(None);
+        }
+        self.look_for(role)
+    }
+
+    /// Whether there is a peer on this side; if not, what is missing, or the signal that came.
+    fn look_for(&mut self, role: UnderTest) -> Result<Option<Unreached>, i32> {
+        let name = self.known.target.name();
         let unknown = Upper::Silent("nobody has looked at it yet".into());
         Ok(match self.stage.look((role, 0), unknown) {
             // What is wrong with a negotiation is told by the cases.
@@ -36,12 +48,13 @@ impl Run<'_> {
         })
     }
 
-    /// Finds out what the upper layers do, before the first case, if that is not known.
-    pub(super) fn look_at_upper_layers(&mut self) -> Result<(), i32> {
+    /// Finds out what the upper layers do, before the first case, if that is not known. If there is no peer, what is missing,
+    /// or the signal that came.
+    pub(super) fn look_at_upper_layers(&mut self) -> Result<Option<Unreached>, i32> {
         let choice = match self.known.arguments.target.upper_layers() {
             UpperLayers::Known(uppers) => {
                 self.options.uppers = uppers;
-                return Ok(());
+                return Ok(None);
             }
             UpperLayers::Unknown(choice) => choice,
         };
@@ -55,11 +68,17 @@ impl Run<'_> {
                 Err(Lost::Hangs) => Upper::Silent("a call to the device does not return".into()),
                 Err(Lost::Panicked) => Upper::Silent("what looks for the upper layer panicked".into()),
             };
+            if role == UnderTest::Initiator
+                && matches!(found, Upper::Silent(_))
+                && let Some(unreached) = self.look_for(role)?
+            {
+                return Ok(Some(unreached));
+            }
             let text = found.to_string();
             eprintln!("{}: {text}", self.known.target.name());
             self.known.upper_layers.push(text);
             self.options.uppers = std::mem::take(&mut self.options.uppers).with(role, found);
         }
-        Ok(())
+        Ok(None)
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn no_effect(play: &mut Play) -> Result<(), Stop> {
     let asking = Data { flags: 1, ..Data::empty() };
     let bad = [
         ("3.1.5.8-04", Data { offset: 4, ..asking.clone() }),
-        ("3.1.5.8-05", Data { length: 1, ..asking.clone() }),
+        ("3.1.5.8-05", Data { length: 21, ..asking.clone() }),
         ("3.1.5.8-03", asking.clone().requesting(0)),
         (SHORT, asking.clone()),
         ("3.1.5.8-06", asking.clone().remaining(0xFFFF_FFFF)),
