@@ -8,7 +8,7 @@
 //! # Features
 //!
 //! `cli` (default): the program `smbd-sim`, and with it clap and indicatif. `json`: `decode::json`, the content of a
-//! capture as JSON lines.
+//! capture as JSON lines. `loops`: the loops of `smbd_core::runtime` over simulated devices.
 
 pub mod backend;
 mod breach;
@@ -20,8 +20,8 @@ pub mod examples;
 mod fabric;
 pub mod fault;
 pub mod host;
-#[cfg(test)]
-mod loops;
+#[cfg(feature = "loops")]
+pub mod loops;
 mod machine;
 pub mod memory;
 mod named;

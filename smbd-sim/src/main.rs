@@ -23,6 +23,7 @@ Examples:
   smbd-sim run --seeds 0..1000 --faults heavy  a thousand random runs, every law checked after every step
   smbd-sim run --seed 7 --trace -              one of them, step by step
   smbd-sim run --seed 7 --pcap run.pcapng      one of them, as a capture for Wireshark
+  smbd-sim run --seeds 0..1000 --loop any      calls that wait, engines and async calls as the two ends
   smbd-sim peers                               a connection against models of Linux, of Windows, of the texts
   smbd-sim search                              everything that two connections can do, in small configurations
   smbd-sim soak                                a day of virtual time, idle and loaded

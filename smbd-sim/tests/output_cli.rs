@@ -30,6 +30,7 @@ fn each() -> Vec<(Vec<String>, i32)> {
         ("examples", 0),
         ("run --seed 4 --trace -", 0),
         ("run --seeds 0..3", 0),
+        ("run --seeds 0..3 --loop any", 0),
         ("peers --model windows-acceptor --seeds 0..2", 0),
         ("peers --model windows-acceptor --seed 1 --trace", 0),
         ("search --list", 0),

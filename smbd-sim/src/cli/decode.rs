@@ -1,13 +1,13 @@
 //! `smbd-sim decode`: a capture as text or JSON.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use smbd_sim::decode::{self, Options, json, text};
 
-use super::output::{UNUSABLE, complain};
+use super::output::{Output, UNUSABLE, complain};
 
 /// Shows the SMB Direct messages and RDMA operations of a capture.
 #[derive(Debug, clap::Args)]
@@ -27,13 +27,11 @@ pub fn run(args: &DecodeArgs) -> ExitCode {
         Err(error) => return unusable(&format!("{}: {error}", args.file.display())),
     };
     let report = decode::read_with(input, Options { keep_bytes: false });
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(Output::standard());
     let printed =
         if args.json { json::write(&report, &mut out) } else { write!(out, "{}", text::report(&report)) };
     match printed.and_then(|()| out.flush()) {
         Ok(()) => {}
-        // `smbd-sim decode FILE | head` is no failure.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
         Err(error) => return unusable(&format!("output: {error}")),
     }
     match &report.problem {

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use smbd_sim::nic::Personality;
-use smbd_sim::swarm::{FaultLevel, Profile};
+use smbd_sim::swarm::{FaultLevel, Loop, Profile};
 
 /// Whose parameters.
 pub const PROFILES: &[(&str, Profile)] = &[
@@ -18,6 +18,17 @@ pub const PERSONALITIES: &[(&str, Personality)] =
 /// How much goes wrong.
 pub const FAULTS: &[(&str, FaultLevel)] =
     &[("none", FaultLevel::None), ("light", FaultLevel::Light), ("heavy", FaultLevel::Heavy)];
+
+/// One of the two loops that drive a connection; `None` is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Driver(pub Option<Loop>);
+/// Which loop.
+pub const DRIVERS: &[(&str, Driver)] = &[
+    ("any", Driver(None)),
+    ("blocking", Driver(Some(Loop::Blocking))),
+    ("engine", Driver(Some(Loop::Engine))),
+    ("tokio", Driver(Some(Loop::Tokio))),
+];
 
 /// Takes one of these names.
 pub fn one_of<T>(values: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T>

@@ -8,11 +8,13 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
+use smbd_sim::loops::{self, LoopPlan};
 use smbd_sim::nic::Personality;
+use smbd_sim::probe::Probe;
 use smbd_sim::swarm::{self, FaultLevel, Options, Plan, Profile};
 use smbd_sim::trace::{Pcap, Trace};
 
-use super::names::{FAULTS, PERSONALITIES, PROFILES, name_of, one_of};
+use super::names::{DRIVERS, Driver, FAULTS, PERSONALITIES, PROFILES, name_of, one_of};
 use super::output::{Outcome, Output, Trouble, conclude};
 
 /// Runs connections under faults, in virtual time; a seed decides everything.
@@ -33,6 +35,9 @@ pub struct RunArgs {
     /// How much goes wrong
     #[arg(long, value_parser = one_of(FAULTS), default_value = "none")]
     faults: FaultLevel,
+    /// Both ends are driven by loops of `smbd_core::runtime`, one of them by this one
+    #[arg(long = "loop", value_name = "LOOP", value_parser = one_of(DRIVERS))]
+    driver: Option<Driver>,
     /// Writes the trace of the seed to a file (`-`: to standard output)
     #[arg(long, value_name = "FILE", requires = "seed", conflicts_with = "seeds")]
     trace: Option<PathBuf>,
@@ -60,7 +65,42 @@ impl RunArgs {
         if let Some(personality) = self.personality {
             text += &format!(" --personality {}", name_of(PERSONALITIES, personality));
         }
+        if let Some(driver) = self.driver {
+            text += &format!(" --loop {}", name_of(DRIVERS, driver));
+        }
         text
+    }
+
+    fn plan(&self, seed: u64) -> Work {
+        let options = self.options();
+        match self.driver {
+            None => Work::Swarm(Plan::of(seed, &options)),
+            Some(Driver(driver)) => Work::Loops(LoopPlan::of(seed, &options, driver)),
+        }
+    }
+}
+
+/// What one seed does.
+enum Work {
+    /// The swarm's own hosts and upper layers.
+    Swarm(Plan),
+    /// Loops of the runtime.
+    Loops(LoopPlan),
+}
+
+impl Work {
+    const fn plan(&self) -> &Plan {
+        match self {
+            Self::Swarm(plan) => plan,
+            Self::Loops(loops) => &loops.plan,
+        }
+    }
+
+    fn run<F: Probe + 'static>(&self, trace: Option<Trace>, frames: F) -> (swarm::Report, F) {
+        match self {
+            Self::Swarm(plan) => swarm::run_showing(plan, trace, frames),
+            Self::Loops(plan) => loops::run_showing(plan, trace, frames),
+        }
     }
 }
 
@@ -70,10 +110,9 @@ pub fn run(args: &RunArgs) -> ExitCode {
 }
 
 fn try_run(args: &RunArgs, out: &mut impl Write) -> Outcome {
-    let options = args.options();
     let summary = match args.seed {
-        Some(seed) => one(&Plan::of(seed, &options), args, out)?,
-        None => many(args.seeds.clone().unwrap_or(0..1), &options),
+        Some(seed) => one(&args.plan(seed), args, out)?,
+        None => many(args.seeds.clone().unwrap_or(0..1), &args.options(), args.driver),
     };
     write!(out, "{summary}")?;
     let failed = summary.failures.len() as u64;
@@ -87,27 +126,34 @@ fn try_run(args: &RunArgs, out: &mut impl Write) -> Outcome {
 }
 
 /// With a bar on a terminal; hidden elsewhere.
-fn many(seeds: Range<u64>, options: &Options) -> swarm::Summary {
+fn many(seeds: Range<u64>, options: &Options, driver: Option<Driver>) -> swarm::Summary {
     let bar = ProgressBar::new(seeds.end - seeds.start);
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {per_sec}, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let summary = swarm::run_seeds(seeds, options, &|done| bar.inc(done));
+    let done = |done| bar.inc(done);
+    let summary = match driver {
+        None => swarm::run_seeds(seeds, options, &done),
+        Some(Driver(driver)) => loops::run_seeds(seeds, options, driver, &done),
+    };
     bar.finish_and_clear();
     summary
 }
 
 /// Files are made first: a wrong place is known before the work.
-fn one(plan: &Plan, args: &RunArgs, out: &mut impl Write) -> Result<swarm::Summary, Trouble> {
-    let pcap = args.pcap.as_deref().map(|path| capture_file(plan, path)).transpose()?;
+fn one(work: &Work, args: &RunArgs, out: &mut impl Write) -> Result<swarm::Summary, Trouble> {
+    let pcap = args.pcap.as_deref().map(|path| capture_file(work.plan(), path)).transpose()?;
     let to_file = args.trace.as_deref().filter(|path| *path != Path::new("-"));
     let trace_file = to_file.map(|path| create("--trace", path)).transpose()?;
-    writeln!(out, "{plan:#?}")?;
+    match work {
+        Work::Swarm(plan) => writeln!(out, "{plan:#?}")?,
+        Work::Loops(plan) => writeln!(out, "{plan:#?}")?,
+    }
     let trace = args.trace.as_ref().map(|_| Trace::kept());
     let report = match (pcap, &args.pcap) {
         (Some(file), Some(path)) => {
-            captured(plan, trace, file).map_err(|error| named("--pcap", path, &error))?
+            captured(work, trace, file).map_err(|error| named("--pcap", path, &error))?
         }
-        _ => swarm::run(plan, trace),
+        _ => work.run(trace, ()).0,
     };
     if let Some(text) = &report.trace {
         match (trace_file, &args.trace) {
@@ -147,17 +193,17 @@ fn capture_file(plan: &Plan, path: &Path) -> Result<BufWriter<File>, String> {
 }
 
 /// A run whose frames go to a capture.
-fn captured(plan: &Plan, trace: Option<Trace>, file: BufWriter<File>) -> io::Result<swarm::Report> {
-    Ok(match plan.personality {
+fn captured(work: &Work, trace: Option<Trace>, file: BufWriter<File>) -> io::Result<swarm::Report> {
+    Ok(match work.plan().personality {
         Personality::Roce => {
             let pcap = Pcap::new(RoceWriter::roce(file, Link::roce())?);
-            let (report, pcap) = swarm::run_showing(plan, trace, pcap);
+            let (report, pcap) = work.run(trace, pcap);
             pcap.finish()?.flush()?;
             report
         }
         Personality::Iwarp => {
             let pcap = Pcap::new(IwarpWriter::iwarp(file, Link::iwarp())?);
-            let (report, pcap) = swarm::run_showing(plan, trace, pcap);
+            let (report, pcap) = work.run(trace, pcap);
             pcap.finish()?.flush()?;
             report
         }

@@ -1,47 +1,54 @@
 //! What two loops share: a world whose hosts they drive, and an executor that polls who was woken, in virtual time.
 
 use std::cell::{Cell, RefCell};
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
 
-use smbd_core::backend::{Backend, BackendOp, ReceiveMemory};
-use smbd_core::runtime::Waitable;
-use smbd_core::runtime::blocking::Blocking;
-use smbd_core::runtime::engine::Poller;
-use smbd_core::runtime::tokio::PollReady;
-use smbd_core::{BufferDescriptorV1, Endpoint, Head, Input, Instant, RecvId, RegId, Token};
+use smbd_core::{Endpoint, Instant};
 
+use super::notes::Stuck;
+use super::plan::LoopPlan;
+use super::watch::Watchers;
 use crate::Side;
 use crate::fault::Disruption;
 use crate::host::Listener;
 use crate::machine::Watched;
-use crate::memory::Range;
-use crate::oracle::Oracles;
+use crate::oracle::Law;
 use crate::probe::{At, Probe};
-use crate::swarm::{Plan, Schedule};
-use crate::world::{self, World};
+use crate::swarm::{Arranged, FaultKind, Plan, Schedule};
+use crate::world::{Step, World};
 
 /// More than any run takes.
 const TURNS_MAX: u64 = 2_000_000;
+/// What a loop may take between looking for inputs and arming its device.
+const MOMENT: Duration = Duration::from_micros(50);
 
-/// What is driven: its every doing is shown to the oracles.
-pub(super) type Protocol = Watched<Endpoint, Oracles>;
 type Task = Pin<Box<dyn Future<Output = ()>>>;
+/// What is driven: its every doing is shown to the oracles.
+pub(super) type Protocol = Watched<Endpoint, Watchers>;
+type LoopWorld = World<Listener, Schedule, Watchers>;
 
 pub(super) struct Hub {
-    pub(super) world: RefCell<World<Listener, Schedule, Oracles>>,
+    pub(super) world: RefCell<LoopWorld>,
     sleepers: RefCell<[Option<Sleeper>; 2]>,
     tasks: RefCell<Vec<(Arc<Flag>, Task)>>,
     turns: Cell<u64>,
-    /// Turns until something breaks.
-    disruption: Cell<Option<(u64, Disruption)>>,
+    is_stuck: Cell<bool>,
+    /// Devices that wake who sleeps; the others have to be armed before.
+    armed: Cell<[bool; 2]>,
+    /// Devices that have woken whoever slept.
+    woken: Cell<[bool; 2]>,
     /// The network has vanished, and nobody was told.
     is_silent: Cell<bool>,
+    /// Buffers in use, which live until the end of the run.
+    buffers: Cell<[usize; 2]>,
+    /// A side is to end its connection, which may take so long.
+    endings: RefCell<[Option<(FaultKind, Duration)>; 2]>,
 }
 
 struct Sleeper {
@@ -54,26 +61,37 @@ pub(super) struct Flag(AtomicBool);
 
 impl Wake for Flag {
     fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Flag {
-    pub(super) fn raised() -> Arc<Self> {
-        Arc::new(Self(AtomicBool::new(true)))
+    pub(super) fn new(raised: bool) -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(raised)))
     }
 
     pub(super) fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }
+
+    pub(super) fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Hub {
-    pub(super) fn new(plan: &Plan, disruption: Option<(u64, Disruption)>) -> Rc<Self> {
+    pub(super) fn new(plan: &LoopPlan, watch: Watchers) -> Rc<Self> {
+        let plan = &plan.plan;
         let hosts = Side::BOTH.map(|side| plan.host(side, Listener));
-        let schedule = Schedule::new(plan.seam.clone());
-        let oracles = Oracles::new(plan.configs.clone());
-        let mut world = World::new(&plan.world(), hosts, schedule, oracles);
+        let mut schedule = Schedule::new(plan.seam.clone());
+        for kind in &plan.standing {
+            schedule.count(*kind);
+        }
+        let mut world = World::new(&plan.world(), hosts, schedule, watch);
         for side in Side::BOTH {
             world.make_bare(side);
         }
@@ -85,8 +103,12 @@ impl Hub {
             sleepers: RefCell::default(),
             tasks: RefCell::default(),
             turns: Cell::new(0),
-            disruption: Cell::new(disruption),
+            is_stuck: Cell::new(false),
+            armed: Cell::new([false; 2]),
+            woken: Cell::new([false; 2]),
             is_silent: Cell::new(false),
+            buffers: Cell::new([0; 2]),
+            endings: RefCell::default(),
         })
     }
 
@@ -103,31 +125,119 @@ impl Hub {
     }
 
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        self.tasks.borrow_mut().push((Flag::raised(), Box::pin(task)));
-    }
-
-    /// Where it stands, for the report of a failure.
-    pub(super) fn story(&self) -> String {
-        let world = self.world.borrow();
-        let until = |place: &Option<Sleeper>| place.as_ref().map(|sleeper| sleeper.until);
-        let sleepers: Vec<_> = self.sleepers.borrow().iter().map(until).collect();
-        let (now, turns, next) = (world.now(), self.turns.get(), world.next_time());
-        let [a, b] = Side::BOTH.map(|side| world.host(side).device.has_more());
-        format!("at {now:?} after {turns} turns; next: {next:?}, asleep until {sleepers:?}, more: {a} {b}")
+        self.tasks.borrow_mut().push((Flag::new(true), Box::pin(task)));
     }
 
     pub(super) fn tasks(&self) -> usize {
         self.tasks.borrow().len()
     }
 
-    fn sleep(&self, side: Side, waker: Waker, until: Option<Instant>) {
+    pub(super) fn note_buffer(&self, side: Side) {
+        let mut buffers = self.buffers.get();
+        buffers[side.index()] += 1;
+        self.buffers.set(buffers);
+    }
+
+    pub(super) const fn buffers(&self) -> [usize; 2] {
+        self.buffers.get()
+    }
+
+    /// Drops all tasks.
+    pub(super) fn clear(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        drop(tasks);
+        *self.sleepers.borrow_mut() = [None, None];
+    }
+
+    /// Somebody was told that nobody goes on.
+    pub(super) const fn is_stuck(&self) -> bool {
+        self.is_stuck.get()
+    }
+
+    /// Where it stands, for the report of a failure.
+    pub(super) fn story(&self) -> String {
+        let world = self.world.borrow();
+        let sleepers = self.sleepers.borrow();
+        let asleep = Side::BOTH.map(|side| match &sleepers[side.index()] {
+            Some(Sleeper { until, .. }) => format!("{} asleep, its timer {}", side.short(), time(*until)),
+            None => format!("{} awake", side.short()),
+        });
+        let [a, b] = asleep;
+        format!("after {} turns; next event {}; {a}; {b}", self.turns.get(), time(world.next_time()))
+    }
+
+    /// The waker is woken when the device of `side` has something, or at `until`, or later if its timers are late.
+    pub(super) fn sleep(&self, side: Side, waker: Waker, until: Option<Instant>) {
+        let mut world = self.world.borrow_mut();
+        let now = world.now();
+        let late = world.faults_mut().lateness(now, side);
+        check_sleep(&mut world, side, until, self.armed.get()[side.index()]);
+        let until = until.map(|at| at.saturating_add(late));
         self.sleepers.borrow_mut()[side.index()] = Some(Sleeper { waker, until });
+    }
+
+    /// From now on the device of `side` wakes who sleeps. Not if it has something already (`true`), which is told at once, or
+    /// with a wake.
+    pub(super) fn arm(&self, side: Side, nth: u32) -> Result<bool, Stuck> {
+        self.count()?;
+        if nth.is_multiple_of(3) {
+            self.take_time();
+        }
+        let at_once = nth.is_multiple_of(2);
+        let has_input = self.world.borrow_mut().arm_bare(side, at_once);
+        set(&self.armed, side, !has_input);
+        Ok(has_input)
+    }
+
+    /// Whether the device of `side` has woken somebody, and that was not taken.
+    pub(super) fn is_woken(&self, side: Side) -> bool {
+        self.woken.get()[side.index()]
+    }
+
+    pub(super) fn take_woken(&self, side: Side) -> bool {
+        let woken = self.is_woken(side);
+        set(&self.woken, side, false);
+        woken
+    }
+
+    /// Lets what is about to happen happen: a loop takes time between looking and waiting.
+    fn take_time(&self) {
+        let (now, next) = (self.now(), self.world.borrow().next_time());
+        if next.is_some_and(|next| next <= now.saturating_add(MOMENT)) {
+            self.happen();
+        }
+    }
+
+    /// How long it may take a side to end its connection, if it is to end it now.
+    pub(super) fn take_ending(&self, side: Side) -> Option<Duration> {
+        let (kind, within) = self.endings.borrow_mut()[side.index()].take()?;
+        self.world.borrow_mut().faults_mut().count(kind);
+        Some(within)
+    }
+
+    /// Counts what might go on for ever.
+    pub(super) fn count(&self) -> Result<(), Stuck> {
+        self.turns.set(self.turns.get() + 1);
+        let failed = || self.world.borrow().probe().0.oracles.verdicts().failure().is_some();
+        if self.turns.get() > TURNS_MAX || failed() {
+            self.is_stuck.set(true);
+            return Err(Stuck);
+        }
+        Ok(())
+    }
+
+    /// A turn, for who waits.
+    pub(super) fn turn_or_stop(&self) -> Result<(), Stuck> {
+        if self.turn() {
+            return Ok(());
+        }
+        self.is_stuck.set(true);
+        Err(Stuck)
     }
 
     /// Polls who was woken; if nobody was, lets the next thing happen. `false` if nothing is left to happen, or too much has.
     pub(super) fn turn(&self) -> bool {
-        self.turns.set(self.turns.get() + 1);
-        if self.turns.get() > TURNS_MAX {
+        if self.count().is_err() {
             return false;
         }
         let mut tasks = std::mem::take(&mut *self.tasks.borrow_mut());
@@ -146,12 +256,9 @@ impl Hub {
 
     fn happen(&self) -> bool {
         let mut world = self.world.borrow_mut();
-        if let Some((at, disruption)) = self.disruption.get()
-            && at <= self.turns.get()
-        {
-            self.disruption.set(None);
-            world.disrupt(disruption);
-            self.is_silent.set(matches!(disruption, Disruption::CutSilently));
+        let steps = world.steps();
+        while let Some(fault) = world.faults_mut().due(steps) {
+            self.strike(&mut world, fault);
         }
         let mut sleepers = self.sleepers.borrow_mut();
         let timer = sleepers.iter().flatten().filter_map(|sleeper| sleeper.until).min();
@@ -163,7 +270,7 @@ impl Hub {
             }
             (None, None) => return false,
             (Some(next), timer) if timer.is_none_or(|timer| next <= timer) => match world.step() {
-                Some(world::Step::Poll(side)) => Some(side),
+                Some(Step::Poll(side)) => Some(side),
                 _ => None,
             },
             (_, timer) => {
@@ -174,8 +281,13 @@ impl Hub {
         let now = world.now();
         for side in Side::BOTH {
             let place = &mut sleepers[side.index()];
-            let due =
-                |sleeper: &Sleeper| woken == Some(side) || sleeper.until.is_some_and(|until| until <= now);
+            // It wakes once, as a real one.
+            let is_woken = woken == Some(side) && self.armed.get()[side.index()];
+            if is_woken {
+                set(&self.armed, side, false);
+                set(&self.woken, side, true);
+            }
+            let due = |sleeper: &Sleeper| is_woken || sleeper.until.is_some_and(|until| until <= now);
             if place.as_ref().is_some_and(due)
                 && let Some(sleeper) = place.take()
             {
@@ -184,200 +296,55 @@ impl Hub {
         }
         true
     }
-}
 
-/// One host's device, owned by whoever drives it.
-pub(super) struct LoopEnd {
-    hub: Rc<Hub>,
-    side: Side,
-    received: Vec<Vec<u8>>,
-    segments: Vec<BufferDescriptorV1>,
-    /// Every other time that it is armed, what is there already is told by a wake.
-    armed: u32,
-}
-
-/// What has to be copied of an input before the world is let go.
-enum Rest {
-    Message(RecvId, Head, u32, Option<Token>),
-    Segments(RegId, bool),
-}
-
-impl LoopEnd {
-    pub(super) fn new(hub: &Rc<Hub>, side: Side, plan: &Plan) -> Self {
-        let slots = plan.configs[side.index()].budget().recv_slots as usize;
-        let received = vec![Vec::new(); slots];
-        Self { hub: Rc::clone(hub), side, received, segments: Vec::new(), armed: 0 }
-    }
-}
-
-impl ReceiveMemory for LoopEnd {
-    fn received(&self, id: RecvId) -> &[u8] {
-        self.received.get(usize::from(id.slot())).map_or(&[], Vec::as_slice)
-    }
-}
-
-impl Backend for LoopEnd {
-    type Buffer = Range;
-
-    fn now(&self) -> Instant {
-        self.hub.now()
-    }
-
-    fn execute(&mut self, step: BackendOp<'_, Range>) {
-        self.hub.world.borrow_mut().end(self.side).execute(step);
-    }
-
-    fn ring_doorbell(&mut self) {
-        self.hub.world.borrow_mut().end::<Range>(self.side).ring_doorbell();
-    }
-
-    fn next_input(&mut self) -> Option<Input<'_>> {
-        let mut world = self.hub.world.borrow_mut();
-        let rest = match world.next_input(self.side)? {
-            Input::Received { id, head, len, invalidated } => Rest::Message(id, head, len, invalidated),
-            Input::Registered { id, segments, bind_complete } => {
-                self.segments = segments.to_vec();
-                Rest::Segments(id, bind_complete)
+    /// A fault that no piece of work is waited for with. The rest of them need the swarm's workload.
+    fn strike(&self, world: &mut LoopWorld, fault: Arranged) {
+        let Arranged { kind, side, time, .. } = fault;
+        let until = world.now().saturating_add(time);
+        match kind {
+            FaultKind::QueuePairBroken => world.disrupt(Disruption::BreakQueuePair(side)),
+            FaultKind::LinkLost => world.disrupt(Disruption::CutLoudly),
+            FaultKind::LinkSilent => {
+                world.disrupt(Disruption::CutSilently);
+                self.is_silent.set(true);
             }
-            Input::Connected { limits } => return Some(Input::Connected { limits }),
-            Input::ConnectFailed { reason } => return Some(Input::ConnectFailed { reason }),
-            Input::Disconnected { reason } => return Some(Input::Disconnected { reason }),
-            Input::Timeout => return Some(Input::Timeout),
-            Input::Sent { id } => return Some(Input::Sent { id }),
-            Input::RdmaDone { id } => return Some(Input::RdmaDone { id }),
-            Input::BindComplete { id } => return Some(Input::BindComplete { id }),
-            Input::Deregistered { id } => return Some(Input::Deregistered { id }),
-            Input::Failed { id, error } => return Some(Input::Failed { id, error }),
-        };
-        match rest {
-            Rest::Message(id, head, len, invalidated) => {
-                let message = world.host(self.side).device.nic.message(id);
-                message.clone_into(&mut self.received[usize::from(id.slot())]);
-                Some(Input::Received { id, head, len, invalidated })
+            FaultKind::ClockJump => world.disrupt(Disruption::ClockJump(time)),
+            FaultKind::HostHangs => world.faults_mut().hang(side, until),
+            FaultKind::LateCompletions => world.faults_mut().completions_late(side, time),
+            FaultKind::LateTimers => world.faults_mut().timers_late(side, time),
+            FaultKind::Abort | FaultKind::EarlyFlush => {
+                // Counted when it is taken.
+                let within = if kind == FaultKind::Abort { Duration::ZERO } else { time };
+                self.endings.borrow_mut()[side.index()] = Some((kind, within));
+                return;
             }
-            Rest::Segments(id, bind_complete) => {
-                drop(world);
-                Some(Input::Registered { id, segments: &self.segments, bind_complete })
-            }
+            _ => return,
         }
+        world.faults_mut().count(kind);
     }
 }
 
-impl Waitable for LoopEnd {
-    type Error = Infallible;
-
-    fn arm(&mut self) -> Result<bool, Infallible> {
-        self.armed += 1;
-        Ok(self.hub.world.borrow_mut().arm_bare(self.side, self.armed.is_multiple_of(2)))
-    }
-
-    fn is_ready(&mut self) -> bool {
-        self.hub.world.borrow().host(self.side).device.has_more()
-    }
-
-    fn busy_poll_micros_max(&self) -> u64 {
-        0
-    }
+fn set(both: &Cell<[bool; 2]>, side: Side, value: bool) {
+    let mut values = both.get();
+    values[side.index()] = value;
+    both.set(values);
 }
 
-impl PollReady for LoopEnd {
-    type Error = Infallible;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<Result<(), Infallible>> {
-        if until.is_some_and(|until| until <= self.now()) || self.arm() == Ok(true) {
-            return Poll::Ready(Ok(()));
-        }
-        self.hub.sleep(self.side, cx.waker().clone(), until);
-        Poll::Pending
-    }
+fn time(at: Option<Instant>) -> String {
+    at.map_or_else(|| "never".to_owned(), |at| format!("at {} us", at.as_nanos() / 1000))
 }
 
-impl Blocking for LoopEnd {
-    type Error = Infallible;
-
-    fn wait(&mut self, until: Option<Instant>) -> Result<(), Infallible> {
-        if until.is_some_and(|until| until <= self.now()) || self.arm() == Ok(true) {
-            return Ok(());
-        }
-        let flag = Flag::raised();
-        flag.take();
-        self.hub.sleep(self.side, Waker::from(Arc::clone(&flag)), until);
-        while !flag.take() {
-            assert!(self.hub.turn(), "a wait that nothing ends");
-        }
-        Ok(())
-    }
-}
-
-/// Waits for the one backend of an engine.
-pub(super) struct HubPoller {
-    hub: Rc<Hub>,
-    side: Side,
-    name: usize,
-    flag: Arc<Flag>,
-}
-
-impl Hub {
-    /// Whoever runs an engine without letting it wait sleeps until its device has something, or its deadline.
-    pub(super) fn sleep_for_engine(
-        &self,
-        side: Side,
-        flag: &Arc<Flag>,
-        waker: &Waker,
-        until: Option<Instant>,
-    ) {
-        let both = Arc::new(Both(Arc::clone(flag), waker.clone()));
-        self.sleep(side, Waker::from(both), until);
-    }
-}
-
-struct Both(Arc<Flag>, Waker);
-
-impl Wake for Both {
-    fn wake(self: Arc<Self>) {
-        self.0.0.store(true, Ordering::Relaxed);
-        self.1.wake_by_ref();
-    }
-}
-
-impl Poller<LoopEnd> for HubPoller {
-    type Error = Infallible;
-    type Clock = (Rc<Hub>, Side, Arc<Flag>);
-    type Watched<'a> = ();
-
-    fn open((hub, side, flag): Self::Clock) -> Result<Self, Infallible> {
-        Ok(Self { hub, side, name: 0, flag })
-    }
-
-    fn clock(&self) -> Self::Clock {
-        (Rc::clone(&self.hub), self.side, Arc::clone(&self.flag))
-    }
-
-    fn now(&self) -> Instant {
-        self.hub.now()
-    }
-
-    fn add(&mut self, _: &LoopEnd, name: usize) -> Result<(), Infallible> {
-        self.name = name;
-        Ok(())
-    }
-
-    fn remove(&mut self, _: &LoopEnd, _: usize) {}
-
-    fn watch(&self, (): ()) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn wait(&mut self, until: Option<Instant>, ready: &mut Vec<usize>) -> Result<bool, Infallible> {
-        if until.is_none_or(|until| until > self.now()) {
-            self.hub.sleep(self.side, Waker::from(Arc::clone(&self.flag)), until);
-            while !self.flag.0.load(Ordering::Relaxed) {
-                assert!(self.hub.turn(), "a wait that nothing ends");
-            }
-        }
-        if self.flag.take() {
-            ready.push(self.name);
-        }
-        Ok(false)
-    }
+/// Who sleeps is woken by its device, and comes back for every deadline of its connection.
+fn check_sleep(world: &mut LoopWorld, side: Side, until: Option<Instant>, armed: bool) {
+    let now = world.now();
+    let (watch, deadlines) = &mut *world.probe_mut();
+    let deadline = deadlines.of(side);
+    let verdicts = watch.oracles.verdicts_mut();
+    verdicts.at(At { now, side });
+    verdicts.check(Law::Driven, armed, || "the loop sleeps, and its device will not wake it".to_owned());
+    let in_time = deadline.is_none_or(|at| until.is_some_and(|until| until <= at));
+    verdicts.check(Law::Driven, in_time, || {
+        let (until, deadline) = (time(until), time(deadline));
+        format!("the timer of the loop: {until}; the deadline of its connection: {deadline}")
+    });
 }

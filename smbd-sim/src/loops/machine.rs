@@ -13,7 +13,7 @@ use smbd_core::{
 
 use crate::machine::Watched;
 use crate::memory::{Buffer, Range};
-use crate::probe::{At, Command, Probe};
+use crate::probe::{Command, Probe};
 
 /// A place that says how long something is; loops own the bytes themselves.
 fn somewhere(len: usize) -> Range {
@@ -29,8 +29,8 @@ impl<P: Probe> Watched<Endpoint, P> {
 
     fn show_command(&mut self, now: Instant, command: &Command<'_>) {
         self.expect_news();
-        let at = At { now, ..self.at() };
-        self.watcher().borrow_mut().command(at, command);
+        self.is_told_the_time(now);
+        self.watcher().borrow_mut().command(self.at(), command);
     }
 }
 

@@ -135,15 +135,21 @@ impl<M: Shown, P> Watched<M, P> {
     }
 
     /// Who watches: as `probe`, which is a command of the loops, too.
-    #[cfg(test)]
+    #[cfg(feature = "loops")]
     pub(crate) const fn watcher(&self) -> &Rc<RefCell<P>> {
         &self.probe
     }
 
     /// Where and when it is.
-    #[cfg(test)]
+    #[cfg(feature = "loops")]
     pub(crate) const fn at(&self) -> At {
         self.at
+    }
+
+    /// A command tells it the time, too.
+    #[cfg(feature = "loops")]
+    pub(crate) const fn is_told_the_time(&mut self, now: Instant) {
+        self.at.now = now;
     }
 
     pub(crate) const fn probe(&self) -> &Rc<RefCell<P>> {

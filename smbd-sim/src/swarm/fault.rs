@@ -89,21 +89,29 @@ impl Schedule {
     }
 
     /// The next one that is due after so many steps and is not asked for by the world.
-    pub(super) fn due(&mut self, steps: u64) -> Option<Arranged> {
+    pub(crate) fn due(&mut self, steps: u64) -> Option<Arranged> {
         let at = self.waiting.iter().position(|f| f.at <= steps && !f.kind.is_asked_for())?;
         Some(self.waiting.swap_remove(at))
     }
 
-    pub(super) const fn completions_late(&mut self, side: Side, time: Duration) {
+    pub(crate) const fn completions_late(&mut self, side: Side, time: Duration) {
         self.late[side.index()] = time;
     }
 
-    pub(super) const fn timers_late(&mut self, side: Side, time: Duration) {
+    pub(crate) const fn timers_late(&mut self, side: Side, time: Duration) {
         self.timers_late[side.index()] = time;
     }
 
-    pub(super) const fn hang(&mut self, side: Side, until: Instant) {
+    pub(crate) const fn hang(&mut self, side: Side, until: Instant) {
         self.hangs[side.index()] = Some(until);
+    }
+
+    /// How late a side sees its timers now.
+    pub(crate) fn lateness(&self, now: Instant, side: Side) -> Duration {
+        if let Some(until) = self.hangs[side.index()].filter(|until| *until > now) {
+            return until.saturating_since(now);
+        }
+        self.timers_late[side.index()]
     }
 
     /// Takes one of these kinds, if it is arranged for this side and this count.
@@ -187,9 +195,6 @@ impl Faults for Schedule {
     }
 
     fn timer_late(&mut self, now: Instant, side: Side, _: &mut Rng) -> Duration {
-        if let Some(until) = self.hangs[side.index()].filter(|until| *until > now) {
-            return until.saturating_since(now);
-        }
-        self.timers_late[side.index()]
+        self.lateness(now, side)
     }
 }

@@ -3,6 +3,7 @@
 mod fault;
 mod kind;
 mod many;
+mod pair;
 mod plan;
 mod report;
 mod run;
@@ -15,6 +16,7 @@ pub use fault::{Arranged, Schedule};
 pub use kind::FaultKind;
 pub(crate) use many::over_seeds;
 pub use many::{run_seed, run_seeds};
+pub use pair::{Loop, Pair};
 pub use plan::Plan;
 pub use report::Report;
 pub use run::soak;

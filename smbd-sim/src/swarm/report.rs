@@ -1,7 +1,7 @@
 //! The result of a run.
 
-use super::Plan;
 use super::kind::KINDS;
+use super::{Pair, Plan};
 use crate::oracle::{Failure, Law};
 use crate::trace::Trace;
 use crate::upper::Carried;
@@ -22,10 +22,12 @@ pub struct Report {
     pub faults: Vec<u64>,
     /// How often each law was looked at.
     pub laws: Vec<u64>,
-    /// Every byte was delivered after everything had healed.
+    /// Every byte was delivered after everything had healed; between loops: every message came back.
     pub delivered: bool,
     /// The peer was a script.
     pub hostile: bool,
+    /// The loops of `smbd_core::runtime` that drove both ends, if they did.
+    pub pair: Option<Pair>,
     /// Connections made.
     pub connections: u32,
     /// Inputs, actions and events.
@@ -38,7 +40,7 @@ pub struct Report {
 
 impl Report {
     /// Of a run of one connection that carried nothing, as far as its watchers tell.
-    pub(super) fn of<F>(plan: &Plan, watch: &Watch<F>) -> Self {
+    pub(crate) fn of<F>(plan: &Plan, watch: &Watch<F>) -> Self {
         let verdicts = watch.oracles.verdicts();
         Self {
             seed: plan.seed,
@@ -49,6 +51,7 @@ impl Report {
             laws: Law::ALL.iter().map(|law| verdicts.count(*law)).collect(),
             delivered: false,
             hostile: plan.hostile.is_some(),
+            pair: None,
             connections: 1,
             steps: watch.counter.total(),
             digest: watch.trace.as_ref().map(Trace::digest),

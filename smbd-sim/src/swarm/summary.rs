@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Report;
 use super::kind::{FaultKind, KINDS};
+use super::{Pair, Report};
 use crate::oracle::{Failure, Law, Rule};
 use crate::upper::Carried;
 use crate::watch::Census;
@@ -21,7 +21,9 @@ pub struct Summary {
     pub delivered: u64,
     /// Runs with a peer that was a script.
     pub hostile: u64,
-    /// Runs with two connections that carried less than [`LEAST`].
+    /// Runs between loops of `smbd_core::runtime`, by pair.
+    pub pairs: BTreeMap<Pair, u64>,
+    /// Other runs with two connections that carried less than [`LEAST`].
     pub thin: u64,
     /// Connections.
     pub connections: u64,
@@ -44,6 +46,7 @@ impl Default for Summary {
             failures: BTreeMap::new(),
             delivered: 0,
             hostile: 0,
+            pairs: BTreeMap::new(),
             thin: 0,
             connections: 0,
             carried: Carried::default(),
@@ -64,9 +67,13 @@ impl Summary {
         }
         self.delivered += u64::from(report.delivered);
         self.hostile += u64::from(report.hostile);
+        if let Some(pair) = report.pair {
+            *self.pairs.entry(pair).or_default() += 1;
+        }
         let carried = &report.carried;
         let has = [carried.messages, carried.operations, carried.registrations];
-        self.thin += u64::from(!report.hostile && has.iter().zip(LEAST).any(|(has, least)| *has < least));
+        let is_full = !report.hostile && report.pair.is_none();
+        self.thin += u64::from(is_full && has.iter().zip(LEAST).any(|(has, least)| *has < least));
         self.connections += u64::from(report.connections);
         self.carried.add(carried);
         self.census.add(&report.census);
@@ -81,6 +88,9 @@ impl Summary {
         self.failures.extend(other.failures);
         self.delivered += other.delivered;
         self.hostile += other.hostile;
+        for (pair, runs) in other.pairs {
+            *self.pairs.entry(pair).or_default() += runs;
+        }
         self.thin += other.thin;
         self.connections += other.connections;
         self.carried.add(&other.carried);
@@ -159,6 +169,14 @@ impl fmt::Display for Summary {
         let known = Rule::ALL.iter().map(|r| (r.name(), violations.get(r.name()).copied().unwrap_or(0)));
         section(f, "violations", known)?;
         section(f, "oracles", Law::ALL.iter().map(|law| (law.name(), self.law(*law))))?;
+        if !self.pairs.is_empty() {
+            section(
+                f,
+                "loops, initiator and acceptor",
+                self.pairs.iter().map(|(pair, runs)| (pair.name(), *runs)),
+            )?;
+            return writeln!(f, "every message came back: {}.{} % of the runs", tenths / 10, tenths % 10);
+        }
         writeln!(f, "with a hostile peer: {} runs", self.hostile)?;
         writeln!(f, "thin runs: {}", self.thin)?;
         writeln!(f, "every byte delivered after healing: {}.{} % of the runs", tenths / 10, tenths % 10)

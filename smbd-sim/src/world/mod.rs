@@ -215,17 +215,15 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         device.next_input(&mut self.fabric)
     }
 
-    /// Whoever drives a bare host has posted: what is complete already is there to be looked at, at a
-    /// [`Step::Poll`].
     /// Who watches, for what somebody else drives.
-    #[cfg(test)]
+    #[cfg(feature = "loops")]
     pub(crate) fn shared_probe(&self) -> Rc<std::cell::RefCell<P>> {
         Rc::clone(self.fabric.probe())
     }
 
     /// Asks the device of a host that somebody else drives to wake that, with the next [`Step::Poll`]. Whether it has
     /// something already; that is told at once, or with a wake as late as any.
-    #[cfg(test)]
+    #[cfg(feature = "loops")]
     pub(crate) fn arm_bare(&mut self, side: Side, at_once: bool) -> bool {
         let device = &mut self.hosts[side.index()].device;
         let has_more = device.has_more();
@@ -235,6 +233,8 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         has_more && at_once
     }
 
+    /// Whoever drives a bare host has posted: what is complete already is there to be looked at, at a
+    /// [`Step::Poll`].
     pub(crate) fn look_bare(&mut self, side: Side) {
         let device = &mut self.hosts[side.index()].device;
         if device.nic.has_completions() {

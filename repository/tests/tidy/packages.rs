@@ -25,3 +25,17 @@ fn each_published_package_has_its_licences_and_a_readme_whose_links_work_alone()
         }
     }
 }
+
+#[test]
+fn no_published_package_leaves_a_test_out() {
+    for (folder, manifest) in packages() {
+        let excluded = manifest.lines().find_map(|line| line.strip_prefix("exclude = ["));
+        let is_published = !manifest.contains("publish = false");
+        // Cargo warns of each. Tests that need the repository are those of the package `smbd-repository`.
+        assert!(
+            !is_published || !excluded.is_some_and(|list| list.contains("tests")),
+            "{}",
+            folder.display()
+        );
+    }
+}

@@ -17,7 +17,7 @@ fn tests_of(row: &[String]) -> impl Iterator<Item = &str> {
 
 /// Rows and tests that patches name together.
 fn patches() -> BTreeSet<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("mutants");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../smbd-core/mutants");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut named = BTreeSet::new();
     for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "patch")) {
@@ -59,7 +59,8 @@ fn every_named_test_exists() {
     for row in table() {
         for path in tests_of(&row) {
             let (file, test) = place(path);
-            let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file));
+            let source =
+                fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../smbd-core").join(&file));
             let source = source.unwrap_or_else(|error| panic!("row {}: {file}: {error}", row[0]));
             assert!(source.contains(&format!("fn {test}(")), "row {}: no {test} in {file}", row[0]);
             named += 1;

@@ -1,0 +1,1 @@
+//! The tests of the repository as a whole are in `tests`.
