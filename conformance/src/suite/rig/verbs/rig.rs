@@ -83,13 +83,19 @@ impl VerbsRig {
     /// Takes the request of the subject that it was told to make; `None` if it has given that up.
     fn request(&mut self, config: &Config) -> Result<Option<VerbsConnection>, Unable> {
         let until = self.clock.now().saturating_add(REQUEST_TIME);
+        let mut withdrawn = None;
         loop {
             let deadline = self.subject.drive();
             // A subject may have to end earlier connections before it can ask for another.
             let again = self.look();
             let Some(listener) = &mut self.listener else { return Ok(None) };
             if let Some(incoming) = listener.poll().map_err(broken)? {
-                return incoming.accept(config, self.clock).map(Some).map_err(broken);
+                match incoming.accept(config, self.clock) {
+                    Ok(end) => return Ok(Some(end)),
+                    // A client that is being ended may have withdrawn the request; it makes another, or the next one does.
+                    Err(error) if self.subject.speaks() => withdrawn = Some(error),
+                    Err(error) => return Err(broken(error)),
+                }
             }
             if self.subject.gave_up() {
                 return Ok(None);
@@ -97,6 +103,9 @@ impl VerbsRig {
             if self.clock.now() >= until {
                 let seconds = REQUEST_TIME.as_secs();
                 self.is_alone = true;
+                if let Some(error) = withdrawn {
+                    return Err(broken(error));
+                }
                 return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
             }
             if !again && !self.subject.arm() {
