@@ -11,6 +11,7 @@
 //! | `pair` | every choice and every chance of a run | the laws, delivery and liveness under faults |
 //! | `monitor` | the same | the monitor finds no violation in what two connections say |
 //! | `smb2` | a message of SMB2 | what is read lies inside; what is built of it is read as the same |
+//! | `relay` | messages of a client and a server, room, ends of operations | room and buffers are kept, and nothing follows the end |
 //! | `canary` | as `connection` | has to fail: the laws are told of one credit more than was granted |
 //!
 //! The bodies run in three ways: under libFuzzer (`fuzz/run`, or cargo-fuzz), over the files of `fuzz/corpus` with

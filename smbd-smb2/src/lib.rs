@@ -1,7 +1,10 @@
-//! SMB2 ([MS-SMB2]) beside SMB Direct: its messages.
+//! SMB2 ([MS-SMB2]) beside SMB Direct: its messages, and a gateway.
 //!
 //! [`wire`] reads messages in place, builds them and rewrites single fields, for clients, servers and whatever stands between them.
-//! It is `no_std` with `alloc`, does no I/O and contains no unsafe code. Nothing that a peer sends makes it panic, loop or allocate.
+//! [`relay`] is what stands between a client over SMB Direct and a server over direct TCP.
+//!
+//! Both are `no_std` with `alloc`, do no I/O and contain no unsafe code. Nothing that a peer sends makes them panic or loop. [`wire`]
+//! allocates nothing for it, [`relay`] no more than its limits say.
 //!
 //! # A NEGOTIATE and its answer
 //!
@@ -123,4 +126,5 @@
 )]
 extern crate alloc;
 
+pub mod relay;
 pub mod wire;

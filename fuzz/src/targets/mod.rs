@@ -5,6 +5,7 @@ mod connection;
 mod messages;
 mod modes;
 mod pair;
+mod relay;
 mod slice;
 mod smb2;
 mod wire;
@@ -14,6 +15,7 @@ pub use connection::{canary, connection};
 pub use messages::messages;
 pub use modes::modes;
 pub use pair::{monitor, pair};
+pub use relay::relay;
 pub use slice::slice;
 pub use smb2::smb2;
 pub use wire::wire;
@@ -32,4 +34,5 @@ pub const ALL: &[(&str, Body)] = &[
     ("pair", pair),
     ("monitor", monitor),
     ("smb2", smb2),
+    ("relay", relay),
 ];

@@ -42,22 +42,23 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Where the element at the beginning of `bytes` ends, and whether another follows.
-fn end(bytes: &[u8], header: &Header) -> Result<Option<usize>, WireError> {
-    let (next, place, len) =
+/// Where the element with this header ends, counted from its beginning, and whether another follows; `len` bytes of the message
+/// are left.
+pub(crate) fn end(header: &Header, len: usize) -> Result<Option<usize>, WireError> {
+    let (next, place, least) =
         (u64::from(header.next_command), field::NEXT_COMMAND.place(), header::LEN as u64);
     if next == 0 {
         return Ok(None);
     }
-    if next < len {
-        return Err(WireError::Inside { field: place, value: next, first: len });
+    if next < least {
+        return Err(WireError::Inside { field: place, value: next, first: least });
     }
     if !next.is_multiple_of(8) {
         return Err(WireError::Misaligned { field: place, value: next });
     }
     match usize::try_from(next) {
-        Ok(next) if next < bytes.len() => Ok(Some(next)),
-        _ => Err(WireError::Beyond { field: place, offset: next, length: len, got: bytes.len() as u64 }),
+        Ok(next) if next < len => Ok(Some(next)),
+        _ => Err(WireError::Beyond { field: place, offset: next, length: least, got: len as u64 }),
     }
 }
 
@@ -66,10 +67,11 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take()?;
-        let (header, end) = match Header::parse(rest).and_then(|header| Ok((header, end(rest, &header)?))) {
-            Ok(first) => first,
-            Err(error) => return Some(Err(error)),
-        };
+        let (header, end) =
+            match Header::parse(rest).and_then(|header| Ok((header, end(&header, rest.len())?))) {
+                Ok(first) => first,
+                Err(error) => return Some(Err(error)),
+            };
         let (bytes, behind) = end.and_then(|end| rest.split_at_checked(end)).unwrap_or((rest, &[]));
         let element = Element { offset: self.offset, header, bytes };
         self.offset = self.offset.saturating_add(bytes.len());

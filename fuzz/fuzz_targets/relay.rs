@@ -1,0 +1,4 @@
+//! A gateway between any two sides.
+#![cfg_attr(fuzzing, no_main)]
+
+smbd_fuzz::target!(relay);

@@ -1,0 +1,214 @@
+//! What goes in and what comes out.
+
+use alloc::sync::Arc;
+
+use thiserror::Error;
+
+use super::reason::Reason;
+use crate::wire::{BufferDescriptorV1, Token};
+
+/// One of the two that a relay stands between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The client, over SMB Direct.
+    Client,
+    /// The server, over direct TCP.
+    Server,
+}
+
+impl Side {
+    /// The one on the other side.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// What has arrived from both sides and was not taken yet. [`Relay::poll`](super::Relay::poll) takes bytes from the front; what it
+/// leaves is given to it again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrived<'a> {
+    /// From the client.
+    pub client: ClientBytes<'a>,
+    /// From the server: the bytes of the stream, cut anywhere.
+    pub server: &'a [u8],
+}
+
+/// A piece of one of the client's messages. Pieces come in order; the next message begins when all of this one was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientBytes<'a> {
+    /// The bytes that were not taken yet.
+    pub bytes: &'a [u8],
+    /// Bytes of the message that follow them: RemainingDataLength (MS-SMBD 2.2.3).
+    pub remaining: u32,
+}
+
+/// How many bytes each side takes now. It may be less than it could be, and 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// What the client's connection takes.
+    pub client: usize,
+    /// What the server's stream takes.
+    pub server: usize,
+}
+
+/// Which way the data in a buffer go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Way {
+    /// Read from the client's memory, sent to the server.
+    ToServer,
+    /// Received from the server, written to the client's memory.
+    ToClient,
+}
+
+/// One of the driver's buffers: there are [`Config::buffers`](super::Config::buffers) for each way, from index 0 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferId {
+    /// Which way its data go.
+    pub way: Way,
+    /// Which one of that way.
+    pub index: u16,
+}
+
+/// Bytes that leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'r> {
+    /// Bytes as they arrived or as they were rewritten. They are to be copied, or sent, before the next call.
+    Bytes(&'r [u8]),
+    /// Bytes of one of the driver's buffers. They stay there until the driver says [`Event::Sent`].
+    Buffer {
+        /// Which.
+        buffer: BufferId,
+        /// Where in it, in bytes.
+        offset: u32,
+        /// How many bytes.
+        len: u32,
+    },
+}
+
+impl Source<'_> {
+    /// How many bytes they are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Buffer { len, .. } => *len as usize,
+        }
+    }
+
+    /// Whether they are none. A relay never sends none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// An RDMA operation between the beginning of a buffer and memory of the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The buffer. It is not used for anything else before [`Event::RdmaDone`].
+    pub buffer: BufferId,
+    /// Number of bytes.
+    pub len: u32,
+    /// The client's memory.
+    pub remote: Arc<[BufferDescriptorV1]>,
+    /// Where in that memory, in bytes from the beginning of the first descriptor.
+    pub offset: u64,
+}
+
+/// A place for bytes of the server's stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// A buffer.
+    pub buffer: BufferId,
+    /// Where in it, in bytes.
+    pub offset: u32,
+    /// How many bytes there can be put there; never 0.
+    pub len: u32,
+}
+
+/// What the driver has to do. Actions are carried out in the order in which they come.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "an action that is not carried out is lost"]
+pub enum Action<'r> {
+    /// Send bytes to the server.
+    ToServer(Source<'r>),
+    /// Send the next piece of a message to the client.
+    ToClient {
+        /// Its bytes.
+        bytes: &'r [u8],
+        /// Bytes of the message behind them.
+        remaining: u32,
+        /// The token that the last piece of the message invalidates; the same in all pieces (3.3.5.12, 3.3.5.13).
+        invalidate: Option<Token>,
+    },
+    /// Read from the client's memory (MS-SMBD 3.1.4.6).
+    RdmaRead(Transfer),
+    /// Write to the client's memory (MS-SMBD 3.1.4.5). What goes to the client after it arrives after it; nobody has to wait for its
+    /// end.
+    RdmaWrite(Transfer),
+    /// Put bytes of the server into a buffer, which is written to the client's memory later.
+    Store {
+        /// The buffer.
+        buffer: BufferId,
+        /// Where in it, in bytes.
+        offset: u32,
+        /// The bytes.
+        bytes: &'r [u8],
+    },
+    /// Nothing to do until something arrives, there is more room, or an event comes.
+    Idle(Idle),
+    /// End both connections, the one that still is. Nothing comes after it.
+    Close(Reason),
+}
+
+/// Which sides are held up. A driver that reads no more from such a side holds it up by its own means: credits of SMB Direct, and
+/// the window of TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Idle {
+    /// Bytes of the client were left: pause it. Otherwise resume it.
+    pub pause_client: bool,
+    /// Bytes of the server were left: pause it. Otherwise resume it.
+    pub pause_server: bool,
+}
+
+/// What has happened besides arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An RDMA operation has ended.
+    RdmaDone {
+        /// Its buffer.
+        buffer: BufferId,
+        /// Whether all bytes were moved. If not, the client's connection is over as well.
+        is_success: bool,
+    },
+    /// Bytes of a buffer that were given to [`Action::ToServer`] were sent, or copied.
+    Sent {
+        /// The buffer.
+        buffer: BufferId,
+        /// How many bytes.
+        len: u32,
+    },
+    /// The next bytes of the server's stream were put into a buffer, where [`Relay::placement`](super::Relay::placement) said.
+    Placed {
+        /// The buffer.
+        buffer: BufferId,
+        /// How many bytes.
+        len: u32,
+    },
+    /// The connection of a side has ended, for whatever reason.
+    Ended(Side),
+}
+
+/// The driver reports something of a buffer that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{event} was reported of buffer {} {:?}, which is not due", .buffer.index, .buffer.way)]
+pub struct Misuse {
+    /// What was reported.
+    pub event: &'static str,
+    /// The buffer.
+    pub buffer: BufferId,
+}

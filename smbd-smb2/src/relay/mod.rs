@@ -1,0 +1,270 @@
+//! A gateway between SMB Direct and direct TCP, without I/O: the client's READs and WRITEs move their data by RDMA, and the server
+//! sees none of it.
+//!
+//! [`Relay`] stands on one connection: a client over SMB Direct, a server over direct TCP (2.1). It is given what has arrived from
+//! both ([`Arrived`]), how much each of them takes ([`Room`]) and what else has happened ([`Event`]); it says what to do
+//! ([`Action`]). It does no I/O, has no clock, and needs no key.
+//!
+//! # What is rewritten
+//!
+//! Clients order RDMA transfers only in sessions that are neither signed nor encrypted (3.2.4.6, 3.2.4.7). There a READ or WRITE
+//! carries no signature, so these, and their answers, are rewritten; every other byte passes as it is. NEGOTIATE in particular is
+//! not touched: in 3.1.1 its bytes are hashed into all keys.
+//!
+//! | rule | | section |
+//! |---|---|---|
+//! | READ | The channel is taken out, and the request to compress the answer; Length stays. | 2.2.19, 3.3.5.12 |
+//! | READ's answer | Data of a success, or of STATUS_BUFFER_OVERFLOW, are written to the client's memory; the answer of 80 bytes follows, with DataRemaining. | 2.2.20, 3.3.5.12 |
+//! | WRITE | Its data are read from the client's memory and follow at offset 0x70. The answer passes. | 2.2.21, 3.3.5.13 |
+//! | errors | They pass as they come. | 3.3.4.4 |
+//! | invalidation | With RDMA_V1_INVALIDATE the final answer, whatever it says, invalidates the token of the first descriptor. | 3.3.5.12, 3.3.5.13 |
+//! | interim answers | STATUS_PENDING of an asynchronous command passes, and invalidates nothing. The final answer has the same MessageId. | 3.3.4.2 |
+//! | order | The server gets the client's messages in the client's order: what waits for data holds up what is behind it, so CANCEL, CLOSE, TREE_DISCONNECT and LOGOFF need no rule. | 3.3.5.16 |
+//! | bad requests | One whose transfer is not possible is forwarded in a form that the server refuses: answered here, it would leave a hole in the server's sequence of MessageIds, and credits would end. | 3.3.1.1, [`Refusal`] |
+//! | compounds | If one has an element with a channel, all of it is rebuilt, with new offsets and padding. | 3.2.4.1.4 |
+//! | answers in compounds | If one has the answer to a request with a channel, each of its elements goes alone: one message invalidates one token. | 3.3.4.1.3 |
+//! | signatures | A signed READ or WRITE with a channel ends the connection ([`Reason::SignedChannel`]): passed, it would be answered inline, and a client reads that as 0 bytes. So does a signed element in a compound that is rebuilt or split. | 3.1.4.1 |
+//! | sizes | An unsigned READ without a channel is lowered to what the client can receive of the answer, MinimumCount too. Any other answer that is too long ends the connection, with advice ([`Reason::AnswerTooLarge`]). | 2.2.19 |
+//! | ends | The end of one side is the end of the other. Servers take an acknowledgement of TCP for the delivery of a lease break. | 3.3.4.7 |
+//!
+//! # How much is held
+//!
+//! Messages pass in pieces. Of each, the front is kept until it is clear what becomes of it, at most [`Params::held_max`] bytes; what
+//! comes behind is handed on as it arrived, or waits where it is. Data of READs and WRITEs are in buffers of the driver, which has
+//! a fixed number of them ([`Config::buffers`]). Of requests with a channel, descriptors, tokens and MessageIds are kept, at most
+//! [`Params::descriptors_max`] and [`Params::requests_max`].
+//!
+//! So a side that is slow holds up the other one: its bytes are left in [`Arrived`], and [`Idle`] says so. The two directions share
+//! no buffers and wait for nothing of each other, so there is no order in which they could wait for ever.
+//!
+//! Over [`smbd_core`], the client's connection is given [`Action::RdmaRead`] and [`Action::RdmaWrite`] as RDMA operations, which needs
+//! as many places for these as there are buffers of both ways, and each message of [`Action::ToClient`] as one send, with its token;
+//! commanded in this order, the answer to a READ arrives behind the data.
+//!
+//! # Driving it
+//!
+//! ```
+//! use smbd_smb2::relay::{Action, Arrived, ClientBytes, Config, Event, Params, Relay, Room, Side};
+//!
+//! let mut relay = Relay::new(&Config::new(&Params::default())?);
+//! // An encrypted message, of which 60 bytes have come.
+//! let message = [&b"\xfdSMB"[..], &[0; 96]].concat();
+//! let client = ClientBytes { bytes: &message[..60], remaining: 40 };
+//! let mut arrived = Arrived { client, server: &[] };
+//! let room = Room { client: 1 << 20, server: 1 << 20 };
+//! let mut sent = Vec::new();
+//! loop {
+//!     match relay.poll(&mut arrived, room) {
+//!         Action::ToServer(smbd_smb2::relay::Source::Bytes(bytes)) => sent.extend_from_slice(bytes),
+//!         Action::Idle(_) if arrived.client.remaining == 40 => {
+//!             arrived.client = ClientBytes { bytes: &message[60..], remaining: 0 };
+//!         }
+//!         _ => break,
+//!     }
+//! }
+//! assert_eq!(sent, [&[0, 0, 0, 100], &message[..]].concat());
+//!
+//! relay.handle(Event::Ended(Side::Client))?;
+//! assert!(matches!(relay.poll(&mut arrived, room), Action::Close(_)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The other way round
+//!
+//! A gateway from a client over direct TCP to a server over SMB Direct rewrites other messages, and moves data the other way, with
+//! the same parts: a message while it arrives (`incoming`), elements, the queue, buffers, and the table. What is of this way only is in
+//! `client`, `server`, `request`, `rewrite`, `answer` and `deliver`.
+
+mod action;
+mod answer;
+mod client;
+mod config;
+mod deliver;
+mod element;
+mod incoming;
+mod pending;
+mod queue;
+mod reason;
+mod request;
+mod rewrite;
+mod server;
+mod session;
+mod shared;
+mod slots;
+mod statistics;
+mod step;
+
+use alloc::boxed::Box;
+
+pub use action::{
+    Action, Arrived, BufferId, ClientBytes, Event, Idle, Misuse, Placement, Room, Side, Source, Transfer, Way,
+};
+use client::Upstream;
+pub use config::{Config, ConfigError, Params};
+use queue::Next;
+pub use reason::{Reason, Refusal};
+use server::Downstream;
+use shared::Shared;
+pub use statistics::{Bytes, Commands, Refusals, Sessions, Statistics};
+use step::{Step, ToClient, ToServer};
+
+/// A connection through the gateway. [The module](self) says what it does.
+#[derive(Debug)]
+pub struct Relay {
+    state: State,
+    shared: Shared,
+}
+
+#[derive(Debug)]
+enum State {
+    Open(Box<Open>),
+    /// The reason was not told yet.
+    Ending(Reason),
+    Over,
+}
+
+#[derive(Debug)]
+struct Open {
+    upstream: Upstream,
+    downstream: Downstream,
+    /// Who is asked first; it changes with each turn.
+    first: Side,
+}
+
+impl Relay {
+    /// A relay for a connection of which nothing has been received.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let (upstream, downstream) = (Upstream::new(config), Downstream::new(config));
+        let open = Open { upstream, downstream, first: Side::Client };
+        Self { state: State::Open(Box::new(open)), shared: Shared::new(config) }
+    }
+
+    /// The next thing to do. It takes bytes off the front of `arrived`, and gives neither side more than its `room`.
+    ///
+    /// Called until it returns [`Action::Idle`], and again when more has arrived, there is more room, or after [`Self::handle`].
+    /// After [`Action::Close`] there is nothing to do any more.
+    pub fn poll<'r, 'a: 'r>(&'r mut self, arrived: &mut Arrived<'a>, room: Room) -> Action<'r> {
+        match self.step(arrived, room) {
+            Ok(Some(step)) => self.action(step),
+            Ok(None) => Action::Idle(Idle {
+                pause_client: !arrived.client.bytes.is_empty(),
+                pause_server: !arrived.server.is_empty(),
+            }),
+            Err(reason) => {
+                self.state = State::Over;
+                Action::Close(reason)
+            }
+        }
+    }
+
+    /// Takes what has happened.
+    ///
+    /// # Errors
+    /// [`Misuse`]: the buffer is not used for what was reported. Nothing has changed. After the end nothing is checked.
+    pub fn handle(&mut self, event: Event) -> Result<(), Misuse> {
+        let State::Open(open) = &mut self.state else { return Ok(()) };
+        match event {
+            Event::RdmaDone { buffer, is_success } => {
+                match buffer.way {
+                    Way::ToServer => open.upstream.on_read(buffer)?,
+                    Way::ToClient => open.downstream.on_written(buffer)?,
+                }
+                if !is_success {
+                    self.state = State::Ending(Reason::RdmaFailed);
+                }
+            }
+            Event::Sent { buffer, len } => match buffer.way {
+                Way::ToServer => open.upstream.on_sent(buffer, len)?,
+                Way::ToClient => return Err(Misuse { event: "Sent", buffer }),
+            },
+            Event::Placed { buffer, len } => match buffer.way {
+                Way::ToServer => return Err(Misuse { event: "Placed", buffer }),
+                Way::ToClient => open.downstream.on_placed(buffer, len, &self.shared)?,
+            },
+            Event::Ended(Side::Client) => self.state = State::Ending(Reason::ClientEnded),
+            Event::Ended(Side::Server) => self.state = State::Ending(Reason::ServerEnded),
+        }
+        Ok(())
+    }
+
+    /// Where the driver can put the next bytes of the server's stream, instead of offering them: straight from its socket into a
+    /// buffer, without [`Action::Store`]. To be asked for when [`Self::poll`] has said [`Action::Idle`] and has taken all that it
+    /// was offered of the server; [`Event::Placed`] says how many bytes came. What does not come can be offered after all.
+    pub fn placement(&mut self) -> Option<Placement> {
+        match &mut self.state {
+            State::Open(open) => open.downstream.placement(&self.shared),
+            State::Ending(_) | State::Over => None,
+        }
+    }
+
+    /// What has passed so far.
+    #[must_use]
+    pub const fn statistics(&self) -> &Statistics {
+        &self.shared.statistics
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// What one of the directions does next. Neither can keep the other from its turn.
+    fn step<'a>(&mut self, arrived: &mut Arrived<'a>, room: Room) -> Result<Option<Step<'a>>, Reason> {
+        let open = match &mut self.state {
+            State::Open(open) => open,
+            State::Ending(reason) => return Err(*reason),
+            State::Over => return Ok(None),
+        };
+        let shared = &mut self.shared;
+        for _ in 0..2 {
+            let step = match open.first {
+                Side::Client => open.upstream.step(&mut arrived.client, room.server, shared)?,
+                Side::Server => open.downstream.step(&mut arrived.server, room.client, shared)?,
+            };
+            open.first = open.first.other();
+            if step.is_some() {
+                return Ok(step);
+            }
+        }
+        Ok(None)
+    }
+
+    /// A step with its bytes.
+    fn action<'r, 'a: 'r>(&'r self, step: Step<'a>) -> Action<'r> {
+        match step {
+            Step::ToServer(ToServer::Stream(bytes)) => Action::ToServer(Source::Bytes(bytes)),
+            Step::ToServer(ToServer::Queue(Next::Own)) => Action::ToServer(Source::Bytes(self.given())),
+            Step::ToServer(ToServer::Queue(Next::Buffer { index, offset, len })) => {
+                let buffer = BufferId { way: Way::ToServer, index };
+                Action::ToServer(Source::Buffer { buffer, offset, len })
+            }
+            Step::ToClient { bytes, remaining, invalidate } => {
+                Action::ToClient { bytes: self.bytes(bytes), remaining, invalidate }
+            }
+            Step::RdmaRead(transfer) => Action::RdmaRead(transfer),
+            Step::RdmaWrite(transfer) => Action::RdmaWrite(transfer),
+            Step::Store { index, offset, bytes } => {
+                let buffer = BufferId { way: Way::ToClient, index };
+                Action::Store { buffer, offset, bytes: self.bytes(bytes) }
+            }
+        }
+    }
+
+    fn given(&self) -> &[u8] {
+        match &self.state {
+            State::Open(open) => open.upstream.given(),
+            State::Ending(_) | State::Over => &[],
+        }
+    }
+
+    fn bytes<'r, 'a: 'r>(&'r self, bytes: ToClient<'a>) -> &'r [u8] {
+        match (bytes, &self.state) {
+            (ToClient::Stream(bytes), _) => bytes,
+            (ToClient::Held(len), State::Open(open)) => open.downstream.taken(len),
+            (ToClient::Answer { start, end }, State::Open(open)) => open.downstream.answer(start, end),
+            (ToClient::Held(_) | ToClient::Answer { .. }, State::Ending(_) | State::Over) => &[],
+        }
+    }
+}

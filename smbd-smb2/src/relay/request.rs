@@ -1,0 +1,217 @@
+//! READ and WRITE requests with a channel: what they order, and what the server gets in their place.
+
+use alloc::sync::Arc;
+
+use smbd_core::wire::BufferDescriptors;
+
+use super::reason::Refusal;
+use crate::wire::header::{self, field};
+use crate::wire::read::request as read;
+use crate::wire::write::request as write;
+use crate::wire::{BufferDescriptorV1, Channel, Command, ReadFlags, Token, WireError};
+
+/// Bytes of an element that tell whether it has a channel: the fixed parts of READ and WRITE are as long.
+pub(super) const HEAD_LEN: usize = 112;
+
+/// Length of a READ or WRITE without data: one byte of Buffer follows the fixed part (2.2.19, 2.2.21).
+pub(super) const STRIPPED_LEN: usize = HEAD_LEN + 1;
+
+/// StructureSize of both.
+const STRUCTURE_SIZE: u16 = 49;
+
+/// A transfer that a request orders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    /// Its length in bytes; never 0.
+    pub(super) len: u32,
+    pub(super) remote: Arc<[BufferDescriptorV1]>,
+}
+
+/// A request with a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ChannelRequest<'a> {
+    channel: Channel,
+    /// Bytes to be moved.
+    len: u32,
+    /// Whether it has data, or a place for data, in the message too.
+    has_inline_data: bool,
+    /// What describes the channel, if it lies inside the element.
+    info: Option<&'a [u8]>,
+    first: Option<BufferDescriptorV1>,
+}
+
+/// READ or WRITE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Read,
+    Write,
+}
+
+impl Verb {
+    /// Whether a command is one of them.
+    pub(super) const fn of(command: Command) -> Option<Self> {
+        match command {
+            Command::READ => Some(Self::Read),
+            Command::WRITE => Some(Self::Write),
+            _ => None,
+        }
+    }
+
+    /// The channel of an element whose first [`HEAD_LEN`] bytes are there. A body of another size has none that a server would see.
+    pub(super) fn channel(self, element: &[u8]) -> Channel {
+        let is_whole = read::STRUCTURE_SIZE.get(element) == Ok(STRUCTURE_SIZE) && element.len() >= HEAD_LEN;
+        let channel = match self {
+            Self::Read => read::CHANNEL.get(element),
+            Self::Write => write::CHANNEL.get(element),
+        };
+        channel.ok().filter(|_| is_whole).unwrap_or(Channel::NONE)
+    }
+}
+
+/// What describes a channel, and the first descriptor: it may be there although not all of them are.
+fn info(element: &[u8], offset: u16, len: u16) -> (Option<&[u8]>, Option<BufferDescriptorV1>) {
+    if len == 0 {
+        return (Some(&[]), None);
+    }
+    let tail = element.get(usize::from(offset)..).filter(|_| usize::from(offset) >= HEAD_LEN);
+    let first = tail.filter(|_| usize::from(len) >= BufferDescriptorV1::LEN);
+    (
+        tail.and_then(|tail| tail.get(..len.into())),
+        first.and_then(|tail| BufferDescriptorV1::parse(tail).ok()),
+    )
+}
+
+impl<'a> ChannelRequest<'a> {
+    /// Reads an element with [`HEAD_LEN`] bytes at least.
+    pub(super) fn read(verb: Verb, element: &'a [u8]) -> Result<Self, WireError> {
+        let channel = verb.channel(element);
+        Ok(match verb {
+            Verb::Read => {
+                let offset = read::READ_CHANNEL_INFO_OFFSET.get(element)?;
+                let (info, first) = info(element, offset, read::READ_CHANNEL_INFO_LENGTH.get(element)?);
+                Self { channel, len: read::LENGTH.get(element)?, has_inline_data: false, info, first }
+            }
+            Verb::Write => {
+                let offset = write::WRITE_CHANNEL_INFO_OFFSET.get(element)?;
+                let (info, first) = info(element, offset, write::WRITE_CHANNEL_INFO_LENGTH.get(element)?);
+                let len = write::REMAINING_BYTES.get(element)?;
+                // 3.3.5.13
+                let has_inline_data =
+                    write::LENGTH.get(element)? != 0 || write::DATA_OFFSET.get(element)? != 0;
+                Self { channel, len, has_inline_data, info, first }
+            }
+        })
+    }
+
+    /// The token that the final answer invalidates, whatever it is: that of the first descriptor (3.3.5.12, 3.3.5.13).
+    pub(super) fn invalidate(&self) -> Option<Token> {
+        let is_asked = self.channel == Channel::RDMA_V1_INVALIDATE;
+        self.first.filter(|_| is_asked).map(|descriptor| descriptor.token)
+    }
+
+    /// What it orders, if that is possible.
+    pub(super) fn order(&self, max_read_write_size: u32) -> Result<Order, Refusal> {
+        if self.channel != Channel::RDMA_V1 && self.channel != Channel::RDMA_V1_INVALIDATE {
+            return Err(Refusal::UnknownChannel);
+        }
+        if self.len == 0 {
+            return Err(Refusal::Empty);
+        }
+        if self.has_inline_data {
+            return Err(Refusal::InlineData);
+        }
+        let info = self.info.ok_or(Refusal::Malformed)?;
+        let descriptors = BufferDescriptors::new(info).map_err(|_| Refusal::RaggedDescriptors)?;
+        if descriptors.is_empty() {
+            return Err(Refusal::NoDescriptors);
+        }
+        let has_end = |descriptor: &BufferDescriptorV1| {
+            descriptor.offset.checked_add(u64::from(descriptor.length.saturating_sub(1))).is_some()
+        };
+        if !descriptors.iter().all(|descriptor| has_end(&descriptor)) {
+            return Err(Refusal::DescriptorWraps);
+        }
+        let total = descriptors.iter().fold(0, |sum: u64, next| sum.saturating_add(next.length.into()));
+        if total < u64::from(self.len) {
+            return Err(Refusal::ShortDescriptors);
+        }
+        if self.len > max_read_write_size {
+            return Err(Refusal::AboveMaxReadWriteSize);
+        }
+        Ok(Order { len: self.len, remote: descriptors.iter().collect() })
+    }
+}
+
+/// The request in the place of a READ or WRITE with a channel, without the data of a WRITE. NextCommand is `next`.
+pub(super) fn stripped(
+    element: &[u8],
+    verb: Verb,
+    form: Form,
+    next: u32,
+) -> Result<[u8; STRIPPED_LEN], WireError> {
+    let mut out = [0; STRIPPED_LEN];
+    out.iter_mut().zip(element).take(HEAD_LEN).for_each(|(to, from)| *to = *from);
+    field::NEXT_COMMAND.set(&mut out, next)?;
+    match verb {
+        Verb::Read => strip_read(&mut out, form)?,
+        Verb::Write => strip_write(&mut out, form)?,
+    }
+    Ok(out)
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The data go in the messages: so many bytes.
+    Inline(u32),
+    /// The server refuses it with STATUS_INVALID_PARAMETER.
+    Refused,
+}
+
+fn strip_read(out: &mut [u8], form: Form) -> Result<(), WireError> {
+    read::CHANNEL.set(out, Channel::NONE)?;
+    read::REMAINING_BYTES.set(out, 0)?;
+    read::READ_CHANNEL_INFO_OFFSET.set(out, 0)?;
+    read::READ_CHANNEL_INFO_LENGTH.set(out, 0)?;
+    // A compressed answer could not be cut.
+    let flags = read::FLAGS.get(out)?;
+    read::FLAGS.set(out, flags.with(ReadFlags::REQUEST_COMPRESSED, false))?;
+    match form {
+        Form::Inline(_) => Ok(()),
+        // 3.3.5.12: more than any MaxReadSize.
+        Form::Refused => read::LENGTH.set(out, u32::MAX),
+    }
+}
+
+fn strip_write(out: &mut [u8], form: Form) -> Result<(), WireError> {
+    write::CHANNEL.set(out, Channel::NONE)?;
+    write::REMAINING_BYTES.set(out, 0)?;
+    write::WRITE_CHANNEL_INFO_OFFSET.set(out, 0)?;
+    write::WRITE_CHANNEL_INFO_LENGTH.set(out, 0)?;
+    // 3.3.5.13: an offset above 0x100 is refused. One of 0 with a length of 0 would be a WRITE of nothing.
+    let (offset, len) = match form {
+        Form::Inline(len) => (HEAD_LEN as u16, len),
+        Form::Refused => (u16::MAX, 1),
+    };
+    write::DATA_OFFSET.set(out, offset)?;
+    write::LENGTH.set(out, len)
+}
+
+/// Lowers Length of a READ without a channel, so that its answer fits into a message of `max` bytes, and MinimumCount with it.
+/// Whether that was necessary.
+pub(super) fn lower_read(element: &mut [u8], max: u32) -> Result<bool, WireError> {
+    // The server may place the data where the client wants them (2.2.19), and in a compound pads the answer to 8 bytes.
+    let offset = u32::from(read::PADDING.get(element)?).max(ANSWER_LEN as u32);
+    let (most, len) = ((max & !7).saturating_sub(offset), read::LENGTH.get(element)?);
+    // What is above any MaxReadSize stays what it is: an error.
+    if len <= most || len == u32::MAX {
+        return Ok(false);
+    }
+    read::LENGTH.set(element, most)?;
+    let least = read::MINIMUM_COUNT.get(element)?;
+    read::MINIMUM_COUNT.set(element, least.min(most))?;
+    Ok(true)
+}
+
+/// Length of the answer to a READ whose data went by the channel (2.2.20).
+pub(super) const ANSWER_LEN: usize = header::LEN + 16;

@@ -1,0 +1,34 @@
+//! What a message says of its session: whether it is encrypted, or signed.
+
+use super::shared::add;
+use super::statistics::{SessionKind, Statistics};
+use crate::wire::{Command, Flags, Header, Transform, transform};
+
+/// Counts an element of a request, or an encrypted message, by its first bytes.
+pub(super) fn count(front: &[u8], statistics: &mut Statistics) {
+    if front.starts_with(&transform::PROTOCOL_ID) {
+        add(&mut statistics.encrypted_messages, 1);
+        if let Ok(transform) = Transform::parse(front) {
+            statistics.sessions.count(transform.session_id, SessionKind::Encrypted);
+        }
+    }
+    let Ok(header) = Header::parse(front) else { return };
+    statistics.requests.count(header.command);
+    if header.flags.contains(Flags::SIGNED) {
+        add(&mut statistics.signed_elements, 1);
+        // A session that does not sign signs single messages: TREE_CONNECT, a session's binding.
+        if header.command == Command::READ || header.command == Command::WRITE {
+            statistics.sessions.count(header.session_id, SessionKind::Signed);
+        }
+    }
+}
+
+/// Counts an element of a response, or an encrypted message, by its first bytes.
+pub(super) fn count_response(front: &[u8], statistics: &mut Statistics) {
+    if front.starts_with(&transform::PROTOCOL_ID) {
+        add(&mut statistics.encrypted_messages, 1);
+    }
+    if Header::parse(front).is_ok_and(|header| header.flags.contains(Flags::SIGNED)) {
+        add(&mut statistics.signed_elements, 1);
+    }
+}

@@ -1,0 +1,25 @@
+//! Models of a client, a server, RDMA and TCP around a relay. They share nothing with it but the fields of messages.
+
+mod chance;
+mod client;
+mod driver;
+mod message;
+mod server;
+mod summary;
+mod world;
+
+pub use summary::Summary;
+pub use world::World;
+
+/// A law that was broken: its name, and how.
+pub type Breach = String;
+
+/// Demands a law.
+macro_rules! law {
+    ($name:literal, $holds:expr, $($how:tt)*) => {
+        if !$holds {
+            return Err(format!("{}: {}", $name, format!($($how)*)));
+        }
+    };
+}
+use law;
