@@ -104,7 +104,8 @@ pub(super) fn waits(play: &mut Play) -> Result<(), Stop> {
     let Next::Message(message) = next else { return Ok(()) };
     let seen = peer.as_data(message)?;
     last_credit_grants(&mut peer, WAITS, &seen);
-    let answered = peer.is_answer(&question, seen.payload());
+    // One credit brings no more than the first fragment of an answer.
+    let answered = seen.header.remaining_data_length > 0 || peer.is_answer(&question, seen.payload());
     peer.check("3.1.5.4-24", answered, || {
         format!("the message that waited should come, {} came", seen.words())
     });
