@@ -315,6 +315,51 @@ fn list_has_the_longest_wait_of_each_case_also_as_json() {
 }
 
 #[test]
+fn list_has_the_statements_with_what_shows_that_each_can_be_broken() {
+    let (status, text, _) = run(&["list", "--statements"]);
+    assert_eq!(status, Some(0));
+    let (_, json, _) = run(&["list", "--statements", "--json"]);
+    let object: serde_json::Value = json.parse().unwrap();
+    let (statements, numbers) = (object["statements"].as_array().unwrap(), &object["numbers"]);
+    let number = |name: &str| numbers[name].as_u64().unwrap();
+
+    let summary = smbd_conformance::catalogue::Catalogue::load().unwrap().summary().statements;
+    assert_eq!((statements.len(), number("covered")), (summary.total(), summary.covered as u64));
+    let shown = number("broken") + number("broken_by_patches_alone");
+    assert!(shown >= 250, "{numbers}");
+    assert_eq!(shown + number("not_shown"), number("covered"));
+    let (covered, broken, peers) = (number("covered"), number("broken"), number("peers"));
+    let last: Vec<_> = text.lines().rev().take(2).collect();
+    assert!(
+        last[1].starts_with(&format!("{} statements, {covered} of them covered by cases", statements.len()))
+    );
+    assert!(
+        last[0].starts_with(&format!("seen broken: {broken} by {peers} peers that are wrong")),
+        "{}",
+        last[0]
+    );
+
+    for statement in statements {
+        let excused = ["not_shown", "exception"].map(|name| !statement[name].is_null());
+        let broken = ["broken_by", "broken_by_patches"].map(|name| statement[name].as_array().unwrap());
+        let broken = broken.into_iter().any(|by| !by.is_empty());
+        assert_eq!([broken].into_iter().chain(excused).filter(|is| *is).count(), 1, "{statement:#}");
+        let [id, level] = ["id", "level"].map(|name| statement[name].as_str().unwrap());
+        let line = format!("{id:<11} {level:<7} ");
+        assert!(text.lines().any(|other| other.starts_with(&line)), "{id}");
+    }
+}
+
+#[test]
+fn list_has_the_statements_of_the_cases_chosen() {
+    let (_, text, _) = run(&["list", "--statements", "SmbdNegotiate_DisconnectAfterNegotiate"]);
+    let ids = text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
+    let ids: Vec<_> = ids.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(ids, ["3.1.7.1-02", "3.1.7.2-04", "2"], "{text}");
+    assert!(text.contains("\n2 statements, 2 of them covered by cases"), "{text}");
+}
+
+#[test]
 fn a_verbose_run_says_when_each_case_begins_and_how_it_ended() {
     let (_, _, said) = run(&[&FEW[..], &["-v"]].concat());
     let lines: Vec<_> = said.lines().collect();

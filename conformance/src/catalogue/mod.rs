@@ -4,6 +4,7 @@
 //! exception it is; `requirements/cases.toml` has every case, with the statements it asserts. Both are part of the
 //! program. [`Catalogue::faults`] says where they disagree.
 
+mod breaks;
 mod case;
 mod exception;
 mod faults;
@@ -11,6 +12,10 @@ mod ids;
 mod statement;
 mod summary;
 
+pub use breaks::{
+    Act, Asked, Breakable, Breaks, BreaksFault, Bytes, Change, Command, Event, Extra, Field, Invalidated,
+    Mutant, NotShown, Row, Telling, Which,
+};
 pub use case::{Case, Need, Source, UnderTest, Unshown};
 pub use exception::Exception;
 pub use faults::{EXCEPTIONS_MAX, Fault};

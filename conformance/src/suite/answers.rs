@@ -191,6 +191,7 @@ impl Peer<'_> {
                     return Ok(whole);
                 }
                 Match::Wrong(text) => {
+                    self.has_padding(question, &whole)?;
                     if let Some(stop) = self.play.lacks(basis, &text) {
                         return Err(stop);
                     }

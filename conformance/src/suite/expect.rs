@@ -23,6 +23,9 @@ const UP_FOR: Duration = Duration::from_secs(1);
 const MESSAGES_MAX: usize = 1000;
 /// Longer than any message that the script lets the subject send.
 const UPPER_MAX: usize = 16 << 20;
+/// Bytes of the header of a Data Transfer message, and what fills the gap behind it.
+const HEADER: usize = 20;
+const PADDING: &str = "2.2.3-18";
 /// What is no Data Transfer message came where nothing else may.
 const DATA_ALONE: &str = "3.1.5.4-01";
 
@@ -183,6 +186,14 @@ impl Peer<'_> {
                 )
             });
         }
+        let (id, until) = (self.id, self.play.now().saturating_add(ANSWER_WITHIN));
+        let ready = |play: &Play| play.states[id].credits > 0 || play.states[id].link.is_over();
+        self.play.wait_for("a credit", until, ready);
+        if self.is_down() {
+            // It has left before it could be asked, which is no answer either.
+            self.is_usable(1)?;
+            return self.require(statements, false, || "the connection should go on, it went down".into());
+        }
         self.send(&Data::probe())?;
         self.answer(statements, ANSWER_WITHIN).map(|_| ())
     }
@@ -312,11 +323,34 @@ impl Peer<'_> {
             self.require(statements, true, String::new)?;
             return Ok(whole);
         }
+        self.has_padding(payload, &whole)?;
         let text = different(payload, &whole.payload);
         if let Some(stop) = self.play.lacks(basis, &text) {
             return Err(stop);
         }
         self.check(statements, false, || text);
         Ok(whole)
+    }
+
+    /// A payload directly behind the header, where DataOffset says that there is padding, is a fault of its own: nobody can read it.
+    ///
+    /// # Errors
+    /// It is so: a finding, whatever the case is about.
+    pub(super) fn has_padding(&mut self, payload: &[u8], whole: &Whole) -> Result<(), Stop> {
+        let Some(seen) = whole.fragments.first() else { return Ok(()) };
+        let begin = &payload[..payload.len().min(8)];
+        let there = |at: usize| seen.message.bytes.get(at..).is_some_and(|from| from.starts_with(begin));
+        let at = seen.header.data_offset as usize;
+        if begin.is_empty() || at <= HEADER || !there(HEADER) || there(at) {
+            return Ok(());
+        }
+        let id = self.id;
+        self.play.shared(id, PADDING, false, || {
+            format!(
+                "the payload should begin at {at}, behind padding, it begins at {HEADER}: {}",
+                seen.words()
+            )
+        });
+        Err(Stop::Failed)
     }
 }

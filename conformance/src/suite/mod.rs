@@ -49,6 +49,8 @@
 //!   [`Opening`](rig::Opening): an attempt that fails, a device that cannot invalidate, a read depth, fewer receives.
 //! - [`Play::lives_after`] makes a new connection and has a message answered on it: for steps that may end the subject, of which
 //!   there are several in one case. Behind the case a run looks anyway.
+//! - What a case asserts has to be seen broken: `requirements/breaks.toml` has a row for each statement, a subject that is wrong in
+//!   one thing, with the cases that find it and everything that it breaks; or a reason why there is none.
 //! - A case that the subject is known to fail stays unchanged, and gets an entry with the reason in `KNOWN` of
 //!   `tests/suite/main.rs`.
 //!

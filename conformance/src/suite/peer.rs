@@ -284,7 +284,8 @@ impl<'p> Peer<'p> {
         } else {
             terms.response.max_receive_size
         };
-        Ok(self.announced()?.preferred_send_size().min(taken))
+        // NE-3: whoever prefers less than anybody may has expressed no preference that counts.
+        Ok(self.announced()?.preferred_send_size().max(MESSAGE_MIN).min(taken))
     }
 
     /// Waits for a credit; whether there is one within `time`. Messages that come stay to be read.

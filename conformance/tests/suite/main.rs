@@ -1,11 +1,13 @@
 //! Every case, against `smbd-core` in the simulator; and that the code of the cases is what the catalogue says.
 
+mod breaks;
 mod exact;
 mod examples;
 mod red;
 mod survival;
 mod tampered;
 mod waits;
+mod wrong;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -34,8 +34,12 @@ fn a_finding_is_reported_with_its_requirement_what_was_sent_and_what_came() {
         let (case, entry) = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
         play(&mut Tampered(wrong), 0, (case, entry), Acceptor, &Options::default())
     });
-    let report =
-        Report::new("tampered".into(), Tampered(|| Box::new(Stays)).variants(), &catalogue, played.into());
+    let report = Report::new(
+        "tampered".into(),
+        Tampered::<Wrong>(|| Box::new(Stays)).variants(),
+        &catalogue,
+        played.into(),
+    );
     assert!(!report.passed());
     let text = Text { report: &report }.to_string();
     let (findings, matrix) = text.split_once("\nsection").unwrap();
@@ -181,8 +185,13 @@ fn what_may_be_done_and_is_not_is_told_as_that_and_the_run_passes() {
     let catalogue = Catalogue::load().unwrap();
     let name = "upper::the_payload_may_be_anything";
     let (case, entry) = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
-    let mut played =
-        play(&mut Tampered(|| Box::new(Says(|_, _| {}))), 0, (case, entry), Acceptor, &Options::default());
+    let mut played = play(
+        &mut Tampered::<Wrong>(|| Box::new(Says(|_, _| {}))),
+        0,
+        (case, entry),
+        Acceptor,
+        &Options::default(),
+    );
     let fact = Finding {
         statements: vec!["1.7-04".into()],
         text: "it knows of SMB2 only".into(),

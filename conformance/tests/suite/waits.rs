@@ -162,7 +162,12 @@ fn an_initiator_lives_if_it_connects_and_negotiates() {
     assert_eq!(is_alive(&mut Sim, 0, UnderTest::Initiator, &Upper::Silent(String::new())), Liveness::Alive);
     let why = "the subject did not connect within 30 s".into();
     assert_eq!(
-        is_alive(&mut Tampered(|| Box::new(Absent)), 0, UnderTest::Initiator, &Upper::Silent(String::new())),
+        is_alive(
+            &mut Tampered::<Wrong>(|| Box::new(Absent)),
+            0,
+            UnderTest::Initiator,
+            &Upper::Silent(String::new())
+        ),
         Liveness::NoRequest { why }
     );
     let mute: Wrong = || Box::new(Keeps(|_, _| true));

@@ -3,7 +3,7 @@
 use smbd_conformance::catalogue::{Case, Catalogue, Level, UnderTest};
 
 /// Which cases. Several options have to hold together.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Choice {
     /// Cases whose name contains one of these
     names: Vec<String>,

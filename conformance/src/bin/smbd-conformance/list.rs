@@ -1,4 +1,4 @@
-//! `smbd-conformance list`: the cases there are.
+//! `smbd-conformance list`: the cases there are, and the statements.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,15 +9,19 @@ use smbd_conformance::suite::longest_wait;
 
 use super::choice::Choice;
 use super::output::{complain, print, unwritten};
+use super::statements::Statements;
 use super::{PASSED, USAGE};
 
 /// Lists cases: name, side under test, time it takes where time is real, longest time with a peer that does nothing, what it
-/// needs.
+/// needs. Or the statements they are about.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     #[command(flatten)]
     choice: Choice,
-    /// Print one JSON array instead; times in seconds
+    /// List the statements of these cases, or all: whose duty each is, its cases, and what shows that it can be broken
+    #[arg(long)]
+    statements: bool,
+    /// Print one JSON array instead; times in seconds. Of statements an object, with their numbers
     #[arg(long)]
     json: bool,
 }
@@ -31,7 +35,16 @@ pub fn run(arguments: &ListArgs, catalogue: &Catalogue) -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
+    let statements = arguments.statements.then(|| {
+        let all = arguments.choice == Choice::default();
+        Statements::of(catalogue, |statement| {
+            all || cases.iter().any(|case| case.statements.contains(&statement.id))
+        })
+    });
     let printed = print(|out| {
+        if let Some(statements) = &statements {
+            return statements.write(out, arguments.json);
+        }
         if arguments.json {
             let all: Value = cases.into_iter().map(object).collect();
             return writeln!(out, "{all:#}");

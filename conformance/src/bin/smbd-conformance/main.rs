@@ -15,6 +15,7 @@ mod progress;
 mod run;
 mod show;
 mod stage;
+mod statements;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -324,6 +324,12 @@ pub trait Rig {
         Vec::new()
     }
 
+    /// A look at the subject's upper layer, which changes nothing. Only in the simulator.
+    fn look(&self, connection: usize) -> Option<&dyn UpperHand> {
+        let _ = connection;
+        None
+    }
+
     /// The subject's upper layer. Only where the subject is part of this program.
     fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
         let _ = connection;

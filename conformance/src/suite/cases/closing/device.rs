@@ -6,6 +6,7 @@ use smbd_core::WrId;
 use smbd_core::error::{CloseReason, ConnectError, ConnectReason, DisconnectReason, WorkError};
 
 use super::is_of_the_transport;
+use crate::suite::basis::Basis;
 use crate::suite::rig::{Opening, Work};
 use crate::suite::words::{self, Words};
 use crate::suite::{Data, EndEvent, Grant, Peer, Play, Request, Response, Stop, Terms, pattern};
@@ -96,10 +97,19 @@ fn refusing<'p>(
     Ok(peer)
 }
 
+/// There was a transport connection: where none comes up, nothing is known of what goes over it.
+fn is_connected(peer: &mut Peer<'_>) -> Result<(), Stop> {
+    if peer.limits().is_some() {
+        return Ok(());
+    }
+    Err(peer.play().without(Basis::Transport, "no transport connection came up".into()))
+}
+
 pub(super) fn negotiation_message(play: &mut Play) -> Result<(), Stop> {
     let accepts = play.subject_accepts();
     let all = if accepts { "3.1.5.3-17" } else { "3.1.5.2-10" };
     let mut peer = refusing(play, &Opening::default(), Some((Work::Sends, 0)))?;
+    is_connected(&mut peer)?;
     peer.ends(all);
     let told = peer.told_the_end(all);
     failed_with(&mut peer, all, told, accepts);
@@ -109,6 +119,7 @@ pub(super) fn negotiation_message(play: &mut Play) -> Result<(), Stop> {
     });
     // Taken by the device, and refused by that of the script, which has no receive for it.
     let mut peer = refusing(play, &Opening { receives: 0, ..Opening::default() }, None)?;
+    is_connected(&mut peer)?;
     let told = peer.told_the_end(all);
     failed_with(&mut peer, all, told, accepts);
     Ok(())
@@ -148,6 +159,7 @@ pub(super) fn receive(play: &mut Play) -> Result<(), Stop> {
 
     let first = "3.1.5.9-06";
     let mut peer = refusing(play, &Opening::default(), Some((Work::Receives, 1)))?;
+    is_connected(&mut peer)?;
     if !accepts {
         peer.asked("")?;
         peer.respond(&Response::default())?;
@@ -184,6 +196,7 @@ pub(super) fn first_receive(play: &mut Play) -> Result<(), Stop> {
     let accepts = play.subject_accepts();
     let all = if accepts { "3.1.5.6-19" } else { "3.1.5.7-19" };
     let mut peer = refusing(play, &Opening::default(), Some((Work::Receives, 1)))?;
+    is_connected(&mut peer)?;
     if !accepts {
         peer.asked("")?;
         peer.respond(&Response::default())?;

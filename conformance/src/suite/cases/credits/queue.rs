@@ -130,7 +130,8 @@ pub(super) fn one_answer(play: &mut Play) -> Result<(), Stop> {
     for _ in 0..3 {
         peer.send(&Data { flags: 1, ..Data::empty().granting(0) })?;
     }
-    peer.quiet_for("3.1.5.1-06 +3.1.5.4-09", Duration::from_secs(1));
+    // What is owed is an empty message, which waits like any other.
+    peer.quiet_for("3.1.5.1-06 3.1.5.4-09", Duration::from_secs(1));
     peer.send(&Data::empty().granting(5))?;
     empty_answer(&mut peer, "3.1.5.8-14 +3.1.5.1-03 +3.1.5.4-09")?;
     peer.nothing_more("3.1.5.1-19")?;

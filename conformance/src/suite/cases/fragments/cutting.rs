@@ -115,6 +115,9 @@ pub(super) fn exactly(play: &mut Play) -> Result<(), Stop> {
     Ok(())
 }
 
+/// So many messages without data come between two fragments at most.
+const EMPTIES_MAX: usize = 100;
+
 pub(super) fn nothing_between(play: &mut Play) -> Result<(), Stop> {
     const BETWEEN: &str = "3.1.4.2-03 3.1.5.4-24";
     let mut peer = play.established_with(&Terms::default(), 2)?;
@@ -151,6 +154,11 @@ pub(super) fn nothing_between(play: &mut Play) -> Result<(), Stop> {
                 format!("what was sent should come back, behind {came} bytes {} came", seen.words())
             })?;
             let over = whole.take(seen);
+            // Each probe may be answered, and the rest be lost.
+            let empties = whole.empties.len();
+            peer.require("3.1.5.8-16", empties <= EMPTIES_MAX, || {
+                format!("the rest of a message should come, {empties} messages without data came instead")
+            })?;
             let is_last = if echo { whole.payload.len() >= question.len() } else { over };
             peer.send(&Data::probe())?;
             if is_last {

@@ -41,9 +41,10 @@ pub(super) fn comes_first(play: &mut Play) -> Result<(), Stop> {
     let mut peer = play.connect()?;
     let (request, message) = peer.asked("3.1.4.1-14")?;
     let is_data = message.bytes.len() != 20 && DataTransfer::parse(&message.bytes).is_ok();
-    peer.check(FIRST, !is_data || request.min_version == 0x0100, || {
+    // What is no request has no fields of one.
+    peer.require(FIRST, !is_data || request.min_version == 0x0100, || {
         format!("a Negotiate Request should come first, {} came", message.words())
-    });
+    })?;
     peer.basic_check_of(&request, &message.bytes);
     // Without a response it has no credit to say anything with.
     peer.quiet("2.2-01 +3.1.1.1-01 +3.1.4.1-07");

@@ -28,15 +28,18 @@ pub(super) fn refused_by_subject(play: &mut Play, rule: &str, response: &Respons
 }
 
 pub(super) fn short(play: &mut Play) -> Result<(), Stop> {
-    const SHORT: &str = "3.1.5.7-01 +2.2.2-01 +3.1.5.5-02";
+    const SHORT: &str = "3.1.5.7-01 +2.2.2-01";
+    // Data for an established connection, which this one is not yet.
+    const DATA: &str = "3.1.5.5-02 +3.1.5.7-01 +2.2.2-01";
     let response = Response::default().encode(1024);
     let empty = Data::empty().encode(10, 0);
-    for bytes in [&response[..1], &response[..16], &response[..20], &response[..31], &empty] {
+    let cut = [1, 16, 20, 31].map(|len| (SHORT, &response[..len]));
+    for (rule, bytes) in cut.into_iter().chain([(DATA, &empty[..])]) {
         let mut peer = play.connect()?;
         peer.asked("")?;
         peer.post_receives(10)?;
         peer.say(bytes)?;
-        fails(&mut peer, SHORT)?;
+        fails(&mut peer, rule)?;
     }
     Ok(())
 }

@@ -19,7 +19,12 @@ const LONG: u32 = 5 << 20;
 
 /// What the script reads is what is there.
 fn reads_all(peer: &mut Peer<'_>, statements: &str, offer: &Offer) -> Result<(), Stop> {
-    let came = peer.read_offer(statements, offer)?;
+    reads_as(peer, statements, statements, offer)
+}
+
+/// The same, where it is one thing that memory can be read, and another that it holds what is there.
+fn reads_as(peer: &mut Peer<'_>, opens: &str, statements: &str, offer: &Offer) -> Result<(), Stop> {
+    let came = peer.read_offer(opens, offer)?;
     let wrong = came.iter().zip(&offer.content).position(|(came, there)| came != there);
     let (len, total) = (came.len(), offer.content.len());
     peer.check(statements, len == total && wrong.is_none(), || {
@@ -155,11 +160,8 @@ pub(super) fn descriptors(play: &mut Play) -> Result<(), Stop> {
             let (wanted, told) = (offer.descriptors.words(), told.words());
             format!("these descriptors should be at the end of the answer: {wanted}; there are: {told}")
         });
-        reads_all(
-            &mut peer,
-            &format!("2.2.3.1-01 3.1.4.3-02 {COVER}"),
-            &Offer { descriptors: told, ..offer },
-        )?;
+        const OPENS: &str = "2.2.3.1-01 +2.2.3.1-04 +3.1.4.3-02";
+        reads_as(&mut peer, OPENS, "3.1.4.3-05 +2.2.3.1-01", &Offer { descriptors: told, ..offer })?;
     }
     Ok(())
 }
@@ -227,8 +229,9 @@ pub(super) fn deregistration(play: &mut Play) -> Result<(), Stop> {
     loop {
         let mut peer = play.established()?;
         let access = peer.play().offered_for(RdmaVerb::Read);
-        let offer = peer.offer(DONE, access, LONG)?;
-        reads_all(&mut peer, DONE, &offer)?;
+        let offer = peer.offer("", access, LONG)?;
+        // That it can be read before, other cases are about.
+        reads_all(&mut peer, "", &offer)?;
         peer.withdraw(DONE, &offer)?;
         let Some(remote) = offer.descriptors.get(index) else { return Ok(()) };
         let reads = index % 2 == 0 || access == Access::Read;

@@ -147,7 +147,10 @@ pub(super) fn query(play: &mut Play) -> Result<(), Stop> {
     peer.check("3.1.4.7-01", same, || {
         format!("told should be: established with {}; told was: {}", settled.words(), told.words())
     });
-    let found = peer.upper()?.endpoint().connection().negotiated();
+    let found = match told {
+        Some(Told::Established(told)) => Some(told),
+        _ => asked,
+    };
     let mut value = |statements: &str, name: &str, of: fn(&Negotiated) -> Option<u64>| {
         let (wanted, found) = (of(&settled), found.as_ref().and_then(of));
         let statements = if statements.is_empty() { "3.1.4.7-01" } else { statements };

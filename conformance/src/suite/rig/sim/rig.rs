@@ -260,6 +260,11 @@ impl Rig for SimRig {
         faults
     }
 
+    fn look(&self, connection: usize) -> Option<&dyn UpperHand> {
+        let connection = self.connections.get(connection).filter(|_| !self.smb2)?;
+        Some(connection)
+    }
+
     fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
         self.clock.is_busy();
         if self.smb2 {
