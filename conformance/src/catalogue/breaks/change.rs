@@ -25,8 +25,6 @@ pub enum Change {
     EndsLate(u64),
     /// Its connections never end.
     Stays,
-    /// It never connects.
-    Absent,
     /// The transport connection does not come up.
     Refuses,
     /// What its messages invalidate.
@@ -55,13 +53,9 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Which {
-    /// All of them.
-    Any,
     /// The one of the negotiation.
     First,
-    /// A response that accepts.
-    Accepting,
-    /// A response that does not.
+    /// A response that does not accept.
     Refusal,
     /// All behind the negotiation.
     Transfer,
@@ -111,9 +105,7 @@ pub enum Act {
     Reverse(Field),
     /// Two fields of the same length have each other's value.
     Exchange(Field, Field),
-    /// This bit pattern is flipped in one byte.
-    Flip(usize, u8),
-    /// The same in a byte of the payload; from its end if the number is negative.
+    /// This bit pattern is flipped in a byte of the payload; in one from its end if the number is negative.
     FlipPayload(i64, u8),
     /// It has so many bytes at most.
     Cut(usize),
@@ -239,8 +231,6 @@ pub enum Asked {
     OtherRight,
     /// It is for a byte more.
     Longer,
-    /// It is for a byte less, at the end.
-    ShorterOffer,
     /// It invalidates nothing.
     NoToken,
     /// Nothing is deregistered, and that is answered as done.
@@ -299,8 +289,6 @@ pub enum Event {
     Closed,
     /// Nothing is left.
     Drained,
-    /// Anything.
-    Any,
 }
 
 /// How it is told.
@@ -337,8 +325,6 @@ pub enum Command {
     RefusesAll,
     /// A message invalidates nothing.
     NoToken,
-    /// A message that invalidates nothing invalidates the token of the one before.
-    OldToken,
     /// Memory is registered for reading and writing.
     AllRights,
     /// A registration is not taken back.

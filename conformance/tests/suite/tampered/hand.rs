@@ -46,10 +46,8 @@ impl UpperHand for TamperedRig {
     fn send(&mut self, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, SendError> {
         let token = match invalidate {
             Some(_) if self.is(Command::NoToken) => None,
-            None if self.is(Command::OldToken) => self.token,
             other => other,
         };
-        self.token = invalidate.or(self.token);
         if self.is(Command::RefusesAll) {
             return Err(SendError::Empty);
         }

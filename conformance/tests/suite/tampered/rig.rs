@@ -44,7 +44,6 @@ impl<M: Makes> Target for Tampered<M> {
             opened: 0,
             hand: 0,
             told: Vec::new(),
-            token: None,
         }))
     }
 }
@@ -75,10 +74,9 @@ pub(super) struct TamperedRig {
     make: Box<dyn Fn(usize) -> Box<dyn Tamper>>,
     pub(super) connections: BTreeMap<usize, Connection>,
     opened: usize,
-    /// The connection whose upper layer is looked at, what it was told, and the token of its last message that had one.
+    /// The connection whose upper layer is looked at, and what it was told.
     pub(super) hand: usize,
     pub(super) told: Vec<(Instant, Told)>,
-    pub(super) token: Option<Token>,
 }
 
 impl TamperedRig {

@@ -118,7 +118,6 @@ fn change(act: &Act, kind: Kind, bytes: &mut Vec<u8>) {
             set(kind, one, bytes, second);
             set(kind, other, bytes, first);
         }
-        Act::Flip(at, mask) => flip(bytes, at, mask),
         Act::FlipPayload(at, mask) => {
             let (offset, length) = (word(bytes, 12, 4) as usize, word(bytes, 16, 4) as usize);
             let from = if at < 0 { offset + length } else { offset };

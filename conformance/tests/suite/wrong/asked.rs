@@ -40,7 +40,6 @@ fn change(asked: Asked, what: &mut Request) {
                 *access = if *access == Access::Read { Access::Write } else { Access::Read };
             }
             Asked::Longer => *length = length.saturating_add(1),
-            Asked::ShorterOffer => *length = (*length - 1).max(1),
             _ => {}
         },
         // Of all that is answered with `Done` this does nothing else.

@@ -177,10 +177,6 @@ impl Tamper for Doing {
         up
     }
 
-    fn is_absent(&self) -> bool {
-        self.any(|change| *change == Change::Absent)
-    }
-
     fn stays_up(&self) -> bool {
         self.any(|change| *change == Change::Stays)
     }

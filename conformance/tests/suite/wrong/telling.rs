@@ -10,7 +10,6 @@ use smbd_core::{Instant, Negotiated, Token};
 /// Whether it is such an event.
 const fn is(event: Event, told: &Told) -> bool {
     match event {
-        Event::Any => true,
         Event::Established => matches!(told, Told::Established(_)),
         Event::ConnectFailed => matches!(told, Told::ConnectFailed(_)),
         Event::Message => matches!(told, Told::Message(_)),

@@ -100,9 +100,7 @@ fn is(which: &Which, at: &At<'_>, counts: &mut Vec<u32>, next: &mut usize) -> bo
     let data = transfer && length > 0;
     let kind = at.kind;
     match which {
-        Which::Any => true,
         Which::First => at.index == 0,
-        Which::Accepting => kind == Kind::Response && word(at.bytes, 12, 4) == 0,
         Which::Refusal => kind == Kind::Response && word(at.bytes, 12, 4) != 0,
         Which::Transfer => transfer,
         Which::Data => data,

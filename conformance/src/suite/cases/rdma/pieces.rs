@@ -68,8 +68,29 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    fn all(self) -> String {
-        [self.begins, self.ends, self.moves].join(" ")
+    /// All of them, those that are in order with a sign: where the subject's device is looked at, it is seen where its requests
+    /// since number `since` begin and where they end.
+    fn about(
+        self,
+        peer: &mut Peer<'_>,
+        verb: RdmaVerb,
+        wanted: &[BufferDescriptorV1],
+        since: usize,
+    ) -> String {
+        let Some(upper) = peer.upper_if_seen() else { return [self.begins, self.ends, self.moves].join(" ") };
+        let all = upper.rdma_seen().iter().skip(since).filter(|seen| seen.verb == verb);
+        let seen: Vec<_> = all.map(|seen| seen.remote).collect();
+        let begin = |all: &[BufferDescriptorV1]| all.first().map(|first| (first.token, first.offset));
+        let end = |all: &[BufferDescriptorV1]| {
+            all.last().map(|last| (last.token, last.offset.wrapping_add(last.length.into())))
+        };
+        let (begins, ends) = (begin(&seen) == begin(wanted), end(&seen) == end(wanted));
+        let signed = |ids: &str, holds: bool| {
+            let sign = |id: &str| if holds && !id.starts_with('+') { "+" } else { "" };
+            ids.split_whitespace().map(|id| format!("{}{id} ", sign(id))).collect::<String>()
+        };
+        let moves = signed(self.moves, !(begins && ends));
+        signed(self.begins, begins) + &signed(self.ends, ends) + &moves
     }
 }
 
@@ -93,7 +114,9 @@ pub(super) fn writes(
     if !done {
         return Ok(None);
     }
-    peer.accessed(&ids.all(), RdmaVerb::Write, &part(descriptors, offset, len), since);
+    let wanted = part(descriptors, offset, len);
+    let about = ids.about(peer, RdmaVerb::Write, &wanted, since);
+    peer.accessed(&about, RdmaVerb::Write, &wanted, since);
     Ok(Some(written))
 }
 
@@ -141,15 +164,17 @@ pub(super) fn reads(
     if !came {
         return Ok(());
     }
+    let ranges = part(descriptors, offset, len);
+    let about = ids.about(peer, RdmaVerb::Read, &ranges, since);
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let wanted = digest(content.get(start..start.saturating_add(len as usize)).unwrap_or_default());
-    peer.check(&ids.all(), answer == Answer::Hash(wanted), || {
+    peer.check(&about, answer == Answer::Hash(wanted), || {
         format!(
             "reading {len} bytes from {offset} on should bring hash 0x{wanted:016x}, {} came",
             answer.words()
         )
     });
-    peer.accessed(&ids.all(), RdmaVerb::Read, &part(descriptors, offset, len), since);
+    peer.accessed(&about, RdmaVerb::Read, &ranges, since);
     Ok(())
 }
 
