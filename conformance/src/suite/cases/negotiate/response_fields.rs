@@ -138,7 +138,8 @@ pub(super) fn preferred_send_size(play: &mut Play) -> Result<(), Stop> {
         let mut peer = taken(play, &sending(size))?;
         let settled = size.max(128) as usize;
         let question = peer.message(28, settled - 24)?;
-        peer.send_fragments(&question)?;
+        // In one message, whatever the script has said that it prefers.
+        peer.send(&Data::of(&question))?;
         // As long as may be is taken, and nothing longer.
         peer.answered(if size < 128 { LEAST } else { "3.1.5.7-07 +3.1.5.7-12" }, &question)?;
         peer.settle();
