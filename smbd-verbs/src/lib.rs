@@ -88,6 +88,7 @@
 //! Dropping a [`VerbsConnection`] makes system calls, which may block: on rxe sometimes for more than a minute.
 //! [`Engine`] has threads for it. Another event loop should not drop one on its thread.
 
+mod addresses;
 pub mod blocking;
 mod clock;
 mod connection;
@@ -109,6 +110,7 @@ pub mod tokio;
 mod trace;
 mod wait;
 
+pub use addresses::{DeviceAddress, device_addresses, prefix_len_of};
 pub use clock::Clock;
 pub use connection::{LinkOptions, VerbsConnection};
 pub use engine::{DeferredDestroy, Engine, EngineError, Epoll, Finished, Key};

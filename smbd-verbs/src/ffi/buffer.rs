@@ -1,7 +1,8 @@
 //! Memory that can be registered with devices.
 
 use std::{
-    fmt,
+    fmt, io,
+    os::fd::{AsRawFd, BorrowedFd},
     ptr::{self, NonNull},
     sync::{
         Arc, PoisonError, RwLock,
@@ -94,6 +95,34 @@ impl Buffer {
         Ok(())
     }
 
+    /// Receives up to `len` bytes from a stream socket straight into the buffer, from byte `offset` on (`recv`). Returns
+    /// their number, 0 at the end of the stream. Does not wait for bytes.
+    ///
+    /// # Errors
+    /// `WouldBlock`: there are none now. `InvalidInput`: the range is not inside the buffer. Others are those of the socket.
+    pub fn receive_from(&self, socket: BorrowedFd<'_>, offset: u32, len: u32) -> io::Result<usize> {
+        let to = self.range(offset, len as usize).map_err(invalid)?;
+        let _alone = self.memory.copies.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range is inside the mapping, and no other thread copies. Nobody has a reference to its bytes.
+        let got =
+            unsafe { libc::recv(socket.as_raw_fd(), to.as_ptr().cast(), len as usize, libc::MSG_DONTWAIT) };
+        usize::try_from(got).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Sends up to `len` bytes of the buffer, from byte `offset` on, to a stream socket (`send`). Returns their number. Does
+    /// not wait for room.
+    ///
+    /// # Errors
+    /// `WouldBlock`: there is no room now. `InvalidInput`: the range is not inside the buffer. Others are those of the socket.
+    pub fn send_to(&self, socket: BorrowedFd<'_>, offset: u32, len: u32) -> io::Result<usize> {
+        let from = self.range(offset, len as usize).map_err(invalid)?;
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        let _no_writer = self.memory.copies.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range is inside the mapping, and no other thread writes it.
+        let sent = unsafe { libc::send(socket.as_raw_fd(), from.as_ptr().cast(), len as usize, flags) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
     /// Where it begins.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.memory.start
@@ -123,6 +152,10 @@ impl Drop for Memory {
         // belong to a full page of `len` are unmapped with it.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len as usize) };
     }
+}
+
+fn invalid(range: OutOfRange) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, range)
 }
 
 /// Fresh zeroed pages. Large ones begin where a huge page may begin.
@@ -195,6 +228,28 @@ mod tests {
         assert_eq!(buffer.fill(8, &[]), Ok(()));
         assert_eq!(buffer.fill(7, &[0; 2]), Err(OutOfRange { offset: 7, len: 2, size: 8 }));
         assert_eq!(buffer.read(u32::MAX, &mut [0]), Err(OutOfRange { offset: u32::MAX, len: 1, size: 8 }));
+    }
+
+    #[test]
+    fn bytes_go_between_a_buffer_and_a_socket_and_nothing_waits() {
+        use std::os::{fd::AsFd, unix::net::UnixStream};
+
+        let (here, there) = UnixStream::pair().unwrap();
+        let (from, to) = (Buffer::new(8).unwrap(), Buffer::new(8).unwrap());
+        from.fill(0, b"datagram").unwrap();
+        let nothing = to.receive_from(there.as_fd(), 0, 8).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(from.send_to(here.as_fd(), 4, 4).unwrap(), 4);
+        assert_eq!(to.receive_from(there.as_fd(), 1, 7).unwrap(), 4);
+        let mut all = [1; 8];
+        to.read(0, &mut all).unwrap();
+        assert_eq!(&all, b"\0gram\0\0\0");
+        let outside = to.receive_from(there.as_fd(), 1, 8).unwrap_err();
+        assert_eq!(outside.kind(), io::ErrorKind::InvalidInput);
+        drop(here);
+        assert_eq!(to.receive_from(there.as_fd(), 0, 8).unwrap(), 0);
+        let gone = from.send_to(there.as_fd(), 0, 8).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod consts;
 mod device;
 mod error;
 mod extended;
+mod interfaces;
 mod memory;
 mod queue_pair;
 mod sys;
@@ -23,6 +24,7 @@ pub(crate) use cm_event::{CmEvent, CmEventKind, PrivateData};
 pub(crate) use device::Device;
 pub use device::{DeviceAttributes, LinkType};
 pub use error::CallError;
+pub(crate) use interfaces::addresses as interface_addresses;
 pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights};
 pub use queue_pair::QueueCounters;
 pub(crate) use queue_pair::{

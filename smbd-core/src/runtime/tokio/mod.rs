@@ -37,6 +37,7 @@ mod command;
 mod connection;
 mod driver;
 mod handle;
+mod operation;
 mod program;
 mod receiver;
 mod sender;
@@ -51,6 +52,7 @@ use ::tokio::sync::{mpsc, oneshot, watch};
 
 pub use connection::{Connecting, Connection};
 pub use driver::{Driver, Finished};
+pub use operation::Operation;
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::PollReady;
 use super::command::{Answer, Command, Transfer};
 use super::handle::{FailureOf, Handle};
+use super::operation::Operation;
 use crate::error::{CloseReason, SendError};
 use crate::runtime::Registration;
 use crate::{Access, BufferDescriptorV1, Negotiated, RdmaVerb, Token};
@@ -142,8 +143,52 @@ impl<B: PollReady> Sender<B> {
         self.rdma(Transfer { verb: RdmaVerb::Write, buffer, remote, offset, len }).await
     }
 
+    /// Queues the operation of [`rdma_read`](Self::rdma_read), and returns its result as a future. Waits only for room.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the operation is not queued.
+    ///
+    /// # Errors
+    /// [`Failure::Closed`](crate::runtime::Failure::Closed), or the error because of which the connection cannot be
+    /// driven: it ended before the operation was queued. The [`Operation`] has all others.
+    pub async fn start_rdma_read(
+        &self,
+        buffer: &B::Buffer,
+        remote: &Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) -> Result<Operation<B>, FailureOf<B>> {
+        let (buffer, remote) = (buffer.clone(), Arc::clone(remote));
+        self.start(Transfer { verb: RdmaVerb::Read, buffer, remote, offset, len }).await
+    }
+
+    /// Queues the operation of [`rdma_write`](Self::rdma_write), and returns its result as a future. Waits only for room. A
+    /// message that is queued after this is ready arrives after the data.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the operation is not queued.
+    ///
+    /// # Errors
+    /// The errors of [`start_rdma_read`](Self::start_rdma_read).
+    pub async fn start_rdma_write(
+        &self,
+        buffer: &B::Buffer,
+        remote: &Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) -> Result<Operation<B>, FailureOf<B>> {
+        let (buffer, remote) = (buffer.clone(), Arc::clone(remote));
+        self.start(Transfer { verb: RdmaVerb::Write, buffer, remote, offset, len }).await
+    }
+
     async fn rdma(&self, transfer: Transfer<B::Buffer>) -> Result<(), FailureOf<B>> {
-        self.ask(|answer| Command::Rdma { transfer, answer }).await
+        self.start(transfer).await?.await
+    }
+
+    async fn start(&self, transfer: Transfer<B::Buffer>) -> Result<Operation<B>, FailureOf<B>> {
+        let (answer, told) = oneshot::channel();
+        self.command(Command::Rdma { transfer, answer }).await?;
+        Ok(Operation::new(self.handle.clone(), told))
     }
 
     /// Gives the peer access to all of `buffer`, with exactly these rights, on this connection only (3.1.4.3). Waits

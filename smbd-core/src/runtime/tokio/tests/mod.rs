@@ -278,6 +278,39 @@ fn memory_is_read_and_written_while_it_is_registered_and_not_after() {
 }
 
 #[test]
+fn a_message_that_is_queued_behind_a_started_write_finds_its_data_there() {
+    let mut bench = Bench::new(Situation::Connects);
+    let (net, of_server) = (Rc::clone(&bench.net), Rc::clone(&bench.net));
+    let (tell, told) = ::tokio::sync::mpsc::unbounded_channel();
+    bench.end(Role::Initiator, ANY[0], |up| async move {
+        let mut connection = up.unwrap();
+        let shared = buffer(&net, &[5; 4000]);
+        let registration = connection.register(&shared, Access::ReadWrite).await.unwrap();
+        tell.send(registration.descriptors.clone()).unwrap();
+        connection.send(Bytes::from_static(b"there it is")).await.unwrap();
+        connection.recv().await.unwrap();
+        assert!(shared.iter().all(|byte| byte.get() == 9), "the message was faster");
+        connection.close(LONG).await.unwrap();
+    });
+    bench.end(Role::Acceptor, ANY[1], |up| async move {
+        let (mut connection, mut told) = (up.unwrap(), told);
+        connection.recv().await.unwrap();
+        let remote: Arc<[_]> = told.recv().await.unwrap().into();
+        let source = buffer(&of_server, &[9; 4000]);
+        let sender = connection.sender();
+        let outside = sender.start_rdma_read(&source, &remote, 4000, 1).await.unwrap();
+        let writing = sender.start_rdma_write(&source, &remote, 0, 4000).await.unwrap();
+        connection.send(Bytes::from_static(b"it is there")).await.unwrap();
+        assert!(matches!(outside.await, Err(Failure::Rdma(_))));
+        assert_eq!(writing.await, Ok(()));
+        sender.ended().await.unwrap();
+        let late = sender.start_rdma_write(&source, &remote, 0, 4000).await;
+        assert!(matches!(late, Err(Failure::Closed(_))));
+    });
+    assert_eq!(bench.executor.run(LONG), 0);
+}
+
+#[test]
 fn a_registration_that_nobody_waits_for_any_more_is_given_back() {
     let mut bench = Bench::new(Situation::Connects);
     let (net, slots) = (Rc::clone(&bench.net), bench.config.registrations);

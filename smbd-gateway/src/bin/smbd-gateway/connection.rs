@@ -1,0 +1,177 @@
+//! One client, from its request to its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_core::error::{CloseReason, DisconnectReason};
+use smbd_gateway::{Ending, Pump, Rdma, Tcp};
+use smbd_smb2::relay;
+use smbd_verbs::RejectReason;
+use smbd_verbs::tokio::{Connection, Incoming, Options};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::admission::Pass;
+use crate::counters::Counters;
+use crate::report::Kind;
+use crate::shared::Shared;
+
+/// Messages that may wait for the relay.
+const OPTIONS: Options = Options { messages_max: 64, bytes_max: 256 << 10 };
+/// How often it is looked at what a connection does.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The time to give the client what still waits for it, and to end its connection in order.
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+
+/// A client that was let in.
+pub(crate) struct Client {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) pass: Pass,
+    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) servers: Vec<SocketAddr>,
+}
+
+/// What log lines name.
+#[derive(Clone, Copy)]
+struct Names {
+    client: SocketAddr,
+    server: SocketAddr,
+    /// The gateway's own port towards the server, by which the server's log knows the client.
+    server_port: u16,
+}
+
+impl Client {
+    /// Serves it until its end.
+    pub(crate) async fn serve(self, incoming: Incoming) {
+        let Self { shared, pass, stop, servers } = self;
+        let client = incoming.peer_addr();
+        let (stream, server) = match reach(&servers, shared.settings.connect).await {
+            Ok(reached) => reached,
+            Err(why) => {
+                Counters::add(&shared.counters.failed, 1);
+                shared.log.line("client failed").with("client", client).with("why", why).write();
+                // The client may be gone by now.
+                let _ = incoming.reject(RejectReason::Unwanted);
+                return;
+            }
+        };
+        let server_port = stream.local_addr().map_or(0, |address| address.port());
+        let names = Names { client, server, server_port };
+        match connect(incoming, stream, &shared).await {
+            Ok((connection, tcp)) => through(connection, tcp, names, stop, &shared).await,
+            Err(why) => {
+                Counters::add(&shared.counters.failed, 1);
+                shared.log.line("client failed").with("client", client).with("why", why).write();
+            }
+        }
+        drop(pass);
+    }
+}
+
+async fn connect(
+    incoming: Incoming,
+    stream: TcpStream,
+    shared: &Shared,
+) -> Result<(Connection, Tcp), String> {
+    let tcp = Tcp::new(stream).map_err(|error| error.to_string())?;
+    let connection = incoming.accept_with(&shared.settings.config, OPTIONS).await;
+    Ok((connection.map_err(|failure| failure.to_string())?, tcp))
+}
+
+/// Connects to the first server that answers.
+async fn reach(servers: &[SocketAddr], within: Duration) -> Result<(TcpStream, SocketAddr), String> {
+    let mut why = String::from("there is no server");
+    for server in servers {
+        why = match timeout(within, TcpStream::connect(server)).await {
+            Ok(Ok(stream)) => return Ok((stream, *server)),
+            Ok(Err(error)) => format!("the server {server} cannot be reached: {error}"),
+            Err(_) => format!("the server {server} did not answer within {} s", within.as_secs()),
+        };
+    }
+    Err(why)
+}
+
+async fn through(
+    connection: Connection,
+    tcp: Tcp,
+    names: Names,
+    mut stop: watch::Receiver<bool>,
+    shared: &Shared,
+) {
+    Counters::add(&shared.counters.taken, 1);
+    let negotiated = connection.negotiated();
+    let Names { client, server, server_port } = names;
+    let named = |what| shared.log.line(what).with("client", client).number("server_port", server_port.into());
+    named("client connected").with("server", server).write();
+    let params = relay::Params {
+        max_read_write_size: negotiated.max_read_write_size,
+        max_fragmented_size: negotiated.max_fragmented_send_size,
+        ..shared.settings.relay
+    };
+    let config = match relay::Config::new(&params) {
+        Ok(config) => config,
+        Err(error) => {
+            named("client ended").with("why", error).write();
+            return;
+        }
+    };
+    let rdma = Rdma::new(connection);
+    let sender = rdma.sender();
+    let mut pump = Pump::new(&config, rdma, tcp, shared.settings.session);
+    let (mut kind, mut bytes) = (Kind::default(), relay::Bytes::default());
+    let mut look = interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ending = None;
+    loop {
+        tokio::select! {
+            over = pump.run() => ending = Some(over),
+            _ = look.tick() => {}
+            () = stopped(&mut stop) => ending = Some(pump.drain(shared.settings.drain).await),
+        }
+        let now = Kind::of(pump.statistics(), pump.dialect(), pump.has_session());
+        shared.counters.sessions(kind, now);
+        shared.counters.bytes(bytes, pump.statistics().bytes);
+        bytes = pump.statistics().bytes;
+        if now != kind && now.has_session && ending.is_none() {
+            now.tell(named("client session")).write();
+        }
+        kind = now;
+        if ending.is_some() {
+            break;
+        }
+    }
+    pump.flush(FLUSH_WITHIN).await;
+    let refusals = pump.statistics().refusals.total();
+    // The server's connection ends here.
+    drop(pump);
+    let line = kind.tell(named("client ended"));
+    let line = line.number("bytes_in", bytes.from_client).number("bytes_out", bytes.to_client);
+    let line = line.number("rdma_in", bytes.rdma_read).number("rdma_out", bytes.rdma_write);
+    let line = if refusals > 0 { line.number("refused_requests", refusals) } else { line };
+    line.maybe("why", ending.as_ref().map(why)).write();
+    // How it ends was said.
+    let _ = sender.close(CLOSE_WITHIN).await;
+}
+
+/// The end of a client in the words of who looks after the gateway.
+fn why(ending: &Ending) -> String {
+    let Ending::Client(reason) = ending else { return ending.to_string() };
+    let is = |other: CloseReason| *reason == other.to_string();
+    if is(CloseReason::PeerClosed) {
+        "the client has left".into()
+    } else if is(CloseReason::Lost { reason: DisconnectReason::Unknown }) {
+        "the client has left, or its connection was lost: this device does not tell".into()
+    } else {
+        ending.to_string()
+    }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stops| *stops).await.is_err() {
+        // Who could say so has gone; the program ends with it.
+        std::future::pending::<()>().await;
+    }
+}

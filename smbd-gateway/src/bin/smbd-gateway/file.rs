@@ -1,0 +1,215 @@
+//! The configuration file.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::suggestion::closest;
+
+/// The file with all keys, their defaults and what they mean.
+pub(crate) const DOCUMENTED: &str = include_str!("default.toml");
+
+/// A configuration file. `default.toml` says what each key means.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct File {
+    pub(crate) server: Vec<String>,
+    pub(crate) allow_plaintext_backend: bool,
+    pub(crate) allow: Vec<String>,
+    pub(crate) listener: Vec<Listener>,
+    pub(crate) limits: Limits,
+    pub(crate) relay: Relay,
+    pub(crate) smb_direct: SmbDirect,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) log: Log,
+    pub(crate) metrics: Metrics,
+}
+
+/// A listener.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Listener {
+    pub(crate) address: String,
+    #[serde(default)]
+    pub(crate) server: Vec<String>,
+}
+
+/// Limits.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) connections: u32,
+    pub(crate) per_client: u32,
+    pub(crate) pending: u32,
+    pub(crate) memory_mib: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 256, per_client: 32, pending: 32, memory_mib: 2048 }
+    }
+}
+
+/// What a connection may hold, in bytes.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Relay {
+    pub(crate) budget: u32,
+    pub(crate) buffer_len: u32,
+    pub(crate) held_max: u32,
+}
+
+impl Default for Relay {
+    fn default() -> Self {
+        let params = smbd_smb2::relay::Params::default();
+        Self { budget: params.budget, buffer_len: params.buffer_len, held_max: params.held_max }
+    }
+}
+
+/// Parameters of SMB Direct.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SmbDirect {
+    pub(crate) profile: Profile,
+    pub(crate) max_fragmented_recv_size: u32,
+    pub(crate) max_read_write_size: u32,
+    pub(crate) keepalive_s: u64,
+    pub(crate) max_send_size: Option<u32>,
+    pub(crate) max_receive_size: Option<u32>,
+    pub(crate) receive_credit_max: Option<u16>,
+}
+
+impl Default for SmbDirect {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Gateway,
+            max_fragmented_recv_size: 1 << 20,
+            max_read_write_size: 8 << 20,
+            keepalive_s: 120,
+            max_send_size: None,
+            max_receive_size: None,
+            receive_credit_max: None,
+        }
+    }
+}
+
+/// A set of parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Profile {
+    #[default]
+    Gateway,
+    LinuxServer,
+    Windows,
+}
+
+/// Times in seconds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Timeouts {
+    pub(crate) session_s: u64,
+    pub(crate) connect_s: u64,
+    pub(crate) drain_s: u64,
+    pub(crate) addresses_s: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { session_s: 30, connect_s: 5, drain_s: 10, addresses_s: 5 }
+    }
+}
+
+/// The log.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Log {
+    pub(crate) format: Format,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Format {
+    /// Words and key=value.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Metrics.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Metrics {
+    pub(crate) address: Option<String>,
+}
+
+impl File {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Self::parse(&text).map_err(|wrong| format!("{}: {wrong}", path.display()))
+    }
+
+    /// Reads the text of a file. An error has the line, and for an unknown key the one that is most like it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| {
+            let suggestion = closest(error.message());
+            let hint = suggestion.map_or_else(String::new, |name| format!("did you mean `{name}`?\n"));
+            format!("{error}{hint}`smbd-gateway config` prints all keys")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_file_has_the_defaults() {
+        assert_eq!(File::parse(DOCUMENTED).unwrap(), File::default());
+    }
+
+    /// Keys without a value of their own are commented out, without a space.
+    #[test]
+    fn keys_that_are_commented_out_in_the_documented_file_exist() {
+        let all: Vec<&str> = DOCUMENTED
+            .lines()
+            .map(|line| line.strip_prefix('#').filter(|l| !l.starts_with(' ')).unwrap_or(line))
+            .collect();
+        let file = File::parse(&all.join("\n")).unwrap();
+        assert_eq!((file.smb_direct.max_send_size, file.listener.len()), (Some(1364), 1));
+        assert!(file.metrics.address.is_some());
+    }
+
+    /// So that none is forgotten in the documentation: as many keys as there are fields.
+    #[test]
+    fn each_key_is_documented() {
+        let wrong = "[limits]\nx = 1\n[relay]\n".to_owned();
+        assert!(File::parse(&wrong).is_err());
+        for section in ["", "limits", "relay", "smb_direct", "timeouts", "log", "metrics"] {
+            let head = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
+            let error = toml::from_str::<File>(&format!("{head}nothing = 1\n")).unwrap_err().to_string();
+            let names = error.rsplit("expected ").next().unwrap().split('`').skip(1).step_by(2);
+            for name in names {
+                let is_there = DOCUMENTED.lines().any(|line| {
+                    let line = line.trim_start_matches('#');
+                    line.starts_with(&format!("{name} =")) || line.trim_matches(['[', ']']) == name
+                });
+                assert!(is_there, "{section}.{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_its_line_and_the_one_that_was_meant() {
+        let said = File::parse("server = [\"127.0.0.1:445\"]\n\n[limits]\nconections = 5\n").unwrap_err();
+        insta::assert_snapshot!(said);
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_its_line() {
+        let said = File::parse("[log]\nformat = \"xml\"\n").unwrap_err();
+        insta::assert_snapshot!(said);
+    }
+}

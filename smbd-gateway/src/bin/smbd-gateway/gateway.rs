@@ -1,0 +1,96 @@
+//! The running gateway, from its start to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
+
+use crate::listeners::Listeners;
+use crate::metrics;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::trouble::Trouble;
+
+/// File descriptors of a connection: five of the device, one of the server.
+const DESCRIPTORS: u64 = 6;
+/// Those that are needed besides.
+const DESCRIPTORS_BESIDE: u64 = 64;
+/// The time that connections have to end, beyond the deadline for those that are busy.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Runs until a signal comes.
+pub(crate) fn run(settings: Settings) -> Result<(), Trouble> {
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(serve(settings));
+    // Devices may need more than a minute to destroy what is over.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+async fn serve(settings: Settings) -> Result<(), Trouble> {
+    let shared = Shared::new(settings);
+    let mut signals =
+        Signals { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? };
+    allow_descriptors(&shared);
+    let line = shared.log.line("started").with("version", env!("CARGO_PKG_VERSION"));
+    let line = line.number("connections_max", shared.settings.connections.into());
+    line.number("bytes_each", shared.settings.each).write();
+    if let Some(address) = shared.settings.metrics {
+        let listener = metrics::listen(address)
+            .await
+            .map_err(|error| Trouble::other(&format!("cannot listen at {address} for metrics: {error}")))?;
+        tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
+    }
+    let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
+    tokio::select! {
+        trouble = listeners.follow() => return Err(trouble),
+        () = signals.next() => {}
+    }
+    drop(listeners);
+    let line = shared.log.line("stopping").number("connections", shared.admission.connections().into());
+    line.number("deadline_s", shared.settings.drain.as_secs()).write();
+    shared.stop.send_replace(true);
+    let how = tokio::select! {
+        () = shared.stop.closed() => "all connections are over",
+        () = sleep(shared.settings.drain.saturating_add(END_WITHIN)) => "some connections did not end in time",
+        () = signals.next() => "a second signal came",
+    };
+    shared.log.line("stopped").with("why", how).write();
+    Ok(())
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    term: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}
+
+/// Has the system allow as many file descriptors as connections need, and says so if it does not.
+fn allow_descriptors(shared: &Shared) {
+    let connections = u64::from(shared.settings.connections);
+    let needed = connections.saturating_mul(DESCRIPTORS).saturating_add(DESCRIPTORS_BESIDE);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return;
+    }
+    let most = maximum.unwrap_or(needed).min(needed);
+    let set = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
+    let allowed = if set.is_ok() { most } else { current.unwrap_or(needed) };
+    if allowed < needed {
+        let enough_for = allowed.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS;
+        let line = shared.log.line("few file descriptors (ulimit -n)").number("allowed", allowed);
+        line.number("needed", needed).number("enough_for_connections", enough_for).write();
+    }
+}

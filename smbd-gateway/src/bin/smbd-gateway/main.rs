@@ -1,0 +1,49 @@
+//! `smbd-gateway`: an SMB server that knows TCP only, reached over SMB Direct.
+
+mod admission;
+mod connection;
+mod counters;
+mod file;
+mod gateway;
+mod listeners;
+mod log;
+mod metrics;
+mod network;
+mod options;
+mod report;
+mod settings;
+mod shared;
+mod suggestion;
+mod trouble;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use options::{Command, Options};
+use settings::Settings;
+
+/// Exit status of wrong usage.
+const EXIT_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    match Options::parse().command {
+        Command::Run(run) => match Settings::new(run) {
+            Ok(settings) => match gateway::run(settings) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(trouble) => {
+                    trouble.complain();
+                    ExitCode::FAILURE
+                }
+            },
+            Err(wrong) => {
+                Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
+            }
+        },
+        // Into a full disk, for example.
+        Command::Config => match std::io::stdout().write_all(file::DOCUMENTED.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(EXIT_USAGE),
+        },
+    }
+}

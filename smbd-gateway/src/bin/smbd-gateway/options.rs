@@ -1,0 +1,69 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::file::Format;
+
+/// Lets an SMB server that knows TCP only be reached over SMB Direct (RDMA). The server stays as it is.
+#[derive(Debug, Parser)]
+#[command(name = "smbd-gateway", version, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs the gateway.
+    Run(Run),
+    /// Prints a configuration file with every key, its default and what it means.
+    Config,
+}
+
+/// Runs the gateway.
+///
+/// Listens at each address of an RDMA device, as they come and go: port 445 on InfiniBand and RoCE, 5445 on iWARP. Admits
+/// clients of the subnets of these addresses. `rdma link` lists the devices of this host. Writes a line for each client
+/// that comes and goes to standard output.
+///
+/// SIGTERM or SIGINT: takes no more clients, waits until the others are idle, and ends. A second one ends it at once.
+///
+/// Exit status: 0 after a signal, 1 if it cannot go on, 2 for wrong usage.
+#[derive(Debug, Default, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Run {
+    /// The SMB server; may be repeated: each connection tries them in this order. The port is 445 unless given.
+    #[arg(long, value_name = "ADDR[:PORT]")]
+    pub(crate) server: Vec<String>,
+    /// Where to listen, instead of at all addresses of RDMA devices; may be repeated. IPv6 addresses take brackets.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Vec<String>,
+    /// Admits clients of this network, such as 10.9.0.0/16, besides the subnets that are listened on; may be repeated.
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) allow: Vec<String>,
+    /// Lets the server be on another host. What clients send without encryption passes through that network without it.
+    #[arg(long)]
+    pub(crate) allow_plaintext_backend: bool,
+    /// A configuration file, for all the rest: `smbd-gateway config` prints one. Options come before it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How log lines look.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) log: Option<Format>,
+    /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) metrics: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  smbd-gateway run --server 127.0.0.1:445
+      Samba or ksmbd on this host, at all addresses of its RDMA devices
+  smbd-gateway run --server 127.0.0.1:445 --listen 10.9.0.1:5445 --allow 10.0.0.0/8
+      one address, clients of other subnets too
+  smbd-gateway config > gateway.toml; smbd-gateway run --config gateway.toml
+      all settings
+  mount -t cifs -o rdma,user=me //10.9.0.1/share /mnt
+      a client of Linux";

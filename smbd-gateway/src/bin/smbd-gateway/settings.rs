@@ -1,0 +1,303 @@
+//! Command line and configuration file, checked.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use smbd_core::{Config, Keepalive, Params};
+use smbd_smb2::relay;
+use smbd_verbs::footprint;
+
+use crate::file::{File, Format, Profile, SmbDirect};
+use crate::network::Network;
+use crate::options::Run;
+
+/// Port of SMB over TCP.
+const PORT_SMB: u16 = 445;
+/// The longest message of direct TCP (MS-SMB2 2.1).
+const MESSAGE_MAX: u32 = 0x00FF_FFFF;
+
+/// What the gateway does.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Without an own list of a listener.
+    pub(crate) servers: Vec<SocketAddr>,
+    /// Empty: all addresses of RDMA devices.
+    pub(crate) listeners: Vec<ListenAt>,
+    pub(crate) allow: Vec<Network>,
+    pub(crate) connections: u32,
+    pub(crate) per_client: u32,
+    pub(crate) pending: u32,
+    /// Bytes of a connection at most.
+    pub(crate) each: u64,
+    pub(crate) config: Config,
+    pub(crate) relay: relay::Params,
+    pub(crate) session: Duration,
+    pub(crate) connect: Duration,
+    pub(crate) drain: Duration,
+    pub(crate) addresses: Duration,
+    pub(crate) format: Format,
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+/// A listener that was named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListenAt {
+    pub(crate) address: SocketAddr,
+    pub(crate) servers: Vec<SocketAddr>,
+}
+
+impl Settings {
+    /// Checks everything. An error is a text for whoever wrote it.
+    pub(crate) fn new(run: Run) -> Result<Self, String> {
+        let file = run.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
+        Self::of(run, file)
+    }
+
+    fn of(run: Run, file: File) -> Result<Self, String> {
+        let allows_plaintext = run.allow_plaintext_backend || file.allow_plaintext_backend;
+        let server_texts = if run.server.is_empty() { &file.server } else { &run.server };
+        let servers = servers(server_texts, allows_plaintext)?;
+        let listeners = listeners(&run, &file, &servers, allows_plaintext)?;
+        let lacks_server = listeners.is_empty() || listeners.iter().any(|at| at.servers.is_empty());
+        if servers.is_empty() && lacks_server {
+            return Err("--server is missing: the SMB server, such as 127.0.0.1:445".into());
+        }
+        let allow = run.allow.iter().chain(&file.allow).map(|text| text.parse()).collect::<Result<_, _>>()?;
+        let metrics = run.metrics.as_ref().or(file.metrics.address.as_ref());
+        let metrics =
+            metrics.map(|text| text.parse().map_err(|_| format!("'{text}' is no ADDR:PORT for metrics")));
+        let (config, relay) = parameters(&file)?;
+        let each = each(&config, &relay);
+        let (limits, timeouts) = (&file.limits, &file.timeouts);
+        let fit = limits.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
+        let connections = limits.connections.min(u32::try_from(fit).unwrap_or(u32::MAX));
+        if connections == 0 || limits.per_client == 0 || limits.pending == 0 {
+            return Err(format!(
+                "limits let no connection in: each may take {each} bytes, memory_mib is {}, connections {}, per_client {}, \
+                 pending {}",
+                limits.memory_mib, limits.connections, limits.per_client, limits.pending
+            ));
+        }
+        Ok(Self {
+            servers,
+            listeners,
+            allow,
+            connections,
+            per_client: limits.per_client,
+            pending: limits.pending,
+            each,
+            config,
+            relay,
+            session: seconds("session_s", timeouts.session_s)?,
+            connect: seconds("connect_s", timeouts.connect_s)?,
+            drain: Duration::from_secs(timeouts.drain_s),
+            addresses: seconds("addresses_s", timeouts.addresses_s)?,
+            format: run.log.unwrap_or(file.log.format),
+            metrics: metrics.transpose()?,
+        })
+    }
+}
+
+fn seconds(name: &str, value: u64) -> Result<Duration, String> {
+    if value == 0 {
+        Err(format!("{name} is 0, and has to be 1 at least"))
+    } else {
+        Ok(Duration::from_secs(value))
+    }
+}
+
+/// Bytes that a connection may take: of the device, of the relay in both directions, of messages on their way.
+fn each(config: &Config, relay: &relay::Params) -> u64 {
+    let messages = u64::from(config.max_fragmented_recv_size).saturating_mul(2);
+    footprint(config).saturating_add(messages).saturating_add(u64::from(relay.budget).saturating_mul(2))
+}
+
+fn listeners(
+    run: &Run,
+    file: &File,
+    servers_of_all: &[SocketAddr],
+    allows_plaintext: bool,
+) -> Result<Vec<ListenAt>, String> {
+    let named = run.listen.iter().map(|address| (address, &[][..]));
+    let of_file = file.listener.iter().map(|listener| (&listener.address, &listener.server[..]));
+    let of_file = of_file.filter(|_| run.listen.is_empty());
+    named.chain(of_file).map(|(text, own)| {
+        let address: SocketAddr = text
+            .parse()
+            .map_err(|_| format!("'{text}' is no address of this host with a port, such as 10.9.0.1:5445"))?;
+        if address.ip().is_unspecified() {
+            return Err(format!(
+                "cannot listen at {address}: on iWARP that takes the port from SMB over TCP; name the addresses, or none to \
+                 have all of RDMA devices"
+            ));
+        }
+        let own = servers(own, allows_plaintext)?;
+        let servers = if own.is_empty() { servers_of_all.to_vec() } else { own };
+        Ok(ListenAt { address, servers })
+    })
+    .collect()
+}
+
+/// Addresses of servers.
+fn servers(texts: &[String], allows_plaintext: bool) -> Result<Vec<SocketAddr>, String> {
+    let mut all = Vec::new();
+    for text in texts {
+        for address in resolve(text)? {
+            if !address.ip().to_canonical().is_loopback() && !allows_plaintext {
+                return Err(format!(
+                    "the server {address} is on another host, so what clients send without encryption would pass through that \
+                     network without it; if that is all right: --allow-plaintext-backend"
+                ));
+            }
+            all.push(address);
+        }
+    }
+    Ok(all)
+}
+
+/// `ADDR[:PORT]`; a name may have several addresses.
+fn resolve(text: &str) -> Result<Vec<SocketAddr>, String> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(vec![address]);
+    }
+    if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, PORT_SMB)]);
+    }
+    let named = if text.contains(':') { text.to_socket_addrs() } else { (text, PORT_SMB).to_socket_addrs() };
+    let found: Vec<SocketAddr> =
+        named.map_err(|error| format!("the server '{text}' has no address: {error}"))?.collect();
+    if found.is_empty() { Err(format!("the server '{text}' has no address")) } else { Ok(found) }
+}
+
+fn parameters(file: &File) -> Result<(Config, relay::Params), String> {
+    let relay = relay::Params {
+        budget: file.relay.budget,
+        buffer_len: file.relay.buffer_len,
+        held_max: file.relay.held_max,
+        max_read_write_size: file.smb_direct.max_read_write_size,
+        ..relay::Params::default()
+    };
+    let checked = relay::Config::new(&relay).map_err(|error| error.to_string())?;
+    let mut params = profile(&file.smb_direct);
+    // The relay commands RDMA on all of its buffers, and holds nothing up.
+    params.rdma_ops = params.rdma_ops.max(checked.buffers().saturating_mul(2));
+    let longest = file.smb_direct.max_fragmented_recv_size;
+    if longest > MESSAGE_MAX {
+        return Err(format!("max_fragmented_recv_size is {longest}, and can be {MESSAGE_MAX} at most"));
+    }
+    let config = Config::try_from(params).map_err(|error| error.to_string())?;
+    Ok((config, relay))
+}
+
+fn profile(wanted: &SmbDirect) -> Params {
+    let mut params = match wanted.profile {
+        // Clients of Linux and Windows send messages of this length. The timers of Linux: cifs may be slow to answer.
+        Profile::Gateway => {
+            Params { send_credit_timeout: Some(Duration::from_secs(125)), ..Params::linux_server() }
+        }
+        Profile::LinuxServer => Params::linux_server(),
+        Profile::Windows => Params::windows(),
+    };
+    params.max_fragmented_recv_size = wanted.max_fragmented_recv_size;
+    params.max_read_write_size = wanted.max_read_write_size;
+    let interval = Duration::from_secs(wanted.keepalive_s);
+    let answer_timeout = Duration::from_secs(30);
+    params.keepalive = (!interval.is_zero()).then_some(Keepalive { interval, answer_timeout });
+    params.max_send_size = wanted.max_send_size.unwrap_or(params.max_send_size);
+    params.max_receive_size = wanted.max_receive_size.unwrap_or(params.max_receive_size);
+    if let Some(credits) = wanted.receive_credit_max {
+        params.receive_credit_max = credits;
+        params.send_credit_target = credits.min(255);
+    }
+    // Gateways register no memory for their clients.
+    (params.registrations, params.segments_max, params.registration_slots) = (0, 0, 0);
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(change: impl FnOnce(&mut Run, &mut File)) -> Result<Settings, String> {
+        let mut run = Run { server: vec!["127.0.0.1:445".into()], ..Run::default() };
+        let mut file = File::default();
+        change(&mut run, &mut file);
+        Settings::of(run, file)
+    }
+
+    #[test]
+    fn a_server_is_all_that_is_needed() {
+        let settings = settings(|_, _| {}).unwrap();
+        assert_eq!(settings.servers, ["127.0.0.1:445".parse().unwrap()]);
+        assert_eq!(
+            (settings.listeners.len(), settings.connections, settings.session.as_secs()),
+            (0, 256, 30)
+        );
+        assert_eq!(settings.relay.max_read_write_size, settings.config.max_read_write_size);
+    }
+
+    #[test]
+    fn a_server_elsewhere_needs_a_word_for_it() {
+        let remote = |allowed: bool| {
+            settings(|run, _| {
+                run.server = vec!["192.0.2.1".into()];
+                run.allow_plaintext_backend = allowed;
+            })
+        };
+        assert!(remote(false).unwrap_err().contains("--allow-plaintext-backend"));
+        assert_eq!(remote(true).unwrap().servers, ["192.0.2.1:445".parse().unwrap()]);
+        assert!(
+            settings(|run, _| run.server = vec!["::1".into(), "[::1]:4445".into(), "localhost".into()])
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_value() {
+        let wrong = |change: &dyn Fn(&mut Run, &mut File)| settings(change).unwrap_err();
+        for (said, wanted) in [
+            (wrong(&|run, _| run.server.clear()), "--server is missing"),
+            (wrong(&|run, _| run.listen = vec!["0.0.0.0:445".into()]), "cannot listen at 0.0.0.0:445"),
+            (wrong(&|run, _| run.listen = vec!["10.9.0.1".into()]), "'10.9.0.1'"),
+            (wrong(&|run, _| run.allow = vec!["10.9.0.0/99".into()]), "prefix of 99 bits"),
+            (wrong(&|run, _| run.metrics = Some("9445".into())), "'9445'"),
+            (wrong(&|_, file| file.limits.memory_mib = 1), "memory_mib is 1"),
+            (wrong(&|_, file| file.limits.connections = 0), "connections 0"),
+            (wrong(&|_, file| file.relay.budget = 5), "budget is 5"),
+            (wrong(&|_, file| file.timeouts.session_s = 0), "session_s is 0"),
+            (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1), "max_fragmented_recv_size is 1"),
+            (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1 << 24), "16777215 at most"),
+            (wrong(&|_, file| file.smb_direct.max_send_size = Some(9000)), "max_send_size is 9000"),
+        ] {
+            assert!(said.contains(wanted), "{wanted} is missing in: {said}");
+        }
+    }
+
+    #[test]
+    fn there_are_as_many_connections_as_memory_lets_be() {
+        let few = settings(|_, file| file.limits.memory_mib = 64).unwrap();
+        assert!(few.connections > 0 && few.connections < 256);
+        assert!(few.each * u64::from(few.connections) <= 64 << 20);
+        assert!(few.each * u64::from(few.connections + 1) > 64 << 20);
+    }
+
+    #[test]
+    fn the_command_line_comes_before_the_file_and_a_listener_may_have_servers_of_its_own() {
+        let named = |address: &str, server: &[&str]| crate::file::Listener {
+            address: address.into(),
+            server: server.iter().map(ToString::to_string).collect(),
+        };
+        let of_file = settings(|_, file| {
+            file.server = vec!["127.0.0.9".into()];
+            file.listener = vec![named("10.9.0.1:5445", &["127.0.0.2"]), named("10.9.0.2:5445", &[])];
+        });
+        let of_file = of_file.unwrap();
+        let servers: Vec<_> = of_file.listeners.iter().map(|at| at.servers[0].to_string()).collect();
+        assert_eq!(servers, ["127.0.0.2:445", "127.0.0.1:445"]);
+        let named = settings(|run, file| {
+            run.listen = vec!["10.9.0.3:5445".into()];
+            file.listener = vec![named("10.9.0.1:5445", &[])];
+        });
+        assert_eq!(named.unwrap().listeners.len(), 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! What all connections share.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::admission::Admission;
+use crate::counters::Counters;
+use crate::log::Log;
+use crate::settings::Settings;
+
+/// One line about refused clients in so much time, so that a flood of them does not fill the log.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Counters,
+    pub(crate) log: Log,
+    /// Whether the gateway stops. Each connection has a receiver, so that it is known when all are over.
+    pub(crate) stop: watch::Sender<bool>,
+    /// When the last refused client was logged, and how many have come since.
+    refusals: Mutex<(Option<Instant>, u64)>,
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings) -> Arc<Self> {
+        let admission = Admission::new(settings.connections, settings.per_client);
+        let (log, stop) = (Log::new(settings.format), watch::Sender::new(false));
+        let refusals = Mutex::default();
+        Arc::new(Self { settings, admission, counters: Counters::default(), log, stop, refusals })
+    }
+
+    /// A client was refused.
+    pub(crate) fn refused(&self, client: SocketAddr, why: impl std::fmt::Display) {
+        Counters::add(&self.counters.refused, 1);
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if refusals.0.is_some_and(|last| now < last + PAUSE) {
+            refusals.1 = refusals.1.saturating_add(1);
+            return;
+        }
+        let before = std::mem::take(&mut refusals.1);
+        refusals.0 = Some(now);
+        drop(refusals);
+        let line = self.log.line("client refused").with("client", client).with("why", why);
+        if before > 0 { line.number("others_before", before).write() } else { line.write() }
+    }
+}

@@ -1,0 +1,16 @@
+//! A gateway: clients over SMB Direct, an SMB server that knows TCP only.
+//!
+//! The program `smbd-gateway` is what most people want; its README says how to use it. This library is what it is made of:
+//! [`Pump`] drives one connection through [`smbd_smb2::relay::Relay`], between anything that is a [`Client`] and anything that is
+//! a [`Server`]. [`Rdma`] is a client over an RDMA device, [`Tcp`] a server over TCP.
+//!
+//! Data of READs and WRITEs are copied once, by the kernel, between the socket and memory that the device knows ([`Tcp`]). What
+//! arrived together with the header of an answer is copied once more.
+
+mod pump;
+mod rdma;
+mod tcp;
+
+pub use pump::{Client, Copied, Ending, Memory, Operation, Order, Pump, Server};
+pub use rdma::Rdma;
+pub use tcp::Tcp;

@@ -1,0 +1,262 @@
+//! The driver of one connection through the gateway: a [`Relay`] between a [`Client`] and a [`Server`].
+
+mod buffers;
+mod client;
+mod ending;
+mod inbound;
+mod outbox;
+mod outgoing;
+mod seen;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use smbd_smb2::relay::{Arrived, ClientBytes, Config, Event, Reason, Relay, Side, Statistics};
+use smbd_smb2::wire::Dialect;
+use tokio::time::{Sleep, sleep};
+
+use buffers::Buffers;
+pub use client::{Client, Memory, Operation, Order};
+pub use ending::Ending;
+use inbound::Inbound;
+use outgoing::{Done, Outgoing};
+pub use server::{Copied, Server};
+
+/// Turns of one poll. After them the task yields to other tasks.
+const TURNS_MAX: u32 = 16;
+/// A connection on which nothing has moved for so long is idle.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// One connection through the gateway.
+///
+/// Messages and data go through it with a bounded amount of memory. A side that takes nothing holds up the other one. Buffers for
+/// RDMA are allocated when they are first needed, which is never before a SESSION_SETUP was successful.
+pub struct Pump<C: Client, S> {
+    relay: Relay,
+    client: C,
+    server: S,
+    /// What the relay has not taken of the client's last message.
+    message: Bytes,
+    inbound: Inbound,
+    out: Outgoing<C::Memory>,
+    /// Until a session is established.
+    limit: Option<(Duration, Pin<Box<Sleep>>)>,
+    /// Rises with everything that moves.
+    moves: u64,
+}
+
+impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
+    /// A connection on which nothing has passed. It ends if no session is established within `session_within`. Call it inside a
+    /// runtime with time enabled.
+    pub fn new(config: &Config, client: C, server: S, session_within: Duration) -> Self {
+        let buffers = Buffers::new(config.buffers(), config.params().buffer_len);
+        Self {
+            relay: Relay::new(config),
+            client,
+            server,
+            message: Bytes::new(),
+            inbound: Inbound::new(),
+            out: Outgoing::new(buffers),
+            limit: Some((session_within, Box::pin(sleep(session_within)))),
+            moves: 0,
+        }
+    }
+
+    /// Moves messages and data until the connection ends. This method is cancel safe: it can be called again.
+    pub async fn run(&mut self) -> Ending {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+
+    /// Runs until nothing is under way, at most `within`.
+    pub async fn drain(&mut self, within: Duration) -> Ending {
+        let until = sleep(within);
+        tokio::pin!(until);
+        loop {
+            let before = self.moves;
+            tokio::select! {
+                ending = self.run() => return ending,
+                () = &mut until => return Ending::Deadline { within },
+                () = sleep(QUIET) => {}
+            }
+            if self.moves == before && self.is_empty() {
+                return Ending::Stopped;
+            }
+        }
+    }
+
+    /// Gives the client what still waits for it, at most for `within`. To be called after the end.
+    pub async fn flush(&mut self, within: Duration) {
+        let given = poll_fn(|cx| {
+            self.out.give(&mut self.client, cx);
+            let is_over = self.client.poll_ready(cx).is_ready() || self.client.poll_ended(cx).is_ready();
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        });
+        // What is not taken by then is lost with the connection.
+        let _ = tokio::time::timeout(within, given).await;
+    }
+
+    /// What has passed.
+    #[must_use]
+    pub const fn statistics(&self) -> &Statistics {
+        self.relay.statistics()
+    }
+
+    /// The dialect that the server has chosen, once it has.
+    #[must_use]
+    pub const fn dialect(&self) -> Option<Dialect> {
+        self.out.seen.dialect
+    }
+
+    /// Whether a session is established.
+    #[must_use]
+    pub const fn has_session(&self) -> bool {
+        self.out.seen.has_session
+    }
+
+    /// Bytes of all buffers for RDMA.
+    #[must_use]
+    pub fn buffer_bytes(&self) -> u64 {
+        self.out.buffers.bytes()
+    }
+
+    /// The client.
+    #[must_use]
+    pub const fn client(&self) -> &C {
+        &self.client
+    }
+
+    fn is_empty(&self) -> bool {
+        self.message.is_empty() && self.inbound.is_empty() && self.out.is_empty()
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+        for _ in 0..TURNS_MAX {
+            match self.turn(cx) {
+                Ok(true) => self.moves = self.moves.wrapping_add(1),
+                Ok(false) => return Poll::Pending,
+                Err(ending) => return Poll::Ready(ending),
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Whether anything moved. If not, whatever can move it wakes the task.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        self.check_limit(cx)?;
+        let mut has_moved = self.take_message(cx)?;
+        has_moved |= self.ask_relay(cx)?;
+        has_moved |= self.out.give(&mut self.client, cx);
+        // Behind the orders: what was just taken can wake the task only once it was asked for.
+        has_moved |= self.take_results(cx)?;
+        let Outgoing { outbox, buffers, .. } = &mut self.out;
+        has_moved |= outbox.send(&mut self.server, &mut self.relay, buffers, cx)?;
+        has_moved |= self.receive(cx)?;
+        Ok(has_moved)
+    }
+
+    fn check_limit(&mut self, cx: &mut Context<'_>) -> Result<(), Ending> {
+        if self.out.seen.has_session {
+            self.limit = None;
+        }
+        let Some((within, timer)) = &mut self.limit else { return Ok(()) };
+        match timer.as_mut().poll(cx) {
+            Poll::Ready(()) => Err(Ending::NoSession { within: *within }),
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    fn take_results(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        let mut has_moved = false;
+        while let Poll::Ready((buffer, is_success)) = self.client.poll_done(cx) {
+            self.out.buffers.running = self.out.buffers.running.saturating_sub(1);
+            self.relay.handle(Event::RdmaDone { buffer, is_success })?;
+            has_moved = true;
+        }
+        Ok(has_moved)
+    }
+
+    fn take_message(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        if !self.message.is_empty() {
+            // Servers take an acknowledgement of TCP for the delivery of a lease break (MS-SMB2 3.3.4.7), so the end counts at once.
+            return match self.client.poll_ended(cx) {
+                Poll::Ready(why) => Err(Ending::Client(why)),
+                Poll::Pending => Ok(false),
+            };
+        }
+        match self.client.poll_message(cx) {
+            Poll::Ready(Some(message)) => {
+                self.message = message;
+                Ok(true)
+            }
+            // The reason follows.
+            Poll::Ready(None) => match self.client.poll_ended(cx) {
+                Poll::Ready(why) => Err(Ending::Client(why)),
+                Poll::Pending => Ok(false),
+            },
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    /// Carries out what the relay wants, until it is idle. Whether that was anything.
+    fn ask_relay(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        let mut has_moved = false;
+        loop {
+            let client = ClientBytes { bytes: &self.message, remaining: 0 };
+            let offered = (client.bytes.len(), self.inbound.bytes().len());
+            let mut arrived = Arrived { client, server: self.inbound.bytes() };
+            let action = self.relay.poll(&mut arrived, self.out.room());
+            let left = (arrived.client.bytes.len(), arrived.server.len());
+            let done = self.out.carry_out(action, &mut self.server, cx)?;
+            self.message.advance(offered.0.saturating_sub(left.0));
+            self.inbound.leave(left.1);
+            has_moved |= left != offered;
+            match done {
+                Done::Something => has_moved = true,
+                Done::Idle => return Ok(has_moved),
+                Done::Closed(reason) => return Err(Ending::Relay(reason)),
+            }
+        }
+    }
+
+    /// Receives from the server, once all that came was taken.
+    fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        if !self.inbound.is_empty() || !self.out.has_room() {
+            return Ok(false);
+        }
+        let got = if let Some(place) = self.relay.placement() {
+            let memory = self.out.buffers.get(place.buffer)?;
+            let got = self.server.poll_read_into(cx, memory, place.offset, place.len);
+            let Poll::Ready(got) = got else { return Ok(false) };
+            let got = got.map_err(|error| Ending::Server(error.to_string()))?;
+            if let Some(len) = u32::try_from(got).ok().filter(|len| *len > 0) {
+                self.relay.handle(Event::Placed { buffer: place.buffer, len })?;
+            }
+            got
+        } else {
+            let is_rdma = self.statistics().bytes.rdma_write > 0;
+            let Poll::Ready(got) = self.inbound.receive(&mut self.server, is_rdma, cx) else {
+                return Ok(false);
+            };
+            got?
+        };
+        if got == 0 {
+            self.relay.handle(Event::Ended(Side::Server))?;
+            return Err(Ending::Relay(Reason::ServerEnded));
+        }
+        Ok(true)
+    }
+}
+
+impl<C: Client, S> fmt::Debug for Pump<C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pump").field("relay", &self.relay).finish_non_exhaustive()
+    }
+}

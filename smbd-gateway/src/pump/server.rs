@@ -1,0 +1,96 @@
+//! The server's side of a connection, as a pump needs it.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::client::Memory;
+
+/// A stream to a server. All methods return at once; those that return `Pending` wake the task of `cx` later. A read of 0 bytes is
+/// the end of the stream.
+pub trait Server<M> {
+    /// Receives bytes into `into`. Returns their number.
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>>;
+
+    /// Sends bytes. Returns how many were taken.
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Receives up to `len` bytes into `memory`, from byte `offset` of it on. Returns their number.
+    fn poll_read_into(
+        &mut self,
+        cx: &mut Context<'_>,
+        memory: &M,
+        offset: u32,
+        len: u32,
+    ) -> Poll<io::Result<usize>>;
+
+    /// Sends up to `len` bytes of `memory`, from byte `offset` of it on. Returns how many were taken.
+    fn poll_write_from(
+        &mut self,
+        cx: &mut Context<'_>,
+        memory: &M,
+        offset: u32,
+        len: u32,
+    ) -> Poll<io::Result<usize>>;
+}
+
+/// Any stream as a server. It copies what goes between the stream and a device's memory once more than
+/// [`Tcp`](crate::Tcp).
+#[derive(Debug)]
+pub struct Copied<S> {
+    stream: S,
+    scratch: Box<[u8]>,
+}
+
+/// Bytes that are copied at once.
+const SCRATCH: usize = 16 << 10;
+
+impl<S> Copied<S> {
+    /// Wraps a stream.
+    pub fn new(stream: S) -> Self {
+        Self { stream, scratch: vec![0; SCRATCH].into() }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin, M: Memory> Server<M> for Copied<S> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut read = ReadBuf::new(into);
+        let result = Pin::new(&mut self.stream).poll_read(cx, &mut read);
+        result.map_ok(|()| read.filled().len())
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_read_into(
+        &mut self,
+        cx: &mut Context<'_>,
+        memory: &M,
+        offset: u32,
+        len: u32,
+    ) -> Poll<io::Result<usize>> {
+        let scratch = self.scratch.get_mut(..SCRATCH.min(len as usize)).unwrap_or_default();
+        let mut read = ReadBuf::new(scratch);
+        let result = Pin::new(&mut self.stream).poll_read(cx, &mut read);
+        let Poll::Ready(Ok(())) = result else { return result.map_ok(|()| 0) };
+        let filled = memory.fill(offset, read.filled()).map_err(io::Error::other);
+        Poll::Ready(filled.map(|()| read.filled().len()))
+    }
+
+    fn poll_write_from(
+        &mut self,
+        cx: &mut Context<'_>,
+        memory: &M,
+        offset: u32,
+        len: u32,
+    ) -> Poll<io::Result<usize>> {
+        let scratch = self.scratch.get_mut(..SCRATCH.min(len as usize)).unwrap_or_default();
+        if let Err(outside) = memory.read(offset, scratch) {
+            return Poll::Ready(Err(io::Error::other(outside)));
+        }
+        Pin::new(&mut self.stream).poll_write(cx, scratch)
+    }
+}

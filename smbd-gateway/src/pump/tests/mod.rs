@@ -1,0 +1,231 @@
+mod scripted;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_smb2::relay::{Config, Params, Reason};
+use smbd_smb2::wire::{Body, EchoRequest, FileId};
+use smbd_smb2::wire::{
+    BufferDescriptorV1, Channel, Dialect, Header, NegotiateRequest, NegotiateResponse, NtStatus, ReadRequest,
+    ReadResponse, SessionSetupRequest, SessionSetupResponse, Token, WriteRequest, WriteResponse, pack,
+    write_element,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
+
+use super::{Copied, Ending, Pump};
+use scripted::{Got, Hand, Scripted};
+
+const WITHIN: Duration = Duration::from_secs(30);
+const TOKEN: Token = Token(7);
+
+type TestPump = Pump<Scripted, Copied<DuplexStream>>;
+
+/// A pump with a client and a server in the hands of a test.
+struct Rig {
+    client: Hand,
+    server: DuplexStream,
+    pump: JoinHandle<(Ending, TestPump)>,
+}
+
+fn pump() -> (Hand, DuplexStream, TestPump) {
+    let (client, of_pump) = scripted::client();
+    let (server, stream) = tokio::io::duplex(9000);
+    let config = Config::new(&Params::default()).unwrap();
+    (client, server, Pump::new(&config, of_pump, Copied::new(stream), WITHIN))
+}
+
+fn rig() -> Rig {
+    let (client, server, mut pump) = pump();
+    let pump = tokio::spawn(async move { (pump.run().await, pump) });
+    Rig { client, server, pump }
+}
+
+impl Rig {
+    fn request(&self, header: Header, body: &impl Body) {
+        self.client.messages.as_ref().unwrap().send(build(&header, body).into()).unwrap();
+    }
+
+    /// The next message of the server's stream.
+    async fn at_server(&mut self) -> Vec<u8> {
+        let len = self.server.read_u32().await.unwrap();
+        let mut message = vec![0; len as usize];
+        self.server.read_exact(&mut message).await.unwrap();
+        message
+    }
+
+    async fn answer(&mut self, header: Header, status: NtStatus, body: &impl Body) -> Vec<u8> {
+        let message = build(&header.response(status), body);
+        self.server.write_u32(message.len() as u32).await.unwrap();
+        self.server.write_all(&message).await.unwrap();
+        message
+    }
+
+    async fn at_client(&mut self) -> Got {
+        self.client.got.recv().await.unwrap()
+    }
+
+    /// Establishes a session.
+    async fn log_in(&mut self) {
+        let header = Header::request::<SessionSetupRequest>(1);
+        self.request(header, &SessionSetupRequest::default());
+        self.at_server().await;
+        for status in [NtStatus::MORE_PROCESSING_REQUIRED, NtStatus::SUCCESS] {
+            let sent = self.answer(header, status, &SessionSetupResponse::default()).await;
+            assert_eq!(self.at_client().await, Got::Message(sent, None));
+        }
+    }
+
+    fn remember(&self, bytes: &[u8]) {
+        self.client.memory.lock().unwrap().insert(TOKEN, bytes.to_vec());
+    }
+
+    async fn end(self) -> Ending {
+        self.pump.await.unwrap().0
+    }
+}
+
+fn build(header: &Header, body: &impl Body) -> Vec<u8> {
+    let mut message = Vec::new();
+    write_element(&mut message, header, body).unwrap();
+    message
+}
+
+fn descriptor(length: u32) -> Vec<u8> {
+    pack(&[BufferDescriptorV1 { offset: 0x1000, token: TOKEN, length }])
+}
+
+fn read(length: u32, info: &[u8]) -> ReadRequest<'_> {
+    let (channel, file_id) = (Channel::RDMA_V1_INVALIDATE, FileId { persistent: 1, volatile: 2 });
+    ReadRequest { length, file_id, channel, channel_info: info, ..ReadRequest::default() }
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at % 251) as u8).collect()
+}
+
+#[tokio::test]
+async fn the_data_of_a_read_are_in_the_clients_memory_before_its_answer_comes() {
+    let mut rig = rig();
+    rig.log_in().await;
+    // Longer than a buffer, and than what comes with the header.
+    let data = pattern(700_000);
+    rig.remember(&vec![0; data.len()]);
+    let (header, info) = (Header::request::<ReadRequest>(2), descriptor(data.len() as u32));
+    rig.request(header, &read(data.len() as u32, &info));
+    let forwarded = rig.at_server().await;
+    let request = ReadRequest::parse(&forwarded).unwrap();
+    assert_eq!((request.channel, request.channel_info), (Channel::NONE, &b""[..]));
+    rig.answer(header, NtStatus::SUCCESS, &ReadResponse { data: &data, ..ReadResponse::default() }).await;
+    let mut moved = 0;
+    let answer = loop {
+        match rig.at_client().await {
+            Got::Data(piece) => moved += piece.len(),
+            Got::Message(message, token) => break (message, token),
+        }
+    };
+    assert_eq!(moved, data.len());
+    assert!(rig.client.memory.lock().unwrap()[&TOKEN] == data, "other bytes");
+    let response = ReadResponse::parse(&answer.0).unwrap();
+    assert_eq!((response.data, response.data_remaining, answer.1), (&b""[..], 700_000, Some(TOKEN)));
+}
+
+#[tokio::test]
+async fn the_data_of_a_write_reach_the_server_in_the_request() {
+    let mut rig = rig();
+    rig.log_in().await;
+    let data = pattern(600_001);
+    rig.remember(&data);
+    let (header, info) = (Header::request::<WriteRequest>(2), descriptor(data.len() as u32));
+    let request = WriteRequest {
+        channel: Channel::RDMA_V1_INVALIDATE,
+        remaining_bytes: data.len() as u32,
+        channel_info: &info,
+        ..WriteRequest::default()
+    };
+    rig.request(header, &request);
+    let forwarded = rig.at_server().await;
+    assert!(WriteRequest::parse(&forwarded).unwrap().data == data, "other bytes");
+    let response = WriteResponse { count: data.len() as u32 };
+    let sent = rig.answer(header, NtStatus::SUCCESS, &response).await;
+    assert_eq!(rig.at_client().await, Got::Message(sent, Some(TOKEN)));
+}
+
+#[tokio::test]
+async fn messages_pass_as_they_are_and_the_dialect_is_seen() {
+    let mut rig = rig();
+    let header = Header::request::<NegotiateRequest>(0);
+    rig.request(header, &NegotiateRequest::default());
+    assert_eq!(rig.at_server().await, build(&header, &NegotiateRequest::default()));
+    let answer = NegotiateResponse { dialect: Dialect::SMB_3_1_1, ..NegotiateResponse::default() };
+    let sent = rig.answer(header, NtStatus::SUCCESS, &answer).await;
+    assert_eq!(rig.at_client().await, Got::Message(sent, None));
+    rig.client.messages = None;
+    let (ending, pump) = rig.pump.await.unwrap();
+    assert_eq!((ending, pump.dialect()), (Ending::Client("it left".into()), Some(Dialect::SMB_3_1_1)));
+    assert!(!pump.has_session());
+}
+
+#[tokio::test]
+async fn without_a_session_there_is_no_buffer_and_no_rdma() {
+    let rig = rig();
+    rig.remember(&[1; 5000]);
+    let info = descriptor(5000);
+    let request = WriteRequest {
+        channel: Channel::RDMA_V1,
+        remaining_bytes: 5000,
+        channel_info: &info,
+        ..WriteRequest::default()
+    };
+    rig.request(Header::request::<WriteRequest>(2), &request);
+    let (ending, pump) = rig.pump.await.unwrap();
+    assert_eq!((ending, pump.buffer_bytes()), (Ending::RdmaWithoutSession, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_session_ends_after_30_s_and_one_with_a_session_does_not() {
+    let mut without = rig();
+    let header = Header::request::<SessionSetupRequest>(1);
+    without.request(header, &SessionSetupRequest::default());
+    without.at_server().await;
+    // A failed one counts for nothing.
+    without.answer(header, NtStatus::ACCESS_DENIED, &SessionSetupResponse::default()).await;
+    let mut with = rig();
+    with.log_in().await;
+    assert_eq!(without.end().await, Ending::NoSession { within: WITHIN });
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert!(!with.pump.is_finished());
+}
+
+#[tokio::test]
+async fn the_servers_end_is_the_end_behind_what_it_has_sent() {
+    let mut rig = rig();
+    let header = Header::request::<EchoRequest>(1);
+    let sent = rig.answer(header, NtStatus::SUCCESS, &EchoRequest {}).await;
+    drop(std::mem::replace(&mut rig.server, tokio::io::duplex(1).0));
+    assert_eq!(rig.at_client().await, Got::Message(sent, None));
+    assert_eq!(rig.end().await, Ending::Relay(Reason::ServerEnded));
+}
+
+#[tokio::test]
+async fn memory_that_the_client_does_not_have_ends_the_connection() {
+    let mut rig = rig();
+    rig.log_in().await;
+    let (header, info) = (Header::request::<ReadRequest>(2), descriptor(5000));
+    rig.request(header, &read(5000, &info));
+    rig.at_server().await;
+    let data = pattern(5000);
+    rig.answer(header, NtStatus::SUCCESS, &ReadResponse { data: &data, ..ReadResponse::default() }).await;
+    assert_eq!(rig.end().await, Ending::Relay(Reason::RdmaFailed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_stops_waits_for_what_is_under_way_and_no_longer_than_it_may() {
+    let (_client, _server, mut idle) = pump();
+    let within = Duration::from_secs(10);
+    assert_eq!(idle.drain(within).await, Ending::Stopped);
+    let (client, _server, mut busy) = pump();
+    // More than the server takes.
+    client.messages.as_ref().unwrap().send(Bytes::from(vec![0xfd; 900_000])).unwrap();
+    assert_eq!(busy.drain(within).await, Ending::Deadline { within });
+}

@@ -1,0 +1,67 @@
+//! The command line of `smbd-gateway`: what needs no device.
+
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_smbd-gateway")).args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("plain text")
+}
+
+#[test]
+fn help_tells_a_newcomer_what_to_do() {
+    for (name, arguments) in [("help", &["--help"][..]), ("help_run", &["run", "--help"])] {
+        let help = run(arguments);
+        assert!(help.status.success());
+        insta::assert_snapshot!(name, text(&help.stdout));
+    }
+}
+
+#[test]
+fn config_prints_a_file_that_run_would_read() {
+    let printed = run(&["config"]);
+    assert!(printed.status.success());
+    let said = text(&printed.stdout);
+    assert!(said.contains("\n[limits]\n") && said.contains("\nserver = []\n"));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_names_what_is_wrong() {
+    let file = std::env::temp_dir().join(format!("smbd-gateway-{}.toml", std::process::id()));
+    std::fs::write(&file, "[limits]\nconections = 5\n").expect("a file is written");
+    let path = file.to_str().expect("a path of this program");
+    for (arguments, wanted) in [
+        (&[][..], "Usage"),
+        (&["run"], "--server is missing"),
+        (&["run", "--server", "192.0.2.1:445"], "--allow-plaintext-backend"),
+        (&["run", "--server", "127.0.0.1:445", "--listen", "0.0.0.0:5445"], "cannot listen at 0.0.0.0:5445"),
+        (&["run", "--server", "127.0.0.1:445", "--allow", "10.9/8"], "'10.9/8' is no network"),
+        (&["run", "--server", "127.0.0.1:445", "--config", "/nowhere"], "/nowhere: No such file"),
+        (&["run", "--server", "127.0.0.1:445", "--config", path], "did you mean `connections`?"),
+        (&["run", "--server", "127.0.0.1:445", "--log", "xml"], "possible values: text, json"),
+    ] {
+        let output = run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(wanted), "{arguments:?}: {wanted} is missing in\n{said}");
+    }
+    std::fs::remove_file(file).expect("the file is there");
+}
+
+/// Whether this host has an RDMA device: then more is wrong than that there is none.
+fn has_device() -> bool {
+    std::fs::read_dir("/sys/class/infiniband").is_ok_and(|mut devices| devices.next().is_some())
+}
+
+#[test]
+fn without_a_device_it_ends_with_1_and_says_what_to_check() {
+    if has_device() {
+        return;
+    }
+    let output = run(&["run", "--server", "127.0.0.1:445", "--listen", "192.0.2.1:5445"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("`rdma link`"), "{said}");
+}
