@@ -185,16 +185,22 @@ fn parameters(file: &File) -> Result<(Config, relay::Params), String> {
     if longest > MESSAGE_MAX {
         return Err(format!("max_fragmented_recv_size is {longest}, and can be {MESSAGE_MAX} at most"));
     }
+    // Who has no session has no more time than that before the session either.
+    let session = seconds("session_s", file.timeouts.session_s)?;
+    params.passive_negotiation_timeout = params.passive_negotiation_timeout.min(session);
     let config = Config::try_from(params).map_err(|error| error.to_string())?;
     Ok((config, relay))
 }
 
 fn profile(wanted: &SmbDirect) -> Params {
     let mut params = match wanted.profile {
-        // Clients of Linux and Windows send messages of this length. The timers of Linux: cifs may be slow to answer.
-        Profile::Gateway => {
-            Params { send_credit_timeout: Some(Duration::from_secs(125)), ..Params::linux_server() }
-        }
+        // Clients of Linux and Windows send messages of this length. cifs may be slow to grant credits, but who does not negotiate at
+        // once only takes a place.
+        Profile::Gateway => Params {
+            send_credit_timeout: Some(Duration::from_secs(125)),
+            passive_negotiation_timeout: Duration::from_secs(10),
+            ..Params::linux_server()
+        },
         Profile::LinuxServer => Params::linux_server(),
         Profile::Windows => Params::windows(),
     };
