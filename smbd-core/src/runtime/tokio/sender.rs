@@ -114,8 +114,7 @@ impl<B: PollReady> Sender<B> {
         offset: u64,
         len: u32,
     ) -> Result<(), FailureOf<B>> {
-        let (buffer, remote) = (buffer.clone(), Arc::clone(remote));
-        self.rdma(Transfer { verb: RdmaVerb::Read, buffer, remote, offset, len }).await
+        self.start_rdma_read(buffer, remote, offset, len).await?.await
     }
 
     /// Writes the first `len` bytes of `buffer` to the peer's buffer that `remote` describes, from byte `offset` of it
@@ -139,8 +138,7 @@ impl<B: PollReady> Sender<B> {
         offset: u64,
         len: u32,
     ) -> Result<(), FailureOf<B>> {
-        let (buffer, remote) = (buffer.clone(), Arc::clone(remote));
-        self.rdma(Transfer { verb: RdmaVerb::Write, buffer, remote, offset, len }).await
+        self.start_rdma_write(buffer, remote, offset, len).await?.await
     }
 
     /// Queues the operation of [`rdma_read`](Self::rdma_read), and returns its result as a future. Waits only for room.
@@ -158,8 +156,7 @@ impl<B: PollReady> Sender<B> {
         offset: u64,
         len: u32,
     ) -> Result<Operation<B>, FailureOf<B>> {
-        let (buffer, remote) = (buffer.clone(), Arc::clone(remote));
-        self.start(Transfer { verb: RdmaVerb::Read, buffer, remote, offset, len }).await
+        self.start(RdmaVerb::Read, buffer, remote, offset, len).await
     }
 
     /// Queues the operation of [`rdma_write`](Self::rdma_write), and returns its result as a future. Waits only for room. A
@@ -177,15 +174,18 @@ impl<B: PollReady> Sender<B> {
         offset: u64,
         len: u32,
     ) -> Result<Operation<B>, FailureOf<B>> {
-        let (buffer, remote) = (buffer.clone(), Arc::clone(remote));
-        self.start(Transfer { verb: RdmaVerb::Write, buffer, remote, offset, len }).await
+        self.start(RdmaVerb::Write, buffer, remote, offset, len).await
     }
 
-    async fn rdma(&self, transfer: Transfer<B::Buffer>) -> Result<(), FailureOf<B>> {
-        self.start(transfer).await?.await
-    }
-
-    async fn start(&self, transfer: Transfer<B::Buffer>) -> Result<Operation<B>, FailureOf<B>> {
+    async fn start(
+        &self,
+        verb: RdmaVerb,
+        buffer: &B::Buffer,
+        remote: &Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) -> Result<Operation<B>, FailureOf<B>> {
+        let transfer = Transfer { verb, buffer: buffer.clone(), remote: Arc::clone(remote), offset, len };
         let (answer, told) = oneshot::channel();
         self.command(Command::Rdma { transfer, answer }).await?;
         Ok(Operation::new(self.handle.clone(), told))
