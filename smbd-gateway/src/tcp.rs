@@ -1,7 +1,7 @@
 //! Streams over TCP, between the kernel and registered memory without a copy in this process.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -25,6 +25,25 @@ impl Tcp {
         stream.set_nodelay(true)?;
         Ok(Self(stream))
     }
+
+    /// Waits until the stream is ready and makes a call on it. A call that has to be made later, or was interrupted, is made
+    /// again.
+    fn poll_call(
+        &self,
+        cx: &mut Context<'_>,
+        interest: Interest,
+        poll_ready: fn(&TcpStream, &mut Context<'_>) -> Poll<io::Result<()>>,
+        call: impl Fn(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(poll_ready(&self.0, cx))?;
+            match self.0.try_io(interest, || call(self.0.as_fd())) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
 }
 
 impl Server<Buffer> for Tcp {
@@ -45,15 +64,8 @@ impl Server<Buffer> for Tcp {
         offset: u32,
         len: u32,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.0.poll_read_ready(cx))?;
-            let receive = || memory.receive_from(self.0.as_fd(), offset, len);
-            match self.0.try_io(Interest::READABLE, receive) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return Poll::Ready(result),
-            }
-        }
+        let call = |stream: BorrowedFd<'_>| memory.receive_from(stream, offset, len);
+        self.poll_call(cx, Interest::READABLE, TcpStream::poll_read_ready, call)
     }
 
     fn poll_write_from(
@@ -63,15 +75,8 @@ impl Server<Buffer> for Tcp {
         offset: u32,
         len: u32,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.0.poll_write_ready(cx))?;
-            let send = || memory.send_to(self.0.as_fd(), offset, len);
-            match self.0.try_io(Interest::WRITABLE, send) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return Poll::Ready(result),
-            }
-        }
+        let call = |stream: BorrowedFd<'_>| memory.send_to(stream, offset, len);
+        self.poll_call(cx, Interest::WRITABLE, TcpStream::poll_write_ready, call)
     }
 }
 
