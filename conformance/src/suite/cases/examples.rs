@@ -8,7 +8,7 @@ use smbd_tools::exercise::{Answer, Request as Asked, digest};
 
 use super::Entry;
 use crate::suite::basic::Duties;
-use crate::suite::layout::Place;
+use crate::suite::layout::{Place, of_data, of_request, of_response};
 use crate::suite::trace::hex;
 use crate::suite::words::Words;
 use crate::suite::{Data, Peer, Play, Registered, Request, Response, Stop, pattern};
@@ -29,39 +29,39 @@ fn values_of_the_examples(params: &mut Params) {
 /// Section 4.1: what the two negotiation messages are, field by field.
 const fn request_of_4_1(duties: Duties) -> [Place<'static>; 7] {
     [
-        Place("2.2.1-02", "2.2.1-03 3.1.5.2-02", "MinVersion", 0..2, 0x0100),
-        Place("2.2.1-04", "2.2.1-06 3.1.5.2-03", "MaxVersion", 2..4, 0x0100),
-        Place("2.2.1-08", "2.2-06 2.2.1-09 3.1.5.2-04", "Reserved", 4..6, 0),
-        Place("2.2.1-11", duties.credits_requested, "CreditsRequested", 6..8, 10),
-        Place("2.2.1-12", duties.preferred_send_size, "PreferredSendSize", 8..12, 1024),
-        Place("2.2.1-13", duties.max_receive_size, "MaxReceiveSize", 12..16, 1024),
-        Place("2.2.1-14", duties.max_fragmented_size, "MaxFragmentedSize", 16..20, 131_072),
+        of_request::MIN_VERSION.holds("2.2.1-03 3.1.5.2-02", 0x0100),
+        of_request::MAX_VERSION.holds("2.2.1-06 3.1.5.2-03", 0x0100),
+        of_request::RESERVED.holds("2.2-06 2.2.1-09 3.1.5.2-04", 0),
+        of_request::CREDITS_REQUESTED.holds(duties.credits_requested, 10),
+        of_request::PREFERRED_SEND_SIZE.holds(duties.preferred_send_size, 1024),
+        of_request::MAX_RECEIVE_SIZE.holds(duties.max_receive_size, 1024),
+        of_request::MAX_FRAGMENTED_SIZE.holds(duties.max_fragmented_size, 131_072),
     ]
 }
 
 const fn response_of_4_1(duties: Duties) -> [Place<'static>; 11] {
     [
-        Place("2.2.2-02", "2.2.2-03 3.1.5.3-02", "MinVersion", 0..2, 0x0100),
-        Place("2.2.2-04", "2.2.2-06 3.1.5.3-03", "MaxVersion", 2..4, 0x0100),
-        Place("2.2.2-08", "3.1.5.3-09", "NegotiatedVersion", 4..6, 0x0100),
-        Place("2.2.2-10", "2.2-06 2.2.2-11 3.1.5.3-04", "Reserved", 6..8, 0),
-        Place("2.2.2-13", duties.credits_requested, "CreditsRequested", 8..10, 10),
-        Place("2.2.2-14", duties.credits_granted, "CreditsGranted", 10..12, 10),
-        Place("2.2.2-15", "2.2.2-16", "Status", 12..16, 0),
-        Place("2.2.2-17", "3.1.5.3-12", "MaxReadWriteSize", 16..20, 1_048_576),
-        Place("2.2.2-18", duties.preferred_send_size, "PreferredSendSize", 20..24, 1024),
-        Place("2.2.2-20", duties.max_receive_size, "MaxReceiveSize", 24..28, 1024),
-        Place("2.2.2-21", duties.max_fragmented_size, "MaxFragmentedSize", 28..32, 131_072),
+        of_response::MIN_VERSION.holds("2.2.2-03 3.1.5.3-02", 0x0100),
+        of_response::MAX_VERSION.holds("2.2.2-06 3.1.5.3-03", 0x0100),
+        of_response::NEGOTIATED_VERSION.holds("3.1.5.3-09", 0x0100),
+        of_response::RESERVED.holds("2.2-06 2.2.2-11 3.1.5.3-04", 0),
+        of_response::CREDITS_REQUESTED.holds(duties.credits_requested, 10),
+        of_response::CREDITS_GRANTED.holds(duties.credits_granted, 10),
+        of_response::STATUS.holds("2.2.2-16", 0),
+        of_response::MAX_READ_WRITE_SIZE.holds("3.1.5.3-12", 1_048_576),
+        of_response::PREFERRED_SEND_SIZE.holds(duties.preferred_send_size, 1024),
+        of_response::MAX_RECEIVE_SIZE.holds(duties.max_receive_size, 1024),
+        of_response::MAX_FRAGMENTED_SIZE.holds(duties.max_fragmented_size, 131_072),
     ]
 }
 /// Section 4.2: the header of 500 bytes. How much is granted depends on what was said before.
 const SMALL: [Place<'_>; 6] = [
-    Place("2.2.3-02", "", "CreditsRequested", 0..2, 10),
-    Place("2.2.3-04", "3.1.5.1-14", "Flags", 4..6, 0),
-    Place("2.2.3-08", "2.2-06 2.2.3-09", "Reserved", 6..8, 0),
-    Place("2.2.3-11", "3.1.5.4-17", "RemainingDataLength", 8..12, 0),
-    Place("2.2.3-13", "3.1.5.4-14", "DataOffset", 12..16, 24),
-    Place("2.2.3-16", "3.1.5.4-19", "DataLength", 16..20, 500),
+    of_data::CREDITS_REQUESTED.holds("", 10),
+    of_data::FLAGS.holds("3.1.5.1-14", 0),
+    of_data::RESERVED.holds("2.2-06 2.2.3-09", 0),
+    of_data::REMAINING_DATA_LENGTH.holds("3.1.5.4-17", 0),
+    of_data::DATA_OFFSET.holds("3.1.5.4-14", 24),
+    of_data::DATA_LENGTH.holds("3.1.5.4-19", 500),
 ];
 
 fn establishing(play: &mut Play) -> Result<(), Stop> {

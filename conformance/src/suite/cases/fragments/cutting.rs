@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::suite::layout::Place;
+use crate::suite::layout::of_data;
 use crate::suite::trace::hex;
 use crate::suite::words::{self, Words};
 use crate::suite::{Data, Peer, Play, Seen, Stop, Terms, Whole};
@@ -27,11 +27,11 @@ fn fragment(peer: &mut Peer<'_>, seen: &Seen, wanted: &Wanted<'_>) {
     peer.layout(
         bytes,
         &[
-            Place("2.2.3-04", "3.1.5.1-14 +2.2.3-05 +2.2.3-07", "Flags", 4..6, 0),
-            Place("2.2.3-08", "2.2-06 2.2.3-09", "Reserved", 6..8, 0),
-            Place("2.2.3-11", remaining, "RemainingDataLength", 8..12, behind),
-            Place("2.2.3-13", &offset, "DataOffset", 12..16, 24),
-            Place("2.2.3-16", "3.1.5.4-15", "DataLength", 16..20, number(wanted.len)),
+            of_data::FLAGS.holds("3.1.5.1-14 +2.2.3-05 +2.2.3-07", 0),
+            of_data::RESERVED.holds("2.2-06 2.2.3-09", 0),
+            of_data::REMAINING_DATA_LENGTH.holds(remaining, behind),
+            of_data::DATA_OFFSET.holds(&offset, 24),
+            of_data::DATA_LENGTH.holds("3.1.5.4-15", number(wanted.len)),
         ],
     );
     is_placed(peer, seen, wanted.payload);

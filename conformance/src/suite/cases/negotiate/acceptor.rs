@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_core::wire::NegotiateResponse;
 
 use crate::suite::basic::Duties;
-use crate::suite::layout::Place;
+use crate::suite::layout::of_response;
 use crate::suite::rig::{Opening, SENDS_MAX};
 use crate::suite::words::Words;
 use crate::suite::{Data, Next, Play, Request, Stop, pattern};
@@ -33,23 +33,17 @@ pub(super) fn own_values(play: &mut Play) -> Result<(), Stop> {
         peer.layout(
             &message.bytes,
             &[
-                Place("2.2.2-02", "", "MinVersion", 0..2, 0x0100),
-                Place("2.2.2-04", "", "MaxVersion", 2..4, 0x0100),
-                Place("2.2.2-08", "3.1.5.3-09 +3.1.5.6-12", "NegotiatedVersion", 4..6, 0x0100),
-                Place("2.2.2-10", "", "Reserved", 6..8, 0),
-                Place("2.2.2-13", duties.credits_requested, "CreditsRequested", 8..10, 77),
-                Place("2.2.2-14", "", "CreditsGranted", 10..12, granted),
-                Place("2.2.2-15", "", "Status", 12..16, 0),
-                Place("2.2.2-17", "3.1.5.3-12", "MaxReadWriteSize", 16..20, 5_000_000),
-                Place(
-                    "2.2.2-18",
-                    duties.preferred_send_size,
-                    "PreferredSendSize",
-                    20..24,
-                    preferred_send_size,
-                ),
-                Place("2.2.2-20", receives, "MaxReceiveSize", 24..28, max_receive_size),
-                Place("2.2.2-21", duties.max_fragmented_size, "MaxFragmentedSize", 28..32, 200_000),
+                of_response::MIN_VERSION.holds("", 0x0100),
+                of_response::MAX_VERSION.holds("", 0x0100),
+                of_response::NEGOTIATED_VERSION.holds("3.1.5.3-09 +3.1.5.6-12", 0x0100),
+                of_response::RESERVED.holds("", 0),
+                of_response::CREDITS_REQUESTED.holds(duties.credits_requested, 77),
+                of_response::CREDITS_GRANTED.holds("", granted),
+                of_response::STATUS.holds("", 0),
+                of_response::MAX_READ_WRITE_SIZE.holds("3.1.5.3-12", 5_000_000),
+                of_response::PREFERRED_SEND_SIZE.holds(duties.preferred_send_size, preferred_send_size),
+                of_response::MAX_RECEIVE_SIZE.holds(receives, max_receive_size),
+                of_response::MAX_FRAGMENTED_SIZE.holds(duties.max_fragmented_size, 200_000),
             ],
         );
     }

@@ -8,7 +8,7 @@ use smbd_core::wire::DataTransfer;
 use smbd_core::wire::status::NOT_SUPPORTED;
 
 use crate::suite::basic::Duties;
-use crate::suite::layout::Place;
+use crate::suite::layout::of_request;
 use crate::suite::rig::{Opening, Told};
 use crate::suite::words::Words;
 use crate::suite::{Data, Peer, Play, Request, Response, Stop, pattern};
@@ -22,13 +22,13 @@ pub(super) fn own_values(play: &mut Play) -> Result<(), Stop> {
     peer.layout(
         bytes,
         &[
-            Place("2.2.1-02", "", "MinVersion", 0..2, 0x0100),
-            Place("2.2.1-04", "", "MaxVersion", 2..4, 0x0100),
-            Place("2.2.1-08", "", "Reserved", 4..6, 0),
-            Place("2.2.1-11", duties.credits_requested, "CreditsRequested", 6..8, 77),
-            Place("2.2.1-12", duties.preferred_send_size, "PreferredSendSize", 8..12, 2000),
-            Place("2.2.1-13", duties.max_receive_size, "MaxReceiveSize", 12..16, 3000),
-            Place("2.2.1-14", duties.max_fragmented_size, "MaxFragmentedSize", 16..20, 200_000),
+            of_request::MIN_VERSION.holds("", 0x0100),
+            of_request::MAX_VERSION.holds("", 0x0100),
+            of_request::RESERVED.holds("", 0),
+            of_request::CREDITS_REQUESTED.holds(duties.credits_requested, 77),
+            of_request::PREFERRED_SEND_SIZE.holds(duties.preferred_send_size, 2000),
+            of_request::MAX_RECEIVE_SIZE.holds(duties.max_receive_size, 3000),
+            of_request::MAX_FRAGMENTED_SIZE.holds(duties.max_fragmented_size, 200_000),
         ],
     );
     // Nobody is left waiting.
