@@ -16,246 +16,175 @@ struct Peer {
     initiator: &'static str,
 }
 
+impl Peer {
+    const fn sides(
+        name: &'static str,
+        wrong: Wrong,
+        acceptor: &'static str,
+        initiator: &'static str,
+    ) -> Self {
+        Self { name, wrong, acceptor, initiator }
+    }
+
+    /// Either side breaks these.
+    const fn either(name: &'static str, wrong: Wrong, broken: &'static str) -> Self {
+        Self::sides(name, wrong, broken, broken)
+    }
+
+    /// An acceptor breaks these, an initiator nothing.
+    const fn accepting(name: &'static str, wrong: Wrong, broken: &'static str) -> Self {
+        Self::sides(name, wrong, broken, "")
+    }
+
+    /// An initiator breaks these, an acceptor nothing.
+    const fn connecting(name: &'static str, wrong: Wrong, broken: &'static str) -> Self {
+        Self::sides(name, wrong, "", broken)
+    }
+}
+
+/// Messages are changed, by their number.
+macro_rules! says {
+    ($change:expr) => {
+        || Box::new(Says($change))
+    };
+}
+
 /// The response that accepts is changed.
 macro_rules! response {
     ($at:expr, $with:expr) => {
-        || {
-            Box::new(Says(|index, bytes| {
-                if accepts(index, bytes) {
-                    put(bytes, $at, $with);
-                }
-            }))
-        }
+        says!(|index, bytes| {
+            if accepts(index, bytes) {
+                put(bytes, $at, $with);
+            }
+        })
     };
 }
 
 /// Data messages with payload, or without, are changed.
 macro_rules! data {
     ($with_payload:expr, $change:expr) => {
-        || {
-            Box::new(Says(|index, bytes| {
-                if index > 0 && (word(bytes, 16, 4) > 0) == $with_payload {
-                    let change: fn(&mut Vec<u8>) = $change;
-                    change(bytes);
-                }
-            }))
-        }
+        says!(|index, bytes| {
+            if index > 0 && (word(bytes, 16, 4) > 0) == $with_payload {
+                let change: fn(&mut Vec<u8>) = $change;
+                change(bytes);
+            }
+        })
     };
 }
 
 const PEERS: &[Peer] = &[
-    Peer {
-        name: "PreferredSendSize is too large",
-        wrong: response!(20, [0, 0, 1, 0]),
-        acceptor: "2.2.2-19",
-        initiator: "",
-    },
-    Peer {
-        name: "MaxVersion is 0x0101",
-        wrong: response!(2, [1, 1]),
-        acceptor: "2.2.2-06 3.1.5.3-03",
-        initiator: "",
-    },
-    Peer {
-        name: "MinVersion is 0x0101",
-        wrong: response!(0, [1, 1]),
-        acceptor: "2.2.2-03 2.2.2-05 3.1.5.3-02",
-        initiator: "",
-    },
-    Peer {
-        name: "NegotiatedVersion is 0",
-        wrong: response!(4, [0, 0]),
-        acceptor: "2.2.2-09 3.1.5.3-09",
-        initiator: "",
-    },
-    Peer {
-        name: "Reserved of the response is not 0",
-        wrong: response!(6, [7, 0]),
-        acceptor: "2.2-06 2.2.2-11 3.1.5.3-04",
-        initiator: "",
-    },
-    Peer {
-        name: "CreditsRequested is 0",
-        wrong: response!(8, [0, 0]),
-        acceptor: "3.1.5.7-06",
-        initiator: "",
-    },
-    Peer {
-        name: "CreditsGranted is 0",
-        wrong: response!(10, [0, 0]),
-        acceptor: "3.1.5.6-16 3.1.5.7-05",
-        initiator: "",
-    },
-    Peer {
-        name: "an error as Status of a response that accepts",
-        wrong: response!(12, [1, 0, 0, 0xC0]),
-        acceptor: "2.2.2-16",
-        initiator: "",
-    },
-    Peer {
-        name: "MaxReceiveSize is below 128",
-        wrong: response!(24, [100, 0, 0, 0]),
-        acceptor: "3.1.5.7-03",
-        initiator: "",
-    },
-    Peer {
-        name: "MaxFragmentedSize is too small",
-        wrong: response!(28, [0xFF, 0xFF, 1, 0]),
-        acceptor: "3.1.5.7-04",
-        initiator: "",
-    },
-    Peer {
-        name: "the response has 31 bytes",
-        wrong: || {
-            Box::new(Says(|index, bytes| {
-                if index == 0 && bytes.len() == 32 {
-                    bytes.truncate(31)
-                }
-            }))
-        },
-        acceptor: "2.2.2-01",
-        initiator: "",
-    },
-    Peer {
-        name: "another status than that of refused versions",
-        wrong: || {
-            Box::new(Says(|index, bytes| {
-                if index == 0 && bytes.len() == 32 && !accepts(0, bytes) {
-                    put(bytes, 12, [1, 0, 0, 0xC0])
-                }
-            }))
-        },
-        acceptor: "3.1.5.6-04",
-        initiator: "",
-    },
-    Peer {
-        name: "a request with Reserved 7",
-        wrong: || {
-            Box::new(Says(|index, bytes| {
-                if index == 0 && bytes.len() == 20 {
-                    put(bytes, 4, [7, 0])
-                }
-            }))
-        },
-        acceptor: "",
-        initiator: "2.2-06 2.2.1-09 3.1.5.2-04",
-    },
-    Peer {
-        name: "probes are not answered",
-        wrong: || Box::new(NoAnswer::default()),
-        acceptor: "3.1.5.8-14",
-        initiator: "3.1.5.8-14",
-    },
-    Peer {
-        name: "each probe is answered twice",
-        wrong: || Box::new(Twice::default()),
-        acceptor: "3.1.5.1-19",
-        initiator: "3.1.5.1-19",
-    },
-    Peer {
-        name: "nothing is returned",
-        wrong: || Box::new(Keeps(|index, bytes| index > 0 && word(bytes, 16, 4) > 0)),
-        acceptor: "3.1.5.8-24",
-        initiator: "3.1.5.8-24",
-    },
-    Peer {
-        name: "the connection ends when data come",
-        wrong: || Box::new(HangsUp::default()),
-        acceptor: "3.1.5.8-24",
-        initiator: "3.1.5.8-24",
-    },
-    Peer {
-        name: "no connection ends",
-        wrong: || Box::new(Stays),
-        acceptor: "3.1.2.1-01 3.1.5.3-08 3.1.5.4-25 3.1.5.6-02 3.1.5.6-09 3.1.5.8-07 3.1.5.8-21 3.1.6.1-01 3.1.6.2-02",
-        initiator: "3.1.2.1-01 3.1.5.4-25 3.1.5.7-09 3.1.5.8-07 3.1.6.1-01 3.1.6.2-02",
-    },
-    Peer {
-        name: "data begin at 28",
-        wrong: data!(true, |bytes| if bytes.len() < 100 {
+    Peer::accepting("PreferredSendSize is too large", response!(20, [0, 0, 1, 0]), "2.2.2-19"),
+    Peer::accepting("MaxVersion is 0x0101", response!(2, [1, 1]), "2.2.2-06 3.1.5.3-03"),
+    Peer::accepting("MinVersion is 0x0101", response!(0, [1, 1]), "2.2.2-03 2.2.2-05 3.1.5.3-02"),
+    Peer::accepting("NegotiatedVersion is 0", response!(4, [0, 0]), "2.2.2-09 3.1.5.3-09"),
+    Peer::accepting("Reserved of the response is not 0", response!(6, [7, 0]), "2.2-06 2.2.2-11 3.1.5.3-04"),
+    Peer::accepting("CreditsRequested is 0", response!(8, [0, 0]), "3.1.5.7-06"),
+    Peer::accepting("CreditsGranted is 0", response!(10, [0, 0]), "3.1.5.6-16 3.1.5.7-05"),
+    Peer::accepting(
+        "an error as Status of a response that accepts",
+        response!(12, [1, 0, 0, 0xC0]),
+        "2.2.2-16",
+    ),
+    Peer::accepting("MaxReceiveSize is below 128", response!(24, [100, 0, 0, 0]), "3.1.5.7-03"),
+    Peer::accepting("MaxFragmentedSize is too small", response!(28, [0xFF, 0xFF, 1, 0]), "3.1.5.7-04"),
+    Peer::accepting(
+        "the response has 31 bytes",
+        says!(|index, bytes| {
+            if index == 0 && bytes.len() == 32 {
+                bytes.truncate(31)
+            }
+        }),
+        "2.2.2-01",
+    ),
+    Peer::accepting(
+        "another status than that of refused versions",
+        says!(|index, bytes| {
+            if index == 0 && bytes.len() == 32 && !accepts(0, bytes) {
+                put(bytes, 12, [1, 0, 0, 0xC0])
+            }
+        }),
+        "3.1.5.6-04",
+    ),
+    Peer::connecting(
+        "a request with Reserved 7",
+        says!(|index, bytes| {
+            if index == 0 && bytes.len() == 20 {
+                put(bytes, 4, [7, 0])
+            }
+        }),
+        "2.2-06 2.2.1-09 3.1.5.2-04",
+    ),
+    Peer::either("probes are not answered", || Box::new(NoAnswer::default()), "3.1.5.8-14"),
+    Peer::either("each probe is answered twice", || Box::new(Twice::default()), "3.1.5.1-19"),
+    Peer::either(
+        "nothing is returned",
+        || Box::new(Keeps(|index, bytes| index > 0 && word(bytes, 16, 4) > 0)),
+        "3.1.5.8-24",
+    ),
+    Peer::either("the connection ends when data come", || Box::new(HangsUp::default()), "3.1.5.8-24"),
+    Peer::sides(
+        "no connection ends",
+        || Box::new(Stays),
+        "3.1.2.1-01 3.1.5.3-08 3.1.5.4-25 3.1.5.6-02 3.1.5.6-09 3.1.5.8-07 3.1.5.8-21 3.1.6.1-01 3.1.6.2-02",
+        "3.1.2.1-01 3.1.5.4-25 3.1.5.7-09 3.1.5.8-07 3.1.6.1-01 3.1.6.2-02",
+    ),
+    Peer::either(
+        "data begin at 28",
+        data!(true, |bytes| if bytes.len() < 100 {
             shift(bytes)
         }),
-        acceptor: "2.2.3-15 3.1.5.4-12 3.1.5.4-14",
-        initiator: "2.2.3-15 3.1.5.4-12 3.1.5.4-14",
-    },
-    Peer {
-        name: "padding is not 0",
-        wrong: data!(true, |bytes| put(bytes, 20, [1])),
-        acceptor: "2.2-09 2.2.3-19 3.1.5.4-20",
-        initiator: "2.2-09 2.2.3-19 3.1.5.4-20",
-    },
-    Peer {
-        name: "the second fragment of many says that one byte more is to come",
-        wrong: || Box::new(SecondFragment::default()),
-        acceptor: "3.1.5.4-18",
-        initiator: "3.1.5.4-18",
-    },
-    Peer {
-        name: "fragments are longer than they may be",
-        wrong: || Box::new(Stretches::default()),
-        acceptor: "3.1.5.4-13",
-        initiator: "3.1.5.4-13",
-    },
-    Peer {
-        name: "messages without data have 24 bytes",
-        wrong: data!(false, |bytes| bytes.extend([0; 4])),
-        acceptor: "3.1.5.4-08",
-        initiator: "3.1.5.4-08",
-    },
-    Peer {
-        name: "messages without data ask for an answer",
-        wrong: data!(false, |bytes| put(bytes, 4, [1, 0])),
-        acceptor: "3.1.5.1-14",
-        initiator: "3.1.4.1-06 3.1.5.1-14",
-    },
-    Peer {
-        name: "a flag that there is not",
-        wrong: data!(true, |bytes| bytes[4] |= 2),
-        acceptor: "2.2.3-05 2.2.3-07 3.1.5.1-14",
-        initiator: "2.2.3-05 2.2.3-07 3.1.5.1-14",
-    },
-    Peer {
-        name: "messages with data ask for no credits",
-        wrong: data!(true, |bytes| put(bytes, 0, [0, 0])),
-        acceptor: "3.1.5.1-10 3.1.5.8-03",
-        initiator: "3.1.5.1-10 3.1.5.8-03",
-    },
-    Peer {
-        name: "nothing is granted behind the negotiation",
-        wrong: || {
-            Box::new(Says(|index, bytes| {
-                if index > 0 {
-                    put(bytes, 2, [0, 0])
-                }
-            }))
-        },
-        acceptor: "3.1.5.1-05 3.1.5.1-07 3.1.5.8-09 3.1.5.9-09",
-        initiator: "3.1.5.1-07 3.1.5.7-18 3.1.5.8-09",
-    },
-    Peer {
-        name: "each message grants one more than it should",
-        wrong: || {
-            Box::new(Says(|index, bytes| {
-                if index > 0 {
-                    grant_more(bytes)
-                }
-            }))
-        },
-        acceptor: "3.1.5.8-12 3.1.5.9-02 3.1.5.9-08",
-        initiator: "3.1.5.7-11 3.1.5.7-18 3.1.5.8-12 3.1.5.9-02 3.1.5.9-08",
-    },
-    Peer {
-        name: "messages without a credit",
-        wrong: || Box::new(Overdraws::default()),
-        acceptor: "3.1.5.1-06",
-        initiator: "3.1.5.1-06",
-    },
-    Peer {
-        name: "messages that say nothing",
-        wrong: || Box::new(Floods::default()),
-        acceptor: "3.1.5.1-19",
-        initiator: "",
-    },
+        "2.2.3-15 3.1.5.4-12 3.1.5.4-14",
+    ),
+    Peer::either("padding is not 0", data!(true, |bytes| put(bytes, 20, [1])), "2.2-09 2.2.3-19 3.1.5.4-20"),
+    Peer::either(
+        "the second fragment of many says that one byte more is to come",
+        || Box::new(SecondFragment::default()),
+        "3.1.5.4-18",
+    ),
+    Peer::either("fragments are longer than they may be", || Box::new(Stretches::default()), "3.1.5.4-13"),
+    Peer::either(
+        "messages without data have 24 bytes",
+        data!(false, |bytes| bytes.extend([0; 4])),
+        "3.1.5.4-08",
+    ),
+    Peer::sides(
+        "messages without data ask for an answer",
+        data!(false, |bytes| put(bytes, 4, [1, 0])),
+        "3.1.5.1-14",
+        "3.1.4.1-06 3.1.5.1-14",
+    ),
+    Peer::either(
+        "a flag that there is not",
+        data!(true, |bytes| bytes[4] |= 2),
+        "2.2.3-05 2.2.3-07 3.1.5.1-14",
+    ),
+    Peer::either(
+        "messages with data ask for no credits",
+        data!(true, |bytes| put(bytes, 0, [0, 0])),
+        "3.1.5.1-10 3.1.5.8-03",
+    ),
+    Peer::sides(
+        "nothing is granted behind the negotiation",
+        says!(|index, bytes| {
+            if index > 0 {
+                put(bytes, 2, [0, 0])
+            }
+        }),
+        "3.1.5.1-05 3.1.5.1-07 3.1.5.8-09 3.1.5.9-09",
+        "3.1.5.1-07 3.1.5.7-18 3.1.5.8-09",
+    ),
+    Peer::sides(
+        "each message grants one more than it should",
+        says!(|index, bytes| {
+            if index > 0 {
+                grant_more(bytes)
+            }
+        }),
+        "3.1.5.8-12 3.1.5.9-02 3.1.5.9-08",
+        "3.1.5.7-11 3.1.5.7-18 3.1.5.8-12 3.1.5.9-02 3.1.5.9-08",
+    ),
+    Peer::either("messages without a credit", || Box::new(Overdraws::default()), "3.1.5.1-06"),
+    Peer::accepting("messages that say nothing", || Box::new(Floods::default()), "3.1.5.1-19"),
 ];
 
 /// One credit more than there is a receive for.
