@@ -2,6 +2,7 @@
 
 use smbd_core::Params;
 
+use super::Settings;
 use crate::catalogue::UnderTest;
 
 /// Two sets of parameters that are in use.
@@ -12,12 +13,16 @@ pub(super) enum Profile {
 }
 
 impl Profile {
-    /// The parameters of a subject in this role.
-    pub(super) const fn params(self, role: UnderTest) -> Params {
-        match (self, role) {
+    /// The parameters of a subject in this role, with what a case sets otherwise.
+    pub(super) fn params(self, role: UnderTest, settings: Option<Settings>) -> Params {
+        let mut params = match (self, role) {
             (Self::Windows, _) => Params::windows(),
             (Self::Linux, UnderTest::Initiator) => Params::linux_client(),
             (Self::Linux, UnderTest::Acceptor | UnderTest::Both) => Params::linux_server(),
+        };
+        if let Some(settings) = settings {
+            settings(&mut params);
         }
+        params
     }
 }

@@ -61,11 +61,8 @@ fn rig(variant: usize, role: UnderTest, settings: Option<Settings>) -> Result<Si
     let Some((_, profile, personality)) = VARIANTS.get(variant) else {
         return Err(Unable::Broken(format!("there is no variant {variant}")));
     };
-    let mut params = profile.params(role);
-    if let Some(settings) = settings {
-        settings(&mut params);
-    }
-    SimRig::new(params, role, *personality).map_err(|error| Unable::Broken(error.to_string()))
+    SimRig::new(profile.params(role, settings), role, *personality)
+        .map_err(|error| Unable::Broken(error.to_string()))
 }
 
 impl Target for Sim {

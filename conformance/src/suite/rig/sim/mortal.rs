@@ -64,11 +64,7 @@ impl Target for Mortal {
     }
 
     fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
-        let mut params = Profile::Windows.params(role);
-        if let Some(settings) = settings {
-            settings(&mut params);
-        }
-        let rig = SimRig::new(params, role, Personality::Roce);
+        let rig = SimRig::new(Profile::Windows.params(role, settings), role, Personality::Roce);
         let rig = rig.map_err(|error| Unable::Broken(error.to_string()))?;
         let rig = if self.smb2 { rig.speaking_smb2() } else { rig };
         Ok(Box::new(rig.living(self.life.clone())))

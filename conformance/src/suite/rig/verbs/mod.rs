@@ -63,10 +63,7 @@ impl Target for Ours {
         let Some((_, profile)) = PROFILES.get(variant) else {
             return Err(Unable::Broken(format!("there is no variant {variant}")));
         };
-        let mut params = profile.params(role);
-        if let Some(settings) = settings {
-            settings(&mut params);
-        }
+        let params = profile.params(role, settings);
         let at = SocketAddr::new(self.address, self.next_port);
         self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_PORT);
         let subject: Box<dyn Subject> = match role {
@@ -105,6 +102,20 @@ impl Remote {
         };
         let mut all = settings.iter().flat_map(|line| line.split(", "));
         all.all(|name| given(name) || (SETTINGS_OF_THE_TEXT.contains(&name) && !replaced(name)))
+    }
+
+    /// A rig around it, unless the case has settings for it.
+    fn rig(
+        &self,
+        subject: Box<dyn Subject>,
+        role: UnderTest,
+        at: SocketAddr,
+        settings: Option<Settings>,
+    ) -> Result<Box<dyn Rig>, Unable> {
+        if settings.is_some() {
+            return Err(Unable::NotApplicable("the peer's settings are its own".into()));
+        }
+        Ok(Box::new(VerbsRig::new(subject, role, at)?.needing(self.usual)))
     }
 }
 
@@ -148,11 +159,7 @@ impl Target for Connect {
     }
 
     fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
-        own_settings(settings)?;
-        let subject: Box<dyn Subject> = Box::new(Acceptor::at(self.to));
-        VerbsRig::new(subject, role, self.to)
-            .map(|rig| rig.needing(self.known.usual))
-            .map(|rig| Box::new(rig) as Box<dyn Rig>)
+        self.known.rig(Box::new(Acceptor::at(self.to)), role, self.to, settings)
     }
 }
 
@@ -197,11 +204,7 @@ impl Target for Listen {
     }
 
     fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
-        own_settings(settings)?;
-        let subject: Box<dyn Subject> = Box::new(Initiator::to(self.at, self.trigger.clone()));
-        VerbsRig::new(subject, role, self.at)
-            .map(|rig| rig.needing(self.known.usual))
-            .map(|rig| Box::new(rig) as Box<dyn Rig>)
+        self.known.rig(Box::new(Initiator::to(self.at, self.trigger.clone())), role, self.at, settings)
     }
 }
 
@@ -212,12 +215,5 @@ fn unknown_upper_layer(need: Need) -> Option<String> {
         Need::Upper => Some("the peer's upper layer cannot be looked at".into()),
         Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
         Need::Answers | Need::Timers => None,
-    }
-}
-
-fn own_settings(settings: Option<Settings>) -> Result<(), Unable> {
-    match settings {
-        Some(_) => Err(Unable::NotApplicable("the peer's settings are its own".into())),
-        None => Ok(()),
     }
 }
