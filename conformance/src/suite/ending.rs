@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use smbd_core::Instant;
+
 use super::basis::Basis;
 use super::outcome::Stop;
 use super::peer::{Next, Peer};
@@ -98,6 +100,15 @@ impl Peer<'_> {
         self.check(broken, false, || format!("{text}{what}"));
         self.play.blamed = None;
         Ok(false)
+    }
+
+    /// The connection is down when `time` has passed since `begin`, which `what` names. Messages are passed over.
+    pub(super) fn goes_down(&mut self, statements: &str, begin: Instant, what: &str, time: Duration) {
+        let down = self.down_within(begin, time);
+        let since = self.since(begin, what);
+        self.check(statements, down, || {
+            format!("the connection should be down {} after {what}, {since}", time.words())
+        });
     }
 
     /// Whether a connection that should be down goes on: a probe is answered. Where none would be, being up is going on.

@@ -178,11 +178,7 @@ fn consume_and_wait(play: &mut Play) -> Result<(), Stop> {
     peer.check("3.1.5.1-06", !matches!(next, Next::Message(_)), || {
         format!("nothing should come without a credit, {}", next.words())
     });
-    let down = peer.down_within(last, Duration::from_secs(132));
-    let since = peer.since(last, "the last message");
-    peer.check("3.1.6.2-02", down, || {
-        format!("the connection should be down 132 s after the last message, {since}")
-    });
+    peer.goes_down("3.1.6.2-02", last, "the last message", Duration::from_secs(132));
     Ok(())
 }
 

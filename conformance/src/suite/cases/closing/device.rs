@@ -158,13 +158,7 @@ pub(super) fn receive(play: &mut Play) -> Result<(), Stop> {
     });
 
     let first = "3.1.5.9-06";
-    let mut peer = refusing(play, &Opening::default(), Some((Work::Receives, 1)))?;
-    is_connected(&mut peer)?;
-    if !accepts {
-        peer.asked("")?;
-        peer.respond(&Response::default())?;
-    }
-    peer.ends(first);
+    let mut peer = ends_without_receives(play, first)?;
     let told = peer.told_the_end(first);
     refused_receive(&mut peer, first, told);
 
@@ -177,6 +171,19 @@ pub(super) fn receive(play: &mut Play) -> Result<(), Stop> {
     let told = peer.told_the_end("3.1.5.9-06");
     refused_receive(&mut peer, "3.1.5.9-06", told);
     Ok(())
+}
+
+/// The device takes the receive for the negotiation, and none behind it: the connection ends.
+fn ends_without_receives<'p>(play: &'p mut Play, statements: &str) -> Result<Peer<'p>, Stop> {
+    let accepts = play.subject_accepts();
+    let mut peer = refusing(play, &Opening::default(), Some((Work::Receives, 1)))?;
+    is_connected(&mut peer)?;
+    if !accepts {
+        peer.asked("")?;
+        peer.respond(&Response::default())?;
+    }
+    peer.ends(statements);
+    Ok(peer)
 }
 
 fn refused_receive(peer: &mut Peer<'_>, statements: &str, told: Option<EndEvent>) {
@@ -195,13 +202,7 @@ fn refused_receive(peer: &mut Peer<'_>, statements: &str, told: Option<EndEvent>
 pub(super) fn first_receive(play: &mut Play) -> Result<(), Stop> {
     let accepts = play.subject_accepts();
     let all = if accepts { "3.1.5.6-19" } else { "3.1.5.7-19" };
-    let mut peer = refusing(play, &Opening::default(), Some((Work::Receives, 1)))?;
-    is_connected(&mut peer)?;
-    if !accepts {
-        peer.asked("")?;
-        peer.respond(&Response::default())?;
-    }
-    peer.ends(all);
+    let mut peer = ends_without_receives(play, all)?;
     // Told of a connection first or not (NE-17).
     peer.told_the_end(all);
     Ok(())

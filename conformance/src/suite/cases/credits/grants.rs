@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::keepalive::able_to_speak;
 use crate::suite::words::Words;
 use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole, pattern};
 
@@ -84,12 +85,7 @@ pub(super) fn each_has_its_receive(play: &mut Play) -> Result<(), Stop> {
 }
 
 pub(super) fn no_ping_pong(play: &mut Play) -> Result<(), Stop> {
-    let accepts = play.subject_accepts();
-    let mut peer = play.established()?;
-    if accepts {
-        peer.send(&Data::empty().granting(10))?;
-    }
-    peer.settle();
+    let mut peer = able_to_speak(play)?;
     peer.send(&Data::empty().granting(1))?;
     let until = peer.play().now().saturating_add(Duration::from_secs(3));
     let mut came = 0;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::last_credit_grants;
+use super::{is_whole, last_credit_grants};
 use crate::suite::rig::Opening;
 use crate::suite::words::Words;
 use crate::suite::{Data, Next, Peer, Play, Stop, Terms, Whole};
@@ -72,10 +72,7 @@ fn one_at_a_time(play: &mut Play) -> Result<(), Stop> {
             break;
         }
     }
-    let answered = peer.is_answer(&question, &whole.payload);
-    peer.check("3.1.5.8-17", answered, || {
-        format!("the answer should come whole, {} bytes came", whole.payload.len())
-    });
+    is_whole(&mut peer, "3.1.5.8-17", &question, &whole);
     Ok(())
 }
 
@@ -143,9 +140,6 @@ pub(super) fn one_each_way(play: &mut Play) -> Result<(), Stop> {
         credit_comes(&mut peer)?;
         peer.keep_granting()?;
     }
-    let answered = peer.is_answer(&question, &whole.payload);
-    peer.check("3.1.5.8-17", answered, || {
-        format!("the answer should come whole, {} bytes came", whole.payload.len())
-    });
+    is_whole(&mut peer, "3.1.5.8-17", &question, &whole);
     Ok(())
 }

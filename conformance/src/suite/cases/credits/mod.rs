@@ -8,7 +8,7 @@ mod targets;
 
 use super::Entry;
 use crate::suite::words::Words;
-use crate::suite::{Peer, Seen};
+use crate::suite::{Peer, Question, Seen, Whole};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
@@ -37,6 +37,14 @@ fn last_credit_grants(peer: &mut Peer<'_>, statements: &str, seen: &Seen) {
     let (left, granted) = (seen.message.left, seen.header.credits_granted);
     peer.check(statements, left > 0 || granted > 0, || {
         format!("the message that spends the last credit should grant 1 at least, {} came", seen.words())
+    });
+}
+
+/// The answer to `question` is all there.
+fn is_whole(peer: &mut Peer<'_>, statements: &str, question: &Question, whole: &Whole) {
+    let answered = peer.is_answer(question, &whole.payload);
+    peer.check(statements, answered, || {
+        format!("the answer should come whole, {} bytes came", whole.payload.len())
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{had_a_credit, last_credit_grants};
+use super::{had_a_credit, is_whole, last_credit_grants};
 use crate::suite::words::{self, Words};
 use crate::suite::{Data, Next, Peer, Play, Seen, Stop, Terms, Whole, pattern};
 
@@ -49,10 +49,7 @@ pub(super) fn nothing_without(play: &mut Play) -> Result<(), Stop> {
             "a fragment should come within 3 s of a grant, none came".into()
         })?;
     }
-    let answered = peer.is_answer(&question, &whole.payload);
-    peer.check("3.1.5.4-23", answered, || {
-        format!("the answer should come whole, {} bytes came", whole.payload.len())
-    });
+    is_whole(&mut peer, "3.1.5.4-23", &question, &whole);
     Ok(())
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{INTERVAL, able_to_ask, asks_nothing, has_flags, is_asked, is_up};
+use super::{INTERVAL, able_to_speak, has_flags, is_asked, is_up, nothing_asks};
 use crate::suite::trace::hex;
 use crate::suite::words::Words;
-use crate::suite::{Data, Next, Play, Stop, pattern};
+use crate::suite::{Data, Play, Stop, pattern};
 
 /// A probe is answered within this time.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
@@ -41,25 +41,20 @@ pub(super) fn any_message(play: &mut Play) -> Result<(), Stop> {
     const ANSWERED: &str = "3.1.5.5-04 +3.1.5.5-03";
     let first = Data::of(&pattern(1, 1000)).remaining(2000);
     for answer in [Data::empty(), Data::of(&pattern(2, 8)), Data::probe(), first] {
-        let mut peer = able_to_ask(play)?;
+        let mut peer = able_to_speak(play)?;
         is_asked(&mut peer, INTERVAL)?;
         peer.play().pass(Duration::from_secs(3));
         is_up(&mut peer, "3.1.5.1-13", "3 s after the probe")?;
         peer.send(&answer)?;
         let until = peer.last_said().saturating_add(Duration::from_secs(4));
-        loop {
-            let left = until.saturating_since(peer.play().now());
-            let Next::Message(message) = peer.next(left) else { break };
-            let seen = peer.as_data(message)?;
-            asks_nothing(&mut peer, "3.1.5.5-03", &seen);
-        }
+        nothing_asks(&mut peer, "3.1.5.5-03", until)?;
         is_up(&mut peer, ANSWERED, "4 s after the answer")?;
     }
     Ok(())
 }
 
 pub(super) fn both_at_once(play: &mut Play) -> Result<(), Stop> {
-    let mut peer = able_to_ask(play)?;
+    let mut peer = able_to_speak(play)?;
     is_asked(&mut peer, INTERVAL)?;
     peer.send(&Data::probe())?;
     let said = peer.last_said();

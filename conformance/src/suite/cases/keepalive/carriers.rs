@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::Input;
 
-use super::{INTERVAL, asks_nothing, granted, has_flags, is_asked, is_up};
+use super::{INTERVAL, granted, has_flags, is_asked, is_up, nothing_asks};
 use crate::suite::words::{self, Words};
 use crate::suite::{Data, Next, Play, Stop, Terms, pattern};
 
@@ -88,11 +88,6 @@ pub(super) fn taken_back(play: &mut Play) -> Result<(), Stop> {
     peer.quiet_for("3.1.5.1-06", left);
     peer.send(&Data::empty().granting(5))?;
     let until = peer.last_said().saturating_add(Duration::from_secs(4));
-    loop {
-        let left = until.saturating_since(peer.play().now());
-        let Next::Message(message) = peer.next(left) else { break };
-        let seen = peer.as_data(message)?;
-        asks_nothing(&mut peer, BACK, &seen);
-    }
+    nothing_asks(&mut peer, BACK, until)?;
     is_up(&mut peer, BACK, "4 s after the script's message")
 }

@@ -48,7 +48,7 @@ fn usual(params: &mut Params) {
 }
 
 /// A usual connection on which the subject has credits, and nothing is under way.
-fn able_to_ask(play: &mut Play) -> Result<Peer<'_>, Stop> {
+pub(super) fn able_to_speak(play: &mut Play) -> Result<Peer<'_>, Stop> {
     let accepts = play.subject_accepts();
     let mut peer = play.established()?;
     if accepts {
@@ -135,6 +135,19 @@ pub(super) fn is_asked(peer: &mut Peer<'_>, interval: Duration) -> Result<Seen, 
     }
 }
 
+/// The subject asks after so much silence and gets no answer: the connection is up 4 s later, and down `within` that time.
+pub(super) fn unanswered_probe_ends(
+    peer: &mut Peer<'_>,
+    interval: Duration,
+    within: Duration,
+) -> Result<(), Stop> {
+    let asked = is_asked(peer, interval)?.message.at;
+    peer.play().pass(Duration::from_secs(4));
+    is_up(peer, "3.1.5.1-13", "4 s after the probe")?;
+    peer.goes_down("3.1.6.2-02 +3.1.2.2-03 +3.1.5.1-13", asked, "the probe", within);
+    Ok(())
+}
+
 pub(super) fn has_flags(peer: &mut Peer<'_>, statements: &str, seen: &Seen, flags: u16) {
     let came = seen.header.flags.0;
     // Bits without a meaning are another matter.
@@ -144,11 +157,16 @@ pub(super) fn has_flags(peer: &mut Peer<'_>, statements: &str, seen: &Seen, flag
     });
 }
 
-/// No message asks for an answer. What comes at once answers something, and what comes later was set off by a timer: that is
-/// what `timed` is about.
-fn asks_nothing(peer: &mut Peer<'_>, timed: &str, seen: &Seen) {
-    let after = seen.message.at.saturating_since(peer.last_said());
-    has_flags(peer, if after < AT_ONCE { "3.1.5.1-14" } else { timed }, seen, 0);
+/// No message that comes until a time asks for an answer. What comes at once answers something, and what comes later was set
+/// off by a timer: that is what `timed` is about.
+fn nothing_asks(peer: &mut Peer<'_>, timed: &str, until: Instant) -> Result<(), Stop> {
+    loop {
+        let left = until.saturating_since(peer.play().now());
+        let Next::Message(message) = peer.next(left) else { return Ok(()) };
+        let seen = peer.as_data(message)?;
+        let after = seen.message.at.saturating_since(peer.last_said());
+        has_flags(peer, if after < AT_ONCE { "3.1.5.1-14" } else { timed }, &seen, 0);
+    }
 }
 
 /// An answer comes within this time.

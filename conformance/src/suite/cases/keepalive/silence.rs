@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    INTERVAL, INTERVAL_MAX, able_to_ask, asks_nothing, granted, has_flags, is_asked, is_up,
-    silence_is_probed, slowly,
+    INTERVAL, INTERVAL_MAX, able_to_speak, granted, has_flags, is_up, nothing_asks, silence_is_probed,
+    slowly, unanswered_probe_ends,
 };
 use crate::suite::basis::Basis;
 use crate::suite::words::{self, Words};
@@ -31,16 +31,8 @@ pub(super) fn probed(play: &mut Play) -> Result<(), Stop> {
 }
 
 pub(super) fn unanswered(play: &mut Play) -> Result<(), Stop> {
-    let mut peer = able_to_ask(play)?;
-    let asked = is_asked(&mut peer, INTERVAL)?.message.at;
-    peer.play().pass(Duration::from_secs(4));
-    is_up(&mut peer, "3.1.5.1-13", "4 s after the probe")?;
-    let down = peer.down_within(asked, Duration::from_secs(12));
-    let since = peer.since(asked, "the probe");
-    peer.check("3.1.6.2-02 +3.1.2.2-03 +3.1.5.1-13", down, || {
-        format!("the connection should be down 12 s after the probe, {since}")
-    });
-    Ok(())
+    let mut peer = able_to_speak(play)?;
+    unanswered_probe_ends(&mut peer, INTERVAL, Duration::from_secs(12))
 }
 
 pub(super) fn unsent(play: &mut Play) -> Result<(), Stop> {
@@ -58,11 +50,7 @@ pub(super) fn unsent(play: &mut Play) -> Result<(), Stop> {
     });
     // The interval, from the end of the negotiation on, and 5 s more.
     is_up(&mut peer, established, "8 s after the script's last message")?;
-    let down = peer.down_within(from, Duration::from_secs(17));
-    let since = peer.since(from, "the script's last message");
-    peer.check(&ended, down, || {
-        format!("the connection should be down 17 s after the script's last message, {since}")
-    });
+    peer.goes_down(&ended, from, "the script's last message", Duration::from_secs(17));
     let next = peer.next(Duration::ZERO);
     peer.check("3.1.5.1-06", !matches!(next, Next::Message(_)), || {
         format!("nothing should come before the end, {}", next.words())
@@ -111,15 +99,10 @@ pub(super) fn what_comes(play: &mut Play) -> Result<(), Stop> {
 
 pub(super) fn kept_away(play: &mut Play) -> Result<(), Stop> {
     const AWAY: &str = "3.1.5.5-03 +3.1.2.2-01 +3.1.5.5-04";
-    let mut peer = able_to_ask(play)?;
+    let mut peer = able_to_speak(play)?;
     for _ in 0..5 {
         let until = peer.play().now().saturating_add(Duration::from_secs(3));
-        loop {
-            let left = until.saturating_since(peer.play().now());
-            let Next::Message(message) = peer.next(left) else { break };
-            let seen = peer.as_data(message)?;
-            asks_nothing(&mut peer, AWAY, &seen);
-        }
+        nothing_asks(&mut peer, AWAY, until)?;
         is_up(&mut peer, AWAY, "while the script sends")?;
         peer.send(&Data::empty().granting(0))?;
     }

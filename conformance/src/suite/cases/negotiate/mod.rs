@@ -6,9 +6,13 @@ mod request;
 mod response;
 mod response_fields;
 
+use std::time::Duration;
+
 use smbd_core::Params;
 
 use super::Entry;
+use crate::suite::words::Words;
+use crate::suite::{Peer, Stop};
 
 /// The cases of this group.
 pub(super) const CASES: &[Entry] = &[
@@ -59,6 +63,15 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("negotiate::a_good_response_establishes", response::establishes),
     Entry::new("negotiate::sizes_hold_until_the_end", initiator::sizes_hold),
 ];
+
+/// What was read as a probe is answered, without data.
+fn empty_answer(peer: &mut Peer<'_>, statements: &str) -> Result<(), Stop> {
+    let answer = peer.answer(statements, Duration::from_secs(5))?;
+    peer.check("3.1.5.4-01", answer.header.data_length == 0, || {
+        format!("an empty message should answer, {} came", answer.words())
+    });
+    Ok(())
+}
 
 /// Values that no implementation has by itself.
 fn own_values(params: &mut Params) {

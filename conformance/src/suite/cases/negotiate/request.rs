@@ -5,6 +5,7 @@ use std::time::Duration;
 use smbd_core::wire::NegotiateResponse;
 use smbd_core::wire::status::NOT_SUPPORTED;
 
+use super::empty_answer;
 use crate::suite::words::Words;
 use crate::suite::{Data, Next, Peer, Play, Request, Response, Stop};
 
@@ -188,10 +189,7 @@ pub(super) fn second_request(play: &mut Play) -> Result<(), Stop> {
     // MaxVersion is CreditsGranted: 256.
     peer.post_receives(256)?;
     peer.say(&probe.encode())?;
-    let answer = peer.answer(READ_AS_DATA, Duration::from_secs(5))?;
-    peer.check("3.1.5.4-01", answer.header.data_length == 0, || {
-        format!("an empty message should answer, {} came", answer.words())
-    });
+    empty_answer(&mut peer, READ_AS_DATA)?;
     peer.goes_on(READ_AS_DATA)
 }
 

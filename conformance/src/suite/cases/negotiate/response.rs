@@ -6,6 +6,7 @@ use smbd_core::error::ConnectError;
 use smbd_core::wire::NtStatus;
 use smbd_core::wire::status::{INSUFFICIENT_RESOURCES, NOT_SUPPORTED};
 
+use super::empty_answer;
 use crate::suite::rig::{Opening, Told};
 use crate::suite::words::Words;
 use crate::suite::{Data, Peer, Play, Response, Stop};
@@ -146,10 +147,7 @@ pub(super) fn establishes(play: &mut Play) -> Result<(), Stop> {
     peer.initiators_message(Duration::from_secs(5))?;
     peer.post_receives(256)?;
     peer.say(&probe.encode(1024))?;
-    let answer = peer.answer("3.1.5.5-05 +3.1.1.1-01", Duration::from_secs(5))?;
-    peer.check("3.1.5.4-01", answer.header.data_length == 0, || {
-        format!("an empty message should answer, {} came", answer.words())
-    });
+    empty_answer(&mut peer, "3.1.5.5-05 +3.1.1.1-01")?;
     peer.goes_on("3.1.5.5-05 +3.1.5.8-01")
 }
 

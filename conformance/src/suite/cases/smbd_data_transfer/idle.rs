@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::{Keepalive, Params};
 
-use super::super::keepalive::{has_flags, is_asked, is_up, silence_is_probed};
+use super::super::keepalive::{has_flags, is_up, silence_is_probed, unanswered_probe_ends};
 use crate::suite::{Data, Peer, Play, Stop, Terms};
 
 const INTERVAL: Duration = Duration::from_secs(120);
@@ -62,13 +62,5 @@ pub(super) fn server(play: &mut Play) -> Result<(), Stop> {
 
 pub(super) fn server_timeout(play: &mut Play) -> Result<(), Stop> {
     let mut peer = with_credits(play)?;
-    let asked = is_asked(&mut peer, INTERVAL)?.message.at;
-    peer.play().pass(Duration::from_secs(4));
-    is_up(&mut peer, "3.1.5.1-13", "4 s after the probe")?;
-    let down = peer.down_within(asked, Duration::from_secs(17));
-    let since = peer.since(asked, "the probe");
-    peer.check("3.1.6.2-02 +3.1.2.2-03 +3.1.5.1-13", down, || {
-        format!("the connection should be down 17 s after the probe, {since}")
-    });
-    Ok(())
+    unanswered_probe_ends(&mut peer, INTERVAL, Duration::from_secs(17))
 }
