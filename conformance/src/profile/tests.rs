@@ -1,9 +1,6 @@
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::suite::rig::Network;
-use crate::suite::trace::Trace;
-use crate::suite::{Finding, Outcome, Played, Signs};
+use crate::suite::{Finding, Outcome, Played};
 
 const CASE: &str = "BVT_SmbdNegotiate_Basic";
 
@@ -31,19 +28,9 @@ fn played(findings: &[(&str, &str)]) -> Played {
         known: None,
     };
     Played {
-        device: None,
-        case: CASE.into(),
-        role: "acceptor".into(),
-        variant: "as it is".into(),
         outcome: if findings.is_empty() { Outcome::Passed } else { Outcome::Failed },
-        asserted: BTreeMap::new(),
         findings: findings.iter().map(finding).collect(),
-        does_not: Vec::new(),
-        network: None,
-        signs: Signs::default(),
-        subject_hangs: false,
-        time: 0,
-        trace: Trace::default(),
+        ..Played::new(CASE, "acceptor", "as it is")
     }
 }
 

@@ -52,7 +52,7 @@ pub fn play(
     options: &Options,
 ) -> Played {
     let name = target.variants().get(variant).cloned().unwrap_or_default();
-    let mut played = Played::new(case, role, &name);
+    let mut played = Played::new(&case.name, &role.to_string(), &name);
     if let Some(outcome) = not_played(target, case, role, options) {
         played.outcome = outcome;
         return played;
@@ -138,10 +138,11 @@ fn not_played(target: &dyn Target, case: &Case, role: UnderTest, options: &Optio
 }
 
 impl Played {
-    fn new(case: &Case, role: UnderTest, variant: &str) -> Self {
+    /// A play that has found nothing.
+    pub(crate) fn new(case: &str, role: &str, variant: &str) -> Self {
         Self {
-            case: case.name.clone(),
-            role: role.to_string(),
+            case: case.into(),
+            role: role.into(),
             variant: variant.into(),
             outcome: Outcome::Passed,
             asserted: BTreeMap::new(),
@@ -164,7 +165,7 @@ impl Played {
     /// A play of which nothing is known but why that is so: it failed.
     #[must_use]
     pub fn lost(case: &Case, role: UnderTest, variant: &str, why: String) -> Self {
-        broken(Self::new(case, role, variant), why)
+        broken(Self::new(&case.name, &role.to_string(), variant), why)
     }
 }
 

@@ -6,25 +6,11 @@ use smbd_core::Instant;
 use super::fold::{Item, items};
 use super::layout::{NAMES, places};
 use super::rows::{Look, rows};
-use crate::suite::outcome::{Finding, Outcome, Played, Signs};
-use crate::suite::trace::{By, Kind, Packet, Trace, What};
+use crate::suite::outcome::{Finding, Outcome, Played};
+use crate::suite::trace::{By, Kind, Packet, What};
 
 fn empty() -> Played {
-    Played {
-        device: None,
-        case: "a case".into(),
-        role: "acceptor".into(),
-        variant: "a variant".into(),
-        outcome: Outcome::Failed,
-        asserted: Default::default(),
-        findings: Vec::new(),
-        does_not: Vec::new(),
-        network: None,
-        signs: Signs::default(),
-        subject_hangs: false,
-        time: 0,
-        trace: Trace::default(),
-    }
+    Played { outcome: Outcome::Failed, ..Played::new("a case", "acceptor", "a variant") }
 }
 
 fn finding(text: &str, at: u64) -> Finding {
