@@ -10,6 +10,7 @@ mod subject;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::process::Child;
 
 use crate::case::Failure;
 use ours::Tools;
@@ -125,6 +126,16 @@ impl Rounds {
             median(self.ours.iter().map(|measured| measured.completions).collect()).unwrap_or(0.0),
         );
         reached
+    }
+}
+
+/// A server that is ended when it is left.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

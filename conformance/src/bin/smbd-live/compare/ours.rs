@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::Server;
 use super::subject::{Kind, Measured, Subject};
 use crate::case::Failure;
 
@@ -19,16 +20,6 @@ const LATENCY_PAYLOAD: u32 = 8;
 pub(super) struct Tools {
     folder: PathBuf,
     spin: Option<u64>,
-}
-
-/// Ends the server when it is left.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 impl Tools {

@@ -1,10 +1,11 @@
 //! perftest: `ib_send_bw` and its like.
 
 use std::net::IpAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use super::Server;
 use super::subject::{Kind, Subject};
 
 /// perftest says when it listens only where nobody can read it, so it is given some time and tried again.
@@ -14,16 +15,6 @@ const MIB: f64 = 1.048_576;
 /// Columns of its last line: bytes, iterations, peak, average; or bytes, iterations, least, most, typical time.
 const AVERAGE: usize = 3;
 const TYPICAL: usize = 4;
-
-/// Ends a server that is left.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// MB/s or microseconds; `None` if perftest cannot do it on this device.
 pub(super) fn measure(
