@@ -87,11 +87,7 @@ impl Hub {
     pub(super) fn new(plan: &LoopPlan, watch: Watchers) -> Rc<Self> {
         let plan = &plan.plan;
         let hosts = Side::BOTH.map(|side| plan.host(side, Listener));
-        let mut schedule = Schedule::new(plan.seam.clone());
-        for kind in &plan.standing {
-            schedule.count(*kind);
-        }
-        let mut world = World::new(&plan.world(), hosts, schedule, watch);
+        let mut world = World::new(&plan.world(), hosts, plan.schedule(), watch);
         for side in Side::BOTH {
             world.make_bare(side);
         }

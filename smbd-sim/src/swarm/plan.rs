@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params, Token};
 
-use super::fault::Arranged;
+use super::fault::{Arranged, Schedule};
 use super::kind::FaultKind;
 use super::{FaultLevel, Options, Profile, Seam};
 use crate::device::Polling;
@@ -96,6 +96,15 @@ impl Plan {
     pub(crate) fn host<U>(&self, side: Side, upper: U) -> HostConfig<U> {
         let at = side.index();
         HostConfig { config: self.configs[at].clone(), nic: self.nics[at].clone(), upper }
+    }
+
+    /// The faults of its rounds before the first: what is always wrong has happened.
+    pub(crate) fn schedule(&self) -> Schedule {
+        let mut schedule = Schedule::new(self.seam.clone());
+        for kind in &self.standing {
+            schedule.count(*kind);
+        }
+        schedule
     }
 
     /// Other tasks of the same kind, for the same sides.

@@ -71,11 +71,7 @@ impl<'a, F: Probe> Run<'a, F> {
             plan.host(Side::Acceptor, WorkloadUpper::Server(server)),
         ];
         let watch = Watch::new(plan.configs.clone(), trace, frames);
-        let mut schedule = Schedule::new(plan.seam.clone());
-        for kind in &plan.standing {
-            schedule.count(*kind);
-        }
-        let mut world = World::new(&plan.world(), hosts, schedule, watch);
+        let mut world = World::new(&plan.world(), hosts, plan.schedule(), watch);
         *world.rng_mut() = plan.chance(0);
         for side in Side::BOTH {
             world.host_mut(side).machine = plan.seam.machines[side.index()];
