@@ -29,6 +29,13 @@ enum Stage {
     Abandoned,
 }
 
+impl Stage {
+    /// Whether the peer may use it: it is valid, and will be until the device is done with its end.
+    const fn is_valid(self) -> bool {
+        matches!(self, Self::Active { .. } | Self::Unwanted { .. } | Self::Deregistering)
+    }
+}
+
 /// How the device's work on a registration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum How {
@@ -255,8 +262,7 @@ impl Registrations {
         for at in 0..self.names.len() {
             let id = self.names[at];
             let Some(r) = self.all.get_mut(id.slot(), id) else { continue };
-            let valid =
-                matches!(r.stage, Stage::Active { .. } | Stage::Unwanted { .. } | Stage::Deregistering);
+            let valid = r.stage.is_valid();
             if let Some(entry) = r.tokens.iter_mut().find(|(t, live)| *t == token && *live && valid) {
                 entry.1 = false;
                 self.invalidated.push_back((id, token));
@@ -301,9 +307,8 @@ impl Registrations {
             return v.fail(Law::Results, format!("a result for {id:?}, which has ended"));
         };
         let twice = std::mem::replace(&mut r.told, true);
-        let active = matches!(r.stage, Stage::Active { .. } | Stage::Unwanted { .. } | Stage::Deregistering);
         let right = match result {
-            Ok(()) => active,
+            Ok(()) => r.stage.is_valid(),
             Err(RegistrationError::Work(_)) => r.stage == (Stage::Ended { how: How::Badly }),
             Err(_) => match r.stage {
                 Stage::Ended { how: How::Flushed } => true,
