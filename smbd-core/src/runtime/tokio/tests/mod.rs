@@ -12,14 +12,15 @@ use core::future::Future;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use ::tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use bytes::Bytes;
 
 use super::{COMMANDS, Connection, Driver, Options, Sender, open};
 use crate::backend::kit::{self, Peer, Situation};
 use crate::backend::{Backend, HostMemory};
 use crate::error::{CloseReason, CommandError, ConnectError, ConnectReason, RegisterError, SendError};
-use crate::runtime::Failure;
-use crate::{Access, Config, Role};
+use crate::runtime::{Failure, Registration};
+use crate::{Access, BufferDescriptorV1, Config, Role};
 use wire::{Executor, Net, WireEnd};
 
 type Conn = Connection<WireEnd>;
@@ -241,18 +242,38 @@ fn buffer(net: &Rc<RefCell<Net>>, bytes: &[u8]) -> <WireEnd as Backend>::Buffer 
     buffer
 }
 
+/// Registers `len` bytes of 5, says where they are, and that they are there. Waits for what the peer says to that.
+async fn offer(
+    connection: &mut Conn,
+    net: &Rc<RefCell<Net>>,
+    len: usize,
+    tell: &UnboundedSender<Vec<BufferDescriptorV1>>,
+) -> (<WireEnd as Backend>::Buffer, Registration) {
+    let shared = buffer(net, &vec![5; len]);
+    let registration = connection.register(&shared, Access::ReadWrite).await.unwrap();
+    tell.send(registration.descriptors.clone()).unwrap();
+    connection.send(Bytes::from_static(b"there it is")).await.unwrap();
+    connection.recv().await.unwrap();
+    (shared, registration)
+}
+
+/// Where the memory is that the peer has offered.
+async fn offered(
+    connection: &mut Conn,
+    mut told: UnboundedReceiver<Vec<BufferDescriptorV1>>,
+) -> Arc<[BufferDescriptorV1]> {
+    connection.recv().await.unwrap();
+    told.recv().await.unwrap().into()
+}
+
 #[test]
 fn memory_is_read_and_written_while_it_is_registered_and_not_after() {
     let mut bench = Bench::new(Situation::Connects);
     let (net, of_server) = (Rc::clone(&bench.net), Rc::clone(&bench.net));
-    let (tell, told) = ::tokio::sync::mpsc::unbounded_channel();
+    let (tell, told) = unbounded_channel();
     bench.end(Role::Initiator, ANY[0], |up| async move {
         let mut connection = up.unwrap();
-        let shared = buffer(&net, &[5; 1000]);
-        let registration = connection.register(&shared, Access::ReadWrite).await.unwrap();
-        tell.send(registration.descriptors.clone()).unwrap();
-        connection.send(Bytes::from_static(b"there it is")).await.unwrap();
-        connection.recv().await.unwrap();
+        let (shared, registration) = offer(&mut connection, &net, 1000, &tell).await;
         connection.deregister(&registration).await.unwrap();
         let again = connection.deregister(&registration).await;
         assert_eq!(again, Err(Failure::Register(RegisterError::NotRegistered)));
@@ -262,9 +283,8 @@ fn memory_is_read_and_written_while_it_is_registered_and_not_after() {
         connection.sender().ended().await.unwrap();
     });
     bench.end(Role::Acceptor, ANY[1], |up| async move {
-        let (mut connection, mut told) = (up.unwrap(), told);
-        connection.recv().await.unwrap();
-        let remote: Arc<[_]> = told.recv().await.unwrap().into();
+        let mut connection = up.unwrap();
+        let remote = offered(&mut connection, told).await;
         let (own, source) = (buffer(&of_server, &[0; 1000]), buffer(&of_server, &[9; 700]));
         connection.rdma_read(&own, &remote, 0, 1000).await.unwrap();
         assert!(own.iter().all(|byte| byte.get() == 5));
@@ -281,21 +301,16 @@ fn memory_is_read_and_written_while_it_is_registered_and_not_after() {
 fn a_message_that_is_queued_behind_a_started_write_finds_its_data_there() {
     let mut bench = Bench::new(Situation::Connects);
     let (net, of_server) = (Rc::clone(&bench.net), Rc::clone(&bench.net));
-    let (tell, told) = ::tokio::sync::mpsc::unbounded_channel();
+    let (tell, told) = unbounded_channel();
     bench.end(Role::Initiator, ANY[0], |up| async move {
         let mut connection = up.unwrap();
-        let shared = buffer(&net, &[5; 4000]);
-        let registration = connection.register(&shared, Access::ReadWrite).await.unwrap();
-        tell.send(registration.descriptors.clone()).unwrap();
-        connection.send(Bytes::from_static(b"there it is")).await.unwrap();
-        connection.recv().await.unwrap();
+        let (shared, _) = offer(&mut connection, &net, 4000, &tell).await;
         assert!(shared.iter().all(|byte| byte.get() == 9), "the message was faster");
         connection.close(LONG).await.unwrap();
     });
     bench.end(Role::Acceptor, ANY[1], |up| async move {
-        let (mut connection, mut told) = (up.unwrap(), told);
-        connection.recv().await.unwrap();
-        let remote: Arc<[_]> = told.recv().await.unwrap().into();
+        let mut connection = up.unwrap();
+        let remote = offered(&mut connection, told).await;
         let source = buffer(&of_server, &[9; 4000]);
         let sender = connection.sender();
         let outside = sender.start_rdma_read(&source, &remote, 4000, 1).await.unwrap();
