@@ -12,7 +12,9 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn help_tells_a_newcomer_what_to_do() {
-    for (name, arguments) in [("help", &["--help"][..]), ("help_run", &["run", "--help"])] {
+    for (name, arguments) in
+        [("help", &["--help"][..]), ("help_run", &["run", "--help"]), ("help_doctor", &["doctor", "--help"])]
+    {
         let help = run(arguments);
         assert!(help.status.success());
         insta::assert_snapshot!(name, text(&help.stdout));
@@ -64,4 +66,38 @@ fn without_a_device_it_ends_with_1_and_says_what_to_check() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("`rdma link`"), "{said}");
+}
+
+#[test]
+fn doctor_finds_what_is_wrong_with_the_settings_of_samba() {
+    let file = std::env::temp_dir().join(format!("smbd-gateway-{}.conf", std::process::id()));
+    std::fs::write(&file, "[global]\nserver signing = mandatory\n").expect("a file is written");
+    let path = file.to_str().expect("a path of this program");
+    let output = run(&["doctor", "--smb-conf", path]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let wanted =
+        format!("error: {path}:2: `server signing = mandatory` requires clients to sign [signing]\n  why:  ");
+    assert!(said.contains(&wanted), "{wanted} is missing in\n{said}");
+    let output = run(&["doctor", "--smb-conf", path, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let signing = findings.as_array().expect("an array").iter().find(|finding| finding["id"] == "signing");
+    let signing = signing.expect("it is found");
+    assert_eq!((&signing["line"], &signing["severity"]), (&2.into(), &"error".into()));
+    std::fs::remove_file(file).expect("the file is there");
+}
+
+#[test]
+fn doctor_ends_with_2_if_it_cannot_look() {
+    for (arguments, wanted) in [
+        (["doctor", "--smb-conf", "/nowhere/smb.conf"], "/nowhere/smb.conf: No such file"),
+        (["doctor", "--config", "/nowhere/gateway.toml"], "/nowhere/gateway.toml: No such file"),
+        (["doctor", "--unknown", "option"], "unexpected argument"),
+    ] {
+        let output = run(&arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{wanted} is missing in\n{said}");
+    }
 }

@@ -3,6 +3,7 @@
 mod admission;
 mod connection;
 mod counters;
+mod doctor;
 mod file;
 mod gateway;
 mod listeners;
@@ -45,5 +46,6 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(EXIT_USAGE),
         },
+        Command::Doctor(options) => doctor::run(&options),
     }
 }

@@ -35,6 +35,22 @@ impl Network {
         address.to_canonical().is_ipv4() == self.address.is_ipv4()
             && Self::of(address, self.prefix_len) == *self
     }
+
+    /// Whether an address is the one of the network itself or that of its broadcasts: all other bits are 0, or all are 1.
+    pub(crate) fn is_edge(&self, address: IpAddr) -> bool {
+        let prefix_len = u32::from(self.prefix_len);
+        let (others, all) = match address.to_canonical() {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shr(prefix_len).unwrap_or(0);
+                (u128::from(v4.to_bits() & mask), u128::from(mask))
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shr(prefix_len).unwrap_or(0);
+                (v6.to_bits() & mask, mask)
+            }
+        };
+        self.contains(address) && (others == 0 || others == all)
+    }
 }
 
 fn bits(address: IpAddr) -> u8 {
@@ -86,6 +102,23 @@ mod tests {
         assert_eq!("10.9.0.7/24".parse::<Network>().unwrap().to_string(), "10.9.0.0/24");
         assert!("0.0.0.0/0".parse::<Network>().unwrap().contains("1.2.3.4".parse().unwrap()));
         assert!(!"0.0.0.0/0".parse::<Network>().unwrap().contains("fd09::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn the_edges_of_a_network_are_its_first_and_its_last_address() {
+        for (network, address, is_edge) in [
+            ("10.9.0.0/24", "10.9.0.0", true),
+            ("10.9.0.0/24", "10.9.0.255", true),
+            ("10.9.0.0/24", "10.9.0.1", false),
+            ("10.9.0.0/24", "10.9.1.0", false),
+            ("10.9.0.1/32", "10.9.0.1", true),
+            ("fd09::/64", "fd09::", true),
+            ("fd09::/64", "fd09::1", false),
+            ("0.0.0.0/0", "255.255.255.255", true),
+        ] {
+            let network: Network = network.parse().unwrap();
+            assert_eq!(network.is_edge(address.parse().unwrap()), is_edge, "{address} of {network}");
+        }
     }
 
     #[test]

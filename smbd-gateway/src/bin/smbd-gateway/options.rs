@@ -20,6 +20,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Prints a configuration file with every key, its default and what it means.
     Config,
+    Doctor(Doctor),
 }
 
 /// Runs the gateway.
@@ -56,6 +57,34 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<String>,
 }
+
+/// Looks for what keeps clients from RDMA, and says what to do about it.
+///
+/// Looks at RDMA devices, their ports and addresses, at the ports that the gateway needs (it listens there for a moment), at the
+/// server behind it and at Samba's settings. It changes nothing. Findings are told with their place, the reason and the cure, what
+/// matters most first. Run it as the user that the gateway runs as. Where a gateway runs already, its limits are looked at.
+///
+/// Exit status: 0 nothing found, 1 something found, 2 it could not look.
+#[derive(Debug, Default, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub(crate) struct Doctor {
+    /// Samba's settings, instead of /etc/samba/smb.conf. The files that it includes are read, too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) smb_conf: Option<PathBuf>,
+    /// Prints an array of JSON objects: id, severity (error, warning, advice), what, file, line, why, cure.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The gateway's configuration file, if it has one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  smbd-gateway doctor
+      this host, with Samba
+  smbd-gateway doctor --config /etc/smbd-gateway.toml --json
+      for a gateway with a configuration file, read by a program";
 
 const EXAMPLES: &str = "\
 Examples:

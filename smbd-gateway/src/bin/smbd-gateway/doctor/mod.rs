@@ -1,0 +1,143 @@
+//! `smbd-gateway doctor`: what keeps clients from RDMA, and what to do about it.
+//!
+//! `host` gathers facts, `check` judges them, `finding` tells what it found.
+
+mod check;
+mod facts;
+mod finding;
+mod host;
+mod smb_conf;
+
+use std::io::{self, ErrorKind, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::options::{Doctor, Run};
+use crate::settings::Settings;
+use facts::Facts;
+use finding::Finding;
+use smb_conf::SmbConf;
+
+/// Where Samba has its settings unless it was built otherwise.
+const SMB_CONF: &str = "/etc/samba/smb.conf";
+/// The server that is looked at if none is named.
+const SERVER: &str = "127.0.0.1:445";
+/// Something was found.
+const EXIT_FOUND: u8 = 1;
+/// It could not be looked.
+const EXIT_FAILED: u8 = 2;
+
+/// Looks, and prints what it finds.
+pub(crate) fn run(options: &Doctor) -> ExitCode {
+    let done = look(options).and_then(|facts| {
+        let findings = check::all(&facts);
+        tell(options.json, &facts, &findings)?;
+        Ok(findings.is_empty())
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(EXIT_FOUND),
+        Err(why) => {
+            // Nobody reads it.
+            let _ = writeln!(io::stderr(), "smbd-gateway: {why}");
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}
+
+fn look(options: &Doctor) -> Result<Facts, String> {
+    let settings = settings(options.config.as_deref())?;
+    let samba = samba(options.smb_conf.as_deref())?;
+    Ok(host::look(&settings, samba))
+}
+
+/// What the gateway would do. If no server is named it is the one on this host.
+fn settings(config: Option<&Path>) -> Result<Settings, String> {
+    let with = |server: Vec<String>| {
+        Settings::new(Run { server, config: config.map(Path::to_owned), ..Run::default() })
+    };
+    // What else is wrong is wrong with a server, too.
+    with(Vec::new()).or_else(|_| with(vec![SERVER.to_owned()]))
+}
+
+/// Samba's settings; `None` if there are none where they would be. A file that was named has to be there.
+fn samba(named: Option<&Path>) -> Result<Option<(PathBuf, SmbConf)>, String> {
+    let path = named.unwrap_or_else(|| Path::new(SMB_CONF));
+    match SmbConf::read(path) {
+        Ok(conf) => Ok(Some((path.to_owned(), conf))),
+        Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+fn tell(is_json: bool, facts: &Facts, findings: &[Finding]) -> Result<(), String> {
+    let text = if is_json {
+        finding::json(findings).map_err(|error| error.to_string())? + "\n"
+    } else {
+        format!("{}looked at: {}\n{}\n", finding::text(findings), subjects(facts), finding::sum(findings))
+    };
+    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// What was looked at, so that it is known what was not.
+fn subjects(facts: &Facts) -> String {
+    let devices = facts.devices.iter().map(|device| device.name.clone());
+    let listeners = facts.listeners.iter().map(|listener| listener.at);
+    let servers = facts.servers.iter().map(|server| server.address);
+    let conf = match &facts.samba {
+        Some((path, _)) => path.display().to_string(),
+        None => format!("no smb.conf ({SMB_CONF} is not there; --smb-conf names another one)"),
+    };
+    let named = |what: &str, all: Vec<String>| {
+        if all.is_empty() { format!("no {what}") } else { format!("{what} {}", all.join(" ")) }
+    };
+    let addresses =
+        |all: &mut dyn Iterator<Item = SocketAddr>| all.map(|address| address.to_string()).collect();
+    [
+        named("device", devices.collect()),
+        named("listener", addresses(&mut listeners.into_iter())),
+        named("server", addresses(&mut servers.into_iter())),
+        conf,
+    ]
+    .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_it_looked_at() {
+        let facts = facts::sound::facts();
+        let expected = "device mlx5_0, listener 10.9.0.1:445, server 127.0.0.1:445, /etc/samba/smb.conf";
+        assert_eq!(subjects(&facts), expected);
+        let nothing = Facts { devices: vec![], listeners: vec![], servers: vec![], samba: None, ..facts };
+        assert!(subjects(&nothing).starts_with("no device, no listener, no server, no smb.conf"));
+    }
+
+    #[test]
+    fn without_a_server_in_the_file_it_looks_at_the_one_of_this_host() {
+        let file = std::env::temp_dir().join(format!("smbd-gateway-doctor-{}.toml", std::process::id()));
+        for (text, expected) in [
+            ("", Ok("127.0.0.1:445")),
+            ("server = [\"127.0.0.2\"]", Ok("127.0.0.2:445")),
+            ("[limits]\nconections = 5", Err("did you mean `connections`?")),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let found = settings(Some(&file)).map(|settings| host::servers(&settings));
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, [expected.parse().unwrap()], "{text}"),
+                (Err(said), Err(wanted)) => assert!(said.contains(wanted), "{said}"),
+                (found, _) => panic!("{text}: {found:?}"),
+            }
+        }
+        std::fs::remove_file(file).unwrap();
+        assert!(settings(None).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_was_named_has_to_be_there() {
+        assert!(samba(Some(Path::new("/nowhere/smb.conf"))).unwrap_err().starts_with("/nowhere/smb.conf: "));
+    }
+}
