@@ -22,8 +22,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             Severity::Error,
             "settings-refused",
             "Samba does not understand this line",
-            "it stops reading there, and may not start",
-            "a section is `[name]`, a parameter `name = value`; `testparm` checks the file",
+            "it refuses the whole file, and does not start",
+            "a section is `[name]`, a parameter `name = value`, and `copy` names an earlier share; `testparm` checks the file",
         );
         finding.at(place)
     });

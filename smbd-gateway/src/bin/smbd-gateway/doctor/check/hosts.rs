@@ -56,12 +56,12 @@ fn judge(section: &Section, gateway: Option<IpAddr>) -> Option<Finding> {
 
 fn admits_all(setting: &Setting) -> bool {
     let items = list(&setting.text);
-    items.len() == 1 && items.iter().all(|item| folded(&item.text) == "all")
+    items.len() == 1 && items.iter().all(|item| folded(item) == "all")
 }
 
 /// Whether a list has the address, and does not except it.
 fn matches(setting: &Setting, address: IpAddr) -> bool {
-    let items: Vec<String> = list(&setting.text).into_iter().map(|item| folded(&item.text)).collect();
+    let items: Vec<String> = list(&setting.text).iter().map(|item| folded(item)).collect();
     let mut parts = items.split(|item| item == "except");
     let has = |items: &[String]| items.iter().any(|item| is_item(item, address));
     parts.next().is_some_and(has) && !parts.any(has)

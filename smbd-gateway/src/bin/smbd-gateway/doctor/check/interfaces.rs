@@ -23,12 +23,12 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 
 /// Whether what belongs to one item is cut into several.
 fn lacks_quotes(setting: &Setting) -> bool {
-    let is_key = |text: &str| {
+    let is_key = |item: &String| {
         ["capability=", "speed=", "if_index=", "options="]
             .iter()
-            .any(|key| text.to_lowercase().starts_with(key))
+            .any(|key| item.to_lowercase().starts_with(key))
     };
-    list(&setting.text).iter().any(|item| item.ends_with_semicolon || is_key(&item.text))
+    list(&setting.text).iter().any(is_key)
 }
 
 fn without_quotes(addresses: &[Address]) -> Finding {

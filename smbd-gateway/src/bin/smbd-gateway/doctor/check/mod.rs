@@ -69,7 +69,8 @@ mod tests {
     fn what_matters_most_comes_first() {
         let mut facts = sound::with_global("server multi channel support = no\nserver signing = required");
         facts.listeners[0].state = PortState::InUse;
-        assert_eq!(ids(&facts), ["port-in-use", "signing", "multichannel"]);
+        facts.has_ksmbd = true;
+        assert_eq!(ids(&facts), ["port-in-use", "signing", "ksmbd", "multichannel"]);
         let severities: Vec<Severity> = all(&facts).iter().map(|finding| finding.severity).collect();
         assert!(severities.is_sorted());
     }

@@ -119,13 +119,14 @@ mod tests {
                 ("sys/class/infiniband/siw0/node_type", "4: RNIC\n"),
                 ("sys/class/net/eth0/speed", "100000\n"),
                 ("sys/class/net/eth1/speed", "-1\n"),
+                ("sys/class/net/eth3/speed", "0\n"),
             ],
         );
         let found: Vec<_> =
             devices(&host.0).into_iter().map(|device| (device.name, device.port_states.join(" "))).collect();
         assert_eq!(found, [("mlx5_0".into(), "ACTIVE DOWN".into()), ("siw0".into(), String::new())]);
-        let speeds = ["eth0", "eth1", "eth2"].map(|interface| speed_mbit(&host.0, interface));
-        assert_eq!(speeds, [Some(100_000), None, None]);
+        let speeds = ["eth0", "eth1", "eth2", "eth3"].map(|interface| speed_mbit(&host.0, interface));
+        assert_eq!(speeds, [Some(100_000), None, None, None]);
         assert_eq!(devices(Path::new("/nowhere")), []);
     }
 

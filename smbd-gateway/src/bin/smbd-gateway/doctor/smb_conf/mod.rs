@@ -26,7 +26,7 @@ pub(crate) struct SmbConf {
     pub(crate) shares: Vec<Section>,
     /// Settings that are somewhere else.
     pub(crate) elsewhere: Vec<Elsewhere>,
-    /// Where Samba stops reading, because it does not understand a line.
+    /// The line that Samba does not understand: it refuses the whole file. What is behind it is not read.
     pub(crate) refused: Option<Place>,
 }
 
@@ -83,7 +83,7 @@ impl SmbConf {
     /// What `interfaces` names; empty if it is not set.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let items = self.global.get("interfaces").map_or_else(Vec::new, |setting| list(&setting.text));
-        items.iter().map(|item| Interface::parse(&item.text)).collect()
+        items.iter().map(|item| Interface::parse(item)).collect()
     }
 
     /// `[global]` and all shares.

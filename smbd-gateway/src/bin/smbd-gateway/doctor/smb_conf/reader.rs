@@ -83,7 +83,7 @@ impl Reader<'_> {
         }
         match folded(name).as_str() {
             "include" => self.include(value, place),
-            "copy" => self.copy(value),
+            "copy" => return self.copy(value),
             "configfile" => self.elsewhere(name, value, place),
             "configbackend" if folded(value) == "registry" => self.elsewhere(name, value, place),
             "registryshares" if boolean(value) == Some(true) => self.elsewhere(name, value, place),
@@ -128,10 +128,15 @@ impl Reader<'_> {
         }
     }
 
-    fn copy(&mut self, value: &str) {
-        let other = self.share_of(value).and_then(|share| self.conf.shares.get(share)).cloned();
-        if let Some(other) = other.filter(|_| self.share.is_some()) {
+    /// Whether there is such a share, and it is another one.
+    fn copy(&mut self, value: &str) -> bool {
+        let Some(share) = self.share else { return true };
+        let other = self.share_of(value).filter(|other| *other != share);
+        let other = other.and_then(|other| self.conf.shares.get(other)).cloned();
+        let is_there = other.is_some();
+        if let Some(other) = other {
             self.section_mut().copy(&other);
         }
+        is_there
     }
 }

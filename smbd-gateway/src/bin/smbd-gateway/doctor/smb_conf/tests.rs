@@ -105,8 +105,13 @@ fn a_file_that_includes_itself_comes_to_an_end() {
 }
 
 #[test]
-fn samba_stops_where_it_does_not_understand_a_line() {
-    for (text, line) in [("[global]\na = b\n[share\nserver signing = x", 3), (" = b\n", 1)] {
+fn samba_refuses_a_file_with_a_line_that_it_does_not_understand() {
+    for (text, line) in [
+        ("[global]\na = b\n[share\nserver signing = x", 3),
+        (" = b\n", 1),
+        ("[a]\ncopy = b\n", 2),
+        ("[a]\ncopy = a", 2),
+    ] {
         let conf = read(&[("/smb.conf", text)]);
         assert_eq!(conf.refused.as_ref().map(|place| place.line), Some(line), "{text}");
         assert!(conf.global.get("server signing").is_none());
