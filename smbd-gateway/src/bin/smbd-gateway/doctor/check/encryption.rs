@@ -2,7 +2,7 @@
 
 use super::super::facts::Facts;
 use super::super::finding::{Finding, Severity};
-use super::super::smb_conf::{Section, Setting, folded, is_required};
+use super::super::smb_conf::{Level, Section, Setting, level};
 
 const CURE: &str = "`server smb encrypt = if_required` leaves it to the clients. What that risks: whoever sees packets between client \
                     and server reads the files. Only in a network whose hosts are trusted. If it stays: clients of Linux mount with \
@@ -39,7 +39,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 /// What has clients that can encrypt do so: all that can use SMB Direct can.
 fn encrypting(section: &Section) -> Option<&Setting> {
     let setting = section.get("server smb encrypt")?;
-    (is_required(&setting.text) || folded(&setting.text) == "desired").then_some(setting)
+    matches!(level(&setting.text), Some(Level::Required | Level::Desired)).then_some(setting)
 }
 
 #[cfg(test)]

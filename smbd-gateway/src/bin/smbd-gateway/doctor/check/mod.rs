@@ -15,6 +15,7 @@ mod protocol;
 mod server;
 mod signing;
 mod sizes;
+mod value;
 
 use super::facts::Facts;
 use super::finding::Finding;
@@ -22,13 +23,14 @@ use super::finding::Finding;
 type Check = fn(&Facts) -> Vec<Finding>;
 
 /// In the order in which somebody would look.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     device::check,
     port::check,
     memory::check,
     server::check,
     ksmbd::check,
     elsewhere::check,
+    value::check,
     protocol::check,
     signing::check,
     encryption::check,

@@ -2,21 +2,19 @@
 
 use super::super::facts::Facts;
 use super::super::finding::{Finding, Severity};
-use super::super::smb_conf::{SmbConf, protocol};
+use super::super::smb_conf::{Protocol, SmbConf, protocol};
 
-/// SMB 3.0, the first with SMB Direct.
-const SMB3: u32 = 0x0300;
 /// What Samba does without a setting.
-const MAX: u32 = 0x0311;
-const MIN: u32 = 0x0202;
+const MAX: Protocol = Protocol::Smb311;
+const MIN: Protocol = Protocol::Smb202;
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let Some((_, conf)) = &facts.samba else { return vec![] };
     let (max, min) = (of(conf, "server max protocol", MAX), of(conf, "server min protocol", MIN));
-    let name = if max < SMB3 { "server max protocol" } else { "server min protocol" };
+    let name = if max < Protocol::Smb300 { "server max protocol" } else { "server min protocol" };
     let Some(setting) = conf.global.get(name) else { return vec![] };
     let what = setting.to_string();
-    let found = if max < SMB3 {
+    let found = if max < Protocol::Smb300 {
         Finding::new(
             Severity::Error,
             "protocol-old",
@@ -38,9 +36,9 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     vec![found.at(&setting.place)]
 }
 
-/// Samba passes over a value that it does not know.
-fn of(conf: &SmbConf, name: &str, default: u32) -> u32 {
-    conf.global.get(name).and_then(|setting| protocol(&setting.text)).unwrap_or(default)
+fn of(conf: &SmbConf, name: &str, default: Protocol) -> Protocol {
+    let set = conf.global.get(name).and_then(|setting| protocol(&setting.text));
+    set.filter(|protocol| *protocol != Protocol::Default).unwrap_or(default)
 }
 
 #[cfg(test)]
@@ -56,7 +54,8 @@ mod tests {
             ("protocol = SMB2_10", Some("protocol-old")),
             ("server max protocol = SMB3_00", None),
             ("server max protocol = SMB3", None),
-            ("server max protocol = nonsense", None),
+            ("server max protocol = default", None),
+            ("server max protocol = default\nserver min protocol = default", None),
             ("server min protocol = SMB3_11", None),
             ("server max protocol = SMB3_00\nserver min protocol = SMB3", Some("protocol-none")),
         ] {

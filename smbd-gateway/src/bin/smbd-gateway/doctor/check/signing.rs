@@ -2,16 +2,19 @@
 
 use super::super::facts::Facts;
 use super::super::finding::{Finding, Severity};
-use super::super::smb_conf::{SmbConf, folded, is_default, is_required};
+use super::super::smb_conf::{Level, is_domain_controller, level};
 
 const WHY: &str = "signing is what keeps clients from RDMA here: they use it only in sessions that are neither signed nor encrypted. \
                    They work through the gateway all the same, but all data pass in messages, which are slower";
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let Some((_, conf)) = &facts.samba else { return vec![] };
-    let signing = conf.global.get("server signing").filter(|setting| !is_default(&setting.text));
-    let found = match signing {
-        Some(setting) if is_required(&setting.text) => {
+    let signing = conf.global.get("server signing");
+    let role = conf.global.get("server role");
+    let wanted = signing.and_then(|setting| level(&setting.text)).unwrap_or(Level::Default);
+    let is_controller = role.is_some_and(|role| is_domain_controller(&role.text) == Some(true));
+    let found = match (wanted, signing) {
+        (Level::Required, Some(setting)) => {
             let finding = Finding::new(
                 Severity::Error,
                 "signing",
@@ -24,7 +27,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             );
             finding.at(&setting.place)
         }
-        None if is_domain_controller(conf) => {
+        (Level::Default, _) if is_controller => {
             let finding = Finding::new(
                 Severity::Error,
                 "signing-domain-controller",
@@ -34,18 +37,11 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                  risks more than files: whoever can change packets between it and its members can change the policies and logon \
                  scripts that these run",
             );
-            finding.maybe_at(conf.global.get("server role").map(|setting| &setting.place))
+            finding.maybe_at(role.map(|role| &role.place))
         }
         _ => return vec![],
     };
     vec![found]
-}
-
-fn is_domain_controller(conf: &SmbConf) -> bool {
-    let role = conf.global.get("server role").map(|setting| folded(&setting.text));
-    role.is_some_and(|role| {
-        ["activedirectorydomaincontroller", "domaincontroller", "dc"].contains(&role.as_str())
-    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ use std::path::Path;
 use super::finding::Place;
 
 pub(crate) use interface::{Interface, Speed, network};
-pub(crate) use values::{boolean, bytes, folded, is_default, is_required, list, protocol};
+pub(crate) use values::{
+    Level, Protocol, boolean, bytes, folded, is_domain_controller, level, list, protocol,
+};
 
 /// Samba's settings.
 #[derive(Clone, Debug, Default)]

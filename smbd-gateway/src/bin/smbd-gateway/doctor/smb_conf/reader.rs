@@ -62,6 +62,9 @@ impl Reader<'_> {
             return true;
         }
         let name = name.trim_matches(is_space);
+        if name.is_empty() {
+            return false;
+        }
         let known = self.share_of(name).unwrap_or_else(|| {
             self.conf.shares.push(Section::new(name));
             self.conf.shares.len().saturating_sub(1)

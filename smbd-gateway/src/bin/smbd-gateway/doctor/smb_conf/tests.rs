@@ -109,6 +109,7 @@ fn samba_refuses_a_file_with_a_line_that_it_does_not_understand() {
     for (text, line) in [
         ("[global]\na = b\n[share\nserver signing = x", 3),
         (" = b\n", 1),
+        ("[]\n", 1),
         ("[a]\ncopy = b\n", 2),
         ("[a]\ncopy = a", 2),
     ] {

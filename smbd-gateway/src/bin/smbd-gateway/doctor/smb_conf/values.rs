@@ -18,10 +18,10 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
 
 /// A number of bytes, such as 4194304 or 4M; `None` if it is none.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
-    let text = folded(text);
+    let text = text.trim_matches(is_space);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let shift = match unit {
+    let shift = match folded(unit).as_str() {
         "" => 0,
         "k" => 10,
         "m" => 20,
@@ -33,30 +33,70 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Whether a value of `server signing` or `server smb encrypt` means that no client does without.
-pub(crate) fn is_required(text: &str) -> bool {
-    matches!(folded(text).as_str(), "required" | "mandatory" | "force" | "forced" | "enforced")
+/// How much signing or encryption a server wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// What Samba does without a setting.
+    Default,
+    Off,
+    IfRequired,
+    Desired,
+    Required,
 }
 
-/// Whether such a value stands for what Samba does if there is none.
-pub(crate) fn is_default(text: &str) -> bool {
-    folded(text) == "default"
-}
-
-/// Versions of the protocol, in their order; `None` if it is none of those that Samba knows.
-pub(crate) fn protocol(text: &str) -> Option<u32> {
+/// A value of `server signing` or `server smb encrypt`; `None` if it is none.
+pub(crate) fn level(text: &str) -> Option<Level> {
     Some(match folded(text).as_str() {
-        "core" | "coreplus" | "core+" | "lanman1" | "lanman2" | "nt1" => 1,
-        "smb2_02" => 0x0202,
-        "smb2" | "smb2_10" => 0x0210,
-        "smb2_22" => 0x0222,
-        "smb2_24" => 0x0224,
-        "smb3_00" => 0x0300,
-        "smb3_02" => 0x0302,
-        "smb3_10" => 0x0310,
-        "smb3" | "smb3_11" | "default" => 0x0311,
+        "default" => Level::Default,
+        "no" | "false" | "0" | "off" | "disabled" => Level::Off,
+        "if_required" | "yes" | "true" | "1" | "on" | "enabled" | "auto" => Level::IfRequired,
+        "desired" => Level::Desired,
+        "required" | "mandatory" | "force" | "forced" | "enforced" => Level::Required,
         _ => return None,
     })
+}
+
+/// A version of the protocol. Later ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Protocol {
+    /// What Samba does without a setting.
+    Default,
+    Smb1,
+    Smb202,
+    Smb210,
+    Smb300,
+    Smb302,
+    Smb311,
+}
+
+/// A value of `server max protocol` or `server min protocol`; `None` if it is none.
+pub(crate) fn protocol(text: &str) -> Option<Protocol> {
+    Some(match folded(text).as_str() {
+        "default" => Protocol::Default,
+        "core" | "coreplus" | "core+" | "lanman1" | "lanman2" | "nt1" => Protocol::Smb1,
+        "smb2_02" => Protocol::Smb202,
+        "smb2" | "smb2_10" => Protocol::Smb210,
+        "smb3_00" => Protocol::Smb300,
+        "smb3_02" => Protocol::Smb302,
+        "smb3" | "smb3_11" => Protocol::Smb311,
+        _ => return None,
+    })
+}
+
+/// Whether a value of `server role` means a domain controller of Active Directory; `None` if it is none.
+pub(crate) fn is_domain_controller(role: &str) -> Option<bool> {
+    match folded(role).as_str() {
+        "activedirectorydomaincontroller" | "domaincontroller" | "dc" => Some(true),
+        "auto"
+        | "standalone"
+        | "standaloneserver"
+        | "member"
+        | "memberserver"
+        | "classicprimarydomaincontroller"
+        | "classicbackupdomaincontroller"
+        | "ipaprimarydomaincontroller" => Some(false),
+        _ => None,
+    }
 }
 
 /// The items of a list: white space, commas and semicolons separate, except in quotes.
@@ -99,6 +139,7 @@ mod tests {
             ("8388608", Some(8 << 20)),
             ("8 M", Some(8 << 20)),
             ("64k", Some(65536)),
+            ("8 388608", None),
             ("-1", None),
             ("M", None),
         ] {
@@ -118,15 +159,32 @@ mod tests {
     #[test]
     fn protocols_are_ordered() {
         assert!(protocol("SMB3_00") > protocol("SMB2") && protocol("NT1") < protocol("smb2_02"));
-        assert_eq!((protocol("SMB3"), protocol("smb4")), (Some(0x0311), None));
+        assert_eq!((protocol("SMB3"), protocol("smb4")), (Some(Protocol::Smb311), None));
+    }
+
+    #[test]
+    fn levels_and_roles_are_those_of_samba() {
+        for (text, is) in [
+            ("Default", Some(Level::Default)),
+            ("disabled", Some(Level::Off)),
+            ("auto", Some(Level::IfRequired)),
+            ("desired", Some(Level::Desired)),
+            ("man datory", Some(Level::Required)),
+            ("maybe", None),
+        ] {
+            assert_eq!(level(text), is, "{text}");
+        }
+        for (text, is) in [("DC", Some(true)), ("member server", Some(false)), ("server", None)] {
+            assert_eq!(is_domain_controller(text), is, "{text}");
+        }
     }
 
     proptest! {
         #[test]
-        fn no_item_is_empty_and_no_value_is_too_strange(text in ".*") {
+        fn no_item_of_any_text_is_empty(text in ".*") {
             prop_assert!(!list(&text).contains(&String::new()));
             prop_assert_eq!(folded(&folded(&text)), folded(&text));
-            let _ = (boolean(&text), bytes(&text), protocol(&text), is_required(&text), is_default(&text));
+            let _ = (boolean(&text), bytes(&text), protocol(&text), level(&text), is_domain_controller(&text));
         }
     }
 }
