@@ -21,7 +21,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         "loopback",
         format!("{setting}, and `interfaces` does not name {address}"),
         "Samba does not listen on the loopback interface then, by which the gateway reaches it",
-        "`lo` as an item of `interfaces`, such as `interfaces = lo eth0`",
+        "`lo` as an item of `interfaces`, such as `interfaces = lo eth0`; for another address than 127.0.0.1 and ::1 an item like \
+         `127.0.0.2/8`",
     );
     vec![finding.at(&setting.place)]
 }

@@ -1,7 +1,7 @@
 //! An item of `interfaces`.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::values::folded;
 use crate::network::Network;
@@ -72,9 +72,11 @@ impl Interface {
         }
     }
 
-    /// Whether it names a loopback address.
+    /// Whether it names a loopback address. Of them the interface has two, 127.0.0.1 and ::1; others have to be written with a mask.
     pub(crate) fn names_loopback(&self, address: IpAddr) -> bool {
-        self.names(address, LOOPBACK_DEVICE)
+        let is_of_interface =
+            [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()].contains(&address);
+        self.names(address, LOOPBACK_DEVICE) && (is_of_interface || matches!(self.named(), Named::MadeUp(_)))
     }
 
     /// Whether Samba gives it the index 0: clients of Windows pass over such interfaces.
@@ -154,8 +156,17 @@ mod tests {
         for item in ["eth1", "et", "eth0?", "10.9.0.2", "10.9.1.0/24", "lo", "10.9.0.2/24", ""] {
             assert!(!names(item), "{item}");
         }
-        assert!(Interface::parse("127.0.0.0/8").names_loopback("127.0.0.1".parse().unwrap()));
-        assert!(Interface::parse("lo").names_loopback("::1".parse().unwrap()));
+        for (item, address, is_named) in [
+            ("lo", "127.0.0.1", true),
+            ("lo", "::1", true),
+            ("127.0.0.0/8", "127.0.0.1", true),
+            ("lo", "127.0.0.2", false),
+            ("127.0.0.2", "127.0.0.2", false),
+            ("127.0.0.2/8", "127.0.0.2", true),
+        ] {
+            let named = Interface::parse(item).names_loopback(address.parse().unwrap());
+            assert_eq!(named, is_named, "{item} {address}");
+        }
     }
 
     #[test]
