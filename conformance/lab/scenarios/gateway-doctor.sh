@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-gateway doctor finds what a guest can get wrong, and nothing where all is well"
 guests=1
-limit=300
+limit=600
 whole=yes
 long=yes
 

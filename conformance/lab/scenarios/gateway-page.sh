@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="the page docs/gateway.md, word for word: from nothing to a share of Samba that is mounted by RDMA"
 guests=1
-limit=300
+limit=600
 whole=yes
 long=yes
 
