@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::admission::Pass;
+use crate::connections::Names;
 use crate::counters::Counters;
 use crate::report::Kind;
 use crate::shared::Shared;
@@ -32,15 +33,6 @@ pub(crate) struct Client {
     pub(crate) pass: Pass,
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) servers: Vec<SocketAddr>,
-}
-
-/// What log lines name.
-#[derive(Clone, Copy)]
-struct Names {
-    client: SocketAddr,
-    server: SocketAddr,
-    /// The gateway's own port towards the server, by which the server's log knows the client.
-    server_port: u16,
 }
 
 impl Client {
@@ -106,6 +98,7 @@ async fn through(
     let Names { client, server, server_port } = names;
     let named = |what| shared.log.line(what).with("client", client).number("server_port", server_port.into());
     named("client connected").with("server", server).write();
+    let entry = shared.connections.add(names);
     let params = relay::Params {
         max_read_write_size: negotiated.max_read_write_size,
         max_fragmented_size: negotiated.max_fragmented_send_size,
@@ -135,6 +128,7 @@ async fn through(
         shared.counters.sessions(kind, now);
         shared.counters.bytes(bytes, pump.statistics().bytes);
         bytes = pump.statistics().bytes;
+        entry.update(now, bytes);
         if now != kind && now.has_session && ending.is_none() {
             now.tell(named("client session")).write();
         }

@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 use crate::suggestion::closest;
 
+/// Where the gateway tells its status, unless it is said otherwise.
+pub(crate) const STATUS_SOCKET: &str = "/run/smbd-gateway/status.sock";
+
 /// The file with all keys, their defaults and what they mean.
 pub(crate) const DOCUMENTED: &str = include_str!("default.toml");
 
@@ -23,6 +26,7 @@ pub(crate) struct File {
     pub(crate) timeouts: Timeouts,
     pub(crate) log: Log,
     pub(crate) metrics: Metrics,
+    pub(crate) status: Status,
 }
 
 /// A listener.
@@ -144,6 +148,42 @@ pub(crate) struct Metrics {
     pub(crate) address: Option<String>,
 }
 
+/// Where the gateway tells its status.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Status {
+    pub(crate) socket: String,
+    pub(crate) mode: SocketMode,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self { socket: STATUS_SOCKET.into(), mode: SocketMode::default() }
+    }
+}
+
+/// Who may ask for the status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) enum SocketMode {
+    /// The gateway's own user, and root.
+    #[default]
+    #[serde(rename = "0600")]
+    User,
+    /// Its group as well.
+    #[serde(rename = "0660")]
+    Group,
+}
+
+impl SocketMode {
+    /// Bits of a file's mode.
+    pub(crate) const fn bits(self) -> u32 {
+        match self {
+            Self::User => 0o600,
+            Self::Group => 0o660,
+        }
+    }
+}
+
 impl File {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
@@ -187,7 +227,7 @@ mod tests {
     fn each_key_is_documented() {
         let wrong = "[limits]\nx = 1\n[relay]\n".to_owned();
         assert!(File::parse(&wrong).is_err());
-        for section in ["", "limits", "relay", "smb_direct", "timeouts", "log", "metrics"] {
+        for section in ["", "limits", "relay", "smb_direct", "timeouts", "log", "metrics", "status"] {
             let head = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
             let error = toml::from_str::<File>(&format!("{head}nothing = 1\n")).unwrap_err().to_string();
             let names = error.rsplit("expected ").next().unwrap().split('`').skip(1).step_by(2);

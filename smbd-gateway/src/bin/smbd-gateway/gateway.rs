@@ -8,10 +8,12 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
+use crate::file::STATUS_SOCKET;
 use crate::listeners::Listeners;
 use crate::metrics;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::status::Socket;
 use crate::trouble::Trouble;
 
 /// File descriptors of a connection: five of the device, one of the server.
@@ -44,6 +46,7 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
             .map_err(|error| Trouble::other(&format!("cannot listen at {address} for metrics: {error}")))?;
         tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
     }
+    let _status = tell_status(&shared).await?;
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     tokio::select! {
         trouble = listeners.follow() => return Err(trouble),
@@ -60,6 +63,20 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     };
     shared.log.line("stopped").with("why", how).write();
     Ok(())
+}
+
+/// Tells the status until what it returns is dropped. At the path that nobody has chosen that can fail.
+async fn tell_status(shared: &Arc<Shared>) -> Result<Option<Socket>, Trouble> {
+    let Some(path) = &shared.settings.status else { return Ok(None) };
+    let of_socket = Arc::clone(shared);
+    match Socket::open(path, shared.settings.status_mode, move || of_socket.status()).await {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if path.as_os_str() == STATUS_SOCKET => {
+            shared.log.line("no status socket").with("path", path.display()).with("why", error).write();
+            Ok(None)
+        }
+        Err(error) => Err(Trouble::other(&format!("no status socket at {}: {error}", path.display()))),
+    }
 }
 
 /// SIGTERM and SIGINT.

@@ -2,6 +2,7 @@
 
 mod admission;
 mod connection;
+mod connections;
 mod counters;
 mod file;
 mod gateway;
@@ -13,6 +14,7 @@ mod options;
 mod report;
 mod settings;
 mod shared;
+mod status;
 mod suggestion;
 mod trouble;
 
@@ -22,6 +24,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use options::{Command, Options};
 use settings::Settings;
+use trouble::Trouble;
 
 /// Exit status of wrong usage.
 const EXIT_USAGE: u8 = 2;
@@ -31,14 +34,15 @@ fn main() -> ExitCode {
         Command::Run(run) => match Settings::new(run) {
             Ok(settings) => match gateway::run(settings) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(trouble) => {
-                    trouble.complain();
-                    ExitCode::FAILURE
-                }
+                Err(trouble) => trouble.failure(),
             },
             Err(wrong) => {
                 Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
             }
+        },
+        Command::Status(options::Status { socket, json }) => match status::show(&socket, json) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => Trouble::asking(why).failure(),
         },
         // Into a full disk, for example.
         Command::Config => match std::io::stdout().write_all(file::DOCUMENTED.as_bytes()) {

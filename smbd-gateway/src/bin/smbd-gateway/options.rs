@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::file::Format;
+use crate::file::{Format, STATUS_SOCKET};
 
 /// Lets an SMB server that knows TCP only be reached over SMB Direct (RDMA). The server stays as it is.
 #[derive(Debug, Parser)]
@@ -16,8 +16,8 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs the gateway.
     Run(Run),
+    Status(Status),
     /// Prints a configuration file with every key, its default and what it means.
     Config,
 }
@@ -55,6 +55,27 @@ pub(crate) struct Run {
     /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<String>,
+    /// Where `smbd-gateway status` asks; none if it is empty.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) status_socket: Option<String>,
+}
+
+/// Shows the connections of a gateway that runs.
+///
+/// On a terminal again and again, otherwise once.
+///
+/// IN and OUT are bytes from and to the client. SERVER_PORT is the gateway's own port towards the server, by which the server
+/// (smbstatus) knows the client. SINCE is how long the connection has been there. What a connection did is seen every 2 s.
+///
+/// Exit status: 0, or 1 if no gateway answers.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The socket of the gateway.
+    #[arg(long, value_name = "PATH", default_value = STATUS_SOCKET)]
+    pub(crate) socket: PathBuf,
+    /// Prints a JSON object, once.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const EXAMPLES: &str = "\

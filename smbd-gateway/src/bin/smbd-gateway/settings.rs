@@ -1,13 +1,14 @@
 //! Command line and configuration file, checked.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
 
-use crate::file::{File, Format, Profile, SmbDirect};
+use crate::file::{File, Format, Profile, SmbDirect, SocketMode};
 use crate::network::Network;
 use crate::options::Run;
 
@@ -37,6 +38,9 @@ pub(crate) struct Settings {
     pub(crate) addresses: Duration,
     pub(crate) format: Format,
     pub(crate) metrics: Option<SocketAddr>,
+    /// `None`: it tells nobody.
+    pub(crate) status: Option<PathBuf>,
+    pub(crate) status_mode: SocketMode,
 }
 
 /// A listener that was named.
@@ -94,6 +98,9 @@ impl Settings {
             addresses: seconds("addresses_s", timeouts.addresses_s)?,
             format: run.log.unwrap_or(file.log.format),
             metrics: metrics.transpose()?,
+            status: Some(PathBuf::from(run.status_socket.unwrap_or(file.status.socket)))
+                .filter(|path| !path.as_os_str().is_empty()),
+            status_mode: file.status.mode,
         })
     }
 }

@@ -8,9 +8,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::admission::Admission;
+use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::log::Log;
 use crate::settings::Settings;
+use crate::status::{Row, Snapshot};
 
 /// One line about refused clients in so much time, so that a flood of them does not fill the log.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -21,6 +23,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Counters,
+    pub(crate) connections: Connections,
     pub(crate) log: Log,
     /// Whether the gateway stops. Each connection has a receiver, so that it is known when all are over.
     pub(crate) stop: watch::Sender<bool>,
@@ -32,8 +35,20 @@ impl Shared {
     pub(crate) fn new(settings: Settings) -> Arc<Self> {
         let admission = Admission::new(settings.connections, settings.per_client);
         let (log, stop) = (Log::new(settings.format), watch::Sender::new(false));
+        let (counters, connections) = (Counters::default(), Connections::default());
         let refusals = Mutex::default();
-        Arc::new(Self { settings, admission, counters: Counters::default(), log, stop, refusals })
+        Arc::new(Self { settings, admission, counters, connections, log, stop, refusals })
+    }
+
+    /// What `smbd-gateway status` gets: a line of JSON.
+    pub(crate) fn status(&self) -> String {
+        let snapshot = Snapshot {
+            version: env!("CARGO_PKG_VERSION").into(),
+            is_stopping: *self.stop.borrow(),
+            connections_max: self.settings.connections,
+            connections: self.connections.list().iter().map(Row::from).collect(),
+        };
+        serde_json::to_string(&snapshot).unwrap_or_default() + "\n"
     }
 
     /// A client was refused.

@@ -3,12 +3,17 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write as _};
 use std::net::SocketAddr;
+use std::process::ExitCode;
 
 use smbd_verbs::Error;
 
 /// What to check when there is no RDMA device.
 const ON_DEVICE: &str =
     "is there an RDMA device, and may this user open it? `rdma link`, `ls -l /dev/infiniband`";
+
+/// What to check when no gateway tells its status.
+const ON_STATUS: &str =
+    "does smbd-gateway run, does its log have `no status socket`, may this user ask, is it another --socket?";
 
 /// What happened, and what to check.
 #[derive(Debug)]
@@ -28,10 +33,16 @@ impl Trouble {
         Self { what: error.to_string(), advice: None }
     }
 
-    /// Writes it to standard error. What cannot be written is lost.
-    pub(crate) fn complain(&self) {
+    /// No gateway tells its status.
+    pub(crate) const fn asking(what: String) -> Self {
+        Self { what, advice: Some(ON_STATUS) }
+    }
+
+    /// Writes it to standard error, and is the exit status for it. What cannot be written is lost.
+    pub(crate) fn failure(&self) -> ExitCode {
         let advice = self.advice.map_or_else(String::new, |advice| format!("  check: {advice}\n"));
         let _ = io::stderr().write_all(format!("smbd-gateway: {}\n{advice}", self.what).as_bytes());
+        ExitCode::FAILURE
     }
 }
 
