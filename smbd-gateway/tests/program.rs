@@ -1,7 +1,7 @@
 //! The command line of `smbd-gateway`: what needs no device.
 
 use std::io::Write;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread::{JoinHandle, spawn};
@@ -113,4 +113,20 @@ fn status_shows_the_connections_once_where_no_terminal_is() {
     gateway.join().expect("it has answered");
     std::fs::remove_file(&path).expect("the socket is there");
     assert!(text(&shown.stderr).contains("it is no answer of smbd-gateway"));
+}
+
+#[test]
+fn one_that_cannot_listen_never_says_that_it_is_ready() {
+    if has_device() {
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("smbd-gateway-notified-{}", std::process::id()));
+    let socket = UnixDatagram::bind(&path).expect("a socket is made");
+    socket.set_nonblocking(true).expect("it does not wait");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_smbd-gateway"));
+    let arguments = ["run", "--server", "127.0.0.1:445", "--status-socket", "", "--listen", "192.0.2.1:5445"];
+    let output = program.args(arguments).env("NOTIFY_SOCKET", &path).output().expect("the program starts");
+    std::fs::remove_file(&path).expect("the socket is there");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(socket.recv(&mut [0]).is_err(), "it has said something");
 }

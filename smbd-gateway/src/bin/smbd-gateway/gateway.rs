@@ -6,11 +6,12 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::file::STATUS_SOCKET;
 use crate::listeners::Listeners;
 use crate::metrics;
+use crate::notify::{Notify, State};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::status::Socket;
@@ -33,6 +34,8 @@ pub(crate) fn run(settings: Settings) -> Result<(), Trouble> {
 }
 
 async fn serve(settings: Settings) -> Result<(), Trouble> {
+    let mut notify =
+        Notify::of_environment().map_err(|error| Trouble::other(&format!("NOTIFY_SOCKET: {error}")))?;
     let shared = Shared::new(settings);
     let mut signals =
         Signals { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? };
@@ -48,21 +51,42 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     }
     let _status = tell_status(&shared).await?;
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
-    tokio::select! {
-        trouble = listeners.follow() => return Err(trouble),
-        () = signals.next() => {}
-    }
+    notify.tell(State::Ready, &listeners.to_string());
+    follow(&mut listeners, &mut signals, &mut notify, &shared).await?;
     drop(listeners);
+    let within = shared.settings.drain.saturating_add(END_WITHIN);
+    notify.tell(State::Stopping(within.saturating_add(END_WITHIN)), "waiting for connections");
     let line = shared.log.line("stopping").number("connections", shared.admission.connections().into());
     line.number("deadline_s", shared.settings.drain.as_secs()).write();
     shared.stop.send_replace(true);
     let how = tokio::select! {
         () = shared.stop.closed() => "all connections are over",
-        () = sleep(shared.settings.drain.saturating_add(END_WITHIN)) => "some connections did not end in time",
+        () = sleep(within) => "some connections did not end in time",
         () = signals.next() => "a second signal came",
+        never = notify.keep_alive() => match never {},
     };
     shared.log.line("stopped").with("why", how).write();
     Ok(())
+}
+
+/// Follows the changes of addresses until a signal comes.
+async fn follow(
+    listeners: &mut Listeners,
+    signals: &mut Signals,
+    notify: &mut Notify,
+    shared: &Shared,
+) -> Result<(), Trouble> {
+    let mut next = Instant::now() + shared.settings.addresses;
+    loop {
+        tokio::select! {
+            () = signals.next() => return Ok(()),
+            () = sleep_until(next) => {
+                listeners.look().await?;
+                next = Instant::now() + shared.settings.addresses;
+            }
+            never = notify.keep_alive() => match never {},
+        }
+    }
 }
 
 /// Tells the status until what it returns is dropped. At the path that nobody has chosen that can fail.

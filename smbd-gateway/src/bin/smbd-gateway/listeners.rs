@@ -1,6 +1,7 @@
 //! The addresses that are listened on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,33 +50,21 @@ impl Listeners {
                 .map_err(|error| Trouble::listening(address, &error))?;
         }
         listeners.admit();
-        if listeners.shared.settings.listeners.is_empty() {
-            listeners.look().await?;
-            if listeners.open.is_empty() {
-                let line = listeners.shared.log.line("no address");
-                line.with("why", "no RDMA device has one at which it could be listened; waiting for one")
-                    .with("check", "`rdma link`, `ip address`")
-                    .write();
-            }
+        listeners.look().await?;
+        if listeners.open.is_empty() {
+            let line = listeners.shared.log.line("no address");
+            line.with("why", "no RDMA device has one at which it could be listened; waiting for one")
+                .with("check", "`rdma link`, `ip address`")
+                .write();
         }
         Ok(listeners)
     }
 
-    /// Follows the changes of addresses, for ever.
-    pub(crate) async fn follow(&mut self) -> Trouble {
-        loop {
-            sleep(self.shared.settings.addresses).await;
-            if !self.shared.settings.listeners.is_empty() {
-                continue;
-            }
-            if let Err(trouble) = self.look().await {
-                return trouble;
-            }
+    /// Looks at the addresses of RDMA devices, unless listeners were named.
+    pub(crate) async fn look(&mut self) -> Result<(), Trouble> {
+        if !self.shared.settings.listeners.is_empty() {
+            return Ok(());
         }
-    }
-
-    /// Looks at the addresses of RDMA devices.
-    async fn look(&mut self) -> Result<(), Trouble> {
         let found = tokio::task::spawn_blocking(device_addresses).await;
         let found = found.map_err(|error| Trouble::other(&error))??;
         let at = |found: &DeviceAddress| SocketAddr::new(found.address, port_of(found.link_type));
@@ -136,6 +125,16 @@ impl Listeners {
         let own = self.open.values().map(|open| open.network);
         let networks = own.chain(self.shared.settings.allow.iter().copied()).collect();
         self.shared.admission.set_networks(networks);
+    }
+}
+
+impl fmt::Display for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.open.is_empty() {
+            return f.write_str("waiting for an address of an RDMA device");
+        }
+        f.write_str("listening at")?;
+        self.open.keys().try_for_each(|address| write!(f, " {address}"))
     }
 }
 

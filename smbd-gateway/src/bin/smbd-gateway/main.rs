@@ -10,6 +10,7 @@ mod listeners;
 mod log;
 mod metrics;
 mod network;
+mod notify;
 mod options;
 mod report;
 mod settings;
