@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::admission::Pass;
+use crate::backends::Backend;
 use crate::connections::Names;
 use crate::counters::Counters;
 use crate::report::Kind;
@@ -32,15 +33,15 @@ pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) pass: Pass,
     pub(crate) stop: watch::Receiver<bool>,
-    pub(crate) servers: Vec<SocketAddr>,
+    pub(crate) backend: Arc<Backend>,
 }
 
 impl Client {
     /// Serves it until its end.
     pub(crate) async fn serve(self, incoming: Incoming) {
-        let Self { shared, pass, stop, servers } = self;
+        let Self { shared, pass, stop, backend } = self;
         let client = incoming.peer_addr();
-        let (stream, server) = match reach(&servers, shared.settings.connect).await {
+        let (stream, server) = match reach(&backend.servers, shared.settings.connect).await {
             Ok(reached) => reached,
             Err(why) => {
                 Counters::add(&shared.counters.failed, 1);

@@ -19,6 +19,7 @@ pub(crate) struct File {
     pub(crate) server: Vec<String>,
     pub(crate) allow_plaintext_backend: bool,
     pub(crate) allow: Vec<String>,
+    pub(crate) backend: Vec<Backend>,
     pub(crate) listener: Vec<Listener>,
     pub(crate) limits: Limits,
     pub(crate) relay: Relay,
@@ -31,9 +32,20 @@ pub(crate) struct File {
 
 /// A listener.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Listener {
-    pub(crate) address: String,
+    pub(crate) address: Option<String>,
+    pub(crate) device: Option<String>,
+    pub(crate) port: Option<u16>,
+    pub(crate) backend: Option<String>,
+    pub(crate) allow: Vec<String>,
+}
+
+/// Servers with a name.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Backend {
+    pub(crate) name: String,
     #[serde(default)]
     pub(crate) server: Vec<String>,
 }
@@ -219,6 +231,7 @@ mod tests {
             .collect();
         let file = File::parse(&all.join("\n")).unwrap();
         assert_eq!((file.smb_direct.max_send_size, file.listener.len()), (Some(1364), 1));
+        assert_eq!(file.listener[0].backend.as_ref(), Some(&file.backend[0].name));
         assert!(file.metrics.address.is_some());
     }
 
@@ -227,8 +240,10 @@ mod tests {
     fn each_key_is_documented() {
         let wrong = "[limits]\nx = 1\n[relay]\n".to_owned();
         assert!(File::parse(&wrong).is_err());
-        for section in ["", "limits", "relay", "smb_direct", "timeouts", "log", "metrics", "status"] {
-            let head = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
+        let sections = ["limits", "relay", "smb_direct", "timeouts", "log", "metrics", "status"];
+        let heads = sections.iter().map(|section| format!("[{section}]\n"));
+        let lists = ["", "[[backend]]\n", "[[listener]]\n"].map(str::to_owned);
+        for head in heads.chain(lists) {
             let error = toml::from_str::<File>(&format!("{head}nothing = 1\n")).unwrap_err().to_string();
             let names = error.rsplit("expected ").next().unwrap().split('`').skip(1).step_by(2);
             for name in names {
@@ -236,7 +251,7 @@ mod tests {
                     let line = line.trim_start_matches('#');
                     line.starts_with(&format!("{name} =")) || line.trim_matches(['[', ']']) == name
                 });
-                assert!(is_there, "{section}.{name}");
+                assert!(is_there, "{head}{name}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `smbd-gateway`: an SMB server that knows TCP only, reached over SMB Direct.
 
 mod admission;
+mod backends;
 mod connection;
 mod connections;
 mod counters;
@@ -18,6 +19,7 @@ mod shared;
 mod status;
 mod suggestion;
 mod trouble;
+mod wishes;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -58,7 +58,8 @@ impl From<io::Error> for Trouble {
     }
 }
 
-fn advice(error: &Error) -> &'static str {
+/// What to check after an error of a device.
+pub(crate) fn advice(error: &Error) -> &'static str {
     match error {
         Error::Call(call) if io::Error::from_raw_os_error(call.errno()).kind() == ErrorKind::AddrInUse => {
             "another program listens there; on iWARP, one of SMB over TCP uses the same ports"
