@@ -57,6 +57,12 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Other limits, from now on. Connections beyond them stay.
+    pub(crate) fn set_limits(&self, connections_max: u32, per_client_max: u32) {
+        let mut state = self.state();
+        (state.connections_max, state.per_client_max) = (connections_max, per_client_max);
+    }
+
     /// How many connections there are.
     pub(crate) fn connections(&self) -> u32 {
         self.state().connections
@@ -116,6 +122,20 @@ mod tests {
         drop((second, third, again));
         assert_eq!(admission.connections(), 0);
         assert!(admission.state().clients.is_empty());
+    }
+
+    #[test]
+    fn lower_limits_let_nobody_in_and_end_nothing() {
+        let admission = Admission::new(9, 9);
+        let networks = ["10.9.0.0/24".parse().unwrap()];
+        let enter = |client: &str| admission.enter(client.parse().unwrap(), &networks);
+        let (first, second) = (enter("10.9.0.2").unwrap(), enter("10.9.0.2").unwrap());
+        admission.set_limits(9, 1);
+        assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::PerClient);
+        admission.set_limits(1, 9);
+        assert_eq!((admission.connections(), enter("10.9.0.3").unwrap_err()), (2, Refused::Connections));
+        drop((first, second));
+        assert!(enter("10.9.0.3").is_ok());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::backends::Backend;
 use crate::connections::Names;
 use crate::counters::Counters;
 use crate::report::Kind;
+use crate::settings::Settings;
 use crate::shared::Shared;
 
 /// Messages that may wait for the relay.
@@ -40,12 +41,13 @@ impl Client {
     /// Serves it until its end.
     pub(crate) async fn serve(self, incoming: Incoming) {
         let Self { shared, pass, stop, backend } = self;
+        let settings = shared.settings();
         let client = incoming.peer_addr();
-        let (stream, server) = match reach(&backend.servers, shared.settings.connect).await {
+        let (stream, server) = match reach(&backend.servers, settings.connect).await {
             Ok(reached) => reached,
             Err(why) => {
                 Counters::add(&shared.counters.failed, 1);
-                shared.log.line("client failed").with("client", client).with("why", why).write();
+                shared.log().line("client failed").with("client", client).with("why", why).write();
                 // The client may be gone by now.
                 let _ = incoming.reject(RejectReason::Unwanted);
                 return;
@@ -53,11 +55,11 @@ impl Client {
         };
         let server_port = stream.local_addr().map_or(0, |address| address.port());
         let names = Names { client, server, server_port };
-        match connect(incoming, stream, &shared).await {
-            Ok((connection, tcp)) => through(connection, tcp, names, stop, &shared).await,
+        match connect(incoming, stream, &settings).await {
+            Ok((connection, tcp)) => through(connection, tcp, names, stop, (&shared, &settings)).await,
             Err(why) => {
                 Counters::add(&shared.counters.failed, 1);
-                shared.log.line("client failed").with("client", client).with("why", why).write();
+                shared.log().line("client failed").with("client", client).with("why", why).write();
             }
         }
         drop(pass);
@@ -67,10 +69,10 @@ impl Client {
 async fn connect(
     incoming: Incoming,
     stream: TcpStream,
-    shared: &Shared,
+    settings: &Settings,
 ) -> Result<(Connection, Tcp), String> {
     let tcp = Tcp::new(stream).map_err(|error| error.to_string())?;
-    let connection = incoming.accept_with(&shared.settings.config, OPTIONS).await;
+    let connection = incoming.accept_with(&settings.config, OPTIONS).await;
     Ok((connection.map_err(|failure| failure.to_string())?, tcp))
 }
 
@@ -92,18 +94,19 @@ async fn through(
     tcp: Tcp,
     names: Names,
     mut stop: watch::Receiver<bool>,
-    shared: &Shared,
+    (shared, settings): (&Shared, &Settings),
 ) {
     Counters::add(&shared.counters.taken, 1);
     let negotiated = connection.negotiated();
     let Names { client, server, server_port } = names;
-    let named = |what| shared.log.line(what).with("client", client).number("server_port", server_port.into());
+    let named =
+        |what| shared.log().line(what).with("client", client).number("server_port", server_port.into());
     named("client connected").with("server", server).write();
     let entry = shared.connections.add(names);
     let params = relay::Params {
         max_read_write_size: negotiated.max_read_write_size,
         max_fragmented_size: negotiated.max_fragmented_send_size,
-        ..shared.settings.relay
+        ..settings.relay
     };
     let config = match relay::Config::new(&params) {
         Ok(config) => config,
@@ -114,7 +117,7 @@ async fn through(
     };
     let rdma = Rdma::new(connection);
     let sender = rdma.sender();
-    let mut pump = Pump::new(&config, rdma, tcp, shared.settings.session);
+    let mut pump = Pump::new(&config, rdma, tcp, settings.session);
     let (mut kind, mut bytes) = (Kind::default(), relay::Bytes::default());
     let mut look = interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -123,7 +126,7 @@ async fn through(
         tokio::select! {
             over = pump.run() => ending = Some(over),
             _ = look.tick() => {}
-            () = stopped(&mut stop) => ending = Some(pump.drain(shared.settings.drain).await),
+            () = stopped(&mut stop) => ending = Some(pump.drain(shared.settings().drain).await),
         }
         let now = Kind::of(pump.statistics(), pump.dialect(), pump.has_session());
         shared.counters.sessions(kind, now);

@@ -18,6 +18,7 @@ use crate::backends::{Backend, Found, Rule, wanted};
 use crate::connection::Client;
 use crate::log::Line;
 use crate::network::Network;
+use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::trouble::{Trouble, advice};
 
@@ -53,14 +54,15 @@ impl Listeners {
     pub(crate) async fn open(shared: Arc<Shared>) -> Result<Self, Trouble> {
         let mut listeners = Self { shared, open: BTreeMap::new(), failed: BTreeSet::new() };
         // These have to be there. Others come and go.
-        for (address, rule) in wanted(&listeners.shared.settings.listeners.clone(), &[]) {
+        let settings = listeners.shared.settings();
+        for (address, rule) in wanted(&settings.listeners, &[]) {
             let opened =
                 listeners.route(address.ip(), rule).and_then(|route| listeners.listen(address, route));
             opened.map_err(|error| Trouble::listening(address, &error))?;
         }
         listeners.look().await?;
         if listeners.open.is_empty() {
-            let line = listeners.shared.log.line("no address");
+            let line = listeners.shared.log().line("no address");
             line.with("why", "no RDMA device has one at which it could be listened; waiting for one")
                 .with("check", "`rdma link`, `ip address`")
                 .write();
@@ -70,11 +72,12 @@ impl Listeners {
 
     /// Looks at what is wanted and at the addresses of RDMA devices.
     pub(crate) async fn look(&mut self) -> Result<(), Trouble> {
-        let rules = self.shared.settings.listeners.clone();
+        let settings = self.shared.settings();
+        let rules = &settings.listeners;
         let follows_devices = rules.iter().any(Rule::follows_devices);
         let found = if follows_devices { found().await? } else { Vec::new() };
-        let wanted = wanted(&rules, &found);
-        let log = self.shared.log;
+        let wanted = wanted(rules, &found);
+        let log = self.shared.log();
         self.open.retain(|address, open| {
             // One whose task has ended is opened again.
             let stays = !open.task.is_finished() && wanted.contains_key(address);
@@ -113,26 +116,29 @@ impl Listeners {
     fn route(&self, address: IpAddr, rule: &Rule) -> Result<Arc<Route>, smbd_verbs::Error> {
         let prefix_len = prefix_len_of(address)?.unwrap_or(u8::MAX);
         let own = Network::of(address, prefix_len);
-        let allowed = self.shared.settings.allow.iter().chain(&rule.allow);
+        let settings = self.shared.settings();
+        let allowed = settings.allow.iter().chain(&rule.allow);
         let networks = std::iter::once(&own).chain(allowed).copied().collect();
         Ok(Arc::new(Route { backend: Arc::clone(&rule.backend), networks }))
     }
 
     fn listen(&mut self, address: SocketAddr, route: Arc<Route>) -> Result<(), smbd_verbs::Error> {
-        let settings = &self.shared.settings;
-        let options = ListenOptions {
-            ports: Ports::Fixed,
-            max_pending: settings.pending,
-            max_connections: settings.connections,
-            max_per_host: settings.per_client,
-            ..ListenOptions::default()
-        };
-        let listener = Listener::bind(address, options)?;
-        tell(self.shared.log.line("listening"), address, &route);
+        let listener = Listener::bind(address, options(&self.shared.settings()))?;
+        tell(self.shared.log().line("listening"), address, &route);
         let (route, of_task) = watch::channel(route);
         let task = tokio::spawn(accept(listener, of_task, Arc::clone(&self.shared)));
         self.open.insert(address, Open { route, task });
         Ok(())
+    }
+}
+
+fn options(settings: &Settings) -> ListenOptions {
+    ListenOptions {
+        ports: Ports::Fixed,
+        max_pending: settings.pending,
+        max_connections: settings.connections,
+        max_per_host: settings.per_client,
+        ..ListenOptions::default()
     }
 }
 
@@ -166,11 +172,20 @@ impl fmt::Display for Listeners {
 }
 
 async fn accept(mut listener: Listener, route: watch::Receiver<Arc<Route>>, shared: Arc<Shared>) {
+    let mut settings = shared.follow_settings();
     loop {
-        let incoming = match listener.accept().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Ok(()) = settings.changed() => {
+                let options = options(&settings.borrow());
+                listener.set_limits(&options);
+                continue;
+            }
+        };
+        let incoming = match accepted {
             Ok(incoming) => incoming,
             Err(error) => {
-                shared.log.line("listener failed").with("why", error).write();
+                shared.log().line("listener failed").with("why", error).write();
                 // It can be called again; the reason may last.
                 sleep(Duration::from_secs(1)).await;
                 continue;

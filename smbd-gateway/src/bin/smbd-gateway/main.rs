@@ -13,6 +13,7 @@ mod metrics;
 mod network;
 mod notify;
 mod options;
+mod reload;
 mod report;
 mod settings;
 mod shared;
@@ -34,8 +35,8 @@ const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     match Options::parse().command {
-        Command::Run(run) => match Settings::new(run) {
-            Ok(settings) => match gateway::run(settings) {
+        Command::Run(run) => match Settings::new(&run) {
+            Ok(settings) => match gateway::run(settings, run) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(trouble) => trouble.failure(),
             },

@@ -28,10 +28,12 @@ pub(crate) enum Command {
 /// clients of the subnets of these addresses. `rdma link` lists the devices of this host. Writes a line for each client
 /// that comes and goes to standard output.
 ///
+/// SIGHUP: reads the configuration again. Connections stay as they are.
+///
 /// SIGTERM or SIGINT: takes no more clients, waits until the others are idle, and ends. A second one ends it at once.
 ///
 /// Exit status: 0 after a signal, 1 if it cannot go on, 2 for wrong usage.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
     /// The SMB server; may be repeated: each connection tries them in this order. The port is 445 unless given.

@@ -43,18 +43,19 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Checks everything. An error is a text for whoever wrote it.
-    pub(crate) fn new(run: Run) -> Result<Self, String> {
+    pub(crate) fn new(run: &Run) -> Result<Self, String> {
         let file = run.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
-        Self::of(run, file)
+        Self::of(run, &file)
     }
 
-    fn of(run: Run, file: File) -> Result<Self, String> {
-        let listeners = wishes::rules(&run, &file)?;
+    /// The same of a file that was read.
+    pub(crate) fn of(run: &Run, file: &File) -> Result<Self, String> {
+        let listeners = wishes::rules(run, file)?;
         let allow = wishes::networks(run.allow.iter().chain(&file.allow))?;
         let metrics = run.metrics.as_ref().or(file.metrics.address.as_ref());
         let metrics =
             metrics.map(|text| text.parse().map_err(|_| format!("'{text}' is no ADDR:PORT for metrics")));
-        let (config, relay) = parameters(&file)?;
+        let (config, relay) = parameters(file)?;
         let each = each(&config, &relay);
         let (limits, timeouts) = (&file.limits, &file.timeouts);
         let fit = limits.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
@@ -81,7 +82,7 @@ impl Settings {
             addresses: seconds("addresses_s", timeouts.addresses_s)?,
             format: run.log.unwrap_or(file.log.format),
             metrics: metrics.transpose()?,
-            status: Some(PathBuf::from(run.status_socket.unwrap_or(file.status.socket)))
+            status: Some(PathBuf::from(run.status_socket.as_ref().unwrap_or(&file.status.socket)))
                 .filter(|path| !path.as_os_str().is_empty()),
             status_mode: file.status.mode,
         })
@@ -163,7 +164,7 @@ mod tests {
         let mut run = Run { server: vec!["127.0.0.1:445".into()], ..Run::default() };
         let mut file = File::default();
         change(&mut run, &mut file);
-        Settings::of(run, file)
+        Settings::of(&run, &file)
     }
 
     /// The servers of the first listener.
