@@ -13,6 +13,8 @@ pub(crate) struct Backend {
     /// `None`: those that all listeners have that name no other.
     pub(crate) name: Option<String>,
     pub(crate) servers: Vec<SocketAddr>,
+    /// Whether servers see the addresses of clients as theirs.
+    pub(crate) transparent: bool,
 }
 
 /// Addresses that are listened on.
@@ -94,7 +96,8 @@ mod tests {
     use super::*;
 
     fn backend(name: &str) -> Arc<Backend> {
-        Arc::new(Backend { name: Some(name.into()), servers: vec!["127.0.0.1:445".parse().unwrap()] })
+        let servers = vec!["127.0.0.1:445".parse().unwrap()];
+        Arc::new(Backend { name: Some(name.into()), servers, transparent: false })
     }
 
     fn rule(place: Place, port: Option<u16>, name: &str) -> Rule {

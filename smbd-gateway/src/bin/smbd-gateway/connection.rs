@@ -1,6 +1,5 @@
 //! One client, from its request to its end.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +10,14 @@ use smbd_verbs::RejectReason;
 use smbd_verbs::tokio::{Connection, Incoming, Options};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::admission::Pass;
 use crate::backends::Backend;
 use crate::connections::Names;
 use crate::counters::Counters;
 use crate::report::Kind;
+use crate::servers::reach;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -43,7 +43,7 @@ impl Client {
         let Self { shared, pass, stop, backend } = self;
         let settings = shared.settings();
         let client = incoming.peer_addr();
-        let (stream, server) = match reach(&backend.servers, settings.connect).await {
+        let (stream, server) = match reach(&backend, client.ip(), settings.connect).await {
             Ok(reached) => reached,
             Err(why) => {
                 Counters::add(&shared.counters.failed, 1);
@@ -74,19 +74,6 @@ async fn connect(
     let tcp = Tcp::new(stream).map_err(|error| error.to_string())?;
     let connection = incoming.accept_with(&settings.config, OPTIONS).await;
     Ok((connection.map_err(|failure| failure.to_string())?, tcp))
-}
-
-/// Connects to the first server that answers.
-async fn reach(servers: &[SocketAddr], within: Duration) -> Result<(TcpStream, SocketAddr), String> {
-    let mut why = String::from("there is no server");
-    for server in servers {
-        why = match timeout(within, TcpStream::connect(server)).await {
-            Ok(Ok(stream)) => return Ok((stream, *server)),
-            Ok(Err(error)) => format!("the server {server} cannot be reached: {error}"),
-            Err(_) => format!("the server {server} did not answer within {} s", within.as_secs()),
-        };
-    }
-    Err(why)
 }
 
 async fn through(

@@ -17,6 +17,7 @@ pub(crate) const DOCUMENTED: &str = include_str!("default.toml");
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct File {
     pub(crate) server: Vec<String>,
+    pub(crate) transparent: bool,
     pub(crate) allow_plaintext_backend: bool,
     pub(crate) allow: Vec<String>,
     pub(crate) backend: Vec<Backend>,
@@ -48,6 +49,8 @@ pub(crate) struct Backend {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) server: Vec<String>,
+    #[serde(default)]
+    pub(crate) transparent: bool,
 }
 
 /// Limits.

@@ -15,6 +15,7 @@ mod notify;
 mod options;
 mod reload;
 mod report;
+mod servers;
 mod settings;
 mod shared;
 mod status;

@@ -12,6 +12,7 @@ use crate::backends::Rule;
 use crate::file::{File, Format, Profile, SmbDirect, SocketMode};
 use crate::network::Network;
 use crate::options::Run;
+use crate::servers::check_transparent;
 use crate::wishes;
 
 /// The longest message of direct TCP (MS-SMB2 2.1).
@@ -45,7 +46,11 @@ impl Settings {
     /// Checks everything. An error is a text for whoever wrote it.
     pub(crate) fn new(run: &Run) -> Result<Self, String> {
         let file = run.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
-        Self::of(run, &file)
+        let settings = Self::of(run, &file)?;
+        if settings.listeners.iter().any(|rule| rule.backend.transparent) {
+            check_transparent()?;
+        }
+        Ok(settings)
     }
 
     /// The same of a file that was read.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
+use smbd_verbs::prefix_len_of;
+
 use crate::backends::{Backend, Place, Rule};
 use crate::file::{self, File};
 use crate::network::Network;
@@ -94,14 +96,14 @@ impl Backends {
     fn new(run: &Run, file: &File) -> Result<Self, String> {
         let allows_plaintext = run.allow_plaintext_backend || file.allow_plaintext_backend;
         let texts = if run.server.is_empty() { &file.server } else { &run.server };
-        let backend = |name: Option<&str>, texts: &[String]| {
+        let backend = |name: Option<&str>, texts: &[String], transparent: bool| {
             let servers = servers(texts, allows_plaintext)?;
-            Ok::<_, String>(Arc::new(Backend { name: name.map(Into::into), servers }))
+            Ok::<_, String>(Arc::new(Backend { name: name.map(Into::into), servers, transparent }))
         };
         let mut named = BTreeMap::new();
         for wish in &file.backend {
             let name = &wish.name;
-            let backend = backend(Some(name), &wish.server)?;
+            let backend = backend(Some(name), &wish.server, wish.transparent)?;
             if backend.servers.is_empty() {
                 return Err(format!("the backend '{name}' has no server"));
             }
@@ -109,7 +111,8 @@ impl Backends {
                 return Err(format!("there are two backends '{name}'"));
             }
         }
-        let mut unnamed = Some(backend(None, texts)?).filter(|backend| !backend.servers.is_empty());
+        let mut unnamed =
+            Some(backend(None, texts, file.transparent)?).filter(|backend| !backend.servers.is_empty());
         if unnamed.is_none() && named.len() == 1 {
             unnamed = named.values().next().cloned();
         }
@@ -140,7 +143,7 @@ fn servers(texts: &[String], allows_plaintext: bool) -> Result<Vec<SocketAddr>, 
     let mut all = Vec::new();
     for text in texts {
         for address in resolve(text)? {
-            if !address.ip().to_canonical().is_loopback() && !allows_plaintext {
+            if !allows_plaintext && !is_on_this_host(address.ip())? {
                 return Err(format!(
                     "the server {address} is on another host, so what clients send without encryption would pass through that \
                      network without it; if that is all right: --allow-plaintext-backend"
@@ -150,6 +153,12 @@ fn servers(texts: &[String], allows_plaintext: bool) -> Result<Vec<SocketAddr>, 
         }
     }
     Ok(all)
+}
+
+fn is_on_this_host(address: IpAddr) -> Result<bool, String> {
+    let address = address.to_canonical();
+    let own = || prefix_len_of(address).map_err(|error| error.to_string());
+    Ok(address.is_loopback() || own()?.is_some())
 }
 
 /// `ADDR[:PORT]`; a name may have several addresses.
@@ -195,6 +204,21 @@ mod tests {
         assert_eq!(told("server = ['127.0.0.1']"), ["everywhere to server 127.0.0.1:445"]);
         let only = "[[backend]]\nname = 'a'\nserver = ['[::1]:4450']";
         assert_eq!(told(only), ["everywhere to a [::1]:4450"]);
+    }
+
+    #[test]
+    fn each_backend_says_for_itself_whether_its_servers_see_clients() {
+        let text = "
+            server = ['127.0.0.1']
+            transparent = true
+            [[backend]]
+            name = 'a'
+            server = ['127.0.0.1']
+            [[listener]]
+            [[listener]]
+            backend = 'a'";
+        let transparent: Vec<_> = of(text).unwrap().iter().map(|rule| rule.backend.transparent).collect();
+        assert_eq!(transparent, [true, false]);
     }
 
     #[test]
