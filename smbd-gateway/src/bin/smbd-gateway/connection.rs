@@ -89,10 +89,10 @@ async fn through(
     let named =
         |what| shared.log().line(what).with("client", client).number("server_port", server_port.into());
     named("client connected").with("server", server).write();
-    let entry = shared.connections.add(names);
+    let entry = shared.connections.add(names, settings.device);
     let params = relay::Params {
         max_read_write_size: negotiated.max_read_write_size,
-        max_fragmented_size: negotiated.max_fragmented_send_size,
+        max_fragmented_size: negotiated.max_fragmented_send_size.min(settings.answer_max),
         ..settings.relay
     };
     let config = match relay::Config::new(&params) {
@@ -119,7 +119,7 @@ async fn through(
         shared.counters.sessions(kind, now);
         shared.counters.bytes(bytes, pump.statistics().bytes);
         bytes = pump.statistics().bytes;
-        entry.update(now, bytes);
+        entry.update(now, bytes, settings.device.saturating_add(pump.buffer_bytes()));
         if now != kind && now.has_session && ending.is_none() {
             now.tell(named("client session")).write();
         }

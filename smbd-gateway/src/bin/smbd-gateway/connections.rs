@@ -25,6 +25,8 @@ pub(crate) struct Live {
     pub(crate) names: Names,
     pub(crate) kind: Kind,
     pub(crate) bytes: Bytes,
+    /// Bytes that are allocated for its device and for RDMA.
+    pub(crate) memory: u64,
     /// How long it has been there.
     pub(crate) age: Duration,
 }
@@ -53,8 +55,9 @@ impl Connections {
     }
 
     /// Adds a connection that is new.
-    pub(crate) fn add(&self, names: Names) -> Entry {
-        let live = Live { names, kind: Kind::default(), bytes: Bytes::default(), age: Duration::ZERO };
+    pub(crate) fn add(&self, names: Names, memory: u64) -> Entry {
+        let live =
+            Live { names, kind: Kind::default(), bytes: Bytes::default(), memory, age: Duration::ZERO };
         let mut state = self.state();
         let id = state.next;
         state.next = state.next.wrapping_add(1);
@@ -69,13 +72,18 @@ impl Connections {
             |(since, live): &(Instant, Live)| Live { age: now.saturating_duration_since(*since), ..*live };
         self.state().live.values().map(aged).collect()
     }
+
+    /// Bytes that are allocated for all of them.
+    pub(crate) fn memory(&self) -> u64 {
+        self.state().live.values().fold(0, |sum, (_, live)| sum.saturating_add(live.memory))
+    }
 }
 
 impl Entry {
     /// What the connection was seen to do by now.
-    pub(crate) fn update(&self, kind: Kind, bytes: Bytes) {
+    pub(crate) fn update(&self, kind: Kind, bytes: Bytes, memory: u64) {
         if let Some((_, live)) = self.all.state().live.get_mut(&self.id) {
-            (live.kind, live.bytes) = (kind, bytes);
+            (live.kind, live.bytes, live.memory) = (kind, bytes, memory);
         }
     }
 }
@@ -101,16 +109,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_listed_with_its_age_and_what_it_did_last_until_it_is_over() {
         let all = Connections::default();
-        let (first, second) = (all.add(names("10.9.0.2:1")), all.add(names("10.9.0.3:1")));
+        let (first, second) = (all.add(names("10.9.0.2:1"), 5), all.add(names("10.9.0.3:1"), 5));
         tokio::time::advance(Duration::from_secs(3)).await;
         let mut bytes = Bytes::default();
         bytes.rdma_read = 7;
         let kind = Kind { has_session: true, ..Kind::default() };
-        second.update(kind, bytes);
+        second.update(kind, bytes, 8);
         let listed = all.list();
         assert_eq!(listed.iter().map(|live| live.age.as_secs()).collect::<Vec<_>>(), [3, 3]);
         assert_eq!((listed[0].names, listed[0].kind), (names("10.9.0.2:1"), Kind::default()));
         assert_eq!((listed[1].kind, listed[1].bytes), (kind, bytes));
+        assert_eq!((listed[0].memory, listed[1].memory, all.memory()), (5, 8, 13));
         drop(first);
         assert_eq!(all.list()[..], [listed[1]]);
         drop(second);

@@ -65,7 +65,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 256, per_client: 32, pending: 32, memory_mib: 2048 }
+        Self { connections: 256, per_client: 32, pending: 32, memory_mib: 4096 }
     }
 }
 
@@ -91,6 +91,7 @@ impl Default for Relay {
 pub(crate) struct SmbDirect {
     pub(crate) profile: Profile,
     pub(crate) max_fragmented_recv_size: u32,
+    pub(crate) max_fragmented_send_size: u32,
     pub(crate) max_read_write_size: u32,
     pub(crate) keepalive_s: u64,
     pub(crate) max_send_size: Option<u32>,
@@ -103,6 +104,7 @@ impl Default for SmbDirect {
         Self {
             profile: Profile::Gateway,
             max_fragmented_recv_size: 1 << 20,
+            max_fragmented_send_size: 1 << 20,
             max_read_write_size: 8 << 20,
             keepalive_s: 120,
             max_send_size: None,

@@ -18,6 +18,12 @@ use crate::wishes;
 /// The longest message of direct TCP (MS-SMB2 2.1).
 const MESSAGE_MAX: u32 = 0x00FF_FFFF;
 
+/// The shortest limit of a message without RDMA (MS-SMBD 3.1.5.2, 3.1.5.3).
+const MESSAGE_LEAST: u32 = 131_072;
+/// Bytes that wait in a connection, besides what is of one message: for the relay 256 KiB, for the client twice 1 MiB, for the server
+/// 256 KiB and 64 KiB, from the server 32 KiB; and a little for tables.
+const WAITING: u64 = 3 << 20;
+
 /// What the gateway does.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -29,6 +35,10 @@ pub(crate) struct Settings {
     pub(crate) pending: u32,
     /// Bytes of a connection at most.
     pub(crate) each: u64,
+    /// Of those, bytes that it takes from its beginning on, for its device.
+    pub(crate) device: u64,
+    /// The longest message that a client is sent.
+    pub(crate) answer_max: u32,
     pub(crate) config: Config,
     pub(crate) relay: relay::Params,
     pub(crate) session: Duration,
@@ -61,7 +71,13 @@ impl Settings {
         let metrics =
             metrics.map(|text| text.parse().map_err(|_| format!("'{text}' is no ADDR:PORT for metrics")));
         let (config, relay) = parameters(file)?;
-        let each = each(&config, &relay);
+        let answer_max = file.smb_direct.max_fragmented_send_size;
+        if !(MESSAGE_LEAST..=MESSAGE_MAX).contains(&answer_max) {
+            return Err(format!(
+                "max_fragmented_send_size is {answer_max}, and can be {MESSAGE_LEAST} to {MESSAGE_MAX}"
+            ));
+        }
+        let each = each(&config, &relay, answer_max);
         let (limits, timeouts) = (&file.limits, &file.timeouts);
         let fit = limits.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
         let connections = limits.connections.min(u32::try_from(fit).unwrap_or(u32::MAX));
@@ -79,6 +95,8 @@ impl Settings {
             per_client: limits.per_client,
             pending: limits.pending,
             each,
+            device: footprint(&config),
+            answer_max,
             config,
             relay,
             session: seconds("session_s", timeouts.session_s)?,
@@ -102,10 +120,16 @@ fn seconds(name: &str, value: u64) -> Result<Duration, String> {
     }
 }
 
-/// Bytes that a connection may take: of the device, of the relay in both directions, of messages on their way.
-fn each(config: &Config, relay: &relay::Params) -> u64 {
-    let messages = u64::from(config.max_fragmented_recv_size).saturating_mul(2);
-    footprint(config).saturating_add(messages).saturating_add(u64::from(relay.budget).saturating_mul(2))
+/// Bytes that a connection takes at most. That much is set aside for each that is let in, rather than counted when it is taken: a
+/// connection keeps its buffers until its end, so those that wait for memory could wait for each other for ever.
+fn each(config: &Config, relay: &relay::Params, answer_max: u32) -> u64 {
+    // One that is put together, one behind those that wait, and one that the relay takes.
+    let received = u64::from(config.max_fragmented_recv_size).saturating_mul(3);
+    // One that is put together, one behind those that are ordered, and one behind those that are not sent.
+    let sent = u64::from(answer_max).saturating_mul(3);
+    [received, sent, u64::from(relay.budget).saturating_mul(2), WAITING]
+        .into_iter()
+        .fold(footprint(config), u64::saturating_add)
 }
 
 fn parameters(file: &File) -> Result<(Config, relay::Params), String> {
@@ -216,6 +240,7 @@ mod tests {
             (wrong(&|_, file| file.timeouts.session_s = 0), "session_s is 0"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1), "max_fragmented_recv_size is 1"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1 << 24), "16777215 at most"),
+            (wrong(&|_, file| file.smb_direct.max_fragmented_send_size = 1 << 24), "131072 to 16777215"),
             (wrong(&|_, file| file.smb_direct.max_send_size = Some(9000)), "max_send_size is 9000"),
         ] {
             assert!(said.contains(wanted), "{wanted} is missing in: {said}");

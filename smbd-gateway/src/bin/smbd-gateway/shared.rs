@@ -66,6 +66,7 @@ impl Shared {
             version: env!("CARGO_PKG_VERSION").into(),
             is_stopping: *self.stop.borrow(),
             connections_max: self.settings.borrow().connections,
+            memory: self.connections.memory(),
             connections: self.connections.list().iter().map(Row::from).collect(),
         };
         serde_json::to_string(&snapshot).unwrap_or_default() + "\n"

@@ -1,9 +1,10 @@
 mod scripted;
 
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_smb2::relay::{Config, Params, Reason};
+use smbd_smb2::relay::{Action, Config, Params, Reason};
 use smbd_smb2::wire::{Body, ChangeNotifyRequest, EchoRequest, ErrorResponse, FileId, Target};
 use smbd_smb2::wire::{
     BufferDescriptorV1, Channel, Dialect, Header, NegotiateRequest, NegotiateResponse, NtStatus, ReadRequest,
@@ -14,6 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::buffers::Buffers;
+use super::outgoing::Outgoing;
 use super::{Copied, Ending, Pump};
 use scripted::{Got, Hand, Scripted};
 
@@ -293,4 +296,19 @@ async fn a_connection_with_encrypted_messages_is_idle_when_nothing_has_moved_for
     }
     let start = Instant::now();
     assert_eq!((pump.drain(WITHIN).await, start.elapsed()), (Ending::Stopped, Duration::from_millis(500)));
+}
+
+#[tokio::test]
+async fn of_long_messages_the_client_is_given_no_more_before_it_takes_some() {
+    let mut out = Outgoing::new(Buffers::new(1, 4096));
+    let (_server, stream) = tokio::io::duplex(1);
+    let (mut server, (_hand, mut client)) = (Copied::new(stream), scripted::client());
+    let mut cx = Context::from_waker(Waker::noop());
+    let message = vec![0; 600_000];
+    for room in [true, false] {
+        let action = Action::ToClient { bytes: &message, remaining: 0, invalidate: None };
+        out.carry_out(action, &mut server, &mut cx).unwrap();
+        assert_eq!((out.has_room(), out.room().client > 0), (room, room));
+    }
+    assert!(out.give(&mut client, &mut cx) && out.has_room());
 }

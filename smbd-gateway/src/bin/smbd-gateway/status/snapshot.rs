@@ -15,6 +15,9 @@ pub(crate) struct Snapshot {
     pub(crate) is_stopping: bool,
     /// Connections that it lets in at the same time.
     pub(crate) connections_max: u32,
+    /// Bytes that are allocated for their devices and for RDMA.
+    #[serde(default)]
+    pub(crate) memory: u64,
     /// Its connections, the oldest first.
     pub(crate) connections: Vec<Row>,
 }
@@ -33,13 +36,16 @@ pub(crate) struct Row {
     pub(crate) bytes_out: u64,
     pub(crate) rdma_in: u64,
     pub(crate) rdma_out: u64,
+    /// Bytes that are allocated for its device and for RDMA.
+    #[serde(default)]
+    pub(crate) memory: u64,
     /// How long it has been there, in seconds.
     pub(crate) age_s: u64,
 }
 
 impl From<&Live> for Row {
     fn from(live: &Live) -> Self {
-        let Live { names, kind, bytes, age } = live;
+        let Live { names, kind, bytes, memory, age } = live;
         Self {
             client: names.client,
             server: names.server,
@@ -51,6 +57,7 @@ impl From<&Live> for Row {
             bytes_out: bytes.to_client,
             rdma_in: bytes.rdma_read,
             rdma_out: bytes.rdma_write,
+            memory: *memory,
             age_s: age.as_secs(),
         }
     }
@@ -78,13 +85,14 @@ mod tests {
             Kind { dialect: Some(Dialect::SMB_3_1_1), has_session: true, is_signed: true, ..Kind::default() };
         let mut bytes = Bytes::default();
         (bytes.from_client, bytes.to_client) = (5, 6);
-        let signed = Live { names, kind, bytes, age: Duration::from_millis(7999) };
+        let signed = Live { names, kind, bytes, memory: 900, age: Duration::from_millis(7999) };
         (bytes.rdma_read, bytes.rdma_write) = (70, 80);
         let fresh = Live { kind: Kind::default(), bytes, ..signed };
         let snapshot = Snapshot {
             version: "0.1.0".into(),
             is_stopping: false,
             connections_max: 256,
+            memory: 1800,
             connections: vec![Row::from(&signed), Row::from(&fresh)],
         };
         let text = serde_json::to_string(&snapshot).unwrap();

@@ -38,7 +38,8 @@ pub(super) fn table(snapshot: &Snapshot, size: Size) -> String {
     };
     let state = if snapshot.is_stopping { ", stopping" } else { "" };
     let Snapshot { version, connections_max, .. } = snapshot;
-    line(format!("smbd-gateway {version}: {} of {connections_max} connections{state}", all.len()));
+    let memory = bytes(snapshot.memory);
+    line(format!("smbd-gateway {version}: {} of {connections_max} connections, {memory}{state}", all.len()));
     line(aligned(&HEAD.map(str::to_owned), &widths));
     for row in &rows {
         line(aligned(row, &widths));
@@ -126,6 +127,7 @@ mod tests {
             bytes_out: 29_690,
             rdma_in: 13_555_393,
             rdma_out: 27_118_598_000,
+            memory: 7 << 20,
             age_s,
         }
     }
@@ -139,6 +141,7 @@ mod tests {
             version: "0.1.0".into(),
             is_stopping: false,
             connections_max: 256,
+            memory: 21 << 20,
             connections: vec![row("10.9.0.2:45501", 7384), signed, fresh],
         }
     }
