@@ -4,13 +4,13 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::file::STATUS_SOCKET;
+use crate::limits;
 use crate::listeners::Listeners;
 use crate::metrics;
 use crate::notify::{Notify, State};
@@ -21,10 +21,6 @@ use crate::shared::Shared;
 use crate::status::Socket;
 use crate::trouble::Trouble;
 
-/// File descriptors of a connection: five of the device, one of the server.
-const DESCRIPTORS: u64 = 6;
-/// Those that are needed besides.
-const DESCRIPTORS_BESIDE: u64 = 64;
 /// The time that connections have to end, beyond the deadline for those that are busy.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
@@ -43,7 +39,7 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let mut signals = Signals::new()?;
     let shared = Shared::new(settings);
     let settings = shared.settings();
-    allow_descriptors(&shared);
+    limits::raise(&shared);
     let line = shared.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
     let line = line.number("connections_max", settings.connections.into());
     line.number("bytes_each", settings.each).write();
@@ -103,7 +99,7 @@ async fn follow(
                 reading = None;
                 let read = read.unwrap_or_else(|error| Err(error.to_string()));
                 if reload(shared, read) {
-                    allow_descriptors(shared);
+                    limits::raise(shared);
                 }
                 listeners.look().await?;
                 notify.tell(State::Ready, &listeners.to_string());
@@ -162,23 +158,5 @@ impl Stop {
             _ = self.term.recv() => {}
             _ = self.int.recv() => {}
         }
-    }
-}
-
-/// Has the system allow as many file descriptors as connections need, and says so if it does not.
-fn allow_descriptors(shared: &Shared) {
-    let connections = u64::from(shared.settings().connections);
-    let needed = connections.saturating_mul(DESCRIPTORS).saturating_add(DESCRIPTORS_BESIDE);
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none_or(|current| current >= needed) {
-        return;
-    }
-    let most = maximum.unwrap_or(needed).min(needed);
-    let set = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
-    let allowed = if set.is_ok() { most } else { current.unwrap_or(needed) };
-    if allowed < needed {
-        let enough_for = allowed.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS;
-        let line = shared.log().line("few file descriptors (ulimit -n)").number("allowed", allowed);
-        line.number("needed", needed).number("enough_for_connections", enough_for).write();
     }
 }

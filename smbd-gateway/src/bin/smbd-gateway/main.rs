@@ -7,6 +7,7 @@ mod connections;
 mod counters;
 mod file;
 mod gateway;
+mod limits;
 mod listeners;
 mod log;
 mod metrics;

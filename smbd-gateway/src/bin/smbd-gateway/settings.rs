@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) each: u64,
     /// Of those, bytes that it takes from its beginning on, for its device.
     pub(crate) device: u64,
+    /// Of those, bytes that devices know: these and buffers for RDMA.
+    pub(crate) locked: u64,
     /// The longest message that a client is sent.
     pub(crate) answer_max: u32,
     pub(crate) config: Config,
@@ -96,6 +98,7 @@ impl Settings {
             pending: limits.pending,
             each,
             device: footprint(&config),
+            locked: footprint(&config).saturating_add(u64::from(relay.budget).saturating_mul(2)),
             answer_max,
             config,
             relay,
