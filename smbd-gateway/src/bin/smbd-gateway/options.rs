@@ -30,7 +30,8 @@ pub(crate) enum Command {
 ///
 /// SIGHUP: reads the configuration again. Connections stay as they are.
 ///
-/// SIGTERM or SIGINT: takes no more clients, waits until the others are idle, and ends. A second one ends it at once.
+/// SIGTERM or SIGINT: takes no more clients, waits until no request of the others waits for its answer, and ends. A second one
+/// ends it at once.
 ///
 /// Exit status: 0 after a signal, 1 if it cannot go on, 2 for wrong usage.
 #[derive(Clone, Debug, Default, Args)]
