@@ -67,12 +67,19 @@ async fn drain(mut signals: Signals, mut notify: Notify, shared: &Shared) {
     line.number("deadline_s", drain.as_secs()).write();
     shared.stop.send_replace(true);
     let how = tokio::select! {
-        () = shared.stop.closed() => "all connections are over",
-        () = sleep(within) => "some connections did not end in time",
-        () = signals.stop.came() => "a second signal came",
+        how = ended(shared, within, signals.stop.came()) => how,
         never = notify.keep_alive() => match never {},
     };
     shared.log().line("stopped").with("why", how).write();
+}
+
+/// Waits until all connections are over, at most `within` and not beyond a second signal. Which it was.
+async fn ended(shared: &Shared, within: Duration, second_signal: impl Future<Output = ()>) -> &'static str {
+    tokio::select! {
+        () = shared.stop.closed() => "all connections are over",
+        () = sleep(within) => "some connections did not end in time",
+        () = second_signal => "a second signal came",
+    }
 }
 
 /// Follows the changes of addresses and of the configuration until a signal says to stop.
@@ -158,5 +165,28 @@ impl Stop {
             _ = self.term.recv() => {}
             _ = self.int.recv() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::File;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_waits_for_connections_up_to_the_deadline_and_for_nothing_after_a_second_signal() {
+        let run = Run { server: vec!["127.0.0.1".into()], ..Run::default() };
+        let shared = Shared::new(Settings::of(&run, &File::default()).unwrap());
+        let (within, second) = (Duration::from_secs(15), Duration::from_secs(3));
+        let start = Instant::now();
+        assert_eq!(ended(&shared, within, pending()).await, "all connections are over");
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        let connection = shared.stop.subscribe();
+        assert_eq!(ended(&shared, within, sleep(second)).await, "a second signal came");
+        assert_eq!(start.elapsed(), second);
+        assert_eq!(ended(&shared, within, pending()).await, "some connections did not end in time");
+        assert_eq!(start.elapsed(), second + within);
+        drop(connection);
+        assert_eq!(ended(&shared, within, pending()).await, "all connections are over");
     }
 }
