@@ -1,6 +1,10 @@
 //! The command line of `smbd-gateway`: what needs no device.
 
+use std::io::Write;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::Path;
 use std::process::{Command, Output};
+use std::thread::{JoinHandle, spawn};
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_smbd-gateway")).args(arguments).output().expect("the program starts")
@@ -12,9 +16,12 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn help_tells_a_newcomer_what_to_do() {
-    for (name, arguments) in
-        [("help", &["--help"][..]), ("help_run", &["run", "--help"]), ("help_doctor", &["doctor", "--help"])]
-    {
+    for (name, arguments) in [
+        ("help", &["--help"][..]),
+        ("help_run", &["run", "--help"]),
+        ("help_status", &["status", "--help"]),
+        ("help_doctor", &["doctor", "--help"]),
+    ] {
         let help = run(arguments);
         assert!(help.status.success());
         insta::assert_snapshot!(name, text(&help.stdout));
@@ -100,4 +107,63 @@ fn doctor_ends_with_2_if_it_cannot_look() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(wanted), "{wanted} is missing in\n{said}");
     }
+}
+
+#[test]
+fn where_no_gateway_tells_its_status_that_is_said() {
+    for more in [&[][..], &["--json"]] {
+        let output = run(&[&["status", "--socket", "/nowhere/status.sock"], more].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("no status at /nowhere/status.sock: No such file"), "{said}");
+    }
+}
+
+/// Answers once, as a gateway does.
+fn gateway_of(path: &Path, answer: &'static str) -> JoinHandle<()> {
+    let listener = UnixListener::bind(path).expect("a socket is made");
+    spawn(move || {
+        let (mut stream, _) = listener.accept().expect("somebody asks");
+        stream.write_all(answer.as_bytes()).expect("it is read");
+    })
+}
+
+#[test]
+fn status_shows_the_connections_once_where_no_terminal_is() {
+    let answer = concat!(
+        r#"{"version":"0.1.0","is_stopping":false,"connections_max":256,"connections":[{"client":"10.9.0.2:45501","#,
+        r#""server":"127.0.0.1:445","server_port":35000,"dialect":"3.1.1","session":"rdma","no_rdma":null,"bytes_in":1,"#,
+        r#""bytes_out":2,"rdma_in":1048575,"rdma_out":0,"age_s":61}],"of_a_later_version":1}"#
+    );
+    let path = std::env::temp_dir().join(format!("smbd-gateway-status-{}", std::process::id()));
+    for (name, more) in [("status", &[][..]), ("status_json", &["--json"])] {
+        let gateway = gateway_of(&path, answer);
+        let shown =
+            run(&[&["status", "--socket", path.to_str().expect("a path of this program")], more].concat());
+        gateway.join().expect("it has answered");
+        std::fs::remove_file(&path).expect("the socket is there");
+        assert!(shown.status.success(), "{}", text(&shown.stderr));
+        insta::assert_snapshot!(name, text(&shown.stdout));
+    }
+    let gateway = gateway_of(&path, "HTTP/1.1 200 OK");
+    let shown = run(&["status", "--socket", path.to_str().expect("a path of this program")]);
+    gateway.join().expect("it has answered");
+    std::fs::remove_file(&path).expect("the socket is there");
+    assert!(text(&shown.stderr).contains("it is no answer of smbd-gateway"));
+}
+
+#[test]
+fn one_that_cannot_listen_never_says_that_it_is_ready() {
+    if has_device() {
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("smbd-gateway-notified-{}", std::process::id()));
+    let socket = UnixDatagram::bind(&path).expect("a socket is made");
+    socket.set_nonblocking(true).expect("it does not wait");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_smbd-gateway"));
+    let arguments = ["run", "--server", "127.0.0.1:445", "--status-socket", "", "--listen", "192.0.2.1:5445"];
+    let output = program.args(arguments).env("NOTIFY_SOCKET", &path).output().expect("the program starts");
+    std::fs::remove_file(&path).expect("the socket is there");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(socket.recv(&mut [0]).is_err(), "it has said something");
 }

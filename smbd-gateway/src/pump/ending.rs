@@ -35,10 +35,10 @@ pub enum Ending {
     /// A fault of this program.
     #[error("fault of smbd-gateway: {0}")]
     Range(#[from] smbd_core::backend::OutOfRange),
-    /// The gateway stops, and nothing was under way.
+    /// The gateway stops, and no request waited for its answer.
     #[error("the gateway stops")]
     Stopped,
-    /// The gateway stops, and something was still under way at the deadline.
+    /// The gateway stops, and a request still waited for its answer at the deadline.
     #[error("the gateway stops, and the connection was still busy after {} s", .within.as_secs_f64())]
     Deadline {
         /// How long it was waited for.

@@ -20,7 +20,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use smbd_smb2::relay::{Arrived, ClientBytes, Config, Event, Reason, Relay, Side, Statistics};
 use smbd_smb2::wire::Dialect;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 
 use buffers::Buffers;
 pub use client::{Client, Memory, Operation, Order};
@@ -31,7 +31,7 @@ pub use server::{Copied, Server};
 
 /// Turns of one poll. After them the task yields to other tasks.
 const TURNS_MAX: u32 = 16;
-/// A connection on which nothing has moved for so long is idle.
+/// A connection with encrypted messages on which nothing has moved for so long is idle.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// One connection through the gateway.
@@ -74,21 +74,33 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
         poll_fn(|cx| self.poll(cx)).await
     }
 
-    /// Runs until nothing is under way, at most `within`.
+    /// Runs until nothing is under way, at most `within`: until each request has its final answer, but for CHANGE_NOTIFY, which may
+    /// wait for ever. What encrypted messages ask nobody knows here; after one, nothing has to have moved for half a second as well.
     pub async fn drain(&mut self, within: Duration) -> Ending {
-        let until = sleep(within);
-        tokio::pin!(until);
-        loop {
-            let before = self.moves;
-            tokio::select! {
-                ending = self.run() => return ending,
-                () = &mut until => return Ending::Deadline { within },
-                () = sleep(QUIET) => {}
+        let idle = async {
+            loop {
+                let before = self.moves;
+                tokio::select! {
+                    ending = self.run_until_answered() => return ending,
+                    () = sleep(QUIET) => {}
+                }
+                if self.moves == before && self.is_answered() {
+                    return Ending::Stopped;
+                }
             }
-            if self.moves == before && self.is_empty() {
-                return Ending::Stopped;
+        };
+        timeout(within, idle).await.unwrap_or(Ending::Deadline { within })
+    }
+
+    /// Of a connection with encrypted messages it is not known when that is.
+    async fn run_until_answered(&mut self) -> Ending {
+        poll_fn(|cx| match self.poll(cx) {
+            Poll::Pending if self.statistics().encrypted_messages == 0 && self.is_answered() => {
+                Poll::Ready(Ending::Stopped)
             }
-        }
+            polled => polled,
+        })
+        .await
     }
 
     /// Gives the client what still waits for it, at most for `within`. To be called after the end.
@@ -99,7 +111,7 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
             if is_over { Poll::Ready(()) } else { Poll::Pending }
         });
         // What is not taken by then is lost with the connection.
-        let _ = tokio::time::timeout(within, given).await;
+        let _ = timeout(within, given).await;
     }
 
     /// What has passed.
@@ -132,8 +144,9 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
         &self.client
     }
 
-    fn is_empty(&self) -> bool {
-        self.message.is_empty() && self.inbound.is_empty() && self.out.is_empty()
+    fn is_answered(&self) -> bool {
+        let is_empty = self.message.is_empty() && self.inbound.is_empty() && self.out.is_empty();
+        is_empty && self.statistics().outstanding() == 0
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {

@@ -15,6 +15,8 @@ use super::server::Server;
 
 /// Orders that may wait before the relay gets no room for messages to the client.
 const ORDERS_MAX: usize = 8;
+/// Bytes of messages to the client from which on none is begun.
+const WAITING_MAX: usize = 1 << 20;
 /// The longest message of direct TCP (MS-SMB2 2.1).
 const MESSAGE_MAX: usize = 0x00FF_FFFF;
 
@@ -24,6 +26,8 @@ pub(super) struct Outgoing<M> {
     pub(super) buffers: Buffers<M>,
     pub(super) seen: Seen,
     orders: VecDeque<Order<M>>,
+    /// Bytes of messages in orders.
+    waiting: usize,
     /// The message to the client that is being put together.
     message: Vec<u8>,
 }
@@ -43,6 +47,7 @@ impl<M: Memory> Outgoing<M> {
             buffers,
             seen: Seen::default(),
             orders: VecDeque::new(),
+            waiting: 0,
             message: Vec::new(),
         }
     }
@@ -55,7 +60,7 @@ impl<M: Memory> Outgoing<M> {
 
     /// Whether the client takes messages.
     pub(super) fn has_room(&self) -> bool {
-        self.orders.len() < ORDERS_MAX
+        self.orders.len() < ORDERS_MAX && self.waiting < WAITING_MAX
     }
 
     /// Whether nothing waits for a side or for a device.
@@ -87,6 +92,7 @@ impl<M: Memory> Outgoing<M> {
                     if self.seen.has_session {
                         self.buffers.allow();
                     }
+                    self.waiting = self.waiting.saturating_add(message.len());
                     self.orders.push_back(Order::Send { message: Bytes::from(message), invalidate });
                 }
             }
@@ -118,6 +124,9 @@ impl<M: Memory> Outgoing<M> {
         // Asked also if nothing waits: that moves what it has taken.
         while client.poll_ready(cx).is_ready() {
             let Some(order) = self.orders.pop_front() else { break };
+            if let Order::Send { message, .. } = &order {
+                self.waiting = self.waiting.saturating_sub(message.len());
+            }
             client.order(order);
             has_given = true;
         }

@@ -27,10 +27,15 @@ impl Element {
         self.header.flags.contains(Flags::SIGNED)
     }
 
-    /// Whether it says that the answer comes later (3.3.4.2).
+    /// Whether it says that the answer comes later.
     pub(super) fn is_interim(&self) -> bool {
-        self.header.status == NtStatus::PENDING && self.header.flags.contains(Flags::ASYNC_COMMAND)
+        is_interim(&self.header)
     }
+}
+
+/// Whether an answer says that the final one comes later (3.3.4.2).
+pub(super) fn is_interim(header: &Header) -> bool {
+    header.status == NtStatus::PENDING && header.flags.contains(Flags::ASYNC_COMMAND)
 }
 
 /// Whether a message begins with an SMB2 header that is not encrypted or compressed, as far as its first bytes say.

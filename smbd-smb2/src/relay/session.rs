@@ -1,8 +1,9 @@
 //! What a message says of its session: whether it is encrypted, or signed.
 
+use super::element::is_interim;
 use super::shared::add;
 use super::statistics::{SessionKind, Statistics};
-use crate::wire::{Command, Flags, Header, Transform, transform};
+use crate::wire::{Command, Flags, Header, MessageId, Transform, transform};
 
 /// Counts an element of a request, or an encrypted message, by its first bytes.
 pub(super) fn count(front: &[u8], statistics: &mut Statistics) {
@@ -14,6 +15,7 @@ pub(super) fn count(front: &[u8], statistics: &mut Statistics) {
     }
     let Ok(header) = Header::parse(front) else { return };
     statistics.requests.count(header.command);
+    statistics.asked(header.command);
     if header.flags.contains(Flags::SIGNED) {
         add(&mut statistics.signed_elements, 1);
         // A session that does not sign signs single messages: TREE_CONNECT, a session's binding.
@@ -28,7 +30,12 @@ pub(super) fn count_response(front: &[u8], statistics: &mut Statistics) {
     if front.starts_with(&transform::PROTOCOL_ID) {
         add(&mut statistics.encrypted_messages, 1);
     }
-    if Header::parse(front).is_ok_and(|header| header.flags.contains(Flags::SIGNED)) {
+    let Ok(header) = Header::parse(front) else { return };
+    if header.flags.contains(Flags::SIGNED) {
         add(&mut statistics.signed_elements, 1);
+    }
+    // A break is no answer (3.3.4.6).
+    if !is_interim(&header) && header.message_id != MessageId::UNSOLICITED {
+        statistics.answered(header.command);
     }
 }

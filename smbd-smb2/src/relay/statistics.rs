@@ -25,6 +25,30 @@ pub struct Statistics {
     pub lowered_reads: u64,
     /// Answers that were sent alone although the server had sent them in a compound.
     pub split_answers: u64,
+    outstanding: u64,
+}
+
+impl Statistics {
+    /// Requests without a final answer, of those that can be seen: not of encrypted messages. CANCEL has no answer (3.3.5.16), and
+    /// CHANGE_NOTIFY has none before something changes (3.3.5.19): neither counts.
+    #[must_use]
+    pub const fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// A request has come.
+    pub(super) fn asked(&mut self, command: Command) {
+        self.outstanding = self.outstanding.saturating_add(u64::from(is_awaited(command)));
+    }
+
+    /// Its final answer has come.
+    pub(super) fn answered(&mut self, command: Command) {
+        self.outstanding = self.outstanding.saturating_sub(u64::from(is_awaited(command)));
+    }
+}
+
+fn is_awaited(command: Command) -> bool {
+    command != Command::CANCEL && command != Command::CHANGE_NOTIFY
 }
 
 /// Bytes by way.

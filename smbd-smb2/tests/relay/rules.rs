@@ -490,6 +490,37 @@ fn statistics_say_what_has_passed_and_which_way() {
 }
 
 #[test]
+fn a_request_is_outstanding_until_its_final_answer_unless_none_is_due() {
+    let mut rig = Rig::new();
+    let outstanding = |rig: &mut Rig| rig.relay().statistics().outstanding();
+    let info = descriptors(&[8]);
+    let read = |compound: &mut Compound<'_>, header: &Header| {
+        compound.add(header, &read_request(INVALIDATE, 8, &info)).unwrap();
+    };
+    let echo = |compound: &mut Compound<'_>, header: &Header| {
+        compound.add(header, &EchoRequest {}).unwrap();
+    };
+    rig.client(&compound(&[(read_header(3), &read), (Header::request::<EchoRequest>(4), &echo)]));
+    rig.client(&write(5, V1, &[16]));
+    assert_eq!(outstanding(&mut rig), 3);
+    rig.read(&[0; 16]);
+    rig.client(&build(&Header::request::<CancelRequest>(5), &CancelRequest {}));
+    rig.client(&build(&Header::request::<ChangeNotifyRequest>(6), &ChangeNotifyRequest::default()));
+    rig.server(&interim(3));
+    assert_eq!(outstanding(&mut rig), 3);
+    rig.server(&data(3, NtStatus::SUCCESS, b"1234567"));
+    rig.server(&failure(5, NtStatus::CANCELLED));
+    assert_eq!(outstanding(&mut rig), 1);
+    let notify = Header::request::<ChangeNotifyRequest>(6);
+    rig.server(&build(&notify.response(NtStatus::CANCELLED), &ErrorResponse::default()));
+    let unsolicited = Header { message_id: MessageId::UNSOLICITED, ..Header::request::<EchoRequest>(0) };
+    rig.server(&build(&unsolicited.response(NtStatus::SUCCESS), &EchoRequest {}));
+    assert_eq!(outstanding(&mut rig), 1);
+    rig.server(&build(&Header::request::<EchoRequest>(4).response(NtStatus::SUCCESS), &EchoRequest {}));
+    assert_eq!(outstanding(&mut rig), 0);
+}
+
+#[test]
 fn a_compound_with_a_channel_whose_elements_cannot_be_told_apart_closes_and_another_passes() {
     let (info, mut broken) = (descriptors(&[8]), Vec::new());
     let mut compound = Compound::new(&mut broken);

@@ -100,6 +100,13 @@ impl Listener {
         self.ids.iter().filter_map(CmId::local_addr)
     }
 
+    /// The limits from now on: `max_pending`, `max_connections` and `max_per_host` of `options`; the rest is not looked at.
+    /// Connections beyond them stay.
+    pub const fn set_limits(&mut self, options: &ListenOptions) {
+        let ListenOptions { max_pending, max_connections, max_per_host, .. } = *options;
+        self.options = ListenOptions { max_pending, max_connections, max_per_host, ..self.options };
+    }
+
     /// Its counters.
     #[must_use]
     pub const fn counters(&self) -> ListenerCounters {

@@ -39,6 +39,11 @@ impl Listener {
         self.listener.local_addrs()
     }
 
+    /// The limits from now on, as [`crate::Listener::set_limits`].
+    pub const fn set_limits(&mut self, options: &ListenOptions) {
+        self.listener.set_limits(options);
+    }
+
     /// Its counters.
     #[must_use]
     pub const fn counters(&self) -> ListenerCounters {

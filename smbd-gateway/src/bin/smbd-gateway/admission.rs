@@ -7,17 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::network::Network;
 
-/// Counts connections, and knows the networks of clients.
+/// Counts connections.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    connections_max: u32,
-    per_client_max: u32,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    networks: Vec<Network>,
+    connections_max: u32,
+    per_client_max: u32,
     connections: u32,
     clients: BTreeMap<IpAddr, u32>,
 }
@@ -49,7 +48,8 @@ pub(crate) struct Pass {
 
 impl Admission {
     pub(crate) fn new(connections_max: u32, per_client_max: u32) -> Arc<Self> {
-        Arc::new(Self { connections_max, per_client_max, state: Mutex::new(State::default()) })
+        let state = State { connections_max, per_client_max, connections: 0, clients: BTreeMap::new() };
+        Arc::new(Self { state: Mutex::new(state) })
     }
 
     /// Nothing that can panic happens under the lock.
@@ -57,9 +57,10 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Clients of these networks are let in from now on.
-    pub(crate) fn set_networks(&self, networks: Vec<Network>) {
-        self.state().networks = networks;
+    /// Other limits, from now on. Connections beyond them stay.
+    pub(crate) fn set_limits(&self, connections_max: u32, per_client_max: u32) {
+        let mut state = self.state();
+        (state.connections_max, state.per_client_max) = (connections_max, per_client_max);
     }
 
     /// How many connections there are.
@@ -67,21 +68,21 @@ impl Admission {
         self.state().connections
     }
 
-    /// Lets a client in.
-    pub(crate) fn enter(self: &Arc<Self>, client: IpAddr) -> Result<Pass, Refused> {
+    /// Lets a client in, if it is in one of these networks.
+    pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, networks: &[Network]) -> Result<Pass, Refused> {
         let client = client.to_canonical();
-        let mut state = self.state();
-        if !state.networks.iter().any(|network| network.contains(client)) {
+        if !networks.iter().any(|network| network.contains(client)) {
             return Err(Refused::Network);
         }
-        if state.connections >= self.connections_max {
+        let mut state = self.state();
+        if state.connections >= state.connections_max {
             return Err(Refused::Connections);
         }
-        let of_client = state.clients.entry(client).or_default();
-        if *of_client >= self.per_client_max {
+        let of_client = state.clients.get(&client).copied().unwrap_or(0);
+        if of_client >= state.per_client_max {
             return Err(Refused::PerClient);
         }
-        *of_client = of_client.saturating_add(1);
+        state.clients.insert(client, of_client.saturating_add(1));
         state.connections = state.connections.saturating_add(1);
         drop(state);
         Ok(Pass { admission: Arc::clone(self), client })
@@ -106,9 +107,9 @@ mod tests {
     #[test]
     fn clients_of_allowed_networks_are_let_in_and_no_more_than_the_limits_say() {
         let admission = Admission::new(3, 2);
-        let enter = |client: &str| admission.enter(client.parse().unwrap());
-        assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::Network);
-        admission.set_networks(vec!["10.9.0.0/24".parse().unwrap()]);
+        let networks = ["10.9.0.0/24".parse().unwrap()];
+        let enter = |client: &str| admission.enter(client.parse().unwrap(), &networks);
+        assert_eq!(admission.enter("10.9.0.2".parse().unwrap(), &[]).unwrap_err(), Refused::Network);
         let first = enter("10.9.0.2").unwrap();
         let second = enter("::ffff:10.9.0.2").unwrap();
         assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::PerClient);
@@ -121,5 +122,34 @@ mod tests {
         drop((second, third, again));
         assert_eq!(admission.connections(), 0);
         assert!(admission.state().clients.is_empty());
+    }
+
+    #[test]
+    fn lower_limits_let_nobody_in_and_end_nothing() {
+        let admission = Admission::new(9, 9);
+        let networks = ["10.9.0.0/24".parse().unwrap()];
+        let enter = |client: &str| admission.enter(client.parse().unwrap(), &networks);
+        let (first, second) = (enter("10.9.0.2").unwrap(), enter("10.9.0.2").unwrap());
+        admission.set_limits(9, 1);
+        assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::PerClient);
+        admission.set_limits(1, 9);
+        assert_eq!((admission.connections(), enter("10.9.0.3").unwrap_err()), (2, Refused::Connections));
+        drop((first, second));
+        assert!(enter("10.9.0.3").is_ok());
+    }
+
+    #[test]
+    fn an_address_of_ipv6_is_a_client_of_its_own_and_let_in_by_networks_of_ipv6_only() {
+        let admission = Admission::new(9, 1);
+        let enter = |client: &str, network: &str| {
+            admission.enter(client.parse().unwrap(), &[network.parse().unwrap()])
+        };
+        assert_eq!(enter("fd09::2", "0.0.0.0/0").unwrap_err(), Refused::Network);
+        assert_eq!(enter("10.9.0.2", "::/0").unwrap_err(), Refused::Network);
+        let first = enter("fd09::2", "fd09::/64").unwrap();
+        assert_eq!(enter("fd09::2", "fd09::/64").unwrap_err(), Refused::PerClient);
+        let second = enter("fd09::3", "fd09::/64").unwrap();
+        drop((first, second));
+        assert_eq!(admission.connections(), 0);
     }
 }

@@ -1,6 +1,5 @@
 //! One client, from its request to its end.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,15 +7,20 @@ use smbd_core::error::{CloseReason, DisconnectReason};
 use smbd_gateway::{Ending, Pump, Rdma, Tcp};
 use smbd_smb2::relay;
 use smbd_verbs::RejectReason;
-use smbd_verbs::tokio::{Connection, Incoming, Options};
+use smbd_verbs::tokio::{Connection, Failure, Incoming, Options};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::admission::Pass;
+use crate::backends::Backend;
+use crate::connections::Names;
 use crate::counters::Counters;
 use crate::report::Kind;
+use crate::servers::reach;
+use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::trouble::known;
 
 /// Messages that may wait for the relay.
 const OPTIONS: Options = Options { messages_max: 64, bytes_max: 256 << 10 };
@@ -31,28 +35,20 @@ pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) pass: Pass,
     pub(crate) stop: watch::Receiver<bool>,
-    pub(crate) servers: Vec<SocketAddr>,
-}
-
-/// What log lines name.
-#[derive(Clone, Copy)]
-struct Names {
-    client: SocketAddr,
-    server: SocketAddr,
-    /// The gateway's own port towards the server, by which the server's log knows the client.
-    server_port: u16,
+    pub(crate) backend: Arc<Backend>,
 }
 
 impl Client {
     /// Serves it until its end.
     pub(crate) async fn serve(self, incoming: Incoming) {
-        let Self { shared, pass, stop, servers } = self;
+        let Self { shared, pass, stop, backend } = self;
+        let settings = shared.settings();
         let client = incoming.peer_addr();
-        let (stream, server) = match reach(&servers, shared.settings.connect).await {
+        let (stream, server) = match reach(&backend, client.ip(), settings.connect).await {
             Ok(reached) => reached,
             Err(why) => {
                 Counters::add(&shared.counters.failed, 1);
-                shared.log.line("client failed").with("client", client).with("why", why).write();
+                shared.log().line("client failed").with("client", client).with("why", why).write();
                 // The client may be gone by now.
                 let _ = incoming.reject(RejectReason::Unwanted);
                 return;
@@ -60,11 +56,11 @@ impl Client {
         };
         let server_port = stream.local_addr().map_or(0, |address| address.port());
         let names = Names { client, server, server_port };
-        match connect(incoming, stream, &shared).await {
-            Ok((connection, tcp)) => through(connection, tcp, names, stop, &shared).await,
+        match connect(incoming, stream, &settings).await {
+            Ok((connection, tcp)) => through(connection, tcp, names, stop, (&shared, &settings)).await,
             Err(why) => {
                 Counters::add(&shared.counters.failed, 1);
-                shared.log.line("client failed").with("client", client).with("why", why).write();
+                shared.log().line("client failed").with("client", client).with("why", why).write();
             }
         }
         drop(pass);
@@ -74,24 +70,17 @@ impl Client {
 async fn connect(
     incoming: Incoming,
     stream: TcpStream,
-    shared: &Shared,
+    settings: &Settings,
 ) -> Result<(Connection, Tcp), String> {
     let tcp = Tcp::new(stream).map_err(|error| error.to_string())?;
-    let connection = incoming.accept_with(&shared.settings.config, OPTIONS).await;
-    Ok((connection.map_err(|failure| failure.to_string())?, tcp))
-}
-
-/// Connects to the first server that answers.
-async fn reach(servers: &[SocketAddr], within: Duration) -> Result<(TcpStream, SocketAddr), String> {
-    let mut why = String::from("there is no server");
-    for server in servers {
-        why = match timeout(within, TcpStream::connect(server)).await {
-            Ok(Ok(stream)) => return Ok((stream, *server)),
-            Ok(Err(error)) => format!("the server {server} cannot be reached: {error}"),
-            Err(_) => format!("the server {server} did not answer within {} s", within.as_secs()),
-        };
-    }
-    Err(why)
+    let connection = incoming.accept_with(&settings.config, OPTIONS).await;
+    let why = |failure: Failure| match &failure {
+        Failure::Backend(error) => {
+            known(error).map_or_else(|| failure.to_string(), |cure| format!("{failure}; {cure}"))
+        }
+        _ => failure.to_string(),
+    };
+    Ok((connection.map_err(why)?, tcp))
 }
 
 async fn through(
@@ -99,17 +88,19 @@ async fn through(
     tcp: Tcp,
     names: Names,
     mut stop: watch::Receiver<bool>,
-    shared: &Shared,
+    (shared, settings): (&Shared, &Settings),
 ) {
     Counters::add(&shared.counters.taken, 1);
     let negotiated = connection.negotiated();
     let Names { client, server, server_port } = names;
-    let named = |what| shared.log.line(what).with("client", client).number("server_port", server_port.into());
+    let named =
+        |what| shared.log().line(what).with("client", client).number("server_port", server_port.into());
     named("client connected").with("server", server).write();
+    let entry = shared.connections.add(names, settings.device);
     let params = relay::Params {
         max_read_write_size: negotiated.max_read_write_size,
-        max_fragmented_size: negotiated.max_fragmented_send_size,
-        ..shared.settings.relay
+        max_fragmented_size: negotiated.max_fragmented_send_size.min(settings.answer_max),
+        ..settings.relay
     };
     let config = match relay::Config::new(&params) {
         Ok(config) => config,
@@ -120,7 +111,7 @@ async fn through(
     };
     let rdma = Rdma::new(connection);
     let sender = rdma.sender();
-    let mut pump = Pump::new(&config, rdma, tcp, shared.settings.session);
+    let mut pump = Pump::new(&config, rdma, tcp, settings.session);
     let (mut kind, mut bytes) = (Kind::default(), relay::Bytes::default());
     let mut look = interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -129,12 +120,13 @@ async fn through(
         tokio::select! {
             over = pump.run() => ending = Some(over),
             _ = look.tick() => {}
-            () = stopped(&mut stop) => ending = Some(pump.drain(shared.settings.drain).await),
+            () = stopped(&mut stop) => ending = Some(pump.drain(shared.settings().drain).await),
         }
         let now = Kind::of(pump.statistics(), pump.dialect(), pump.has_session());
         shared.counters.sessions(kind, now);
         shared.counters.bytes(bytes, pump.statistics().bytes);
         bytes = pump.statistics().bytes;
+        entry.update(now, bytes, settings.device.saturating_add(pump.buffer_bytes()));
         if now != kind && now.has_session && ending.is_none() {
             now.tell(named("client session")).write();
         }

@@ -44,8 +44,8 @@ impl Counters {
         }
     }
 
-    /// All of them, and how many connections there are.
-    pub(crate) fn text(&self, connections: u32) -> String {
+    /// All of them, how many connections there are, and the memory of these.
+    pub(crate) fn text(&self, connections: u32, memory: u64) -> String {
         let mut text = String::new();
         let mut metric = |name: &str, kind: &str, help: &str, values: &[(String, u64)]| {
             // Text can be written to a text.
@@ -61,6 +61,8 @@ impl Counters {
             labels.zip(values).collect::<Vec<_>>()
         };
         metric("connections", "gauge", "Connections now.", &[(String::new(), connections.into())]);
+        let help = "Bytes allocated for devices and for RDMA.";
+        metric("memory_bytes", "gauge", help, &[(String::new(), memory)]);
         metric("connections_total", "counter", "Connections that were established.", &one(&self.taken));
         metric("refused_total", "counter", "Clients that were refused.", &one(&self.refused));
         metric("failed_total", "counter", "Clients that could not be connected.", &one(&self.failed));
@@ -89,6 +91,6 @@ mod tests {
         more.rdma_write = 10;
         counters.bytes(some, more);
         Counters::add(&counters.taken, 2);
-        insta::assert_snapshot!(counters.text(1));
+        insta::assert_snapshot!(counters.text(1, 4096));
     }
 }

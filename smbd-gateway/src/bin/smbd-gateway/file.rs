@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 use crate::suggestion::closest;
 
+/// Where the gateway tells its status, unless it is said otherwise.
+pub(crate) const STATUS_SOCKET: &str = "/run/smbd-gateway/status.sock";
+
 /// The file with all keys, their defaults and what they mean.
 pub(crate) const DOCUMENTED: &str = include_str!("default.toml");
 
@@ -14,8 +17,10 @@ pub(crate) const DOCUMENTED: &str = include_str!("default.toml");
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct File {
     pub(crate) server: Vec<String>,
+    pub(crate) transparent: bool,
     pub(crate) allow_plaintext_backend: bool,
     pub(crate) allow: Vec<String>,
+    pub(crate) backend: Vec<Backend>,
     pub(crate) listener: Vec<Listener>,
     pub(crate) limits: Limits,
     pub(crate) relay: Relay,
@@ -23,15 +28,29 @@ pub(crate) struct File {
     pub(crate) timeouts: Timeouts,
     pub(crate) log: Log,
     pub(crate) metrics: Metrics,
+    pub(crate) status: Status,
 }
 
 /// A listener.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Listener {
-    pub(crate) address: String,
+    pub(crate) address: Option<String>,
+    pub(crate) device: Option<String>,
+    pub(crate) port: Option<u16>,
+    pub(crate) backend: Option<String>,
+    pub(crate) allow: Vec<String>,
+}
+
+/// Servers with a name.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Backend {
+    pub(crate) name: String,
     #[serde(default)]
     pub(crate) server: Vec<String>,
+    #[serde(default)]
+    pub(crate) transparent: bool,
 }
 
 /// Limits.
@@ -46,7 +65,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 256, per_client: 32, pending: 32, memory_mib: 2048 }
+        Self { connections: 256, per_client: 32, pending: 32, memory_mib: 4096 }
     }
 }
 
@@ -72,6 +91,7 @@ impl Default for Relay {
 pub(crate) struct SmbDirect {
     pub(crate) profile: Profile,
     pub(crate) max_fragmented_recv_size: u32,
+    pub(crate) max_fragmented_send_size: u32,
     pub(crate) max_read_write_size: u32,
     pub(crate) keepalive_s: u64,
     pub(crate) max_send_size: Option<u32>,
@@ -84,6 +104,7 @@ impl Default for SmbDirect {
         Self {
             profile: Profile::Gateway,
             max_fragmented_recv_size: 1 << 20,
+            max_fragmented_send_size: 1 << 20,
             max_read_write_size: 8 << 20,
             keepalive_s: 120,
             max_send_size: None,
@@ -144,6 +165,42 @@ pub(crate) struct Metrics {
     pub(crate) address: Option<String>,
 }
 
+/// Where the gateway tells its status.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Status {
+    pub(crate) socket: String,
+    pub(crate) mode: SocketMode,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self { socket: STATUS_SOCKET.into(), mode: SocketMode::default() }
+    }
+}
+
+/// Who may ask for the status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) enum SocketMode {
+    /// The gateway's own user, and root.
+    #[default]
+    #[serde(rename = "0600")]
+    User,
+    /// Its group as well.
+    #[serde(rename = "0660")]
+    Group,
+}
+
+impl SocketMode {
+    /// Bits of a file's mode.
+    pub(crate) const fn bits(self) -> u32 {
+        match self {
+            Self::User => 0o600,
+            Self::Group => 0o660,
+        }
+    }
+}
+
 impl File {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
@@ -179,6 +236,7 @@ mod tests {
             .collect();
         let file = File::parse(&all.join("\n")).unwrap();
         assert_eq!((file.smb_direct.max_send_size, file.listener.len()), (Some(1364), 1));
+        assert_eq!(file.listener[0].backend.as_ref(), Some(&file.backend[0].name));
         assert!(file.metrics.address.is_some());
     }
 
@@ -187,8 +245,10 @@ mod tests {
     fn each_key_is_documented() {
         let wrong = "[limits]\nx = 1\n[relay]\n".to_owned();
         assert!(File::parse(&wrong).is_err());
-        for section in ["", "limits", "relay", "smb_direct", "timeouts", "log", "metrics"] {
-            let head = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
+        let sections = ["limits", "relay", "smb_direct", "timeouts", "log", "metrics", "status"];
+        let heads = sections.iter().map(|section| format!("[{section}]\n"));
+        let lists = ["", "[[backend]]\n", "[[listener]]\n"].map(str::to_owned);
+        for head in heads.chain(lists) {
             let error = toml::from_str::<File>(&format!("{head}nothing = 1\n")).unwrap_err().to_string();
             let names = error.rsplit("expected ").next().unwrap().split('`').skip(1).step_by(2);
             for name in names {
@@ -196,7 +256,7 @@ mod tests {
                     let line = line.trim_start_matches('#');
                     line.starts_with(&format!("{name} =")) || line.trim_matches(['[', ']']) == name
                 });
-                assert!(is_there, "{section}.{name}");
+                assert!(is_there, "{head}{name}");
             }
         }
     }

@@ -1,21 +1,29 @@
 //! `smbd-gateway`: an SMB server that knows TCP only, reached over SMB Direct.
 
 mod admission;
+mod backends;
 mod connection;
+mod connections;
 mod counters;
 mod doctor;
 mod file;
 mod gateway;
+mod limits;
 mod listeners;
 mod log;
 mod metrics;
 mod network;
+mod notify;
 mod options;
+mod reload;
 mod report;
+mod servers;
 mod settings;
 mod shared;
+mod status;
 mod suggestion;
 mod trouble;
+mod wishes;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -23,23 +31,25 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use options::{Command, Options};
 use settings::Settings;
+use trouble::Trouble;
 
 /// Exit status of wrong usage.
 const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     match Options::parse().command {
-        Command::Run(run) => match Settings::new(run) {
-            Ok(settings) => match gateway::run(settings) {
+        Command::Run(run) => match Settings::new(&run) {
+            Ok(settings) => match gateway::run(settings, run) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(trouble) => {
-                    trouble.complain();
-                    ExitCode::FAILURE
-                }
+                Err(trouble) => trouble.failure(),
             },
             Err(wrong) => {
                 Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
             }
+        },
+        Command::Status(options::Status { socket, json }) => match status::show(&socket, json) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => Trouble::asking(why).failure(),
         },
         // Into a full disk, for example.
         Command::Config => match std::io::stdout().write_all(file::DOCUMENTED.as_bytes()) {

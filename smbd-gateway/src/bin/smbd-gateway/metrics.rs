@@ -43,7 +43,7 @@ async fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         }
     }
     let (status, body) = if request.starts_with(b"GET /metrics ") || request.starts_with(b"GET / ") {
-        ("200 OK", shared.counters.text(shared.admission.connections()))
+        ("200 OK", shared.counters.text(shared.admission.connections(), shared.connections.memory()))
     } else {
         ("404 Not Found", "GET /metrics\n".to_owned())
     };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::file::Format;
+use crate::file::{Format, STATUS_SOCKET};
 
 /// Lets an SMB server that knows TCP only be reached over SMB Direct (RDMA). The server stays as it is.
 #[derive(Debug, Parser)]
@@ -16,8 +16,8 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs the gateway.
     Run(Run),
+    Status(Status),
     /// Prints a configuration file with every key, its default and what it means.
     Config,
     Doctor(Doctor),
@@ -29,10 +29,13 @@ pub(crate) enum Command {
 /// clients of the subnets of these addresses. `rdma link` lists the devices of this host. Writes a line for each client
 /// that comes and goes to standard output.
 ///
-/// SIGTERM or SIGINT: takes no more clients, waits until the others are idle, and ends. A second one ends it at once.
+/// SIGHUP: reads the configuration again. Connections stay as they are.
+///
+/// SIGTERM or SIGINT: takes no more clients, waits until no request of the others waits for its answer, and ends. A second one
+/// ends it at once.
 ///
 /// Exit status: 0 after a signal, 1 if it cannot go on, 2 for wrong usage.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
     /// The SMB server; may be repeated: each connection tries them in this order. The port is 445 unless given.
@@ -56,6 +59,27 @@ pub(crate) struct Run {
     /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<String>,
+    /// Where `smbd-gateway status` asks; none if it is empty.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) status_socket: Option<String>,
+}
+
+/// Shows the connections of a gateway that runs.
+///
+/// On a terminal again and again, otherwise once.
+///
+/// IN and OUT are bytes from and to the client. SERVER_PORT is the gateway's own port towards the server, by which the server
+/// (smbstatus) knows the client. SINCE is how long the connection has been there. What a connection did is seen every 2 s.
+///
+/// Exit status: 0, or 1 if no gateway answers.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The socket of the gateway.
+    #[arg(long, value_name = "PATH", default_value = STATUS_SOCKET)]
+    pub(crate) socket: PathBuf,
+    /// Prints a JSON object, once.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Looks for what keeps clients from RDMA, and says what to do about it.

@@ -1,34 +1,46 @@
 //! Command line and configuration file, checked.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
 
-use crate::file::{File, Format, Profile, SmbDirect};
+use crate::backends::Rule;
+use crate::file::{File, Format, Profile, SmbDirect, SocketMode};
 use crate::network::Network;
 use crate::options::Run;
+use crate::servers::check_transparent;
+use crate::wishes;
 
-/// Port of SMB over TCP.
-const PORT_SMB: u16 = 445;
 /// The longest message of direct TCP (MS-SMB2 2.1).
 const MESSAGE_MAX: u32 = 0x00FF_FFFF;
+
+/// The shortest limit of a message without RDMA (MS-SMBD 3.1.5.2, 3.1.5.3).
+const MESSAGE_LEAST: u32 = 131_072;
+/// Bytes that wait in a connection, besides what is of one message: for the relay 256 KiB, for the client twice 1 MiB, for the server
+/// 256 KiB and 64 KiB, from the server 32 KiB; and a little for tables.
+const WAITING: u64 = 3 << 20;
 
 /// What the gateway does.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// Without an own list of a listener.
-    pub(crate) servers: Vec<SocketAddr>,
-    /// Empty: all addresses of RDMA devices.
-    pub(crate) listeners: Vec<ListenAt>,
+    /// One at least.
+    pub(crate) listeners: Vec<Rule>,
     pub(crate) allow: Vec<Network>,
     pub(crate) connections: u32,
     pub(crate) per_client: u32,
     pub(crate) pending: u32,
     /// Bytes of a connection at most.
     pub(crate) each: u64,
+    /// Of those, bytes that it takes from its beginning on, for its device.
+    pub(crate) device: u64,
+    /// Of those, bytes that devices know: these and buffers for RDMA.
+    pub(crate) locked: u64,
+    /// The longest message that a client is sent.
+    pub(crate) answer_max: u32,
     pub(crate) config: Config,
     pub(crate) relay: relay::Params,
     pub(crate) session: Duration,
@@ -37,37 +49,37 @@ pub(crate) struct Settings {
     pub(crate) addresses: Duration,
     pub(crate) format: Format,
     pub(crate) metrics: Option<SocketAddr>,
-}
-
-/// A listener that was named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ListenAt {
-    pub(crate) address: SocketAddr,
-    pub(crate) servers: Vec<SocketAddr>,
+    /// `None`: it tells nobody.
+    pub(crate) status: Option<PathBuf>,
+    pub(crate) status_mode: SocketMode,
 }
 
 impl Settings {
     /// Checks everything. An error is a text for whoever wrote it.
-    pub(crate) fn new(run: Run) -> Result<Self, String> {
+    pub(crate) fn new(run: &Run) -> Result<Self, String> {
         let file = run.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
-        Self::of(run, file)
+        let settings = Self::of(run, &file)?;
+        if settings.listeners.iter().any(|rule| rule.backend.transparent) {
+            check_transparent()?;
+        }
+        Ok(settings)
     }
 
-    fn of(run: Run, file: File) -> Result<Self, String> {
-        let allows_plaintext = run.allow_plaintext_backend || file.allow_plaintext_backend;
-        let server_texts = if run.server.is_empty() { &file.server } else { &run.server };
-        let servers = servers(server_texts, allows_plaintext)?;
-        let listeners = listeners(&run, &file, &servers, allows_plaintext)?;
-        let lacks_server = listeners.is_empty() || listeners.iter().any(|at| at.servers.is_empty());
-        if servers.is_empty() && lacks_server {
-            return Err("--server is missing: the SMB server, such as 127.0.0.1:445".into());
-        }
-        let allow = run.allow.iter().chain(&file.allow).map(|text| text.parse()).collect::<Result<_, _>>()?;
+    /// The same of a file that was read.
+    pub(crate) fn of(run: &Run, file: &File) -> Result<Self, String> {
+        let listeners = wishes::rules(run, file)?;
+        let allow = wishes::networks(run.allow.iter().chain(&file.allow))?;
         let metrics = run.metrics.as_ref().or(file.metrics.address.as_ref());
         let metrics =
             metrics.map(|text| text.parse().map_err(|_| format!("'{text}' is no ADDR:PORT for metrics")));
-        let (config, relay) = parameters(&file)?;
-        let each = each(&config, &relay);
+        let (config, relay) = parameters(file)?;
+        let answer_max = file.smb_direct.max_fragmented_send_size;
+        if !(MESSAGE_LEAST..=MESSAGE_MAX).contains(&answer_max) {
+            return Err(format!(
+                "max_fragmented_send_size is {answer_max}, and can be {MESSAGE_LEAST} to {MESSAGE_MAX}"
+            ));
+        }
+        let each = each(&config, &relay, answer_max);
         let (limits, timeouts) = (&file.limits, &file.timeouts);
         let fit = limits.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
         let connections = limits.connections.min(u32::try_from(fit).unwrap_or(u32::MAX));
@@ -79,13 +91,15 @@ impl Settings {
             ));
         }
         Ok(Self {
-            servers,
             listeners,
             allow,
             connections,
             per_client: limits.per_client,
             pending: limits.pending,
             each,
+            device: footprint(&config),
+            locked: footprint(&config).saturating_add(u64::from(relay.budget).saturating_mul(2)),
+            answer_max,
             config,
             relay,
             session: seconds("session_s", timeouts.session_s)?,
@@ -94,6 +108,9 @@ impl Settings {
             addresses: seconds("addresses_s", timeouts.addresses_s)?,
             format: run.log.unwrap_or(file.log.format),
             metrics: metrics.transpose()?,
+            status: Some(PathBuf::from(run.status_socket.as_ref().unwrap_or(&file.status.socket)))
+                .filter(|path| !path.as_os_str().is_empty()),
+            status_mode: file.status.mode,
         })
     }
 }
@@ -106,67 +123,16 @@ fn seconds(name: &str, value: u64) -> Result<Duration, String> {
     }
 }
 
-/// Bytes that a connection may take: of the device, of the relay in both directions, of messages on their way.
-fn each(config: &Config, relay: &relay::Params) -> u64 {
-    let messages = u64::from(config.max_fragmented_recv_size).saturating_mul(2);
-    footprint(config).saturating_add(messages).saturating_add(u64::from(relay.budget).saturating_mul(2))
-}
-
-fn listeners(
-    run: &Run,
-    file: &File,
-    servers_of_all: &[SocketAddr],
-    allows_plaintext: bool,
-) -> Result<Vec<ListenAt>, String> {
-    let named = run.listen.iter().map(|address| (address, &[][..]));
-    let of_file = file.listener.iter().map(|listener| (&listener.address, &listener.server[..]));
-    let of_file = of_file.filter(|_| run.listen.is_empty());
-    named.chain(of_file).map(|(text, own)| {
-        let address: SocketAddr = text
-            .parse()
-            .map_err(|_| format!("'{text}' is no address of this host with a port, such as 10.9.0.1:5445"))?;
-        if address.ip().is_unspecified() {
-            return Err(format!(
-                "cannot listen at {address}: on iWARP that takes the port from SMB over TCP; name the addresses, or none to \
-                 have all of RDMA devices"
-            ));
-        }
-        let own = servers(own, allows_plaintext)?;
-        let servers = if own.is_empty() { servers_of_all.to_vec() } else { own };
-        Ok(ListenAt { address, servers })
-    })
-    .collect()
-}
-
-/// Addresses of servers.
-fn servers(texts: &[String], allows_plaintext: bool) -> Result<Vec<SocketAddr>, String> {
-    let mut all = Vec::new();
-    for text in texts {
-        for address in resolve(text)? {
-            if !address.ip().to_canonical().is_loopback() && !allows_plaintext {
-                return Err(format!(
-                    "the server {address} is on another host, so what clients send without encryption would pass through that \
-                     network without it; if that is all right: --allow-plaintext-backend"
-                ));
-            }
-            all.push(address);
-        }
-    }
-    Ok(all)
-}
-
-/// `ADDR[:PORT]`; a name may have several addresses.
-fn resolve(text: &str) -> Result<Vec<SocketAddr>, String> {
-    if let Ok(address) = text.parse::<SocketAddr>() {
-        return Ok(vec![address]);
-    }
-    if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(ip, PORT_SMB)]);
-    }
-    let named = if text.contains(':') { text.to_socket_addrs() } else { (text, PORT_SMB).to_socket_addrs() };
-    let found: Vec<SocketAddr> =
-        named.map_err(|error| format!("the server '{text}' has no address: {error}"))?.collect();
-    if found.is_empty() { Err(format!("the server '{text}' has no address")) } else { Ok(found) }
+/// Bytes that a connection takes at most. That much is set aside for each that is let in, rather than counted when it is taken: a
+/// connection keeps its buffers until its end, so those that wait for memory could wait for each other for ever.
+fn each(config: &Config, relay: &relay::Params, answer_max: u32) -> u64 {
+    // One that is put together, one behind those that wait, and one that the relay takes.
+    let received = u64::from(config.max_fragmented_recv_size).saturating_mul(3);
+    // One that is put together, one behind those that are ordered, and one behind those that are not sent.
+    let sent = u64::from(answer_max).saturating_mul(3);
+    [received, sent, u64::from(relay.budget).saturating_mul(2), WAITING]
+        .into_iter()
+        .fold(footprint(config), u64::saturating_add)
 }
 
 fn parameters(file: &File) -> Result<(Config, relay::Params), String> {
@@ -223,22 +189,27 @@ fn profile(wanted: &SmbDirect) -> Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backends::Place;
+    use crate::file;
 
     fn settings(change: impl FnOnce(&mut Run, &mut File)) -> Result<Settings, String> {
         let mut run = Run { server: vec!["127.0.0.1:445".into()], ..Run::default() };
         let mut file = File::default();
         change(&mut run, &mut file);
-        Settings::of(run, file)
+        Settings::of(&run, &file)
+    }
+
+    /// The servers of the first listener.
+    fn servers(settings: &Settings) -> Vec<String> {
+        settings.listeners[0].backend.servers.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn a_server_is_all_that_is_needed() {
         let settings = settings(|_, _| {}).unwrap();
-        assert_eq!(settings.servers, ["127.0.0.1:445".parse().unwrap()]);
-        assert_eq!(
-            (settings.listeners.len(), settings.connections, settings.session.as_secs()),
-            (0, 256, 30)
-        );
+        assert_eq!(servers(&settings), ["127.0.0.1:445"]);
+        assert_eq!(settings.listeners[0].place, Place::Any);
+        assert_eq!((settings.connections, settings.session.as_secs()), (256, 30));
         assert_eq!(settings.relay.max_read_write_size, settings.config.max_read_write_size);
     }
 
@@ -251,11 +222,10 @@ mod tests {
             })
         };
         assert!(remote(false).unwrap_err().contains("--allow-plaintext-backend"));
-        assert_eq!(remote(true).unwrap().servers, ["192.0.2.1:445".parse().unwrap()]);
-        assert!(
-            settings(|run, _| run.server = vec!["::1".into(), "[::1]:4445".into(), "localhost".into()])
-                .is_ok()
-        );
+        assert_eq!(servers(&remote(true).unwrap()), ["192.0.2.1:445"]);
+        let local =
+            settings(|run, _| run.server = vec!["::1".into(), "[::1]:4445".into(), "localhost".into()]);
+        assert_eq!(servers(&local.unwrap())[..2], ["[::1]:445", "[::1]:4445"]);
     }
 
     #[test]
@@ -264,7 +234,7 @@ mod tests {
         for (said, wanted) in [
             (wrong(&|run, _| run.server.clear()), "--server is missing"),
             (wrong(&|run, _| run.listen = vec!["0.0.0.0:445".into()]), "cannot listen at 0.0.0.0:445"),
-            (wrong(&|run, _| run.listen = vec!["10.9.0.1".into()]), "'10.9.0.1'"),
+            (wrong(&|run, _| run.listen = vec!["10.9.0".into()]), "'10.9.0'"),
             (wrong(&|run, _| run.allow = vec!["10.9.0.0/99".into()]), "prefix of 99 bits"),
             (wrong(&|run, _| run.metrics = Some("9445".into())), "'9445'"),
             (wrong(&|_, file| file.limits.memory_mib = 1), "memory_mib is 1"),
@@ -273,6 +243,7 @@ mod tests {
             (wrong(&|_, file| file.timeouts.session_s = 0), "session_s is 0"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1), "max_fragmented_recv_size is 1"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1 << 24), "16777215 at most"),
+            (wrong(&|_, file| file.smb_direct.max_fragmented_send_size = 1 << 24), "131072 to 16777215"),
             (wrong(&|_, file| file.smb_direct.max_send_size = Some(9000)), "max_send_size is 9000"),
         ] {
             assert!(said.contains(wanted), "{wanted} is missing in: {said}");
@@ -288,22 +259,20 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_comes_before_the_file_and_a_listener_may_have_servers_of_its_own() {
-        let named = |address: &str, server: &[&str]| crate::file::Listener {
-            address: address.into(),
-            server: server.iter().map(ToString::to_string).collect(),
-        };
-        let of_file = settings(|_, file| {
-            file.server = vec!["127.0.0.9".into()];
-            file.listener = vec![named("10.9.0.1:5445", &["127.0.0.2"]), named("10.9.0.2:5445", &[])];
-        });
-        let of_file = of_file.unwrap();
-        let servers: Vec<_> = of_file.listeners.iter().map(|at| at.servers[0].to_string()).collect();
-        assert_eq!(servers, ["127.0.0.2:445", "127.0.0.1:445"]);
-        let named = settings(|run, file| {
+    fn the_command_line_comes_before_the_file() {
+        let both = settings(|run, file| {
             run.listen = vec!["10.9.0.3:5445".into()];
-            file.listener = vec![named("10.9.0.1:5445", &[])];
+            file.server = vec!["127.0.0.9".into()];
+            let of_file =
+                |address: &str| file::Listener { address: Some(address.into()), ..file::Listener::default() };
+            file.listener = vec![of_file("10.9.0.1:5445"), of_file("10.9.0.2:5445")];
+            file.allow = vec!["10.8.0.0/16".into()];
+            run.allow = vec!["fd09::/64".into()];
         });
-        assert_eq!(named.unwrap().listeners.len(), 1);
+        let both = both.unwrap();
+        assert_eq!(servers(&both), ["127.0.0.1:445"]);
+        assert_eq!(both.listeners.len(), 1);
+        assert_eq!(both.listeners[0].place, Place::Socket("10.9.0.3:5445".parse().unwrap()));
+        assert_eq!(both.allow, ["fd09::/64".parse().unwrap(), "10.8.0.0/16".parse().unwrap()]);
     }
 }

@@ -8,9 +8,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::admission::Admission;
+use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::log::Log;
 use crate::settings::Settings;
+use crate::status::{Row, Snapshot};
 
 /// One line about refused clients in so much time, so that a flood of them does not fill the log.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -18,10 +20,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) settings: Settings,
+    settings: watch::Sender<Arc<Settings>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Counters,
-    pub(crate) log: Log,
+    pub(crate) connections: Connections,
     /// Whether the gateway stops. Each connection has a receiver, so that it is known when all are over.
     pub(crate) stop: watch::Sender<bool>,
     /// When the last refused client was logged, and how many have come since.
@@ -31,9 +33,43 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Arc<Self> {
         let admission = Admission::new(settings.connections, settings.per_client);
-        let (log, stop) = (Log::new(settings.format), watch::Sender::new(false));
+        let (settings, stop) = (watch::Sender::new(Arc::new(settings)), watch::Sender::new(false));
+        let (counters, connections) = (Counters::default(), Connections::default());
         let refusals = Mutex::default();
-        Arc::new(Self { settings, admission, counters: Counters::default(), log, stop, refusals })
+        Arc::new(Self { settings, admission, counters, connections, stop, refusals })
+    }
+
+    /// The settings of now. A connection keeps those of its beginning.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
+    /// Tells of new settings.
+    pub(crate) fn follow_settings(&self) -> watch::Receiver<Arc<Settings>> {
+        self.settings.subscribe()
+    }
+
+    /// Takes new settings. What is there stays: connections beyond limits, too.
+    pub(crate) fn set_settings(&self, settings: Settings) {
+        self.admission.set_limits(settings.connections, settings.per_client);
+        self.settings.send_replace(Arc::new(settings));
+    }
+
+    /// Where lines are written.
+    pub(crate) fn log(&self) -> Log {
+        Log::new(self.settings.borrow().format)
+    }
+
+    /// What `smbd-gateway status` gets: a line of JSON.
+    pub(crate) fn status(&self) -> String {
+        let snapshot = Snapshot {
+            version: env!("CARGO_PKG_VERSION").into(),
+            is_stopping: *self.stop.borrow(),
+            connections_max: self.settings.borrow().connections,
+            memory: self.connections.memory(),
+            connections: self.connections.list().iter().map(Row::from).collect(),
+        };
+        serde_json::to_string(&snapshot).unwrap_or_default() + "\n"
     }
 
     /// A client was refused.
@@ -48,7 +84,7 @@ impl Shared {
         let before = std::mem::take(&mut refusals.1);
         refusals.0 = Some(now);
         drop(refusals);
-        let line = self.log.line("client refused").with("client", client).with("why", why);
+        let line = self.log().line("client refused").with("client", client).with("why", why);
         if before > 0 { line.number("others_before", before).write() } else { line.write() }
     }
 }

@@ -1,10 +1,11 @@
 mod scripted;
 
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_smb2::relay::{Config, Params, Reason};
-use smbd_smb2::wire::{Body, EchoRequest, FileId};
+use smbd_smb2::relay::{Action, Config, Params, Reason};
+use smbd_smb2::wire::{Body, ChangeNotifyRequest, EchoRequest, ErrorResponse, FileId, Target};
 use smbd_smb2::wire::{
     BufferDescriptorV1, Channel, Dialect, Header, NegotiateRequest, NegotiateResponse, NtStatus, ReadRequest,
     ReadResponse, SessionSetupRequest, SessionSetupResponse, Token, WriteRequest, WriteResponse, pack,
@@ -12,7 +13,10 @@ use smbd_smb2::wire::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+use super::buffers::Buffers;
+use super::outgoing::Outgoing;
 use super::{Copied, Ending, Pump};
 use scripted::{Got, Hand, Scripted};
 
@@ -228,9 +232,83 @@ async fn memory_that_the_client_does_not_have_ends_the_connection() {
 async fn a_gateway_that_stops_waits_for_what_is_under_way_and_no_longer_than_it_may() {
     let (_client, _server, mut idle) = pump();
     let within = Duration::from_secs(10);
-    assert_eq!(idle.drain(within).await, Ending::Stopped);
+    let start = Instant::now();
+    assert_eq!((idle.drain(within).await, start.elapsed()), (Ending::Stopped, Duration::ZERO));
     let (client, _server, mut busy) = pump();
     // More than the server takes.
     client.messages.as_ref().unwrap().send(Bytes::from(vec![0xfd; 900_000])).unwrap();
     assert_eq!(busy.drain(within).await, Ending::Deadline { within });
+}
+
+/// A pump that has got a request, the client that has sent it, and the server that has not answered it.
+async fn asked(body: &impl Body, header: Header) -> (Hand, DuplexStream, TestPump) {
+    let (client, mut server, mut pump) = pump();
+    client.messages.as_ref().unwrap().send(build(&header, body).into()).unwrap();
+    let mut message = [0; 1000];
+    tokio::select! {
+        ending = pump.run() => panic!("{ending}"),
+        got = soon(server.read(&mut message)) => assert!(got.unwrap() > 64),
+    }
+    (client, server, pump)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_stops_waits_for_a_final_answer_however_long_the_server_is_silent() {
+    let (header, info) = (Header::request::<ReadRequest>(2), FileId { persistent: 1, volatile: 2 });
+    let request = ReadRequest { length: 10, file_id: info, ..ReadRequest::default() };
+    let (mut client, mut server, mut pump) = asked(&request, header).await;
+    let start = Instant::now();
+    let pump = tokio::spawn(async move { (pump.drain(WITHIN).await, start.elapsed()) });
+    let late = Duration::from_secs(7);
+    tokio::time::advance(late).await;
+    let pending = Header { target: Target::Async { async_id: 4 }, ..header.response(NtStatus::PENDING) };
+    let answer = ReadResponse { data: b"1234567890", ..ReadResponse::default() };
+    for message in
+        [build(&pending, &ErrorResponse::default()), build(&header.response(NtStatus::SUCCESS), &answer)]
+    {
+        assert!(!pump.is_finished());
+        server.write_u32(message.len() as u32).await.unwrap();
+        server.write_all(&message).await.unwrap();
+        assert_eq!(soon(client.got.recv()).await, Some(Got::Message(message, None)));
+    }
+    assert_eq!(soon(pump).await.unwrap(), (Ending::Stopped, late));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_may_wait_for_ever_is_not_waited_for() {
+    let header = Header::request::<ChangeNotifyRequest>(2);
+    let (_client, _server, mut pump) = asked(&ChangeNotifyRequest::default(), header).await;
+    assert_eq!(pump.drain(WITHIN).await, Ending::Stopped);
+    let (_client, _server, mut pump) = asked(&EchoRequest {}, Header::request::<EchoRequest>(2)).await;
+    let within = WITHIN / 3;
+    assert_eq!(pump.drain(within).await, Ending::Deadline { within });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_with_encrypted_messages_is_idle_when_nothing_has_moved_for_a_while() {
+    let (client, mut server, mut pump) = pump();
+    let encrypted = [&b"\xfdSMB"[..], &[0; 96]].concat();
+    client.messages.as_ref().unwrap().send(encrypted.into()).unwrap();
+    let mut message = [0; 104];
+    tokio::select! {
+        ending = pump.run() => panic!("{ending}"),
+        got = soon(server.read_exact(&mut message)) => assert_eq!(got.unwrap(), 104),
+    }
+    let start = Instant::now();
+    assert_eq!((pump.drain(WITHIN).await, start.elapsed()), (Ending::Stopped, Duration::from_millis(500)));
+}
+
+#[tokio::test]
+async fn of_long_messages_the_client_is_given_no_more_before_it_takes_some() {
+    let mut out = Outgoing::new(Buffers::new(1, 4096));
+    let (_server, stream) = tokio::io::duplex(1);
+    let (mut server, (_hand, mut client)) = (Copied::new(stream), scripted::client());
+    let mut cx = Context::from_waker(Waker::noop());
+    let message = vec![0; 600_000];
+    for room in [true, false] {
+        let action = Action::ToClient { bytes: &message, remaining: 0, invalidate: None };
+        out.carry_out(action, &mut server, &mut cx).unwrap();
+        assert_eq!((out.has_room(), out.room().client > 0), (room, room));
+    }
+    assert!(out.give(&mut client, &mut cx) && out.has_room());
 }

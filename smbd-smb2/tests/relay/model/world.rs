@@ -217,6 +217,7 @@ impl World {
         law!("statistics", echoes(statistics.requests.of(Command::ECHO)), "{statistics:?}");
         let cancels = self.client.sent.iter().filter(|id| *id & CANCEL != 0).count() as u64;
         law!("statistics", statistics.requests.of(Command::CANCEL) == cancels, "{statistics:?}");
+        law!("statistics", statistics.outstanding() == 0, "{statistics:?}");
         Ok(())
     }
 

@@ -65,6 +65,8 @@ pub(crate) enum PortState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    /// It sees the addresses of clients (`transparent`).
+    pub(crate) is_transparent: bool,
     /// Whether it accepts connections; a text if it does not.
     pub(crate) answer: Result<(), String>,
 }
@@ -110,7 +112,11 @@ pub(crate) mod sound {
             }],
             addresses: Ok(vec![address("10.9.0.1"), address("fd09::1")]),
             listeners: vec![Listening { at: "10.9.0.1:445".parse().unwrap(), state: PortState::Usable }],
-            servers: vec![Server { address: "127.0.0.1:445".parse().unwrap(), answer: Ok(()) }],
+            servers: vec![Server {
+                address: "127.0.0.1:445".parse().unwrap(),
+                is_transparent: false,
+                answer: Ok(()),
+            }],
             memory: Memory { locked_max: None, is_exempt: false, each: 5 << 20, connections: 256 },
             max_read_write_size: 8 << 20,
             has_ksmbd: false,

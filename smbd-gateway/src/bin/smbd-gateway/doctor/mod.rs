@@ -55,7 +55,7 @@ fn look(options: &Doctor) -> Result<Facts, String> {
 /// What the gateway would do. If no server is named it is the one on this host.
 fn settings(config: Option<&Path>) -> Result<Settings, String> {
     let with = |server: Vec<String>| {
-        Settings::new(Run { server, config: config.map(Path::to_owned), ..Run::default() })
+        Settings::new(&Run { server, config: config.map(Path::to_owned), ..Run::default() })
     };
     // What else is wrong is wrong with a server, too.
     with(Vec::new()).or_else(|_| with(vec![SERVER.to_owned()]))
@@ -127,7 +127,9 @@ mod tests {
             std::fs::write(&file, text).unwrap();
             let found = settings(Some(&file)).map(|settings| host::servers(&settings));
             match (found, expected) {
-                (Ok(found), Ok(expected)) => assert_eq!(found, [expected.parse().unwrap()], "{text}"),
+                (Ok(found), Ok(expected)) => {
+                    assert_eq!(found, [(expected.parse().unwrap(), false)].into(), "{text}")
+                }
                 (Err(said), Err(wanted)) => assert!(said.contains(wanted), "{said}"),
                 (found, _) => panic!("{text}: {found:?}"),
             }

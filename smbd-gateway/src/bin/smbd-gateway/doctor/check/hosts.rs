@@ -8,8 +8,11 @@ use super::super::smb_conf::{Section, Setting, folded, list, network};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let Some((_, conf)) = &facts.samba else { return vec![] };
-    let loopback =
-        facts.servers.iter().map(|server| server.address.ip().to_canonical()).find(IpAddr::is_loopback);
+    let mut opaque = facts.servers.iter().filter(|server| !server.is_transparent).peekable();
+    if opaque.peek().is_none() && !facts.servers.is_empty() {
+        return vec![];
+    }
+    let loopback = opaque.map(|server| server.address.ip().to_canonical()).find(IpAddr::is_loopback);
     let gateway = loopback.map(|address| match address {
         IpAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
         IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
@@ -49,7 +52,8 @@ fn judge(section: &Section, gateway: Option<IpAddr>) -> Option<Finding> {
             "Samba sees {seen} as the address of all of them, so whom these lines keep out may come in by RDMA"
         ),
         "the gateway admits the subnets that it listens on, and those of `--allow`: no others than the clients that may come in; a \
-         packet filter does not see RDMA over RoCE and InfiniBand",
+         packet filter does not see RDMA over RoCE and InfiniBand. With `transparent` in the gateway's configuration Samba sees the \
+         clients' addresses",
     );
     Some(finding.at(&limit.place))
 }
@@ -110,6 +114,15 @@ mod tests {
             assert_eq!(ids(&sound::with_global(lines)), ["hosts-denied"], "{lines}");
         }
         assert_eq!(ids(&sound::with_global("hosts deny = ALL EXCEPT 127.0.0.1")), ["hosts-passed"]);
+    }
+
+    #[test]
+    fn a_server_that_sees_the_clients_addresses_has_rules_that_hold() {
+        for lines in ["hosts allow = 10.9.0.", "hosts deny = ALL"] {
+            let mut facts = sound::with_global(lines);
+            facts.servers[0].is_transparent = true;
+            assert_eq!(ids(&facts), [""; 0], "{lines}");
+        }
     }
 
     #[test]

@@ -1,0 +1,120 @@
+//! New settings for a gateway that runs.
+
+use crate::settings::Settings;
+use crate::shared::Shared;
+
+/// Takes new settings, or keeps the old ones if they could not be read, and says so. Whether they were taken.
+pub(crate) fn reload(shared: &Shared, read: Result<Settings, String>) -> bool {
+    let mut settings = match read {
+        Ok(settings) => settings,
+        Err(why) => {
+            let line = shared.log().line("not reloaded").with("why", why.trim_end());
+            line.with("settings", "as before").write();
+            return false;
+        }
+    };
+    let unchanged = keep(&shared.settings(), &mut settings);
+    let (connections, each) = (settings.connections, settings.each);
+    shared.set_settings(settings);
+    let line = shared.log().line("reloaded").number("connections_max", connections.into());
+    line.number("bytes_each", each).write();
+    for key in unchanged {
+        shared.log().line("not changed").with("key", key).with("why", "it takes a restart").write();
+    }
+    true
+}
+
+/// Leaves what cannot change as it is. The keys that would have changed.
+fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    if new.metrics != old.metrics {
+        keys.push("metrics.address");
+    }
+    if new.status != old.status {
+        keys.push("status.socket");
+    }
+    if new.status_mode != old.status_mode {
+        keys.push("status.mode");
+    }
+    (new.metrics, new.status, new.status_mode) = (old.metrics, old.status.clone(), old.status_mode);
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::backends::Place;
+    use crate::file::{File, Format};
+    use crate::options::Run;
+
+    fn settings(text: &str) -> Result<Settings, String> {
+        Settings::of(&Run::default(), &File::parse(text)?)
+    }
+
+    fn shared() -> Arc<Shared> {
+        Shared::new(settings("server = ['127.0.0.1']").unwrap())
+    }
+
+    #[test]
+    fn what_is_new_holds_from_then_on_for_who_comes_and_a_connection_keeps_what_it_had() {
+        let shared = shared();
+        let of_connection = shared.settings();
+        let mut follower = shared.follow_settings();
+        let text = "
+            server = ['127.0.0.2']
+            allow = ['fd09::/64']
+            [[listener]]
+            device = 'siw0'
+            [limits]
+            connections = 5
+            per_client = 1
+            pending = 3
+            [timeouts]
+            drain_s = 99
+            [log]
+            format = 'json'";
+        assert!(reload(&shared, settings(text)));
+        assert!(follower.has_changed().unwrap());
+        let new = follower.borrow_and_update().clone();
+        assert_eq!(new.listeners[0].place, Place::Device("siw0".into()));
+        assert_eq!(new.listeners[0].backend.servers[0].to_string(), "127.0.0.2:445");
+        assert_eq!((new.allow.len(), new.pending, new.drain), (1, 3, Duration::from_secs(99)));
+        assert_eq!((new.format, of_connection.format), (Format::Json, Format::Text));
+        let networks = new.allow.clone();
+        let enter = || shared.admission.enter("fd09::2".parse().unwrap(), &networks);
+        let _first = enter().unwrap();
+        assert!(enter().is_err());
+        assert_eq!(of_connection.listeners[0].place, Place::Any);
+    }
+
+    #[test]
+    fn a_file_with_a_fault_leaves_all_as_it_was() {
+        let shared = shared();
+        let old = shared.settings();
+        for wrong in ["sever = []", "server = ['127.0.0.1']\n[limits]\nconnections = 0", "server = []"] {
+            assert!(!reload(&shared, settings(wrong)), "{wrong}");
+            assert!(Arc::ptr_eq(&old, &shared.settings()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_takes_a_restart_is_named_each_time_and_stays() {
+        let old = settings("server = ['127.0.0.1']").unwrap();
+        let text = "
+            server = ['127.0.0.1']
+            [metrics]
+            address = '127.0.0.1:9445'
+            [status]
+            socket = '/run/other'
+            mode = '0660'";
+        let mut new = settings(text).unwrap();
+        assert_eq!(keep(&old, &mut new), ["metrics.address", "status.socket", "status.mode"]);
+        assert_eq!((new.metrics, &new.status, new.status_mode), (None, &old.status, old.status_mode));
+        let mut again = settings(text).unwrap();
+        assert_eq!(keep(&new, &mut again).len(), 3);
+        assert_eq!(keep(&old, &mut settings("server = ['127.0.0.2']").unwrap()), [""; 0]);
+    }
+}

@@ -1,0 +1,286 @@
+//! Servers and listeners as they were written, checked.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use smbd_verbs::prefix_len_of;
+
+use crate::backends::{Backend, Place, Rule};
+use crate::file::{self, File};
+use crate::network::Network;
+use crate::options::Run;
+
+/// Port of SMB over TCP.
+const PORT_SMB: u16 = 445;
+
+/// The listeners, one at least: those of the command line, or else those of the file, or else one for all devices.
+pub(crate) fn rules(run: &Run, file: &File) -> Result<Vec<Rule>, String> {
+    let backends = Backends::new(run, file)?;
+    if !run.listen.is_empty() {
+        let rule = |text: &String| rule_at(place(Some(text), None)?, None, backends.of(None)?, Vec::new());
+        return run.listen.iter().map(rule).collect();
+    }
+    if file.listener.is_empty() {
+        return Ok(vec![rule_at(Place::Any, None, backends.of(None)?, Vec::new())?]);
+    }
+    let rule = |listener: &file::Listener| {
+        let place = place(listener.address.as_deref(), listener.device.as_deref())?;
+        let allow = networks(&listener.allow)?;
+        rule_at(place, listener.port, backends.of(listener.backend.as_deref())?, allow)
+    };
+    file.listener.iter().map(rule).collect()
+}
+
+/// Networks.
+pub(crate) fn networks<'t>(texts: impl IntoIterator<Item = &'t String>) -> Result<Vec<Network>, String> {
+    texts.into_iter().map(|text| text.parse()).collect()
+}
+
+fn rule_at(
+    place: Place,
+    port: Option<u16>,
+    backend: Arc<Backend>,
+    allow: Vec<Network>,
+) -> Result<Rule, String> {
+    match (&place, port) {
+        (Place::Socket(address), Some(port)) => {
+            Err(format!("a listener at {address} has port {port} as well: write the port once"))
+        }
+        (_, Some(0)) => Err("the port of a listener is 0, and can be 1 to 65535".into()),
+        _ => Ok(Rule { place, port, backend, allow }),
+    }
+}
+
+fn place(address: Option<&str>, device: Option<&str>) -> Result<Place, String> {
+    let text = match (address, device) {
+        (None, None) => return Ok(Place::Any),
+        (None, Some(device)) => return Ok(Place::Device(device.into())),
+        (Some(address), Some(device)) => {
+            return Err(format!(
+                "a listener names the address {address} and the device {device}: write one of them"
+            ));
+        }
+        (Some(text), None) => text,
+    };
+    let socket = text.parse::<SocketAddr>().map(Place::Socket);
+    let place = socket.or_else(|_| text.trim_matches(['[', ']']).parse::<IpAddr>().map(Place::Address));
+    let place = place.map_err(|_| {
+        format!("'{text}' is no address of this host, such as 10.9.0.1:5445 or [fd09::1]:5445")
+    })?;
+    match place {
+        Place::Socket(address) if address.port() == 0 => {
+            Err(format!("the port of a listener is 0 at {address}, and can be 1 to 65535"))
+        }
+        Place::Socket(address) if address.ip().is_unspecified() => Err(everywhere(text)),
+        Place::Address(address) if address.is_unspecified() => Err(everywhere(text)),
+        place => Ok(place),
+    }
+}
+
+fn everywhere(text: &str) -> String {
+    format!(
+        "cannot listen at {text}: on iWARP that takes the port from SMB over TCP; name the addresses, or none to have all of \
+         RDMA devices"
+    )
+}
+
+/// All backends.
+struct Backends {
+    named: BTreeMap<String, Arc<Backend>>,
+    /// Of listeners that name none.
+    unnamed: Option<Arc<Backend>>,
+}
+
+impl Backends {
+    fn new(run: &Run, file: &File) -> Result<Self, String> {
+        let allows_plaintext = run.allow_plaintext_backend || file.allow_plaintext_backend;
+        let texts = if run.server.is_empty() { &file.server } else { &run.server };
+        let backend = |name: Option<&str>, texts: &[String], transparent: bool| {
+            let servers = servers(texts, allows_plaintext)?;
+            Ok::<_, String>(Arc::new(Backend { name: name.map(Into::into), servers, transparent }))
+        };
+        let mut named = BTreeMap::new();
+        for wish in &file.backend {
+            let name = &wish.name;
+            let backend = backend(Some(name), &wish.server, wish.transparent)?;
+            if backend.servers.is_empty() {
+                return Err(format!("the backend '{name}' has no server"));
+            }
+            if named.insert(name.clone(), backend).is_some() {
+                return Err(format!("there are two backends '{name}'"));
+            }
+        }
+        let mut unnamed =
+            Some(backend(None, texts, file.transparent)?).filter(|backend| !backend.servers.is_empty());
+        if unnamed.is_none() && named.len() == 1 {
+            unnamed = named.values().next().cloned();
+        }
+        Ok(Self { named, unnamed })
+    }
+
+    fn of(&self, name: Option<&str>) -> Result<Arc<Backend>, String> {
+        let Some(name) = name else {
+            return self.unnamed.clone().ok_or_else(|| {
+                let more = if self.named.is_empty() { "" } else { ", or a listener has to name its backend" };
+                format!("--server is missing: the SMB server, such as 127.0.0.1:445{more}")
+            });
+        };
+        self.named.get(name).cloned().ok_or_else(|| {
+            let known: Vec<_> = self.named.keys().map(String::as_str).collect();
+            let known = if known.is_empty() {
+                "there is none".into()
+            } else {
+                format!("there are: {}", known.join(", "))
+            };
+            format!("a listener names the backend '{name}'; {known}")
+        })
+    }
+}
+
+/// Addresses of servers.
+fn servers(texts: &[String], allows_plaintext: bool) -> Result<Vec<SocketAddr>, String> {
+    let mut all = Vec::new();
+    for text in texts {
+        for address in resolve(text)? {
+            if !allows_plaintext && !is_on_this_host(address.ip())? {
+                return Err(format!(
+                    "the server {address} is on another host, so what clients send without encryption would pass through that \
+                     network without it; if that is all right: --allow-plaintext-backend"
+                ));
+            }
+            all.push(address);
+        }
+    }
+    Ok(all)
+}
+
+fn is_on_this_host(address: IpAddr) -> Result<bool, String> {
+    let address = address.to_canonical();
+    let own = || prefix_len_of(address).map_err(|error| error.to_string());
+    Ok(address.is_loopback() || own()?.is_some())
+}
+
+/// `ADDR[:PORT]`; a name may have several addresses.
+fn resolve(text: &str) -> Result<Vec<SocketAddr>, String> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(vec![address]);
+    }
+    if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, PORT_SMB)]);
+    }
+    let named = if text.contains(':') { text.to_socket_addrs() } else { (text, PORT_SMB).to_socket_addrs() };
+    let found: Vec<SocketAddr> =
+        named.map_err(|error| format!("the server '{text}' has no address: {error}"))?.collect();
+    if found.is_empty() { Err(format!("the server '{text}' has no address")) } else { Ok(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Vec<Rule>, String> {
+        rules(&Run::default(), &File::parse(text).unwrap())
+    }
+
+    /// Each listener as its place, its port and the first server of its backend.
+    fn told(text: &str) -> Vec<String> {
+        let told = |rule: &Rule| {
+            let Rule { place, port, backend, .. } = rule;
+            let port = port.map_or_else(String::new, |port| format!(" {port}"));
+            let place = match place {
+                Place::Socket(address) => format!("at {address}"),
+                Place::Address(address) => format!("at {address}"),
+                Place::Device(device) => format!("on {device}"),
+                Place::Any => "everywhere".into(),
+            };
+            format!("{place}{port} to {backend} {}", backend.servers[0])
+        };
+        of(text).unwrap().iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_server_alone_is_reached_by_all_devices() {
+        assert_eq!(told("server = ['127.0.0.1']"), ["everywhere to server 127.0.0.1:445"]);
+        let only = "[[backend]]\nname = 'a'\nserver = ['[::1]:4450']";
+        assert_eq!(told(only), ["everywhere to a [::1]:4450"]);
+    }
+
+    #[test]
+    fn each_backend_says_for_itself_whether_its_servers_see_clients() {
+        let text = "
+            server = ['127.0.0.1']
+            transparent = true
+            [[backend]]
+            name = 'a'
+            server = ['127.0.0.1']
+            [[listener]]
+            [[listener]]
+            backend = 'a'";
+        let transparent: Vec<_> = of(text).unwrap().iter().map(|rule| rule.backend.transparent).collect();
+        assert_eq!(transparent, [true, false]);
+    }
+
+    #[test]
+    fn two_backends_are_there_at_once_by_address_by_device_and_by_port() {
+        let text = "
+            server = ['127.0.0.9']
+            [[backend]]
+            name = 'a'
+            server = ['127.0.0.1']
+            [[backend]]
+            name = 'b'
+            server = ['127.0.0.2:4450', '127.0.0.3']
+            [[listener]]
+            address = '10.9.0.1:5445'
+            backend = 'a'
+            [[listener]]
+            address = 'fd09::1'
+            port = 4451
+            backend = 'b'
+            [[listener]]
+            address = '[fd09::1]:445'
+            [[listener]]
+            device = 'mlx5_0'
+            backend = 'b'
+            [[listener]]
+            port = 4452
+            allow = ['fd00::/8']";
+        let expected = [
+            "at 10.9.0.1:5445 to a 127.0.0.1:445",
+            "at fd09::1 4451 to b 127.0.0.2:4450",
+            "at [fd09::1]:445 to server 127.0.0.9:445",
+            "on mlx5_0 to b 127.0.0.2:4450",
+            "everywhere 4452 to server 127.0.0.9:445",
+        ];
+        assert_eq!(told(text), expected);
+        assert_eq!(of(text).unwrap()[4].allow, ["fd00::/8".parse().unwrap()]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_and_named() {
+        let a = "[[backend]]\nname = 'a'\nserver = ['127.0.0.1']\n";
+        let b = "[[backend]]\nname = 'b'\nserver = ['127.0.0.1']\n";
+        let listener = "[[listener]]\n";
+        for (text, wanted) in [
+            (String::new(), "--server is missing"),
+            (format!("{a}{b}"), "or a listener has to name its backend"),
+            (format!("{a}{b}{listener}address = '10.9.0.1'"), "or a listener has to name its backend"),
+            (format!("{a}{a}"), "two backends 'a'"),
+            ("[[backend]]\nname = 'a'".into(), "'a' has no server"),
+            (format!("{a}{b}{listener}backend = 'c'"), "the backend 'c'; there are: a, b"),
+            (format!("server = ['127.0.0.1']\n{listener}backend = 'c'"), "the backend 'c'; there is none"),
+            (format!("{a}{listener}address = '10.9.0.1:445'\nport = 1"), "10.9.0.1:445 has port 1 as well"),
+            (format!("{a}{listener}address = '10.9.0.1'\ndevice = 'siw0'"), "10.9.0.1 and the device siw0"),
+            (format!("{a}{listener}address = '::'"), "cannot listen at ::"),
+            (format!("{a}{listener}address = '0.0.0.0'\nport = 445"), "cannot listen at 0.0.0.0"),
+            (format!("{a}{listener}address = '10.9.0.1:0'"), "is 0 at 10.9.0.1:0"),
+            (format!("{a}{listener}port = 0"), "the port of a listener is 0"),
+            (format!("{a}{listener}address = 'eth0'"), "'eth0' is no address"),
+            (format!("{a}{listener}allow = ['fd00::/129']"), "prefix of 129 bits"),
+        ] {
+            let said = of(&text).unwrap_err();
+            assert!(said.contains(wanted), "{wanted} is missing in: {said}");
+        }
+    }
+}
