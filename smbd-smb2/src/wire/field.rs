@@ -108,7 +108,7 @@ pub struct Field<T> {
 }
 
 impl<T: Value> Field<T> {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         message: &'static str,
         section: &'static str,
         name: &'static str,
@@ -156,13 +156,13 @@ impl<T: Value> Field<T> {
 
 impl<T: Number> Field<T> {
     /// Refuses every value but one.
-    pub(super) fn expect(&'static self, bytes: &[u8], expected: T) -> Result<(), WireError> {
+    pub(crate) fn expect(&'static self, bytes: &[u8], expected: T) -> Result<(), WireError> {
         let (value, expected) = (self.get(bytes)?.into(), expected.into());
         if value == expected { Ok(()) } else { Err(WireError::Value { field: &self.place, value, expected }) }
     }
 
     /// Writes a size or an offset.
-    pub(super) fn set_size(&'static self, bytes: &mut [u8], value: usize) -> Result<(), WireError> {
+    pub(crate) fn set_size(&'static self, bytes: &mut [u8], value: usize) -> Result<(), WireError> {
         match T::try_from(value) {
             Ok(value) => self.set(bytes, value),
             Err(_) => {

@@ -7,7 +7,7 @@ use super::place::Place;
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// The fields, in no certain order.
-    pub(super) fields: &'static [&'static Place],
+    pub(crate) fields: &'static [&'static Place],
 }
 
 impl Layout {
@@ -23,7 +23,7 @@ impl Layout {
     }
 
     /// Refuses bytes that end before the fixed part does, with the first field that is not complete.
-    pub(super) fn check(&self, bytes: &[u8]) -> Result<(), WireError> {
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), WireError> {
         let missing = self.fields().filter(|field| field.end() > bytes.len());
         match missing.min_by_key(|field| field.at) {
             Some(field) => Err(WireError::Truncated { field, got: bytes.len() as u64 }),
@@ -56,4 +56,4 @@ macro_rules! layout {
         }
     };
 }
-pub(super) use layout;
+pub(crate) use layout;

@@ -41,7 +41,7 @@ macro_rules! values {
         }
     )+};
 }
-pub(super) use values;
+pub(crate) use values;
 
 /// A number of which some bits have names.
 macro_rules! flags {
@@ -114,7 +114,7 @@ macro_rules! flags {
         }
     )+};
 }
-pub(super) use flags;
+pub(crate) use flags;
 
 macro_rules! impl_value {
     ($Name:ident($T:ty)) => {
@@ -137,4 +137,4 @@ macro_rules! impl_value {
         }
     };
 }
-pub(super) use impl_value;
+pub(crate) use impl_value;

@@ -11,7 +11,7 @@ fn slice(bytes: &[u8], offset: u64, length: u64) -> Option<&[u8]> {
 }
 
 /// What two fields describe: nothing if the length is 0, else bytes behind the fixed part.
-pub(super) fn part<'a, O: Number, L: Number>(
+pub(crate) fn part<'a, O: Number, L: Number>(
     bytes: &'a [u8],
     (offset, length): (&'static Field<O>, &'static Field<L>),
     layout: &Layout,

@@ -1,0 +1,9 @@
+//! Authenticated encryption in place, over pieces.
+
+mod ccm;
+mod gcm;
+mod mode;
+mod stream;
+
+pub(super) use gcm::Hash;
+pub(super) use mode::{CipherKey, total};

@@ -1,0 +1,72 @@
+//! Keys in memory: never printed, wiped when dropped.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use zeroize::Zeroizing;
+
+/// The longest key that is taken, in bytes: a block of HMAC-SHA256. Kerberos and NTLM give 16 or 32.
+pub const SECRET_MAX: usize = 64;
+
+/// A key of some length, at most [`SECRET_MAX`] bytes. It is wiped when it is dropped, and `Debug` shows only its length.
+#[derive(Clone)]
+pub struct Secret(Zeroizing<Vec<u8>>);
+
+impl Secret {
+    /// Takes over a copy of `bytes`; `None` if there are none, or more than [`SECRET_MAX`].
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let fits = (1..=SECRET_MAX).contains(&bytes.len());
+        fits.then(|| Self(Zeroizing::new(bytes.to_vec())))
+    }
+
+    /// Of an array that fits.
+    pub(super) fn of_16(bytes: &[u8; 16]) -> Self {
+        Self(Zeroizing::new(bytes.to_vec()))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The first 16 bytes, with zeros behind a shorter one: Session.SessionKey (3.2.5.3.1, 3.3.1.8).
+    pub(super) fn session_key(&self) -> Key<16> {
+        let mut key = Key::zero();
+        for (to, from) in key.0.iter_mut().zip(self.0.iter()) {
+            *to = *from;
+        }
+        key
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({} bytes)", self.0.len())
+    }
+}
+
+/// A key of fixed length, wiped when it is dropped.
+#[derive(Clone)]
+pub(super) struct Key<const N: usize>(pub(super) Zeroizing<[u8; N]>);
+
+impl<const N: usize> Key<N> {
+    pub(super) fn new(bytes: [u8; N]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    pub(super) fn zero() -> Self {
+        Self::new([0; N])
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; N] {
+        &self.0
+    }
+}
+
+impl<const N: usize> fmt::Debug for Key<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({N} bytes)")
+    }
+}

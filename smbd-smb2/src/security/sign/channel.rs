@@ -1,0 +1,197 @@
+//! Who signs and who verifies (3.1.4.1, 3.1.5.1).
+
+use ctutils::CtEq;
+
+use super::super::counter::Counter;
+use super::super::error::SecurityError;
+use super::super::rdma::{self, RdmaSignature};
+use super::super::side::Side;
+use super::mac::{Mac, MacKey};
+use super::nonce;
+use crate::wire::header::{self, field};
+use crate::wire::{Command, Flags, MessageId, NtStatus, SigningAlgorithm};
+
+/// A key to sign with and the algorithm: Channel.SigningKey, or Session.SessionKey in 2.x.
+#[derive(Debug)]
+pub struct SigningKey(MacKey);
+
+impl SigningKey {
+    /// With a key of 16 bytes. Never twice with the same key and AES-GMAC.
+    ///
+    /// # Errors
+    /// [`SecurityError::UnknownSigning`].
+    pub fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Result<Self, SecurityError> {
+        Ok(Self(MacKey::new(algorithm, key)?))
+    }
+
+    /// What signs what `side` sends, and what verifies what it receives.
+    #[must_use]
+    pub fn split(self, side: Side) -> (Signer, Verifier) {
+        let signer = Signer { key: self.0.clone(), side, counter: Counter::new() };
+        (signer, Verifier { key: self.0, sender: side.other() })
+    }
+}
+
+/// Signs what one side sends on a channel.
+///
+/// AES-GMAC makes the nonce of a message from its MessageId: whoever signs two different messages with one MessageId, as the same
+/// side, gives the key away. A request that is sent again goes with a new MessageId, or byte for byte as it was.
+#[derive(Debug)]
+pub struct Signer {
+    key: MacKey,
+    side: Side,
+    counter: Counter,
+}
+
+impl Signer {
+    /// The algorithm.
+    #[must_use]
+    pub const fn algorithm(&self) -> SigningAlgorithm {
+        self.key.algorithm()
+    }
+
+    /// Lets so many transfers by RDMA be signed and no more. Without this, until a 64-bit counter ends. A limit is never raised.
+    pub fn limit(&mut self, transfers: u64) {
+        self.counter.limit(transfers);
+    }
+
+    /// The signature of an element, from the beginning of its SMB2 header to its end, padding of a compound included, in any number of
+    /// pieces. SMB2_FLAGS_SIGNED is set in it already; whatever is in the field Signature counts as zeros.
+    ///
+    /// # Errors
+    /// [`SecurityError::Wire`] if the header is not complete. With AES-GMAC, [`SecurityError::NonceShared`] for a MessageId that other
+    /// messages have too.
+    pub fn sign<'a>(&self, element: impl IntoIterator<Item = &'a [u8]>) -> Result<[u8; 16], SecurityError> {
+        let message = Element::read(&self.key, self.side, element)?;
+        if self.key.has_nonce() && message.shares_its_id {
+            return Err(SecurityError::NonceShared { message_id: message.id });
+        }
+        Ok(message.mac.finish())
+    }
+
+    /// Sets SMB2_FLAGS_SIGNED and Signature of an element that is in one piece.
+    ///
+    /// # Errors
+    /// As [`Self::sign`]. The element is as it was then, but for the flag.
+    pub fn sign_in_place(&self, element: &mut [u8]) -> Result<(), SecurityError> {
+        let flags = field::FLAGS.get(element)?;
+        field::FLAGS.set(element, flags.with(Flags::SIGNED, true))?;
+        let signature = self.sign([&*element])?;
+        Ok(field::SIGNATURE.set(element, signature)?)
+    }
+
+    /// Signs data that go by RDMA (3.2.4.7, 3.3.5.12).
+    ///
+    /// # Errors
+    /// [`SecurityError::Exhausted`].
+    pub fn sign_rdma<'a>(
+        &mut self,
+        data: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<RdmaSignature, SecurityError> {
+        let nonce = nonce::of_transfer(self.counter.take()?, self.side);
+        let signature = of_data(&self.key, nonce, data);
+        Ok(RdmaSignature::new(signature, nonce, nonce_len(&self.key)))
+    }
+}
+
+/// Verifies what the other side sent on a channel.
+#[derive(Debug)]
+pub struct Verifier {
+    key: MacKey,
+    sender: Side,
+}
+
+impl Verifier {
+    /// The algorithm.
+    #[must_use]
+    pub const fn algorithm(&self) -> SigningAlgorithm {
+        self.key.algorithm()
+    }
+
+    /// Compares the signature of an element that came, in any number of pieces, with what it has to be. The time that takes depends on
+    /// the length of the element only.
+    ///
+    /// # Errors
+    /// [`SecurityError::Wire`] if the header is not complete, [`SecurityError::BadSignature`].
+    pub fn verify<'a>(&self, element: impl IntoIterator<Item = &'a [u8]>) -> Result<(), SecurityError> {
+        let message = Element::read(&self.key, self.sender, element)?;
+        compare(message.mac.finish(), message.signature)
+    }
+
+    /// Verifies data that came by RDMA, with Nonce and Signature of SMB2_RDMA_CRYPTO_TRANSFORM. Remote access to them has ended before.
+    ///
+    /// # Errors
+    /// [`SecurityError::BadSignature`], [`SecurityError::NonceLength`], [`SecurityError::SignatureLength`].
+    pub fn verify_rdma<'a>(
+        &self,
+        nonce: &[u8],
+        signature: &[u8],
+        data: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(), SecurityError> {
+        let (nonce, signature) = rdma::received(nonce, nonce_len(&self.key), signature)?;
+        compare(of_data(&self.key, nonce, data), signature)
+    }
+}
+
+const fn nonce_len(key: &MacKey) -> usize {
+    if key.has_nonce() { 12 } else { 0 }
+}
+
+fn of_data<'a>(key: &MacKey, nonce: [u8; 12], data: impl IntoIterator<Item = &'a [u8]>) -> [u8; 16] {
+    let mut mac = key.begin(nonce);
+    data.into_iter().for_each(|piece| mac.update(piece));
+    mac.finish()
+}
+
+fn compare(expected: [u8; 16], signature: [u8; 16]) -> Result<(), SecurityError> {
+    if expected.ct_eq(&signature).to_bool() { Ok(()) } else { Err(SecurityError::BadSignature) }
+}
+
+/// An element that was read to its end.
+struct Element<'k> {
+    mac: Mac<'k>,
+    id: MessageId,
+    signature: [u8; 16],
+    shares_its_id: bool,
+}
+
+impl<'k> Element<'k> {
+    fn read<'a>(
+        key: &'k MacKey,
+        sender: Side,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Self, SecurityError> {
+        let mut header = [0; header::LEN];
+        let mut got: usize = 0;
+        let mut pieces = pieces.into_iter();
+        let mut rest: &[u8] = &[];
+        while got < header::LEN {
+            let Some(piece) = pieces.next() else {
+                field::LAYOUT.check(header.get(..got).unwrap_or_default())?;
+                break;
+            };
+            let room = header.get_mut(got..).unwrap_or_default();
+            let (head, behind) = piece.split_at_checked(room.len()).unwrap_or((piece, &[]));
+            for (to, from) in room.iter_mut().zip(head) {
+                *to = *from;
+            }
+            got = got.saturating_add(head.len());
+            rest = behind;
+        }
+        let mut element = Self::begin(key, sender, &mut header)?;
+        element.mac.update(rest);
+        pieces.for_each(|piece| element.mac.update(piece));
+        Ok(element)
+    }
+
+    fn begin(key: &'k MacKey, sender: Side, header: &mut [u8; header::LEN]) -> Result<Self, SecurityError> {
+        let id = field::MESSAGE_ID.get(header)?;
+        let is_cancel = field::COMMAND.get(header)? == Command::CANCEL;
+        let is_interim = sender == Side::Server && field::STATUS.get(header)? == NtStatus::PENDING;
+        let signature = field::SIGNATURE.get(header)?;
+        field::SIGNATURE.set(header, [0; 16])?;
+        let mut mac = key.begin(nonce::of_message(id, sender, is_cancel));
+        mac.update(header);
+        Ok(Self { mac, id, signature, shares_its_id: is_interim || id == MessageId::UNSOLICITED })
+    }
+}

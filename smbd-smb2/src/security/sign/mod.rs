@@ -1,0 +1,7 @@
+//! Signatures of messages, and of data that go by RDMA.
+
+mod channel;
+mod mac;
+mod nonce;
+
+pub use channel::{Signer, SigningKey, Verifier};

@@ -1,0 +1,13 @@
+//! Keys, signatures, encryption, NTLM and SPNEGO, through what is public.
+
+#[path = "../../src/security/hex.rs"]
+mod hex;
+mod hostile;
+mod known;
+mod ntlm;
+mod published;
+mod sealing;
+mod signing;
+mod spnego;
+mod tools;
+mod vectors;
