@@ -1,5 +1,6 @@
 //! Keys, signatures, encryption, NTLM and SPNEGO, through what is public.
 
+mod foreign;
 #[path = "../../src/security/hex.rs"]
 mod hex;
 mod hostile;

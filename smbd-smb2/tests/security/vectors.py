@@ -6,9 +6,8 @@ How it was run, in a folder outside of the repository:
     python3 -m venv venv && venv/bin/pip install cryptography==50.0.2 pyspnego==0.12.4
     venv/bin/python .../smbd-smb2/tests/security/vectors.py > .../smbd-smb2/tests/security/vectors.txt
 
-Nothing of smbd is used, but for two tokens of NTLM that the other side has to answer: CHALLENGE and NEGOTIATE below are what the tests
-in ntlm.rs make, which say so if they make others one day. A line is a kind and values in hexadecimal. Plain data are not written down:
-byte i of n is (31 * i + n) mod 256. pyspnego takes entropy of its own, so the lines of NTLM are others with every run.
+Nothing of smbd is used, but for tokens of NTLM that the other side has to answer, below. A line is a kind and values in hexadecimal. Plain
+data are not written down: byte i of n is (31 * i + n) mod 256.
 """
 
 import hashlib
@@ -133,31 +132,63 @@ def signatures():
             line("signing", **values)
 
 
-# What smbd's client says first, and what its server answers to pyspnego's first token: those of ntlm.rs.
-NEGOTIATE = bytes.fromhex("")
-CHALLENGE = bytes.fromhex("")
+# Tokens of smbd, as foreign.rs makes them: what its server answers to pyspnego's first token, and both of its client's. When one of them
+# is empty or another one, the test says what it is.
+ANSWER = bytes.fromhex(
+    "a1818e30818ba0030a0101a10c060a2b06010401823702020aa27604744e544c4d53535000020000000c000c003800000035828ae225262728292a2b"
+    "2c00000000000000003000300044000000000000000000000f53004500520056004500520002000c0053004500520056004500520001000c0053"
+    "004500520056004500520007000800000000003a5bdd0100000000"
+)
+FIRST = bytes.fromhex(
+    "604806062b0601050502a03e303ca00e300c060a2b06010401823702020aa22a04284e544c4d53535000010000001582"
+    "88e200000000280000000000000028000000000000000000000f"
+)
+LAST = bytes.fromhex(
+    "a18201703082016ca2820154048201504e544c4d53535000030000001800180058000000b400b400700000000800080024010000080008002c010000"
+    "0c000c00340100001000100040010000158288e2000000000000000fe1bab1bf2e4cd01b1dcb83e9dd690bb400000000000000000000000000000000"
+    "00000000000000001f50c967e1611bdd4faacbda00a4e5ba01010000000000000060602a427bdd019495969798999a9b0000000001000e0046004f00"
+    "52004500490047004e000200160057004f0052004b00530054004100540049004f004e0003000e0066006f0072006500690067006e00070008000060"
+    "602a427bdd0106000400020000000a001000000000000000000000000000000000000900160063006900660073002f00730065007200760065007200"
+    "000000000000000057004f0052004b004a00f6007200670043004c00490045004e00540099c6f328771f194007be2bddf953a6aca312041001000000"
+    "99f7350473bb0c3300000000"
+)
 DOMAIN, USER, PASSWORD = "WORK", "Jörg", "pässword 1"
 
 
 def ntlm():
-    import spnego
+    import datetime
 
-    client = spnego.client(USER, PASSWORD, hostname="server", service="cifs", protocol="negotiate",
-                           options=spnego.NegotiateOptions.use_negotiate | spnego.NegotiateOptions.session_key)
-    first = client.step()
-    if not CHALLENGE:
-        line("client", first=first)
-    else:
-        last = client.step(CHALLENGE)
-        line("client", first=first, challenge=CHALLENGE, last=last, key=client._context.session_key if hasattr(client, "_context") else client.session_key)
-    if not NEGOTIATE:
+    import socket
+
+    socket.gethostname = lambda: "foreign"
+    import spnego
+    import spnego._ntlm_raw.messages as messages
+
+    # The same tokens with every run.
+    count = iter(range(1000))
+    os.urandom = lambda size: some(f"entropy {next(count)}", size)
+    time = messages.FileTime.from_datetime(datetime.datetime(2026, 11, 23, 12, 0, tzinfo=datetime.timezone.utc))
+    messages.FileTime.now = classmethod(lambda cls, tz=None: time)
+    options = spnego.NegotiateOptions.use_negotiate
+
+    client = spnego.client(f"{DOMAIN}\\{USER}", PASSWORD, hostname="server", service="cifs", protocol="negotiate", options=options)
+    values = dict(first=client.step())
+    if ANSWER:
+        values |= dict(answer=ANSWER, last=client.step(ANSWER), key=client._context.session_key)
+    line("client", **values)
+
+    if not FIRST:
         return
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as users:
         users.write(f"{DOMAIN}:{USER}:{PASSWORD}\n")
         users.flush()
         os.environ["NTLM_USER_FILE"] = users.name
-        server = spnego.server(protocol="negotiate", options=spnego.NegotiateOptions.use_negotiate)
-        line("server", first=NEGOTIATE, challenge=server.step(NEGOTIATE))
+        server = spnego.server(protocol="negotiate", options=options)
+        values = dict(first=FIRST, answer=server.step(FIRST))
+        if LAST:
+            values |= dict(last=LAST, end=server.step(LAST), key=server.session_key)
+            assert server.complete
+        line("server", **values)
 
 
 sessions()
