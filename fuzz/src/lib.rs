@@ -12,6 +12,8 @@
 //! | `monitor` | the same | the monitor finds no violation in what two connections say |
 //! | `smb2` | a message of SMB2 | what is read lies inside; what is built of it is read as the same |
 //! | `relay` | messages of a client and a server, room, ends of operations | room and buffers are kept, and nothing follows the end |
+//! | `ntlm` | a message of NTLM | both sides answer it or fail; nobody logs in without a password |
+//! | `spnego` | a token of SPNEGO | the same, in every state; what is read is written as it was |
 //! | `canary` | as `connection` | has to fail: the laws are told of one credit more than was granted |
 //!
 //! The bodies run in three ways: under libFuzzer (`fuzz/run`, or cargo-fuzz), over the files of `fuzz/corpus` with

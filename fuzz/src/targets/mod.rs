@@ -4,20 +4,25 @@ mod capture;
 mod connection;
 mod messages;
 mod modes;
+mod ntlm;
 mod pair;
 mod relay;
+mod security;
 mod slice;
 mod smb2;
+mod spnego;
 mod wire;
 
 pub use capture::capture;
 pub use connection::{canary, connection};
 pub use messages::messages;
 pub use modes::modes;
+pub use ntlm::ntlm;
 pub use pair::{monitor, pair};
 pub use relay::relay;
 pub use slice::slice;
 pub use smb2::smb2;
+pub use spnego::spnego;
 pub use wire::wire;
 
 /// What a target does with bytes; panics where something is wrong.
@@ -35,4 +40,6 @@ pub const ALL: &[(&str, Body)] = &[
     ("monitor", monitor),
     ("smb2", smb2),
     ("relay", relay),
+    ("ntlm", ntlm),
+    ("spnego", spnego),
 ];

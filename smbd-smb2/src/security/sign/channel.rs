@@ -36,6 +36,9 @@ impl SigningKey {
 ///
 /// AES-GMAC makes the nonce of a message from its MessageId: whoever signs two different messages with one MessageId, as the same
 /// side, gives the key away. A request that is sent again goes with a new MessageId, or byte for byte as it was.
+///
+/// SESSION_SETUP that binds a new connection to a session is signed with the key of the session's first channel (3.2.4.1.1), under a
+/// MessageId of the new connection. It has to be one that neither the first channel nor another binding uses.
 #[derive(Debug)]
 pub struct Signer {
     key: MacKey,

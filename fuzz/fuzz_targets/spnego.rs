@@ -1,0 +1,4 @@
+//! Tokens of SPNEGO, read and answered.
+#![cfg_attr(fuzzing, no_main)]
+
+smbd_fuzz::target!(spnego);
