@@ -25,7 +25,8 @@ fn pyspnego_logs_in() {
     let accounts = |user: &str, domain: &str| {
         (capital(user) == "JÖRG" && domain == "WORK").then(|| NtHash::of_password(PASSWORD))
     };
-    let mut server = Acceptor::new(vec![Box::new(NtlmAcceptor::new(AcceptorConfig::new("SERVER"), accounts))]);
+    let mut server =
+        Acceptor::new(vec![Box::new(NtlmAcceptor::new(AcceptorConfig::new("SERVER"), accounts))]);
     let Ok(Step::Continue(answer)) = server.step(vector.get("first"), &fresh(1)) else { panic!() };
     assert_token(&answer, vector.get("answer"));
     // It has sent a mechListMIC, so it gets one.

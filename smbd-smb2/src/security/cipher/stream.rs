@@ -1,10 +1,10 @@
-//! Counter mode, as GCM and CCM use it.
+//! Counter mode, as GCM uses it.
 
 use aes::cipher::consts::U16;
 use aes::cipher::{BlockCipherEncrypt, InnerIvInit, StreamCipher};
 use ctr::{Ctr32BE, CtrCore};
 
-/// How much is encrypted before it is authenticated, or the other way round, in bytes: it stays in the first cache.
+/// How much is encrypted before it is hashed, in bytes: it stays in the first cache.
 pub(super) const STEP: usize = 4096;
 
 /// The key stream that begins with this counter, without its first block; and the first block, which hides the tag. It is good for
