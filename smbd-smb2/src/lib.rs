@@ -130,4 +130,5 @@ extern crate alloc;
 pub mod relay;
 #[cfg(feature = "security")]
 pub mod security;
+mod side;
 pub mod wire;

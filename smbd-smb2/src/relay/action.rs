@@ -5,27 +5,8 @@ use alloc::sync::Arc;
 use thiserror::Error;
 
 use super::reason::Reason;
+pub use crate::side::Side;
 use crate::wire::{BufferDescriptorV1, Token};
-
-/// One of the two that a relay stands between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The client, over SMB Direct.
-    Client,
-    /// The server, over direct TCP.
-    Server,
-}
-
-impl Side {
-    /// The one on the other side.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
 
 /// What has arrived from both sides and was not taken yet. [`Relay::poll`](super::Relay::poll) takes bytes from the front; what it
 /// leaves is given to it again.

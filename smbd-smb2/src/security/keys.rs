@@ -4,9 +4,9 @@ use super::error::SecurityError;
 use super::kdf::derive;
 use super::preauth::PreauthHash;
 use super::seal::{Opener, Sealer};
-use super::secret::{Key, Secret};
-use super::side::Side;
+use super::secret::{Key, Secret, padded};
 use super::sign::{Signer, SigningKey, Verifier};
+use crate::side::Side;
 use crate::wire::{Cipher, SigningAlgorithm};
 
 /// What the keys of a session depend on, besides the key of its authentication.
@@ -117,10 +117,5 @@ impl KeySchedule<'_> {
 
 /// A key of 128 bits, with room behind it.
 fn short(key: &[u8; 16], label: &[u8], context: &[u8]) -> Key<32> {
-    let derived = derive::<16>(key, label, context);
-    let mut filled = Key::zero();
-    for (to, from) in filled.0.iter_mut().zip(derived.bytes()) {
-        *to = *from;
-    }
-    filled
+    Key(padded(derive::<16>(key, label, context).bytes()))
 }

@@ -89,10 +89,10 @@ mod preauth;
 mod rdma;
 mod seal;
 mod secret;
-mod side;
 mod sign;
 mod spnego;
 
+pub use crate::side::Side;
 pub use auth_error::AuthError;
 pub use error::SecurityError;
 pub use keys::{KeySchedule, SessionKeys};
@@ -106,7 +106,6 @@ pub use preauth::PreauthHash;
 pub use rdma::RdmaSignature;
 pub use seal::{Opener, Sealer};
 pub use secret::{SECRET_MAX, Secret};
-pub use side::Side;
 pub use sign::{Signer, SigningKey, Verifier};
 pub use spnego::{
     Acceptor, Initiator, KERBEROS_OID, KERBEROS_OID_MICROSOFT, MechTypes, NegState, NegTokenInit,

@@ -4,7 +4,7 @@ use super::cipher::{CipherKey, total};
 use super::counter::Counter;
 use super::error::SecurityError;
 use super::rdma::{self, RdmaSignature};
-use super::secret::Key;
+use super::secret::{Key, padded};
 use crate::wire::{Cipher, SessionId, TransformFlags, transform};
 
 /// Session.EncryptionKey: encrypts the messages that one side of a session sends, and its data that go by RDMA, over all channels.
@@ -172,9 +172,7 @@ fn cipher_key(cipher: Cipher, key: &[u8]) -> Result<CipherKey, SecurityError> {
     if key.len() != expected {
         return Err(SecurityError::KeyLength { got: key.len(), expected });
     }
-    let mut filled = Key::zero();
-    copy(&mut *filled.0, key);
-    CipherKey::new(cipher, &filled)
+    CipherKey::new(cipher, &Key(padded(key)))
 }
 
 fn copy(to: &mut [u8], from: &[u8]) {

@@ -33,11 +33,7 @@ impl Secret {
 
     /// The first 16 bytes, with zeros behind a shorter one: Session.SessionKey (3.2.5.3.1, 3.3.1.8).
     pub(super) fn session_key(&self) -> Key<16> {
-        let mut key = Key::zero();
-        for (to, from) in key.0.iter_mut().zip(self.0.iter()) {
-            *to = *from;
-        }
-        key
+        Key(padded(&self.0))
     }
 }
 
@@ -45,6 +41,15 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secret({} bytes)", self.0.len())
     }
+}
+
+/// A key with zeros behind it, as HMAC itself fills up one that is shorter than its block. What does not fit is left out.
+pub(super) fn padded<const N: usize>(key: &[u8]) -> Zeroizing<[u8; N]> {
+    let mut block = Zeroizing::new([0; N]);
+    for (to, from) in block.iter_mut().zip(key) {
+        *to = *from;
+    }
+    block
 }
 
 /// A key of fixed length, wiped when it is dropped.

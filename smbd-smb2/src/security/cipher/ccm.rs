@@ -11,8 +11,10 @@ use super::super::blocks::Blocks;
 
 /// Whether data are encrypted or decrypted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+pub(super) enum Direction {
+    /// They are encrypted.
     Seal,
+    /// They are decrypted.
     Open,
 }
 
@@ -175,29 +177,15 @@ fn counter(nonce: &[u8; 11]) -> u128 {
     u128::from_be_bytes(block)
 }
 
-fn run<C: BlockCipherEncrypt<BlockSize = U16>>(mut flow: Flow<'_, C>, pieces: &mut [&mut [u8]]) -> [u8; 16] {
+/// Encrypts or decrypts the pieces in place; `len` is their length together. Gives the tag that they get, or have to have.
+pub(super) fn run<C: BlockCipherEncrypt<BlockSize = U16>>(
+    cipher: &C,
+    direction: Direction,
+    (nonce, associated): (&[u8; 11], &[u8]),
+    pieces: &mut [&mut [u8]],
+    len: u32,
+) -> [u8; 16] {
+    let mut flow = Flow::new(cipher, nonce, associated, len, direction);
     pieces.iter_mut().for_each(|piece| flow.piece(piece));
     flow.tag()
-}
-
-/// Encrypts the pieces in place; `len` is their length together.
-pub(super) fn seal<C: BlockCipherEncrypt<BlockSize = U16>>(
-    cipher: &C,
-    nonce: &[u8; 11],
-    associated: &[u8],
-    pieces: &mut [&mut [u8]],
-    len: u32,
-) -> [u8; 16] {
-    run(Flow::new(cipher, nonce, associated, len, Direction::Seal), pieces)
-}
-
-/// Decrypts the pieces in place. Gives the tag that they have to have.
-pub(super) fn open<C: BlockCipherEncrypt<BlockSize = U16>>(
-    cipher: &C,
-    nonce: &[u8; 11],
-    associated: &[u8],
-    pieces: &mut [&mut [u8]],
-    len: u32,
-) -> [u8; 16] {
-    run(Flow::new(cipher, nonce, associated, len, Direction::Open), pieces)
 }

@@ -8,6 +8,7 @@ use ctutils::CtEq;
 
 use super::super::error::SecurityError;
 use super::super::secret::Key;
+use super::ccm::Direction;
 use super::gcm::Hash;
 use super::{ccm, gcm};
 use crate::wire::Cipher;
@@ -95,8 +96,8 @@ impl CipherKey {
     ) -> Result<Tag, SecurityError> {
         let len = total(pieces)?;
         Ok(match &self.0 {
-            Mode::Ccm128(aes) => ccm::seal(aes, shorter(nonce), associated, pieces, len),
-            Mode::Ccm256(aes) => ccm::seal(aes, shorter(nonce), associated, pieces, len),
+            Mode::Ccm128(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), pieces, len),
+            Mode::Ccm256(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), pieces, len),
             Mode::Gcm128(aes, hash) => gcm::seal((aes, hash), nonce, associated, pieces),
             Mode::Gcm256(aes, hash) => gcm::seal((aes, hash), nonce, associated, pieces),
         })
@@ -112,8 +113,8 @@ impl CipherKey {
     ) -> Result<(), SecurityError> {
         let len = total(pieces)?;
         let expected = match &self.0 {
-            Mode::Ccm128(aes) => ccm::open(aes, shorter(nonce), associated, pieces, len),
-            Mode::Ccm256(aes) => ccm::open(aes, shorter(nonce), associated, pieces, len),
+            Mode::Ccm128(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), pieces, len),
+            Mode::Ccm256(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), pieces, len),
             Mode::Gcm128(aes, hash) => gcm::expected((aes, hash), nonce, associated, pieces),
             Mode::Gcm256(aes, hash) => gcm::expected((aes, hash), nonce, associated, pieces),
         };

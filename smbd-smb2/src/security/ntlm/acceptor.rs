@@ -9,7 +9,6 @@ use super::super::auth_error::AuthError;
 use super::super::mechanism::{Established, Fresh, Identity, Mechanism, Step};
 use super::super::negotiate_flags::NegotiateFlags;
 use super::super::secret::Key;
-use super::super::side::Side;
 use super::accounts::Accounts;
 use super::authenticate::AuthenticateMessage;
 use super::av::{AvId, AvPairs, AvWriter};
@@ -20,6 +19,7 @@ use super::negotiate::NegotiateMessage;
 use super::oid;
 use super::response::{Response, base_key, proof};
 use super::session::Session;
+use crate::side::Side;
 
 /// What an acceptor says of itself, and whom it lets in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use alloc::vec::Vec;
 use super::super::auth_error::AuthError;
 use super::super::mechanism::{Established, Fresh, Identity, Mechanism, Step};
 use super::super::negotiate_flags::NegotiateFlags;
-use super::super::secret::Key;
-use super::super::side::Side;
+use super::super::secret::{Key, padded};
 use super::authenticate::{AuthenticateMessage, MIC};
 use super::av::{self, AvId, AvPairs};
 use super::challenge::ChallengeMessage;
@@ -17,6 +16,7 @@ use super::negotiate::NegotiateMessage;
 use super::oid;
 use super::response::{base_key, lm_response, nt_response};
 use super::session::Session;
+use crate::side::Side;
 
 /// Who logs in.
 #[derive(Clone, Debug)]
@@ -143,11 +143,7 @@ impl NtlmClient {
 /// ChallengeFromClient, and a key to be exchanged.
 fn randomness(fresh: &Fresh) -> ([u8; 8], Key<16>) {
     let (challenge, rest) = fresh.entropy().split_first_chunk().unwrap_or((&[0; 8], &[]));
-    let mut key = Key::zero();
-    for (to, from) in key.0.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    (*challenge, key)
+    (*challenge, Key(padded(rest)))
 }
 
 /// ExportedSessionKey and EncryptedRandomSessionKey.

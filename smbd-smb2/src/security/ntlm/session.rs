@@ -7,8 +7,8 @@ use ctutils::CtEq;
 use super::super::auth_error::AuthError;
 use super::super::negotiate_flags::NegotiateFlags;
 use super::super::secret::{Key, Secret};
-use super::super::side::Side;
 use super::key::{hmac_md5, md5, rc4};
+use crate::side::Side;
 
 /// ExportedSessionKey and the flags that say how it is used.
 #[derive(Debug)]

@@ -5,13 +5,13 @@ use alloc::string::ToString;
 use super::super::hex::hex;
 use super::super::negotiate_flags::NegotiateFlags;
 use super::super::secret::Key;
-use super::super::side::Side;
 use super::authenticate::AuthenticateMessage;
 use super::av::AvPairs;
 use super::challenge::ChallengeMessage;
 use super::key::{NtHash, rc4};
 use super::response::{Response, base_key, lm_response, nt_response, proof};
 use super::session::Session;
+use crate::side::Side;
 
 const SERVER_CHALLENGE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
 const CLIENT_CHALLENGE: [u8; 8] = [0xaa; 8];

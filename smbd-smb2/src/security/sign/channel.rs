@@ -5,9 +5,9 @@ use ctutils::CtEq;
 use super::super::counter::Counter;
 use super::super::error::SecurityError;
 use super::super::rdma::{self, RdmaSignature};
-use super::super::side::Side;
 use super::mac::{Mac, MacKey};
 use super::nonce;
+use crate::side::Side;
 use crate::wire::header::{self, field};
 use crate::wire::{Command, Flags, MessageId, NtStatus, SigningAlgorithm};
 

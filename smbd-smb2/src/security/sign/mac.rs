@@ -7,10 +7,10 @@ use aes::cipher::KeyInit;
 use cmac::Cmac;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
-use zeroize::Zeroizing;
 
 use super::super::cipher::Hash;
 use super::super::error::SecurityError;
+use super::super::secret::padded;
 use crate::wire::SigningAlgorithm;
 
 /// A key of 16 bytes, made ready for one algorithm. Copies and key schedules are wiped when they are dropped.
@@ -24,14 +24,7 @@ pub(super) enum MacKey {
 impl MacKey {
     pub(super) fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Result<Self, SecurityError> {
         match algorithm {
-            SigningAlgorithm::HMAC_SHA256 => {
-                // HMAC fills a shorter key up with zeros itself.
-                let mut block = Zeroizing::new([0; 64]);
-                for (to, from) in block.iter_mut().zip(key) {
-                    *to = *from;
-                }
-                Ok(Self::Hmac(Hmac::new((&*block).into())))
-            }
+            SigningAlgorithm::HMAC_SHA256 => Ok(Self::Hmac(Hmac::new((&*padded::<64>(key)).into()))),
             SigningAlgorithm::AES_CMAC => Ok(Self::Cmac(Cmac::new(key.into()))),
             SigningAlgorithm::AES_GMAC => {
                 let aes = Aes128::new(key.into());

@@ -4,7 +4,7 @@
 //! Data that go by RDMA have a nonce of which the text says only that it has 12 bytes (3.2.4.7, 3.3.5.12). Here it has a count, bit 0
 //! as in a message, since both sides have the same key, and bit 31, which no message has.
 
-use super::super::side::Side;
+use crate::side::Side;
 use crate::wire::MessageId;
 
 const SERVER: u32 = 1;

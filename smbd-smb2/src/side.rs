@@ -1,8 +1,6 @@
 //! The two ends of a connection.
 
-use core::fmt;
-
-/// Who sends.
+/// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The client.
@@ -19,14 +17,5 @@ impl Side {
             Self::Client => Self::Server,
             Self::Server => Self::Client,
         }
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        })
     }
 }
