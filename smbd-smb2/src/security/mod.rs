@@ -11,6 +11,9 @@
 //!   in pieces, and encrypt in place: nothing is gathered. Data that go by RDMA are signed and encrypted with the same keys, counts and
 //!   limits as messages.
 //!
+//! x86 targets without vector registers, such as `x86_64-unknown-none`, need the ciphers' portable code: `--cfg aes_backend="soft"` and
+//! `--cfg polyval_backend="soft"` in `RUSTFLAGS`.
+//!
 //! # A user logs in, and a message is signed and encrypted
 //!
 //! ```
