@@ -5,32 +5,14 @@
 mod access;
 mod debug_data;
 mod ends;
-mod errors;
-mod failure;
-mod folders;
 mod lab;
-mod mapping;
-mod multichannel;
-mod random;
 mod security;
 mod service;
 mod sizes;
-mod slow;
 
 use crate::case::Case;
 
 /// All tests with Samba.
 pub(crate) fn cases() -> Vec<Case> {
-    [
-        sizes::CASES,
-        folders::CASES,
-        random::CASES,
-        errors::CASES,
-        slow::CASES,
-        security::CASES,
-        failure::CASES,
-        multichannel::CASES,
-        access::CASES,
-    ]
-    .concat()
+    [sizes::CASES, security::CASES, access::CASES].concat()
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,8 +29,6 @@ pub(super) const UNCACHED: &str = "vers=3.1.1,cache=none,rsize=1044480,wsize=104
 pub(super) struct Service {
     name: &'static str,
     address: IpAddr,
-    settings: Vec<String>,
-    options: Vec<String>,
     gateway: Process,
 }
 
@@ -52,29 +49,14 @@ impl Service {
         if Path::new(SHARE).exists() {
             fs::remove_dir_all(SHARE)?;
         }
-        let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (settings, options) = (owned(settings), owned(options));
-        start_samba(&settings)?;
-        let gateway = start_gateway(name, context.address, &options)?;
-        Ok(Self { name, address: context.address, settings, options, gateway })
+        lab::call("samba_start", settings)?;
+        let gateway = start_gateway(name, context.address, options)?;
+        Ok(Self { name, address: context.address, gateway })
     }
 
     /// The gateway.
     pub(super) const fn gateway(&self) -> &Process {
         &self.gateway
-    }
-
-    /// Kills the gateway, and starts another one.
-    pub(super) fn replace_gateway(&mut self) -> Result<(), Failure> {
-        self.gateway.kill()?;
-        self.gateway = start_gateway(self.name, self.address, &self.options)?;
-        Ok(())
-    }
-
-    /// Kills all of Samba, and starts it again.
-    pub(super) fn replace_samba(&mut self) -> Result<(), Failure> {
-        lab::call("samba_stop", &["KILL"])?;
-        start_samba(&self.settings)
     }
 
     /// Mounts the share through the gateway.
@@ -110,15 +92,10 @@ impl Drop for Service {
     }
 }
 
-fn start_samba(settings: &[String]) -> Result<(), Failure> {
-    let settings: Vec<_> = settings.iter().map(String::as_str).collect();
-    lab::call("samba_start", &settings).map(drop)
-}
-
 /// Starts the gateway and waits until it listens for the device.
-fn start_gateway(name: &str, address: IpAddr, options: &[String]) -> Result<Process, Failure> {
+fn start_gateway(name: &str, address: IpAddr, options: &[&str]) -> Result<Process, Failure> {
     let mut arguments = vec!["run"];
-    arguments.extend(options.iter().map(String::as_str));
+    arguments.extend(options);
     // Behind others, which are tried before it.
     arguments.extend(["--server", "127.0.0.1:445"]);
     let gateway = Process::start("smbd-gateway", format!("gateway-{name}"), &arguments)?;
@@ -131,11 +108,6 @@ fn start_gateway(name: &str, address: IpAddr, options: &[String]) -> Result<Proc
 /// A file behind the share.
 pub(super) fn behind(name: &str) -> PathBuf {
     Path::new(SHARE).join(name)
-}
-
-/// Lets the user of the share write a file that was made behind it.
-pub(super) fn let_all_write(path: &Path) -> Result<(), Failure> {
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o666))?)
 }
 
 /// The line with which the gateway says that a client has ended.
