@@ -157,13 +157,15 @@ with_samba() {
   has_samba || { skip "tests with Samba" "it is not in $LAB_CACHE/samba: $LAB/setup says why" && return 1; }
 }
 
+# samba_programs    puts Samba's programs at the paths that they look for their parts at, if it is not installed
+samba_programs() { [ -x /usr/sbin/smbd ] || mount -t overlay overlay -o "lowerdir=$LAB_CACHE/samba/usr:/usr" /usr; }
+
 # samba_start ['NAME = VALUE' ...]    smbd at 127.0.0.1:445 with these settings in [global]; '[NAME]' begins another share and its
 # settings. The share `share` is $SHARE, user tester, password test123. Its log is $OUT/samba.log.
 samba_start() {
   local setting
   has_samba || complain "Samba is not in $LAB_CACHE/samba: run $LAB/setup" || return
-  # Its programs look for their parts at the paths that they were built for.
-  [ -x /usr/sbin/smbd ] || mount -t overlay overlay -o "lowerdir=$LAB_CACHE/samba/usr:/usr" /usr || return
+  samba_programs || return
   export SHARE=/run/share
   mkdir -p "$SHARE" "$SAMBA"/{private,state,cache,lock,pid,rpc} && chmod 777 "$SHARE" || return
   {
