@@ -144,6 +144,70 @@ ksmbd_stop() {
   return 0
 }
 
+# --- a server over TCP: Samba -----------------------------------------------------------------------------------------
+# What it keeps is in $SAMBA, in the guest's memory.
+
+SAMBA=/run/samba-lab
+
+# has_samba    whether Samba is on this machine or was unpacked
+has_samba() { [ -x /usr/sbin/smbd ] || [ -x "$LAB_CACHE/samba/usr/sbin/smbd" ]; }
+
+# with_samba    the same; if not, what needs it is skipped
+with_samba() {
+  has_samba || { skip "tests with Samba" "it is not in $LAB_CACHE/samba: $LAB/setup says why" && return 1; }
+}
+
+# samba_programs    puts Samba's programs at the paths that they look for their parts at, if it is not installed
+samba_programs() { [ -x /usr/sbin/smbd ] || mount -t overlay overlay -o "lowerdir=$LAB_CACHE/samba/usr:/usr" /usr; }
+
+# samba_start ['NAME = VALUE' ...]    smbd at 127.0.0.1:445 with these settings in [global]; '[NAME]' begins another share and its
+# settings. The share `share` is $SHARE, user tester, password test123. Its log is $OUT/samba.log.
+samba_start() {
+  local setting
+  has_samba || complain "Samba is not in $LAB_CACHE/samba: run $LAB/setup" || return
+  samba_programs || return
+  export SHARE=/run/share
+  mkdir -p "$SHARE" "$SAMBA"/{private,state,cache,lock,pid,rpc} && chmod 777 "$SHARE" || return
+  {
+    printf '[global]\n server role = standalone server\n netbios name = LAB\n disable netbios = yes\n'
+    printf ' smb ports = 445\n interfaces = lo\n bind interfaces only = yes\n load printers = no\n'
+    printf ' private dir = %s\n state directory = %s\n cache directory = %s\n' "$SAMBA"/{private,state,cache}
+    printf ' lock directory = %s\n pid directory = %s\n ncalrpc dir = %s\n' "$SAMBA"/{lock,pid,rpc}
+    printf ' log file = %s\n max log size = 0\n log level = 1\n' "$OUT/samba.log"
+    for setting; do printf ' %s\n' "$setting"; done
+    printf '[share]\n path = %s\n read only = no\n' "$SHARE"
+  } >"$SAMBA/smb.conf"
+  samba_user || return
+  # It keeps what it was given as its standard error, for ever.
+  smbd --daemon --configfile="$SAMBA/smb.conf" </dev/null >"$SAMBA/smbd.out" 2>&1 && await_port 445 ||
+    complain "smbd: $(tail -n 1 "$SAMBA/smbd.out") $(tail -n 3 "$OUT/samba.log" 2>/dev/null)"
+}
+
+# samba_user    the user that shares are for, unless there is one
+samba_user() {
+  [ ! -e "$SAMBA/private/passdb.tdb" ] || return 0
+  grep -q '^tester:' /etc/passwd || echo 'tester:x:60001:60001::/:/usr/sbin/nologin' >>/etc/passwd
+  grep -q '^tester:' /etc/group || echo 'tester:x:60001:' >>/etc/group
+  printf 'test123\ntest123\n' | smbpasswd -c "$SAMBA/smb.conf" -s -a tester >"$SAMBA/smbpasswd.log" 2>&1 ||
+    complain "smbpasswd: $(tail -n 1 "$SAMBA/smbpasswd.log")"
+}
+
+# samba_stop [SIGNAL]    ends all processes of it, with SIGTERM unless said
+samba_stop() {
+  local group
+  group=$(cat "$SAMBA/pid/smbd.pid") && kill -"${1:-TERM}" -- "-$group" && await "$patience" samba_is_gone "$group" &&
+    rm -f "$SAMBA/pid/smbd.pid"
+}
+samba_is_gone() { ! pgrep -g "$1"; }
+
+# samba_status [OPTION ...]    smbstatus, of this Samba
+samba_status() { smbstatus --configfile="$SAMBA/smb.conf" "$@"; }
+
+# samba_of PORT    the process that serves the connection which comes from this port of TCP
+samba_of() {
+  ss -Htnp state established "sport = :445 and dport = :$1" | sed -nE 's/.*pid=([0-9]+).*/\1/p' | head -n 1
+}
+
 # --- the kernel's client: cifs ----------------------------------------------------------------------------------------
 
 # cifs_mount ADDRESS FOLDER [OPTIONS]    mounts //ADDRESS/share over SMB Direct; OPTIONS as of mount.cifs, for example

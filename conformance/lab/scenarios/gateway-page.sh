@@ -7,11 +7,6 @@ long=yes
 
 PAGE=$LAB/../../docs/gateway.md
 
-# samba_programs    Samba's programs at the paths that they look for, from where the lab has them unpacked if they are not installed
-samba_programs() {
-  [ -x /usr/sbin/smbd ] || mount -t overlay overlay -o "lowerdir=$LAB_CACHE/samba/usr:/usr" /usr
-}
-
 # prepare    what packages and the page's first commands leave: programs, Samba's folders, something that starts services
 prepare() {
   mkdir -p /etc/samba /var/lib/samba/private /var/cache/samba /var/log/samba /run/samba /run/page || return
@@ -49,9 +44,7 @@ commands() { (cd /run/page && PATH=/run/page:$PATH bash -ec "$1"); }
 scenario() {
   local at name
   [ "$KIND" = siw ] || { skip "the page" "it is about a device of siw" && return; }
-  if [ ! -x /usr/sbin/smbd ] && [ ! -x "$LAB_CACHE/samba/usr/sbin/smbd" ]; then
-    skip "the page" "Samba is neither installed nor in $LAB_CACHE/samba" && return
-  fi
+  with_samba || return 0
   samba_programs && prepare && blocks || return
   for at in "${!blocks[@]}"; do
     name="${blocks[at]%%$'\n'*}"

@@ -58,6 +58,12 @@ pub(crate) enum Target {
     HostileLong,
     /// What the kernel of some device does not survive, whoever listens.
     Fatal,
+    /// Samba behind `smbd-gateway`, used by cifs: contents of files.
+    Samba,
+    /// The same: sessions that are signed or encrypted.
+    SambaSecurity,
+    /// The same: who is let in, and which server is used.
+    SambaAccess,
 }
 
 /// Where a test takes place.

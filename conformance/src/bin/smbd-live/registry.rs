@@ -1,7 +1,7 @@
 //! All tests.
 
 use crate::case::{Case, Target};
-use crate::{cifs, hostile, kit, ksmbd, ours, pair};
+use crate::{cifs, hostile, kit, ksmbd, ours, pair, samba};
 
 /// Those against `target`, if given, whose names contain one of `filters`, if there are any.
 pub(crate) fn cases(target: Option<Target>, filters: &[String]) -> Vec<Case> {
@@ -11,6 +11,7 @@ pub(crate) fn cases(target: Option<Target>, filters: &[String]) -> Vec<Case> {
     all.extend(cifs::cases());
     all.extend(pair::cases());
     all.extend(hostile::CASES);
+    all.extend(samba::cases());
     let wanted = |case: &Case| {
         target.is_none_or(|target| case.target == target)
             && (filters.is_empty() || filters.iter().any(|filter| case.name.contains(filter.as_str())))

@@ -51,6 +51,9 @@ impl QueuePair {
     #[inline]
     pub(crate) fn poll(&mut self) -> Result<Option<Completion>, CallError> {
         loop {
+            if let Some(completion) = self.sends.back() {
+                return Ok(Some(completion));
+            }
             if self.polled.next >= self.polled.end && !self.refill()? {
                 return Ok(None);
             }
@@ -59,14 +62,13 @@ impl QueuePair {
             let Some(raw) = self.polled.batch.get(next) else { return Ok(None) };
             let mut completion = copy(raw);
             // A completion of work that was given up after a refusal is nobody's.
-            let known = if completion.wr_id & RECEIVE != 0 {
-                self.counters.completions_recv += 1;
-                self.receives.complete(completion.wr_id, completion.byte_len)
-            } else {
+            if completion.wr_id & RECEIVE == 0 {
                 self.counters.completions_send += 1;
-                self.sends.complete(completion.wr_id)
-            };
-            if let Some(wr_id) = known {
+                self.sends.complete(completion);
+                continue;
+            }
+            self.counters.completions_recv += 1;
+            if let Some(wr_id) = self.receives.complete(completion.wr_id, completion.byte_len) {
                 completion.wr_id = wr_id;
                 return Ok(Some(completion));
             }
@@ -75,7 +77,7 @@ impl QueuePair {
 
     /// Whether there is a completion to take.
     pub(crate) fn has_completion(&mut self) -> Result<bool, CallError> {
-        Ok(self.polled.next < self.polled.end || self.refill()?)
+        Ok(self.sends.may_be_back() || self.polled.next < self.polled.end || self.refill()?)
     }
 
     /// Asks the device; `false` if it has nothing.

@@ -2,10 +2,10 @@
 
 use std::{collections::VecDeque, ptr::NonNull, sync::Arc};
 
-use super::{ChainError, slab::Slab, work_list::WorkList};
+use super::{ChainError, Completion, slab::Slab, work_list::WorkList};
 use crate::ffi::{
     CallError, MemoryRegion, ProtectionDomain, Rights,
-    sys::{ibv_post_send, ibv_qp, ibv_send_wr, ibv_sge},
+    sys::{ibv_post_send, ibv_qp, ibv_send_wr, ibv_sge, ibv_wr_opcode},
     window::WindowHandle,
 };
 
@@ -39,6 +39,10 @@ struct Flying {
     wr_id: u64,
     slot: Option<u16>,
     keeper: Keeper,
+    /// An RDMA Read: it is not back because something behind it is.
+    is_read: bool,
+    /// What the device has said of it.
+    back: Option<Completion>,
 }
 
 pub(super) struct Sends {
@@ -55,6 +59,8 @@ pub(super) struct Sends {
     /// Which requests of the chain are handed over alone.
     alone: Box<[bool]>,
     any_alone: bool,
+    /// The device has said something since it was last looked what is back.
+    is_told: bool,
 }
 
 impl Sends {
@@ -74,6 +80,7 @@ impl Sends {
             binds: 0,
             alone: vec![false; capacity].into_boxed_slice(),
             any_alone: false,
+            is_told: false,
         }
     }
 
@@ -117,10 +124,12 @@ impl Sends {
         fill: impl FnOnce(&mut ibv_send_wr, &mut [ibv_sge; 2]),
     ) -> Result<(), ChainError> {
         let (ticket, index) = (self.next, self.list.len());
+        let mut is_read = false;
         if self.is_full()
             || !self.list.push(|request, elements| {
                 request.wr_id = ticket;
                 fill(request, elements);
+                is_read = request.opcode == ibv_wr_opcode::IBV_WR_RDMA_READ;
             })
         {
             return Err(ChainError::Full);
@@ -131,7 +140,7 @@ impl Sends {
         if let Some(place) = self.alone.get_mut(index) {
             *place = alone;
         }
-        self.flying.push_back(Flying { ticket, wr_id, slot, keeper });
+        self.flying.push_back(Flying { ticket, wr_id, slot, keeper, is_read, back: None });
         Ok(())
     }
 
@@ -201,17 +210,41 @@ impl Sends {
         self.binds = 0;
     }
 
-    /// A request is back, and all before it; the caller's id. `None` if it is of no request that is out.
+    /// Notes a completion of the device; [`back`](Self::back) says what follows. It is dropped if it is of no request that is out.
     #[inline]
-    pub(super) fn complete(&mut self, ticket: u64) -> Option<u64> {
-        while self.flying.front().is_some_and(|first| first.ticket <= ticket) {
-            let Some(first) = self.flying.pop_front() else { break };
-            free(&mut self.busy, first.slot);
-            if first.ticket == ticket {
-                return Some(first.wr_id);
-            }
+    pub(super) fn complete(&mut self, completion: Completion) {
+        let found = self.flying.binary_search_by_key(&completion.wr_id, |request| request.ticket);
+        if let Some(request) = found.ok().and_then(|at| self.flying.get_mut(at)) {
+            request.back = Some(completion);
+            self.is_told = true;
         }
-        None
+    }
+
+    /// The next request that is back, with the caller's id; all before it are as well, which may have had no completion of their own.
+    ///
+    /// An RDMA Read is back when its data are, which a later request says nothing about: siw completes a send when TCP has it, also
+    /// while a Read before it waits for its data (`siw_qp_sq_process`). What is behind such a Read waits for it.
+    #[inline]
+    pub(super) fn back(&mut self) -> Option<Completion> {
+        if !self.is_told {
+            return None;
+        }
+        let first = self.flying.iter().position(|request| request.back.is_some() || request.is_read);
+        let found = first.and_then(|at| Some((at, self.flying.get(at)?.back?)));
+        let Some((at, mut completion)) = found else {
+            self.is_told = false;
+            return None;
+        };
+        for request in self.flying.drain(..=at) {
+            free(&mut self.busy, request.slot);
+            completion.wr_id = request.wr_id;
+        }
+        Some(completion)
+    }
+
+    /// Whether something may be back.
+    pub(super) const fn may_be_back(&self) -> bool {
+        self.is_told
     }
 
     /// Drops all keepers: the device does nothing any more.

@@ -15,8 +15,10 @@ use crate::case::Failure;
 /// How often a mount is asked whether it is over: a child of this process has no descriptor to wait for.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Where shares are mounted.
+/// Where shares are mounted unless it is said.
 const FOLDER: &str = "/run/smbd-live-mount";
+/// Who mounts them.
+const USER: &str = "username=tester,password=test123";
 
 /// A parameter that has another value for as long as this lives.
 #[derive(Debug)]
@@ -51,10 +53,11 @@ impl Drop for Parameter {
     }
 }
 
-/// A mount over SMB Direct that is under way. Dropped, it is killed.
+/// A mount that is under way. Dropped, it is killed.
 #[derive(Debug)]
 pub(crate) struct Mount {
     child: Child,
+    folder: PathBuf,
 }
 
 impl Mount {
@@ -65,15 +68,21 @@ impl Mount {
 
     /// The same with these options besides.
     pub(super) fn begin_with(server: IpAddr, options: &str) -> Result<Self, Failure> {
-        fs::create_dir_all(FOLDER)?;
+        Self::begin_at(&format!("//{server}/share"), Path::new(FOLDER), &format!("rdma,{options}"))
+    }
+
+    /// Begins to mount this share in this folder, with these options and those of the user.
+    pub(crate) fn begin_at(share: &str, folder: &Path, options: &str) -> Result<Self, Failure> {
+        fs::create_dir_all(folder)?;
         let child = Command::new("mount")
-            .args(["-t", "cifs", &format!("//{server}/share"), FOLDER])
-            .args(["-o", &format!("username=tester,password=test123,rdma,{options}")])
+            .args(["-t", "cifs", share])
+            .arg(folder)
+            .args(["-o", &format!("{USER},{options}")])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("mount: {error}"))?;
-        Ok(Self { child })
+        Ok(Self { child, folder: folder.to_owned() })
     }
 
     /// What it said when it failed, which it has to within `limit`.
@@ -83,9 +92,9 @@ impl Mount {
     }
 
     /// Waits until it has succeeded, which it has to within `limit`.
-    pub(super) fn mounted(mut self, limit: Duration) -> Result<Mounted, Failure> {
+    pub(crate) fn mounted(mut self, limit: Duration) -> Result<Mounted, Failure> {
         let (succeeded, said) = self.outcome(limit)?;
-        if succeeded { Ok(Mounted { _private: () }) } else { Err(said.into()) }
+        if succeeded { Ok(Mounted { folder: self.folder.clone() }) } else { Err(said.into()) }
     }
 
     /// Whether it succeeded, and what it said.
@@ -120,14 +129,19 @@ impl Drop for Mount {
 
 /// A share that is mounted. Dropped, it is taken away by force.
 #[derive(Debug)]
-pub(super) struct Mounted {
-    _private: (),
+pub(crate) struct Mounted {
+    folder: PathBuf,
 }
 
 impl Mounted {
+    /// A file of the share, by its name.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// What a shell command prints on its standard output, run in the folder of the share.
-    pub(super) fn shell(&self, command: &str) -> Result<String, Failure> {
-        let output = Command::new("sh").args(["-c", command]).current_dir(FOLDER).output()?;
+    pub(crate) fn shell(&self, command: &str) -> Result<String, Failure> {
+        let output = Command::new("sh").args(["-c", command]).current_dir(&self.folder).output()?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -136,8 +150,8 @@ impl Mounted {
     }
 
     /// Unmounts it.
-    pub(super) fn unmount(self) -> Result<(), Failure> {
-        let output = Command::new("umount").arg(FOLDER).output()?;
+    pub(crate) fn unmount(self) -> Result<(), Failure> {
+        let output = Command::new("umount").arg(&self.folder).output()?;
         if output.status.success() {
             return Ok(());
         }
@@ -148,6 +162,6 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         // Most often it has been unmounted.
-        let _ = Command::new("umount").args(["-f", "-l", FOLDER]).stderr(Stdio::null()).status();
+        let _ = Command::new("umount").args(["-f", "-l"]).arg(&self.folder).stderr(Stdio::null()).status();
     }
 }

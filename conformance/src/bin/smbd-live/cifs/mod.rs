@@ -14,7 +14,7 @@ mod upper;
 
 use crate::case::Case;
 
-pub(crate) use kernel::Mount;
+pub(crate) use kernel::{Mount, Mounted};
 pub(crate) use server::{Session, listen};
 
 /// All tests against cifs.

@@ -1,196 +1,48 @@
-//! `smbd-echo` in a process of its own: what it says, and what it takes.
+//! `smbd-echo` in a process of its own.
 
-use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
-
-use rustix::process::{Pid, Signal, kill_process};
-use smbd_verbs::Clock;
+use std::ops::Deref;
 
 use crate::case::Failure;
-use crate::ours::resources::{self, Held};
-use crate::patience::PATIENCE;
+use crate::process::Process;
 
-/// How long resources may take to go after the connection that had them.
-const SETTLE: Duration = Duration::from_secs(90);
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// The program, and its output so far.
+/// The program.
 #[derive(Debug)]
 pub(crate) struct Echo {
-    name: &'static str,
-    child: Child,
+    process: Process,
     pub(crate) at: SocketAddr,
-    log: Arc<Log>,
     /// Bytes that its connections may take altogether, as it says itself.
     pub(crate) room: u64,
 }
 
-#[derive(Debug, Default)]
-struct Log {
-    lines: Mutex<Vec<String>>,
-    grown: Condvar,
-}
-
-impl Log {
-    fn lines(&self) -> MutexGuard<'_, Vec<String>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Memory of its process in bytes, from `/proc/PID/status`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Memory {
-    /// What it has now (VmRSS).
-    pub(crate) resident: u64,
-    /// The most it had (VmHWM).
-    pub(crate) peak: u64,
-    /// What is pinned for the device (VmPin), a part of it.
-    pub(crate) pinned: u64,
-}
-
 impl Echo {
-    /// Starts it at an address, with these options besides. What it says is kept in the folder of the run, as `NAME.log`.
+    /// Starts it at an address, with these options besides. What it says is kept in the folder of the run, as `echo-NAME.log`.
     pub(crate) fn start(name: &'static str, address: IpAddr, options: &[&str]) -> Result<Self, Failure> {
         let at = SocketAddr::new(address, 7000);
-        let program = std::env::current_exe()?.with_file_name("smbd-echo");
-        let mut command = Command::new(&program);
-        command.args(["--listen", &at.to_string()]).args(options);
-        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let mut child = started.map_err(|error| format!("{}: {error}", program.display()))?;
-        let output = child.stdout.take().ok_or("no output")?;
-        let log = Arc::new(Log::default());
-        let theirs = Arc::clone(&log);
-        thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                theirs.lines().push(line);
-                theirs.grown.notify_all();
-            }
-        });
-        let mut echo = Self { name, child, at, log, room: 0 };
-        echo.said(0, &["listening on"])?;
-        let line = echo.said(0, &["connections take"])?;
+        let listen = at.to_string();
+        let arguments = [&["--listen", &listen], options].concat();
+        let process = Process::start("smbd-echo", format!("echo-{name}"), &arguments)?;
+        process.said(0, &["listening on"])?;
+        let line = process.said(0, &["connections take"])?;
         let bytes = line.split_once(" take ").and_then(|(_, rest)| rest.split_whitespace().next());
-        echo.room = bytes.and_then(|bytes| bytes.parse().ok()).ok_or("it does not say what it may take")?;
-        Ok(echo)
-    }
-
-    /// How many lines it has said: where to look from on for what comes next.
-    pub(crate) fn mark(&self) -> usize {
-        self.log.lines().len()
-    }
-
-    /// Waits for a line with all of these words in it, after a mark.
-    pub(crate) fn said(&self, mark: usize, words: &[&str]) -> Result<String, Failure> {
-        self.said_in_a_way(mark, words, &[""])
-    }
-
-    /// The same, with one of these ways to say it.
-    pub(crate) fn said_in_a_way(
-        &self,
-        mark: usize,
-        words: &[&str],
-        ways: &[&str],
-    ) -> Result<String, Failure> {
-        let clock = Clock::start();
-        let until = clock.now().saturating_add(PATIENCE);
-        let mut lines = self.log.lines();
-        loop {
-            let mut new = lines.iter().skip(mark);
-            let is_it = |line: &str| {
-                words.iter().all(|word| line.contains(word)) && ways.iter().any(|way| line.contains(way))
-            };
-            if let Some(line) = new.find(|line| is_it(line)) {
-                return Ok(line.clone());
-            }
-            let left = until.saturating_since(clock.now());
-            if left.is_zero() {
-                let seen: Vec<_> = lines.iter().skip(mark).map(String::as_str).collect();
-                return Err(format!(
-                    "no line with {words:?} and one of {ways:?} in its log, only:\n{}",
-                    seen.join("\n")
-                )
-                .into());
-            }
-            lines = self.log.grown.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// How many lines after a mark have all of these words.
-    pub(crate) fn count(&self, mark: usize, words: &[&str]) -> usize {
-        let lines = self.log.lines();
-        lines.iter().skip(mark).filter(|line| words.iter().all(|word| line.contains(word))).count()
-    }
-
-    pub(crate) fn memory(&self) -> Result<Memory, Failure> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let field = |name: &str| -> Result<u64, Failure> {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            let number = line.and_then(|line| line.split_whitespace().next());
-            Ok(number.ok_or_else(|| format!("no {name} in its status"))?.parse::<u64>()? * 1024)
-        };
-        Ok(Memory { resident: field("VmRSS:")?, peak: field("VmHWM:")?, pinned: field("VmPin:")? })
-    }
-
-    /// What it holds of the device and of the system.
-    pub(crate) fn held(&self) -> Result<Held, Failure> {
-        resources::held_by(self.child.id())
-    }
-
-    /// Waits until it serves nobody; what it holds then.
-    pub(crate) fn settled(&self) -> Result<Held, Failure> {
-        let clock = Clock::start();
-        let until = clock.now().saturating_add(SETTLE);
-        loop {
-            let held = self.held()?;
-            // One queue pair may be there for good, which works around siw; connections have more than one object.
-            if held.get("mr").is_none_or(|count| *count == 0) {
-                return Ok(held);
-            }
-            if clock.now() >= until {
-                return Err(format!("smbd-echo still holds {held:?}").into());
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
-    }
-
-    /// Waits until it holds as much as before; how long that took.
-    pub(crate) fn holds(&self, before: &Held) -> Result<Duration, Failure> {
-        let clock = Clock::start();
-        loop {
-            let now = self.held()?;
-            let time = clock.now().saturating_since(smbd_core::Instant::ORIGIN);
-            if now == *before {
-                return Ok(time);
-            }
-            if time >= SETTLE {
-                return Err(format!("smbd-echo held before: {before:?}; now: {now:?}").into());
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
+        let room = bytes.and_then(|bytes| bytes.parse().ok()).ok_or("it does not say what it may take")?;
+        Ok(Self { process, at, room })
     }
 
     /// Ends it in good order; the last it says.
     pub(crate) fn stop(mut self) -> Result<String, Failure> {
         let mark = self.mark();
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or("no process")?;
-        kill_process(pid, Signal::TERM)?;
+        self.process.terminate()?;
         let last = self.said(mark, &["connections: now"])?;
-        let status = self.child.wait()?;
-        if status.success() { Ok(last) } else { Err(format!("smbd-echo ended with {status}").into()) }
+        self.process.wait()?;
+        Ok(last)
     }
 }
 
-impl Drop for Echo {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if let Ok(folder) = std::env::var("OUT") {
-            // For whoever reads the files of the run; a test does not depend on it.
-            let _ = std::fs::write(format!("{folder}/echo-{}.log", self.name), self.log.lines().join("\n"));
-        }
+impl Deref for Echo {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
     }
 }

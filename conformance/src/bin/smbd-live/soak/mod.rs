@@ -15,8 +15,9 @@ use smbd_sim::Rng;
 use smbd_verbs::Clock;
 
 use crate::case::Failure;
-use crate::hostile::echo::{Echo, Memory};
+use crate::hostile::echo::Echo;
 use crate::ours::resources::Held;
+use crate::process::Memory;
 pub(crate) use client::Work;
 use clients::{Clients, Ended};
 use report::Report;

@@ -6,7 +6,7 @@ use smbd_core::Instant;
 
 use super::client::Done;
 use super::{Ended, Holds};
-use crate::hostile::echo::Memory;
+use crate::process::Memory;
 
 /// What happened.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! The queues of the send queue, without a device.
 
 use super::*;
-use crate::ffi::queue_pair::fake::Fake;
+use crate::ffi::{queue_pair::fake::Fake, sys::ibv_wc_status};
 
 fn sends(slots: u32, room: u32) -> Sends {
     Sends::new(Slab::unregistered(slots, 100).unwrap(), room)
@@ -11,6 +11,20 @@ fn chain(sends: &mut Sends, wr_id: u64, slot: u16, alone: bool) -> Result<(), Ch
     let element = sends.load(slot, b"head", b"body")?;
     assert_eq!(element.length, 8);
     sends.chain(wr_id, Some(slot), Keeper::default(), alone, |_, _| ())
+}
+
+/// What follows from the completion of a request: the caller's id.
+fn back(sends: &mut Sends, ticket: u64) -> Option<u64> {
+    let status = ibv_wc_status::IBV_WC_SUCCESS;
+    sends.complete(Completion {
+        wr_id: ticket,
+        status,
+        vendor_error: 0,
+        byte_len: 0,
+        flags: 0,
+        invalidated_key: 0,
+    });
+    sends.back().map(|completion| completion.wr_id)
 }
 
 /// Hands over all that is chained; how many were accepted, and the `wr_id`s of each call.
@@ -33,11 +47,37 @@ fn a_completion_brings_back_all_before_it() {
     }
     assert_eq!(ring(&mut sends, &mut fake), (3, vec![vec![0, 1, 2]]));
     assert_eq!(chain(&mut sends, 9, 1, false), Err(ChainError::InFlight { slot: 1 }));
-    assert_eq!(sends.complete(1), Some(71));
+    assert_eq!(back(&mut sends, 1), Some(71));
     chain(&mut sends, 9, 0, false).unwrap();
     chain(&mut sends, 9, 1, false).unwrap();
     assert_eq!(chain(&mut sends, 9, 2, false), Err(ChainError::InFlight { slot: 2 }));
-    assert_eq!(sends.complete(2), Some(72));
+    assert_eq!(back(&mut sends, 2), Some(72));
+}
+
+#[test]
+fn a_send_that_is_back_before_the_data_of_a_read_in_front_of_it_waits_for_them() {
+    let (mut sends, mut fake) = (sends(4, 6), Fake::new());
+    let read = |sends: &mut Sends, wr_id| {
+        let fill = |request: &mut ibv_send_wr, _: &mut _| request.opcode = ibv_wr_opcode::IBV_WR_RDMA_READ;
+        sends.chain(wr_id, None, Keeper::default(), false, fill).unwrap();
+    };
+    chain(&mut sends, 70, 0, false).unwrap();
+    read(&mut sends, 71);
+    chain(&mut sends, 72, 1, false).unwrap();
+    read(&mut sends, 73);
+    chain(&mut sends, 74, 2, false).unwrap();
+    ring(&mut sends, &mut fake);
+    assert_eq!(back(&mut sends, 4), None);
+    assert_eq!(back(&mut sends, 2), None);
+    assert!(!sends.may_be_back());
+    assert_eq!(chain(&mut sends, 9, 0, false), Err(ChainError::InFlight { slot: 0 }));
+    assert_eq!(back(&mut sends, 1), Some(71));
+    assert_eq!(sends.back().map(|send| send.wr_id), Some(72));
+    assert_eq!(sends.back().map(|send| send.wr_id), None, "a read is still out");
+    assert_eq!(back(&mut sends, 3), Some(73));
+    assert!(sends.may_be_back());
+    assert_eq!(sends.back().map(|send| send.wr_id), Some(74));
+    assert!(sends.flying.is_empty());
 }
 
 #[test]
@@ -65,9 +105,9 @@ fn what_was_refused_gives_back_its_slot_and_its_completion_is_nobodys() {
     fake.take_only(4);
     chain(&mut sends, 60, 1, false).unwrap();
     assert_eq!(ring(&mut sends, &mut fake), (1, vec![vec![3]]));
-    assert_eq!(sends.complete(2), None, "it was refused");
-    assert_eq!(sends.complete(3), Some(60));
-    assert_eq!(sends.complete(3), None, "it came back already");
+    assert_eq!(back(&mut sends, 2), None, "it was refused");
+    assert_eq!(back(&mut sends, 3), Some(60));
+    assert_eq!(back(&mut sends, 3), None, "it came back already");
 }
 
 #[test]
@@ -77,7 +117,7 @@ fn some_are_handed_over_alone() {
         chain(&mut sends, 0, slot, alone).unwrap();
     }
     assert_eq!(ring(&mut sends, &mut fake), (6, vec![vec![0, 1], vec![2], vec![3], vec![4, 5]]));
-    assert_eq!(sends.complete(5), Some(0));
+    assert_eq!(back(&mut sends, 5), Some(0));
     for slot in 0..6 {
         chain(&mut sends, 0, slot, false).unwrap();
     }
@@ -100,5 +140,5 @@ fn completions_are_known_after_all_was_given_up() {
     chain(&mut sends, 5, 0, false).unwrap();
     ring(&mut sends, &mut fake);
     sends.give_up();
-    assert_eq!(sends.complete(0), Some(5));
+    assert_eq!(back(&mut sends, 0), Some(5));
 }

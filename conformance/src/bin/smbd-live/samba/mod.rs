@@ -1,0 +1,18 @@
+//! An unmodified Samba behind `smbd-gateway`, used by the kernel's client over SMB Direct.
+//!
+//! Each test starts both anew. What is behind the share can be seen from here, so contents are compared on both sides.
+
+mod access;
+mod debug_data;
+mod ends;
+mod lab;
+mod security;
+mod service;
+mod sizes;
+
+use crate::case::Case;
+
+/// All tests with Samba.
+pub(crate) fn cases() -> Vec<Case> {
+    [sizes::CASES, security::CASES, access::CASES].concat()
+}
