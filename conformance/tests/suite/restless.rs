@@ -10,7 +10,9 @@ use smbd_conformance::suite::rig::{
     Ability, Full, News, Opening, Order, Rig, Settings, Target, Unable, UpperHand,
 };
 use smbd_conformance::suite::trace::Event;
-use smbd_conformance::suite::{Choice, Options, Outcome, Played, Upper, Uppers, cases, detect, play};
+use smbd_conformance::suite::{
+    Choice, Entry, Options, Outcome, Play, Played, Stop, Upper, Uppers, cases, detect, play,
+};
 use smbd_core::error::ConnectReason;
 use smbd_core::{Instant, Params};
 
@@ -23,6 +25,8 @@ enum Habit {
     Withdraws,
     /// The same, and no other one follows.
     GivesUp,
+    /// It crashes when it is ended while it waits for a Negotiate Response.
+    IsFragile,
 }
 
 /// An SMB2 client with a habit.
@@ -53,7 +57,8 @@ impl Target for Restless {
         settings: Option<Settings>,
     ) -> Result<Box<dyn Rig>, Unable> {
         let rig = SimSmb2.rig(variant, role, settings)?;
-        Ok(Box::new(RestlessRig { rig, habit: self.0, requests: 0, connections: Vec::new() }))
+        let habit = self.0;
+        Ok(Box::new(RestlessRig { rig, habit, requests: 0, has_crashed: false, connections: Vec::new() }))
     }
 }
 
@@ -62,8 +67,9 @@ struct Connection {
     news: VecDeque<(Instant, News)>,
     /// Nobody has asked for it.
     is_uninvited: bool,
-    /// Messages that came on it.
+    /// Messages that came on it, and that were sent.
     came: u32,
+    said: u32,
     is_over: bool,
     accepted: u32,
 }
@@ -73,6 +79,7 @@ struct RestlessRig {
     habit: Habit,
     /// Requests that are there before the next connection is asked for.
     requests: usize,
+    has_crashed: bool,
     connections: Vec<Connection>,
 }
 
@@ -92,6 +99,8 @@ impl Rig for RestlessRig {
 
     fn turn_away(&mut self) -> Result<(), Unable> {
         for connection in 0..self.connections.len() {
+            let Connection { came, said, is_over, .. } = self.connections[connection];
+            self.has_crashed |= self.habit == Habit::IsFragile && came == 1 && said == 0 && !is_over;
             if self.connections[connection].came > 0 && !self.connections[connection].is_over {
                 self.order(connection, Order::Disconnect).map_err(|full| Unable::Broken(full.0.into()))?;
             }
@@ -105,6 +114,9 @@ impl Rig for RestlessRig {
     }
 
     fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
+        if self.has_crashed {
+            return Err(Unable::Broken("it has crashed".into()));
+        }
         // The one that was asked for then stays behind.
         let is_uninvited = self.requests > 0;
         self.connections.push(Connection { is_uninvited, ..Connection::default() });
@@ -132,7 +144,10 @@ impl Rig for RestlessRig {
                 self.ends(connection);
                 self.rig.order(connection, order)
             }
-            other => self.rig.order(connection, other),
+            other => {
+                self.connections[connection].said += u32::from(matches!(other, Order::Send(..)));
+                self.rig.order(connection, other)
+            }
         }
     }
 
@@ -140,7 +155,7 @@ impl Rig for RestlessRig {
         while let Some(news) = self.rig.news(connection) {
             self.connections[connection].news.push_back(news);
         }
-        let withdraws = self.habit != Habit::ConnectsAgain;
+        let withdraws = matches!(self.habit, Habit::Withdraws | Habit::GivesUp);
         let at = &mut self.connections[connection];
         if withdraws && at.accepted == 1 {
             // What comes is of the request behind it.
@@ -202,11 +217,15 @@ impl Rig for RestlessRig {
 }
 
 fn played(habit: Habit, case: &str) -> Played {
+    played_by(habit, cases::find(case).unwrap())
+}
+
+fn played_by(habit: Habit, entry: &Entry) -> Played {
     let upper = detect(&mut SimSmb2, UnderTest::Initiator, &Choice { smb2: true, ..Choice::default() });
     assert!(matches!(upper, Upper::Client(_)), "{upper}");
     let uppers = Uppers::default().with(UnderTest::Initiator, upper);
     let catalogue = Catalogue::load().unwrap();
-    let case = (catalogue.case(case).unwrap(), cases::find(case).unwrap());
+    let case = (catalogue.case(entry.name).unwrap(), entry);
     let options = Options { uppers, ..Options::default() };
     play(&mut Restless(habit), 0, case, UnderTest::Initiator, &options)
 }
@@ -241,4 +260,20 @@ fn an_initiator_that_withdraws_its_request_for_good_is_found() {
     assert_eq!(played.outcome, Outcome::Failed, "{}", played.trace);
     let texts: Vec<_> = played.findings.iter().map(|finding| finding.text.as_str()).collect();
     assert_eq!(texts, ["the transport connection failed: refused"]);
+}
+
+#[test]
+fn no_initiator_is_ended_while_it_waits_for_a_response_that_no_case_keeps_from_it() {
+    none_fails(Habit::IsFragile);
+    // Nobody has asked for the answer that is waited for: usual connections are looked at.
+    let script: fn(&mut Play) -> Result<(), Stop> = |play| {
+        let mut peer = play.established()?;
+        let question = peer.message(1, 100)?;
+        peer.answered("1.5-01", &question).map(|_| ())
+    };
+    let entry = Entry { name: "negotiate::sizes_hold_until_the_end", play: script, settings: None };
+    let played = played_by(Habit::IsFragile, &entry);
+    assert_eq!(played.outcome, Outcome::Failed, "{}", played.trace);
+    let texts: Vec<_> = played.findings.iter().map(|finding| finding.text.as_str()).collect();
+    assert!(matches!(texts[..], [text] if text.starts_with("a message should come ")), "{texts:?}");
 }
