@@ -6,13 +6,15 @@ use super::basis::Basis;
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::play::Play;
-use super::rig::Opening;
+use super::rig::{Opening, Order};
 use super::script::{Data, Terms};
 use super::state::Link;
 use super::words::Words;
 
 /// Transport connections come up within this time.
-pub(super) const CONNECT_TIME: Duration = Duration::from_secs(12);
+const CONNECT_TIME: Duration = Duration::from_secs(12);
+/// Requests of the subject for one connection that come to nothing, at most: another one behind each.
+const WITHDRAWN_MAX: usize = 3;
 /// Without the first message of a subject that connects the script may not send.
 const FIRST_MESSAGE: Duration = Duration::from_secs(5);
 
@@ -31,10 +33,7 @@ impl Play {
     /// It did not come up, which is a finding.
     pub fn connect_as(&mut self, statements: &str, opening: &Opening) -> Result<Peer<'_>, Stop> {
         let id = self.open(opening)?;
-        let until = self.now().saturating_add(CONNECT_TIME);
-        self.wait_for("the transport connection", until, |play| {
-            !matches!(play.states[id].link, Link::Opening)
-        });
+        self.await_link(id)?;
         let link = self.states[id].link;
         let wrong = match link {
             _ if link.was_up() => {
@@ -52,6 +51,26 @@ impl Play {
         }
         self.about(id, statements, false, || wrong)?;
         Err(Stop::Failed)
+    }
+
+    /// Until the transport connection is up, or failed. A request that the subject has withdrawn is not the connection that it
+    /// was asked for.
+    pub(super) fn await_link(&mut self, id: usize) -> Result<(), Stop> {
+        for withdrawn in 0..=WITHDRAWN_MAX {
+            let until = self.now().saturating_add(CONNECT_TIME);
+            self.wait_for("the transport connection", until, |play| {
+                !matches!(play.states[id].link, Link::Opening)
+            });
+            let has_failed = matches!(self.states[id].link, Link::Failed(_));
+            if !has_failed || withdrawn == WITHDRAWN_MAX || !self.rig.await_another(id)? {
+                break;
+            }
+            self.step("the subject has asked for the connection again");
+            let state = &mut self.states[id];
+            (state.link, state.down_at) = (Link::Opening, None);
+            self.order(id, Order::Accept)?;
+        }
+        Ok(())
     }
 
     /// A connection on which negotiation is done with the usual values.

@@ -273,12 +273,23 @@ impl Peer<'_> {
     /// # Errors
     /// It does not come, or not whole, within 125 s; a finding about `statements`.
     pub fn whole_message(&mut self, statements: &str) -> Result<Whole, Stop> {
-        self.whole_with(statements, Basis::Echo(1))
+        self.rest_of(Whole::default(), statements)
+    }
+
+    /// The same of a message of which some fragments may have come.
+    ///
+    /// # Errors
+    /// As [`whole_message`](Self::whole_message).
+    pub fn rest_of(&mut self, begun: Whole, statements: &str) -> Result<Whole, Stop> {
+        self.rest_with(begun, statements, Basis::Echo(1))
     }
 
     /// The same of a message that comes on a usual connection, too.
     pub(super) fn whole_with(&mut self, statements: &str, basis: Basis) -> Result<Whole, Stop> {
-        let mut whole = Whole::default();
+        self.rest_with(Whole::default(), statements, basis)
+    }
+
+    fn rest_with(&mut self, mut whole: Whole, statements: &str, basis: Basis) -> Result<Whole, Stop> {
         let mut begin = self.play.now();
         loop {
             let message = self.expect_since(statements, begin, PATIENCE + ANSWER_WITHIN, Some(basis))?;

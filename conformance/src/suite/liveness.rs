@@ -8,7 +8,6 @@ use smbd_core::error::{ConnectError, ConnectReason};
 use smbd_tools::tool::{ADVICE_ON_DEVICE, advice_on_connect};
 
 use super::basis::Basis;
-use super::connections::CONNECT_TIME;
 use super::outcome::Stop;
 use super::play::Play;
 use super::rig::{Opening, Target};
@@ -172,8 +171,7 @@ fn connected(play: &mut Play, opening: &Opening) -> Result<usize, Liveness> {
     };
     let id = play.prepare(opening).map_err(|stop| device(&stop))?;
     play.go(id).map_err(|stop| Liveness::NoRequest { why: stop.to_string() })?;
-    let until = play.now().saturating_add(CONNECT_TIME);
-    play.wait_for("a new connection", until, |play| !matches!(play.states[id].link, Link::Opening));
+    play.await_link(id).map_err(|stop| Liveness::NoRequest { why: stop.to_string() })?;
     match play.states[id].link {
         Link::Up | Link::Down => Ok(id),
         Link::Failed(reason) => Err(failed(reason)),

@@ -123,6 +123,23 @@ impl Play {
         self.rig.speaks()
     }
 
+    /// Whether a connection of the subject stays when the case makes another.
+    #[must_use]
+    pub fn keeps_connections(&self) -> bool {
+        self.rig.keeps_connections()
+    }
+
+    /// For a case of several connections at the same time.
+    ///
+    /// # Errors
+    /// The subject has one: not applicable.
+    pub fn needs_several_connections(&self) -> Result<(), Stop> {
+        if self.keeps_connections() {
+            return Ok(());
+        }
+        Err(Stop::NotApplicable("the subject is made to connect once at a time".into()))
+    }
+
     /// The time.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -162,6 +179,8 @@ impl Play {
         if self.is_late() {
             return Err(Stop::Broken(LATE.into()));
         }
+        self.watch.set("the end of the connection before");
+        self.rig.turn_away()?;
         let id = self.rig.open(opening)?;
         self.states.push(State::new(opening, self.role, &self.upper));
         let by = if self.subject_accepts() { By::Script } else { By::Subject };

@@ -6,8 +6,8 @@ use super::basis::Basis;
 use super::outcome::{Stop, Unjudged};
 use super::peer::Next;
 use super::play::Play;
-use super::script::Data;
-use super::waiting::USUAL_WITHIN;
+use super::script::{Data, Response};
+use super::waiting::{ANSWER_WITHIN, USUAL_WITHIN};
 
 /// Most messages sent at once.
 const MOST: i64 = 300;
@@ -81,7 +81,10 @@ impl Play {
     /// A usual connection, on which it should be there.
     fn usual(&mut self, basis: Basis) -> Result<(), Stop> {
         match basis {
-            Basis::Transport => self.connect().map(|_| ()),
+            Basis::Transport => {
+                let id = self.connect()?.id();
+                self.leave_nobody_waiting(id)
+            }
             Basis::Echo(len) => {
                 let mut peer = self.established()?;
                 let question = peer.message_for(7, len, len)?;
@@ -118,6 +121,20 @@ impl Play {
             }
             _ => self.established().map(|_| ()),
         }
+    }
+
+    /// A client that is to make another connection is ended before. It may take that badly while it negotiates: its request is
+    /// answered.
+    fn leave_nobody_waiting(&mut self, id: usize) -> Result<(), Stop> {
+        if self.keeps_connections() {
+            return Ok(());
+        }
+        let mut peer = self.peer(id);
+        if matches!(peer.next(ANSWER_WITHIN), Next::Message(_)) && peer.announced().is_ok() {
+            peer.respond(&Response::default())?;
+            peer.settle();
+        }
+        Ok(())
     }
 
     /// Something the case takes for granted is not there. It goes on, and says nothing of its statements unless something

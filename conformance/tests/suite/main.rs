@@ -3,7 +3,9 @@
 mod breaks;
 mod exact;
 mod examples;
+mod fair;
 mod red;
+mod restless;
 mod survival;
 mod tampered;
 mod waits;

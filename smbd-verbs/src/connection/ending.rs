@@ -6,7 +6,8 @@
 //!
 //! The connection manager of InfiniBand and RoCE can repeat its reply for 69 s, and the id cannot be destroyed in that
 //! time. This happens if `rdma_disconnect` follows `rdma_notify` before the connection manager has handled the
-//! notification. So the disconnect waits until it has, at most as long as a flush may take.
+//! notification. So the disconnect waits until it has, at most as long as a flush may take. Before its last message has come,
+//! and without a notification, `rdma_disconnect` succeeds and sends nothing: the peer is told when the id is destroyed.
 
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ impl VerbsConnection {
     }
 
     fn flush_queues(&mut self) {
+        // Of a connection that the connection manager does not know to be up, `rdma_disconnect` tells the peer nothing.
+        self.tell_of_early();
         let Some(open) = &mut self.open else { return self.over_without_queues() };
         // Refused if the connection never came up or is gone: then nothing else flushes the queues.
         let orderly = self.link.early != Early::Told && self.link.id.disconnect().is_ok();

@@ -91,11 +91,7 @@ impl VerbsConnection {
             }
             Phase::Up => self.look_for_first(),
             Phase::Ending(ending) => ending.time_is_up(),
-            // Refused if its last message has come meanwhile; then that is on its way to us.
-            Phase::Accepting(_) if self.link.early == Early::Noticed => {
-                let told = self.link.id.notify_established().is_ok();
-                self.link.early = if told { Early::Told } else { Early::None };
-            }
+            Phase::Accepting(_) => self.tell_of_early(),
             _ => {}
         }
     }
@@ -186,6 +182,16 @@ impl VerbsConnection {
             self.link.early = Early::Noticed;
             self.wake.set_timer(OVERTAKEN);
         }
+    }
+
+    /// Tells the connection manager that the connection is up, if a message has said so.
+    pub(super) fn tell_of_early(&mut self) {
+        if self.link.early != Early::Noticed {
+            return;
+        }
+        // Refused if its last message has come meanwhile; then that is on its way to us.
+        let told = self.link.id.notify_established().is_ok();
+        self.link.early = if told { Early::Told } else { Early::None };
     }
 
     /// The connection manager knows that the connection is up. An end of it that had to wait for that can go on.

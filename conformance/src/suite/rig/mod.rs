@@ -222,6 +222,21 @@ pub trait Rig {
         Err(Unable::NotApplicable("the subject's settings cannot be changed while a case is played".into()))
     }
 
+    /// Called before [`open`](Self::open): the next connection is one that the case asks for. A subject that connects because
+    /// it is made to lets go of the connection before, and what it has asked for by itself until then, as a client does that
+    /// connects again when a connection ends, is refused and forgotten.
+    ///
+    /// # Errors
+    /// It does not let go.
+    fn turn_away(&mut self) -> Result<(), Unable> {
+        Ok(())
+    }
+
+    /// Whether a connection stays when another is made. It does not where the subject lets go of it before.
+    fn keeps_connections(&self) -> bool {
+        true
+    }
+
     /// The script gets an end for another connection, and there is a subject at the other; neither does anything yet
     /// but that a subject that connects begins to, when time passes. Numbers are given from 0 on.
     ///
@@ -237,6 +252,16 @@ pub trait Rig {
     fn await_request(&mut self, connection: usize) -> Result<bool, Unable> {
         let _ = connection;
         Ok(true)
+    }
+
+    /// The connection failed before it was up: the subject may have withdrawn its request and made another. Whether it has, or
+    /// does soon; that is to be accepted, and has the receives of the one before.
+    ///
+    /// # Errors
+    /// The receives cannot be posted.
+    fn await_another(&mut self, connection: usize) -> Result<bool, Unable> {
+        let _ = connection;
+        Ok(false)
     }
 
     /// Has the script's device do something; what comes of it is news. Its ticket tells it from other work.

@@ -35,19 +35,23 @@ pub(super) fn empties_are_nothing(play: &mut Play) -> Result<(), Stop> {
     for _ in 0..5 {
         peer.send(&Data::empty().granting(1))?;
     }
-    let mut whole = Whole::default();
+    // In how many fragments each comes is for other cases.
+    let mut came = vec![Whole::default()];
     while let Next::Message(message) = peer.next(Duration::from_secs(3)) {
         let seen = peer.as_data(message)?;
-        whole.take(seen);
+        if came.last_mut().is_some_and(|whole| whole.take(seen)) {
+            came.push(Whole::default());
+        }
     }
-    let count = whole.fragments.len();
-    if count == 0 {
+    came.retain(|whole| !whole.fragments.is_empty());
+    if came.is_empty() {
         peer.is_usable(question.len())?;
         peer.nothing_returned(question.len())?;
     }
-    let answered = peer.is_answer(&question, &whole.payload);
-    peer.check(NOTHING, count == 1 && answered, || {
-        format!("the answer to one message should come, {count} with {} bytes came", whole.payload.len())
+    let answered = came.first().is_some_and(|whole| peer.is_answer(&question, &whole.payload));
+    peer.check(NOTHING, came.len() == 1 && answered, || {
+        let lengths = words::numbers(came.iter().map(|whole| whole.payload.len()));
+        format!("the answer to one message should come, messages of these lengths came: {lengths}")
     });
     if let Some(upper) = peer.upper_if_seen() {
         upper.by_hand();

@@ -64,7 +64,7 @@ impl Draw {
 
 pub(in super::super) fn ends_nothing_else(play: &mut Play) -> Result<(), Stop> {
     play.step(format!("all is drawn from seed {SEED}"));
-    let other = play.established()?.id();
+    let other = if play.keeps_connections() { Some(play.established()?.id()) } else { None };
     let connections = if play.is_real() { CONNECTIONS_REAL } else { CONNECTIONS };
     for connection in 0..connections {
         let mut draw = Draw::of(connection);
@@ -74,10 +74,15 @@ pub(in super::super) fn ends_nothing_else(play: &mut Play) -> Result<(), Stop> {
             noise_later(play, &mut draw)?;
         }
         if connection % ASKED == 0 {
-            play.peer(other).exchange(OWN, connection, 100)?;
+            match other {
+                Some(other) => play.peer(other).exchange(OWN, connection, 100)?,
+                None => play.established()?.exchange(OWN, connection, 100)?,
+            };
         }
     }
-    play.peer(other).nothing_lost(OWN);
+    if let Some(other) = other {
+        play.peer(other).nothing_lost(OWN);
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::response::refused_by_subject;
 use crate::suite::words;
-use crate::suite::{Data, Grant, Peer, Play, Response, Stop, pattern};
+use crate::suite::{Data, Grant, Peer, Play, Response, Stop, Whole, pattern};
 
 /// Answers a request with a response that should be found good.
 fn taken<'p>(play: &'p mut Play, response: &Response) -> Result<Peer<'p>, Stop> {
@@ -108,18 +108,21 @@ fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
     peer.check(WITHIN, came <= usize::from(credits), || {
         format!("with {credits} credits as many messages may come, {came} came")
     });
-    let mut echoes: Vec<_> = answers.iter().filter(|seen| seen.header.data_length > 0).collect();
-    let mut late = Vec::new();
+    let (mut echoes, mut whole) = (Vec::new(), Whole::default());
+    for seen in answers {
+        if whole.take(seen) {
+            echoes.push(std::mem::take(&mut whole));
+        }
+    }
     if echoes.len() < questions.len() {
         peer.send(&Data::empty().granting(10))?;
     }
-    while echoes.len() + late.len() < questions.len() {
-        late.extend(peer.whole_message("3.1.5.8-16")?.fragments);
+    while echoes.len() < questions.len() {
+        echoes.push(peer.rest_of(std::mem::take(&mut whole), "3.1.5.8-16")?);
     }
-    echoes.extend(&late);
     let mut same = echoes.len() == questions.len();
     for question in &questions {
-        same &= echoes.iter().any(|seen| peer.is_answer(question, seen.payload()));
+        same &= echoes.iter().any(|whole| peer.is_answer(question, &whole.payload));
     }
     peer.check("3.1.5.4-24 +3.1.5.7-06", same, || {
         format!("{} messages should be answered, {} answers came", questions.len(), echoes.len())
@@ -131,8 +134,12 @@ pub(super) fn preferred_send_size(play: &mut Play) -> Result<(), Stop> {
     const SETTLED: &str = "3.1.5.7-12 +2.2.2-18";
     const LEAST: &str = "3.1.5.7-13 +2.2.2-18";
     let sending = |size| Response { preferred_send_size: Some(size), ..Response::default() };
-    let (request, _) = play.connect()?.asked("")?;
+    let mut peer = play.connect()?;
+    let (request, _) = peer.asked("")?;
     let own = request.max_receive_size;
+    // Nobody is left waiting.
+    peer.respond(&Response::default())?;
+    peer.settle();
     refused_by_subject(play, "3.1.5.7-07 +2.2.2-18", &sending(own + 1))?;
     for size in [own, 500, 127, 0] {
         let mut peer = taken(play, &sending(size))?;

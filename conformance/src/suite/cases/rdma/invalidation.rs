@@ -229,6 +229,7 @@ pub(super) fn is_told(play: &mut Play) -> Result<(), Stop> {
 }
 
 pub(super) fn foreign(play: &mut Play) -> Result<(), Stop> {
+    play.needs_several_connections()?;
     let mut peer = play.established()?;
     let access = peer.play().offered_for(RdmaVerb::Read);
     let kept = peer.offer("3.1.5.8-23", access, 4096)?;

@@ -113,6 +113,7 @@ const BOTH: [RdmaVerb; 2] = [RdmaVerb::Read, RdmaVerb::Write];
 pub(super) fn other_connection(play: &mut Play) -> Result<(), Stop> {
     const FOREIGN: &str = "3.1.4.3-01";
     const GONE: &str = "3.1.4.4-03 3.1.7.1-02";
+    play.needs_several_connections()?;
     let access = play.offered_for(RdmaVerb::Read);
     let verbs = if access == Access::ReadWrite { &BOTH[..] } else { &BOTH[..1] };
     let mut peer = play.established()?;

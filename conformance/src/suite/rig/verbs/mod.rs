@@ -4,6 +4,7 @@ mod driven;
 mod faults;
 mod own;
 mod remote;
+mod requests;
 mod rig;
 mod subject;
 

@@ -15,10 +15,6 @@ use crate::catalogue::UnderTest;
 use crate::suite::script::Usual;
 use crate::suite::trace::Event;
 
-/// How long a subject may take to ask for a connection.
-const REQUEST_TIME: Duration = Duration::from_secs(30);
-/// How long a subject may take to let go of its connections: on rxe a disconnect is tried again for long.
-const END_TIME: Duration = Duration::from_secs(60);
 /// The ticket of what is ordered before there is an end: its end is not told by that.
 const EARLY: u64 = u64::MAX;
 /// Ends of connections that are over and are kept: their receive buffers are large.
@@ -27,14 +23,16 @@ const KEPT: usize = 4;
 /// How long connections that are up may take to end when a play is over.
 const PARTING_TIME: Duration = Duration::from_secs(5);
 
-struct Connection {
+pub(super) struct Connection {
     /// `None` until the subject has asked for the connection, if it connects, and when it has long been over.
-    end: Option<Box<VerbsConnection>>,
-    line: Line<Buffer>,
-    /// What the end will be, until there is one.
-    early: Option<Early>,
+    pub(super) end: Option<Box<VerbsConnection>>,
+    pub(super) line: Line<Buffer>,
+    /// What the end will be when the subject has asked for it, if it connects.
+    pub(super) plan: Option<Plan>,
+    /// It has not asked yet.
+    pub(super) is_awaited: bool,
     /// The script has ended it.
-    parted: bool,
+    pub(super) parted: bool,
 }
 
 impl Connection {
@@ -43,23 +41,25 @@ impl Connection {
     }
 }
 
-/// An end that is still to be.
-struct Early {
-    config: Config,
-    /// Bytes of the receives that were ordered.
-    receives: Vec<u32>,
+/// What an end is made of.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) opening: Opening,
+    pub(super) config: Config,
+    /// Bytes of the receives that were ordered before there was one.
+    pub(super) receives: Vec<u32>,
 }
 
 /// The rig.
 pub(super) struct VerbsRig {
-    clock: Clock,
+    pub(super) clock: Clock,
     /// Dropped before the subject: one of another program can end only when its connections have.
-    connections: Vec<Connection>,
-    subject: Box<dyn Subject>,
-    /// The subject did not connect when it should have.
-    is_alone: bool,
+    pub(super) connections: Vec<Connection>,
+    pub(super) subject: Box<dyn Subject>,
+    /// What the subject did not do when it should have.
+    pub(super) hangs: Option<String>,
     /// Where the script listens, if the subject connects.
-    listener: Option<Listener>,
+    pub(super) listener: Option<Listener>,
     at: SocketAddr,
     usual: Option<Usual>,
 }
@@ -71,49 +71,13 @@ impl VerbsRig {
             UnderTest::Acceptor | UnderTest::Both => None,
         };
         let clock = subject.clock().unwrap_or_else(Clock::start);
-        Ok(Self { clock, subject, listener, at, usual: None, connections: Vec::new(), is_alone: false })
+        Ok(Self { clock, subject, listener, at, usual: None, connections: Vec::new(), hangs: None })
     }
 
     /// The same for a subject that needs other values than the usual ones.
     pub(super) fn needing(mut self, usual: Option<Usual>) -> Self {
         self.usual = usual;
         self
-    }
-
-    /// Takes the request of the subject that it was told to make; `None` if it has given that up.
-    fn request(&mut self, config: &Config) -> Result<Option<VerbsConnection>, Unable> {
-        let until = self.clock.now().saturating_add(REQUEST_TIME);
-        let mut withdrawn = None;
-        loop {
-            let deadline = self.subject.drive();
-            // A subject may have to end earlier connections before it can ask for another.
-            let again = self.look();
-            let Some(listener) = &mut self.listener else { return Ok(None) };
-            if let Some(incoming) = listener.poll().map_err(broken)? {
-                match incoming.accept(config, self.clock) {
-                    Ok(end) => return Ok(Some(end)),
-                    // A client that is being ended may have withdrawn the request; it makes another, or the next one does.
-                    Err(error) if self.subject.speaks() => withdrawn = Some(error),
-                    Err(error) => return Err(broken(error)),
-                }
-            }
-            if self.subject.gave_up() {
-                return Ok(None);
-            }
-            if self.clock.now() >= until {
-                let seconds = REQUEST_TIME.as_secs();
-                self.is_alone = true;
-                if let Some(error) = withdrawn {
-                    return Err(broken(error));
-                }
-                return Err(Unable::Broken(format!("the subject did not connect within {seconds} s")));
-            }
-            if !again && !self.subject.arm() {
-                let listener = self.listener.as_ref().map(AsFd::as_fd);
-                let fds = self.subject.fds().into_iter().chain(listener).chain(self.fds());
-                sleep(self.clock, fds, deadline.into_iter().chain([until]).min());
-            }
-        }
     }
 
     fn at(&mut self, connection: usize) -> Result<(&mut VerbsConnection, &mut Line<Buffer>), Full> {
@@ -124,7 +88,7 @@ impl VerbsRig {
     }
 
     /// Takes in what the script's devices say; whether there was something, or may be at once.
-    fn look(&mut self) -> bool {
+    pub(super) fn look(&mut self) -> bool {
         let mut again = false;
         for Connection { end, line, parted, .. } in &mut self.connections {
             let Some(end) = end else { continue };
@@ -140,7 +104,7 @@ impl VerbsRig {
     }
 
     /// Readable when a device of the script has something to say.
-    fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let ends = self.connections.iter().filter(|known| !known.line.is_over());
         ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd)
     }
@@ -149,23 +113,28 @@ impl VerbsRig {
         self.connections.iter().any(|connection| connection.line.has_news())
     }
 
-    /// Ends what is up.
-    fn part(&mut self) {
+    /// Ends what is up, and waits for nothing.
+    pub(super) fn leave(&mut self) {
         for Connection { end, line, parted, .. } in &mut self.connections {
             if let Some(end) = end.as_deref_mut().filter(|_| !line.is_over() && !*parted) {
                 // What there is no room for, was not begun.
-                let _ = line.order(end, Order::Disconnect);
+                *parted = line.order(end, Order::Disconnect).is_ok();
             }
         }
+    }
+
+    /// Ends what is up.
+    fn part(&mut self) {
+        self.leave();
         let until = self.clock.now().saturating_add(PARTING_TIME);
         self.turn(until, |rig| rig.connections.iter().all(Connection::is_over) && rig.subject.is_over());
     }
 
     /// Drives the subject and the script's devices until it is `done`, or until `limit`.
-    fn turn(&mut self, limit: Instant, done: impl Fn(&Self) -> bool) {
+    pub(super) fn turn(&mut self, limit: Instant, done: impl Fn(&Self) -> bool) {
         loop {
             let deadline = self.subject.drive();
-            let again = self.look();
+            let again = self.look() | self.refuse_uninvited();
             let now = self.clock.now();
             if done(self) || now >= limit {
                 return;
@@ -174,7 +143,9 @@ impl VerbsRig {
             if again || is_due || self.subject.arm() {
                 continue;
             }
-            let fds = self.fds().chain(self.subject.fds());
+            let door = self.uninvited().is_some();
+            let listener = self.listener.as_ref().filter(|_| door).map(AsFd::as_fd);
+            let fds = self.fds().chain(self.subject.fds()).chain(listener);
             sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
         }
     }
@@ -207,12 +178,12 @@ pub(super) fn destroy(end: Option<Box<VerbsConnection>>) {
     }
 }
 
-fn broken(error: smbd_verbs::Error) -> Unable {
+pub(super) fn broken(error: smbd_verbs::Error) -> Unable {
     Unable::Broken(error.to_string())
 }
 
 /// Until one of them is readable, or a time.
-fn sleep<'a>(clock: Clock, fds: impl Iterator<Item = BorrowedFd<'a>>, until: Option<Instant>) {
+pub(super) fn sleep<'a>(clock: Clock, fds: impl Iterator<Item = BorrowedFd<'a>>, until: Option<Instant>) {
     let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     let time = until.map(|until| until.saturating_since(clock.now()));
     let timeout = time.map(|time| Timespec {
@@ -242,36 +213,41 @@ impl Rig for VerbsRig {
         self.forget();
         self.subject.open(opening)?;
         let config = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
-        let (end, early) = if self.listener.is_some() {
+        let (end, plan) = if self.listener.is_some() {
             self.subject.connect(self.at)?;
-            (None, Some(Early { config, receives: Vec::new() }))
+            (None, Some(Plan { opening: opening.clone(), config, receives: Vec::new() }))
         } else {
             let end = VerbsConnection::connect(self.subject.address(), None, &config, self.clock)
                 .map_err(broken)?;
             (Some(Box::new(end)), None)
         };
-        self.connections.push(Connection { end, line: Line::new(opening), early, parted: false });
+        let (line, is_awaited) = (Line::new(opening), plan.is_some());
+        self.connections.push(Connection { end, line, plan, is_awaited, parted: false });
         Ok(self.connections.len() - 1)
     }
 
+    fn turn_away(&mut self) -> Result<(), Unable> {
+        self.clear_the_way()
+    }
+
+    fn keeps_connections(&self) -> bool {
+        !self.subject.speaks() || self.subject.connects_unasked()
+    }
+
     fn await_request(&mut self, connection: usize) -> Result<bool, Unable> {
-        let early = self.connections.get_mut(connection).and_then(|known| known.early.take());
-        let Some(Early { config, receives }) = early else { return Ok(true) };
-        let Some(mut end) = self.request(&config)?.map(Box::new) else { return Ok(false) };
-        let Some(known) = self.connections.get_mut(connection) else { return Ok(false) };
-        for len in receives {
-            let ordered = known.line.order(&mut *end, Order::Receive(len));
-            ordered.map_err(|full| Unable::Broken(full.0.into()))?;
-        }
-        known.end = Some(end);
-        Ok(true)
+        self.accept_request(connection)
+    }
+
+    fn await_another(&mut self, connection: usize) -> Result<bool, Unable> {
+        self.accept_another(connection)
     }
 
     fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
-        if let Some(Connection { early: Some(early), .. }) = self.connections.get_mut(connection)
+        if let Some(Connection { plan: Some(plan), is_awaited: true, .. }) =
+            self.connections.get_mut(connection)
             && let Order::Receive(len) = order
         {
-            early.receives.push(len);
+            plan.receives.push(len);
             return Ok(EARLY);
         }
         let parts = matches!(order, Order::Disconnect);
@@ -357,17 +333,7 @@ impl Rig for VerbsRig {
         for known in &mut self.connections {
             known.end = None;
         }
-        self.subject.end();
-        let until = self.clock.now().saturating_add(END_TIME);
-        self.turn(until, |rig| rig.subject.has_ended());
-        if self.is_alone {
-            return Err("the subject hangs: it does not connect any more".into());
-        }
-        if self.subject.has_ended() {
-            return Ok(());
-        }
-        let seconds = END_TIME.as_secs();
-        Err(format!("the subject hangs: it has not let go of its connections after {seconds} s"))
+        self.part_with_subject()
     }
 
     fn seen(&mut self) -> Vec<Event> {

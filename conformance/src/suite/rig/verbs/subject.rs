@@ -14,7 +14,7 @@ pub(super) trait Subject {
     /// Where it listens, if it accepts.
     fn address(&self) -> SocketAddr;
 
-    /// Has it connect to the script.
+    /// Has it connect to the script. It has let go of what it had before ([`end`](Self::end)).
     ///
     /// # Errors
     /// It cannot.
@@ -81,6 +81,12 @@ pub(super) trait Subject {
 
     /// Whether its upper layer may say something that no case made it say.
     fn speaks(&self) -> bool {
+        false
+    }
+
+    /// Whether it connects when it likes, so that any request is one the script waits for. Others are asked for theirs, and what
+    /// they ask for besides is refused.
+    fn connects_unasked(&self) -> bool {
         false
     }
 
