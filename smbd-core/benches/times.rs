@@ -1,6 +1,5 @@
 //! Times of the operations that `instructions` counts: for information, nothing depends on them.
 
-#[allow(dead_code, reason = "some of an operation is for counting only")]
 mod scenes;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};

@@ -11,6 +11,6 @@ mod pump;
 mod rdma;
 mod tcp;
 
-pub use pump::{Client, Copied, Ending, Memory, Operation, Order, Pump, Server};
+pub use pump::{Client, Copied, Ending, Memory, Operation, Order, Part, Pump, Server};
 pub use rdma::Rdma;
 pub use tcp::Tcp;

@@ -5,8 +5,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use smbd_core::runtime::tokio as core_tokio;
+use smbd_core::runtime::tokio::{self as core_tokio, Piece};
 use smbd_smb2::relay::BufferId;
 use smbd_verbs::Buffer;
 use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};
@@ -42,7 +41,8 @@ enum Queued {
 }
 
 impl Rdma {
-    /// Wraps an established connection.
+    /// Wraps an established connection. One [in pieces](smbd_core::runtime::tokio::Options::in_pieces) needs memory for some
+    /// fragments of a message only.
     #[must_use]
     pub fn new(connection: Connection) -> Self {
         let (sender, receiver) = connection.split();
@@ -67,9 +67,9 @@ impl Rdma {
 impl Client for Rdma {
     type Memory = Buffer;
 
-    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        // The task stays registered when this future is dropped, and no message is lost with it.
-        pin!(self.receiver.recv()).poll(cx).map(Result::ok)
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        // The task stays registered when this future is dropped, and nothing is lost with it.
+        pin!(self.receiver.recv_piece()).poll(cx).map(Result::ok)
     }
 
     fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<String> {

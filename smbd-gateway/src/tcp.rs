@@ -10,7 +10,7 @@ use smbd_verbs::Buffer;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::pump::{Memory, Server};
+use crate::pump::{Memory, Part, Server};
 
 /// A server over TCP.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Tcp {
         cx: &mut Context<'_>,
         interest: Interest,
         poll_ready: fn(&TcpStream, &mut Context<'_>) -> Poll<io::Result<()>>,
-        call: impl Fn(BorrowedFd<'_>) -> io::Result<usize>,
+        mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
             ready!(poll_ready(&self.0, cx))?;
@@ -60,22 +60,20 @@ impl Server<Buffer> for Tcp {
     fn poll_read_into(
         &mut self,
         cx: &mut Context<'_>,
-        memory: &Buffer,
-        offset: u32,
-        len: u32,
+        Part { memory, offset, len }: Part<'_, Buffer>,
+        behind: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let call = |stream: BorrowedFd<'_>| memory.receive_from(stream, offset, len);
+        let call = |stream: BorrowedFd<'_>| memory.receive_from(stream, offset, len, behind);
         self.poll_call(cx, Interest::READABLE, TcpStream::poll_read_ready, call)
     }
 
     fn poll_write_from(
         &mut self,
         cx: &mut Context<'_>,
-        memory: &Buffer,
-        offset: u32,
-        len: u32,
+        front: &[u8],
+        Part { memory, offset, len }: Part<'_, Buffer>,
     ) -> Poll<io::Result<usize>> {
-        let call = |stream: BorrowedFd<'_>| memory.send_to(stream, offset, len);
+        let call = |stream: BorrowedFd<'_>| memory.send_to(stream, front, offset, len);
         self.poll_call(cx, Interest::WRITABLE, TcpStream::poll_write_ready, call)
     }
 }
@@ -93,3 +91,6 @@ impl Memory for Buffer {
         self.read(offset, out)
     }
 }
+
+#[cfg(test)]
+mod tests;

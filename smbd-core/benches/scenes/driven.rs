@@ -9,9 +9,10 @@ use smbd_core::backend::{
     Backend, BackendOp, BufferLookup, BufferSlice, Handler, Payload, Protocol, ReceiveMemory, drive,
 };
 use smbd_core::{Body, Config, Connection, Endpoint, Input, Instant, RecvId, Role};
+use smbd_repository::instructions::Work;
 
 use super::pair::{LIMITS, Message, NOW, Side};
-use super::{PAYLOAD, Work, measured, params};
+use super::{PAYLOAD, measured, params};
 
 /// Most fragments of one message here.
 const FRAGMENTS_MAX: u32 = 128;

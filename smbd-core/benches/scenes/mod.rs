@@ -4,7 +4,6 @@ mod driven;
 pub mod measured;
 mod pair;
 
-use std::any::Any;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -13,37 +12,9 @@ use smbd_core::{
     Action, BufferDescriptorV1, Connection, Event, Fragment, Input, Params, RdmaId, RdmaVerb, Token,
 };
 
+use smbd_repository::instructions::{Operation, Work};
+
 use pair::{Calls, NOW, Pair, Side};
-
-/// The measured calls of a prepared scene. What they leave is handed back, so that its end is not measured.
-pub type Work = Box<dyn FnOnce() -> Box<dyn Any>>;
-
-/// Something done many times. Its cost is the slope between `few` and `many` repetitions.
-pub struct Operation {
-    pub name: &'static str,
-    /// What one repetition is.
-    pub what: &'static str,
-    /// The number to hold, in instructions.
-    pub goal: Option<u32>,
-    pub few: u32,
-    pub many: u32,
-    /// Prepares that many repetitions.
-    pub scene: fn(u32) -> Work,
-}
-
-impl Operation {
-    const fn new(name: &'static str, what: &'static str, scene: fn(u32) -> Work) -> Self {
-        Self { name, what, goal: None, few: 1, many: 65, scene }
-    }
-
-    const fn goal(self, goal: u32) -> Self {
-        Self { goal: Some(goal), ..self }
-    }
-
-    const fn between(self, few: u32, many: u32) -> Self {
-        Self { few, many, ..self }
-    }
-}
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("decode", "a data header of 24 bytes is read", decode).goal(40),

@@ -68,7 +68,7 @@ pub enum EndpointEvent {
     Drained,
 }
 
-/// A received upper-layer message. Never empty.
+/// A received upper-layer message, or a fragment of one if the endpoint is [in pieces](crate::Endpoint::in_pieces). Never empty.
 #[derive(PartialEq, Eq)]
 #[must_use = "a borrowed message that is not released is a receive buffer lost"]
 pub enum Message {

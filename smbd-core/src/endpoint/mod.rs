@@ -6,6 +6,9 @@
 //! is copied once ([`Message::Owned`]), and its receive buffers are free again at once. [`Endpoint::release`] takes a
 //! borrowed fragment by value; `Drop` does not release it.
 //!
+//! An endpoint [in pieces](Endpoint::in_pieces) puts nothing together: it delivers each fragment when it arrives, so a long
+//! message needs no memory of its own.
+//!
 //! The copies go to one buffer that is used again. It grows with the bytes that have arrived, not with those that are
 //! only announced, and to MaxFragmentedRecvSize at most. Growing copies its content, so the first long messages of a
 //! connection are copied more than once ([`EndpointStats::bytes_moved`]).
@@ -43,7 +46,8 @@ use reassembly::Reassembly;
 pub struct Endpoint {
     connection: Connection,
     outgoing: Outgoing,
-    reassembly: Reassembly,
+    /// `None` if it delivers pieces.
+    reassembly: Option<Reassembly>,
     /// Fragments that the upper layer has.
     borrowed: u16,
     stats: EndpointStats,
@@ -61,12 +65,22 @@ impl Endpoint {
         Self {
             connection: Connection::new(role, config, now),
             outgoing: Outgoing::new(config),
-            reassembly: Reassembly::default(),
+            reassembly: Some(Reassembly::default()),
             borrowed: 0,
             stats: EndpointStats::default(),
             hole: None,
             pause: None,
         }
+    }
+
+    /// The same endpoint, which delivers each fragment of a message when it arrives, for an upper layer that passes messages on or
+    /// takes them apart. Each comes as [`Message::Borrowed`], and [`Fragment::remaining`] says how many bytes of the message follow.
+    ///
+    /// There is no limit of [`Params::borrowed_max`](crate::Params::borrowed_max): receive buffers that the upper layer keeps are not
+    /// posted again, and the peer soon has no credit left. When the connection ends, the rest of a message may be missing.
+    #[must_use]
+    pub fn in_pieces(self) -> Self {
+        Self { reassembly: None, ..self }
     }
 
     /// The connection inside.
@@ -97,7 +111,7 @@ impl Endpoint {
     /// Size of the reassembly buffer in bytes; at most MaxFragmentedRecvSize.
     #[must_use]
     pub fn reassembly_capacity(&self) -> usize {
-        self.reassembly.capacity()
+        self.reassembly.as_ref().map_or(0, Reassembly::capacity)
     }
 
     /// The bytes of an outgoing message; `None` after its `Sent`.
@@ -175,7 +189,7 @@ impl Endpoint {
             Event::Writable => EndpointEvent::Writable,
             Event::Closed(reason) => {
                 // The rest of an unfinished message will not come.
-                self.reassembly = Reassembly::default();
+                self.reassembly = self.reassembly.as_ref().map(|_| Reassembly::default());
                 EndpointEvent::Closed(reason)
             }
             Event::Drained => EndpointEvent::Drained,
@@ -189,24 +203,24 @@ impl Endpoint {
     ) -> Result<Option<Message>, ShortReceive> {
         let single = fragment.is_first() && fragment.is_last();
         let bytes = memory.fragment(&fragment).inspect_err(|hole| self.hole = Some(*hole))?;
-        if single && self.borrowed < self.connection.config().borrowed_max {
+        let may_borrow = single && self.borrowed < self.connection.config().borrowed_max;
+        let Some(reassembly) = self.reassembly.as_mut().filter(|_| !may_borrow) else {
             self.borrowed = self.borrowed.saturating_add(1);
-            self.stats.messages_borrowed = self.stats.messages_borrowed.saturating_add(1);
+            let messages = u64::from(fragment.is_last());
+            self.stats.messages_borrowed = self.stats.messages_borrowed.saturating_add(messages);
             return Ok(Some(Message::Borrowed(fragment)));
-        }
+        };
         let total = bytes.len().saturating_add(usize::try_from(fragment.remaining()).unwrap_or(usize::MAX));
-        let moved = self.reassembly.append(fragment.is_first(), bytes, total);
+        let moved = reassembly.append(fragment.is_first(), bytes, total);
         self.stats.bytes_copied = self.stats.bytes_copied.saturating_add(u64::from(fragment.len()));
         self.stats.bytes_moved =
             self.stats.bytes_moved.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX));
-        let last = fragment.is_last();
+        let whole = fragment.is_last().then(|| reassembly.finish());
         let released = self.connection.release(self.connection.latest(), fragment);
         debug_assert_eq!(released, Ok(()), "a fragment that was just polled");
-        if !last {
-            return Ok(None);
-        }
+        let Some(whole) = whole else { return Ok(None) };
         self.stats.messages_copied = self.stats.messages_copied.saturating_add(1);
-        Ok(Some(Message::Owned(self.reassembly.finish())))
+        Ok(Some(Message::Owned(whole)))
     }
 }
 

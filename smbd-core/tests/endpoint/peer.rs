@@ -42,8 +42,11 @@ pub fn params() -> Params {
 impl Played {
     pub fn established(params: Params, granted: u16) -> Self {
         let config = Config::try_from(params).unwrap();
+        Self::established_with(Endpoint::new(Role::Acceptor, &config, Instant::ORIGIN), granted)
+    }
+
+    pub fn established_with(endpoint: Endpoint, granted: u16) -> Self {
         let now = Instant::ORIGIN;
-        let endpoint = Endpoint::new(Role::Acceptor, &config, now);
         let (posted, sends) = (VecDeque::new(), VecDeque::new());
         let mut played = Self {
             endpoint,

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use smbd_core::backend::{ReceiveMemory, ShortReceive};
 use smbd_core::endpoint::{EndpointEvent, Message};
-use smbd_core::{Action, Input, Instant, Params};
+use smbd_core::{Action, Config, Endpoint, Input, Instant, Params, Role};
 
 use crate::peer::{PEER_CLOSED, Played, params, pattern};
 
@@ -63,6 +63,36 @@ proptest! {
         // Each byte is copied once or never.
         let total: u64 = sent.iter().map(|(len, _)| u64::try_from(*len).unwrap()).sum();
         prop_assert!(played.endpoint.stats().bytes_copied <= total);
+    }
+}
+
+proptest! {
+    #[test]
+    fn in_pieces_each_fragment_is_delivered_where_it_lies_with_what_remains_of_its_message(
+        sent in prop::collection::vec((1..6000_usize, prop::collection::vec(1..=1000_usize, 1..5)), 1..12),
+    ) {
+        let config = Config::try_from(no_borrowing()).unwrap();
+        let endpoint = Endpoint::new(Role::Acceptor, &config, Instant::ORIGIN).in_pieces();
+        let mut played = Played::established_with(endpoint, 10);
+        for (seed, (len, fragments)) in sent.iter().enumerate() {
+            let expected = pattern(*len, seed);
+            let (mut rest, mut lengths) = (&expected[..], fragments.iter().cycle());
+            while !rest.is_empty() {
+                let (piece, later) = rest.split_at((*lengths.next().unwrap()).min(rest.len()));
+                rest = later;
+                played.data(piece, later.len(), 0);
+                let Some(Message::Borrowed(fragment)) = messages(&mut played).pop() else { panic!("not borrowed") };
+                prop_assert_eq!(played.slab.fragment(&fragment).unwrap(), piece);
+                prop_assert_eq!(usize::try_from(fragment.remaining()).unwrap(), later.len());
+                prop_assert_eq!(played.endpoint.borrowed(), 1);
+                played.endpoint.release(Instant::ORIGIN, fragment).unwrap();
+                played.drain();
+                played.complete_grants();
+            }
+        }
+        let stats = played.endpoint.stats();
+        prop_assert_eq!((stats.messages_borrowed, stats.messages_copied), (sent.len() as u64, 0));
+        prop_assert_eq!((stats.bytes_copied, played.endpoint.reassembly_capacity()), (0, 0));
     }
 }
 

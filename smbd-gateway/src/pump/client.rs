@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use smbd_core::backend::{OutOfMemory, OutOfRange};
+use smbd_core::runtime::tokio::Piece;
 use smbd_smb2::relay::BufferId;
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
 
@@ -65,8 +66,8 @@ pub trait Client {
     /// What its device can access.
     type Memory: Memory;
 
-    /// Its next message; `None` when the connection has ended and there is no other.
-    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+    /// The next piece of a message, as it arrived; `None` when the connection has ended and there is no other.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>>;
 
     /// Ready when the connection has ended, with the reason as a text, and from then on.
     fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<String>;

@@ -1,10 +1,5 @@
 //! What has come from the server and was not taken.
 
-use std::task::{Context, Poll};
-
-use super::ending::Ending;
-use super::server::Server;
-
 /// Bytes that are received at once.
 const LEN: usize = 32 << 10;
 /// The same where data go by RDMA: what comes with the header of an answer is copied, what comes behind it goes straight into a
@@ -36,19 +31,14 @@ impl Inbound {
         self.start = self.end.saturating_sub(left);
     }
 
-    /// Receives more, in place of what was there. How many bytes came; 0 at the end of the stream.
-    pub(super) fn receive<M>(
-        &mut self,
-        server: &mut impl Server<M>,
-        is_rdma: bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<usize, Ending>> {
+    /// Where more can be received, in place of what was there.
+    pub(super) fn room(&mut self, is_rdma: bool) -> &mut [u8] {
         let len = if is_rdma { LEN_OF_RDMA } else { LEN };
-        let into = self.bytes.get_mut(..len).unwrap_or_default();
-        server.poll_read(cx, into).map(|got| {
-            let got = got.map_err(|error| Ending::Server(error.to_string()))?;
-            (self.start, self.end) = (0, got);
-            Ok(got)
-        })
+        self.bytes.get_mut(..len).unwrap_or_default()
+    }
+
+    /// So many bytes were received there.
+    pub(super) fn received(&mut self, len: usize) {
+        (self.start, self.end) = (0, len.min(self.bytes.len()));
     }
 }

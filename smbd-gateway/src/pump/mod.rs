@@ -17,8 +17,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
-use smbd_smb2::relay::{Arrived, ClientBytes, Config, Event, Reason, Relay, Side, Statistics};
+use bytes::Buf;
+use smbd_core::runtime::tokio::Piece;
+use smbd_smb2::relay::{Arrived, ClientBytes, Config, Event, Placement, Reason, Relay, Side, Statistics};
 use smbd_smb2::wire::Dialect;
 use tokio::time::{Sleep, sleep, timeout};
 
@@ -27,8 +28,10 @@ pub use client::{Client, Memory, Operation, Order};
 pub use ending::Ending;
 use inbound::Inbound;
 use outgoing::{Done, Outgoing};
-pub use server::{Copied, Server};
+pub use server::{Copied, Part, Server};
 
+/// Pieces of messages that are taken in one turn.
+const PIECES_MAX: u32 = 64;
 /// Turns of one poll. After them the task yields to other tasks.
 const TURNS_MAX: u32 = 16;
 /// A connection with encrypted messages on which nothing has moved for so long is idle.
@@ -42,8 +45,8 @@ pub struct Pump<C: Client, S> {
     relay: Relay,
     client: C,
     server: S,
-    /// What the relay has not taken of the client's last message.
-    message: Bytes,
+    /// What the relay has not taken of the client's last piece of a message.
+    piece: Piece,
     inbound: Inbound,
     out: Outgoing<C::Memory>,
     /// Until a session is established.
@@ -61,7 +64,7 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
             relay: Relay::new(config),
             client,
             server,
-            message: Bytes::new(),
+            piece: Piece::default(),
             inbound: Inbound::new(),
             out: Outgoing::new(buffers),
             limit: Some((session_within, Box::pin(sleep(session_within)))),
@@ -145,7 +148,10 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
     }
 
     fn is_answered(&self) -> bool {
-        let is_empty = self.message.is_empty() && self.inbound.is_empty() && self.out.is_empty();
+        let is_empty = self.piece.bytes.is_empty()
+            && self.piece.remaining == 0
+            && self.inbound.is_empty()
+            && self.out.is_empty();
         is_empty && self.statistics().outstanding() == 0
     }
 
@@ -164,8 +170,14 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
     /// Whether anything moved. If not, whatever can move it wakes the task.
     fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
         self.check_limit(cx)?;
-        let mut has_moved = self.take_message(cx)?;
-        has_moved |= self.ask_relay(cx)?;
+        let mut has_moved = false;
+        for _ in 0..PIECES_MAX {
+            let has_piece = self.take_piece(cx)?;
+            has_moved |= self.ask_relay(cx)? || has_piece;
+            if !has_piece {
+                break;
+            }
+        }
         has_moved |= self.out.give(&mut self.client, cx);
         // Behind the orders: what was just taken can wake the task only once it was asked for.
         has_moved |= self.take_results(cx)?;
@@ -196,17 +208,17 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
         Ok(has_moved)
     }
 
-    fn take_message(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
-        if !self.message.is_empty() {
+    fn take_piece(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        if !self.piece.bytes.is_empty() {
             // Servers take an acknowledgement of TCP for the delivery of a lease break (MS-SMB2 3.3.4.7), so the end counts at once.
             return match self.client.poll_ended(cx) {
                 Poll::Ready(why) => Err(Ending::Client(why)),
                 Poll::Pending => Ok(false),
             };
         }
-        match self.client.poll_message(cx) {
-            Poll::Ready(Some(message)) => {
-                self.message = message;
+        match self.client.poll_piece(cx) {
+            Poll::Ready(Some(piece)) => {
+                self.piece = piece;
                 Ok(true)
             }
             // The reason follows.
@@ -222,13 +234,14 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
     fn ask_relay(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
         let mut has_moved = false;
         loop {
-            let client = ClientBytes { bytes: &self.message, remaining: 0 };
+            let Piece { bytes, remaining } = &self.piece;
+            let client = ClientBytes { bytes, remaining: *remaining };
             let offered = (client.bytes.len(), self.inbound.bytes().len());
             let mut arrived = Arrived { client, server: self.inbound.bytes() };
             let action = self.relay.poll(&mut arrived, self.out.room());
             let left = (arrived.client.bytes.len(), arrived.server.len());
             let done = self.out.carry_out(action, &mut self.server, cx)?;
-            self.message.advance(offered.0.saturating_sub(left.0));
+            self.piece.bytes.advance(offered.0.saturating_sub(left.0));
             self.inbound.leave(left.1);
             has_moved |= left != offered;
             match done {
@@ -244,26 +257,29 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
         if !self.inbound.is_empty() || !self.out.has_room() {
             return Ok(false);
         }
-        let got = if let Some(place) = self.relay.placement() {
-            let memory = self.out.buffers.get(place.buffer)?;
-            let got = self.server.poll_read_into(cx, memory, place.offset, place.len);
-            let Poll::Ready(got) = got else { return Ok(false) };
-            let got = got.map_err(|error| Ending::Server(error.to_string()))?;
-            if let Some(len) = u32::try_from(got).ok().filter(|len| *len > 0) {
-                self.relay.handle(Event::Placed { buffer: place.buffer, len })?;
+        let is_rdma = self.statistics().sessions.rdma > 0;
+        let place = self.relay.placement();
+        let got = match place {
+            Some(Placement { buffer, offset, len, is_last }) => {
+                let part = Part { memory: self.out.buffers.get(buffer)?, offset, len };
+                // With the last data comes the header of the next answer.
+                let behind = if is_last { self.inbound.room(is_rdma) } else { &mut [] };
+                self.server.poll_read_into(cx, part, behind)
             }
-            got
-        } else {
-            let is_rdma = self.statistics().bytes.rdma_write > 0;
-            let Poll::Ready(got) = self.inbound.receive(&mut self.server, is_rdma, cx) else {
-                return Ok(false);
-            };
-            got?
+            None => self.server.poll_read(cx, self.inbound.room(is_rdma)),
         };
+        let Poll::Ready(got) = got else { return Ok(false) };
+        let got = got.map_err(|error| Ending::Server(error.to_string()))?;
         if got == 0 {
             self.relay.handle(Event::Ended(Side::Server))?;
             return Err(Ending::Relay(Reason::ServerEnded));
         }
+        let mut placed = 0;
+        if let Some(Placement { buffer, len, .. }) = place {
+            placed = u32::try_from(got).unwrap_or(len).min(len);
+            self.relay.handle(Event::Placed { buffer, len: placed })?;
+        }
+        self.inbound.received(got.saturating_sub(placed as usize));
         Ok(true)
     }
 }

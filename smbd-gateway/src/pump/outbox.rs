@@ -8,9 +8,9 @@ use smbd_smb2::relay::{BufferId, Event, Relay};
 use super::buffers::Buffers;
 use super::client::Memory;
 use super::ending::Ending;
-use super::server::Server;
+use super::server::{Part, Server};
 
-/// Bytes that may wait, those in buffers included.
+/// Bytes of copies from which on nothing is taken. Those in buffers wait there.
 const WAITING_MAX: usize = 256 << 10;
 /// Bytes from which on they are sent rather than copied, if nothing is before them.
 const DIRECT_MIN: usize = 4 << 10;
@@ -21,7 +21,10 @@ const PIECE_MAX: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     pieces: VecDeque<Piece>,
+    /// Bytes of copies.
     waiting: usize,
+    /// Memory of a piece that was sent, for the next one.
+    spare: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -33,7 +36,8 @@ enum Piece {
 impl Outbox {
     /// Bytes for which there is room.
     pub(super) const fn room(&self) -> usize {
-        WAITING_MAX.saturating_sub(self.waiting)
+        // All at once: a buffer that is cut is sent in two calls.
+        if self.waiting < WAITING_MAX { WAITING_MAX } else { 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -59,14 +63,20 @@ impl Outbox {
         self.waiting = self.waiting.saturating_add(left.len());
         match self.pieces.back_mut() {
             Some(Piece::Bytes { bytes, .. }) if bytes.len() < PIECE_MAX => bytes.extend_from_slice(left),
-            _ => self.pieces.push_back(Piece::Bytes { bytes: left.to_vec(), sent: 0 }),
+            last => {
+                let is_behind_a_full_one = matches!(last, Some(Piece::Bytes { .. }));
+                let mut bytes = std::mem::take(&mut self.spare);
+                // There is much to send, and growing would copy it again.
+                bytes.reserve(if is_behind_a_full_one { PIECE_MAX.max(left.len()) } else { left.len() });
+                bytes.extend_from_slice(left);
+                self.pieces.push_back(Piece::Bytes { bytes, sent: 0 });
+            }
         }
         Ok(())
     }
 
     /// Bytes of a buffer.
     pub(super) fn buffer(&mut self, buffer: BufferId, offset: u32, len: u32) {
-        self.waiting = self.waiting.saturating_add(len as usize);
         self.pieces.push_back(Piece::Buffer { buffer, offset, len });
     }
 
@@ -79,32 +89,60 @@ impl Outbox {
         cx: &mut Context<'_>,
     ) -> Result<bool, Ending> {
         let mut has_sent = false;
-        while let Some(piece) = self.pieces.front_mut() {
+        while let Poll::Ready(sent) = self.send_front(server, buffers, cx)? {
+            self.on_sent(written(sent)?, relay)?;
+            has_sent = true;
+        }
+        Ok(has_sent)
+    }
+
+    /// Sends the first piece. A buffer goes together with the header before it.
+    fn send_front<M: Memory>(
+        &self,
+        server: &mut impl Server<M>,
+        buffers: &mut Buffers<M>,
+        cx: &mut Context<'_>,
+    ) -> Result<Poll<std::io::Result<usize>>, Ending> {
+        let (front, buffer) = match (self.pieces.front(), self.pieces.get(1)) {
+            (None, _) => return Ok(Poll::Pending),
+            (Some(Piece::Bytes { bytes, sent }), second) => (bytes.get(*sent..).unwrap_or_default(), second),
+            (first @ Some(Piece::Buffer { .. }), _) => (&[][..], first),
+        };
+        let Some(&Piece::Buffer { buffer, offset, len }) = buffer else {
+            return Ok(server.poll_write(cx, front));
+        };
+        let part = Part { memory: buffers.get(buffer)?, offset, len };
+        Ok(server.poll_write_from(cx, front, part))
+    }
+
+    /// So many bytes were sent.
+    fn on_sent(&mut self, sent: usize, relay: &mut Relay) -> Result<(), Ending> {
+        let mut left = sent;
+        while let Some(piece) = self.pieces.front_mut().filter(|_| left > 0) {
             let (now, is_over) = match piece {
                 Piece::Bytes { bytes, sent } => {
-                    let left = bytes.get(*sent..).unwrap_or_default();
-                    let Poll::Ready(now) = server.poll_write(cx, left) else { break };
-                    let now = written(now)?;
+                    let now = bytes.len().saturating_sub(*sent).min(left);
                     *sent = sent.saturating_add(now);
+                    self.waiting = self.waiting.saturating_sub(now);
                     (now, *sent >= bytes.len())
                 }
                 Piece::Buffer { buffer, offset, len } => {
-                    let memory = buffers.get(*buffer)?;
-                    let Poll::Ready(now) = server.poll_write_from(cx, memory, *offset, *len) else { break };
-                    let now = written(now)?;
-                    let part = u32::try_from(now).unwrap_or(*len);
-                    relay.handle(Event::Sent { buffer: *buffer, len: part })?;
-                    (*offset, *len) = (offset.saturating_add(part), len.saturating_sub(part));
-                    (now, *len == 0)
+                    let now = u32::try_from(left).unwrap_or(*len).min(*len);
+                    relay.handle(Event::Sent { buffer: *buffer, len: now })?;
+                    (*offset, *len) = (offset.saturating_add(now), len.saturating_sub(now));
+                    (now as usize, *len == 0)
                 }
             };
-            has_sent = true;
-            self.waiting = self.waiting.saturating_sub(now);
-            if is_over {
-                self.pieces.pop_front();
+            left = left.saturating_sub(now);
+            if is_over && let Some(Piece::Bytes { mut bytes, .. }) = self.pieces.pop_front() {
+                bytes.clear();
+                // What was longer than usual is freed.
+                if (self.spare.capacity()..=2 * PIECE_MAX).contains(&bytes.capacity()) {
+                    self.spare = bytes;
+                }
             }
         }
-        Ok(has_sent)
+        Ok(())
     }
 }
 

@@ -17,23 +17,33 @@ pub trait Server<M> {
     /// Sends bytes. Returns how many were taken.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Receives up to `len` bytes into `memory`, from byte `offset` of it on. Returns their number.
+    /// Receives bytes into `part`. What follows them may be received with them, into `behind`, if the part is full. Returns the
+    /// number of both together.
     fn poll_read_into(
         &mut self,
         cx: &mut Context<'_>,
-        memory: &M,
-        offset: u32,
-        len: u32,
+        part: Part<'_, M>,
+        behind: &mut [u8],
     ) -> Poll<io::Result<usize>>;
 
-    /// Sends up to `len` bytes of `memory`, from byte `offset` of it on. Returns how many were taken.
+    /// Sends `front`, and behind it `part`. Returns how many bytes of both were taken.
     fn poll_write_from(
         &mut self,
         cx: &mut Context<'_>,
-        memory: &M,
-        offset: u32,
-        len: u32,
+        front: &[u8],
+        part: Part<'_, M>,
     ) -> Poll<io::Result<usize>>;
+}
+
+/// A part of a device's memory.
+#[derive(Debug)]
+pub struct Part<'m, M> {
+    /// The memory.
+    pub memory: &'m M,
+    /// Where the part begins, in bytes.
+    pub offset: u32,
+    /// Its length in bytes.
+    pub len: u32,
 }
 
 /// Any stream as a server. It copies what goes between the stream and a device's memory once more than
@@ -68,29 +78,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Memory> Server<M> for Copied<S> {
     fn poll_read_into(
         &mut self,
         cx: &mut Context<'_>,
-        memory: &M,
-        offset: u32,
-        len: u32,
+        part: Part<'_, M>,
+        _: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let scratch = self.scratch.get_mut(..SCRATCH.min(len as usize)).unwrap_or_default();
-        let mut read = ReadBuf::new(scratch);
+        let mut read = ReadBuf::new(scratch(&mut self.scratch, part.len));
         let result = Pin::new(&mut self.stream).poll_read(cx, &mut read);
         let Poll::Ready(Ok(())) = result else { return result.map_ok(|()| 0) };
-        let filled = memory.fill(offset, read.filled()).map_err(io::Error::other);
+        let filled = part.memory.fill(part.offset, read.filled()).map_err(io::Error::other);
         Poll::Ready(filled.map(|()| read.filled().len()))
     }
 
     fn poll_write_from(
         &mut self,
         cx: &mut Context<'_>,
-        memory: &M,
-        offset: u32,
-        len: u32,
+        front: &[u8],
+        part: Part<'_, M>,
     ) -> Poll<io::Result<usize>> {
-        let scratch = self.scratch.get_mut(..SCRATCH.min(len as usize)).unwrap_or_default();
-        if let Err(outside) = memory.read(offset, scratch) {
+        if !front.is_empty() {
+            return Pin::new(&mut self.stream).poll_write(cx, front);
+        }
+        let bytes = scratch(&mut self.scratch, part.len);
+        if let Err(outside) = part.memory.read(part.offset, bytes) {
             return Poll::Ready(Err(io::Error::other(outside)));
         }
-        Pin::new(&mut self.stream).poll_write(cx, scratch)
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
+}
+
+/// Room for so many bytes at most.
+fn scratch(all: &mut [u8], len: u32) -> &mut [u8] {
+    all.get_mut(..SCRATCH.min(len as usize)).unwrap_or_default()
 }

@@ -27,7 +27,13 @@ fn open(hub: &Rc<Hub>, plan: &LoopPlan, side: Side, waiting: Waiting, notes: &No
 
 /// One task sends, one receives.
 pub(super) fn ask(hub: &Rc<Hub>, plan: &LoopPlan, notes: &Notes) {
-    let connecting = open(hub, plan, Side::Initiator, Waiting { messages_max: 2, bytes_max: 1 }, notes);
+    let connecting = open(
+        hub,
+        plan,
+        Side::Initiator,
+        Waiting { messages_max: 2, bytes_max: 1, ..Waiting::default() },
+        notes,
+    );
     let (load, notes, hub_of_task) = (plan.load, Rc::clone(notes), Rc::clone(hub));
     hub.spawn(async move {
         if let Some(mut connection) = noted(&notes, connecting.await) {

@@ -30,7 +30,7 @@ impl Load {
             longest: 1 << rng.between(0, 15),
             // One segment: devices take at least so many bytes in one.
             moved: if rng.chance(1, 2) { u32::try_from(rng.between(1, 2000)).unwrap_or(1) } else { 0 },
-            waiting: Waiting { messages_max, bytes_max: 1 << rng.between(0, 16) },
+            waiting: Waiting { messages_max, bytes_max: 1 << rng.between(0, 16), in_pieces: false },
         }
     }
 

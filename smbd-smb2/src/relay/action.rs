@@ -109,6 +109,8 @@ pub struct Placement {
     pub offset: u32,
     /// How many bytes there can be put there; never 0.
     pub len: u32,
+    /// Whether these are the last data of their message: what comes behind them can be received with them, and is offered then.
+    pub is_last: bool,
 }
 
 /// What the driver has to do. Actions are carried out in the order in which they come.

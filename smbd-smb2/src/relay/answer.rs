@@ -17,13 +17,17 @@ pub(super) struct Place {
 }
 
 /// Whether an answer with this status can have data. STATUS_BUFFER_OVERFLOW is that of a pipe with a longer message.
-pub(super) fn may_have_data(status: NtStatus) -> bool {
+fn may_have_data(status: NtStatus) -> bool {
     status == NtStatus::SUCCESS || status == NtStatus::BUFFER_OVERFLOW
 }
 
 /// Where the data are, in an element of `len` bytes of which the first [`ANSWER_LEN`] are there. `None` if it has the body of a
 /// failure.
+#[inline]
 pub(super) fn place(element: &[u8], status: NtStatus, len: usize) -> Result<Option<Place>, WireError> {
+    if !may_have_data(status) {
+        return Ok(None);
+    }
     let size = response::STRUCTURE_SIZE.get(element)?;
     if size != STRUCTURE_SIZE && status != NtStatus::SUCCESS {
         return Ok(None);
@@ -48,9 +52,9 @@ pub(super) fn place(element: &[u8], status: NtStatus, len: usize) -> Result<Opti
 }
 
 /// The answer after so many bytes went by the channel (3.3.5.12).
+#[inline]
 pub(super) fn moved(element: &[u8], len: u32) -> Result<[u8; ANSWER_LEN], WireError> {
-    let mut out = [0; ANSWER_LEN];
-    out.iter_mut().zip(element).for_each(|(to, from)| *to = *from);
+    let mut out = element.first_chunk().copied().unwrap_or([0; ANSWER_LEN]);
     response::DATA_OFFSET.set(&mut out, ANSWER_LEN as u8)?;
     response::RESERVED.set(&mut out, 0)?;
     response::DATA_LENGTH.set(&mut out, 0)?;

@@ -2,7 +2,7 @@
 
 use super::action::{BufferId, ClientBytes, Misuse};
 use super::config::{Config, MESSAGE_MAX};
-use super::element::{Element, is_plain};
+use super::element::{Element, Front};
 use super::incoming::{Incoming, Taken};
 use super::queue::Queue;
 use super::reason::Reason;
@@ -12,6 +12,9 @@ use super::session;
 use super::shared::{Shared, add};
 use super::step::{Progress, Step, ToServer};
 use crate::wire::Channel;
+
+/// Bytes of a message that are looked at together: a READ or WRITE with a channel and some descriptors.
+const FRONT_LEN: usize = 256;
 
 /// The direction to the server.
 #[derive(Debug)]
@@ -48,20 +51,21 @@ impl Upstream {
         client: &mut ClientBytes<'a>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Option<Step<'a>>, Reason> {
+        out: &mut Option<Step<'a>>,
+    ) -> Result<(), Reason> {
         self.queue.drop_given();
         loop {
             if let Some(transfer) = self.queue.order(&mut shared.pending) {
                 add(&mut shared.statistics.bytes.rdma_read, transfer.len.into());
-                return Ok(Some(Step::RdmaRead(transfer)));
+                *out = Some(Step::RdmaRead(transfer));
+                return Ok(());
             }
             if let Some(next) = self.queue.next(room) {
-                return Ok(Some(Step::ToServer(ToServer::Queue(next))));
+                *out = Some(Step::ToServer(ToServer::Queue(next)));
+                return Ok(());
             }
-            match self.advance(client, room, shared)? {
-                Progress::Moved => {}
-                Progress::Blocked => return Ok(None),
-                Progress::Step(step) => return Ok(Some(step)),
+            if self.advance(client, room, shared, out)? != Progress::Moved {
+                return Ok(());
             }
         }
     }
@@ -69,6 +73,12 @@ impl Upstream {
     /// Bytes of [`ToServer::Queue`].
     pub(super) fn given(&self) -> &[u8] {
         self.queue.given()
+    }
+
+    /// Whether it waits for bytes of the client only.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.incoming.is_in_stream() && self.queue.is_empty()
     }
 
     pub(super) fn on_read(&mut self, buffer: BufferId) -> Result<(), Misuse> {
@@ -79,18 +89,20 @@ impl Upstream {
         self.queue.on_sent(buffer, len)
     }
 
+    #[inline]
     fn advance<'a>(
         &mut self,
         client: &mut ClientBytes<'a>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Progress<'a>, Reason> {
+        out: &mut Option<Step<'a>>,
+    ) -> Result<Progress, Reason> {
         match self.state {
             State::Between => self.begin(client, shared),
             State::Deciding { len, at } => self.decide(len, at, client, shared),
-            State::Collecting { len } => self.rewrite(len, client, shared),
+            State::Collecting { len } => self.rewrite(len, None, client, shared),
             State::Passing { element: 0, len } => self.element(len, client, shared),
-            State::Passing { element, len } => Ok(self.pass(len, element, client, room)),
+            State::Passing { element, len } => Ok(self.pass(len, element, client, room, out)),
             State::Skipping => {
                 let skipped = self.incoming.take(&mut client.bytes, usize::MAX);
                 if self.incoming.remaining() == 0 {
@@ -102,7 +114,8 @@ impl Upstream {
         }
     }
 
-    fn begin<'a>(&mut self, client: &ClientBytes<'_>, shared: &mut Shared) -> Result<Progress<'a>, Reason> {
+    #[inline]
+    fn begin(&mut self, client: &mut ClientBytes<'_>, shared: &mut Shared) -> Result<Progress, Reason> {
         if client.bytes.is_empty() {
             return Ok(Progress::Blocked);
         }
@@ -113,18 +126,19 @@ impl Upstream {
         add(&mut shared.statistics.bytes.from_client, len);
         self.incoming.begin(short as usize);
         self.state = State::Deciding { len: short, at: 0 };
-        Ok(Progress::Moved)
+        self.decide(short, 0, client, shared)
     }
 
     /// Looks at the element at `at`.
-    fn decide<'a>(
+    #[inline]
+    fn decide(
         &mut self,
         len: u32,
         at: usize,
-        client: &mut ClientBytes<'a>,
-        shared: &Shared,
-    ) -> Result<Progress<'a>, Reason> {
-        let wanted = at.saturating_add(HEAD_LEN);
+        client: &mut ClientBytes<'_>,
+        shared: &mut Shared,
+    ) -> Result<Progress, Reason> {
+        let wanted = if at == 0 { FRONT_LEN } else { at.saturating_add(HEAD_LEN) };
         if wanted > shared.config.held_max() {
             // What is behind cannot be looked at before the first byte leaves.
             return Ok(self.begin_to_pass(len));
@@ -135,20 +149,25 @@ impl Upstream {
         let bytes = self.incoming.held().get(at..).unwrap_or_default();
         let left = self.incoming.remaining().saturating_sub(at);
         // A server refuses all of a message whose elements cannot be told apart.
-        let element = Element::read(bytes, left).ok().filter(|_| is_plain(bytes));
-        let Some(element) = element else { return Ok(self.begin_to_pass(len)) };
+        let Ok(element) = Element::read(bytes, left) else { return Ok(self.begin_to_pass(len)) };
         let verb = Verb::of(element.header.command).filter(|_| element.len >= HEAD_LEN);
         if verb.is_some_and(|verb| verb.channel(bytes) != Channel::NONE) {
             self.state = State::Collecting { len };
-        } else if element.is_last {
-            return Ok(self.begin_to_pass(len));
-        } else {
-            self.state = State::Deciding { len, at: at.saturating_add(element.len) };
+            return self.rewrite(len, Some(element).filter(|_| at == 0), client, shared);
         }
-        Ok(Progress::Moved)
+        if !element.is_last {
+            self.state = State::Deciding { len, at: at.saturating_add(element.len) };
+            return Ok(Progress::Moved);
+        }
+        let progress = self.begin_to_pass(len);
+        if progress == Progress::Moved && at == 0 {
+            return self.on_element(len, Some(&element.header), shared);
+        }
+        Ok(progress)
     }
 
-    fn begin_to_pass<'a>(&mut self, len: u32) -> Progress<'a> {
+    #[inline]
+    fn begin_to_pass(&mut self, len: u32) -> Progress {
         if self.queue.room() < size_of::<u32>() {
             return Progress::Blocked;
         }
@@ -157,12 +176,14 @@ impl Upstream {
         Progress::Moved
     }
 
-    fn rewrite<'a>(
+    #[inline]
+    fn rewrite(
         &mut self,
         len: u32,
-        client: &mut ClientBytes<'a>,
+        first: Option<Element>,
+        client: &mut ClientBytes<'_>,
         shared: &mut Shared,
-    ) -> Result<Progress<'a>, Reason> {
+    ) -> Result<Progress, Reason> {
         if !self.incoming.fill(&mut client.bytes, shared.config.held_max()) {
             return Ok(Progress::Blocked);
         }
@@ -172,30 +193,47 @@ impl Upstream {
             return Ok(Progress::Blocked);
         }
         let remaining = self.incoming.remaining();
-        rewrite(self.incoming.held_mut(), remaining, len, &mut self.queue, shared)?;
-        self.state = State::Skipping;
+        let held = self.incoming.held_mut();
+        let first = match first {
+            Some(first) => first,
+            None => Element::read(held, remaining).map_err(Reason::BrokenCompound)?,
+        };
+        rewrite(first, held, remaining, len, &mut self.queue, shared)?;
+        self.incoming.drop_held();
+        self.state = if self.incoming.remaining() == 0 { State::Between } else { State::Skipping };
         Ok(Progress::Moved)
     }
 
     /// Looks at the next element of a message that goes as it is.
-    fn element<'a>(
+    fn element(
         &mut self,
         len: u32,
-        client: &mut ClientBytes<'a>,
+        client: &mut ClientBytes<'_>,
         shared: &mut Shared,
-    ) -> Result<Progress<'a>, Reason> {
-        let remaining = self.incoming.remaining();
-        if remaining == 0 {
+    ) -> Result<Progress, Reason> {
+        if self.incoming.remaining() == 0 {
             self.state = State::Between;
             return Ok(Progress::Moved);
         }
         if !self.incoming.fill(&mut client.bytes, HEAD_LEN) {
             return Ok(Progress::Blocked);
         }
+        let header = Front::read(self.incoming.held()).ok();
+        self.on_element(len, header.as_ref(), shared)
+    }
+
+    /// An element begins, and as much as has to be looked at is there.
+    #[inline]
+    fn on_element(
+        &mut self,
+        len: u32,
+        header: Option<&Front>,
+        shared: &mut Shared,
+    ) -> Result<Progress, Reason> {
+        let mut left = self.incoming.remaining();
         let held = self.incoming.held_mut();
-        let mut left = remaining;
-        session::count(held, &mut shared.statistics);
-        if let Some(element) = Element::read(held, remaining).ok().filter(|_| is_plain(held)) {
+        session::count(held, header, &mut shared.statistics);
+        if let Some(element) = header.and_then(|header| Element::of(*header, left).ok()) {
             left = element.len;
             check(&element, held, len, shared)?;
         }
@@ -203,13 +241,15 @@ impl Upstream {
         Ok(Progress::Moved)
     }
 
+    #[inline]
     fn pass<'a>(
         &mut self,
         len: u32,
         element: usize,
         client: &mut ClientBytes<'a>,
         room: usize,
-    ) -> Progress<'a> {
+        out: &mut Option<Step<'a>>,
+    ) -> Progress {
         let is_empty = self.queue.is_empty();
         let held = self.incoming.held().len();
         // What arrived with the header can wait in the queue; the rest waits where it is.
@@ -228,7 +268,10 @@ impl Upstream {
                 self.queue.push(self.incoming.taken(len));
                 Progress::Moved
             }
-            Taken::Stream(bytes) => Progress::Step(Step::ToServer(ToServer::Stream(bytes))),
+            Taken::Stream(bytes) => {
+                *out = Some(Step::ToServer(ToServer::Stream(bytes)));
+                Progress::Stepped
+            }
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use super::lists::LISTS_BYTES_MAX;
+use super::statistics::SESSIONS_BYTES_MAX;
+
 /// The parameters of a relay, before they are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
@@ -77,6 +80,22 @@ const HELD_PARTS: u32 = 3;
 /// The longest message of direct TCP (2.1), in bytes.
 pub(super) const MESSAGE_MAX: u32 = 0x00FF_FFFF;
 
+/// Bytes of heap for a request with a channel: its place in a table that doubles as it grows, and the counters of its list.
+const REQUEST_BYTES_MAX: u64 = 160;
+
+/// The same for a descriptor.
+const DESCRIPTOR_BYTES: u64 = 16;
+
+/// The same for a buffer: what it is used for, that it is free, and its place among those with data.
+const BUFFER_BYTES_MAX: u64 = 64;
+
+/// A relay of which nothing has been received.
+const FIXED_BYTES_MAX: u64 = 2048;
+
+/// What the places of WRITEs that wait take in parts of `held_max`. One has 112 bytes in the queue, and 60 for its places in rings
+/// that double as they grow.
+const PLACES_PARTS: u32 = 4;
+
 /// Room for the headers that a message has around its data, in bytes.
 const HEADERS_MAX: u32 = 4096;
 
@@ -120,6 +139,24 @@ impl Config {
     #[must_use]
     pub const fn buffers(&self) -> u16 {
         self.buffers
+    }
+
+    /// The most bytes that a relay has on the heap. Six times [`Params::held_max`] of them are in the budget of both directions; the
+    /// others are tables: four times `held_max` for WRITEs that wait, and what [`Params::requests_max`],
+    /// [`Params::descriptors_max`] and [`Self::buffers`] need. Buffers are the driver's.
+    #[must_use]
+    pub fn heap_max(&self) -> u64 {
+        let parts = HELD_PARTS.saturating_mul(2).saturating_add(PLACES_PARTS);
+        let tables = [
+            (self.params.held_max.into(), parts.into()),
+            (self.params.requests_max.into(), REQUEST_BYTES_MAX),
+            (self.params.descriptors_max.into(), DESCRIPTOR_BYTES),
+            (self.buffers.into(), BUFFER_BYTES_MAX),
+            (LISTS_BYTES_MAX as u64, 1),
+            (SESSIONS_BYTES_MAX as u64, 1),
+        ];
+        let bytes = tables.iter().map(|(count, bytes)| count.saturating_mul(*bytes));
+        bytes.fold(FIXED_BYTES_MAX, u64::saturating_add)
     }
 
     /// Bytes of messages that wait for the server, without the data of WRITEs.

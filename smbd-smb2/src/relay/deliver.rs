@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use super::action::{BufferId, Transfer, Way};
+use super::action::{BufferId, Placement, Transfer, Way};
 use super::incoming::{Incoming, Taken};
 use super::request::ANSWER_LEN;
 use super::shared::{Shared, add};
@@ -68,12 +68,18 @@ impl Delivery {
         if self.answered < ANSWER_LEN { None } else { Some(self.rest) }
     }
 
+    /// Where the data go.
+    pub(super) fn remote(&self) -> Arc<[BufferDescriptorV1]> {
+        Arc::clone(&self.remote)
+    }
+
     /// Bytes of the answer.
     pub(super) fn answer(&self, start: usize, end: usize) -> &[u8] {
         self.answer.get(start..end).unwrap_or_default()
     }
 
     /// Goes on.
+    #[inline]
     pub(super) fn step<'a>(
         &mut self,
         incoming: &mut Incoming,
@@ -81,11 +87,19 @@ impl Delivery {
         room: usize,
         slots: &mut Slots<Use>,
         shared: &mut Shared,
-    ) -> Progress<'a> {
+        out: &mut Option<Step<'a>>,
+    ) -> Progress {
         if self.front > 0 {
             let skipped = incoming.take(server, self.front).len();
             self.front = self.front.saturating_sub(skipped);
-            return if skipped == 0 { Progress::Blocked } else { Progress::Moved };
+            if self.front > 0 {
+                return if skipped == 0 { Progress::Blocked } else { Progress::Moved };
+            }
+        }
+        if self.filling.is_none() && self.data > 0 {
+            // 3.1.4.5 of MS-SMBD: memory of the client is written to from the beginning of a buffer.
+            let Some(index) = slots.take(Use::Filling) else { return Progress::Blocked };
+            self.filling = Some(Filling { index, len: 0 });
         }
         let buffer_len = shared.config.params().buffer_len;
         match self.filling {
@@ -98,26 +112,22 @@ impl Delivery {
                 let transfer = Transfer { buffer, len, remote: self.remote.clone(), offset: self.written };
                 self.written = self.written.saturating_add(len.into());
                 add(&mut shared.statistics.bytes.rdma_write, len.into());
-                Progress::Step(Step::RdmaWrite(transfer))
+                *out = Some(Step::RdmaWrite(transfer));
+                Progress::Stepped
             }
-            Some(filling) => self.store(filling, buffer_len, incoming, server),
-            None if self.data > 0 => {
-                // 3.1.4.5 of MS-SMBD: memory of the client is written to from the beginning of a buffer.
-                let Some(index) = slots.take(Use::Filling) else { return Progress::Blocked };
-                self.filling = Some(Filling { index, len: 0 });
-                Progress::Moved
-            }
-            None => self.answer_next(room, shared),
+            Some(filling) => self.store(filling, buffer_len, incoming, server, out),
+            None => self.answer_next(room, shared, out),
         }
     }
 
-    /// Where the next bytes of the stream can be put at once: the buffer, the offset, and how many.
+    /// Where the next bytes of the stream can be put at once.
+    #[inline]
     pub(super) fn placement(
         &mut self,
         incoming: &Incoming,
         slots: &mut Slots<Use>,
         buffer_len: u32,
-    ) -> Option<(u16, u32, u32)> {
+    ) -> Option<Placement> {
         if self.front > 0 || self.data == 0 || !incoming.is_in_stream() {
             return None;
         }
@@ -127,10 +137,12 @@ impl Delivery {
         };
         self.filling = Some(filling);
         let len = buffer_len.saturating_sub(filling.len).min(self.data);
-        (len > 0).then_some((filling.index, filling.len, len))
+        let buffer = BufferId { way: Way::ToClient, index: filling.index };
+        (len > 0).then_some(Placement { buffer, offset: filling.len, len, is_last: len == self.data })
     }
 
     /// Bytes were put there. Whether they can have been.
+    #[inline]
     pub(super) fn on_placed(
         &mut self,
         incoming: &mut Incoming,
@@ -149,13 +161,15 @@ impl Delivery {
         true
     }
 
+    #[inline]
     fn store<'a>(
         &mut self,
         filling: Filling,
         buffer_len: u32,
         incoming: &mut Incoming,
         server: &mut &'a [u8],
-    ) -> Progress<'a> {
+        out: &mut Option<Step<'a>>,
+    ) -> Progress {
         let max = buffer_len.saturating_sub(filling.len).min(self.data);
         let taken = incoming.take(server, max as usize);
         let len = u32::try_from(taken.len()).unwrap_or(u32::MAX);
@@ -166,10 +180,12 @@ impl Delivery {
         };
         self.data = self.data.saturating_sub(len);
         self.filling = Some(Filling { len: filling.len.saturating_add(len), ..filling });
-        Progress::Step(Step::Store { index: filling.index, offset: filling.len, bytes })
+        *out = Some(Step::Store { index: filling.index, offset: filling.len, bytes });
+        Progress::Stepped
     }
 
-    fn answer_next<'a>(&mut self, room: usize, shared: &mut Shared) -> Progress<'a> {
+    #[inline]
+    fn answer_next<'a>(&mut self, room: usize, shared: &mut Shared, out: &mut Option<Step<'a>>) -> Progress {
         let (start, end) = (self.answered, self.answered.saturating_add(room).min(ANSWER_LEN));
         if start == end {
             return Progress::Blocked;
@@ -178,6 +194,7 @@ impl Delivery {
         add(&mut shared.statistics.bytes.to_client, end.saturating_sub(start) as u64);
         let remaining = u32::try_from(ANSWER_LEN.saturating_sub(end)).unwrap_or_default();
         let (bytes, invalidate) = (ToClient::Answer { start, end }, self.invalidate);
-        Progress::Step(Step::ToClient { bytes, remaining, invalidate })
+        *out = Some(Step::ToClient { bytes, remaining, invalidate });
+        Progress::Stepped
     }
 }

@@ -2,23 +2,85 @@
 
 use crate::wire::compound::end;
 use crate::wire::header::{self, field};
-use crate::wire::{Flags, Header, NtStatus, WireError};
+use crate::wire::{Command, Flags, Header, MessageId, NtStatus, SessionId, WireError};
+
+/// What a relay reads of a header (2.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Front {
+    pub(super) status: NtStatus,
+    pub(super) command: Command,
+    pub(super) flags: Flags,
+    next_command: u32,
+    pub(super) message_id: MessageId,
+    pub(super) session_id: SessionId,
+}
 
 /// An element whose header has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Element {
-    pub(super) header: Header,
+    pub(super) header: Front,
     /// Its length in bytes, with the padding before the next.
     pub(super) len: usize,
     /// Whether it is the last of its message.
     pub(super) is_last: bool,
 }
 
+impl Front {
+    /// The header at the beginning of `bytes`.
+    #[inline]
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, WireError> {
+        match bytes.first_chunk().and_then(Self::get) {
+            Some(front) => Ok(front),
+            None => Header::parse(bytes).map(|header| Self {
+                status: header.status,
+                command: header.command,
+                flags: header.flags,
+                next_command: header.next_command,
+                message_id: header.message_id,
+                session_id: header.session_id,
+            }),
+        }
+    }
+
+    /// The same, if it is a header, without a word about what is wrong.
+    #[inline]
+    fn get(bytes: &[u8; header::LEN]) -> Option<Self> {
+        let is_header = field::PROTOCOL_ID.get(bytes).ok()? == header::PROTOCOL_ID
+            && usize::from(field::STRUCTURE_SIZE.get(bytes).ok()?) == header::LEN;
+        if !is_header {
+            return None;
+        }
+        Some(Self {
+            status: field::STATUS.get(bytes).ok()?,
+            command: field::COMMAND.get(bytes).ok()?,
+            flags: field::FLAGS.get(bytes).ok()?,
+            next_command: field::NEXT_COMMAND.get(bytes).ok()?,
+            message_id: field::MESSAGE_ID.get(bytes).ok()?,
+            session_id: field::SESSION_ID.get(bytes).ok()?,
+        })
+    }
+
+    /// Whether a server sends it.
+    pub(super) const fn is_response(&self) -> bool {
+        self.flags.contains(Flags::SERVER_TO_REDIR)
+    }
+
+    /// Whether an answer says that the final one comes later (3.3.4.2).
+    pub(super) fn is_interim(&self) -> bool {
+        self.status == NtStatus::PENDING && self.flags.contains(Flags::ASYNC_COMMAND)
+    }
+}
+
 impl Element {
     /// The element at the beginning of `bytes`; `remaining` bytes of the message begin there.
     pub(super) fn read(bytes: &[u8], remaining: usize) -> Result<Self, WireError> {
-        let header = Header::parse(bytes)?;
-        let next = end(&header, remaining)?;
+        Self::of(Front::read(bytes)?, remaining)
+    }
+
+    /// The element with this header.
+    #[inline]
+    pub(super) fn of(header: Front, remaining: usize) -> Result<Self, WireError> {
+        let next = if header.next_command == 0 { None } else { end(header.next_command, remaining)? };
         Ok(Self { header, len: next.unwrap_or(remaining), is_last: next.is_none() })
     }
 
@@ -27,20 +89,10 @@ impl Element {
         self.header.flags.contains(Flags::SIGNED)
     }
 
-    /// Whether it says that the answer comes later.
-    pub(super) fn is_interim(&self) -> bool {
-        is_interim(&self.header)
+    /// Whether it is the final answer to a request.
+    pub(super) fn is_final(&self) -> bool {
+        self.header.is_response() && !self.header.is_interim()
     }
-}
-
-/// Whether an answer says that the final one comes later (3.3.4.2).
-pub(super) fn is_interim(header: &Header) -> bool {
-    header.status == NtStatus::PENDING && header.flags.contains(Flags::ASYNC_COMMAND)
-}
-
-/// Whether a message begins with an SMB2 header that is not encrypted or compressed, as far as its first bytes say.
-pub(super) fn is_plain(front: &[u8]) -> bool {
-    front.starts_with(&header::PROTOCOL_ID) && front.len() >= header::LEN
 }
 
 /// Makes a message of its own of an element (3.3.4.1.3).

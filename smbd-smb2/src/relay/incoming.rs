@@ -43,6 +43,7 @@ impl Incoming {
     }
 
     /// Begins a message of `len` bytes.
+    #[inline]
     pub(super) fn begin(&mut self, len: usize) {
         self.held.clear();
         self.at = 0;
@@ -55,15 +56,18 @@ impl Incoming {
     }
 
     /// What is kept.
+    #[inline]
     pub(super) fn held(&self) -> &[u8] {
         self.held.get(self.at..).unwrap_or_default()
     }
 
+    #[inline]
     pub(super) fn held_mut(&mut self) -> &mut [u8] {
         self.held.get_mut(self.at..).unwrap_or_default()
     }
 
     /// Keeps bytes until there are `wanted` of them, or all of the message. Whether that is so.
+    #[inline]
     pub(super) fn fill(&mut self, stream: &mut &[u8], wanted: usize) -> bool {
         let have = self.held.len().saturating_sub(self.at);
         let missing = wanted.saturating_sub(have).min(self.left);
@@ -71,7 +75,11 @@ impl Incoming {
             return true;
         }
         // What was taken gives room.
-        self.held.drain(..self.at);
+        if have == 0 {
+            self.held.clear();
+        } else if self.at > 0 {
+            self.held.drain(..self.at);
+        }
         self.at = 0;
         // Doubling could take more than the limit.
         self.held.reserve_exact(missing);
@@ -81,7 +89,13 @@ impl Incoming {
         bytes.len() == missing
     }
 
+    /// Takes all that is kept.
+    pub(super) const fn drop_held(&mut self) {
+        self.at = self.held.len();
+    }
+
     /// Takes up to `max` bytes; none if none have come.
+    #[inline]
     pub(super) fn take<'a>(&mut self, stream: &mut &'a [u8], max: usize) -> Taken<'a> {
         let have = self.held.len().saturating_sub(self.at);
         if have > 0 {

@@ -82,6 +82,7 @@ mod config;
 mod deliver;
 mod element;
 mod incoming;
+mod lists;
 mod pending;
 mod queue;
 mod reason;
@@ -145,16 +146,31 @@ impl Relay {
     /// Called until it returns [`Action::Idle`], and again when more has arrived, there is more room, or after [`Self::handle`].
     /// After [`Action::Close`] there is nothing to do any more.
     pub fn poll<'r, 'a: 'r>(&'r mut self, arrived: &mut Arrived<'a>, room: Room) -> Action<'r> {
-        match self.step(arrived, room) {
-            Ok(Some(step)) => self.action(step),
-            Ok(None) => Action::Idle(Idle {
+        // Drivers ask after all that they do, and mostly that was all.
+        if let State::Open(open) = &self.state
+            && arrived.client.bytes.is_empty()
+            && arrived.server.is_empty()
+            && open.upstream.is_idle()
+            && open.downstream.is_idle()
+        {
+            return Action::Idle(Idle::default());
+        }
+        self.poll_busy(arrived, room)
+    }
+
+    #[inline(never)]
+    fn poll_busy<'r, 'a: 'r>(&'r mut self, arrived: &mut Arrived<'a>, room: Room) -> Action<'r> {
+        let mut out = None;
+        if let Err(reason) = self.step(arrived, room, &mut out) {
+            self.state = State::Over;
+            return Action::Close(reason);
+        }
+        match out {
+            Some(step) => self.action(step),
+            None => Action::Idle(Idle {
                 pause_client: !arrived.client.bytes.is_empty(),
                 pause_server: !arrived.server.is_empty(),
             }),
-            Err(reason) => {
-                self.state = State::Over;
-                Action::Close(reason)
-            }
         }
     }
 
@@ -211,27 +227,36 @@ impl Relay {
     }
 
     /// What one of the directions does next. Neither can keep the other from its turn.
-    fn step<'a>(&mut self, arrived: &mut Arrived<'a>, room: Room) -> Result<Option<Step<'a>>, Reason> {
+    #[inline]
+    fn step<'a>(
+        &mut self,
+        arrived: &mut Arrived<'a>,
+        room: Room,
+        out: &mut Option<Step<'a>>,
+    ) -> Result<(), Reason> {
         let open = match &mut self.state {
             State::Open(open) => open,
             State::Ending(reason) => return Err(*reason),
-            State::Over => return Ok(None),
+            State::Over => return Ok(()),
         };
         let shared = &mut self.shared;
         for _ in 0..2 {
-            let step = match open.first {
-                Side::Client => open.upstream.step(&mut arrived.client, room.server, shared)?,
-                Side::Server => open.downstream.step(&mut arrived.server, room.client, shared)?,
-            };
+            match open.first {
+                Side::Client if arrived.client.bytes.is_empty() && open.upstream.is_idle() => {}
+                Side::Client => open.upstream.step(&mut arrived.client, room.server, shared, out)?,
+                Side::Server if arrived.server.is_empty() && open.downstream.is_idle() => {}
+                Side::Server => open.downstream.step(&mut arrived.server, room.client, shared, out)?,
+            }
             open.first = open.first.other();
-            if step.is_some() {
-                return Ok(step);
+            if out.is_some() {
+                break;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// A step with its bytes.
+    #[inline]
     fn action<'r, 'a: 'r>(&'r self, step: Step<'a>) -> Action<'r> {
         match step {
             Step::ToServer(ToServer::Stream(bytes)) => Action::ToServer(Source::Bytes(bytes)),

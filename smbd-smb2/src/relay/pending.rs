@@ -1,9 +1,12 @@
 //! Requests with a channel that were not answered yet, by their MessageId.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
+use smbd_core::wire::BufferDescriptors;
+
 use super::config::Params;
+use super::lists::Lists;
 use super::reason::Reason;
 use crate::wire::{BufferDescriptorV1, MessageId, Token};
 
@@ -27,20 +30,23 @@ pub(super) enum Data {
 /// The table. It outlives interim answers: the final one has the same MessageId (3.3.4.4).
 #[derive(Debug)]
 pub(super) struct Pending {
-    requests: BTreeMap<u64, Request>,
+    /// In the order of their MessageIds, which is nearly that in which they come and go.
+    requests: VecDeque<(MessageId, Request)>,
     /// Of READs in the table, and of WRITEs whose data are not all ordered.
     descriptors: usize,
     descriptors_max: usize,
     requests_max: u32,
+    lists: Lists,
 }
 
 impl Pending {
     pub(super) const fn new(params: &Params) -> Self {
         Self {
-            requests: BTreeMap::new(),
+            requests: VecDeque::new(),
             descriptors: 0,
             descriptors_max: params.descriptors_max as usize,
             requests_max: params.requests_max,
+            lists: Lists::new(),
         }
     }
 
@@ -59,25 +65,44 @@ impl Pending {
         self.descriptors = self.descriptors.saturating_sub(descriptors);
     }
 
+    /// A list of these descriptors.
+    #[inline]
+    pub(super) fn list(&mut self, descriptors: BufferDescriptors<'_>) -> Arc<[BufferDescriptorV1]> {
+        self.lists.list(descriptors)
+    }
+
+    /// Takes a list that is not needed any more.
+    #[inline]
+    pub(super) fn reuse(&mut self, list: Arc<[BufferDescriptorV1]>) {
+        self.lists.reuse(list);
+    }
+
     /// Adds a request.
+    #[inline]
     pub(super) fn insert(&mut self, message_id: MessageId, request: Request) -> Result<(), Reason> {
         // 3.3.1.1: the server ends the connection. An answer could not be told from the other one's, or from a break.
-        if message_id == MessageId::UNSOLICITED || self.requests.contains_key(&message_id.0) {
+        let place = self.place(message_id).err();
+        let Some(place) = place.filter(|_| message_id != MessageId::UNSOLICITED) else {
             return Err(Reason::MessageIdReused { message_id });
-        }
+        };
         if self.requests.len() >= self.requests_max as usize {
             return Err(Reason::TooManyRequests { max: self.requests_max });
         }
         if let Data::Read { remote, .. } = &request.data {
             self.keep(remote.len());
         }
-        self.requests.insert(message_id.0, request);
+        if place == self.requests.len() {
+            self.requests.push_back((message_id, request));
+        } else {
+            self.requests.insert(place, (message_id, request));
+        }
         Ok(())
     }
 
     /// Whether a request has this MessageId.
+    #[inline]
     pub(super) fn contains(&self, message_id: MessageId) -> bool {
-        self.requests.contains_key(&message_id.0)
+        self.place(message_id).is_ok()
     }
 
     /// Whether there is none.
@@ -86,11 +111,27 @@ impl Pending {
     }
 
     /// Removes a request, when its final answer has come.
+    #[inline]
     pub(super) fn remove(&mut self, message_id: MessageId) -> Option<Request> {
-        let request = self.requests.remove(&message_id.0)?;
+        let (_, request) = match self.place(message_id).ok()? {
+            0 => self.requests.pop_front(),
+            place => self.requests.remove(place),
+        }?;
         if let Data::Read { remote, .. } = &request.data {
             self.release(remote.len());
         }
         Some(request)
+    }
+
+    /// Where it is, or where it would be.
+    #[inline]
+    fn place(&self, message_id: MessageId) -> Result<usize, usize> {
+        match (self.requests.front(), self.requests.back()) {
+            (Some((first, _)), _) if *first == message_id => Ok(0),
+            (_, Some((last, _))) if *last >= message_id => {
+                self.requests.binary_search_by_key(&message_id, |(id, _)| *id)
+            }
+            _ => Err(self.requests.len()),
+        }
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Queue {
 enum Segment {
     /// Of `own`.
     Own(usize),
+    /// The same, but it waits until it can go together with the data behind it.
+    Head(usize),
     /// Data of a WRITE.
     Data(usize),
 }
@@ -77,24 +79,36 @@ impl Queue {
     }
 
     /// Whether nothing waits.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
     /// How many bytes can be appended.
+    #[inline]
     pub(super) fn room(&self) -> usize {
         self.own_max.saturating_sub(self.own.len())
     }
 
     /// Appends bytes. There has to be room for them.
+    #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
         grow(&mut self.own, bytes.len(), self.own_max);
         self.own.extend(bytes);
         match self.segments.back_mut() {
             Some(Segment::Own(len)) => *len = len.saturating_add(bytes.len()),
             _ if bytes.is_empty() => {}
-            Some(Segment::Data(_)) | None => self.segments.push_back(Segment::Own(bytes.len())),
+            Some(Segment::Head(_) | Segment::Data(_)) | None => {
+                self.segments.push_back(Segment::Own(bytes.len()));
+            }
         }
+    }
+
+    /// Appends the front of a message whose data are appended next. There has to be room for it.
+    pub(super) fn push_head(&mut self, bytes: &[u8]) {
+        grow(&mut self.own, bytes.len(), self.own_max);
+        self.own.extend(bytes);
+        self.segments.push_back(Segment::Head(bytes.len()));
     }
 
     /// Appends the header of direct TCP (2.1) of a message that is appended next; [`Self::set_len`] says how long it has become.
@@ -118,6 +132,7 @@ impl Queue {
     }
 
     /// Orders data into the next free buffer.
+    #[inline]
     pub(super) fn order(&mut self, pending: &mut Pending) -> Option<Transfer> {
         let reading = self.orders.front_mut()?;
         let len = reading.order.len.saturating_sub(reading.at).min(self.buffer_len);
@@ -126,31 +141,40 @@ impl Queue {
         reading.at = reading.at.saturating_add(len);
         if reading.at >= reading.order.len {
             pending.release(remote.len());
-            self.orders.pop_front();
+            if let Some(over) = self.orders.pop_front() {
+                pending.reuse(over.order.remote);
+            }
         }
         self.buffers.push_back(index);
         Some(Transfer { buffer: BufferId { way: Way::ToServer, index }, len, remote, offset })
     }
 
     /// Forgets what the driver was given by the last call.
+    #[inline]
     pub(super) fn drop_given(&mut self) {
         self.own.drain(..self.given.min(self.own.len()));
         self.given = 0;
     }
 
     /// What [`Next::Own`] stands for.
+    #[inline]
     pub(super) fn given(&self) -> &[u8] {
         let (front, _) = self.own.as_slices();
         front.get(..self.given).unwrap_or_default()
     }
 
     /// The next bytes, at most `room`. Called once after [`Self::drop_given`].
+    #[inline]
     pub(super) fn next(&mut self, room: usize) -> Option<Next> {
         let (next, len, left) = match *self.segments.front()? {
             Segment::Own(left) => {
-                let len = self.own.as_slices().0.len().min(left).min(room);
-                self.given = len;
+                let len = self.give_own(left, room);
                 (Next::Own, len, Segment::Own(left.saturating_sub(len)))
+            }
+            Segment::Head(left) => {
+                let Some(Use::Ready { .. }) = self.slots.get(*self.buffers.front()?) else { return None };
+                let len = self.give_own(left, room);
+                (Next::Own, len, Segment::Head(left.saturating_sub(len)))
             }
             Segment::Data(left) => {
                 let (next, len) = self.next_of_buffer(room)?;
@@ -161,8 +185,8 @@ impl Queue {
             return None;
         }
         match left {
-            Segment::Own(0) | Segment::Data(0) => _ = self.segments.pop_front(),
-            Segment::Own(_) | Segment::Data(_) => {
+            Segment::Own(0) | Segment::Head(0) | Segment::Data(0) => _ = self.segments.pop_front(),
+            Segment::Own(_) | Segment::Head(_) | Segment::Data(_) => {
                 if let Some(front) = self.segments.front_mut() {
                     *front = left;
                 }
@@ -171,6 +195,13 @@ impl Queue {
         Some(next)
     }
 
+    #[inline]
+    fn give_own(&mut self, left: usize, room: usize) -> usize {
+        self.given = self.own.as_slices().0.len().min(left).min(room);
+        self.given
+    }
+
+    #[inline]
     fn next_of_buffer(&mut self, room: usize) -> Option<(Next, usize)> {
         let index = *self.buffers.front()?;
         let Some(Use::Ready { len, given, .. }) = self.slots.get_mut(index) else { return None };
@@ -211,6 +242,7 @@ impl Queue {
 }
 
 /// Makes room for more, without more memory than the limit says.
+#[inline]
 fn grow(own: &mut VecDeque<u8>, more: usize, max: usize) {
     let needed = own.len().saturating_add(more);
     if needed > own.capacity() {

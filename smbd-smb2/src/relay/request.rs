@@ -16,6 +16,9 @@ pub(super) const HEAD_LEN: usize = 112;
 /// Length of a READ or WRITE without data: one byte of Buffer follows the fixed part (2.2.19, 2.2.21).
 pub(super) const STRIPPED_LEN: usize = HEAD_LEN + 1;
 
+/// Length of the header of direct TCP (2.1).
+pub(super) const FRAME_LEN: usize = 4;
+
 /// StructureSize of both.
 const STRUCTURE_SIZE: u16 = 49;
 
@@ -59,16 +62,18 @@ impl Verb {
 
     /// The channel of an element whose first [`HEAD_LEN`] bytes are there. A body of another size has none that a server would see.
     pub(super) fn channel(self, element: &[u8]) -> Channel {
-        let is_whole = read::STRUCTURE_SIZE.get(element) == Ok(STRUCTURE_SIZE) && element.len() >= HEAD_LEN;
+        let Some(head) = element.first_chunk::<HEAD_LEN>() else { return Channel::NONE };
         let channel = match self {
-            Self::Read => read::CHANNEL.get(element),
-            Self::Write => write::CHANNEL.get(element),
+            Self::Read => read::CHANNEL.get(head),
+            Self::Write => write::CHANNEL.get(head),
         };
+        let is_whole = read::STRUCTURE_SIZE.get(head).is_ok_and(|size| size == STRUCTURE_SIZE);
         channel.ok().filter(|_| is_whole).unwrap_or(Channel::NONE)
     }
 }
 
 /// What describes a channel, and the first descriptor: it may be there although not all of them are.
+#[inline]
 fn info(element: &[u8], offset: u16, len: u16) -> (Option<&[u8]>, Option<BufferDescriptorV1>) {
     if len == 0 {
         return (Some(&[]), None);
@@ -83,6 +88,7 @@ fn info(element: &[u8], offset: u16, len: u16) -> (Option<&[u8]>, Option<BufferD
 
 impl<'a> ChannelRequest<'a> {
     /// Reads an element with [`HEAD_LEN`] bytes at least.
+    #[inline]
     pub(super) fn read(verb: Verb, element: &'a [u8]) -> Result<Self, WireError> {
         let channel = verb.channel(element);
         Ok(match verb {
@@ -104,13 +110,15 @@ impl<'a> ChannelRequest<'a> {
     }
 
     /// The token that the final answer invalidates, whatever it is: that of the first descriptor (3.3.5.12, 3.3.5.13).
+    #[inline]
     pub(super) fn invalidate(&self) -> Option<Token> {
         let is_asked = self.channel == Channel::RDMA_V1_INVALIDATE;
         self.first.filter(|_| is_asked).map(|descriptor| descriptor.token)
     }
 
-    /// What it orders, if that is possible.
-    pub(super) fn order(&self, max_read_write_size: u32) -> Result<Order, Refusal> {
+    /// How many bytes it orders, and where, if that is possible.
+    #[inline]
+    pub(super) fn order(&self, max_read_write_size: u32) -> Result<(u32, BufferDescriptors<'a>), Refusal> {
         if self.channel != Channel::RDMA_V1 && self.channel != Channel::RDMA_V1_INVALIDATE {
             return Err(Refusal::UnknownChannel);
         }
@@ -138,25 +146,30 @@ impl<'a> ChannelRequest<'a> {
         if self.len > max_read_write_size {
             return Err(Refusal::AboveMaxReadWriteSize);
         }
-        Ok(Order { len: self.len, remote: descriptors.iter().collect() })
+        Ok((self.len, descriptors))
     }
 }
 
-/// The request in the place of a READ or WRITE with a channel, without the data of a WRITE. NextCommand is `next`.
+/// The request in the place of a READ or WRITE with a channel, without the data of a WRITE. NextCommand is `next`. Before it is room
+/// for the header of direct TCP.
+#[inline]
 pub(super) fn stripped(
     element: &[u8],
     verb: Verb,
     form: Form,
     next: u32,
-) -> Result<[u8; STRIPPED_LEN], WireError> {
-    let mut out = [0; STRIPPED_LEN];
-    out.iter_mut().zip(element).take(HEAD_LEN).for_each(|(to, from)| *to = *from);
-    field::NEXT_COMMAND.set(&mut out, next)?;
-    match verb {
-        Verb::Read => strip_read(&mut out, form)?,
-        Verb::Write => strip_write(&mut out, form)?,
+) -> Result<[u8; FRAME_LEN + STRIPPED_LEN], WireError> {
+    let mut framed = [0; FRAME_LEN + STRIPPED_LEN];
+    let Some((_, out)) = framed.split_first_chunk_mut::<FRAME_LEN>() else { return Ok(framed) };
+    if let (Some(to), Some(from)) = (out.first_chunk_mut::<HEAD_LEN>(), element.first_chunk()) {
+        *to = *from;
     }
-    Ok(out)
+    field::NEXT_COMMAND.set(out, next)?;
+    match verb {
+        Verb::Read => strip_read(out, form)?,
+        Verb::Write => strip_write(out, form)?,
+    }
+    Ok(framed)
 }
 
 /// What becomes of a request.
@@ -168,6 +181,7 @@ pub(super) enum Form {
     Refused,
 }
 
+#[inline]
 fn strip_read(out: &mut [u8], form: Form) -> Result<(), WireError> {
     read::CHANNEL.set(out, Channel::NONE)?;
     read::REMAINING_BYTES.set(out, 0)?;
@@ -183,6 +197,7 @@ fn strip_read(out: &mut [u8], form: Form) -> Result<(), WireError> {
     }
 }
 
+#[inline]
 fn strip_write(out: &mut [u8], form: Form) -> Result<(), WireError> {
     write::CHANNEL.set(out, Channel::NONE)?;
     write::REMAINING_BYTES.set(out, 0)?;

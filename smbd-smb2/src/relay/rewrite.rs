@@ -3,27 +3,29 @@
 use super::config::MESSAGE_MAX;
 use super::element::Element;
 use super::pending::{Data, Request};
-use super::queue::Queue;
+use super::queue::{Mark, Queue};
 use super::reason::{Reason, Refusal};
-use super::request::{ChannelRequest, Form, HEAD_LEN, Order, STRIPPED_LEN, Verb, lower_read, stripped};
+use super::request::{
+    ChannelRequest, FRAME_LEN, Form, HEAD_LEN, Order, STRIPPED_LEN, Verb, lower_read, stripped,
+};
 use super::session;
 use super::shared::{Shared, add};
 use super::statistics::SessionKind;
 use crate::wire::{Channel, WireError};
 
-/// Appends the message to the queue. `held` has all of it, or its first `held_max` bytes; `remaining` is its length.
+/// Appends the message to the queue. `held` has all of it, or its first `held_max` bytes; `remaining` is its length, `first` its first
+/// element.
 pub(super) fn rewrite(
+    first: Element,
     held: &mut [u8],
     remaining: usize,
     len: u32,
     queue: &mut Queue,
     shared: &mut Shared,
 ) -> Result<(), Reason> {
-    let mark = queue.push_header(len);
-    let mut message = Rewriting { queue, shared, written: 0, is_compound: false };
-    let (mut held, mut remaining) = (held, remaining);
+    let mut message = Rewriting { queue, shared, header: None, written: 0, is_compound: false };
+    let (mut element, mut held, mut remaining) = (first, held, remaining);
     loop {
-        let element = Element::read(held, remaining).map_err(Reason::BrokenCompound)?;
         message.is_compound |= !element.is_last;
         let is_whole = element.len <= held.len();
         if !is_whole && message.is_compound {
@@ -35,15 +37,16 @@ pub(super) fn rewrite(
             break;
         }
         (held, remaining) = (rest, remaining.saturating_sub(element.len));
+        element = Element::read(held, remaining).map_err(Reason::BrokenCompound)?;
     }
-    let written = message.written;
-    match u32::try_from(written).ok().filter(|written| *written <= MESSAGE_MAX) {
-        Some(written) => {
-            queue.set_len(mark, written);
-            Ok(())
-        }
-        None => Err(Reason::RequestTooLarge { len: written as u64, max: MESSAGE_MAX }),
+    let (written, header) = (message.written, message.header);
+    let Some(written) = u32::try_from(written).ok().filter(|written| *written <= MESSAGE_MAX) else {
+        return Err(Reason::RequestTooLarge { len: written as u64, max: MESSAGE_MAX });
+    };
+    if let Some(header) = header {
+        queue.set_len(header, written);
     }
+    Ok(())
 }
 
 /// Lowers an unsigned READ without a channel whose answer would be too long for the client.
@@ -59,6 +62,8 @@ pub(super) fn lower(verb: Verb, element: &mut [u8], shared: &mut Shared) -> Resu
 struct Rewriting<'m> {
     queue: &'m mut Queue,
     shared: &'m mut Shared,
+    /// Where its header is, unless it went with its only element.
+    header: Option<Mark>,
     /// Its bytes so far, data of WRITEs included.
     written: usize,
     is_compound: bool,
@@ -92,8 +97,9 @@ impl From<Reason> for Failure {
 }
 
 impl Rewriting<'_> {
+    #[inline]
     fn element(&mut self, element: &Element, bytes: &mut [u8], is_whole: bool) -> Result<(), Failure> {
-        session::count(bytes, &mut self.shared.statistics);
+        session::count(bytes, Some(&element.header), &mut self.shared.statistics);
         let (command, message_id) = (element.header.command, element.header.message_id);
         let verb = Verb::of(command).filter(|_| bytes.len() >= HEAD_LEN);
         let with_channel = verb.filter(|verb| verb.channel(bytes) != Channel::NONE);
@@ -113,11 +119,16 @@ impl Rewriting<'_> {
         }
     }
 
+    #[inline]
     fn push(&mut self, bytes: &[u8]) {
+        if self.header.is_none() {
+            self.header = Some(self.queue.push_header(0));
+        }
         self.queue.push(bytes);
         self.written = self.written.saturating_add(bytes.len());
     }
 
+    #[inline]
     fn replace(
         &mut self,
         element: &Element,
@@ -150,29 +161,45 @@ impl Rewriting<'_> {
         let len = front.saturating_add(data);
         let padded = if element.is_last { len } else { len.checked_next_multiple_of(8).unwrap_or(len) };
         let next = if element.is_last { 0 } else { u32::try_from(padded).unwrap_or_default() };
-        let out = stripped(bytes, verb, form, next)?;
-        self.push(out.get(..front).unwrap_or_default());
+        let mut out = stripped(bytes, verb, form, next)?;
+        if self.is_compound {
+            self.push(out.get(FRAME_LEN..FRAME_LEN.saturating_add(front)).unwrap_or_default());
+        } else {
+            if let (Some(frame), Ok(len)) = (out.first_chunk_mut(), u32::try_from(len)) {
+                *frame = len.to_be_bytes();
+            }
+            let framed = out.get(..FRAME_LEN.saturating_add(front)).unwrap_or_default();
+            if inline.is_some() {
+                self.queue.push_head(framed)
+            } else {
+                self.queue.push(framed)
+            }
+            self.written = front;
+        }
         if let Some(order) = inline {
             self.queue.push_data(order, &mut self.shared.pending);
             self.written = self.written.saturating_add(data);
         }
-        self.push([0; 8].get(..padded.saturating_sub(len)).unwrap_or_default());
+        if padded > len {
+            self.push([0; 8].get(..padded.saturating_sub(len)).unwrap_or_default());
+        }
         Ok(())
     }
 
     /// What a request orders, if there is room for it.
-    fn order(&self, verb: Verb, request: &ChannelRequest<'_>) -> Result<Order, Refusal> {
-        let (config, pending) = (&self.shared.config, &self.shared.pending);
-        let order = request.order(config.params().max_read_write_size)?;
-        if !pending.has_room(order.remote.len()) {
+    #[inline]
+    fn order(&mut self, verb: Verb, request: &ChannelRequest<'_>) -> Result<Order, Refusal> {
+        let (config, pending) = (&self.shared.config, &mut self.shared.pending);
+        let (len, descriptors) = request.order(config.params().max_read_write_size)?;
+        if !pending.has_room(descriptors.len()) {
             return Err(Refusal::TableFull);
         }
         // 2.1: what follows is not longer than what is kept of a message, and an eighth.
         let rest = config.queue_max();
-        let written = self.written.saturating_add(order.len as usize).saturating_add(rest);
+        let written = self.written.saturating_add(len as usize).saturating_add(rest);
         if verb == Verb::Write && self.is_compound && written > MESSAGE_MAX as usize {
             return Err(Refusal::TooLong);
         }
-        Ok(order)
+        Ok(Order { len, remote: pending.list(descriptors) })
     }
 }

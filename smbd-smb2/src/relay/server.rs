@@ -1,10 +1,10 @@
 //! The server's messages on their way to the client.
 
-use super::action::{BufferId, Misuse, Placement, Way};
+use super::action::{BufferId, Misuse, Placement};
 use super::answer::{self, Place};
 use super::config::{Config, MESSAGE_MAX};
 use super::deliver::{Delivery, Parts, Use};
-use super::element::{Element, detach, is_plain};
+use super::element::{Element, Front, detach};
 use super::incoming::{Incoming, Taken, split};
 use super::pending::{Data, Request};
 use super::reason::Reason;
@@ -69,19 +69,22 @@ impl Downstream {
     }
 
     /// The next step, with what has arrived and `room` bytes that the client takes.
+    #[inline]
     pub(super) fn step<'a>(
         &mut self,
         server: &mut &'a [u8],
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Option<Step<'a>>, Reason> {
-        loop {
-            match self.advance(server, room, shared)? {
-                Progress::Moved => {}
-                Progress::Blocked => return Ok(None),
-                Progress::Step(step) => return Ok(Some(step)),
-            }
-        }
+        out: &mut Option<Step<'a>>,
+    ) -> Result<(), Reason> {
+        while self.advance(server, room, shared, out)? == Progress::Moved {}
+        Ok(())
+    }
+
+    /// Whether it waits for bytes of the server only.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.incoming.is_in_stream() && !matches!(self.state, State::Delivering(_))
     }
 
     /// Bytes of [`ToClient::Held`].
@@ -116,8 +119,7 @@ impl Downstream {
     pub(super) fn placement(&mut self, shared: &Shared) -> Option<Placement> {
         let State::Delivering(delivery) = &mut self.state else { return None };
         let buffer_len = shared.config.params().buffer_len;
-        let (index, offset, len) = delivery.placement(&self.incoming, &mut self.slots, buffer_len)?;
-        Some(Placement { buffer: BufferId { way: Way::ToClient, index }, offset, len })
+        delivery.placement(&self.incoming, &mut self.slots, buffer_len)
     }
 
     /// Bytes were put there.
@@ -129,14 +131,22 @@ impl Downstream {
         if is_possible { Ok(()) } else { Err(misuse) }
     }
 
+    #[inline]
     fn advance<'a>(
         &mut self,
         server: &mut &'a [u8],
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Progress<'a>, Reason> {
+        out: &mut Option<Step<'a>>,
+    ) -> Result<Progress, Reason> {
         match &mut self.state {
             State::Framing { header, have } => {
+                if *have == 0
+                    && let Some((header, rest)) = server.split_first_chunk()
+                {
+                    *server = rest;
+                    return self.begin(u32::from_be_bytes(*header), server, shared);
+                }
                 let bytes = split(server, header.len().saturating_sub(*have));
                 header.iter_mut().skip(*have).zip(bytes).for_each(|(to, from)| *to = *from);
                 *have = have.saturating_add(bytes.len());
@@ -144,78 +154,94 @@ impl Downstream {
                     return Ok(Progress::Blocked);
                 }
                 let header = u32::from_be_bytes(*header);
-                self.begin(header)
+                self.begin(header, server, shared)
             }
             State::Deciding { len, at } => {
                 let (len, at) = (*len, *at);
-                Ok(self.decide(len, at, server, shared))
+                self.decide(len, at, server, shared)
             }
             State::Element(mode) => {
                 let mode = *mode;
                 self.element(mode, server, shared)
             }
-            State::Sending { .. } => Ok(self.send(server, room, shared)),
-            State::Delivering(delivery) => {
-                let Some(left) = delivery.is_over() else {
-                    return Ok(delivery.step(&mut self.incoming, server, room, &mut self.slots, shared));
-                };
-                self.state = State::Skipping { left };
-                Ok(Progress::Moved)
-            }
-            State::Skipping { left } => {
-                let skipped = self.incoming.take(server, *left).len();
-                *left = left.saturating_sub(skipped);
-                if *left > 0 {
-                    return Ok(if skipped == 0 { Progress::Blocked } else { Progress::Moved });
+            State::Sending { .. } => Ok(self.send(server, room, shared, out)),
+            State::Delivering(delivery) => match delivery.is_over() {
+                None => Ok(delivery.step(&mut self.incoming, server, room, &mut self.slots, shared, out)),
+                Some(left) => {
+                    shared.pending.reuse(delivery.remote());
+                    Ok(self.skip(left, server))
                 }
-                self.state = State::Element(Mode::Alone);
-                Ok(Progress::Moved)
+            },
+            State::Skipping { left } => {
+                let left = *left;
+                Ok(self.skip(left, server))
             }
         }
     }
 
-    fn begin<'a>(&mut self, header: u32) -> Result<Progress<'a>, Reason> {
+    /// Leaves out `left` bytes of an element.
+    #[inline]
+    fn skip(&mut self, left: usize, server: &mut &[u8]) -> Progress {
+        let skipped = if left > 0 { self.incoming.take(server, left).len() } else { 0 };
+        let left = left.saturating_sub(skipped);
+        if left > 0 {
+            self.state = State::Skipping { left };
+            return if skipped == 0 { Progress::Blocked } else { Progress::Moved };
+        }
+        let is_over = self.incoming.remaining() == 0;
+        self.state = if is_over { State::FRAMING } else { State::Element(Mode::Alone) };
+        Progress::Moved
+    }
+
+    #[inline]
+    fn begin(&mut self, header: u32, server: &mut &[u8], shared: &mut Shared) -> Result<Progress, Reason> {
         // 2.1: the first byte is 0. A message of 0 bytes cannot be sent to the client.
         if header == 0 || header > MESSAGE_MAX {
             return Err(Reason::Framing { header });
         }
         self.incoming.begin(header as usize);
         self.state = State::Deciding { len: header, at: 0 };
-        Ok(Progress::Moved)
+        self.decide(header, 0, server, shared)
     }
 
     /// Looks at the element at `at`.
-    fn decide<'a>(&mut self, len: u32, at: usize, server: &mut &'a [u8], shared: &Shared) -> Progress<'a> {
-        let together = State::Element(Mode::Together { remaining: len });
-        let wanted = at.saturating_add(header::LEN);
+    #[inline]
+    fn decide(
+        &mut self,
+        len: u32,
+        at: usize,
+        server: &mut &[u8],
+        shared: &mut Shared,
+    ) -> Result<Progress, Reason> {
+        let together = Mode::Together { remaining: len };
+        // If there is only one element, it is looked at further.
+        let wanted = if at == 0 { ANSWER_LEN } else { at.saturating_add(header::LEN) };
         if wanted > shared.config.held_max() || shared.pending.is_empty() {
             // What is behind is looked at when it comes. Without requests there is nothing to look for.
-            self.state = together;
-            return Progress::Moved;
+            self.state = State::Element(together);
+            return self.element(together, server, shared);
         }
         if !self.incoming.fill(server, wanted) {
-            return Progress::Blocked;
+            return Ok(Progress::Blocked);
         }
         let bytes = self.incoming.held().get(at..).unwrap_or_default();
         let left = self.incoming.remaining().saturating_sub(at);
-        self.state = match Element::read(bytes, left).ok().filter(|_| is_plain(bytes)) {
-            Some(element) if at == 0 && element.is_last => State::Element(Mode::Single),
+        let is_awaited =
+            |element: &Element| element.is_final() && shared.pending.contains(element.header.message_id);
+        self.state = match Element::read(bytes, left) {
+            Ok(element) if at == 0 && element.is_last => {
+                return self.on_element(Mode::Single, Some(&element.header), shared);
+            }
             // One Send invalidates one token, and data that go by RDMA leave the message.
-            Some(element) if is_final(&element, shared) => State::Element(Mode::Alone),
-            Some(element) if !element.is_last => State::Deciding { len, at: at.saturating_add(element.len) },
-            Some(_) | None => together,
+            Ok(element) if is_awaited(&element) => State::Element(Mode::Alone),
+            Ok(element) if !element.is_last => State::Deciding { len, at: at.saturating_add(element.len) },
+            Ok(_) | Err(_) => State::Element(together),
         };
-        Progress::Moved
+        Ok(Progress::Moved)
     }
 
-    fn element<'a>(
-        &mut self,
-        mode: Mode,
-        server: &mut &'a [u8],
-        shared: &mut Shared,
-    ) -> Result<Progress<'a>, Reason> {
-        let remaining = self.incoming.remaining();
-        if remaining == 0 {
+    fn element(&mut self, mode: Mode, server: &mut &[u8], shared: &mut Shared) -> Result<Progress, Reason> {
+        if self.incoming.remaining() == 0 {
             self.state = State::FRAMING;
             return Ok(Progress::Moved);
         }
@@ -223,67 +249,82 @@ impl Downstream {
         if !self.incoming.fill(server, ANSWER_LEN) {
             return Ok(Progress::Blocked);
         }
+        let header = Front::read(self.incoming.held()).ok();
+        self.on_element(mode, header.as_ref(), shared)
+    }
+
+    /// An element begins, and as much as has to be looked at is there.
+    #[inline]
+    fn on_element(
+        &mut self,
+        mode: Mode,
+        header: Option<&Front>,
+        shared: &mut Shared,
+    ) -> Result<Progress, Reason> {
+        let remaining = self.incoming.remaining();
         let held = self.incoming.held_mut();
-        session::count_response(held, &mut shared.statistics);
-        let element = match Element::read(held, remaining) {
-            Ok(element) if is_plain(held) => element,
-            Ok(_) | Err(_) => return self.begin_to_send(mode, remaining, None, shared),
+        session::count_response(held, header, &mut shared.statistics);
+        let Some(element) = header.and_then(|header| Element::of(*header, remaining).ok()) else {
+            return self.begin_to_send(mode, remaining, None, shared);
         };
+        let request =
+            if element.is_final() { shared.pending.remove(element.header.message_id) } else { None };
         match mode {
-            Mode::Together { remaining } if is_final(&element, shared) => {
+            Mode::Together { remaining } if request.is_some() => {
                 let max = shared.config.params().held_max;
                 return Err(Reason::CompoundTooLong { len: remaining, max });
             }
             Mode::Together { .. } | Mode::Single => {}
             Mode::Alone => alone(&element, held, shared)?,
         }
-        if is_final(&element, shared) {
-            return self.answer_of_channel(mode, &element, shared);
+        match request {
+            Some(request) => self.answer_of_channel(mode, &element, request, shared),
+            None => self.begin_to_send(mode, element.len, None, shared),
         }
-        self.begin_to_send(mode, element.len, None, shared)
     }
 
     /// The final answer to a request with a channel.
-    fn answer_of_channel<'a>(
+    #[inline]
+    fn answer_of_channel(
         &mut self,
         mode: Mode,
         element: &Element,
+        Request { invalidate, data }: Request,
         shared: &mut Shared,
-    ) -> Result<Progress<'a>, Reason> {
+    ) -> Result<Progress, Reason> {
         let message_id = element.header.message_id;
-        let Some(Request { invalidate, data }) = shared.pending.remove(message_id) else {
-            return Ok(Progress::Moved);
-        };
         let held = self.incoming.held();
         let held = held.get(..element.len).unwrap_or(held);
-        if let Data::Read { length, remote } = data
-            && answer::may_have_data(element.header.status)
-            && let Some(Place { gap, len }) =
-                answer::place(held, element.header.status, element.len).map_err(Reason::BrokenAnswer)?
-        {
-            if element.is_signed() {
-                return Err(Reason::SignedAnswer { message_id });
-            }
-            if len > length {
-                return Err(Reason::TooMuchData { message_id, len, asked: length });
-            }
-            let answer = answer::moved(held, len).map_err(Reason::BrokenAnswer)?;
-            let front = ANSWER_LEN.saturating_add(gap);
-            let rest = element.len.saturating_sub(front).saturating_sub(len as usize);
-            let delivery = Delivery::new(remote, invalidate, answer, Parts { front, data: len, rest });
-            self.state = State::Delivering(delivery);
-            return Ok(Progress::Moved);
+        let Data::Read { length, remote } = data else {
+            return self.begin_to_send(mode, element.len, invalidate, shared);
+        };
+        let place = answer::place(held, element.header.status, element.len).map_err(Reason::BrokenAnswer)?;
+        let Some(Place { gap, len }) = place else {
+            shared.pending.reuse(remote);
+            return self.begin_to_send(mode, element.len, invalidate, shared);
+        };
+        if element.is_signed() {
+            return Err(Reason::SignedAnswer { message_id });
         }
-        self.begin_to_send(mode, element.len, invalidate, shared)
+        if len > length {
+            return Err(Reason::TooMuchData { message_id, len, asked: length });
+        }
+        let answer = answer::moved(held, len).map_err(Reason::BrokenAnswer)?;
+        let front = ANSWER_LEN.saturating_add(gap);
+        let rest = element.len.saturating_sub(front).saturating_sub(len as usize);
+        let delivery = Delivery::new(remote, invalidate, answer, Parts { front, data: len, rest });
+        self.state = State::Delivering(delivery);
+        Ok(Progress::Moved)
     }
 
-    fn begin_to_send<'a>(
+    #[inline]
+    fn begin_to_send(
         &mut self,
         mode: Mode,
         element: usize,
         invalidate: Option<Token>,
         shared: &Shared,
-    ) -> Result<Progress<'a>, Reason> {
+    ) -> Result<Progress, Reason> {
         let remaining = match mode {
             Mode::Together { remaining } => remaining,
             Mode::Single | Mode::Alone => u32::try_from(element).unwrap_or(u32::MAX),
@@ -297,7 +338,14 @@ impl Downstream {
         Ok(Progress::Moved)
     }
 
-    fn send<'a>(&mut self, server: &mut &'a [u8], room: usize, shared: &mut Shared) -> Progress<'a> {
+    #[inline]
+    fn send<'a>(
+        &mut self,
+        server: &mut &'a [u8],
+        room: usize,
+        shared: &mut Shared,
+        out: &mut Option<Step<'a>>,
+    ) -> Progress {
         let State::Sending { mode, left, outgoing } = &mut self.state else { return Progress::Moved };
         if *left == 0 {
             let mode = match mode {
@@ -318,14 +366,9 @@ impl Downstream {
             Taken::Held(len) => ToClient::Held(len),
             Taken::Stream(bytes) => ToClient::Stream(bytes),
         };
-        Progress::Step(Step::ToClient { bytes, remaining, invalidate })
+        *out = Some(Step::ToClient { bytes, remaining, invalidate });
+        Progress::Stepped
     }
-}
-
-/// Whether an element is the final answer to a request with a channel.
-fn is_final(element: &Element, shared: &Shared) -> bool {
-    let header = &element.header;
-    header.is_response() && !element.is_interim() && shared.pending.contains(header.message_id)
 }
 
 /// Makes a message of its own of an element of a compound.

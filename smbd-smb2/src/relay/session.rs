@@ -1,19 +1,22 @@
 //! What a message says of its session: whether it is encrypted, or signed.
 
-use super::element::is_interim;
+use super::element::Front;
 use super::shared::add;
 use super::statistics::{SessionKind, Statistics};
-use crate::wire::{Command, Flags, Header, MessageId, Transform, transform};
+use crate::wire::{Command, Flags, MessageId, Transform, transform};
 
-/// Counts an element of a request, or an encrypted message, by its first bytes.
-pub(super) fn count(front: &[u8], statistics: &mut Statistics) {
-    if front.starts_with(&transform::PROTOCOL_ID) {
-        add(&mut statistics.encrypted_messages, 1);
-        if let Ok(transform) = Transform::parse(front) {
-            statistics.sessions.count(transform.session_id, SessionKind::Encrypted);
+/// Counts an element of a request, by its header, or an encrypted message, by its first bytes.
+#[inline]
+pub(super) fn count(front: &[u8], header: Option<&Front>, statistics: &mut Statistics) {
+    let Some(header) = header else {
+        if front.starts_with(&transform::PROTOCOL_ID) {
+            add(&mut statistics.encrypted_messages, 1);
+            if let Ok(transform) = Transform::parse(front) {
+                statistics.sessions.count(transform.session_id, SessionKind::Encrypted);
+            }
         }
-    }
-    let Ok(header) = Header::parse(front) else { return };
+        return;
+    };
     statistics.requests.count(header.command);
     statistics.asked(header.command);
     if header.flags.contains(Flags::SIGNED) {
@@ -25,17 +28,20 @@ pub(super) fn count(front: &[u8], statistics: &mut Statistics) {
     }
 }
 
-/// Counts an element of a response, or an encrypted message, by its first bytes.
-pub(super) fn count_response(front: &[u8], statistics: &mut Statistics) {
-    if front.starts_with(&transform::PROTOCOL_ID) {
-        add(&mut statistics.encrypted_messages, 1);
-    }
-    let Ok(header) = Header::parse(front) else { return };
+/// Counts an element of a response, by its header, or an encrypted message, by its first bytes.
+#[inline]
+pub(super) fn count_response(front: &[u8], header: Option<&Front>, statistics: &mut Statistics) {
+    let Some(header) = header else {
+        if front.starts_with(&transform::PROTOCOL_ID) {
+            add(&mut statistics.encrypted_messages, 1);
+        }
+        return;
+    };
     if header.flags.contains(Flags::SIGNED) {
         add(&mut statistics.signed_elements, 1);
     }
     // A break is no answer (3.3.4.6).
-    if !is_interim(&header) && header.message_id != MessageId::UNSOLICITED {
+    if !header.is_interim() && header.message_id != MessageId::UNSOLICITED {
         statistics.answered(header.command);
     }
 }

@@ -15,6 +15,7 @@ impl<S> Slots<S> {
     }
 
     /// A free place for `use_as`.
+    #[inline]
     pub(super) fn take(&mut self, use_as: S) -> Option<u16> {
         let index = self.free.pop()?;
         if let Some(slot) = self.slots.get_mut(usize::from(index)) {
@@ -24,15 +25,18 @@ impl<S> Slots<S> {
     }
 
     /// What a place is used for.
+    #[inline]
     pub(super) fn get(&self, index: u16) -> Option<&S> {
         self.slots.get(usize::from(index))?.as_ref()
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, index: u16) -> Option<&mut S> {
         self.slots.get_mut(usize::from(index))?.as_mut()
     }
 
     /// Frees a place.
+    #[inline]
     pub(super) fn free(&mut self, index: u16) {
         if self.slots.get_mut(usize::from(index)).and_then(Option::take).is_some() {
             self.free.push(index);

@@ -65,6 +65,15 @@ pub struct Bytes {
     pub to_client: u64,
 }
 
+/// A command's number is its place among those with a name.
+const _: () = {
+    let (mut named, mut number) = (Command::NAMED, 0);
+    while let [first, rest @ ..] = named {
+        assert!(first.0 == number);
+        (named, number) = (rest, first.0.saturating_add(1));
+    }
+};
+
 /// Requests by command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
@@ -73,9 +82,9 @@ pub struct Commands {
 }
 
 impl Commands {
+    #[inline]
     pub(super) fn count(&mut self, command: Command) {
-        let index = Command::NAMED.iter().position(|named| *named == command);
-        let counter = index.and_then(|index| self.named.get_mut(index)).unwrap_or(&mut self.other);
+        let counter = self.named.get_mut(usize::from(command.0)).unwrap_or(&mut self.other);
         *counter = counter.saturating_add(1);
     }
 
@@ -138,13 +147,22 @@ pub struct Sessions {
     /// Sessions whose messages are encrypted.
     pub encrypted: u64,
     seen: BTreeMap<u64, [bool; 3]>,
+    /// The one that was counted last, which is mostly the next one too.
+    last: Option<(SessionId, SessionKind)>,
 }
 
 /// More would be memory that a client can grow.
 const SESSIONS_MAX: usize = 256;
 
+/// The most bytes of heap that the names of sessions take.
+pub(super) const SESSIONS_BYTES_MAX: usize = SESSIONS_MAX.saturating_mul(32);
+
 impl Sessions {
     pub(super) fn count(&mut self, id: SessionId, kind: SessionKind) {
+        if self.last == Some((id, kind)) {
+            return;
+        }
+        self.last = Some((id, kind));
         if !self.seen.contains_key(&id.0) && self.seen.len() >= SESSIONS_MAX {
             return;
         }

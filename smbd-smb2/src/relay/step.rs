@@ -4,7 +4,8 @@ use super::action::Transfer;
 use super::queue::Next;
 use crate::wire::Token;
 
-/// What one direction wants to be done. Unlike an action it borrows from what has arrived only.
+/// What one direction wants to be done. Unlike an action it borrows from what has arrived only. It is written where the relay wants
+/// it: passed on from call to call it would be copied in each.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step<'a> {
     ToServer(ToServer<'a>),
@@ -35,11 +36,12 @@ pub(super) enum ToClient<'a> {
 }
 
 /// What came of trying to go on.
-#[derive(Debug)]
-pub(super) enum Progress<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
     /// Something changed: go on.
     Moved,
     /// Bytes or room are missing.
     Blocked,
-    Step(Step<'a>),
+    /// There is a step.
+    Stepped,
 }

@@ -42,11 +42,9 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Where the element with this header ends, counted from its beginning, and whether another follows; `len` bytes of the message
-/// are left.
-pub(crate) fn end(header: &Header, len: usize) -> Result<Option<usize>, WireError> {
-    let (next, place, least) =
-        (u64::from(header.next_command), field::NEXT_COMMAND.place(), header::LEN as u64);
+/// Where the element with this NextCommand ends, counted from its beginning, if another follows; `len` bytes of the message are left.
+pub(crate) fn end(next_command: u32, len: usize) -> Result<Option<usize>, WireError> {
+    let (next, place, least) = (u64::from(next_command), field::NEXT_COMMAND.place(), header::LEN as u64);
     if next == 0 {
         return Ok(None);
     }
@@ -67,11 +65,12 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take()?;
-        let (header, end) =
-            match Header::parse(rest).and_then(|header| Ok((header, end(&header, rest.len())?))) {
-                Ok(first) => first,
-                Err(error) => return Some(Err(error)),
-            };
+        let (header, end) = match Header::parse(rest)
+            .and_then(|header| Ok((header, end(header.next_command, rest.len())?)))
+        {
+            Ok(first) => first,
+            Err(error) => return Some(Err(error)),
+        };
         let (bytes, behind) = end.and_then(|end| rest.split_at_checked(end)).unwrap_or((rest, &[]));
         let element = Element { offset: self.offset, header, bytes };
         self.offset = self.offset.saturating_add(bytes.len());

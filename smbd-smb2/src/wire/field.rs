@@ -31,10 +31,12 @@ macro_rules! numbers {
         impl Value for $T {
             const SIZE: usize = size_of::<Self>();
 
+            #[inline]
             fn read(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| Self::from_le_bytes(*bytes))
             }
 
+            #[inline]
             fn write(self, bytes: &mut [u8]) -> Option<()> {
                 *bytes.first_chunk_mut()? = self.to_le_bytes();
                 Some(())
@@ -53,10 +55,12 @@ numbers!(u8 u16 u32);
 impl Value for u64 {
     const SIZE: usize = 8;
 
+    #[inline]
     fn read(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().map(|bytes| Self::from_le_bytes(*bytes))
     }
 
+    #[inline]
     fn write(self, bytes: &mut [u8]) -> Option<()> {
         *bytes.first_chunk_mut()? = self.to_le_bytes();
         Some(())
@@ -66,10 +70,12 @@ impl Value for u64 {
 impl<const N: usize> Value for [u8; N] {
     const SIZE: usize = N;
 
+    #[inline]
     fn read(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().copied()
     }
 
+    #[inline]
     fn write(self, bytes: &mut [u8]) -> Option<()> {
         *bytes.first_chunk_mut()? = self;
         Some(())

@@ -133,6 +133,8 @@ impl Header {
     /// Fewer than [`LEN`] bytes, another ProtocolId than [`PROTOCOL_ID`], or a StructureSize other than 64.
     pub fn parse(element: &[u8]) -> Result<Self, WireError> {
         field::LAYOUT.check(element)?;
+        // From here on its length is known, and no field is looked for in vain.
+        let element = element.first_chunk::<LEN>().map_or(element, <[u8; LEN]>::as_slice);
         reader::protocol(element, &field::PROTOCOL_ID, PROTOCOL_ID)?;
         field::STRUCTURE_SIZE.expect(element, 64)?;
         let flags = field::FLAGS.get(element)?;

@@ -7,10 +7,24 @@ use super::place::Place;
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// The fields, in no certain order.
-    pub(crate) fields: &'static [&'static Place],
+    fields: &'static [&'static Place],
+    /// Where the last one ends.
+    end: usize,
 }
 
 impl Layout {
+    /// Worked out once, because every message is held against it.
+    pub(crate) const fn new(fields: &'static [&'static Place]) -> Self {
+        let (mut rest, mut end) = (fields, 0);
+        while let [first, behind @ ..] = rest {
+            rest = behind;
+            if first.end() > end {
+                end = first.end();
+            }
+        }
+        Self { fields, end }
+    }
+
     /// The fields, without gaps between them, but in no certain order.
     pub fn fields(&self) -> impl Iterator<Item = &'static Place> + Clone {
         self.fields.iter().copied()
@@ -18,12 +32,18 @@ impl Layout {
 
     /// Where the last field ends, in bytes: from the beginning of the SMB2 header, or of the structure if it is no message.
     #[must_use]
-    pub fn end(&self) -> usize {
-        self.fields().map(Place::end).max().unwrap_or_default()
+    pub const fn end(&self) -> usize {
+        self.end
     }
 
     /// Refuses bytes that end before the fixed part does, with the first field that is not complete.
+    #[inline]
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), WireError> {
+        if bytes.len() >= self.end { Ok(()) } else { self.missing(bytes) }
+    }
+
+    #[cold]
+    fn missing(&self, bytes: &[u8]) -> Result<(), WireError> {
         let missing = self.fields().filter(|field| field.end() > bytes.len());
         match missing.min_by_key(|field| field.at) {
             Some(field) => Err(WireError::Truncated { field, got: bytes.len() as u64 }),
@@ -52,7 +72,7 @@ macro_rules! layout {
                     Field::new($message, $section, $name, usize::saturating_add($base, $at));
             )*
             /// All fields of the fixed part.
-            pub static LAYOUT: Layout = Layout { fields: &[$($FIELD.place()),*] };
+            pub static LAYOUT: Layout = Layout::new(&[$($FIELD.place()),*]);
         }
     };
 }

@@ -121,10 +121,12 @@ macro_rules! impl_value {
         impl $crate::wire::field::Value for $Name {
             const SIZE: usize = size_of::<$T>();
 
+            #[inline]
             fn read(bytes: &[u8]) -> Option<Self> {
                 <$T as $crate::wire::field::Value>::read(bytes).map(Self)
             }
 
+            #[inline]
             fn write(self, bytes: &mut [u8]) -> Option<()> {
                 $crate::wire::field::Value::write(self.0, bytes)
             }

@@ -17,6 +17,8 @@ pub struct Rig {
     pub writes: Vec<(Transfer, Vec<u8>)>,
     pub closed: Option<Reason>,
     stored: Vec<Vec<u8>>,
+    /// Where the first bytes of a buffer are in the server's stream, since this was taken.
+    data_at: Option<usize>,
     pub idle: Idle,
     /// In the order in which they came.
     pub order: Vec<&'static str>,
@@ -69,9 +71,9 @@ impl Rig {
     pub fn read(&mut self, data: &[u8]) {
         let transfer = self.reads.remove(0);
         assert_eq!(transfer.len as usize, data.len());
-        let at = self.to_server.len();
+        self.data_at = None;
         self.handle(Event::RdmaDone { buffer: transfer.buffer, is_success: true });
-        if self.to_server.len() >= at + data.len() {
+        if let Some(at) = self.data_at {
             self.to_server[at..at + data.len()].copy_from_slice(data);
         }
     }
@@ -89,6 +91,7 @@ impl Rig {
             match relay.poll(&mut arrived, room) {
                 Action::ToServer(Source::Bytes(bytes)) => self.to_server.extend_from_slice(bytes),
                 Action::ToServer(Source::Buffer { buffer, len, .. }) => {
+                    self.data_at.get_or_insert(self.to_server.len());
                     self.to_server.resize(self.to_server.len() + len as usize, 0);
                     sent = Some(Event::Sent { buffer, len });
                 }

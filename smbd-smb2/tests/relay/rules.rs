@@ -61,6 +61,16 @@ fn data_of_a_write_follow_at_0x70_and_its_answer_passes() {
 }
 
 #[test]
+fn the_front_of_a_write_waits_for_its_data_and_what_is_before_it_does_not() {
+    let mut rig = Rig::new();
+    rig.client(&echo(2));
+    rig.client(&write(3, V1, &[8]));
+    assert_eq!(rig.messages(), [echo(2)]);
+    rig.read(b"12345678");
+    assert_eq!(rig.messages().len(), 2);
+}
+
+#[test]
 fn a_final_answer_invalidates_whatever_it_says_and_an_interim_one_does_not() {
     for message in [read(3, INVALIDATE, &[8]), write(3, INVALIDATE, &[8]), read(3, INVALIDATE, &[])] {
         let mut rig = Rig::new();
@@ -549,18 +559,18 @@ fn data_can_be_put_straight_into_their_buffer_and_nowhere_else() {
     assert_eq!(rig.relay().placement(), None, "the answer's fixed part is not complete");
     rig.stream(&framed[83..84]);
     let buffer = BufferId { way: Way::ToClient, index: 0 };
-    assert_eq!(rig.relay().placement(), Some(Placement { buffer, offset: 0, len: 5 }));
+    assert_eq!(rig.relay().placement(), Some(Placement { buffer, offset: 0, len: 5, is_last: false }));
     for (buffer, len) in
         [(buffer, 6), (BufferId { index: 1, ..buffer }, 1), (BufferId { way: Way::ToServer, ..buffer }, 1)]
     {
         assert!(rig.relay().handle(Event::Placed { buffer, len }).is_err());
     }
     rig.handle(Event::Placed { buffer, len: 3 });
-    assert_eq!(rig.relay().placement(), Some(Placement { buffer, offset: 3, len: 2 }));
+    assert_eq!(rig.relay().placement(), Some(Placement { buffer, offset: 3, len: 2, is_last: false }));
     rig.handle(Event::Placed { buffer, len: 2 });
     assert_eq!((rig.writes.len(), rig.writes[0].0.len), (1, 5), "the buffer is full");
     let next = BufferId { index: 1, ..buffer };
-    assert_eq!(rig.relay().placement(), Some(Placement { buffer: next, offset: 0, len: 3 }));
+    assert_eq!(rig.relay().placement(), Some(Placement { buffer: next, offset: 0, len: 3, is_last: true }));
     rig.handle(Event::Placed { buffer: next, len: 3 });
     assert_eq!((rig.writes[1].0.len, rig.writes[1].0.offset), (3, 5));
     assert_eq!((rig.to_client.len(), rig.to_client[0].1), (1, Some(Token(70))));

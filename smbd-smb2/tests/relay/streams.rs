@@ -105,6 +105,39 @@ fn a_transfer_of_8_mib_goes_through_buffers_only() {
 }
 
 #[test]
+fn requests_with_a_channel_and_their_answers_allocate_nothing_once_there_were_some() {
+    let mut relay = relay();
+    let pass = |relay: &mut Relay, id: u64, outstanding: u64| {
+        let mut count = 0;
+        let messages = |nth| {
+            if nth % 2 == 0 {
+                return (
+                    read(id + nth, Channel::RDMA_V1_INVALIDATE, &[500; 3]),
+                    data(id + nth, NtStatus::SUCCESS, &[1; 1500]),
+                );
+            }
+            let response = write_header(id + nth).response(NtStatus::SUCCESS);
+            (write(id + nth, Channel::RDMA_V1, &[700]), build(&response, &WriteResponse { count: 700 }))
+        };
+        let messages: Vec<_> = (0..outstanding).map(messages).collect();
+        for (request, _) in &messages {
+            let client = ClientBytes { bytes: request, remaining: 0 };
+            count += run(relay, Arrived { client, server: &[] }, false).2;
+        }
+        for (_, answer) in messages.iter().rev() {
+            let framed = [&(answer.len() as u32).to_be_bytes(), &answer[..]].concat();
+            let server = &framed[..];
+            count += run(relay, Arrived { server, ..Arrived::default() }, false).2;
+        }
+        count
+    };
+    assert!(pass(&mut relay, 0, 30) > 0);
+    for turn in 1..20 {
+        assert_eq!(pass(&mut relay, 100 * turn, 30), 0);
+    }
+}
+
+#[test]
 fn a_client_that_sends_and_a_server_that_takes_nothing_fill_no_more_than_the_budget() {
     let params = Params { budget: 64 << 10, held_max: 4 << 10, buffer_len: 1 << 10, ..Params::default() };
     let mut relay = Relay::new(&Config::new(&params).unwrap());

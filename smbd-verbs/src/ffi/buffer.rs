@@ -1,7 +1,7 @@
 //! Memory that can be registered with devices.
 
 use std::{
-    fmt, io,
+    fmt, io, mem,
     os::fd::{AsRawFd, BorrowedFd},
     ptr::{self, NonNull},
     sync::{
@@ -95,31 +95,42 @@ impl Buffer {
         Ok(())
     }
 
-    /// Receives up to `len` bytes from a stream socket straight into the buffer, from byte `offset` on (`recv`). Returns
-    /// their number, 0 at the end of the stream. Does not wait for bytes.
+    /// Receives up to `len` bytes from a stream socket straight into the buffer, from byte `offset` on, and what follows them
+    /// into `behind` (`recvmsg`). Returns the number of both together, 0 at the end of the stream. Does not wait for bytes.
     ///
     /// # Errors
     /// `WouldBlock`: there are none now. `InvalidInput`: the range is not inside the buffer. Others are those of the socket.
-    pub fn receive_from(&self, socket: BorrowedFd<'_>, offset: u32, len: u32) -> io::Result<usize> {
+    pub fn receive_from(
+        &self,
+        socket: BorrowedFd<'_>,
+        offset: u32,
+        len: u32,
+        behind: &mut [u8],
+    ) -> io::Result<usize> {
         let to = self.range(offset, len as usize).map_err(invalid)?;
+        let mut parts = [part(to.as_ptr(), len as usize), part(behind.as_mut_ptr(), behind.len())];
+        let mut message = message(&mut parts);
         let _alone = self.memory.copies.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the range is inside the mapping, and no other thread copies. Nobody has a reference to its bytes.
-        let got =
-            unsafe { libc::recv(socket.as_raw_fd(), to.as_ptr().cast(), len as usize, libc::MSG_DONTWAIT) };
+        // SAFETY: the range is inside the mapping, and no other thread copies. Nobody has a reference to its bytes. `behind` is
+        // borrowed for this call, and `parts` lives as long.
+        let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
         usize::try_from(got).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Sends up to `len` bytes of the buffer, from byte `offset` on, to a stream socket (`send`). Returns their number. Does
-    /// not wait for room.
+    /// Sends `front`, and behind it up to `len` bytes of the buffer, from byte `offset` on, to a stream socket (`sendmsg`).
+    /// Returns the number of both together. Does not wait for room.
     ///
     /// # Errors
     /// `WouldBlock`: there is no room now. `InvalidInput`: the range is not inside the buffer. Others are those of the socket.
-    pub fn send_to(&self, socket: BorrowedFd<'_>, offset: u32, len: u32) -> io::Result<usize> {
+    pub fn send_to(&self, socket: BorrowedFd<'_>, front: &[u8], offset: u32, len: u32) -> io::Result<usize> {
         let from = self.range(offset, len as usize).map_err(invalid)?;
+        let mut parts = [part(front.as_ptr().cast_mut(), front.len()), part(from.as_ptr(), len as usize)];
+        let message = message(&mut parts);
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         let _no_writer = self.memory.copies.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the range is inside the mapping, and no other thread writes it.
-        let sent = unsafe { libc::send(socket.as_raw_fd(), from.as_ptr().cast(), len as usize, flags) };
+        // SAFETY: the range is inside the mapping, and no other thread writes it. `front` is only read, and borrowed for this call.
+        // `parts` lives as long.
+        let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
@@ -152,6 +163,20 @@ impl Drop for Memory {
         // belong to a full page of `len` are unmapped with it.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len as usize) };
     }
+}
+
+/// Bytes of a message to or from a socket.
+fn part(start: *mut u8, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: start.cast(), iov_len: len }
+}
+
+/// A message of these parts, without an address and control data.
+fn message(parts: &mut [libc::iovec; 2]) -> libc::msghdr {
+    // SAFETY: all of its fields are numbers and pointers, which may be zero.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = parts.len() as _;
+    message
 }
 
 fn invalid(range: OutOfRange) -> io::Error {
@@ -237,18 +262,24 @@ mod tests {
         let (here, there) = UnixStream::pair().unwrap();
         let (from, to) = (Buffer::new(8).unwrap(), Buffer::new(8).unwrap());
         from.fill(0, b"datagram").unwrap();
-        let nothing = to.receive_from(there.as_fd(), 0, 8).unwrap_err();
+        let nothing = to.receive_from(there.as_fd(), 0, 8, &mut []).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
-        assert_eq!(from.send_to(here.as_fd(), 4, 4).unwrap(), 4);
-        assert_eq!(to.receive_from(there.as_fd(), 1, 7).unwrap(), 4);
+        assert_eq!(from.send_to(here.as_fd(), &[], 4, 4).unwrap(), 4);
+        assert_eq!(to.receive_from(there.as_fd(), 1, 7, &mut []).unwrap(), 4);
         let mut all = [1; 8];
         to.read(0, &mut all).unwrap();
         assert_eq!(&all, b"\0gram\0\0\0");
-        let outside = to.receive_from(there.as_fd(), 1, 8).unwrap_err();
+        assert_eq!(from.send_to(here.as_fd(), b"a new ", 0, 8).unwrap(), 14);
+        let mut behind = [0; 8];
+        assert_eq!(to.receive_from(there.as_fd(), 2, 4, &mut behind).unwrap(), 12);
+        assert_eq!(to.receive_from(there.as_fd(), 6, 2, &mut []).unwrap(), 2);
+        to.read(0, &mut all).unwrap();
+        assert_eq!((&all, &behind), (b"\0ga neam", b"w datagr"));
+        let outside = to.receive_from(there.as_fd(), 1, 8, &mut []).unwrap_err();
         assert_eq!(outside.kind(), io::ErrorKind::InvalidInput);
         drop(here);
-        assert_eq!(to.receive_from(there.as_fd(), 0, 8).unwrap(), 0);
-        let gone = from.send_to(there.as_fd(), 0, 8).unwrap_err();
+        assert_eq!(to.receive_from(there.as_fd(), 0, 8, &mut []).unwrap(), 0);
+        let gone = from.send_to(there.as_fd(), &[], 0, 8).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::BrokenPipe);
     }
 

@@ -20,6 +20,9 @@
 //! is never refused because of `bytes_max`. When the connection ends, the messages in the receive buffers are kept in
 //! addition.
 //!
+//! A connection [in pieces](Options::in_pieces) keeps fragments instead of messages: at most `bytes_max` bytes and one
+//! fragment, however long a message is.
+//!
 //! Credits are the only flow control of SMB Direct, and messages carry them. So two sides that have both paused cannot
 //! grant each other credits any more. Therefore, while messages wait to be sent and neither side has a credit to spare,
 //! messages are received one by one beyond the limits, up to twice the limits (at least 1024 messages or 1 MiB). That
@@ -38,6 +41,7 @@ mod connection;
 mod driver;
 mod handle;
 mod operation;
+mod piece;
 mod program;
 mod receiver;
 mod sender;
@@ -53,6 +57,7 @@ use ::tokio::sync::{mpsc, oneshot, watch};
 pub use connection::{Connecting, Connection};
 pub use driver::{Driver, Finished};
 pub use operation::Operation;
+pub use piece::Piece;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
@@ -90,11 +95,14 @@ pub struct Options {
     /// The number of their bytes from which on no other message is received; 0 counts as 1. The last message may exceed
     /// it.
     pub bytes_max: usize,
+    /// Whether fragments are received as they arrive ([`Endpoint::in_pieces`]). [`Receiver::recv_piece`] returns them, and
+    /// they count as messages above. [`open_with`] leaves this to its caller's machine.
+    pub in_pieces: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { messages_max: 256, bytes_max: 4 << 20 }
+        Self { messages_max: 256, bytes_max: 4 << 20, in_pieces: false }
     }
 }
 
@@ -107,6 +115,7 @@ pub fn open<B: PollReady>(
     options: Options,
 ) -> (Connecting<B>, Driver<B>) {
     let endpoint = Endpoint::new(role, config, backend.now());
+    let endpoint = if options.in_pieces { endpoint.in_pieces() } else { endpoint };
     open_with(endpoint, backend, options)
 }
 

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use super::PollReady;
 use super::command::{Answer, Offer};
+use super::piece::Piece;
 use super::shared::Shared;
 use crate::backend::{BufferLookup, Handler};
 use crate::endpoint::{EndpointEvent, Message};
@@ -135,17 +136,18 @@ impl<B: PollReady, C: Messages> Handler<B, C> for Program<B::Buffer, B::Error> {
                 self.end(error.into());
             }
             EndpointEvent::Message(message) => {
-                let bytes = match message {
-                    Message::Owned(bytes) => bytes,
+                let piece = match message {
+                    Message::Owned(bytes) => Piece { bytes, remaining: 0 },
                     Message::Borrowed(fragment) => {
                         // Copied: the program may keep it for long, and the receive is wanted back. It was borrowed because it
                         // is there.
                         let bytes = backend.fragment(&fragment).map(Bytes::copy_from_slice);
+                        let remaining = fragment.remaining();
                         let _ = endpoint.release(backend.now(), fragment);
-                        bytes.unwrap_or_default()
+                        Piece { bytes: bytes.unwrap_or_default(), remaining }
                     }
                 };
-                if self.shared.push(bytes) {
+                if self.shared.push(piece) {
                     endpoint.pause();
                 }
             }

@@ -8,9 +8,8 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
-
 use super::Options;
+use super::piece::Piece;
 use crate::runtime::Failure;
 use crate::{RegId, Token};
 
@@ -23,7 +22,8 @@ pub(super) struct Shared<E>(Mutex<State<E>>);
 
 #[derive(Debug)]
 struct State<E> {
-    messages: VecDeque<Bytes>,
+    /// Messages, or pieces of them.
+    messages: VecDeque<Piece>,
     bytes: usize,
     options: Options,
     /// The task that waits for a message.
@@ -68,13 +68,13 @@ impl<E> Shared<E> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message for the program. Returns whether the limits are reached.
-    pub(super) fn push(&self, message: Bytes) -> bool {
+    /// Adds a message for the program, or a piece of one. Returns whether the limits are reached.
+    pub(super) fn push(&self, message: Piece) -> bool {
         let mut state = self.lock();
         if state.wishes.deaf {
             return false;
         }
-        state.bytes = state.bytes.saturating_add(message.len());
+        state.bytes = state.bytes.saturating_add(message.bytes.len());
         state.messages.push_back(message);
         let (waker, is_full) = (state.receiver.take(), state.is_full());
         drop(state);
@@ -90,13 +90,13 @@ impl<E> Shared<E> {
     /// Whether the larger limits are reached that apply when both sides are without credits.
     pub(super) fn is_overfull(&self) -> bool {
         let state = self.lock();
-        let Options { messages_max, bytes_max } = state.options;
+        let Options { messages_max, bytes_max, .. } = state.options;
         state.messages.len() >= messages_max.saturating_mul(2).max(MESSAGES_LEAST)
             || state.bytes >= bytes_max.saturating_mul(2).max(BYTES_LEAST)
     }
 
-    /// The next message; `None` if the connection has ended and there is no other.
-    pub(super) fn poll_message(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+    /// The next message, or piece of one; `None` if the connection has ended and there is no other.
+    pub(super) fn poll_message(&self, cx: &Context<'_>) -> Poll<Option<Piece>> {
         let mut state = self.lock();
         let was_full = state.is_full();
         let Some(message) = state.messages.pop_front() else {
@@ -106,7 +106,7 @@ impl<E> Shared<E> {
             keep_waker(&mut state.receiver, cx);
             return Poll::Pending;
         };
-        state.bytes = state.bytes.saturating_sub(message.len());
+        state.bytes = state.bytes.saturating_sub(message.bytes.len());
         let waker = if was_full && !state.is_full() { state.driver.take() } else { None };
         drop(state);
         wake(waker);

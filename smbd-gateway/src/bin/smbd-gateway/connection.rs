@@ -22,8 +22,8 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::trouble::known;
 
-/// Messages that may wait for the relay.
-const OPTIONS: Options = Options { messages_max: 64, bytes_max: 256 << 10 };
+/// Fragments of messages that may wait for the relay.
+const OPTIONS: Options = Options { messages_max: 256, bytes_max: 256 << 10, in_pieces: true };
 /// How often it is looked at what a connection does.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The time to give the client what still waits for it, and to end its connection in order.

@@ -1,9 +1,9 @@
 mod scripted;
 
+use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use bytes::Bytes;
 use smbd_smb2::relay::{Action, Config, Params, Reason};
 use smbd_smb2::wire::{Body, ChangeNotifyRequest, EchoRequest, ErrorResponse, FileId, Target};
 use smbd_smb2::wire::{
@@ -47,7 +47,7 @@ fn rig() -> Rig {
 
 impl Rig {
     fn request(&self, header: Header, body: &impl Body) {
-        self.client.messages.as_ref().unwrap().send(build(&header, body).into()).unwrap();
+        self.client.send(build(&header, body), usize::MAX);
     }
 
     /// The next message of the server's stream.
@@ -236,14 +236,14 @@ async fn a_gateway_that_stops_waits_for_what_is_under_way_and_no_longer_than_it_
     assert_eq!((idle.drain(within).await, start.elapsed()), (Ending::Stopped, Duration::ZERO));
     let (client, _server, mut busy) = pump();
     // More than the server takes.
-    client.messages.as_ref().unwrap().send(Bytes::from(vec![0xfd; 900_000])).unwrap();
+    client.send(vec![0xfd; 900_000], 1340);
     assert_eq!(busy.drain(within).await, Ending::Deadline { within });
 }
 
 /// A pump that has got a request, the client that has sent it, and the server that has not answered it.
 async fn asked(body: &impl Body, header: Header) -> (Hand, DuplexStream, TestPump) {
     let (client, mut server, mut pump) = pump();
-    client.messages.as_ref().unwrap().send(build(&header, body).into()).unwrap();
+    client.send(build(&header, body), usize::MAX);
     let mut message = [0; 1000];
     tokio::select! {
         ending = pump.run() => panic!("{ending}"),
@@ -288,7 +288,7 @@ async fn a_request_that_may_wait_for_ever_is_not_waited_for() {
 async fn a_connection_with_encrypted_messages_is_idle_when_nothing_has_moved_for_a_while() {
     let (client, mut server, mut pump) = pump();
     let encrypted = [&b"\xfdSMB"[..], &[0; 96]].concat();
-    client.messages.as_ref().unwrap().send(encrypted.into()).unwrap();
+    client.send(encrypted, usize::MAX);
     let mut message = [0; 104];
     tokio::select! {
         ending = pump.run() => panic!("{ending}"),
@@ -311,4 +311,19 @@ async fn of_long_messages_the_client_is_given_no_more_before_it_takes_some() {
         assert_eq!((out.has_room(), out.room().client > 0), (room, room));
     }
     assert!(out.give(&mut client, &mut cx) && out.has_room());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_message_that_the_server_does_not_take_no_more_is_taken_than_a_gateway_holds() {
+    let (client, server, mut pump) = pump();
+    let message = [b"\xfdSMB", &pattern(4_000_000)[..]].concat();
+    client.send(message.clone(), 1340);
+    let within = Duration::from_secs(10);
+    assert_eq!(pump.drain(within).await, Ending::Deadline { within });
+    let taken = client.taken.load(Ordering::Relaxed);
+    // What waits for the server, what is in its stream, and a fragment.
+    assert!(taken < (256 << 10) + 9000 + 2 * 1340, "{taken} bytes");
+    let pump = tokio::spawn(async move { (pump.run().await, pump) });
+    let mut rig = Rig { client, server, pump };
+    assert!(rig.at_server().await == message, "other bytes");
 }

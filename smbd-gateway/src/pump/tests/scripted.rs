@@ -1,11 +1,13 @@
 //! A client whose messages, memory and end a test decides.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use smbd_core::backend::{OutOfMemory, OutOfRange};
+use smbd_core::runtime::tokio::Piece;
 use smbd_smb2::relay::BufferId;
 use smbd_smb2::wire::Token;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -41,15 +43,30 @@ pub(super) enum Got {
 
 /// The client's end in a test.
 pub(super) struct Hand {
-    pub(super) messages: Option<UnboundedSender<Bytes>>,
+    pub(super) messages: Option<UnboundedSender<Piece>>,
     pub(super) got: UnboundedReceiver<Got>,
+    /// Bytes of messages that the pump has taken.
+    pub(super) taken: Arc<AtomicUsize>,
     /// What its tokens name.
     pub(super) memory: Arc<Mutex<BTreeMap<Token, Vec<u8>>>>,
 }
 
+impl Hand {
+    /// Sends a message in fragments of this size.
+    pub(super) fn send(&self, message: Vec<u8>, size: usize) {
+        let mut rest = Bytes::from(message);
+        while !rest.is_empty() {
+            let bytes = rest.split_to(size.min(rest.len()));
+            let remaining = u32::try_from(rest.len()).unwrap();
+            self.messages.as_ref().unwrap().send(Piece { bytes, remaining }).unwrap();
+        }
+    }
+}
+
 /// The client's end in a pump. RDMA operations are done when they are ordered.
 pub(super) struct Scripted {
-    messages: UnboundedReceiver<Bytes>,
+    messages: UnboundedReceiver<Piece>,
+    taken: Arc<AtomicUsize>,
     got: UnboundedSender<Got>,
     memory: Arc<Mutex<BTreeMap<Token, Vec<u8>>>>,
     done: VecDeque<(BufferId, bool)>,
@@ -60,8 +77,10 @@ pub(super) fn client() -> (Hand, Scripted) {
     let (send, messages) = unbounded_channel();
     let (got, receive) = unbounded_channel();
     let memory = Arc::new(Mutex::new(BTreeMap::new()));
-    let hand = Hand { messages: Some(send), got: receive, memory: Arc::clone(&memory) };
-    (hand, Scripted { messages, got, memory, done: VecDeque::new(), has_ended: false })
+    let taken = Arc::default();
+    let hand =
+        Hand { messages: Some(send), got: receive, taken: Arc::clone(&taken), memory: Arc::clone(&memory) };
+    (hand, Scripted { messages, taken, got, memory, done: VecDeque::new(), has_ended: false })
 }
 
 impl Scripted {
@@ -79,10 +98,13 @@ impl Scripted {
 impl Client for Scripted {
     type Memory = Heap;
 
-    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let message = self.messages.poll_recv(cx);
-        self.has_ended |= matches!(message, Poll::Ready(None));
-        message
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        let piece = self.messages.poll_recv(cx);
+        self.has_ended |= matches!(piece, Poll::Ready(None));
+        if let Poll::Ready(Some(piece)) = &piece {
+            self.taken.fetch_add(piece.bytes.len(), Ordering::Relaxed);
+        }
+        piece
     }
 
     fn poll_ended(&mut self, _: &mut Context<'_>) -> Poll<String> {

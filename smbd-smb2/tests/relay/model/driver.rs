@@ -6,6 +6,7 @@ use smbd_smb2::relay::*;
 
 use super::chance::Chance;
 use super::client::Client;
+use super::heap::Heap;
 use super::server::Server;
 use super::{Breach, law};
 
@@ -45,6 +46,9 @@ pub struct Driver {
     /// A message to the client, as far as it has come: its bytes, what remains, and the token.
     message: Option<(Vec<u8>, u32, Option<u32>)>,
     busy: [Vec<bool>; 2],
+    /// Of the relay; it may have so much.
+    pub heap: Heap,
+    pub heap_max: u64,
     pub closed: Option<Reason>,
     is_loud: bool,
 }
@@ -63,6 +67,8 @@ impl Driver {
             buffers: [buffers.clone(), buffers],
             message: None,
             busy: [vec![false; count], vec![false; count]],
+            heap: Heap::default(),
+            heap_max: config.heap_max(),
             closed: None,
             is_loud,
         }
@@ -109,7 +115,8 @@ impl Driver {
         let offered_by_client = client.bytes.len();
         let offered = &server.out[..cut.min(server.out.len())];
         let mut arrived = Arrived { client, server: offered };
-        let done = match relay.poll(&mut arrived, room) {
+        let of_relay = &mut arrived;
+        let done = match self.heap.count(move || relay.poll(of_relay, room)) {
             Action::ToServer(Source::Bytes(bytes)) => {
                 law!("room", !bytes.is_empty() && bytes.len() <= room.server, "{} of {room:?}", bytes.len());
                 Done::ToServer(Out::Bytes(bytes.to_vec()))
@@ -129,6 +136,7 @@ impl Driver {
             Action::Idle(idle) => Done::Idle(idle),
             Action::Close(reason) => Done::Close(reason),
         };
+        law!("heap", self.heap.most <= self.heap_max, "{} bytes, not {}", self.heap.most, self.heap_max);
         let (left, remaining) = (arrived.client.bytes.len(), arrived.client.remaining);
         let stream = offered.len() - arrived.server.len();
         if let Some((bytes, before)) = self.pieces.front() {
@@ -147,7 +155,7 @@ impl Driver {
     /// Puts bytes of the server straight where they belong.
     pub fn place(&mut self, relay: &mut Relay, server: &mut Server, cut: usize) -> Result<(), Breach> {
         // Nothing that was offered may be left: a driver looks at its own buffer first.
-        let Some(Placement { buffer, offset, len }) = relay.placement() else { return Ok(()) };
+        let Some(Placement { buffer, offset, len, .. }) = relay.placement() else { return Ok(()) };
         law!("buffers", buffer.way == Way::ToClient && !self.is_busy(buffer), "{buffer:?} is in use");
         let len = (len as usize).min(cut).min(server.out.len());
         let room = self.buffers[1][usize::from(buffer.index)].get_mut(offset as usize..);
@@ -156,7 +164,7 @@ impl Driver {
         room.unwrap().copy_from_slice(&server.out[..len]);
         server.out.drain(..len);
         let placed = Event::Placed { buffer, len: len as u32 };
-        relay.handle(placed).map_err(|error| format!("buffers: {error}"))
+        self.heap.count(|| relay.handle(placed)).map_err(|error| format!("buffers: {error}"))
     }
 
     fn carry_out(&mut self, done: Done, client_left: bool, server_left: bool) -> Result<bool, Breach> {
@@ -248,9 +256,8 @@ impl Driver {
                 let memory = &self.buffers[0][usize::from(buffer.index)];
                 let bytes = memory[*offset as usize..(*offset + part) as usize].to_vec();
                 (*offset, *len) = (*offset + part, *len - part);
-                relay
-                    .handle(Event::Sent { buffer: *buffer, len: part })
-                    .map_err(|error| format!("buffers: {error}"))?;
+                let sent = Event::Sent { buffer: *buffer, len: part };
+                self.heap.count(|| relay.handle(sent)).map_err(|error| format!("buffers: {error}"))?;
                 (bytes, *len == 0)
             }
         };
@@ -269,6 +276,7 @@ impl Driver {
                 let bytes = buffer[..transfer.len as usize].to_vec();
                 access(&transfer, client, |at, byte| *byte = bytes[at])?;
                 self.ends.push(transfer.buffer);
+                self.heap.count(|| drop(transfer));
                 Ok(())
             }
             Some(Send::Piece { bytes, remaining, invalidate }) => {
@@ -302,6 +310,7 @@ impl Driver {
         access(&transfer, client, |at, byte| bytes[at] = *byte)?;
         self.buffers[0][usize::from(transfer.buffer.index)][..bytes.len()].copy_from_slice(&bytes);
         self.ends.push(transfer.buffer);
+        self.heap.count(|| drop(transfer));
         Ok(())
     }
 
@@ -312,7 +321,8 @@ impl Driver {
         }
         let buffer = self.ends.swap_remove(chance.below(self.ends.len()));
         self.busy[buffer.way as usize][usize::from(buffer.index)] = false;
-        relay.handle(Event::RdmaDone { buffer, is_success }).map_err(|error| format!("buffers: {error}"))?;
+        let done = Event::RdmaDone { buffer, is_success };
+        self.heap.count(|| relay.handle(done)).map_err(|error| format!("buffers: {error}"))?;
         Ok(true)
     }
 }

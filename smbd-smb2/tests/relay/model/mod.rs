@@ -3,6 +3,7 @@
 mod chance;
 mod client;
 mod driver;
+mod heap;
 mod message;
 mod server;
 mod summary;

@@ -63,12 +63,13 @@ impl World {
             _ => Ending::Quiet,
         };
         let requests = chance.size(4, 40);
+        let mut driver = Driver::new(&config, is_loud);
         Self {
-            relay: Relay::new(&config),
+            relay: driver.heap.count(|| Relay::new(&config)),
             client: Client::new(limits, requests),
             server: Server::new(),
             ending,
-            driver: Driver::new(&config, is_loud),
+            driver,
             chance,
             is_loud,
         }

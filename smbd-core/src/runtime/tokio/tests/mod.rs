@@ -74,7 +74,7 @@ impl Bench {
     }
 }
 
-const ANY: [Options; 2] = [Options { messages_max: 256, bytes_max: 4 << 20 }; 2];
+const ANY: [Options; 2] = [Options { messages_max: 256, bytes_max: 4 << 20, in_pieces: false }; 2];
 
 /// Returns everything until the end, which it says.
 async fn echo(mut connection: Conn) -> CloseReason {
@@ -113,7 +113,7 @@ fn messages_of_all_sizes_come_back_in_order_and_both_sides_say_how_it_ended() {
 #[test]
 fn a_program_that_does_not_receive_holds_its_peer_back_and_loses_nothing() {
     const MESSAGES: usize = 400;
-    let few = Options { messages_max: 4, bytes_max: usize::MAX };
+    let few = Options { messages_max: 4, bytes_max: usize::MAX, ..ANY[1] };
     let (sent, go) = (Rc::new(Cell::new(0)), ::tokio::sync::oneshot::channel::<()>());
     let (count, (let_go, may_go)) = (Rc::clone(&sent), go);
     let mut bench = Bench::pair(
@@ -146,7 +146,7 @@ fn a_program_that_does_not_receive_holds_its_peer_back_and_loses_nothing() {
 
 #[test]
 fn a_message_longer_than_all_that_may_wait_still_passes() {
-    let least = Options { messages_max: 0, bytes_max: 0 };
+    let least = Options { messages_max: 0, bytes_max: 0, ..ANY[0] };
     let mut bench = Bench::pair(
         [least; 2],
         |mut connection| async move {
@@ -160,6 +160,44 @@ fn a_message_longer_than_all_that_may_wait_still_passes() {
         },
         |connection| async move { _ = echo(connection).await },
     );
+    assert_eq!(bench.executor.run(LONG), 0);
+}
+
+#[test]
+fn fragments_of_a_long_message_arrive_as_pieces_and_no_more_of_them_waits_than_may() {
+    let few = Options { bytes_max: 4000, in_pieces: true, ..ANY[1] };
+    let sent = Rc::new(Cell::new(false));
+    let (seen, (let_go, may_go)) = (Rc::clone(&sent), ::tokio::sync::oneshot::channel::<()>());
+    let mut bench = Bench::pair(
+        [Options::default(), few],
+        |connection| async move {
+            connection.send(message(1, 100_000)).await.unwrap();
+            connection.flush().await.unwrap();
+            sent.set(true);
+            connection.send(message(2, 10)).await.unwrap();
+            connection.send(message(3, 5000)).await.unwrap();
+            connection.close(LONG).await.unwrap();
+        },
+        |connection| async move {
+            let (_sender, mut receiver) = connection.split();
+            may_go.await.unwrap();
+            let (mut got, mut left) = (Vec::new(), 100_000);
+            while left > 0 {
+                let piece = receiver.recv_piece().await.unwrap();
+                left -= piece.bytes.len();
+                assert_eq!(usize::try_from(piece.remaining).unwrap(), left);
+                got.extend_from_slice(&piece.bytes);
+            }
+            assert_eq!(got, message(1, 100_000));
+            // Whole messages are there too, also in the middle of one.
+            assert_eq!(receiver.recv().await.unwrap(), message(2, 10));
+            let begun = receiver.recv_piece().await.unwrap();
+            assert_eq!(receiver.recv().await.unwrap(), message(3, 5000).slice(begun.bytes.len()..));
+        },
+    );
+    bench.executor.run(SHORT);
+    assert!(!seen.get(), "somebody has all of it");
+    let_go.send(()).unwrap();
     assert_eq!(bench.executor.run(LONG), 0);
 }
 
@@ -403,7 +441,7 @@ fn the_last_handle_that_is_dropped_ends_the_connection_and_not_one_before() {
 
 #[test]
 fn everything_sent_before_a_close_arrives_although_the_peer_takes_little_at_a_time() {
-    let one = Options { messages_max: 1, bytes_max: 1 };
+    let one = Options { messages_max: 1, bytes_max: 1, ..ANY[1] };
     let mut bench = Bench::pair(
         [Options::default(), one],
         |connection| async move {
@@ -424,7 +462,7 @@ fn everything_sent_before_a_close_arrives_although_the_peer_takes_little_at_a_ti
 
 #[test]
 fn a_close_waits_no_longer_than_it_may_for_a_peer_that_takes_nothing() {
-    let one = Options { messages_max: 1, bytes_max: 1 };
+    let one = Options { messages_max: 1, bytes_max: 1, ..ANY[1] };
     let closed = Rc::new(Cell::new(false));
     let done = Rc::clone(&closed);
     let mut bench = Bench::pair(

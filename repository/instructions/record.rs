@@ -5,27 +5,27 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::Failure;
+use super::{Failure, Suite};
 
 /// A number may rise by this factor before it counts as worse.
 const TOLERANCE: f64 = 1.02;
 
 /// Numbers, and what they were measured with.
 #[derive(Default)]
-pub struct Record {
+pub(super) struct Record {
     rustc: String,
     target: String,
     instructions: BTreeMap<String, f64>,
 }
 
-pub fn path() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks/instructions.toml"))
+pub(super) fn path(suite: &Suite) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks")).join(suite.file)
 }
 
 impl Record {
     /// The committed record; an empty one if there is none.
-    pub fn read() -> Result<Self, Failure> {
-        let path = path();
+    pub(super) fn read(suite: &Suite) -> Result<Self, Failure> {
+        let path = path(suite);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -47,7 +47,7 @@ impl Record {
     }
 
     /// A record without numbers yet.
-    pub fn of_this_machine() -> Result<Self, Failure> {
+    pub(super) fn of_this_machine() -> Result<Self, Failure> {
         let output = Command::new("rustc")
             .arg("-vV")
             .output()
@@ -60,31 +60,31 @@ impl Record {
         Ok(Self { rustc: field("release: ")?, target: field("host: ")?, instructions: BTreeMap::new() })
     }
 
-    pub fn get(&self, name: &str) -> Option<f64> {
+    pub(super) fn get(&self, name: &str) -> Option<f64> {
         self.instructions.get(name).copied()
     }
 
-    pub fn set(&mut self, name: &str, instructions: f64) {
+    pub(super) fn set(&mut self, name: &str, instructions: f64) {
         self.instructions.insert(name.to_owned(), instructions);
     }
 
-    pub fn write(&self) -> Result<(), Failure> {
+    pub(super) fn write(&self, suite: &Suite) -> Result<(), Failure> {
         let mut text = format!(
-            "# Written by `SMBD_BENCH_UPDATE=1 cargo bench -p smbd-core --bench instructions`; see ../benchmarks.md.\n\
+            "# Written by `SMBD_BENCH_UPDATE=1 cargo bench -p {} --bench instructions`; see ../benchmarks.md.\n\
              rustc = \"{}\"\ntarget = \"{}\"\n\n# Each is one repetition.\n[instructions]\n",
-            self.rustc, self.target
+            suite.package, self.rustc, self.target
         );
         for (name, instructions) in &self.instructions {
             writeln!(text, "{name} = {instructions:.1}").map_err(|error| error.to_string())?;
         }
-        let path = path();
+        let path = path(suite);
         let failed = |error| format!("{}: {error}", path.display());
         path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
         std::fs::write(&path, text).map_err(failed)
     }
 
     /// Every number that is worse than in `committed`, or not in it.
-    pub fn complaints(&self, committed: &Self) -> Vec<String> {
+    pub(super) fn complaints(&self, committed: &Self) -> Vec<String> {
         let complain = |(name, now): (&String, &f64)| match committed.get(name) {
             None => Some(format!("{name}: no number is recorded")),
             // The file holds one decimal.
@@ -97,7 +97,7 @@ impl Record {
     }
 
     /// Why the numbers may differ although the code does not.
-    pub fn difference(&self, committed: &Self) -> Option<String> {
+    pub(super) fn difference(&self, committed: &Self) -> Option<String> {
         let (own, theirs) = ((&self.rustc, &self.target), (&committed.rustc, &committed.target));
         (own != theirs).then(|| {
             format!(

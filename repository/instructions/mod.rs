@@ -1,0 +1,164 @@
+//! Instructions of operations, counted by callgrind and held against the numbers in a file of `docs/benchmarks`.
+//!
+//! A benchmark of a package has scenes and calls [`main`]. `cargo bench -p PACKAGE --bench instructions` fails if a number is more
+//! than 2 % above the one in its file; with `SMBD_BENCH_UPDATE=1` it writes the file instead.
+//!
+//! No benchmark harness: a count needs neither statistics nor a second tool to install, and the gate is a file in the
+//! repository. The program runs itself under valgrind, once for each number, and callgrind collects only what happens inside the
+//! entry points of its module `scenes::measured`.
+
+mod record;
+
+use std::any::Any;
+use std::process::{Command, ExitCode};
+
+use record::Record;
+
+/// Tells the copy of a program under valgrind what to run.
+const RUN: &str = "SMBD_BENCH_RUN";
+const UPDATE: &str = "SMBD_BENCH_UPDATE";
+
+type Failure = String;
+
+/// The measured calls of a prepared scene. What they leave is handed back, so that its end is not measured.
+pub type Work = Box<dyn FnOnce() -> Box<dyn Any>>;
+
+/// Something done many times. Its cost is the slope between `few` and `many` repetitions.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its name in the file.
+    pub name: &'static str,
+    /// What one repetition is.
+    pub what: &'static str,
+    /// The number to hold, in instructions.
+    pub goal: Option<u32>,
+    /// A number of repetitions; 0 stands for no instructions.
+    pub few: u32,
+    /// A larger one.
+    pub many: u32,
+    /// Prepares that many repetitions.
+    pub scene: fn(u32) -> Work,
+}
+
+impl Operation {
+    /// An operation without a goal.
+    pub const fn new(name: &'static str, what: &'static str, scene: fn(u32) -> Work) -> Self {
+        Self { name, what, goal: None, few: 1, many: 65, scene }
+    }
+
+    /// With a goal.
+    #[must_use]
+    pub const fn goal(self, goal: u32) -> Self {
+        Self { goal: Some(goal), ..self }
+    }
+
+    /// With other numbers of repetitions.
+    #[must_use]
+    pub const fn between(self, few: u32, many: u32) -> Self {
+        Self { few, many, ..self }
+    }
+}
+
+/// The operations of a package.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// Its name.
+    pub package: &'static str,
+    /// The file in `docs/benchmarks`.
+    pub file: &'static str,
+    /// What is counted.
+    pub operations: &'static [Operation],
+}
+
+/// The program of a benchmark.
+#[must_use]
+pub fn main(suite: &Suite) -> ExitCode {
+    if let Ok(scene) = std::env::var(RUN) {
+        return run(suite, &scene);
+    }
+    // `cargo test --benches` runs this too; then it is enough that all scenes play.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        suite.operations.iter().for_each(|operation| drop((operation.scene)(operation.many)()));
+        return ExitCode::SUCCESS;
+    }
+    match gate(suite) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Plays one scene: the name of its operation, and how often.
+fn run(suite: &Suite, scene: &str) -> ExitCode {
+    let found = scene.split_once(' ').and_then(|(name, count)| {
+        let operation = suite.operations.iter().find(|operation| operation.name == name)?;
+        Some((operation, count.parse().ok()?))
+    });
+    let Some((operation, count)) = found else { return ExitCode::FAILURE };
+    drop((operation.scene)(count)());
+    ExitCode::SUCCESS
+}
+
+fn gate(suite: &Suite) -> Result<ExitCode, Failure> {
+    let committed = Record::read(suite)?;
+    let mut measured = Record::of_this_machine()?;
+    println!("{:<17} {:>12} {:>9} {:>5}  one repetition", "operation", "instructions", "recorded", "goal");
+    for operation in suite.operations {
+        let now = cost(operation)?;
+        measured.set(operation.name, now);
+        let (before, goal) = (committed.get(operation.name), operation.goal);
+        let text = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+        println!(
+            "{:<17} {now:>12.1} {:>9} {:>5}  {}",
+            operation.name,
+            text(before.map(|before| format!("{before:.1}"))),
+            text(goal.map(|goal| goal.to_string())),
+            operation.what,
+        );
+    }
+    if std::env::var_os(UPDATE).is_some() {
+        measured.write(suite)?;
+        println!("written: {}", record::path(suite).display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let complaints = measured.complaints(&committed);
+    if complaints.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(difference) = measured.difference(&committed) {
+        eprintln!("{difference}");
+    }
+    Err(format!("{}\n{UPDATE}=1 records the new numbers", complaints.join("\n")))
+}
+
+/// Instructions of one repetition.
+fn cost(operation: &Operation) -> Result<f64, Failure> {
+    let few = if operation.few == 0 { 0 } else { collect(operation.name, operation.few)? };
+    let many = collect(operation.name, operation.many)?;
+    let exact = |count: u64| u32::try_from(count).map(f64::from).map_err(|_| format!("{count} instructions"));
+    let repetitions = f64::from(operation.many - operation.few);
+    Ok((exact(many)? - exact(few)?) / repetitions)
+}
+
+/// Instructions spent inside the measured entry points while a scene plays.
+fn collect(name: &str, count: u32) -> Result<u64, Failure> {
+    let program = std::env::current_exe().map_err(|error| format!("own program: {error}"))?;
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--toggle-collect=*scenes::measured::*", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .env(RUN, format!("{name} {count}"))
+        .output()
+        .map_err(|error| {
+            format!("valgrind cannot be run ({error}): it counts the instructions, please install it")
+        })?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{name} failed under valgrind ({}):\n{log}", output.status));
+    }
+    log.lines()
+        .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
+        .filter(|count| *count > 0)
+        .ok_or_else(|| format!("{name}: callgrind collected nothing; are symbols stripped?\n{log}"))
+}

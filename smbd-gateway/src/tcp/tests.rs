@@ -1,0 +1,42 @@
+use std::future::poll_fn;
+
+use smbd_verbs::Buffer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::Tcp;
+use crate::pump::{Part, Server};
+
+async fn pair() -> (Tcp, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    (Tcp::new(stream).unwrap(), listener.accept().await.unwrap().0)
+}
+
+#[tokio::test]
+async fn a_header_and_a_part_of_a_buffer_leave_together() {
+    let (mut tcp, mut peer) = pair().await;
+    let memory = Buffer::new(8).unwrap();
+    memory.fill(0, b"12345678").unwrap();
+    let part = || Part { memory: &memory, offset: 2, len: 5 };
+    let sent = poll_fn(|cx| tcp.poll_write_from(cx, b"header ", part())).await.unwrap();
+    assert_eq!(sent, 12);
+    let mut got = [0; 12];
+    peer.read_exact(&mut got).await.unwrap();
+    assert_eq!(&got, b"header 34567");
+}
+
+#[tokio::test]
+async fn a_part_of_a_buffer_is_filled_before_what_is_behind_it() {
+    let (mut tcp, mut peer) = pair().await;
+    let (memory, mut behind) = (Buffer::new(8).unwrap(), [0; 100]);
+    peer.write_all(b"34567, and then").await.unwrap();
+    let part = || Part { memory: &memory, offset: 2, len: 5 };
+    let got = poll_fn(|cx| tcp.poll_read_into(cx, part(), &mut behind)).await.unwrap();
+    let mut all = [1; 8];
+    memory.read(0, &mut all).unwrap();
+    assert_eq!((got, &all), (15, b"\0\x0034567\0"));
+    assert_eq!(behind[..10], *b", and then");
+    drop(peer);
+    assert_eq!(poll_fn(|cx| tcp.poll_read_into(cx, part(), &mut behind)).await.unwrap(), 0);
+}
