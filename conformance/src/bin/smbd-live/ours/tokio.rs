@@ -67,7 +67,7 @@ pub(super) fn echo(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
     let config = Config::try_from(settings::windows())?;
     let text = block_on(async {
-        let little = Options { messages_max: 2, bytes_max: 10_000 };
+        let little = Options { messages_max: 2, bytes_max: 10_000, ..Options::default() };
         let [client, server] = pair(context, &config, little).await?;
         let serving = tokio::spawn(serve(server));
         let (sender, mut receiver) = client.split();
