@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="Samba behind smbd-gateway: files of all sizes, at the edges of what goes by RDMA"
 guests=1
-limit=600
+limit=900
 # cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.
 crashes=rdma_disconnect
 resumes=live
