@@ -21,6 +21,7 @@ fn help_tells_a_newcomer_what_to_do() {
         ("help_run", &["run", "--help"]),
         ("help_status", &["status", "--help"]),
         ("help_doctor", &["doctor", "--help"]),
+        ("help_reverse", &["reverse", "--help"]),
     ] {
         let help = run(arguments);
         assert!(help.status.success());
@@ -49,6 +50,9 @@ fn wrong_usage_ends_with_2_and_names_what_is_wrong() {
         (&["run", "--server", "127.0.0.1:445", "--allow", "10.9/8"], "'10.9/8' is no network"),
         (&["run", "--server", "127.0.0.1:445", "--config", "/nowhere"], "/nowhere: No such file"),
         (&["run", "--server", "127.0.0.1:445", "--config", path], "did you mean `connections`?"),
+        (&["reverse"], "--server is missing"),
+        (&["reverse", "--server", "10.9.0.1", "--listen", "0.0.0.0:1445"], "--allow NETWORK"),
+        (&["reverse", "--server", "10.9.0.1", "--config", path], "did you mean `connections`?"),
         (&["run", "--server", "127.0.0.1:445", "--log", "xml"], "possible values: text, json"),
     ] {
         let output = run(arguments);
@@ -166,4 +170,18 @@ fn one_that_cannot_listen_never_says_that_it_is_ready() {
     std::fs::remove_file(&path).expect("the socket is there");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(socket.recv(&mut [0]).is_err(), "it has said something");
+}
+
+#[test]
+fn reverse_listens_on_this_host_and_says_so() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_smbd-gateway"))
+        .args(["reverse", "--server", "192.0.2.1", "--listen", "127.0.0.1:0"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(program.stdout.take().expect("its output")));
+    let listening = lines.map_while(Result::ok).find(|line| line.starts_with("listening"));
+    let ended = program.kill().and_then(|()| program.wait());
+    assert!(listening.expect("a line").starts_with("listening address=127.0.0.1:"));
+    ended.expect("it was there");
 }

@@ -112,7 +112,7 @@ mod wait;
 
 pub use addresses::{DeviceAddress, device_addresses, prefix_len_of};
 pub use clock::Clock;
-pub use connection::{LinkOptions, VerbsConnection};
+pub use connection::{LinkOptions, RemoteInvalidation, VerbsConnection};
 pub use engine::{DeferredDestroy, Engine, EngineError, Epoll, Finished, Key};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};

@@ -6,6 +6,7 @@ mod ending;
 mod inbound;
 mod outbox;
 mod outgoing;
+mod reverse;
 mod seen;
 mod server;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use client::{Client, Memory, Operation, Order};
 pub use ending::Ending;
 use inbound::Inbound;
 use outgoing::{Done, Outgoing};
+pub use reverse::{Peer, ReversePump};
 pub use server::{Copied, Part, Server};
 
 /// Pieces of messages that are taken in one turn.
@@ -182,7 +184,8 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
         // Behind the orders: what was just taken can wake the task only once it was asked for.
         has_moved |= self.take_results(cx)?;
         let Outgoing { outbox, buffers, .. } = &mut self.out;
-        has_moved |= outbox.send(&mut self.server, &mut self.relay, buffers, cx)?;
+        let sent = |buffer, len| self.relay.handle(Event::Sent { buffer, len });
+        has_moved |= outbox.send(&mut self.server, sent, buffers, cx)?;
         has_moved |= self.receive(cx)?;
         Ok(has_moved)
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
-use smbd_smb2::relay::{BufferId, Event, Relay};
+use smbd_smb2::relay::{BufferId, Misuse};
 
 use super::buffers::Buffers;
 use super::client::Memory;
@@ -80,17 +80,17 @@ impl Outbox {
         self.pieces.push_back(Piece::Buffer { buffer, offset, len });
     }
 
-    /// Sends what can be sent now. Whether any was.
+    /// Sends what can be sent now, and tells `tell` what was sent of buffers. Whether anything was.
     pub(super) fn send<M: Memory>(
         &mut self,
         server: &mut impl Server<M>,
-        relay: &mut Relay,
+        mut tell: impl FnMut(BufferId, u32) -> Result<(), Misuse>,
         buffers: &mut Buffers<M>,
         cx: &mut Context<'_>,
     ) -> Result<bool, Ending> {
         let mut has_sent = false;
         while let Poll::Ready(sent) = self.send_front(server, buffers, cx)? {
-            self.on_sent(written(sent)?, relay)?;
+            self.on_sent(written(sent)?, &mut tell)?;
             has_sent = true;
         }
         Ok(has_sent)
@@ -116,7 +116,11 @@ impl Outbox {
     }
 
     /// So many bytes were sent.
-    fn on_sent(&mut self, sent: usize, relay: &mut Relay) -> Result<(), Ending> {
+    fn on_sent(
+        &mut self,
+        sent: usize,
+        tell: &mut impl FnMut(BufferId, u32) -> Result<(), Misuse>,
+    ) -> Result<(), Ending> {
         let mut left = sent;
         while let Some(piece) = self.pieces.front_mut().filter(|_| left > 0) {
             let (now, is_over) = match piece {
@@ -128,7 +132,7 @@ impl Outbox {
                 }
                 Piece::Buffer { buffer, offset, len } => {
                     let now = u32::try_from(left).unwrap_or(*len).min(*len);
-                    relay.handle(Event::Sent { buffer: *buffer, len: now })?;
+                    tell(*buffer, now)?;
                     (*offset, *len) = (offset.saturating_add(now), len.saturating_sub(now));
                     (now as usize, *len == 0)
                 }

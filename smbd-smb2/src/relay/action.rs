@@ -39,13 +39,14 @@ pub struct Room {
 /// Which way the data in a buffer go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Way {
-    /// Read from the client's memory, sent to the server.
+    /// Data of WRITEs: read from the client's memory and sent to the server, or the [other way round](super::reverse) received from
+    /// the client and read by the server.
     ToServer,
-    /// Received from the server, written to the client's memory.
+    /// Data of READs: received from the server and written to the client's memory, or written by the server and sent to the client.
     ToClient,
 }
 
-/// One of the driver's buffers: there are [`Config::buffers`](super::Config::buffers) for each way, from index 0 on.
+/// One of the driver's buffers: there are as many for each way as the configuration says, from index 0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId {
     /// Which way its data go.

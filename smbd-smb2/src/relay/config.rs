@@ -73,6 +73,18 @@ pub enum ConfigError {
     },
 }
 
+/// Checks values: each of `least` with its lower limit, `most` with its upper one.
+pub(super) fn check(
+    least: &[(&'static str, u32, u32)],
+    most: (&'static str, u32, u32),
+) -> Result<(), ConfigError> {
+    if let Some(&(name, value, least)) = least.iter().find(|(_, value, least)| value < least) {
+        return Err(ConfigError::TooSmall { name, value, least });
+    }
+    let (name, value, most) = most;
+    if value > most { Err(ConfigError::TooLarge { name, value, most }) } else { Ok(()) }
+}
+
 /// What a message has at least in the direction to the server, in parts of `held_max`: one message that is kept, and two that wait
 /// in rewritten form.
 const HELD_PARTS: u32 = 3;
@@ -97,7 +109,7 @@ const FIXED_BYTES_MAX: u64 = 2048;
 const PLACES_PARTS: u32 = 4;
 
 /// Room for the headers that a message has around its data, in bytes.
-const HEADERS_MAX: u32 = 4096;
+pub(super) const HEADERS_MAX: u32 = 4096;
 
 impl Config {
     /// Checks parameters.
@@ -116,14 +128,8 @@ impl Config {
             ("requests_max", params.requests_max, 1),
             ("budget", params.budget, kept.saturating_add(params.buffer_len)),
         ];
-        if let Some((name, value, least)) = least.into_iter().find(|(_, value, least)| value < least) {
-            return Err(ConfigError::TooSmall { name, value, least });
-        }
         let most = MESSAGE_MAX.saturating_sub(HEADERS_MAX);
-        if params.max_read_write_size > most {
-            let (name, value) = ("max_read_write_size", params.max_read_write_size);
-            return Err(ConfigError::TooLarge { name, value, most });
-        }
+        check(&least, ("max_read_write_size", params.max_read_write_size, most))?;
         let buffers = params.budget.saturating_sub(kept).checked_div(params.buffer_len).unwrap_or(1);
         Ok(Self { params: *params, buffers: u16::try_from(buffers).unwrap_or(u16::MAX) })
     }

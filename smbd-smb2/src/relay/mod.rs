@@ -71,9 +71,9 @@
 //!
 //! # The other way round
 //!
-//! A gateway from a client over direct TCP to a server over SMB Direct rewrites other messages, and moves data the other way, with
-//! the same parts: a message while it arrives (`incoming`), elements, the queue, buffers, and the table. What is of this way only is in
-//! `client`, `server`, `request`, `rewrite`, `answer` and `deliver`.
+//! [`reverse`] is a gateway from a client over direct TCP to a server over SMB Direct. It rewrites other messages, and moves data the
+//! other way, with the same parts: a message while it arrives (`incoming`), elements, buffers, statistics. What is of this way only is
+//! in `client`, `server`, `queue`, `pending`, `rewrite` and `deliver`.
 
 mod action;
 mod answer;
@@ -87,6 +87,7 @@ mod pending;
 mod queue;
 mod reason;
 mod request;
+pub mod reverse;
 mod rewrite;
 mod server;
 mod session;

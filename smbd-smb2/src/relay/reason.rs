@@ -72,6 +72,46 @@ pub enum Reason {
         /// The four bytes, the first one highest.
         header: u32,
     },
+    /// The client's bytes are not a sequence of messages (2.1).
+    #[error(
+        "the client's next message has 0x{header:08x} as its header, which is not that of direct TCP (2.1)"
+    )]
+    ClientFraming {
+        /// The four bytes, the first one highest.
+        header: u32,
+    },
+    /// A message that does not go by RDMA is longer than the server receives over SMB Direct (MS-SMBD 3.1.4.2).
+    #[error(
+        "a message of the client has {len} bytes, and the server receives {max} at most over SMB Direct (MS-SMBD 3.1.4.2); \
+         longer ones go by RDMA, but not what is signed, encrypted or compounded: write smaller pieces (Linux: wsize=65536), \
+         or require neither signing nor encryption"
+    )]
+    AboveMaxFragmentedSize {
+        /// Its length in bytes.
+        len: u32,
+        /// The server's MaxFragmentedSize in bytes.
+        max: u32,
+    },
+    /// A client over TCP sends a READ or WRITE with an RDMA channel: the server would use memory that the client has chosen.
+    #[error("{command} {message_id} has an RDMA channel, and came over TCP (3.3.5.12, 3.3.5.13)")]
+    ChannelOverTcp {
+        /// READ or WRITE.
+        command: Command,
+        /// Its MessageId.
+        message_id: MessageId,
+    },
+    /// Memory could not be registered, or a registration not be ended.
+    #[error(
+        "memory could not be registered with the device, or its registration not be ended; is the limit of locked memory too \
+         low (ulimit -l)?"
+    )]
+    RegistrationFailed,
+    /// The answer to a READ with a channel has data in the message, and says that data came by RDMA as well (3.3.5.12).
+    #[error("the answer to READ {message_id} has data of its own, and DataRemaining is not 0 (3.3.5.12)")]
+    DataTwice {
+        /// Its MessageId.
+        message_id: MessageId,
+    },
     /// The answer to a READ cannot be read.
     #[error("the answer to a READ cannot be read: {0}")]
     BrokenAnswer(WireError),

@@ -20,7 +20,7 @@ pub(super) const STRIPPED_LEN: usize = HEAD_LEN + 1;
 pub(super) const FRAME_LEN: usize = 4;
 
 /// StructureSize of both.
-const STRUCTURE_SIZE: u16 = 49;
+pub(super) const STRUCTURE_SIZE: u16 = 49;
 
 /// A transfer that a request orders.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,6 +24,11 @@ impl<S> Slots<S> {
         Some(index)
     }
 
+    /// How many places are free.
+    pub(super) fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
     /// What a place is used for.
     #[inline]
     pub(super) fn get(&self, index: u16) -> Option<&S> {

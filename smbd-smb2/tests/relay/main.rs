@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 mod model;
 mod orders;
+mod reverse;
 mod rig;
 mod rules;
 mod streams;

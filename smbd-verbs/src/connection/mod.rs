@@ -6,6 +6,7 @@ mod ending;
 mod events;
 #[cfg(feature = "faults")]
 mod faults;
+mod invalidation;
 mod link;
 mod not_chained;
 mod nudge;
@@ -37,6 +38,7 @@ use crate::quirks::Quirks;
 use crate::request::Request;
 use crate::wait;
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
+pub use invalidation::RemoteInvalidation;
 use link::Link;
 use nudge::Looks;
 use open::Open;
@@ -72,6 +74,7 @@ pub struct VerbsConnection {
     /// Counts this end against its listener's limits.
     permit: Option<Permit>,
     moderation: Option<(u16, u16)>,
+    invalidation: RemoteInvalidation,
     /// How many work requests are to be taken, until there is a queue pair for them.
     #[cfg(feature = "faults")]
     posts_max: Option<usize>,
@@ -136,6 +139,7 @@ impl VerbsConnection {
             spin: BusyPoll::default(),
             permit,
             moderation: None,
+            invalidation: RemoteInvalidation::default(),
             #[cfg(feature = "faults")]
             posts_max: None,
             budget,
@@ -177,7 +181,13 @@ impl VerbsConnection {
     /// request it from the peer: a device would end the connection.
     #[must_use]
     pub fn remote_invalidation(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.windows && open.quirks.invalidated_flags != 0)
+        self.invalidation.is_possible()
+    }
+
+    /// Says the same later, when this end has gone to a driver.
+    #[must_use]
+    pub fn remote_invalidation_later(&self) -> RemoteInvalidation {
+        self.invalidation.clone()
     }
 
     /// The address of the peer; `None` if it is not known yet.

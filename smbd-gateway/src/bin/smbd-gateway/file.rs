@@ -24,6 +24,7 @@ pub(crate) struct File {
     pub(crate) listener: Vec<Listener>,
     pub(crate) limits: Limits,
     pub(crate) relay: Relay,
+    pub(crate) reverse: Reverse,
     pub(crate) smb_direct: SmbDirect,
     pub(crate) timeouts: Timeouts,
     pub(crate) log: Log,
@@ -82,6 +83,26 @@ impl Default for Relay {
     fn default() -> Self {
         let params = smbd_smb2::relay::Params::default();
         Self { budget: params.budget, buffer_len: params.buffer_len, held_max: params.held_max }
+    }
+}
+
+/// The other way round: where it listens, its servers, and what a connection may hold, in bytes.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Reverse {
+    pub(crate) server: Vec<String>,
+    pub(crate) listen: Vec<String>,
+    pub(crate) allow: Vec<String>,
+    pub(crate) budget: u32,
+    pub(crate) buffer_len: u32,
+    pub(crate) threshold: u32,
+}
+
+impl Default for Reverse {
+    fn default() -> Self {
+        let smbd_smb2::relay::reverse::Params { budget, buffer_len, threshold, .. } = Default::default();
+        let (server, listen, allow) = (Vec::new(), Vec::new(), Vec::new());
+        Self { server, listen, allow, budget, buffer_len, threshold }
     }
 }
 
@@ -245,7 +266,7 @@ mod tests {
     fn each_key_is_documented() {
         let wrong = "[limits]\nx = 1\n[relay]\n".to_owned();
         assert!(File::parse(&wrong).is_err());
-        let sections = ["limits", "relay", "smb_direct", "timeouts", "log", "metrics", "status"];
+        let sections = ["limits", "relay", "reverse", "smb_direct", "timeouts", "log", "metrics", "status"];
         let heads = sections.iter().map(|section| format!("[{section}]\n"));
         let lists = ["", "[[backend]]\n", "[[listener]]\n"].map(str::to_owned);
         for head in heads.chain(lists) {

@@ -47,7 +47,10 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
         let listener = metrics::listen(address)
             .await
             .map_err(|error| Trouble::other(&format!("cannot listen at {address} for metrics: {error}")))?;
-        tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
+        let counted = Arc::clone(&shared);
+        let text =
+            move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
+        tokio::spawn(metrics::serve(listener, text));
     }
     let _status = tell_status(&shared).await?;
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;

@@ -15,8 +15,10 @@ mod metrics;
 mod network;
 mod notify;
 mod options;
+mod refusals;
 mod reload;
 mod report;
+mod reverse;
 mod servers;
 mod settings;
 mod shared;
@@ -50,6 +52,13 @@ fn main() -> ExitCode {
         Command::Status(options::Status { socket, json }) => match status::show(&socket, json) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => Trouble::asking(why).failure(),
+        },
+        Command::Reverse(options) => match reverse::run(options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reverse::Failure::Usage(wrong)) => {
+                Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
+            }
+            Err(reverse::Failure::Trouble(trouble)) => trouble.failure(),
         },
         // Into a full disk, for example.
         Command::Config => match std::io::stdout().write_all(file::DOCUMENTED.as_bytes()) {

@@ -2,14 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
-
-use crate::shared::Shared;
 
 /// The time that a request may take.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -21,13 +18,13 @@ pub(crate) async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-/// Answers requests one by one, for ever.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+/// Answers requests one by one, for ever, with what `text` says.
+pub(crate) async fn serve(listener: TcpListener, text: impl Fn() -> String) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 // Whoever is too slow gets nothing.
-                let _ = timeout(WITHIN, answer(stream, &shared)).await;
+                let _ = timeout(WITHIN, answer(stream, &text)).await;
             }
             // No file descriptors are left, for example.
             Err(_) => sleep(Duration::from_secs(1)).await,
@@ -35,7 +32,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+async fn answer(mut stream: TcpStream, text: &impl Fn() -> String) -> io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_MAX {
         if stream.read_buf(&mut request).await? == 0 {
@@ -43,7 +40,7 @@ async fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         }
     }
     let (status, body) = if request.starts_with(b"GET /metrics ") || request.starts_with(b"GET / ") {
-        ("200 OK", shared.counters.text(shared.admission.connections(), shared.connections.memory()))
+        ("200 OK", text())
     } else {
         ("404 Not Found", "GET /metrics\n".to_owned())
     };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::file::{Format, STATUS_SOCKET};
+use crate::reverse::Reverse;
 
 /// Lets an SMB server that knows TCP only be reached over SMB Direct (RDMA). The server stays as it is.
 #[derive(Debug, Parser)]
@@ -18,6 +19,8 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     Run(Run),
     Status(Status),
+    // Its texts are those of its options.
+    Reverse(Reverse),
     /// Prints a configuration file with every key, its default and what it means.
     Config,
     Doctor(Doctor),

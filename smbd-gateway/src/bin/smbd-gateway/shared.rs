@@ -1,21 +1,17 @@
 //! What all connections share.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::admission::Admission;
 use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::log::Log;
+use crate::refusals::Refusals;
 use crate::settings::Settings;
 use crate::status::{Row, Snapshot};
-
-/// One line about refused clients in so much time, so that a flood of them does not fill the log.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// What all connections share.
 #[derive(Debug)]
@@ -26,8 +22,7 @@ pub(crate) struct Shared {
     pub(crate) connections: Connections,
     /// Whether the gateway stops. Each connection has a receiver, so that it is known when all are over.
     pub(crate) stop: watch::Sender<bool>,
-    /// When the last refused client was logged, and how many have come since.
-    refusals: Mutex<(Option<Instant>, u64)>,
+    refusals: Refusals,
 }
 
 impl Shared {
@@ -35,7 +30,7 @@ impl Shared {
         let admission = Admission::new(settings.connections, settings.per_client);
         let (settings, stop) = (watch::Sender::new(Arc::new(settings)), watch::Sender::new(false));
         let (counters, connections) = (Counters::default(), Connections::default());
-        let refusals = Mutex::default();
+        let refusals = Refusals::default();
         Arc::new(Self { settings, admission, counters, connections, stop, refusals })
     }
 
@@ -75,16 +70,6 @@ impl Shared {
     /// A client was refused.
     pub(crate) fn refused(&self, client: SocketAddr, why: impl std::fmt::Display) {
         Counters::add(&self.counters.refused, 1);
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if refusals.0.is_some_and(|last| now < last + PAUSE) {
-            refusals.1 = refusals.1.saturating_add(1);
-            return;
-        }
-        let before = std::mem::take(&mut refusals.1);
-        refusals.0 = Some(now);
-        drop(refusals);
-        let line = self.log().line("client refused").with("client", client).with("why", why);
-        if before > 0 { line.number("others_before", before).write() } else { line.write() }
+        self.refusals.tell(self.log(), client, why);
     }
 }

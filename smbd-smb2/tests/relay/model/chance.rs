@@ -32,6 +32,22 @@ impl Chance {
         self.below(of) == 0
     }
 
+    /// How often each of some things happens, for a while.
+    pub fn mood<const N: usize>(&mut self) -> [usize; N] {
+        std::array::from_fn(|_| if self.one_in(4) { 0 } else { self.size(1, 12) })
+    }
+
+    /// One of them; `None` if none happens.
+    pub fn weighted(&mut self, mood: &[usize]) -> Option<usize> {
+        let total: usize = mood.iter().sum();
+        let mut drawn = self.below(total.max(1));
+        mood.iter().position(|weight| {
+            let is_it = drawn < *weight;
+            drawn = drawn.wrapping_sub(*weight);
+            is_it
+        })
+    }
+
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }

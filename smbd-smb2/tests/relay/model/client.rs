@@ -533,7 +533,7 @@ fn is_data(op: &Op, header: &Header) -> bool {
 }
 
 /// Appends an element to a message, with NextCommand of the one before.
-fn append(message: &mut Vec<u8>, header: &Header, body: &impl Body) {
+pub fn append(message: &mut Vec<u8>, header: &Header, body: &impl Body) {
     let mut last = None;
     if !message.is_empty() {
         last = elements(message).unwrap().last().map(|range| range.start);

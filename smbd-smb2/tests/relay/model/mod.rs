@@ -9,6 +9,10 @@ mod server;
 mod summary;
 mod world;
 
+pub use chance::Chance;
+pub use client::{CANCEL, append};
+pub use message::{decrypt, elements, encrypt, is_sealed, seal};
+pub use server::{CREDITS, FILE_LEN, elements_or_none, file};
 pub use summary::Summary;
 pub use world::World;
 
@@ -23,4 +27,4 @@ macro_rules! law {
         }
     };
 }
-use law;
+pub(crate) use law;

@@ -337,7 +337,7 @@ impl Server {
     }
 }
 
-fn elements_or_none(message: &[u8]) -> Option<usize> {
+pub fn elements_or_none(message: &[u8]) -> Option<usize> {
     if message.is_empty() { None } else { elements(message)?.last().map(|range| range.start) }
 }
 

@@ -76,11 +76,11 @@ impl World {
     }
 
     pub fn run(&mut self) -> Result<(), Breach> {
-        let mut mood = self.mood();
+        let mut mood: Mood = self.chance.mood();
         let steps = self.chance.size(100, 3000);
         for step in 0..steps {
             if step % 150 == 0 {
-                mood = self.mood();
+                mood = self.chance.mood();
             }
             self.step(&mood)?;
             if self.driver.closed.is_some() {
@@ -112,19 +112,8 @@ impl World {
         }
     }
 
-    fn mood(&mut self) -> Mood {
-        std::array::from_fn(|_| if self.chance.one_in(4) { 0 } else { self.chance.size(1, 12) })
-    }
-
     fn step(&mut self, mood: &Mood) -> Result<(), Breach> {
-        let total: usize = mood.iter().sum();
-        let mut drawn = self.chance.below(total.max(1));
-        let what = mood.iter().position(|weight| {
-            let is_it = drawn < *weight;
-            drawn = drawn.wrapping_sub(*weight);
-            is_it
-        });
-        match what {
+        match self.chance.weighted(mood) {
             Some(0) => self.request(),
             Some(1) => {
                 self.driver.deliver(&mut self.relay, &mut self.server, &self.client, &mut self.chance)?

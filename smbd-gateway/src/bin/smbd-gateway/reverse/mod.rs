@@ -1,0 +1,113 @@
+//! The other way round: clients that know TCP only use a server over SMB Direct.
+
+mod connection;
+mod options;
+mod settings;
+mod shared;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::metrics;
+use crate::trouble::Trouble;
+use connection::Client;
+pub(crate) use options::Reverse;
+use settings::Settings;
+use shared::Shared;
+
+/// The time that connections have to end, beyond the deadline for those that are busy.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Why it does not run.
+pub(crate) enum Failure {
+    /// Wrong usage, with a text for whoever wrote it.
+    Usage(String),
+    Trouble(Trouble),
+}
+
+impl<T: Into<Trouble>> From<T> for Failure {
+    fn from(trouble: T) -> Self {
+        Self::Trouble(trouble.into())
+    }
+}
+
+/// Runs until a signal comes.
+pub(crate) fn run(options: Reverse) -> Result<(), Failure> {
+    let settings = Settings::new(options).map_err(Failure::Usage)?;
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(serve(settings));
+    // Devices may need more than a minute to destroy what is over.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(result?)
+}
+
+async fn serve(settings: Settings) -> Result<(), Trouble> {
+    let shared = Shared::new(settings);
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let line = shared.log.line("started").with("version", env!("CARGO_PKG_VERSION"));
+    let line = line.number("connections_max", shared.settings.connections.into());
+    line.number("bytes_each", shared.settings.each).write();
+    if let Some(address) = shared.settings.metrics {
+        let listener =
+            metrics::listen(address).await.map_err(|error| cannot_listen(address, " for metrics", &error))?;
+        let counted = Arc::clone(&shared);
+        let text = move || counted.counters.text(counted.admission.connections(), counted.memory());
+        tokio::spawn(metrics::serve(listener, text));
+    }
+    let mut listeners = JoinSet::new();
+    for address in &shared.settings.listen {
+        let listener =
+            TcpListener::bind(address).await.map_err(|error| cannot_listen(*address, "", &error))?;
+        shared.log.line("listening").with("address", listener.local_addr().unwrap_or(*address)).write();
+        listeners.spawn(accept(listener, Arc::clone(&shared)));
+    }
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+    listeners.shutdown().await;
+    let line = shared.log.line("stopping").number("connections", shared.admission.connections().into());
+    line.number("deadline_s", shared.settings.drain.as_secs()).write();
+    shared.stop.send_replace(true);
+    let how = tokio::select! {
+        () = shared.stop.closed() => "all connections are over",
+        () = sleep(shared.settings.drain.saturating_add(END_WITHIN)) => "some connections did not end in time",
+        _ = term.recv() => "a second signal came",
+        _ = int.recv() => "a second signal came",
+    };
+    shared.log.line("stopped").with("why", how).write();
+    Ok(())
+}
+
+fn cannot_listen(address: SocketAddr, what: &str, error: &std::io::Error) -> Trouble {
+    Trouble::other(&format!("cannot listen at {address}{what}: {error}"))
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                shared.log.line("listener failed").with("why", error).write();
+                // The reason, such as too few file descriptors, may last.
+                sleep(Duration::from_secs(1)).await;
+                continue;
+            }
+        };
+        match shared.admission.enter(address.ip(), &shared.settings.admitted) {
+            Ok(pass) => {
+                let (of_client, stop) = (Arc::clone(&shared), shared.stop.subscribe());
+                let client = Client { shared: of_client, pass, stop, address };
+                tokio::spawn(client.serve(stream));
+            }
+            Err(why) => shared.refused(address, why),
+        }
+    }
+}
