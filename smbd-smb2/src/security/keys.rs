@@ -73,7 +73,7 @@ impl KeySchedule<'_> {
     /// # Errors
     /// [`SecurityError::UnknownSigning`].
     pub fn channel(&self, side: Side, key: &Secret) -> Result<(Signer, Verifier), SecurityError> {
-        // Signing keys have 128 bits with every cipher.
+        // Signing keys have 128 bits with every cipher (SE-1).
         let key = key.session_key();
         let (algorithm, key) = match *self {
             Self::Smb2 => (SigningAlgorithm::HMAC_SHA256, key),

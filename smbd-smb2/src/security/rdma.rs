@@ -24,7 +24,7 @@ impl RdmaSignature {
     }
 }
 
-/// A signature of full length, and a nonce of the right one with zeros behind it.
+/// A signature of full length, and a nonce of the right one with zeros behind it (SE-8, SE-9).
 pub(super) fn received(
     nonce: &[u8],
     expected: usize,

@@ -81,7 +81,9 @@ impl Sealer {
     /// [`SecurityError::TooLong`], [`SecurityError::Exhausted`]. The data are as they were then.
     pub fn seal_rdma(&mut self, pieces: &mut [&mut [u8]]) -> Result<RdmaSignature, SecurityError> {
         total(pieces)?;
+        // SE-6
         let nonce = self.next_nonce()?;
+        // SE-7
         let signature = self.key.seal(&nonce, &[], pieces)?;
         Ok(RdmaSignature::new(signature, nonce, self.key.nonce_len()))
     }
@@ -162,7 +164,7 @@ impl Opener {
     }
 }
 
-/// What of the header is authenticated (3.1.4.3).
+/// What of the header is authenticated (3.1.4.3, SE-10).
 fn authenticated(header: &[u8]) -> &[u8] {
     header.get(transform::AUTHENTICATED).unwrap_or_default()
 }

@@ -38,7 +38,7 @@ impl SigningKey {
 /// side, gives the key away. A request that is sent again goes with a new MessageId, or byte for byte as it was.
 ///
 /// SESSION_SETUP that binds a new connection to a session is signed with the key of the session's first channel (3.2.4.1.1), under a
-/// MessageId of the new connection. It has to be one that neither the first channel nor another binding uses.
+/// MessageId of the new connection. It has to be one that neither the first channel nor another binding uses (SE-2).
 #[derive(Debug)]
 pub struct Signer {
     key: MacKey,
@@ -66,6 +66,7 @@ impl Signer {
     /// messages have too.
     pub fn sign<'a>(&self, element: impl IntoIterator<Item = &'a [u8]>) -> Result<[u8; 16], SecurityError> {
         let message = Element::read(&self.key, self.side, element)?;
+        // SE-3
         if self.key.has_nonce() && message.shares_its_id {
             return Err(SecurityError::NonceShared { message_id: message.id });
         }

@@ -46,11 +46,15 @@ async fn pair(context: &Context, config: &Config, options: Options) -> Result<[C
     Ok([client, server])
 }
 
-/// Returns every message until the peer closes.
+/// Returns every message until the peer closes. The last one may have come from a peer that is gone by now.
 async fn serve(mut connection: Connection) -> Result<CloseReason, Refused> {
     loop {
-        match connection.recv().await {
-            Ok(message) => connection.send(message).await?,
+        let returned = match connection.recv().await {
+            Ok(message) => connection.send(message).await,
+            Err(failure) => Err(failure),
+        };
+        match returned {
+            Ok(()) => {}
             Err(Refused::Closed(_)) => return connection.close(PATIENCE).await,
             Err(failure) => return Err(failure),
         }
