@@ -19,7 +19,7 @@ pub use messages::messages;
 pub use modes::modes;
 pub use ntlm::ntlm;
 pub use pair::{monitor, pair};
-pub use relay::relay;
+pub use relay::{relay, reverse};
 pub use slice::slice;
 pub use smb2::smb2;
 pub use spnego::spnego;
@@ -40,6 +40,7 @@ pub const ALL: &[(&str, Body)] = &[
     ("monitor", monitor),
     ("smb2", smb2),
     ("relay", relay),
+    ("reverse", reverse),
     ("ntlm", ntlm),
     ("spnego", spnego),
 ];

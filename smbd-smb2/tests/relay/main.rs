@@ -9,6 +9,7 @@ mod orders;
 mod reverse;
 mod rig;
 mod rules;
+mod search;
 mod streams;
 
 use model::World;

@@ -1,15 +1,10 @@
 //! All orders in which things can happen to a relay, in small cases: what arrives, room, and ends of operations.
-//!
-//! A state is the relay and its surroundings as text. Each is left by every step that is possible in it; from where no step leads
-//! on, all has to be done.
-
-use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use smbd_smb2::relay::*;
 use smbd_smb2::wire::*;
 
 use crate::rig::*;
+use crate::search::{self, search};
 
 /// What both sides send, and what has to become of it.
 struct Case {
@@ -72,7 +67,10 @@ struct World {
     memory: Vec<u8>,
 }
 
-impl World {
+impl search::World for World {
+    type Case = Case;
+    type Step = Step;
+
     fn new(case: &Case) -> Self {
         let config = Config::new(&case.params).unwrap();
         let buffers = vec![vec![0; config.params().buffer_len as usize]; config.buffers().into()];
@@ -131,6 +129,15 @@ impl World {
         }
     }
 
+    fn check(&self, case: &Case, path: &[Step]) {
+        assert_eq!(self.to_server, case.to_server, "{path:?}");
+        assert_eq!(self.to_client, case.to_client, "{path:?}");
+        assert_eq!(self.memory, case.memory_after, "{path:?}");
+        assert!(self.piece.is_empty() && self.stream.is_empty() && self.running.is_empty(), "{path:?}");
+    }
+}
+
+impl World {
     fn range(&self, transfer: &Transfer) -> std::ops::Range<usize> {
         let start = (transfer.remote[0].offset - 0x1000 + transfer.offset) as usize;
         start..start + transfer.len as usize
@@ -176,67 +183,15 @@ impl World {
             self.running.push(transfer);
         }
     }
-
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        format!("{self:?}").hash(&mut hasher);
-        hasher.finish()
-    }
-
-    fn check(&self, case: &Case, path: &[Step]) {
-        assert_eq!(self.to_server, case.to_server, "{path:?}");
-        assert_eq!(self.to_client, case.to_client, "{path:?}");
-        assert_eq!(self.memory, case.memory_after, "{path:?}");
-        assert!(self.piece.is_empty() && self.stream.is_empty() && self.running.is_empty(), "{path:?}");
-    }
-}
-
-/// Goes through all states; returns how many there are, and how many of them are ends.
-fn search(case: &Case) -> (usize, usize) {
-    let mut seen = BTreeSet::from([World::new(case).fingerprint()]);
-    let (mut open, mut ends) = (vec![Vec::new()], 0);
-    while let Some(path) = open.pop() {
-        let mut is_end = true;
-        for step in STEPS {
-            let mut world = World::new(case);
-            path.iter().for_each(|step| world.step(case, *step));
-            let before = world.fingerprint();
-            world.step(case, step);
-            let after = world.fingerprint();
-            if after == before {
-                continue;
-            }
-            is_end = false;
-            if seen.insert(after) {
-                open.push([&path[..], &[step]].concat());
-            }
-        }
-        if is_end {
-            let mut world = World::new(case);
-            path.iter().for_each(|step| world.step(case, *step));
-            world.check(case, &path);
-            ends += 1;
-        }
-    }
-    (seen.len(), ends)
 }
 
 fn params(buffer_len: u32, buffers: u32) -> Params {
     Params { budget: 256 * 3 + buffer_len * buffers, buffer_len, held_max: 256, ..Params::default() }
 }
 
-fn framed(message: &[u8]) -> Vec<u8> {
-    [&(message.len() as u32).to_be_bytes(), message].concat()
-}
-
 fn moved(id: u64, len: u32) -> Vec<u8> {
     let body = ReadResponse { data_remaining: len, ..ReadResponse::default() };
     build(&read_header(id).response(NtStatus::SUCCESS), &body)
-}
-
-fn report(name: &str, (states, ends): (usize, usize)) {
-    println!("{name}: {states} states, {ends} ends");
-    assert!(states > 100 && ends > 0, "{name}: {states} states");
 }
 
 #[test]
@@ -258,7 +213,7 @@ fn a_read_with_an_interim_answer_ends_well_in_all_orders() {
         to_server,
         to_client: vec![(interim(3), None), (moved(3, 5), Some(Token(70)))],
     };
-    report("read", search(&case));
+    search::<World>("read", &case, &STEPS);
 }
 
 #[test]
@@ -280,7 +235,7 @@ fn a_write_and_its_cancel_and_another_write_end_well_in_all_orders() {
         to_server,
         to_client: vec![(failure(3, NtStatus::CANCELLED), Some(Token(70)))],
     };
-    report("write", search(&case));
+    search::<World>("write", &case, &STEPS);
 }
 
 #[test]
@@ -306,5 +261,5 @@ fn a_read_between_two_writes_with_one_buffer_each_way_ends_well_in_all_orders() 
         to_server,
         to_client: vec![(moved(4, 2), None), (failure(5, NtStatus::DISK_FULL), None)],
     };
-    report("both", search(&case));
+    search::<World>("both", &case, &STEPS);
 }

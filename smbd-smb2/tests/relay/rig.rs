@@ -54,8 +54,7 @@ impl Rig {
 
     /// A message of the server.
     pub fn server(&mut self, message: &[u8]) {
-        let framed = [&(message.len() as u32).to_be_bytes(), message].concat();
-        self.stream(&framed);
+        self.stream(&framed(message));
     }
 
     pub fn stream(&mut self, bytes: &[u8]) {
@@ -137,6 +136,11 @@ impl Rig {
         }
         messages
     }
+}
+
+/// A message with its length before it (direct TCP, 2.1).
+pub fn framed(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u32).to_be_bytes(), message].concat()
 }
 
 pub fn build(header: &Header, body: &impl Body) -> Vec<u8> {

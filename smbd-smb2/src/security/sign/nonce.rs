@@ -1,9 +1,8 @@
 //! Nonces of AES-GMAC: never the same for two things that are signed with one key.
 //!
 //! A message has its MessageId and 32 bits of flags: bit 0 if the server sends it, bit 1 if it is a CANCEL, the others 0 (3.1.4.1,
-//! SE-4).
-//! Data that go by RDMA have a nonce of which the text says only that no message has it (2.2.43.1, SE-5). Here it has a count, bit 0
-//! as in a message, since both sides have the same key, and bit 31, which no message has.
+//! SE-4). Data that go by RDMA have a nonce of which the text says only that no message has it (2.2.43.1, SE-5). Here it has a count,
+//! bit 0 as in a message, since both sides have the same key, and bit 31, which no message has.
 
 use crate::side::Side;
 use crate::wire::MessageId;

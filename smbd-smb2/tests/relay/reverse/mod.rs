@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 mod client;
 mod device;
 mod driver;
+mod orders;
 mod rules;
 mod server;
 mod world;
