@@ -37,6 +37,9 @@ pub enum Reason {
     /// The elements of a compound with a READ or WRITE with a channel cannot be told apart.
     #[error("a compound with an RDMA channel is broken: {0}")]
     BrokenCompound(WireError),
+    /// The elements of a client's message cannot be told apart, so a server may see a channel in it.
+    #[error("a message of the client is broken: {0}")]
+    BrokenMessage(WireError),
     /// A compound is too long to be looked through before its first byte leaves, and an element with a channel came late in it.
     #[error("a compound of {len} bytes has an RDMA channel, and such a one can have {max} bytes at most")]
     CompoundTooLong {

@@ -14,6 +14,7 @@ use crate::relay::session;
 use crate::relay::shared::add;
 use crate::relay::{BufferId, Misuse, Placement, Reason};
 use crate::wire::Channel;
+use crate::wire::header::PROTOCOL_ID;
 
 /// The direction to the server.
 #[derive(Debug)]
@@ -198,9 +199,17 @@ impl Upstream {
         let mut left = remaining;
         let front = Front::read(held).ok();
         session::count(held, front.as_ref(), &mut shared.statistics);
-        if let Ok(element) = Element::read(held, remaining) {
-            left = element.len;
-            check(&element, held, shared)?;
+        match Element::read(held, remaining) {
+            Ok(element) => {
+                left = element.len;
+                check(&element, held, shared)?;
+            }
+            // A server that reads it otherwise may see a channel.
+            Err(error) if remaining < len as usize || held.starts_with(&PROTOCOL_ID) => {
+                return Err(Reason::BrokenMessage(error));
+            }
+            // Encrypted, compressed, or of another protocol.
+            Err(_) => {}
         }
         self.state = State::Passing { len, element: left };
         Ok(Progress::Moved)

@@ -25,6 +25,7 @@
 //! | without a buffer | If all are in use, a request passes as it is, if it can: no request waits for the answer to another one. | |
 //! | sizes | What passes and is longer than the server receives ends the connection, with advice ([`Reason::AboveMaxFragmentedSize`]): a signed or encrypted WRITE, a compound. An unsigned READ that passes is lowered to what can be received of the answer. | MS-SMBD 3.1.4.2 |
 //! | channels | A client over TCP has none. A READ or WRITE that names one ends the connection ([`Reason::ChannelOverTcp`]): the server would use memory that this client has chosen. | 3.3.5.12 |
+//! | broken messages | A message that begins like one of SMB2 and whose elements cannot be told apart ends the connection ([`Reason::BrokenMessage`]): a server that reads it otherwise may see a channel. | 3.3.5.2.7 |
 //! | ends | The end of one side is the end of the other. | |
 //!
 //! # Whose bytes are seen

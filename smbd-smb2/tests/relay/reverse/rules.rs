@@ -354,6 +354,34 @@ fn answers_of_a_compound_go_alone_if_one_has_data_by_rdma() {
 }
 
 #[test]
+fn what_cannot_be_told_apart_may_name_a_channel_and_ends_the_connection() {
+    let info = pack(&[BufferDescriptorV1 { offset: 0x1000, token: Token(70), length: 500 }]);
+    let with_channel = build(&read_header(5), &read_request(Channel::RDMA_V1, 500, &info));
+    let broken = |at: usize, value: u8| {
+        let mut message = with_channel.clone();
+        message[at] = value;
+        message
+    };
+    let last_is_none = [
+        build(&Header { next_command: 72, ..read_header(5) }, &EchoRequest {}),
+        vec![0; 4],
+        b"\xfdSMB".to_vec(),
+        with_channel[4..].to_vec(),
+    ];
+    // NextCommand beyond the end, one that is no multiple of 8, and StructureSize.
+    for message in [broken(22, 1), broken(20, 65), broken(4, 63), last_is_none.concat(), b"\xfeSMB".to_vec()]
+    {
+        let mut rig = rig();
+        rig.client(&message);
+        assert!(matches!(rig.closed, Some(Reason::BrokenMessage(_))), "{:?}", rig.closed);
+        assert!(rig.to_server.is_empty() || message.len() > with_channel.len());
+    }
+    let mut rig = rig();
+    rig.client(&broken(22, 1));
+    insta::assert_snapshot!(rig.closed.unwrap());
+}
+
+#[test]
 fn what_nobody_ordered_is_refused_and_changes_nothing() {
     let mut rig = rig();
     let buffer = BufferId { way: Way::ToClient, index: 0 };

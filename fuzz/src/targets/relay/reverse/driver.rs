@@ -148,13 +148,15 @@ impl Driver {
 
     /// What a message alone names to the server is registered.
     fn has_access(&self, message: &[u8]) {
-        let read =
-            ReadRequest::parse(message).ok().map(|read| (Way::ToClient, read.channel, read.descriptors()));
-        let write = WriteRequest::parse(message)
-            .ok()
-            .map(|write| (Way::ToServer, write.channel, write.descriptors()));
-        let command = Header::parse(message).map(|header| header.command);
-        let request = if command == Ok(Command::READ) { read } else { write };
+        // What is no message of SMB2 names nothing.
+        let Ok(header) = Header::parse(message) else { return };
+        let request = if header.command == Command::READ {
+            let read = ReadRequest::parse(message).ok();
+            read.map(|read| (Way::ToClient, read.channel, read.descriptors()))
+        } else {
+            let write = WriteRequest::parse(message).ok();
+            write.map(|write| (Way::ToServer, write.channel, write.descriptors()))
+        };
         let Some((way, channel, descriptors)) = request else { return };
         if channel != Channel::RDMA_V1 && channel != Channel::RDMA_V1_INVALIDATE {
             return;
