@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::{IsTerminal, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use smbd_verbs::Clock;
 
 use crate::Place;
@@ -72,8 +74,9 @@ fn apart(case: &Case, place: &Place, limit: Duration) -> Result<Ended, String> {
     if let Some(peer) = place.peer {
         command.args(["--peer", &peer.to_string()]);
     }
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(|error| error.to_string())?;
+    // What it starts belongs to its group, and ends with it.
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
     // Read beside the waiting: a test that says much must not wait for a reader.
     let output = child.stdout.take().ok_or("no output")?;
     let reader = thread::spawn(move || std::io::read_to_string(output).unwrap_or_default());
@@ -88,7 +91,8 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<i32>, String> {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.code()),
             Ok(None) if clock.now().saturating_since(smbd_core::Instant::ORIGIN) > limit => {
-                let _ = child.kill();
+                let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
                 let _ = child.wait();
                 return Err(format!("did not end within {} s", limit.as_secs()));
             }
