@@ -62,6 +62,8 @@ pub(crate) enum Target {
     Samba,
     /// The same: sessions that are signed or encrypted.
     SambaSecurity,
+    /// The same: two connections for one session.
+    SambaMultichannel,
     /// The same: who is let in, and which server is used.
     SambaAccess,
 }

@@ -111,10 +111,22 @@ impl Process {
         }
     }
 
+    /// The lines so far that have all of these words.
+    pub(crate) fn lines(&self, words: &[&str]) -> Vec<String> {
+        let lines = self.log.lines();
+        let has_all = |line: &&String| words.iter().all(|word| line.contains(word));
+        lines.iter().filter(has_all).cloned().collect()
+    }
+
     /// How many lines after a mark have all of these words.
     pub(crate) fn count(&self, mark: usize, words: &[&str]) -> usize {
         let lines = self.log.lines();
         lines.iter().skip(mark).filter(|line| words.iter().all(|word| line.contains(word))).count()
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn memory(&self) -> Result<Memory, Failure> {

@@ -6,13 +6,15 @@ mod access;
 mod debug_data;
 mod ends;
 mod lab;
+mod multichannel;
 mod security;
 mod service;
 mod sizes;
+mod traffic;
 
 use crate::case::Case;
 
 /// All tests with Samba.
 pub(crate) fn cases() -> Vec<Case> {
-    [sizes::CASES, security::CASES, access::CASES].concat()
+    [sizes::CASES, security::CASES, multichannel::CASES, access::CASES].concat()
 }

@@ -45,7 +45,11 @@ impl Service {
         settings: &[&str],
         options: &[&str],
     ) -> Result<Self, Failure> {
-        // What a test before this one has left.
+        // What a test before this one has left, which may have been ended in the middle. Most often it is nothing.
+        for folder in FOLDERS {
+            let _ = lab::shell(&format!("umount -f -l {folder}"));
+        }
+        let _ = lab::call("samba_stop", &["KILL"]);
         if Path::new(SHARE).exists() {
             fs::remove_dir_all(SHARE)?;
         }
@@ -113,6 +117,12 @@ pub(super) fn behind(name: &str) -> PathBuf {
 /// The line with which the gateway says that a client has ended.
 #[derive(Debug)]
 pub(super) struct Ended(String);
+
+impl From<String> for Ended {
+    fn from(line: String) -> Self {
+        Self(line)
+    }
+}
 
 impl Ended {
     /// A field of it, without quotes.

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+about="Samba behind smbd-gateway: two connections for one session"
+guests=1
+limit=7200
+long=yes
+# cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.
+crashes=rdma_disconnect
+resumes=live
+
+scenario() {
+  with_samba || return 0
+  rdma_loopback "$KIND" 1024 && live samba-multichannel --limit 3000
+}
