@@ -278,6 +278,24 @@ sum_of_cases() {
   }'
 }
 
+# --- disks ------------------------------------------------------------------------------------------------------------
+
+# disk NAME MIB [MILLISECONDS]    an ext4 of that size at /run/NAME, which everyone may write to; each request to its device takes so
+# long. Does nothing if it is there.
+disk() {
+  local image=/run/$1.img device sectors
+  [ ! -e "$image" ] || return 0
+  mkdir "/run/$1" && truncate -s "$2M" "$image" && device=$(losetup --find --show "$image") || return
+  mkfs.ext4 -q -m 0 "$device" || return
+  if [ -n "${3:-}" ]; then
+    sectors=$(blockdev --getsz "$device") || return
+    # Without udev nobody else makes the node.
+    DM_DISABLE_UDEV=1 dmsetup create "$1" --table "0 $sectors delay $device 0 $3" || return
+    device=/dev/mapper/$1
+  fi
+  mount "$device" "/run/$1" && chmod 777 "/run/$1"
+}
+
 # --- looking on -------------------------------------------------------------------------------------------------------
 
 # kernel_log    makes SMB Direct of both sides of the kernel talkative; it goes to dmesg.log

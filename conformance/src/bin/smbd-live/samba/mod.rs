@@ -5,16 +5,18 @@
 mod access;
 mod debug_data;
 mod ends;
+mod errors;
 mod lab;
 mod multichannel;
 mod security;
 mod service;
 mod sizes;
+mod slow;
 mod traffic;
 
 use crate::case::Case;
 
 /// All tests with Samba.
 pub(crate) fn cases() -> Vec<Case> {
-    [sizes::CASES, security::CASES, multichannel::CASES, access::CASES].concat()
+    [sizes::CASES, errors::CASES, slow::CASES, security::CASES, multichannel::CASES, access::CASES].concat()
 }
