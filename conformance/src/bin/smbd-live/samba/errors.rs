@@ -2,21 +2,28 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 
 use smbd_tools::exercise::pattern;
 
 use super::ends::ends_well;
+use super::lab;
 use super::service::{Service, UNCACHED};
 use super::sizes::equal;
 use super::traffic::goes_on;
 use crate::case::{Case, Context, Failure, Outcome, Target};
+use crate::expect::holds;
 
 const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
     Case { name, target: Target::SambaErrors, about, run }
 }
 
-pub(super) const CASES: &[Case] =
-    &[case("samba::errors::read_only", "a share that cannot be written, then 10,000 operations", read_only)];
+pub(super) const CASES: &[Case] = &[
+    case("samba::errors::read_only", "a share that cannot be written, then 10,000 operations", read_only),
+    case("samba::errors::full_disk", "writes to a full disk are refused, then 2500 operations", full_disk),
+];
+
+const PIECE: usize = 64 << 10;
 
 /// The kind of an error that has to come.
 fn refused<T>(what: &str, result: std::io::Result<T>, kinds: &[ErrorKind]) -> Result<String, Failure> {
@@ -25,6 +32,17 @@ fn refused<T>(what: &str, result: std::io::Result<T>, kinds: &[ErrorKind]) -> Re
         Err(error) => Err(format!("{what}: {error}").into()),
         Ok(_) => Err(format!("{what} was not refused").into()),
     }
+}
+
+/// Demands that a write is refused, twice; the error of the second. Of a refused write cifs.ko 6.12 says with `cache=none` that it
+/// wrote 0 bytes, and gives the error with one of the next, over TCP as well.
+fn write_refused(file: &File, bytes: &[u8], offset: u64) -> Result<std::io::Error, Failure> {
+    let attempt = || match file.write_all_at(bytes, offset) {
+        Err(error) => Ok(error),
+        Ok(()) => Err("a write was not refused"),
+    };
+    attempt()?;
+    Ok(attempt()?)
 }
 
 fn read_only(context: &Context) -> Outcome {
@@ -44,4 +62,34 @@ fn read_only(context: &Context) -> Outcome {
     beside.unmount()?;
     goes_on(&mounted, 10_000)?;
     Ok(format!("{said}; {}", ends_well(&service, mounted)?))
+}
+
+fn full_disk(context: &Context) -> Outcome {
+    lab::call("disk", &["small", "8"])?;
+    let service =
+        Service::begin_with(context, "full-disk", &["[small]", "path = /run/small", "read only = no"], &[])?;
+    let mounted = service.mount(UNCACHED)?;
+    let small = service.mount_beside("small", UNCACHED)?;
+    let (mut said, mut written) = (String::new(), 0);
+    for round in 0..20 {
+        let file = File::create(small.file("large"))?;
+        let piece = pattern(round, PIECE << (round % 5));
+        written = 0;
+        while file.write_all_at(&piece, written as u64).is_ok() {
+            written += piece.len();
+            holds(written < 16 << 20, || "the disk is not full".into())?;
+        }
+        let error = write_refused(&file, &piece, written as u64)?;
+        let is_known = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::WriteZero);
+        holds(is_known, || format!("a write to a full disk: {error}"))?;
+        said = error.to_string();
+        drop(file);
+        fs::remove_file(small.file("large"))?;
+        fs::write(small.file("fits"), pattern(round, 500_000))?;
+        equal("what fits", &fs::read("/run/small/fits")?, &pattern(round, 500_000))?;
+        fs::remove_file(small.file("fits"))?;
+    }
+    small.unmount()?;
+    goes_on(&mounted, 2500)?;
+    Ok(format!("{said} after {written} bytes, 20 times; {}", ends_well(&service, mounted)?))
 }
