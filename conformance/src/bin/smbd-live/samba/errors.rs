@@ -8,7 +8,7 @@ use smbd_tools::exercise::pattern;
 
 use super::ends::ends_well;
 use super::lab;
-use super::service::{Service, UNCACHED};
+use super::service::{Service, UNCACHED, behind, let_all_write};
 use super::sizes::equal;
 use super::traffic::goes_on;
 use crate::case::{Case, Context, Failure, Outcome, Target};
@@ -21,6 +21,11 @@ const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outc
 pub(super) const CASES: &[Case] = &[
     case("samba::errors::read_only", "a share that cannot be written, then 10,000 operations", read_only),
     case("samba::errors::full_disk", "writes to a full disk are refused, then 2500 operations", full_disk),
+    case(
+        "samba::errors::locked",
+        "reads and writes of what another mount has locked, then 2500 operations",
+        locked,
+    ),
 ];
 
 const PIECE: usize = 64 << 10;
@@ -92,4 +97,36 @@ fn full_disk(context: &Context) -> Outcome {
     small.unmount()?;
     goes_on(&mounted, 2500)?;
     Ok(format!("{said} after {written} bytes, 20 times; {}", ends_well(&service, mounted)?))
+}
+
+fn locked(context: &Context) -> Outcome {
+    let service = Service::begin(context, "locked")?;
+    let mounted = service.mount(UNCACHED)?;
+    let other = service.mount_beside("share", &format!("{UNCACHED},nosharesock"))?;
+    fs::write(behind("file"), pattern(2, 4 * PIECE))?;
+    let_all_write(&behind("file"))?;
+    let open = |path| File::options().read(true).write(true).open(path);
+    let (holder, wanting) = (open(other.file("file"))?, open(mounted.file("file"))?);
+    let mut said = String::new();
+    let mut buffer = vec![0; PIECE];
+    for round in 0..200 {
+        holder.lock()?;
+        let before = fs::read(behind("file"))?;
+        write_refused(&wanting, &pattern(round, PIECE), 0)?;
+        said = refused("a read", wanting.read_at(&mut buffer, PIECE as u64), &[ErrorKind::PermissionDenied])?;
+        equal("what is locked", &fs::read(behind("file"))?, &before)?;
+        holder.unlock()?;
+        if wanting.write_all_at(&pattern(round, PIECE), 0).is_err() {
+            // That was the error of the write before.
+            wanting.write_all_at(&pattern(round, PIECE), 0)?;
+        }
+        wanting.read_exact_at(&mut buffer, 0)?;
+        equal("what was written without a lock", &buffer, &pattern(round, PIECE))?;
+    }
+    drop((holder, wanting));
+    goes_on(&mounted, 2500)?;
+    let mark = service.gateway().mark();
+    other.unmount()?;
+    service.ended(mark)?;
+    Ok(format!("{said}, 200 times; {}", ends_well(&service, mounted)?))
 }

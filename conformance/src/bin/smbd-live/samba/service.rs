@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -112,6 +113,11 @@ fn start_gateway(name: &str, address: IpAddr, options: &[&str]) -> Result<Proces
 /// A file behind the share.
 pub(super) fn behind(name: &str) -> PathBuf {
     Path::new(SHARE).join(name)
+}
+
+/// Lets the user of the share write a file that was made behind it.
+pub(super) fn let_all_write(path: &Path) -> Result<(), Failure> {
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o666))?)
 }
 
 /// The line with which the gateway says that a client has ended.
