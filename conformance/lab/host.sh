@@ -66,3 +66,14 @@ find_accelerator() {
 
 # new_folder    prints a new folder for the files of a run
 new_folder() { mktemp -d "${TMPDIR:-/tmp}/smbd-lab.XXXXXX"; }
+
+# put_table PAGE NAME TABLE    puts a file between the marks `<!-- NAME -->` and `<!-- end -->` of a page
+put_table() {
+  local new
+  new=$(mktemp)
+  awk -v name="$2" -v table="$3" '
+    $0 == "<!-- " name " -->" { print; while ((getline line < table) > 0) print line; inside = 1; next }
+    $0 == "<!-- end -->" { inside = 0 }
+    !inside { print }
+  ' "$1" >"$new" && cat "$new" >"$1" && rm -f "$new"
+}

@@ -11,27 +11,33 @@ use smbd_smb2::relay::{Config, Params};
 
 use ends::{End, State, copied};
 
-/// Plays exchanges in a session.
+/// Plays exchanges in a session, with as many polls as it takes.
 fn play(exchanges: impl FnOnce(&mut State)) -> State {
+    play_polls(100, exchanges).0.0.take()
+}
+
+/// The same with so many polls. Both ends as they are then, and how many bytes of the server were taken.
+fn play_polls(polls: u32, exchanges: impl FnOnce(&mut State)) -> (End, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _entered = runtime.enter();
     let end = End::default();
     let config = Config::new(&Params::default()).unwrap();
     let mut pump = Pump::new(&config, end.clone(), end.clone(), Duration::from_secs(30));
-    let mut run = || {
-        // As often as it yields.
-        for _ in 0..100 {
+    let mut run = |polls| {
+        for _ in 0..polls {
             let polled = pin!(pump.run()).poll(&mut Context::from_waker(Waker::noop()));
             assert_eq!(polled, Poll::Pending);
         }
     };
     end.0.borrow_mut().log_in();
-    run();
+    run(100);
     copied();
     end.0.take();
     exchanges(&mut end.0.borrow_mut());
-    run();
-    end.0.take()
+    let offered = end.0.borrow().offered();
+    run(polls);
+    let left = end.0.borrow().offered();
+    (end, offered - left)
 }
 
 const MIB: u32 = 1 << 20;
@@ -68,6 +74,32 @@ fn of_the_data_of_a_read_only_those_are_copied_that_came_with_its_header() {
     assert!(copied <= 9 * (4 << 10), "{copied}");
     // All requests at once, and each answer with the header of the next.
     assert!(end.calls <= 1 + 10, "{}", end.calls);
+}
+
+#[test]
+fn the_device_has_the_first_part_of_a_long_read_before_the_others_are_received() {
+    let buffer = Params::default().buffer_len;
+    for polls in 1..=4 {
+        let (end, taken) = play_polls(polls, |state| {
+            state.read(1, MIB);
+            state.data(1, MIB);
+        });
+        let moved = end.0.borrow().moved;
+        assert_eq!(moved, u64::from(polls * buffer));
+        // With the first part come the headers, with the last one nothing else.
+        assert!(taken <= moved + 84, "{taken} bytes received, {moved} handed over");
+    }
+}
+
+#[test]
+fn short_reads_are_handed_over_together() {
+    let (end, _) = play_polls(1, |state| {
+        for id in 0..4 {
+            state.read(id, MIB / 16);
+            state.data(id, MIB / 16);
+        }
+    });
+    assert_eq!(end.0.borrow().moved, u64::from(MIB) / 4);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use super::ending::Ending;
 pub(super) struct Buffers<M> {
     to_server: Vec<Option<M>>,
     to_client: Vec<Option<M>>,
-    len: u32,
+    /// Bytes of each.
+    pub(super) len: u32,
     is_allowed: bool,
     /// RDMA operations that have not ended.
     pub(super) running: usize,

@@ -30,6 +30,8 @@ pub(super) struct Outgoing<M> {
     waiting: usize,
     /// The message to the client that is being put together.
     message: Vec<u8>,
+    /// A full buffer is to be written: other tasks should have their turn if more of the same answer is to come.
+    pub(super) yields: bool,
 }
 
 /// What came of an action.
@@ -49,6 +51,7 @@ impl<M: Memory> Outgoing<M> {
             orders: VecDeque::new(),
             waiting: 0,
             message: Vec::new(),
+            yields: false,
         }
     }
 
@@ -101,6 +104,7 @@ impl<M: Memory> Outgoing<M> {
                 self.orders.push_back(Order::Read(operation));
             }
             Action::RdmaWrite(transfer) => {
+                self.yields |= transfer.len == self.buffers.len;
                 let operation = self.operation(transfer)?;
                 self.orders.push_back(Order::Write(operation));
             }

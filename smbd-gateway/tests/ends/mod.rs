@@ -104,6 +104,15 @@ impl Client for End {
 }
 
 impl State {
+    /// Bytes that the server sends and nobody has taken.
+    pub fn offered(&self) -> u64 {
+        let len = |chunk: &Chunk| match chunk {
+            Chunk::Bytes(bytes) => bytes.len() as u64,
+            Chunk::Data(size) => *size as u64,
+        };
+        self.from_server.iter().map(len).sum()
+    }
+
     /// Takes bytes of what the server sends: up to `len` of them without a look, then up to what `into` holds.
     fn receive(&mut self, mut len: usize, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let (mut got, mut at) = (0, 0);

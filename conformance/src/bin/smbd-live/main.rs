@@ -12,6 +12,7 @@ mod hostile;
 mod kernel_log;
 mod kit;
 mod ksmbd;
+mod numbers;
 mod ours;
 mod pair;
 mod patience;
@@ -86,6 +87,25 @@ enum Command {
         place: Place,
         #[command(flatten)]
         options: compare::Options,
+    },
+    /// Measures direct reads and writes on mounted shares, through the gateway and on other ways.
+    Numbers {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        options: numbers::Options,
+    },
+    /// Prints what `numbers` has measured as tables in Markdown.
+    ///
+    /// Exit code 1 says that a goal was missed.
+    NumbersTable {
+        /// The file of the measurement.
+        file: PathBuf,
+    },
+    /// Serves shares in memory over TCP, to any client, as a guest, until it is ended.
+    Memory {
+        /// Where to listen.
+        listen: SocketAddr,
     },
     /// Lets clients come, work, go and be killed for a while; ends with what `smbd-echo` holds before and afterwards.
     ///
@@ -172,13 +192,10 @@ fn main() -> ExitCode {
             let lost = after.zip(lost);
             run::all(lost, left, &place, Duration::from_secs(limit), playing.as_deref())
         }
-        Command::Compare { place, options } => match compare::run(place.address, &options) {
-            Ok(reached) => ExitCode::from(u8::from(!reached)),
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::from(2)
-            }
-        },
+        Command::Compare { place, options } => measured(compare::run(place.address, &options)),
+        Command::Numbers { place, options } => measured(numbers::run(place.address, &options).map(|()| true)),
+        Command::NumbersTable { file } => measured(numbers::print(&file)),
+        Command::Memory { listen } => measured(numbers::memory::run(listen).map(|()| true)),
         Command::Soak { place, options } => match soak::run(place.address, &options) {
             Ok(passed) => ExitCode::from(u8::from(!passed)),
             Err(error) => {
@@ -205,6 +222,17 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+    }
+}
+
+/// The exit code of a measurement: whether it reached its goals, or why there is none.
+fn measured(reached: Result<bool, case::Failure>) -> ExitCode {
+    match reached {
+        Ok(reached) => ExitCode::from(u8::from(!reached)),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(tally::USAGE)
+        }
     }
 }
 

@@ -139,7 +139,8 @@ impl Drop for Server {
     }
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+/// The value in the middle, or between the two that are.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;
     let lower = *values.get(values.len().checked_sub(1)? / 2)?;
