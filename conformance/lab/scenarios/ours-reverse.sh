@@ -115,8 +115,8 @@ scenario() {
   with_mount vers=3.1.1,sign,rsize=65536,wsize=65536
   check "a signed session does not use RDMA, and the log says why" \
     await "$patience" reverse_log 'session=signed no_rdma="its session is signed.* rdma_in=0 rdma_out=0'
-  # Encrypted sessions are in ours-reverse-gateway: of an encrypted answer ksmbd sends the first fragment only, to cifs too.
   with_smbclient
+  # Encrypted sessions are in ours-reverse-gateway: of an encrypted answer ksmbd sends the first fragment only, to cifs too.
   check "processes are killed while they read" without_loss vers=3.1.1
   check "signed, in pieces that are too long: cifs mounts" tcp_mount vers=3.1.1,sign,soft || return
   timeout 20 dd if=/dev/zero of=/mnt/share/zeros bs=4M count=1 status=none

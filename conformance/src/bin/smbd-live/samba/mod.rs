@@ -5,6 +5,7 @@
 mod access;
 mod debug_data;
 mod ends;
+mod hostile;
 mod lab;
 mod security;
 mod service;
@@ -14,5 +15,5 @@ use crate::case::Case;
 
 /// All tests with Samba.
 pub(crate) fn cases() -> Vec<Case> {
-    [sizes::CASES, security::CASES, access::CASES].concat()
+    [sizes::CASES, security::CASES, access::CASES, hostile::CASES].concat()
 }
