@@ -161,26 +161,27 @@ with_samba() {
 samba_programs() { [ -x /usr/sbin/smbd ] || mount -t overlay overlay -o "lowerdir=$LAB_CACHE/samba/usr:/usr" /usr; }
 
 # samba_start ['NAME = VALUE' ...]    smbd at 127.0.0.1:445 with these settings in [global]; '[NAME]' begins another share and its
-# settings. The share `share` is $SHARE, user tester, password test123. Its log is $OUT/samba.log.
+# settings. The share `share` is $SHARE, user tester, password test123. Its log is $OUT/samba.log. A second one beside it takes another
+# SAMBA, SAMBA_SHARE (the folder) and SAMBA_PORT.
 samba_start() {
-  local setting
+  local setting port=${SAMBA_PORT:-445} log=$OUT/samba${SAMBA_PORT:+-$SAMBA_PORT}.log
   has_samba || complain "Samba is not in $LAB_CACHE/samba: run $LAB/setup" || return
   samba_programs || return
-  export SHARE=/run/share
+  export SHARE=${SAMBA_SHARE:-/run/share}
   mkdir -p "$SHARE" "$SAMBA"/{private,state,cache,lock,pid,rpc} && chmod 777 "$SHARE" || return
   {
     printf '[global]\n server role = standalone server\n netbios name = LAB\n disable netbios = yes\n'
-    printf ' smb ports = 445\n interfaces = lo\n bind interfaces only = yes\n load printers = no\n'
+    printf ' smb ports = %s\n interfaces = lo\n bind interfaces only = yes\n load printers = no\n' "$port"
     printf ' private dir = %s\n state directory = %s\n cache directory = %s\n' "$SAMBA"/{private,state,cache}
     printf ' lock directory = %s\n pid directory = %s\n ncalrpc dir = %s\n' "$SAMBA"/{lock,pid,rpc}
-    printf ' log file = %s\n max log size = 0\n log level = 1\n' "$OUT/samba.log"
+    printf ' log file = %s\n max log size = 0\n log level = 1\n' "$log"
     for setting; do printf ' %s\n' "$setting"; done
     printf '[share]\n path = %s\n read only = no\n' "$SHARE"
   } >"$SAMBA/smb.conf"
   samba_user || return
   # It keeps what it was given as its standard error, for ever.
-  smbd --daemon --configfile="$SAMBA/smb.conf" </dev/null >"$SAMBA/smbd.out" 2>&1 && await_port 445 ||
-    complain "smbd: $(tail -n 1 "$SAMBA/smbd.out") $(tail -n 3 "$OUT/samba.log" 2>/dev/null)"
+  smbd --daemon --configfile="$SAMBA/smb.conf" </dev/null >"$SAMBA/smbd.out" 2>&1 && await_port "$port" ||
+    complain "smbd: $(tail -n 1 "$SAMBA/smbd.out") $(tail -n 3 "$log" 2>/dev/null)"
 }
 
 # samba_user    the user that shares are for, unless there is one
@@ -248,13 +249,13 @@ live() {
   return "$status"
 }
 
-# suite OPTION ...    the conformance suite against a peer of the kernel, held against its profile.
+# suite OPTION ...    the conformance suite against a peer; with `--profile` it is held against what is known of the peer.
 suite() {
   local behind status=0 filters
   read -ra filters <<<"$LIVE_FILTERS"
   has_cases || return 0
   go_on
-  "${SMBD_LIVE%/*}/smbd-conformance" run --target verbs --profile linux-6.12 --limit 600 "$@" ${behind[@]+"${behind[@]}"} \
+  "${SMBD_LIVE%/*}/smbd-conformance" run --target verbs --limit 600 "$@" ${behind[@]+"${behind[@]}"} \
     --output "$OUT/suite.txt" "${filters[@]}" >"$OUT/counts.txt" 2>"$OUT/progress.txt" || status=$?
   sed 's/^/suite, /' "$OUT/counts.txt" | cat
   return "$status"

@@ -57,6 +57,13 @@ impl Rdma {
         Self { sender, receiver, queueing: None, operations: Vec::new(), unsent: 0, ended }
     }
 
+    /// The most bytes of messages that wait in it to be sent if none is longer than `answer_max`.
+    #[must_use]
+    pub const fn waiting_max(answer_max: u32) -> u64 {
+        // Beyond the limit is one at most: it is sent before another is taken.
+        (UNSENT_MAX as u64).saturating_add(answer_max as u64)
+    }
+
     /// A handle of the connection.
     #[must_use]
     pub fn sender(&self) -> Sender {

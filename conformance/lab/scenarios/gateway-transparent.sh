@@ -12,7 +12,16 @@ gateway_log() { grep -aq -- "$1" "$OUT/gateway.log"; }
 # peer_is CLIENT SERVER    whether the gateway connects to the server with the client's address
 peer_is() { ss -Htn state established '( dport = :445 )' | tee -a "$OUT/peers" | grep -q " $1:[0-9]* *$2:445"; }
 
-# A server that knows TCP only: ksmbd on loopback. Started before there is a device, its own SMB Direct has port 445.
+# start_server    one that knows TCP only: ksmbd on loopback. Started before there is a device, its own SMB Direct has port 445.
+start_server() {
+  export NETDEV=lo RDMA_KIND=none
+  ip link set lo up && ksmbd_start
+}
+
+# ask CLIENT    what can be asked of the server itself: of ksmbd nothing
+ask() { :; }
+
+# serve    the gateway
 serve() {
   printf '%s\n' 'server = ["127.0.0.2:445", "[::1]:445"]' 'transparent = true' \
     '[[listener]]' "device = \"$RDMA_DEVICE\"" 'port = 5445' >"$CONFIG"
@@ -30,9 +39,11 @@ server_side() {
   meet listening || return
   meet mounted4 || return
   check "the server sees the client's address" peer_is "$PEER" 127.0.0.2
+  ask "$PEER"
   check "its file is there" test "$(stat -c %s "$SHARE/file4")" = 3000000
   meet seen4 && meet mounted6 || return
   check "the server sees the client's address of IPv6" peer_is "\[$PEER6\]" '\[::1\]'
+  ask "$PEER6"
   check "its file is there, too" test "$(stat -c %s "$SHARE/file6")" = 3000000
   meet seen6 || return
   kill "$GATEWAY_PID"
@@ -47,11 +58,8 @@ client() {
   meet "mounted$1" && meet "seen$1" && umount /mnt/share
 }
 
-scenario() {
-  if [ "$LAB_SIDE" = a ]; then
-    export NETDEV=lo RDMA_KIND=none
-    ip link set lo up && ksmbd_start || return
-  fi
+both_sides() {
+  [ "$LAB_SIDE" = b ] || start_server || return
   rdma_link "$KIND" 4096 || return
   if [ "$LAB_SIDE" = a ]; then
     serve && server_side
@@ -59,3 +67,5 @@ scenario() {
     meet listening && client 4 "$PEER" && client 6 "$PEER6"
   fi
 }
+
+scenario() { both_sides; }

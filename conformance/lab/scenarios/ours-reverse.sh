@@ -76,6 +76,35 @@ without_loss() {
   cmp /mnt/share/long "$SHARE/long" && umount /mnt/share
 }
 
+# reverse_log_behind LINES PATTERN    the same behind so many lines
+reverse_log_behind() { tail -n "+$(($1 + 1))" "$OUT/reverse.log" | grep -aq -- "$2"; }
+
+# with_smbclient    files by a client that is no kernel's, each in both directions
+with_smbclient() {
+  local size behind
+  has_samba || { skip "smbclient" "it is not in $LAB_CACHE/samba: $LAB/setup says why" && return; }
+  samba_programs || return
+  for size in 0 1 4096 65537 1048577 9000001; do
+    behind=$(wc -l <"$OUT/reverse.log")
+    check "smbclient: a file of $size bytes is the same on both sides" smbclient_matches "$size"
+  done
+  check "smbclient: data went by RDMA in both directions" \
+    await "$patience" reverse_log_behind "$behind" 'client ended .*session=rdma.* rdma_in=9000001 rdma_out=9000001'
+  rm -rf "${SHARE:?}"/*
+}
+
+smbclient_matches() {
+  head -c "$1" /dev/urandom >/run/file && rm -f /run/back &&
+    smbclient --configfile=/dev/null --port 1445 --user tester%test123 --max-protocol SMB3_11 //127.0.0.1/share \
+      --command "put /run/file up-$1; get up-$1 /run/back" &&
+    cmp /run/file "$SHARE/up-$1" && cmp /run/file /run/back
+}
+
+# reverse_shows PATTERN    whether its status has this
+reverse_shows() {
+  "${SMBD_LIVE%/*}/smbd-gateway" status --socket /run/smbd-gateway/reverse.sock --json | tee -a "$OUT/told.json" | grep -aq -- "$1"
+}
+
 scenario() {
   rdma_loopback "$KIND" 1024 && ksmbd_start && start_reverse || return
   with_mount vers=3.1.1 "$limits"
@@ -86,6 +115,7 @@ scenario() {
   with_mount vers=3.1.1,sign,rsize=65536,wsize=65536
   check "a signed session does not use RDMA, and the log says why" \
     await "$patience" reverse_log 'session=signed no_rdma="its session is signed.* rdma_in=0 rdma_out=0'
+  with_smbclient
   # Encrypted sessions are in ours-reverse-gateway: of an encrypted answer ksmbd sends the first fragment only, to cifs too.
   check "processes are killed while they read" without_loss vers=3.1.1
   check "signed, in pieces that are too long: cifs mounts" tcp_mount vers=3.1.1,sign,soft || return
@@ -95,7 +125,11 @@ scenario() {
   umount -l /mnt/share
   check "metrics are told" bash -c "curl -s http://127.0.0.1:9445/metrics | grep -q 'bytes_total{way=\"rdma_write\"} [1-9]'"
   check "cifs mounts once more" tcp_mount vers=3.1.1 || return
+  head -c 3000000 /dev/zero >/mnt/share/file
+  check "the status has the client, its session and its bytes" \
+    await "$patience" reverse_shows '"client":"127.0.0.1:[0-9]*".*"dialect":"3.1.1","session":"rdma".*"rdma_in":[1-9]'
   kill "$REVERSE_PID" && check "with an idle client it ends in order" wait "$REVERSE_PID"
   check "all connections were over" reverse_log '^stopped why="all connections are over"'
+  check "the socket of its status is gone" test ! -e /run/smbd-gateway/reverse.sock
   umount -l /mnt/share
 }

@@ -5,4 +5,4 @@ limit=3000
 long=yes
 resumes=suite
 
-scenario() { rdma_loopback "$KIND" 1024 && ksmbd_start && kernel_log && suite --connect "$ADDRESS:$KSMBD_PORT" --share share; }
+scenario() { rdma_loopback "$KIND" 1024 && ksmbd_start && kernel_log && suite --profile linux-6.12 --connect "$ADDRESS:$KSMBD_PORT" --share share; }

@@ -1,7 +1,7 @@
 //! What has come from the server and was not taken.
 
 /// Bytes that are received at once.
-const LEN: usize = 32 << 10;
+pub(super) const LEN: usize = 32 << 10;
 /// The same where data go by RDMA: what comes with the header of an answer is copied, what comes behind it goes straight into a
 /// buffer.
 const LEN_OF_RDMA: usize = 4 << 10;

@@ -39,6 +39,14 @@ const TURNS_MAX: u32 = 16;
 /// A connection with encrypted messages on which nothing has moved for so long is idle.
 const QUIET: Duration = Duration::from_millis(500);
 
+/// The most bytes of messages that a [`Pump`] holds if its client is sent none of more than `answer_max` bytes, however long those of
+/// the client are. Its buffers and [its relay](Config::heap_max) come on top.
+#[must_use]
+pub fn waiting_max(answer_max: u32) -> u64 {
+    let parts = [outbox::BYTES_MAX, inbound::LEN, outgoing::waiting_max(answer_max as usize)];
+    parts.into_iter().fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+}
+
 /// One connection through the gateway.
 ///
 /// Messages and data go through it with a bounded amount of memory. A side that takes nothing holds up the other one. Buffers for

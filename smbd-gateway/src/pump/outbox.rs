@@ -18,6 +18,10 @@ const DIRECT_MIN: usize = 4 << 10;
 /// Bytes from which on a piece takes no more: what was sent of it is freed with it.
 const PIECE_MAX: usize = 64 << 10;
 
+/// The most bytes that it has on the heap. What is taken at once comes on top of what waits, a piece is freed when all of it was
+/// sent, and memory that grows is twice as large at most; that of one piece is kept.
+pub(super) const BYTES_MAX: usize = 2 * (3 * WAITING_MAX + PIECE_MAX) + 2 * PIECE_MAX;
+
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     pieces: VecDeque<Piece>,

@@ -20,6 +20,11 @@ const WAITING_MAX: usize = 1 << 20;
 /// The longest message of direct TCP (MS-SMB2 2.1).
 const MESSAGE_MAX: usize = 0x00FF_FFFF;
 
+/// The most bytes of messages that wait for the client, if none is longer than `answer_max`: one is begun as long as there is room.
+pub(super) const fn waiting_max(answer_max: usize) -> usize {
+    WAITING_MAX.saturating_add(answer_max)
+}
+
 #[derive(Debug)]
 pub(super) struct Outgoing<M> {
     pub(super) outbox: Outbox,

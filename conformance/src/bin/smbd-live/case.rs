@@ -68,6 +68,8 @@ pub(crate) enum Target {
     SambaMultichannel,
     /// The same: who is let in, and which server is used.
     SambaAccess,
+    /// The same, while others mean it no good.
+    SambaHostile,
 }
 
 /// Where a test takes place.

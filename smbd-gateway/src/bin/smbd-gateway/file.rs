@@ -9,6 +9,12 @@ use crate::suggestion::closest;
 /// Where the gateway tells its status, unless it is said otherwise.
 pub(crate) const STATUS_SOCKET: &str = "/run/smbd-gateway/status.sock";
 
+/// The same of `smbd-gateway reverse`.
+pub(crate) const REVERSE_STATUS_SOCKET: &str = "/run/smbd-gateway/reverse.sock";
+
+/// The longest message of direct TCP (MS-SMB2 2.1), in bytes.
+pub(crate) const MESSAGE_MAX: u32 = 0x00FF_FFFF;
+
 /// The file with all keys, their defaults and what they mean.
 pub(crate) const DOCUMENTED: &str = include_str!("default.toml");
 
@@ -93,6 +99,7 @@ pub(crate) struct Reverse {
     pub(crate) server: Vec<String>,
     pub(crate) listen: Vec<String>,
     pub(crate) allow: Vec<String>,
+    pub(crate) status_socket: String,
     pub(crate) budget: u32,
     pub(crate) buffer_len: u32,
     pub(crate) threshold: u32,
@@ -102,7 +109,8 @@ impl Default for Reverse {
     fn default() -> Self {
         let smbd_smb2::relay::reverse::Params { budget, buffer_len, threshold, .. } = Default::default();
         let (server, listen, allow) = (Vec::new(), Vec::new(), Vec::new());
-        Self { server, listen, allow, budget, buffer_len, threshold }
+        let status_socket = REVERSE_STATUS_SOCKET.into();
+        Self { server, listen, allow, status_socket, budget, buffer_len, threshold }
     }
 }
 
@@ -124,7 +132,7 @@ impl Default for SmbDirect {
     fn default() -> Self {
         Self {
             profile: Profile::Gateway,
-            max_fragmented_recv_size: 1 << 20,
+            max_fragmented_recv_size: MESSAGE_MAX,
             max_fragmented_send_size: 1 << 20,
             max_read_write_size: 8 << 20,
             keepalive_s: 120,

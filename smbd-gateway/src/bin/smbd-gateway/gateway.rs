@@ -18,7 +18,7 @@ use crate::options::Run;
 use crate::reload::reload;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::status::Socket;
+use crate::status::{self, Socket};
 use crate::trouble::Trouble;
 
 /// The time that connections have to end, beyond the deadline for those that are busy.
@@ -129,19 +129,12 @@ async fn over<T>(task: &mut Option<JoinHandle<T>>) -> Result<T, JoinError> {
     }
 }
 
-/// Tells the status until what it returns is dropped. At the path that nobody has chosen that can fail.
+/// Tells the status until what it returns is dropped.
 async fn tell_status(shared: &Arc<Shared>) -> Result<Option<Socket>, Trouble> {
     let settings = shared.settings();
     let Some(path) = &settings.status else { return Ok(None) };
     let of_socket = Arc::clone(shared);
-    match Socket::open(path, settings.status_mode, move || of_socket.status()).await {
-        Ok(socket) => Ok(Some(socket)),
-        Err(error) if path.as_os_str() == STATUS_SOCKET => {
-            shared.log().line("no status socket").with("path", path.display()).with("why", error).write();
-            Ok(None)
-        }
-        Err(error) => Err(Trouble::other(&format!("no status socket at {}: {error}", path.display()))),
-    }
+    status::open(path, STATUS_SOCKET, settings.status_mode, shared.log(), move || of_socket.status()).await
 }
 
 struct Signals {

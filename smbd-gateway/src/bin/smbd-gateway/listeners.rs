@@ -132,12 +132,13 @@ impl Listeners {
     }
 }
 
+/// One client more than may be let in: admission is what refuses it, and says so at once.
 fn options(settings: &Settings) -> ListenOptions {
     ListenOptions {
         ports: Ports::Fixed,
         max_pending: settings.pending,
-        max_connections: settings.connections,
-        max_per_host: settings.per_client,
+        max_connections: settings.connections.saturating_add(1),
+        max_per_host: settings.per_client.saturating_add(1),
         ..ListenOptions::default()
     }
 }
@@ -207,5 +208,26 @@ async fn accept(mut listener: Listener, route: watch::Receiver<Arc<Route>>, shar
                 let _ = incoming.reject(RejectReason::Unwanted);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::File;
+    use crate::options::Run;
+
+    #[test]
+    fn a_listener_has_room_for_the_client_that_admission_refuses() {
+        let room = |connections, per_client| {
+            let run = Run { server: vec!["127.0.0.1:445".into()], ..Run::default() };
+            let mut file = File::default();
+            (file.limits.connections, file.limits.per_client) = (connections, per_client);
+            let ListenOptions { max_connections, max_per_host, .. } =
+                options(&Settings::of(&run, &file).unwrap());
+            (max_connections, max_per_host)
+        };
+        assert_eq!(room(2, 1), (3, 2));
+        assert_eq!(room(1, u32::MAX), (2, u32::MAX));
     }
 }

@@ -5,24 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
+use smbd_gateway::{Rdma, waiting_max};
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
 
 use crate::backends::Rule;
-use crate::file::{File, Format, Profile, SmbDirect, SocketMode};
+use crate::file::{File, Format, MESSAGE_MAX, Profile, SmbDirect, SocketMode};
 use crate::network::Network;
 use crate::options::Run;
 use crate::servers::check_transparent;
 use crate::wishes;
 
-/// The longest message of direct TCP (MS-SMB2 2.1).
-const MESSAGE_MAX: u32 = 0x00FF_FFFF;
-
 /// The shortest limit of a message without RDMA (MS-SMBD 3.1.5.2, 3.1.5.3).
 const MESSAGE_LEAST: u32 = 131_072;
-/// Bytes that wait in a connection, besides what is of one message: for the relay 256 KiB, for the client twice 1 MiB, for the server
-/// 256 KiB and 64 KiB, from the server 32 KiB; and a little for tables.
-const WAITING: u64 = 3 << 20;
+/// Bytes of a client's messages that wait for the relay, when neither side has a credit left ([`smbd_core::runtime::tokio`]).
+const PIECES: u64 = 1 << 20;
 
 /// What the gateway does.
 #[derive(Debug)]
@@ -72,14 +69,15 @@ impl Settings {
         let metrics = run.metrics.as_ref().or(file.metrics.address.as_ref());
         let metrics =
             metrics.map(|text| text.parse().map_err(|_| format!("'{text}' is no ADDR:PORT for metrics")));
-        let (config, relay) = parameters(file)?;
+        let (config, checked) = parameters(file)?;
+        let relay = *checked.params();
         let answer_max = file.smb_direct.max_fragmented_send_size;
         if !(MESSAGE_LEAST..=MESSAGE_MAX).contains(&answer_max) {
             return Err(format!(
                 "max_fragmented_send_size is {answer_max}, and can be {MESSAGE_LEAST} to {MESSAGE_MAX}"
             ));
         }
-        let each = each(&config, &relay, answer_max);
+        let each = each(&config, &checked, answer_max);
         let (limits, timeouts) = (&file.limits, &file.timeouts);
         let fit = limits.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
         let connections = limits.connections.min(u32::try_from(fit).unwrap_or(u32::MAX));
@@ -98,7 +96,7 @@ impl Settings {
             pending: limits.pending,
             each,
             device: footprint(&config),
-            locked: footprint(&config).saturating_add(u64::from(relay.budget).saturating_mul(2)),
+            locked: footprint(&config).saturating_add(buffers(&checked)),
             answer_max,
             config,
             relay,
@@ -125,17 +123,24 @@ fn seconds(name: &str, value: u64) -> Result<Duration, String> {
 
 /// Bytes that a connection takes at most. That much is set aside for each that is let in, rather than counted when it is taken: a
 /// connection keeps its buffers until its end, so those that wait for memory could wait for each other for ever.
-fn each(config: &Config, relay: &relay::Params, answer_max: u32) -> u64 {
-    // One that is put together, one behind those that wait, and one that the relay takes.
-    let received = u64::from(config.max_fragmented_recv_size).saturating_mul(3);
-    // One that is put together, one behind those that are ordered, and one behind those that are not sent.
-    let sent = u64::from(answer_max).saturating_mul(3);
-    [received, sent, u64::from(relay.budget).saturating_mul(2), WAITING]
+///
+/// The length of a client's messages does not count: they pass in pieces.
+fn each(config: &Config, relay: &relay::Config, answer_max: u32) -> u64 {
+    let budget = config.budget();
+    // What is in receive buffers when a connection ends is kept for the relay.
+    let received = u64::from(budget.recv_slots).saturating_mul(budget.recv_buffer_len.into());
+    let waiting = waiting_max(answer_max).saturating_add(Rdma::waiting_max(answer_max));
+    [received, PIECES, waiting, buffers(relay), relay.heap_max()]
         .into_iter()
         .fold(footprint(config), u64::saturating_add)
 }
 
-fn parameters(file: &File) -> Result<(Config, relay::Params), String> {
+/// Bytes of all buffers for RDMA.
+fn buffers(relay: &relay::Config) -> u64 {
+    u64::from(relay.buffers()).saturating_mul(relay.params().buffer_len.into()).saturating_mul(2)
+}
+
+fn parameters(file: &File) -> Result<(Config, relay::Config), String> {
     let relay = relay::Params {
         budget: file.relay.budget,
         buffer_len: file.relay.buffer_len,
@@ -155,7 +160,7 @@ fn parameters(file: &File) -> Result<(Config, relay::Params), String> {
     let session = seconds("session_s", file.timeouts.session_s)?;
     params.passive_negotiation_timeout = params.passive_negotiation_timeout.min(session);
     let config = Config::try_from(params).map_err(|error| error.to_string())?;
-    Ok((config, relay))
+    Ok((config, checked))
 }
 
 fn profile(wanted: &SmbDirect) -> Params {
@@ -256,6 +261,25 @@ mod tests {
         assert!(few.connections > 0 && few.connections < 256);
         assert!(few.each * u64::from(few.connections) <= 64 << 20);
         assert!(few.each * u64::from(few.connections + 1) > 64 << 20);
+    }
+
+    #[test]
+    fn a_connection_takes_more_with_longer_answers_and_larger_buffers_and_not_with_longer_requests() {
+        let each = |change: &dyn Fn(&mut File)| settings(|_, file| change(file)).unwrap().each;
+        let usual = each(&|_| {});
+        assert_eq!(each(&|file| file.smb_direct.max_fragmented_recv_size = MESSAGE_LEAST), usual);
+        // One that waits for its turn, and one that is being sent.
+        let longer = |file: &mut File| file.smb_direct.max_fragmented_send_size += 1000;
+        assert_eq!(each(&longer), usual + 2 * 1000);
+        // A buffer for each way, and its place in a table.
+        let one_more = |file: &mut File| file.relay.budget += file.relay.buffer_len;
+        let buffers = 2 * u64::from(File::default().relay.buffer_len);
+        assert!((buffers..buffers + 4096).contains(&(each(&one_more) - usual)));
+    }
+
+    #[test]
+    fn a_client_may_send_whatever_a_server_takes_over_tcp() {
+        assert_eq!(settings(|_, _| {}).unwrap().config.max_fragmented_recv_size, MESSAGE_MAX);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::log::Log;
 use crate::refusals::Refusals;
 use crate::settings::Settings;
-use crate::status::{Row, Snapshot};
+use crate::status::Snapshot;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -55,16 +55,9 @@ impl Shared {
         Log::new(self.settings.borrow().format)
     }
 
-    /// What `smbd-gateway status` gets: a line of JSON.
+    /// What `smbd-gateway status` gets.
     pub(crate) fn status(&self) -> String {
-        let snapshot = Snapshot {
-            version: env!("CARGO_PKG_VERSION").into(),
-            is_stopping: *self.stop.borrow(),
-            connections_max: self.settings.borrow().connections,
-            memory: self.connections.memory(),
-            connections: self.connections.list().iter().map(Row::from).collect(),
-        };
-        serde_json::to_string(&snapshot).unwrap_or_default() + "\n"
+        Snapshot::line(&self.connections, self.settings.borrow().connections, *self.stop.borrow())
     }
 
     /// A client was refused.

@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::buffers::Buffers;
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, waiting_max};
 use super::{Copied, Ending, Pump};
-use scripted::{Got, Hand, Scripted};
+use scripted::{Got, Hand, Heap, Scripted};
 
 const WITHIN: Duration = Duration::from_secs(30);
 const TOKEN: Token = Token(7);
@@ -311,6 +311,23 @@ async fn of_long_messages_the_client_is_given_no_more_before_it_takes_some() {
         assert_eq!((out.has_room(), out.room().client > 0), (room, room));
     }
     assert!(out.give(&mut client, &mut cx) && out.has_room());
+}
+
+#[tokio::test]
+async fn what_waits_for_a_client_that_takes_nothing_is_as_much_as_is_counted_for_it() {
+    for len in [200_000, (1 << 20) - 1, 1 << 20, 3_000_000] {
+        let (mut out, mut waiting) = (Outgoing::new(Buffers::<Heap>::new(1, 4096)), 0);
+        let (_server, stream) = tokio::io::duplex(1);
+        let (mut server, mut cx) = (Copied::new(stream), Context::from_waker(Waker::noop()));
+        let message = vec![0; len];
+        while out.has_room() {
+            let action = Action::ToClient { bytes: &message, remaining: 0, invalidate: None };
+            out.carry_out(action, &mut server, &mut cx).unwrap();
+            waiting += len;
+        }
+        let counted = waiting_max(len);
+        assert!(waiting <= counted && counted - waiting <= len, "{waiting} of {counted}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

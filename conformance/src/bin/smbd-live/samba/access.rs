@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 
 use smbd_tools::exercise::pattern;
 
@@ -9,7 +10,8 @@ use super::ends::ends_well;
 use super::lab;
 use super::service::{Service, UNCACHED, behind};
 use super::sizes::equal;
-use crate::case::{Case, Context, Outcome, Skipped, Target};
+use crate::case::{Case, Context, Failure, Outcome, Skipped, Target};
+use crate::cifs::Mount;
 use crate::expect::holds;
 use crate::patience::PATIENCE;
 
@@ -26,6 +28,7 @@ pub(super) const CASES: &[Case] = &[
     case("samba::access::per_client", "no more connections of one client than its limit", per_client),
     case("samba::access::ipv6", "a mount by IPv6", ipv6),
     case("samba::access::two_servers", "the first of two servers is not there", two_servers),
+    case("samba::access::two_backends", "two addresses, each with a Samba of its own", two_backends),
 ];
 
 /// Restores the route to the own address.
@@ -72,12 +75,11 @@ fn per_client(context: &Context) -> Outcome {
     let mounted = service.mount(UNCACHED)?;
     let apart = format!("{UNCACHED},nosharesock");
     let said = service.begin_mount("share", 1, &apart)?.failure(PATIENCE)?;
+    let refused = service.gateway().said(0, &["client refused", "limits.per_client"])?;
     fs::write(mounted.file("file"), pattern(1, 50_000))?;
     equal("behind the share", &fs::read(behind("file"))?, &pattern(1, 50_000))?;
     let how = ends_well(&service, mounted)?;
     service.mount_beside("share", &apart)?.unmount()?;
-    // Told when the next client comes.
-    let refused = service.gateway().said(0, &["client refused"])?;
     Ok(format!("{refused}; the mount: {said}; {how}"))
 }
 
@@ -102,4 +104,52 @@ fn two_servers(context: &Context) -> Outcome {
     fs::write(mounted.file("file"), pattern(1, 50_000))?;
     equal("behind the share", &fs::read(behind("file"))?, &pattern(1, 50_000))?;
     ends_well(&service, mounted)
+}
+
+/// A second Samba beside the usual one; ended when dropped.
+struct Second;
+
+impl Second {
+    const FOLDER: &str = "/run/share-second";
+
+    fn begin() -> Result<Self, Failure> {
+        lab::shell("SAMBA=/run/samba-second SAMBA_PORT=1445 SAMBA_SHARE=/run/share-second samba_start")?;
+        Ok(Self)
+    }
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        // The next test does not depend on it.
+        let _ = lab::shell("SAMBA=/run/samba-second samba_stop KILL");
+    }
+}
+
+fn two_backends(context: &Context) -> Outcome {
+    const OTHER: &str = "10.9.0.78";
+    let (first, config) = (context.address, "/run/gateway.toml");
+    let text = format!(
+        "[[backend]]\nname = \"second\"\nserver = [\"127.0.0.1:1445\"]\n\
+         [[listener]]\naddress = \"{first}:5445\"\n[[listener]]\naddress = \"{OTHER}:5445\"\nbackend = \"second\"\n"
+    );
+    fs::write(config, text)?;
+    lab::shell(&format!(r#"ip address add {OTHER}/24 dev "$NETDEV""#))?;
+    let second = Second::begin()?;
+    let service = Service::begin_with(context, "two-backends", &[], &["--config", config])?;
+    let mounted = service.mount(UNCACHED)?;
+    let other =
+        Mount::begin_at(&format!("//{OTHER}/share"), Path::new("/mnt/other"), &format!("rdma,{UNCACHED}"))?;
+    let other = other.mounted(PATIENCE)?;
+    service.gateway().said(0, &["client connected", "server=127.0.0.1:1445"])?;
+    fs::write(mounted.file("file"), pattern(1, 50_000))?;
+    fs::write(other.file("file"), pattern(2, 60_000))?;
+    equal("behind the first", &fs::read(behind("file"))?, &pattern(1, 50_000))?;
+    equal("behind the second", &fs::read(Path::new(Second::FOLDER).join("file"))?, &pattern(2, 60_000))?;
+    equal("read from the second", &fs::read(other.file("file"))?, &pattern(2, 60_000))?;
+    let mark = service.gateway().mark();
+    other.unmount()?;
+    service.ended(mark)?;
+    let how = ends_well(&service, mounted)?;
+    drop(second);
+    Ok(how)
 }

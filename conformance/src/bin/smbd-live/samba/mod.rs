@@ -6,6 +6,7 @@ mod access;
 mod debug_data;
 mod ends;
 mod errors;
+mod hostile;
 mod lab;
 mod multichannel;
 mod security;
@@ -18,5 +19,14 @@ use crate::case::Case;
 
 /// All tests with Samba.
 pub(crate) fn cases() -> Vec<Case> {
-    [sizes::CASES, errors::CASES, slow::CASES, security::CASES, multichannel::CASES, access::CASES].concat()
+    [
+        sizes::CASES,
+        errors::CASES,
+        slow::CASES,
+        security::CASES,
+        multichannel::CASES,
+        access::CASES,
+        hostile::CASES,
+    ]
+    .concat()
 }

@@ -15,6 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::shared::Shared;
 use crate::admission::Pass;
+use crate::connections::Names;
 use crate::counters::Counters;
 use crate::report::Kind;
 
@@ -88,6 +89,9 @@ async fn through(
     let negotiated = connection.negotiated();
     let named = |what| shared.log.line(what).with("client", client);
     named("client connected").with("server", server).write();
+    let device = shared.settings.device;
+    // A port of RDMA is no help in finding a connection.
+    let entry = shared.connections.add(Names { client, server, server_port: 0 }, device);
     let params = reverse::Params {
         max_read_write_size: negotiated.max_read_write_size.min(shared.settings.params.max_read_write_size),
         max_fragmented_send_size: negotiated.max_fragmented_send_size,
@@ -104,7 +108,7 @@ async fn through(
     let rdma = RdmaServer::new(connection);
     let sender = rdma.sender();
     let mut pump = ReversePump::new(&config, tcp, rdma, shared.settings.session);
-    let (mut kind, mut bytes, mut memory) = (Kind::default(), Bytes::default(), 0);
+    let (mut kind, mut bytes) = (Kind::default(), Bytes::default());
     let mut look = interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = None;
@@ -118,8 +122,7 @@ async fn through(
         shared.counters.sessions(kind, now);
         shared.counters.bytes(bytes, pump.statistics().bytes);
         bytes = pump.statistics().bytes;
-        shared.set_memory(memory, pump.buffer_bytes());
-        memory = pump.buffer_bytes();
+        entry.update(now, bytes, device.saturating_add(pump.buffer_bytes()));
         if now != kind && now.has_session && ending.is_none() {
             now.tell(named("client session")).write();
         }
@@ -131,7 +134,6 @@ async fn through(
     pump.flush(FLUSH_WITHIN).await;
     // The client's connection ends here.
     drop(pump);
-    shared.set_memory(memory, 0);
     let line = kind.tell(named("client ended"));
     let line = line.number("bytes_in", bytes.from_client).number("bytes_out", bytes.to_client);
     let line = line.number("rdma_in", bytes.rdma_read).number("rdma_out", bytes.rdma_write);

@@ -15,7 +15,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::file::REVERSE_STATUS_SOCKET;
 use crate::metrics;
+use crate::status;
 use crate::trouble::Trouble;
 use connection::Client;
 pub(crate) use options::Reverse;
@@ -58,9 +60,18 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
         let listener =
             metrics::listen(address).await.map_err(|error| cannot_listen(address, " for metrics", &error))?;
         let counted = Arc::clone(&shared);
-        let text = move || counted.counters.text(counted.admission.connections(), counted.memory());
+        let text =
+            move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
         tokio::spawn(metrics::serve(listener, text));
     }
+    let of_socket = Arc::clone(&shared);
+    let tell = move || of_socket.status();
+    let _status = match &shared.settings.status {
+        Some(path) => {
+            status::open(path, REVERSE_STATUS_SOCKET, shared.settings.status_mode, shared.log, tell).await?
+        }
+        None => None,
+    };
     let mut listeners = JoinSet::new();
     for address in &shared.settings.listen {
         let listener =

@@ -12,6 +12,9 @@ use crate::file::Format;
 /// WRITEs of sessions that are neither signed nor encrypted go by RDMA; every other byte passes as it is. Writes a line for each
 /// client that comes and goes to standard output.
 ///
+/// `smbd-gateway status --socket /run/smbd-gateway/reverse.sock` shows its connections. Settings are read once: new ones take a
+/// restart.
+///
 /// SIGTERM or SIGINT: takes no more clients, waits until the others are idle, and ends. A second one ends it at once.
 ///
 /// Exit status: 0 after a signal, 1 if it cannot go on, 2 for wrong usage.
@@ -36,6 +39,9 @@ pub(crate) struct Reverse {
     /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<String>,
+    /// Where `smbd-gateway status --socket PATH` asks; none if it is empty.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) status_socket: Option<String>,
 }
 
 const EXAMPLES: &str = "\

@@ -1,6 +1,7 @@
 //! Command line and configuration file of `smbd-gateway reverse`, checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
@@ -8,14 +9,11 @@ use smbd_smb2::relay::reverse;
 use smbd_verbs::footprint;
 
 use super::options::Reverse;
-use crate::file::{File, Format};
+use crate::file::{File, Format, MESSAGE_MAX, SocketMode};
 use crate::network::Network;
 
 /// Ports of SMB Direct: on iWARP, and elsewhere. Clients of Linux try them in this order.
 const PORTS: [u16; 2] = [5445, 445];
-/// The longest message of direct TCP (MS-SMB2 2.1): none of the server is longer.
-const MESSAGE_MAX: u32 = 0x00FF_FFFF;
-
 /// What it does.
 #[derive(Debug)]
 pub(super) struct Settings {
@@ -26,6 +24,8 @@ pub(super) struct Settings {
     pub(super) per_client: u32,
     /// Bytes of a connection at most.
     pub(super) each: u64,
+    /// Of those, bytes that it takes from its beginning on, for its device.
+    pub(super) device: u64,
     pub(super) config: Config,
     /// But for what is negotiated with the server.
     pub(super) params: reverse::Params,
@@ -34,6 +34,9 @@ pub(super) struct Settings {
     pub(super) drain: Duration,
     pub(super) format: Format,
     pub(super) metrics: Option<SocketAddr>,
+    /// `None`: it tells nobody.
+    pub(super) status: Option<PathBuf>,
+    pub(super) status_mode: SocketMode,
 }
 
 impl Settings {
@@ -73,6 +76,7 @@ impl Settings {
             connections,
             per_client: limits.per_client,
             each,
+            device: footprint(&config),
             config,
             params,
             session: Duration::from_secs(timeouts.session_s.max(1)),
@@ -80,6 +84,11 @@ impl Settings {
             drain: Duration::from_secs(timeouts.drain_s),
             format: options.log.unwrap_or(file.log.format),
             metrics: metrics.transpose()?,
+            status: Some(PathBuf::from(
+                options.status_socket.as_ref().unwrap_or(&file.reverse.status_socket),
+            ))
+            .filter(|path| !path.as_os_str().is_empty()),
+            status_mode: file.status.mode,
         })
     }
 }

@@ -2,15 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
 use super::settings::Settings;
 use crate::admission::Admission;
+use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::log::Log;
 use crate::refusals::Refusals;
+use crate::status::Snapshot;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -21,9 +22,8 @@ pub(super) struct Shared {
     pub(super) log: Log,
     /// Whether it stops. Each connection has a receiver, so that it is known when all are over.
     pub(super) stop: watch::Sender<bool>,
+    pub(super) connections: Connections,
     refusals: Refusals,
-    /// Bytes of buffers of all connections.
-    memory: AtomicU64,
 }
 
 impl Shared {
@@ -31,17 +31,20 @@ impl Shared {
         let admission = Admission::new(settings.connections, settings.per_client);
         let (log, stop) = (Log::new(settings.format), watch::Sender::new(false));
         let (counters, refusals) = (Counters::default(), Refusals::default());
-        Arc::new(Self { settings, admission, counters, log, stop, refusals, memory: AtomicU64::new(0) })
+        Arc::new(Self {
+            settings,
+            admission,
+            counters,
+            log,
+            stop,
+            connections: Connections::default(),
+            refusals,
+        })
     }
 
-    /// Bytes that are allocated for all connections.
-    pub(super) fn memory(&self) -> u64 {
-        self.memory.load(Ordering::Relaxed)
-    }
-
-    /// A connection had `before` bytes, and has `now`.
-    pub(super) fn set_memory(&self, before: u64, now: u64) {
-        self.memory.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+    /// What `smbd-gateway status` gets.
+    pub(super) fn status(&self) -> String {
+        Snapshot::line(&self.connections, self.settings.connections, *self.stop.borrow())
     }
 
     /// A client was refused.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::connections::Live;
+use crate::connections::{Connections, Live};
 
 /// The gateway at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,20 @@ pub(crate) struct Row {
     pub(crate) memory: u64,
     /// How long it has been there, in seconds.
     pub(crate) age_s: u64,
+}
+
+impl Snapshot {
+    /// What whoever asks is told now: a line of JSON.
+    pub(crate) fn line(connections: &Connections, connections_max: u32, is_stopping: bool) -> String {
+        let snapshot = Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            is_stopping,
+            connections_max,
+            memory: connections.memory(),
+            connections: connections.list().iter().map(Row::from).collect(),
+        };
+        serde_json::to_string(&snapshot).unwrap_or_default() + "\n"
+    }
 }
 
 impl From<&Live> for Row {

@@ -68,7 +68,8 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     [
         row.client.to_string(),
         row.server.to_string(),
-        row.server_port.to_string(),
+        // None of TCP.
+        if row.server_port == 0 { "-".into() } else { row.server_port.to_string() },
         plain(row.dialect.as_deref().unwrap_or("-")),
         plain(&row.session),
         bytes(row.bytes_in.saturating_add(row.rdma_in)),

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+about="hostile clients of Samba behind smbd-gateway, while another one works"
+guests=1
+limit=3600
+long=yes
+# cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.
+crashes=rdma_disconnect
+resumes=live
+
+scenario() {
+  with_samba || return 0
+  rdma_loopback "$KIND" 1024 && live samba-hostile --limit 900
+}
