@@ -15,7 +15,9 @@ mod rdma;
 mod rdma_server;
 mod tcp;
 
-pub use pump::{Client, Copied, Ending, Memory, Operation, Order, Part, Peer, Pump, ReversePump, Server};
+pub use pump::{
+    Client, Clock, Copied, Ending, Memory, Operation, Order, Part, Peer, Pump, ReversePump, Server, TokioTime,
+};
 pub use rdma::Rdma;
 pub use rdma_server::RdmaServer;
 pub use tcp::Tcp;
