@@ -5,26 +5,26 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use smbd_core::runtime::tokio::{self as core_tokio, Piece};
+use smbd_core::runtime::Failure;
+use smbd_core::runtime::tokio::{self as core_tokio, Connection, Piece, PollReady, Receiver, Sender};
 use smbd_smb2::relay::BufferId;
-use smbd_verbs::Buffer;
-use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};
+use smbd_verbs::tokio::AsyncEnd;
 
-use crate::pump::{Client, Operation, Order};
+use crate::pump::{Client, Memory, Operation, Order};
 
 /// Bytes of messages that may be queued and not sent. Beyond them the client gets nothing before all are sent.
 const UNSENT_MAX: usize = 1 << 20;
 
-type Running = core_tokio::Operation<AsyncEnd>;
+type Running<B> = core_tokio::Operation<B>;
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A client over an RDMA device.
-pub struct Rdma {
-    sender: Sender,
-    receiver: Receiver,
+/// A client over an RDMA device, or over another backend that async tasks can wait for.
+pub struct Rdma<B: PollReady = AsyncEnd> {
+    sender: Sender<B>,
+    receiver: Receiver<B>,
     /// The order that waits for room.
-    queueing: Option<Boxed<Queued>>,
-    operations: Vec<(BufferId, Running)>,
+    queueing: Option<Boxed<Queued<B>>>,
+    operations: Vec<(BufferId, Running<B>)>,
     unsent: usize,
     ended: Ended,
 }
@@ -35,16 +35,21 @@ enum Ended {
 }
 
 /// An order that the connection has taken, or has not because it ended.
-enum Queued {
+enum Queued<B: PollReady> {
     Message,
-    Operation(BufferId, Result<Running, Failure>),
+    Operation(BufferId, Result<Running<B>, Failure<<B as PollReady>::Error>>),
 }
 
-impl Rdma {
+impl<B> Rdma<B>
+where
+    B: PollReady + 'static,
+    B::Buffer: Memory + Sync,
+    <B as PollReady>::Error: Send + Sync,
+{
     /// Wraps an established connection. One [in pieces](smbd_core::runtime::tokio::Options::in_pieces) needs memory for some
     /// fragments of a message only.
     #[must_use]
-    pub fn new(connection: Connection) -> Self {
+    pub fn new(connection: Connection<B>) -> Self {
         let (sender, receiver) = connection.split();
         let of_end = sender.clone();
         let ended: Boxed<String> = Box::pin(async move {
@@ -66,13 +71,18 @@ impl Rdma {
 
     /// A handle of the connection.
     #[must_use]
-    pub fn sender(&self) -> Sender {
+    pub fn sender(&self) -> Sender<B> {
         self.sender.clone()
     }
 }
 
-impl Client for Rdma {
-    type Memory = Buffer;
+impl<B> Client for Rdma<B>
+where
+    B: PollReady + 'static,
+    B::Buffer: Memory + Sync,
+    <B as PollReady>::Error: Send + Sync,
+{
+    type Memory = B::Buffer;
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         // The task stays registered when this future is dropped, and nothing is lost with it.
@@ -101,7 +111,7 @@ impl Client for Rdma {
         Poll::Ready(())
     }
 
-    fn order(&mut self, order: Order<Buffer>) {
+    fn order(&mut self, order: Order<B::Buffer>) {
         let sender = self.sender.clone();
         self.queueing = Some(match order {
             Order::Send { message, invalidate } => {
@@ -144,7 +154,7 @@ impl Client for Rdma {
     }
 }
 
-impl fmt::Debug for Rdma {
+impl<B: PollReady> fmt::Debug for Rdma<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rdma").field("sender", &self.sender).finish_non_exhaustive()
     }

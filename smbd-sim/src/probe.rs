@@ -36,6 +36,11 @@ pub trait Probe {
         let _ = at;
     }
 
+    /// The connection that begins hands up each fragment by [`whole`](Self::whole), always borrowed.
+    fn begin_pieces(&mut self, at: At) {
+        let _ = at;
+    }
+
     /// An endpoint was told to hand up no messages, or to hand them up again.
     fn paused(&mut self, at: At, paused: bool) {
         let _ = (at, paused);
@@ -95,6 +100,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.begin_whole(at);
     }
 
+    fn begin_pieces(&mut self, at: At) {
+        self.0.begin_pieces(at);
+        self.1.begin_pieces(at);
+    }
+
     fn paused(&mut self, at: At, paused: bool) {
         self.0.paused(at, paused);
         self.1.paused(at, paused);
@@ -134,7 +144,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 }
 
-/// A whole message that an endpoint hands up.
+/// A whole message that an endpoint hands up; of one in pieces, a fragment.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole<'a> {
     /// Its length in bytes.

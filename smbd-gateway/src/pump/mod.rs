@@ -2,6 +2,7 @@
 
 mod buffers;
 mod client;
+mod clock;
 mod ending;
 mod inbound;
 mod outbox;
@@ -22,10 +23,11 @@ use bytes::Buf;
 use smbd_core::runtime::tokio::Piece;
 use smbd_smb2::relay::{Arrived, ClientBytes, Config, Event, Placement, Reason, Relay, Side, Statistics};
 use smbd_smb2::wire::Dialect;
-use tokio::time::{Sleep, sleep, timeout};
 
 use buffers::Buffers;
 pub use client::{Client, Memory, Operation, Order};
+use clock::within;
+pub use clock::{Clock, TokioTime};
 pub use ending::Ending;
 use inbound::Inbound;
 use outgoing::{Done, Outgoing};
@@ -51,7 +53,7 @@ pub fn waiting_max(answer_max: u32) -> u64 {
 ///
 /// Messages and data go through it with a bounded amount of memory. A side that takes nothing holds up the other one. Buffers for
 /// RDMA are allocated when they are first needed, which is never before a SESSION_SETUP was successful.
-pub struct Pump<C: Client, S> {
+pub struct Pump<C: Client, S, T: Clock = TokioTime> {
     relay: Relay,
     client: C,
     server: S,
@@ -60,7 +62,8 @@ pub struct Pump<C: Client, S> {
     inbound: Inbound,
     out: Outgoing<C::Memory>,
     /// Until a session is established.
-    limit: Option<(Duration, Pin<Box<Sleep>>)>,
+    limit: Option<(Duration, Pin<Box<T::Sleep>>)>,
+    clock: T,
     /// Rises with everything that moves.
     moves: u64,
 }
@@ -69,6 +72,13 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
     /// A connection on which nothing has passed. It ends if no session is established within `session_within`. Call it inside a
     /// runtime with time enabled.
     pub fn new(config: &Config, client: C, server: S, session_within: Duration) -> Self {
+        Self::with_clock(config, client, server, session_within, TokioTime)
+    }
+}
+
+impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
+    /// As [`new`](Pump::new), with the time of `clock`.
+    pub fn with_clock(config: &Config, client: C, server: S, session_within: Duration, clock: T) -> Self {
         let buffers = Buffers::new(config.buffers(), config.params().buffer_len);
         Self {
             relay: Relay::new(config),
@@ -77,7 +87,8 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
             piece: Piece::default(),
             inbound: Inbound::new(),
             out: Outgoing::new(buffers),
-            limit: Some((session_within, Box::pin(sleep(session_within)))),
+            limit: Some((session_within, Box::pin(clock.sleep(session_within)))),
+            clock,
             moves: 0,
         }
     }
@@ -87,22 +98,22 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
         poll_fn(|cx| self.poll(cx)).await
     }
 
-    /// Runs until nothing is under way, at most `within`: until each request has its final answer, but for CHANGE_NOTIFY, which may
+    /// Runs until nothing is under way, at most `time`: until each request has its final answer, but for CHANGE_NOTIFY, which may
     /// wait for ever. What encrypted messages ask nobody knows here; after one, nothing has to have moved for half a second as well.
-    pub async fn drain(&mut self, within: Duration) -> Ending {
+    pub async fn drain(&mut self, time: Duration) -> Ending {
+        let clock = self.clock.clone();
         let idle = async {
             loop {
                 let before = self.moves;
-                tokio::select! {
-                    ending = self.run_until_answered() => return ending,
-                    () = sleep(QUIET) => {}
+                if let Some(ending) = within(&clock, QUIET, self.run_until_answered()).await {
+                    return ending;
                 }
                 if self.moves == before && self.is_answered() {
                     return Ending::Stopped;
                 }
             }
         };
-        timeout(within, idle).await.unwrap_or(Ending::Deadline { within })
+        within(&clock, time, idle).await.unwrap_or(Ending::Deadline { within: time })
     }
 
     /// Of a connection with encrypted messages it is not known when that is.
@@ -116,15 +127,16 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
         .await
     }
 
-    /// Gives the client what still waits for it, at most for `within`. To be called after the end.
-    pub async fn flush(&mut self, within: Duration) {
+    /// Gives the client what still waits for it, at most for `time`. To be called after the end.
+    pub async fn flush(&mut self, time: Duration) {
+        let clock = self.clock.clone();
         let given = poll_fn(|cx| {
             self.out.give(&mut self.client, cx);
             let is_over = self.client.poll_ready(cx).is_ready() || self.client.poll_ended(cx).is_ready();
             if is_over { Poll::Ready(()) } else { Poll::Pending }
         });
         // What is not taken by then is lost with the connection.
-        let _ = timeout(within, given).await;
+        let _ = within(&clock, time, given).await;
     }
 
     /// What has passed.
@@ -162,7 +174,7 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
             && self.piece.remaining == 0
             && self.inbound.is_empty()
             && self.out.is_empty();
-        is_empty && self.statistics().outstanding() == 0
+        is_empty && !self.relay.is_amid_answer() && self.statistics().outstanding() == 0
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
@@ -193,13 +205,16 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
                 break;
             }
         }
+        // Without room the relay may have kept an answer that has come whole. It is asked again before the server is: behind the last
+        // bytes of that may be the end.
+        let may_receive = self.out.has_room();
         has_moved |= self.out.give(&mut self.client, cx);
         // Behind the orders: what was just taken can wake the task only once it was asked for.
         has_moved |= self.take_results(cx)?;
         let Outgoing { outbox, buffers, .. } = &mut self.out;
         let sent = |buffer, len| self.relay.handle(Event::Sent { buffer, len });
         has_moved |= outbox.send(&mut self.server, sent, buffers, cx)?;
-        has_moved |= self.receive(cx)?;
+        has_moved |= may_receive && self.receive(cx)?;
         Ok(has_moved)
     }
 
@@ -270,7 +285,7 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
 
     /// Receives from the server, once all that came was taken.
     fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
-        if !self.inbound.is_empty() || !self.out.has_room() {
+        if !self.inbound.is_empty() {
             return Ok(false);
         }
         let is_rdma = self.statistics().sessions.rdma > 0;
@@ -305,7 +320,7 @@ impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
     }
 }
 
-impl<C: Client, S> fmt::Debug for Pump<C, S> {
+impl<C: Client, S, T: Clock> fmt::Debug for Pump<C, S, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pump").field("relay", &self.relay).finish_non_exhaustive()
     }

@@ -22,6 +22,7 @@ use smbd_core::{Budget, Input, Instant};
 pub use depths::PrivateData;
 pub(crate) use end::DeviceBackend;
 pub(crate) use link::Link;
+pub use memory::Placed;
 pub(crate) use memory::SimMemory;
 
 use crate::fabric::Notice;

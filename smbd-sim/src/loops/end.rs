@@ -1,5 +1,7 @@
 //! One end of a connection: a device of the world, owned by the loop that drives it.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -14,17 +16,19 @@ use smbd_core::{BufferDescriptorV1, Head, Input, Instant, RecvId, RegId, Token};
 use super::hub::{Flag, Hub};
 use super::notes::Stuck;
 use crate::Side;
+use crate::device::Placed;
 use crate::memory::Range;
 use crate::swarm::Plan;
 
 /// One host's device, owned by whoever drives it.
-pub(super) struct LoopEnd {
+pub struct LoopEnd<M = Range> {
     hub: Rc<Hub>,
     side: Side,
     received: Vec<Vec<u8>>,
     segments: Vec<BufferDescriptorV1>,
     /// How often it was armed.
     armed: u32,
+    memory: PhantomData<M>,
 }
 
 /// What has to be copied of an input before the world is let go.
@@ -33,11 +37,11 @@ enum Rest {
     Segments(RegId, bool),
 }
 
-impl LoopEnd {
+impl<M> LoopEnd<M> {
     pub(super) fn new(hub: &Rc<Hub>, side: Side, plan: &Plan) -> Self {
         let slots = plan.configs[side.index()].budget().recv_slots as usize;
         let received = vec![Vec::new(); slots];
-        Self { hub: Rc::clone(hub), side, received, segments: Vec::new(), armed: 0 }
+        Self { hub: Rc::clone(hub), side, received, segments: Vec::new(), armed: 0, memory: PhantomData }
     }
 
     pub(super) fn hub(&self) -> &Hub {
@@ -50,8 +54,14 @@ impl LoopEnd {
     }
 }
 
+impl<M> fmt::Debug for LoopEnd<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoopEnd").field("side", &self.side).finish_non_exhaustive()
+    }
+}
+
 /// Its protection domain goes with it, and all access with that.
-impl Drop for LoopEnd {
+impl<M> Drop for LoopEnd<M> {
     fn drop(&mut self) {
         if let Ok(mut world) = self.hub.world.try_borrow_mut() {
             world.host_mut(self.side).device.close_all_registrations();
@@ -59,25 +69,25 @@ impl Drop for LoopEnd {
     }
 }
 
-impl ReceiveMemory for LoopEnd {
+impl<M> ReceiveMemory for LoopEnd<M> {
     fn received(&self, id: RecvId) -> &[u8] {
         self.received.get(usize::from(id.slot())).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Backend for LoopEnd {
-    type Buffer = Range;
+impl<M: Placed> Backend for LoopEnd<M> {
+    type Buffer = M;
 
     fn now(&self) -> Instant {
         self.hub.now()
     }
 
-    fn execute(&mut self, step: BackendOp<'_, Range>) {
+    fn execute(&mut self, step: BackendOp<'_, M>) {
         self.hub.world.borrow_mut().end(self.side).execute(step);
     }
 
     fn ring_doorbell(&mut self) {
-        self.hub.world.borrow_mut().end::<Range>(self.side).ring_doorbell();
+        self.hub.world.borrow_mut().end::<M>(self.side).ring_doorbell();
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
@@ -112,7 +122,7 @@ impl Backend for LoopEnd {
     }
 }
 
-impl Waitable for LoopEnd {
+impl<M: Placed> Waitable for LoopEnd<M> {
     type Error = Stuck;
 
     fn arm(&mut self) -> Result<bool, Stuck> {
@@ -129,7 +139,7 @@ impl Waitable for LoopEnd {
     }
 }
 
-impl PollReady for LoopEnd {
+impl<M: Placed> PollReady for LoopEnd<M> {
     type Error = Stuck;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<Result<(), Stuck>> {
@@ -142,7 +152,7 @@ impl PollReady for LoopEnd {
     }
 }
 
-impl Blocking for LoopEnd {
+impl<M: Placed> Blocking for LoopEnd<M> {
     type Error = Stuck;
 
     fn wait(&mut self, until: Option<Instant>) -> Result<(), Stuck> {

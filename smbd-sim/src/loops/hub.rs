@@ -1,33 +1,36 @@
 //! What two loops share: a world whose hosts they drive, and an executor that polls who was woken, in virtual time.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use smbd_core::{Endpoint, Instant};
 
+pub(super) use super::flag::Flag;
 use super::notes::Stuck;
-use super::plan::LoopPlan;
 use super::watch::Watchers;
-use crate::Side;
 use crate::fault::Disruption;
 use crate::host::Listener;
 use crate::machine::Watched;
+use crate::memory::Buffer;
 use crate::oracle::Law;
 use crate::probe::{At, Probe};
 use crate::swarm::{Arranged, FaultKind, Plan, Schedule};
 use crate::world::{Step, World};
+use crate::{Rng, Side};
 
 /// More than any run takes.
 const TURNS_MAX: u64 = 2_000_000;
 /// What a loop may take between looking for inputs and arming its device.
 const MOMENT: Duration = Duration::from_micros(50);
 
+/// Buffers whose last name is gone.
+pub(super) type Dropped = Arc<Mutex<Vec<(Side, Buffer)>>>;
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 /// What is driven: its every doing is shown to the oracles.
 pub(super) type Protocol = Watched<Endpoint, Watchers>;
@@ -36,6 +39,11 @@ type LoopWorld = World<Listener, Schedule, Watchers>;
 pub(super) struct Hub {
     pub(super) world: RefCell<LoopWorld>,
     sleepers: RefCell<[Option<Sleeper>; 2]>,
+    /// Others that sleep, by their numbers.
+    timers: RefCell<BTreeMap<u64, (Instant, Waker)>>,
+    /// What shuffles tasks that are awake at the same time, if anything does.
+    order: RefCell<Option<Rng>>,
+    dropped: Dropped,
     tasks: RefCell<Vec<(Arc<Flag>, Task)>>,
     turns: Cell<u64>,
     is_stuck: Cell<bool>,
@@ -56,36 +64,8 @@ struct Sleeper {
     until: Option<Instant>,
 }
 
-/// Says that it was woken.
-pub(super) struct Flag(AtomicBool);
-
-impl Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Flag {
-    pub(super) fn new(raised: bool) -> Arc<Self> {
-        Arc::new(Self(AtomicBool::new(raised)))
-    }
-
-    pub(super) fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
-    }
-
-    pub(super) fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 impl Hub {
-    pub(super) fn new(plan: &LoopPlan, watch: Watchers) -> Rc<Self> {
-        let plan = &plan.plan;
+    pub(super) fn new(plan: &Plan, watch: Watchers) -> Rc<Self> {
         let hosts = Side::BOTH.map(|side| plan.host(side, Listener));
         let mut world = World::new(&plan.world(), hosts, plan.schedule(), watch);
         for side in Side::BOTH {
@@ -97,6 +77,9 @@ impl Hub {
         Rc::new(Self {
             world: RefCell::new(world),
             sleepers: RefCell::default(),
+            timers: RefCell::default(),
+            order: RefCell::default(),
+            dropped: Dropped::default(),
             tasks: RefCell::default(),
             turns: Cell::new(0),
             is_stuck: Cell::new(false),
@@ -118,6 +101,53 @@ impl Hub {
         let probe = self.world.borrow().shared_probe();
         probe.borrow_mut().begin_whole(At { now, side });
         Watched::new(Endpoint::new(side.into(), &plan.configs[side.index()], now), side, now, probe)
+    }
+
+    /// The same, which puts no messages together.
+    pub(super) fn machine_in_pieces(&self, plan: &Plan, side: Side) -> Protocol {
+        let now = self.now();
+        let probe = self.world.borrow().shared_probe();
+        probe.borrow_mut().begin_pieces(At { now, side });
+        let endpoint = Endpoint::new(side.into(), &plan.configs[side.index()], now).in_pieces();
+        Watched::new(endpoint, side, now, probe)
+    }
+
+    /// From now on tasks that are awake at the same time are polled in an order that is drawn.
+    pub(super) fn shuffle(&self, rng: Rng) {
+        *self.order.borrow_mut() = Some(rng);
+    }
+
+    /// Wakes at a time; the number tells one who sleeps from the others.
+    pub(super) fn wake_at(&self, number: u64, at: Instant, waker: Waker) {
+        self.timers.borrow_mut().insert(number, (at, waker));
+    }
+
+    /// Does not wake it any more.
+    pub(super) fn forget_timer(&self, number: u64) {
+        self.timers.borrow_mut().remove(&number);
+    }
+
+    /// Where names of buffers go when they are dropped.
+    pub(super) fn dropped(&self) -> Dropped {
+        Arc::clone(&self.dropped)
+    }
+
+    /// Frees memory that nobody has a name of and no device uses.
+    pub(super) fn sweep(&self) {
+        let Ok(mut dropped) = self.dropped.lock() else { return };
+        if dropped.is_empty() {
+            return;
+        }
+        let mut world = self.world.borrow_mut();
+        dropped.retain(|(side, buffer)| {
+            let device = &mut world.host_mut(*side).device;
+            // What is chained is with the device soon.
+            let is_used = device.has_chain() || device.nic.buffers.in_use(*buffer);
+            if !is_used {
+                device.nic.buffers.free(*buffer);
+            }
+            is_used
+        });
     }
 
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
@@ -143,6 +173,7 @@ impl Hub {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
         *self.sleepers.borrow_mut() = [None, None];
+        self.timers.borrow_mut().clear();
     }
 
     /// Somebody was told that nobody goes on.
@@ -237,6 +268,11 @@ impl Hub {
             return false;
         }
         let mut tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        if let Some(order) = &mut *self.order.borrow_mut() {
+            for at in (1..tasks.len()).rev() {
+                tasks.swap(at, usize::try_from(order.below(at as u64 + 1)).unwrap_or(0));
+            }
+        }
         let mut any = false;
         tasks.retain_mut(|(flag, task)| {
             if !flag.take() {
@@ -251,13 +287,16 @@ impl Hub {
     }
 
     fn happen(&self) -> bool {
+        self.sweep();
         let mut world = self.world.borrow_mut();
         let steps = world.steps();
         while let Some(fault) = world.faults_mut().due(steps) {
             self.strike(&mut world, fault);
         }
         let mut sleepers = self.sleepers.borrow_mut();
-        let timer = sleepers.iter().flatten().filter_map(|sleeper| sleeper.until).min();
+        let mut timers = self.timers.borrow_mut();
+        let until = sleepers.iter().flatten().filter_map(|sleeper| sleeper.until);
+        let timer = until.chain(timers.values().map(|(at, _)| *at)).min();
         let woken = match (world.next_time(), timer) {
             // Who has no timer and nothing under way never finds out by itself.
             (None, None) if self.is_silent.take() => {
@@ -275,6 +314,13 @@ impl Hub {
             }
         };
         let now = world.now();
+        timers.retain(|_, (at, waker)| {
+            let is_due = *at <= now;
+            if is_due {
+                waker.wake_by_ref();
+            }
+            !is_due
+        });
         for side in Side::BOTH {
             let place = &mut sleepers[side.index()];
             // It wakes once, as a real one.

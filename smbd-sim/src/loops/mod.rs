@@ -8,6 +8,7 @@
 mod blocks;
 mod end;
 mod engines;
+mod flag;
 mod futures;
 mod handlers;
 mod hub;
@@ -16,6 +17,7 @@ mod machine;
 mod notes;
 mod plan;
 mod poller;
+mod stage;
 mod transfer;
 mod verdict;
 mod watch;
@@ -28,8 +30,11 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
+pub use end::LoopEnd;
 pub use load::Load;
+pub use notes::Stuck;
 pub use plan::LoopPlan;
+pub use stage::{Block, Stage, Timer};
 
 use crate::Side;
 use crate::probe::Probe;
@@ -55,7 +60,7 @@ pub fn run_showing<F: Probe + 'static>(plan: &LoopPlan, trace: Option<Trace>, fr
     let frames = Rc::new(RefCell::new(frames));
     let shared: Rc<RefCell<dyn Probe>> = frames.clone();
     let watch = Watch::new(plan.plan.configs.clone(), trace, Frames(shared));
-    let hub = Hub::new(plan, (watch, Deadlines::default()));
+    let hub = Hub::new(&plan.plan, (watch, Deadlines::default()));
     let notes = Notes::default();
     for side in [Side::Acceptor, Side::Initiator] {
         if Some(side) != plan.waits() {

@@ -9,7 +9,7 @@ use smbd_core::runtime::Failure;
 /// Nothing is left to happen that would end a wait, or far too much has happened, or a law is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nobody goes on")]
-pub(super) struct Stuck;
+pub struct Stuck;
 
 /// What came of a run.
 #[derive(Debug, Default)]

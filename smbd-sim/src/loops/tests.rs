@@ -1,7 +1,12 @@
-use super::{LoopPlan, run, run_seeds};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{LoopPlan, Stage, run, run_seeds};
 use crate::oracle::Law;
 use crate::swarm::{FaultLevel, Loop, Options, Pair, Summary};
 use crate::trace::Trace;
+use crate::{Rng, Side};
 
 fn level(faults: FaultLevel) -> Options {
     Options { faults, ..Options::default() }
@@ -61,6 +66,49 @@ fn a_seed_decides_the_pair_and_a_loop_that_was_asked_for_is_in_it() {
         assert!(some.pairs.keys().all(|pair| pair.loops().contains(driver)), "{:?}", some.pairs);
         assert_eq!((some.pairs.values().sum::<u64>(), some.delivered), (64, 64));
     }
+}
+
+fn stage(seed: u64) -> Stage {
+    Stage::new(&LoopPlan::of(seed, &level(FaultLevel::None), None).plan, None, Rng::new(seed))
+}
+
+#[test]
+fn on_a_stage_who_sleeps_wakes_in_the_order_of_time_and_who_is_awake_goes_on_in_an_order_that_is_drawn() {
+    let mut orders = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let stage = stage(seed);
+        let woken = Rc::new(RefCell::new(Vec::new()));
+        for (name, micros) in [(0, 30), (1, 10), (2, 20), (3, 20), (4, 20)] {
+            let (of_task, woken) = (stage.clone(), Rc::clone(&woken));
+            stage.spawn(async move {
+                of_task.sleep(Duration::from_micros(micros)).await;
+                woken.borrow_mut().push((of_task.now().as_nanos() / 1000, name));
+            });
+        }
+        while stage.tasks() > 0 && stage.turn() {}
+        let woken = woken.take();
+        assert_eq!(woken.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [10, 20, 20, 20, 30]);
+        orders.insert(woken);
+    }
+    assert!(orders.len() > 3, "{orders:?}");
+}
+
+#[test]
+fn memory_of_a_stage_is_freed_with_its_last_name_and_what_is_left_is_a_leak() {
+    let stage = stage(0);
+    let block = stage.alloc(Side::Acceptor, 10);
+    let other = block.clone();
+    stage.fill(&block, 4, b"four").unwrap();
+    assert!(stage.fill(&block, 8, b"four").is_err() && stage.read(&other, 0, &mut [0; 11]).is_err());
+    let mut out = [0; 6];
+    stage.read(&other, 3, &mut out).unwrap();
+    assert_eq!(&out, b"\0four\0");
+    drop(block);
+    assert_eq!(stage.buffers(Side::Acceptor), 1);
+    drop(other);
+    assert_eq!((stage.buffers(Side::Acceptor), stage.verdict()), (0, None));
+    let _kept = stage.alloc(Side::Acceptor, 1);
+    assert!(stage.verdict().is_some_and(|failure| failure.law == Law::Leaks));
 }
 
 #[test]

@@ -11,24 +11,12 @@ use crate::upper::Carried;
 
 /// Checks what only the end shows. What the oracles saw on the way comes first.
 pub(super) fn judge(hub: &Hub, plan: &LoopPlan, seen: &Seen) {
+    judge_breaches(hub);
     let story = hub.story();
     let mut world = hub.world.borrow_mut();
-    let breaches: Vec<_> = world.breaches().collect();
-    let left = Side::BOTH.map(|side| {
-        let nic = &world.host(side).device.nic;
-        let known = hub.buffers()[side.index()];
-        (nic.buffers.live().saturating_sub(known), nic.tokens.live(nic.domain()).count())
-    });
     let now = world.now();
     let mut probe = world.probe_mut();
     let verdicts = probe.0.oracles.verdicts_mut();
-    for law in [Law::Device, Law::Driven, Law::Reported, Law::LinkReported] {
-        verdicts.check(law, true, String::new);
-    }
-    for (side, breach) in breaches {
-        verdicts.at(At { now, side });
-        verdicts.check(Law::of(&breach), false, || breach.to_string());
-    }
     verdicts.at(At { now, side: Side::Initiator });
     verdicts.check(Law::Driven, seen.broken.is_none(), || seen.broken.clone().unwrap_or_default());
     let (sent, back) = (seen.sent.len(), seen.back.len());
@@ -49,6 +37,42 @@ pub(super) fn judge(hub: &Hub, plan: &LoopPlan, seen: &Seen) {
     verdicts.check(Law::Liveness, plan.is_faulty() || back == all, || {
         format!("{back} of {all} messages came back")
     });
+    drop(probe);
+    drop(world);
+    judge_leaks(hub);
+}
+
+/// What devices have against their users, and what was left.
+pub(super) fn judge_devices(hub: &Hub) {
+    judge_breaches(hub);
+    judge_leaks(hub);
+}
+
+fn judge_breaches(hub: &Hub) {
+    let mut world = hub.world.borrow_mut();
+    let breaches: Vec<_> = world.breaches().collect();
+    let now = world.now();
+    let mut probe = world.probe_mut();
+    let verdicts = probe.0.oracles.verdicts_mut();
+    for law in [Law::Device, Law::Driven, Law::Reported, Law::LinkReported] {
+        verdicts.check(law, true, String::new);
+    }
+    for (side, breach) in breaches {
+        verdicts.at(At { now, side });
+        verdicts.check(Law::of(&breach), false, || breach.to_string());
+    }
+}
+
+fn judge_leaks(hub: &Hub) {
+    let mut world = hub.world.borrow_mut();
+    let left = Side::BOTH.map(|side| {
+        let nic = &world.host(side).device.nic;
+        let known = hub.buffers()[side.index()];
+        (nic.buffers.live().saturating_sub(known), nic.tokens.live(nic.domain()).count())
+    });
+    let now = world.now();
+    let mut probe = world.probe_mut();
+    let verdicts = probe.0.oracles.verdicts_mut();
     for (side, (buffers, tokens)) in Side::BOTH.into_iter().zip(left) {
         verdicts.at(At { now, side });
         verdicts.check(Law::Leaks, buffers == 0 && tokens == 0, || {

@@ -13,7 +13,7 @@ impl Records {
     /// told. Its receives are free.
     pub(super) fn absorb(&mut self, v: &mut Verdicts) {
         // Nothing is handed up before the connection is announced.
-        if !self.whole.is_endpoint || !self.told.established || self.whole.paused {
+        if !self.whole.is_endpoint || self.whole.in_pieces || !self.told.established || self.whole.paused {
             return;
         }
         let mut complete = false;
@@ -38,6 +38,11 @@ impl Records {
         v.check(Law::Events, self.told.established && !self.told.end, || {
             "a message before Established, or after the end was told".to_owned()
         });
+        if self.whole.in_pieces {
+            v.check(Law::Messages, message.borrowed.is_some(), || "a fragment was copied".to_owned());
+            self.whole.borrowed += 1;
+            return message.borrowed.map_or((), |fragment| self.receiving.on_event(fragment, v));
+        }
         let single = self.receiving.peek_due().is_some_and(|due| due.first && due.remaining == 0);
         let borrow = single && self.whole.borrowed < self.config.borrowed_max;
         v.check(Law::Messages, message.borrowed.is_some() == borrow, || {

@@ -154,6 +154,10 @@ impl Probe for Oracles {
         self.sides[at.side.index()].whole.begin();
     }
 
+    fn begin_pieces(&mut self, at: At) {
+        self.sides[at.side.index()].whole.begin_pieces();
+    }
+
     fn paused(&mut self, at: At, paused: bool) {
         let records = &mut self.sides[at.side.index()];
         records.whole.paused = paused;

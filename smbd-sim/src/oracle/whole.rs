@@ -7,6 +7,8 @@ use smbd_core::wire::DataTransfer;
 pub(super) struct Whole {
     /// Whole messages are handed up, no fragments.
     pub(super) is_endpoint: bool,
+    /// Of an endpoint: it puts nothing together.
+    pub(super) in_pieces: bool,
     /// Nothing is to be handed up: what arrives stays in its receives, until the connection ends.
     pub(super) paused: bool,
     /// Bytes of the message under way that were copied.
@@ -22,6 +24,10 @@ pub(super) struct Whole {
 impl Whole {
     pub(super) const fn begin(&mut self) {
         self.is_endpoint = true;
+    }
+
+    pub(super) const fn begin_pieces(&mut self) {
+        (self.is_endpoint, self.in_pieces) = (true, true);
     }
 
     pub(super) fn arrived(&self) -> usize {

@@ -60,6 +60,10 @@ impl<F: Probe> Probe for Watch<F> {
         self.oracles.begin_whole(at);
     }
 
+    fn begin_pieces(&mut self, at: At) {
+        self.oracles.begin_pieces(at);
+    }
+
     fn paused(&mut self, at: At, paused: bool) {
         self.oracles.paused(at, paused);
     }

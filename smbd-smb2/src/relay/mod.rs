@@ -215,6 +215,16 @@ impl Relay {
         }
     }
 
+    /// Whether a message of the server has come in part, or has not gone to the client yet. [`Statistics::outstanding`] counts a
+    /// final answer by its header, so its data may still be to come.
+    #[must_use]
+    pub fn is_amid_answer(&self) -> bool {
+        match &self.state {
+            State::Open(open) => open.downstream.is_amid_message(),
+            State::Ending(_) | State::Over => false,
+        }
+    }
+
     /// What has passed so far.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {

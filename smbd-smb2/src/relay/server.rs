@@ -87,6 +87,19 @@ impl Downstream {
         self.incoming.is_in_stream() && !matches!(self.state, State::Delivering(_))
     }
 
+    /// Whether a message has come in part, or has not gone yet.
+    pub(super) fn is_amid_message(&self) -> bool {
+        // What is over stays as it is until more comes.
+        let has_rest = match &self.state {
+            State::Framing { have, .. } => return *have > 0,
+            State::Deciding { .. } => true,
+            State::Element(_) => false,
+            State::Sending { left, .. } | State::Skipping { left } => *left > 0,
+            State::Delivering(delivery) => delivery.is_over() != Some(0),
+        };
+        has_rest || self.incoming.remaining() > 0
+    }
+
     /// Bytes of [`ToClient::Held`].
     pub(super) fn taken(&self, len: usize) -> &[u8] {
         self.incoming.taken(len)

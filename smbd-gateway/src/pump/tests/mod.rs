@@ -5,7 +5,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use smbd_smb2::relay::{Action, Config, Params, Reason};
-use smbd_smb2::wire::{Body, ChangeNotifyRequest, EchoRequest, ErrorResponse, FileId, Target};
+use smbd_smb2::wire::{Body, ChangeNotifyRequest, EchoRequest, EchoResponse, ErrorResponse, FileId, Target};
 use smbd_smb2::wire::{
     BufferDescriptorV1, Channel, Dialect, Header, NegotiateRequest, NegotiateResponse, NtStatus, ReadRequest,
     ReadResponse, SessionSetupRequest, SessionSetupResponse, Token, WriteRequest, WriteResponse, pack,
@@ -240,6 +240,39 @@ async fn a_gateway_that_stops_waits_for_what_is_under_way_and_no_longer_than_it_
     assert_eq!(busy.drain(within).await, Ending::Deadline { within });
 }
 
+#[tokio::test(start_paused = true)]
+async fn answers_that_come_together_with_the_end_of_the_stream_reach_the_client() {
+    let mut rig = rig();
+    rig.log_in().await;
+    let data = pattern(100);
+    rig.remember(&[0; 100]);
+    let info = descriptor(100);
+    let asked = Header::request::<ReadRequest>(2);
+    rig.request(asked, &read(100, &info));
+    rig.at_server().await;
+    let mut all = Vec::new();
+    let mut add = |message: Vec<u8>| {
+        all.extend_from_slice(&(message.len() as u32).to_be_bytes());
+        all.extend_from_slice(&message);
+    };
+    // As many as may wait for the client.
+    for id in 3..11 {
+        add(build(&Header::request::<EchoRequest>(id).response(NtStatus::SUCCESS), &EchoResponse {}));
+    }
+    let answer = ReadResponse { data: &data, ..ReadResponse::default() };
+    add(build(&asked.response(NtStatus::SUCCESS), &answer));
+    rig.server.write_all(&all).await.unwrap();
+    let Rig { mut client, server, pump } = rig;
+    drop(server);
+    assert_eq!(soon(pump).await.unwrap().0, Ending::Relay(Reason::ServerEnded));
+    for _ in 3..11 {
+        assert!(matches!(soon(client.got.recv()).await, Some(Got::Message(_, None))));
+    }
+    assert_eq!(soon(client.got.recv()).await, Some(Got::Data(data)));
+    let last = soon(client.got.recv()).await;
+    assert!(matches!(last, Some(Got::Message(_, Some(TOKEN)))), "{last:?}");
+}
+
 /// A pump that has got a request, the client that has sent it, and the server that has not answered it.
 async fn asked(body: &impl Body, header: Header) -> (Hand, DuplexStream, TestPump) {
     let (client, mut server, mut pump) = pump();
@@ -272,6 +305,44 @@ async fn a_gateway_that_stops_waits_for_a_final_answer_however_long_the_server_i
         assert_eq!(soon(client.got.recv()).await, Some(Got::Message(message, None)));
     }
     assert_eq!(soon(pump).await.unwrap(), (Ending::Stopped, late));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_stops_waits_for_the_data_of_an_answer_whose_header_has_come() {
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (client, server, mut pump) = pump();
+    let pump = tokio::spawn(async move {
+        let ended = tokio::select! {
+            ending = pump.run() => Some(ending),
+            _ = stopped => None,
+        };
+        let ending = match ended {
+            Some(ending) => ending,
+            None => pump.drain(WITHIN).await,
+        };
+        (ending, pump)
+    });
+    let mut rig = Rig { client, server, pump };
+    rig.log_in().await;
+    let data = pattern(5000);
+    rig.remember(&vec![0; data.len()]);
+    let (header, info) = (Header::request::<ReadRequest>(2), descriptor(5000));
+    rig.request(header, &read(5000, &info));
+    rig.at_server().await;
+    let answer = ReadResponse { data: &data, ..ReadResponse::default() };
+    let answer = build(&header.response(NtStatus::SUCCESS), &answer);
+    let (first, rest) = answer.split_at(2000);
+    rig.server.write_u32(answer.len() as u32).await.unwrap();
+    rig.server.write_all(first).await.unwrap();
+    let a_moment = Duration::from_secs(1);
+    tokio::time::sleep(a_moment).await;
+    stop.send(()).unwrap();
+    tokio::time::sleep(a_moment).await;
+    assert!(!rig.pump.is_finished(), "the rest of the answer is lost");
+    rig.server.write_all(rest).await.unwrap();
+    assert_eq!(rig.at_client().await, Got::Data(data));
+    assert!(matches!(rig.at_client().await, Got::Message(_, Some(TOKEN))));
+    assert_eq!(rig.end().await.0, Ending::Stopped);
 }
 
 #[tokio::test(start_paused = true)]

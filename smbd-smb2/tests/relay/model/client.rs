@@ -6,6 +6,7 @@ use smbd_smb2::wire::*;
 
 use super::chance::Chance;
 use super::message::{decrypt, elements, encrypt, is_sealed, seal};
+use super::pool::{PIECE_MAX, Pool};
 use super::server::{FILE_LEN, Server, file};
 use super::{Breach, law};
 
@@ -68,6 +69,8 @@ pub struct Client {
     pub written: Vec<u8>,
     pub finished: u64,
     pub limits: Limits,
+    /// Where memory is from; without, it is made up.
+    pub pool: Option<Pool>,
     next_id: u64,
     pub credits: usize,
     next_token: u32,
@@ -100,6 +103,7 @@ impl Client {
             written: file(1),
             finished: 0,
             limits,
+            pool: None,
             next_id: 0,
             credits: super::server::CREDITS,
             next_token: 100,
@@ -123,7 +127,8 @@ impl Client {
         {
             return Some(cancel);
         }
-        if self.credits < 12 {
+        let needed = self.memory_needed();
+        if self.credits < 12 || self.pool.as_ref().is_some_and(|pool| pool.bytes() < needed) {
             return None;
         }
         self.left -= 1;
@@ -155,6 +160,41 @@ impl Client {
         }
         seal(&mut message, false);
         Some(if manner.is_hidden { encrypt(&message) } else { message })
+    }
+
+    /// Bytes of memory that a message may need.
+    pub fn memory_needed(&self) -> usize {
+        // Of each of three elements, a piece is used in part.
+        3 * (self.limits.read_write + 64 + PIECE_MAX)
+    }
+
+    /// What comes before everything else: NEGOTIATE, and a SESSION_SETUP twice.
+    pub fn hello(&mut self, step: usize) -> Vec<u8> {
+        let manner =
+            Manner { session: 0, is_signed: false, is_hidden: false, has_channel: false, is_mixed: false };
+        let mut message = Vec::new();
+        let header = if step == 0 {
+            let header = self.header::<NegotiateRequest>(manner, false, 0);
+            append(&mut message, &header, &NegotiateRequest::default());
+            header
+        } else {
+            let header = self.header::<SessionSetupRequest>(manner, false, 0);
+            append(&mut message, &header, &SessionSetupRequest::default());
+            header
+        };
+        self.add(&header, manner, Expect::Echo);
+        seal(&mut message, false);
+        message
+    }
+
+    /// A WRITE with a channel, whatever else is.
+    pub fn early_write(&mut self, chance: &mut Chance) -> Vec<u8> {
+        let manner =
+            Manner { session: 1, is_signed: false, is_hidden: false, has_channel: true, is_mixed: true };
+        let mut message = Vec::new();
+        self.transfer(&mut message, manner, false, false, chance);
+        seal(&mut message, false);
+        message
     }
 
     /// A READ that is signed and has a channel: what no client sends.
@@ -246,6 +286,20 @@ impl Client {
     fn register(&mut self, bytes: &[u8], chance: &mut Chance) -> Vec<BufferDescriptorV1> {
         let mut descriptors = Vec::new();
         let mut left = bytes;
+        while let Some(pool) = self.pool.as_mut().filter(|_| !left.is_empty()) {
+            let (memory, len, before) = pool.take(left.len(), descriptors.len() < 17, chance);
+            let (piece, rest) = left.split_at(len);
+            let behind = memory.length as usize - before - len;
+            let spare = if rest.is_empty() && chance.one_in(3) { behind.min(5) } else { 0 };
+            let bytes = [piece, &vec![0xEE; spare]].concat();
+            let (address, length) = (memory.offset + before as u64, bytes.len() as u32);
+            descriptors.push(BufferDescriptorV1 { offset: address, token: memory.token, length });
+            self.regions.insert(memory.token.0, Region { address, bytes });
+            left = rest;
+        }
+        if self.pool.is_some() {
+            return descriptors;
+        }
         let many = chance.one_in(2);
         while !left.is_empty() || chance.one_in(8) {
             let len = if many { chance.below(left.len() + 1) } else { left.len() };
@@ -280,8 +334,9 @@ impl Client {
         }
     }
 
-    fn channel(manner: Manner, chance: &mut Chance) -> Channel {
+    fn channel(&self, manner: Manner, chance: &mut Chance) -> Channel {
         match manner.has_channel {
+            true if self.pool.as_ref().is_some_and(|pool| !pool.can_invalidate) => Channel::RDMA_V1,
             true => chance.pick(&[Channel::RDMA_V1, Channel::RDMA_V1_INVALIDATE]),
             false => Channel::NONE,
         }
@@ -304,7 +359,7 @@ impl Client {
             }
             None => (chance.pick(&[0, 2]), chance.below(FILE_LEN - len + 1)),
         };
-        let channel = Self::channel(manner, chance);
+        let channel = self.channel(manner, chance);
         let descriptors =
             if channel == Channel::NONE { Vec::new() } else { self.register(&vec![0xEE; len], chance) };
         let info = pack(&descriptors);
@@ -338,7 +393,7 @@ impl Client {
         let (offset, first) = (self.next_write, chance.bits() as u8);
         self.next_write += len;
         let data: Vec<_> = (0..len).map(|at| first.wrapping_add((at % 251) as u8)).collect();
-        let channel = Self::channel(manner, chance);
+        let channel = self.channel(manner, chance);
         let descriptors = if channel == Channel::NONE { Vec::new() } else { self.register(&data, chance) };
         let info = pack(&descriptors);
         let request = WriteRequest {
@@ -363,7 +418,7 @@ impl Client {
             false => self.header::<WriteRequest>(manner, is_related, 1),
         };
         let mut descriptors = self.register(&[1; 64], chance);
-        let mut channel = Self::channel(manner, chance);
+        let mut channel = self.channel(manner, chance);
         let mut len = 64_u32;
         match what {
             0 => channel = Channel(7),

@@ -1,10 +1,14 @@
 //! Models of a client, a server, RDMA and TCP around a relay. They share nothing with it but the fields of messages.
 
 mod chance;
+#[allow(dead_code, reason = "smbd-gateway/swarm uses all of it")]
 mod client;
 mod driver;
 mod heap;
 mod message;
+#[allow(dead_code, reason = "smbd-gateway/swarm uses all of it")]
+mod pool;
+#[allow(dead_code, reason = "smbd-gateway/swarm uses all of it")]
 mod server;
 mod summary;
 mod world;

@@ -73,6 +73,11 @@ impl Server {
         !self.waiting.is_empty()
     }
 
+    /// Requests whose final answers were sent.
+    pub fn answered(&self) -> usize {
+        self.decided.len() - self.waiting.len()
+    }
+
     pub fn is_between_messages(&self) -> bool {
         self.partial.is_empty()
     }
@@ -191,6 +196,8 @@ impl Server {
                 (status, count) = self.write(&write, element, chance);
             }
             Err(_) if header.command == Command::WRITE => status = NtStatus::INVALID_PARAMETER,
+            // The first of two.
+            Ok(Request::SessionSetup(_)) if id == 1 => status = NtStatus::MORE_PROCESSING_REQUIRED,
             Ok(_) => {}
             Err(error) => return Err(format!("framing: {error}")),
         }
@@ -203,7 +210,7 @@ impl Server {
             status,
             data,
             count,
-            wants_interim: chance.one_in(3) && header.command != Command::ECHO,
+            wants_interim: chance.one_in(3) && matches!(header.command, Command::READ | Command::WRITE),
             async_id: None,
             is_hidden,
             message: self.messages,
@@ -320,6 +327,11 @@ impl Server {
         let start = message.len();
         let has_body = matches!(answer.status, NtStatus::SUCCESS | NtStatus::BUFFER_OVERFLOW);
         let body = match answer.request.command {
+            Command::SESSION_SETUP => Response::SessionSetup(SessionSetupResponse::default()),
+            Command::NEGOTIATE => {
+                let dialect = Dialect::SMB_3_1_1;
+                Response::Negotiate(NegotiateResponse { dialect, ..NegotiateResponse::default() })
+            }
             _ if !has_body => Response::Error(ErrorResponse::default()),
             Command::READ => Response::Read(ReadResponse { data: &answer.data, ..ReadResponse::default() }),
             Command::WRITE => Response::Write(WriteResponse { count: answer.count as u32 }),

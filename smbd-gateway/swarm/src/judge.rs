@@ -1,0 +1,94 @@
+//! What only the end of a run shows.
+
+use smbd_gateway::Ending;
+use smbd_sim::loops::Stage;
+use smbd_smb2::relay::Reason;
+
+use crate::model::{Breach, CANCEL, Client, Server, law};
+use crate::notes::Seen;
+use crate::pipe::Pipe;
+use crate::plan::{End, Plan};
+
+/// The laws of a run that is over.
+pub fn judge(
+    plan: &Plan,
+    stage: &Stage,
+    seen: &Seen,
+    models: (&Client, &Server),
+    pipes: [&Pipe; 2],
+) -> Result<(), Breach> {
+    let (client, server) = models;
+    law!("stall", stage.tasks() == 0, "{} tasks have not ended: {}", stage.tasks(), stage.story());
+    if seen.is_refused {
+        law!("ends", !plan.is_gentle, "the connection was not established");
+        return Ok(());
+    }
+    let Some((at, ending)) = &seen.pump_ended else { return Err("ends: the pump has no end".into()) };
+    let is_due = match ending {
+        Ending::Client(_) => {
+            seen.driver_ended.is_some() && (!plan.is_gentle || seen.is_done || seen.has_left)
+        }
+        Ending::Server(_) | Ending::Relay(Reason::ServerEnded) => {
+            seen.is_struck && matches!(plan.end, End::ServerFinishes | End::ServerResets)
+        }
+        Ending::Relay(Reason::SignedChannel { .. } | Reason::SignedInCompound { .. }) => {
+            seen.is_struck && plan.end == End::SignedChannel
+        }
+        // Of a client whose operations fail the connection is over.
+        Ending::Relay(Reason::RdmaFailed) => !plan.is_gentle || seen.has_left,
+        Ending::NoSession { .. } => plan.end == End::NoSession || !plan.is_gentle,
+        Ending::RdmaWithoutSession => seen.is_struck && plan.end == End::EarlyRdma,
+        Ending::Stopped | Ending::Deadline { .. } => {
+            (seen.is_struck && plan.end == End::Stop) || seen.is_asked
+        }
+        _ => false,
+    };
+    law!("ends", is_due, "{:?}: {ending}", plan.end);
+    if let Some((driver, why)) = &seen.driver_ended {
+        law!("ends", *at <= *driver, "the client ended at {driver:?} ({why}), the pump at {at:?}");
+    }
+    for pipe in pipes {
+        let Some(known) = pipe.end_seen else { continue };
+        law!("ends", *at <= known, "the stream's end was known at {known:?}, the pump ended at {at:?}");
+    }
+    if let (Ending::Client(_), Some(gone)) = (ending, seen.stream_gone) {
+        law!("ends", gone == *at, "the pump ended at {at:?}, its stream at {gone:?}");
+    }
+    if seen.is_done {
+        quiet(client, server, seen)?;
+    }
+    if !plan.is_gentle {
+        return Ok(());
+    }
+    law!("stall", plan.end != End::Quiet || seen.is_done, "the client was not served to its end");
+    // What was sent whole before the end comes before it.
+    let is_orderly = matches!(ending, Ending::Relay(Reason::ServerEnded) | Ending::Stopped);
+    if is_orderly && plan.end != End::ServerResets {
+        let (answered, came) = (server.answered(), client.finished);
+        law!(
+            "answers",
+            answered as u64 == came,
+            "{answered} were sent before the end, {came} came; of {:?}",
+            client.open.keys()
+        );
+    }
+    if *ending == Ending::Stopped {
+        law!("answers", !server.has_answers(), "stopped, and a request waits for its answer");
+    }
+    Ok(())
+}
+
+/// Nothing is left, and all is as it has to be.
+fn quiet(client: &Client, server: &Server, seen: &Seen) -> Result<(), Breach> {
+    law!("stall", server.is_between_messages(), "a message is not complete");
+    law!("answers", client.open.is_empty(), "without an answer: {:?}", client.open);
+    law!("order", client.sent == server.received, "{:?} {:?}", client.sent, server.received);
+    law!("window", client.charges == server.charges, "other charges");
+    law!("window", server.has_no_hole(), "a hole");
+    law!("bytes", client.written == server.files[1], "file 1 is another");
+    let sent = client.sent.iter().filter(|id| *id & CANCEL == 0).count() as u64;
+    law!("answers", client.finished == sent, "{} of {sent}", client.finished);
+    let outstanding = seen.statistics.as_ref().map_or(0, |statistics| statistics.outstanding());
+    law!("statistics", outstanding == 0, "{outstanding} requests are outstanding");
+    Ok(())
+}

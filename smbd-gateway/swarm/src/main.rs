@@ -1,0 +1,71 @@
+//! The pump of `smbd-gateway`, with its client over an async connection, run in virtual time: on simulated devices, with a simulated
+//! stream to the server, under the faults of the simulator's swarm. Models of a client and a server keep records of their own.
+//!
+//! A seed decides everything. One that fails is printed with the command that repeats it.
+
+mod client_task;
+mod gateway;
+mod judge;
+mod memory;
+mod model;
+mod notes;
+mod pipe;
+mod plan;
+mod registered;
+mod run;
+mod server_end;
+mod server_task;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use run::{Show, run};
+use summary::over_seeds;
+
+/// Runs smbd-gateway's pump over simulated devices and a simulated stream, under faults.
+///
+/// Each run has a client with registered memory, the pump, and a server; its seed decides everything. Exit status 1: a law is broken.
+#[derive(Debug, Parser)]
+#[command(name = "smbd-gateway-swarm", version)]
+struct Arguments {
+    /// Seeds: A..B, B not included
+    #[arg(long, value_name = "A..B", value_parser = range, default_value = "0..1000")]
+    seeds: Range<u64>,
+    /// One seed, with all of its steps
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
+}
+
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let (from, to) = text.split_once("..").ok_or("expected A..B")?;
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
+    let range = number(from)?..number(to)?;
+    if range.is_empty() { Err("no seed in it".to_owned()) } else { Ok(range) }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(seed) = arguments.seed {
+        println!("{:#?}", plan::Plan::of(seed));
+        let report = run(seed, Show::All);
+        print!("{}", report.text);
+        let ending = report.ending.map_or_else(|| "not established".into(), |ending| ending.to_string());
+        println!("planned: {:?}; ended: {ending}; everything done: {}", report.end, report.is_done);
+        println!("digest {:016x}", report.digest);
+        return match report.breach {
+            Some(breach) => {
+                println!("seed {seed}: {breach}");
+                ExitCode::FAILURE
+            }
+            None => ExitCode::SUCCESS,
+        };
+    }
+    let summary = over_seeds(arguments.seeds);
+    print!("{summary}");
+    if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

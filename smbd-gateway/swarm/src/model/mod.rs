@@ -1,0 +1,32 @@
+//! The models of a client and a server of the relay's own tests. They share nothing with it but the fields of messages.
+
+#[path = "../../../../smbd-smb2/tests/relay/model/chance.rs"]
+#[allow(dead_code, reason = "the relay's own tests use more of it")]
+mod chance;
+#[path = "../../../../smbd-smb2/tests/relay/model/client.rs"]
+mod client;
+#[path = "../../../../smbd-smb2/tests/relay/model/message.rs"]
+mod message;
+#[path = "../../../../smbd-smb2/tests/relay/model/pool.rs"]
+mod pool;
+#[path = "../../../../smbd-smb2/tests/relay/model/server.rs"]
+mod server;
+
+pub use chance::Chance;
+pub use client::{CANCEL, Client, Limits};
+pub use message::elements;
+pub use pool::Pool;
+pub use server::Server;
+
+/// A law that was broken: its name, and how.
+pub type Breach = String;
+
+/// Demands a law.
+macro_rules! law {
+    ($name:literal, $holds:expr, $($how:tt)*) => {
+        if !$holds {
+            return Err(format!("{}: {}", $name, format!($($how)*)));
+        }
+    };
+}
+pub(crate) use law;

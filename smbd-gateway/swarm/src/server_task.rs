@@ -1,0 +1,172 @@
+//! The server of a run: its model at the other end of the stream.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use smbd_core::Instant;
+use smbd_sim::loops::Timer;
+
+use crate::model::{Chance, Client, Server};
+use crate::notes::Notes;
+use crate::pipe;
+use crate::plan::{End, Plan};
+
+/// Bytes that are read at once.
+const ROOM: usize = 64 << 10;
+
+pub struct ServerTask {
+    pub plan: Rc<Plan>,
+    pub notes: Notes,
+    pub end: pipe::End,
+    pub model: Rc<RefCell<Server>>,
+    pub client: Rc<RefCell<Client>>,
+    pub chance: Chance,
+    reads_at: Instant,
+    answers_at: Instant,
+    timer: Option<Timer>,
+}
+
+/// What came of a try.
+enum Tried {
+    Something,
+    Nothing,
+    /// The stream is over.
+    Over,
+}
+
+impl ServerTask {
+    pub fn new(
+        plan: &Rc<Plan>,
+        notes: &Notes,
+        end: pipe::End,
+        models: (&Rc<RefCell<Client>>, &Rc<RefCell<Server>>),
+        chance: Chance,
+    ) -> Self {
+        Self {
+            plan: Rc::clone(plan),
+            notes: notes.clone(),
+            end,
+            model: Rc::clone(models.1),
+            client: Rc::clone(models.0),
+            chance,
+            reads_at: Instant::ORIGIN,
+            answers_at: Instant::ORIGIN,
+            timer: None,
+        }
+    }
+
+    /// Serves until the stream is over.
+    pub async fn run(mut self) {
+        poll_fn(|cx| self.poll(cx)).await;
+        self.notes.step(|| "server: over".into());
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.notes.seen().breach.is_some() {
+                return Poll::Ready(());
+            }
+            if self.is_to_end() {
+                self.notes.note(|seen, _| seen.is_struck = true);
+                self.notes.step(|| format!("server: {:?}", self.plan.end));
+                if self.plan.end == End::ServerResets {
+                    self.end.reset();
+                }
+                return Poll::Ready(());
+            }
+            let mut has_moved = false;
+            for tried in [self.write(cx), self.read(cx), self.answer()] {
+                match tried {
+                    Tried::Over => return Poll::Ready(()),
+                    Tried::Something => has_moved = true,
+                    Tried::Nothing => {}
+                }
+            }
+            if !has_moved && !self.sleep(cx) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.notes.stage().now()
+    }
+
+    /// Whether its end is due. One in order is behind all answers that were begun.
+    fn is_to_end(&self) -> bool {
+        let model = self.model.borrow();
+        let is_late = model.received.len() > self.plan.end_at + 3;
+        match self.plan.end {
+            End::ServerFinishes => is_late && model.out.is_empty(),
+            End::ServerResets => is_late,
+            _ => false,
+        }
+    }
+
+    fn drawn(&mut self, most: Duration) -> Instant {
+        let nanos = self.chance.size(0, most.as_nanos() as usize) as u64;
+        self.now().saturating_add(Duration::from_nanos(nanos))
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> Tried {
+        if self.reads_at > self.now() {
+            return Tried::Nothing;
+        }
+        let mut bytes = Vec::new();
+        match self.end.poll_read(cx, ROOM, |piece| bytes.extend_from_slice(piece)) {
+            Poll::Pending => return Tried::Nothing,
+            Poll::Ready(Ok(0) | Err(_)) => return Tried::Over,
+            Poll::Ready(Ok(_)) => {}
+        }
+        let before = self.model.borrow().received.len();
+        let result = self.model.borrow_mut().receive(&bytes, &self.client.borrow(), &mut self.chance);
+        self.notes.judge(result);
+        let model = self.model.borrow();
+        if model.received.len() > before {
+            self.notes.step(|| format!("server: has received {:?}", &model.received[before..]));
+        }
+        drop(model);
+        if self.chance.one_in(24) {
+            self.reads_at = self.drawn(self.plan.pace.stalls);
+        }
+        Tried::Something
+    }
+
+    fn answer(&mut self) -> Tried {
+        let is_silent = self.plan.end == End::NoSession && self.model.borrow().received.len() > 1;
+        if is_silent || self.answers_at > self.now() || !self.model.borrow().has_answers() {
+            return Tried::Nothing;
+        }
+        self.model.borrow_mut().answer(&self.client.borrow(), &mut self.chance);
+        self.answers_at = self.drawn(self.plan.pace.answers);
+        Tried::Something
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>) -> Tried {
+        let mut model = self.model.borrow_mut();
+        if model.out.is_empty() {
+            return Tried::Nothing;
+        }
+        match self.end.poll_write(cx, &[&model.out]) {
+            Poll::Pending => Tried::Nothing,
+            Poll::Ready(Ok(taken)) => {
+                model.out.drain(..taken);
+                Tried::Something
+            }
+            Poll::Ready(Err(_)) => Tried::Over,
+        }
+    }
+
+    /// Comes back when it has something to do by itself. Whether that is now.
+    fn sleep(&mut self, cx: &mut Context<'_>) -> bool {
+        let now = self.now();
+        let answers = self.model.borrow().has_answers().then_some(self.answers_at);
+        let next = [Some(self.reads_at), answers].into_iter().flatten().filter(|at| *at > now).min();
+        self.timer = next.map(|at| self.notes.stage().sleep_until(at));
+        self.timer.as_mut().is_some_and(|timer| Pin::new(timer).poll(cx).is_ready())
+    }
+}

@@ -1,0 +1,124 @@
+//! What many runs together have done.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use smbd_sim::swarm::FaultKind;
+
+use crate::run::{Report, Show, run};
+
+/// Seeds that a thread takes at a time.
+const CHUNK: u64 = 16;
+
+/// All runs, summed up.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub runs: u64,
+    /// By seed.
+    pub failures: BTreeMap<u64, String>,
+    pub done: u64,
+    /// How pumps ended.
+    pub endings: BTreeMap<String, u64>,
+    pub counts: BTreeMap<&'static str, u64>,
+    pub faults: BTreeMap<&'static str, u64>,
+}
+
+impl Summary {
+    pub fn take(&mut self, seed: u64, report: &Report) {
+        self.runs += 1;
+        self.done += u64::from(report.is_done);
+        if let Some(breach) = &report.breach {
+            self.failures.insert(seed, breach.clone());
+        }
+        let ending =
+            report.ending.as_ref().map_or_else(|| "not established".into(), |ending| format!("{ending:?}"));
+        let name = ending.split(['(', ' ', '{']).next().unwrap_or_default().to_owned();
+        *self.endings.entry(name).or_default() += 1;
+        for (kind, count) in FaultKind::ALL.iter().zip(&report.faults) {
+            *self.faults.entry(kind.name()).or_default() += count;
+        }
+        let Some(statistics) = &report.statistics else { return };
+        let counts = [
+            ("requests", statistics.requests.iter().map(|(_, count)| count).sum()),
+            ("bytes read by RDMA", statistics.bytes.rdma_read),
+            ("bytes written by RDMA", statistics.bytes.rdma_write),
+            ("encrypted messages", statistics.encrypted_messages),
+            ("signed elements", statistics.signed_elements),
+            ("answers taken apart", statistics.split_answers),
+            ("READs lowered", statistics.lowered_reads),
+            ("requests refused", statistics.refusals.total()),
+        ];
+        for (name, count) in counts {
+            *self.counts.entry(name).or_default() += count;
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.failures.extend(other.failures);
+        self.done += other.done;
+        other.endings.into_iter().for_each(|(name, count)| *self.endings.entry(name).or_default() += count);
+        other.counts.into_iter().for_each(|(name, count)| *self.counts.entry(name).or_default() += count);
+        other.faults.into_iter().for_each(|(name, count)| *self.faults.entry(name).or_default() += count);
+    }
+}
+
+/// Runs all seeds, on as many threads as there are processors. Their number cannot be seen in the result.
+pub fn over_seeds(seeds: Range<u64>) -> Summary {
+    let next = AtomicU64::new(seeds.start);
+    let worker = || {
+        let mut sum = Summary::default();
+        loop {
+            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if start >= seeds.end {
+                return sum;
+            }
+            for seed in start..seeds.end.min(start.saturating_add(CHUNK)) {
+                // What broken code says may be too much for a model.
+                match catch_unwind(AssertUnwindSafe(|| run(seed, Show::Nothing))) {
+                    Ok(report) => sum.take(seed, &report),
+                    Err(_) => drop(sum.failures.insert(seed, "panic".into())),
+                }
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        let mut sum = Summary::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => sum.merge(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        sum
+    })
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tables = [self.counts.iter(), self.faults.iter()];
+        for (title, table) in ["carried", "faults"].into_iter().zip(tables) {
+            writeln!(f, "{title}")?;
+            for (name, count) in table {
+                writeln!(f, "  {name:<32} {count:>14}")?;
+            }
+        }
+        writeln!(f, "ends of pumps")?;
+        for (name, count) in &self.endings {
+            writeln!(f, "  {name:<32} {count:>14}")?;
+        }
+        writeln!(f, "everything was done: {} runs", self.done)?;
+        for (seed, breach) in &self.failures {
+            writeln!(f, "seed {seed}: {breach}")?;
+            writeln!(f, "  cargo run --release -p smbd-gateway-swarm -- --seed {seed}")?;
+        }
+        let failed = self.failures.len() as u64;
+        writeln!(f, "runs: {} passed, {failed} failed", self.runs.saturating_sub(failed))
+    }
+}
