@@ -16,7 +16,8 @@ mod rdma_server;
 mod tcp;
 
 pub use pump::{
-    Client, Clock, Copied, Ending, Memory, Operation, Order, Part, Peer, Pump, ReversePump, Server, TokioTime, waiting_max,
+    Client, Clock, Copied, Ending, Memory, Operation, Order, Part, Peer, Pump, ReversePump, Server,
+    TokioTime, waiting_max,
 };
 pub use rdma::Rdma;
 pub use rdma_server::RdmaServer;

@@ -159,6 +159,12 @@ pub struct Idle {
     pub pause_server: bool,
 }
 
+impl Idle {
+    pub(super) const fn with(left: &Arrived<'_>) -> Self {
+        Self { pause_client: !left.client.bytes.is_empty(), pause_server: !left.server.is_empty() }
+    }
+}
+
 /// What has happened besides arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

@@ -54,6 +54,7 @@ pub(super) fn place(element: &[u8], status: NtStatus, len: usize) -> Result<Opti
 /// The answer after so many bytes went by the channel (3.3.5.12).
 #[inline]
 pub(super) fn moved(element: &[u8], len: u32) -> Result<[u8; ANSWER_LEN], WireError> {
+    response::LAYOUT.check(element)?;
     let mut out = element.first_chunk().copied().unwrap_or([0; ANSWER_LEN]);
     response::DATA_OFFSET.set(&mut out, ANSWER_LEN as u8)?;
     response::RESERVED.set(&mut out, 0)?;

@@ -104,8 +104,8 @@ const BUFFER_BYTES_MAX: u64 = 64;
 /// A relay of which nothing has been received.
 const FIXED_BYTES_MAX: u64 = 2048;
 
-/// What the places of WRITEs that wait take in parts of `held_max`. One has 112 bytes in the queue, and 60 for its places in rings
-/// that double as they grow.
+/// What the places of WRITEs that wait take in parts of `held_max`. One has 116 bytes in the queue, and a place of 56 in a ring that
+/// doubles as it grows.
 const PLACES_PARTS: u32 = 4;
 
 /// Room for the headers that a message has around its data, in bytes.

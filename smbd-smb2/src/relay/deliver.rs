@@ -1,14 +1,12 @@
 //! Data of a READ on their way to the client's memory, and the answer behind them.
 
-use alloc::sync::Arc;
-
 use super::action::{BufferId, Placement, Transfer, Way};
-use super::incoming::{Incoming, Taken};
+use super::incoming::Incoming;
+use super::lists::Remote;
 use super::request::ANSWER_LEN;
 use super::shared::{Shared, add};
 use super::slots::Slots;
-use super::step::{Progress, Step, ToClient};
-use crate::wire::{BufferDescriptorV1, Token};
+use super::step::Step;
 
 /// What a buffer is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +20,8 @@ pub(super) enum Use {
 /// An answer whose data go by RDMA.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    remote: Arc<[BufferDescriptorV1]>,
+    /// Until all data were ordered to be written.
+    remote: Option<Remote>,
     /// Bytes before the data, which are not needed.
     front: usize,
     /// Bytes of data that have not come.
@@ -30,10 +29,8 @@ pub(super) struct Delivery {
     filling: Option<Filling>,
     /// Bytes of data that were ordered to be written.
     written: u64,
-    answer: [u8; ANSWER_LEN],
     /// Bytes of the answer that have gone.
-    answered: usize,
-    invalidate: Option<Token>,
+    answered: u8,
     /// Bytes of the element behind the data.
     rest: usize,
 }
@@ -54,70 +51,87 @@ pub(super) struct Parts {
 }
 
 impl Delivery {
-    pub(super) const fn new(
-        remote: Arc<[BufferDescriptorV1]>,
-        invalidate: Option<Token>,
-        answer: [u8; ANSWER_LEN],
-        Parts { front, data, rest }: Parts,
-    ) -> Self {
-        Self { remote, front, data, filling: None, written: 0, answer, answered: 0, invalidate, rest }
+    pub(super) const fn new(remote: Option<Remote>, Parts { front, data, rest }: Parts) -> Self {
+        Self { remote, front, data, filling: None, written: 0, answered: 0, rest }
     }
 
-    /// If all has gone: how many bytes of the element are left.
-    pub(super) const fn is_over(&self) -> Option<usize> {
-        if self.answered < ANSWER_LEN { None } else { Some(self.rest) }
-    }
-
-    /// Where the data go.
-    pub(super) fn remote(&self) -> Arc<[BufferDescriptorV1]> {
-        Arc::clone(&self.remote)
-    }
-
-    /// Bytes of the answer.
-    pub(super) fn answer(&self, start: usize, end: usize) -> &[u8] {
-        self.answer.get(start..end).unwrap_or_default()
-    }
-
-    /// Goes on.
+    /// Whether it waits for bytes of the server only.
     #[inline]
-    pub(super) fn step<'a>(
+    pub(super) fn is_waiting(&self, buffer_len: u32) -> bool {
+        self.front > 0 || (self.data > 0 && self.filling.is_some_and(|filling| filling.len < buffer_len))
+    }
+
+    /// What is to be done next.
+    #[inline]
+    pub(super) fn step(
         &mut self,
         incoming: &mut Incoming,
-        server: &mut &'a [u8],
+        server: &mut &[u8],
         room: usize,
         slots: &mut Slots<Use>,
-        shared: &mut Shared,
-        out: &mut Option<Step<'a>>,
-    ) -> Progress {
-        if self.front > 0 {
+        buffer_len: u32,
+    ) -> Step {
+        while self.front > 0 {
             let skipped = incoming.take(server, self.front).len();
+            if skipped == 0 {
+                return Step::Blocked;
+            }
             self.front = self.front.saturating_sub(skipped);
-            if self.front > 0 {
-                return if skipped == 0 { Progress::Blocked } else { Progress::Moved };
-            }
         }
-        if self.filling.is_none() && self.data > 0 {
+        let Filling { index, len: offset } = match self.filling {
+            Some(filling) => filling,
+            None if self.data == 0 => return self.answer_next(room),
             // 3.1.4.5 of MS-SMBD: memory of the client is written to from the beginning of a buffer.
-            let Some(index) = slots.take(Use::Filling) else { return Progress::Blocked };
-            self.filling = Some(Filling { index, len: 0 });
+            None => match slots.take(Use::Filling) {
+                Some(index) => Filling { index, len: 0 },
+                None => return Step::Blocked,
+            },
+        };
+        self.filling = Some(Filling { index, len: offset });
+        if offset == buffer_len || self.data == 0 {
+            return Step::Write { index, len: offset };
         }
-        let buffer_len = shared.config.params().buffer_len;
-        match self.filling {
-            Some(Filling { index, len }) if len == buffer_len || self.data == 0 => {
-                if let Some(state) = slots.get_mut(index) {
-                    *state = Use::Writing;
-                }
-                self.filling = None;
-                let buffer = BufferId { way: Way::ToClient, index };
-                let transfer = Transfer { buffer, len, remote: self.remote.clone(), offset: self.written };
-                self.written = self.written.saturating_add(len.into());
-                add(&mut shared.statistics.bytes.rdma_write, len.into());
-                *out = Some(Step::RdmaWrite(transfer));
-                Progress::Stepped
-            }
-            Some(filling) => self.store(filling, buffer_len, incoming, server, out),
-            None => self.answer_next(room, shared, out),
+        let max = buffer_len.saturating_sub(offset).min(self.data);
+        match u32::try_from(incoming.available(server, max as usize)).unwrap_or(max) {
+            0 => Step::Blocked,
+            len => Step::Store { index, offset, len },
         }
+    }
+
+    /// Orders data to be written: [`Step::Write`].
+    #[inline]
+    pub(super) fn write(
+        &mut self,
+        index: u16,
+        len: u32,
+        slots: &mut Slots<Use>,
+        shared: &mut Shared,
+    ) -> Option<Transfer> {
+        let (remote, offset) = (self.remote.clone()?, self.written);
+        if let Some(state) = slots.get_mut(index) {
+            *state = Use::Writing;
+        }
+        self.filling = None;
+        self.written = offset.saturating_add(len.into());
+        add(&mut shared.statistics.bytes.rdma_write, len.into());
+        if self.data == 0 {
+            shared.pending.reuse(self.remote.take()?);
+        }
+        Some(Transfer { buffer: BufferId { way: Way::ToClient, index }, len, remote, offset })
+    }
+
+    /// Bytes are put into a buffer: [`Step::Store`].
+    #[inline]
+    pub(super) fn store(&mut self, index: u16, offset: u32, len: u32) {
+        self.data = self.data.saturating_sub(len);
+        self.filling = Some(Filling { index, len: offset.saturating_add(len) });
+    }
+
+    /// The answer goes, up to this byte: [`Step::Answer`]. If all has gone: how many bytes of the element are left.
+    #[inline]
+    pub(super) const fn answer(&mut self, end: u8) -> Option<usize> {
+        self.answered = end;
+        if (end as usize) < ANSWER_LEN { None } else { Some(self.rest) }
     }
 
     /// Where the next bytes of the stream can be put at once.
@@ -162,39 +176,11 @@ impl Delivery {
     }
 
     #[inline]
-    fn store<'a>(
-        &mut self,
-        filling: Filling,
-        buffer_len: u32,
-        incoming: &mut Incoming,
-        server: &mut &'a [u8],
-        out: &mut Option<Step<'a>>,
-    ) -> Progress {
-        let max = buffer_len.saturating_sub(filling.len).min(self.data);
-        let taken = incoming.take(server, max as usize);
-        let len = u32::try_from(taken.len()).unwrap_or(u32::MAX);
-        let bytes = match taken {
-            Taken::Held(0) | Taken::Stream([]) => return Progress::Blocked,
-            Taken::Held(len) => ToClient::Held(len),
-            Taken::Stream(bytes) => ToClient::Stream(bytes),
-        };
-        self.data = self.data.saturating_sub(len);
-        self.filling = Some(Filling { len: filling.len.saturating_add(len), ..filling });
-        *out = Some(Step::Store { index: filling.index, offset: filling.len, bytes });
-        Progress::Stepped
-    }
-
-    #[inline]
-    fn answer_next<'a>(&mut self, room: usize, shared: &mut Shared, out: &mut Option<Step<'a>>) -> Progress {
-        let (start, end) = (self.answered, self.answered.saturating_add(room).min(ANSWER_LEN));
-        if start == end {
-            return Progress::Blocked;
+    fn answer_next(&self, room: usize) -> Step {
+        let (start, room) = (self.answered, u8::try_from(room).unwrap_or(u8::MAX));
+        match start.saturating_add(room).min(ANSWER_LEN as u8) {
+            end if end == start => Step::Blocked,
+            end => Step::Answer { start, end },
         }
-        self.answered = end;
-        add(&mut shared.statistics.bytes.to_client, end.saturating_sub(start) as u64);
-        let remaining = u32::try_from(ANSWER_LEN.saturating_sub(end)).unwrap_or_default();
-        let (bytes, invalidate) = (ToClient::Answer { start, end }, self.invalidate);
-        *out = Some(Step::ToClient { bytes, remaining, invalidate });
-        Progress::Stepped
     }
 }

@@ -31,15 +31,21 @@ impl Front {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, WireError> {
         match bytes.first_chunk().and_then(Self::get) {
             Some(front) => Ok(front),
-            None => Header::parse(bytes).map(|header| Self {
-                status: header.status,
-                command: header.command,
-                flags: header.flags,
-                next_command: header.next_command,
-                message_id: header.message_id,
-                session_id: header.session_id,
-            }),
+            None => Self::parse(bytes),
         }
+    }
+
+    /// The same, with what is wrong if it is none.
+    #[cold]
+    fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        Header::parse(bytes).map(|header| Self {
+            status: header.status,
+            command: header.command,
+            flags: header.flags,
+            next_command: header.next_command,
+            message_id: header.message_id,
+            session_id: header.session_id,
+        })
     }
 
     /// The same, if it is a header, without a word about what is wrong.
@@ -73,6 +79,7 @@ impl Front {
 
 impl Element {
     /// The element at the beginning of `bytes`; `remaining` bytes of the message begin there.
+    #[inline]
     pub(super) fn read(bytes: &[u8], remaining: usize) -> Result<Self, WireError> {
         Self::of(Front::read(bytes)?, remaining)
     }

@@ -67,7 +67,6 @@ impl Incoming {
     }
 
     /// Keeps bytes until there are `wanted` of them, or all of the message. Whether that is so.
-    #[inline]
     pub(super) fn fill(&mut self, stream: &mut &[u8], wanted: usize) -> bool {
         let have = self.held.len().saturating_sub(self.at);
         let missing = wanted.saturating_sub(have).min(self.left);
@@ -89,9 +88,37 @@ impl Incoming {
         bytes.len() == missing
     }
 
-    /// Takes all that is kept.
-    pub(super) const fn drop_held(&mut self) {
-        self.at = self.held.len();
+    /// Whether the first `wanted` bytes are there, or all of the message: [`Self::front`] has them. They are kept only if they did not
+    /// come together.
+    #[inline]
+    pub(super) fn has(&mut self, stream: &mut &[u8], wanted: usize) -> bool {
+        (self.is_in_stream() && stream.len() >= wanted.min(self.left)) || self.fill(stream, wanted)
+    }
+
+    /// What is there of the next `max` bytes, where it is.
+    #[inline]
+    pub(super) fn front<'f>(&'f self, stream: &'f [u8], max: usize) -> &'f [u8] {
+        let (bytes, max) =
+            if self.is_in_stream() { (stream, max.min(self.left)) } else { (self.held(), max) };
+        bytes.get(..max).unwrap_or(bytes)
+    }
+
+    /// How many of the next `max` bytes can be taken at once.
+    #[inline]
+    pub(super) fn available(&self, stream: &[u8], max: usize) -> usize {
+        match self.held.len().saturating_sub(self.at) {
+            0 => stream.len().min(self.left).min(max),
+            have => have.min(max),
+        }
+    }
+
+    /// The bytes that were taken last.
+    #[inline]
+    pub(super) fn bytes<'r, 'a: 'r>(&'r self, taken: Taken<'a>) -> &'r [u8] {
+        match taken {
+            Taken::Held(len) => self.taken(len),
+            Taken::Stream(bytes) => bytes,
+        }
     }
 
     /// Takes up to `max` bytes; none if none have come.

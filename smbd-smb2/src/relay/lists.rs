@@ -7,6 +7,9 @@ use smbd_core::wire::BufferDescriptors;
 
 use crate::wire::BufferDescriptorV1;
 
+/// Memory of the client, by its descriptors.
+pub(super) type Remote = Arc<[BufferDescriptorV1]>;
+
 /// Lists that are kept. As many requests can be answered at once without another one that allocates.
 const LISTS_MAX: usize = 32;
 /// Descriptors of a list that is kept. Of the transfers that have more there are few.
@@ -19,7 +22,7 @@ pub(super) const LISTS_BYTES_MAX: usize =
 #[derive(Debug)]
 pub(super) struct Lists {
     /// The driver may still have clones of them.
-    spare: VecDeque<Arc<[BufferDescriptorV1]>>,
+    spare: VecDeque<Remote>,
 }
 
 impl Lists {
@@ -29,7 +32,7 @@ impl Lists {
 
     /// A list of these descriptors.
     #[inline]
-    pub(super) fn list(&mut self, descriptors: BufferDescriptors<'_>) -> Arc<[BufferDescriptorV1]> {
+    pub(super) fn list(&mut self, descriptors: BufferDescriptors<'_>) -> Remote {
         let mut is_free =
             |list: &mut Arc<[_]>| list.len() == descriptors.len() && Arc::get_mut(list).is_some();
         // The oldest is the most likely to be free.
@@ -47,8 +50,7 @@ impl Lists {
     }
 
     /// Keeps a list in the place of the oldest one.
-    #[inline]
-    pub(super) fn reuse(&mut self, list: Arc<[BufferDescriptorV1]>) {
+    pub(super) fn reuse(&mut self, list: Remote) {
         if list.len() > LEN_MAX {
             return;
         }

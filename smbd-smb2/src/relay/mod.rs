@@ -73,7 +73,7 @@
 //!
 //! [`reverse`] is a gateway from a client over direct TCP to a server over SMB Direct. It rewrites other messages, and moves data the
 //! other way, with the same parts: a message while it arrives (`incoming`), elements, buffers, statistics. What is of this way only is
-//! in `client`, `server`, `queue`, `pending`, `rewrite` and `deliver`.
+//! in `client`, `server`, `position`, `queue`, `pending`, `rewrite` and `deliver`.
 
 mod action;
 mod answer;
@@ -84,6 +84,7 @@ mod element;
 mod incoming;
 mod lists;
 mod pending;
+mod position;
 mod queue;
 mod reason;
 mod request;
@@ -97,24 +98,26 @@ mod statistics;
 mod step;
 
 use alloc::boxed::Box;
+use core::mem::replace;
 
 pub use action::{
     Action, Arrived, BufferId, ClientBytes, Event, Idle, Misuse, Placement, Room, Side, Source, Transfer, Way,
 };
 use client::Upstream;
 pub use config::{Config, ConfigError, Params};
-use queue::Next;
 pub use reason::{Reason, Refusal};
 use server::Downstream;
 use shared::Shared;
 pub use statistics::{Bytes, Commands, Refusals, Sessions, Statistics};
-use step::{Step, ToClient, ToServer};
+use step::Step;
 
 /// A connection through the gateway. [The module](self) says what it does.
 #[derive(Debug)]
 pub struct Relay {
     state: State,
     shared: Shared,
+    /// Who is asked first; it changes with each turn.
+    first: Side,
 }
 
 #[derive(Debug)]
@@ -129,8 +132,6 @@ enum State {
 struct Open {
     upstream: Upstream,
     downstream: Downstream,
-    /// Who is asked first; it changes with each turn.
-    first: Side,
 }
 
 impl Relay {
@@ -138,8 +139,8 @@ impl Relay {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let (upstream, downstream) = (Upstream::new(config), Downstream::new(config));
-        let open = Open { upstream, downstream, first: Side::Client };
-        Self { state: State::Open(Box::new(open)), shared: Shared::new(config) }
+        let open = Open { upstream, downstream };
+        Self { state: State::Open(Box::new(open)), shared: Shared::new(config), first: Side::Client }
     }
 
     /// The next thing to do. It takes bytes off the front of `arrived`, and gives neither side more than its `room`.
@@ -147,31 +148,78 @@ impl Relay {
     /// Called until it returns [`Action::Idle`], and again when more has arrived, there is more room, or after [`Self::handle`].
     /// After [`Action::Close`] there is nothing to do any more.
     pub fn poll<'r, 'a: 'r>(&'r mut self, arrived: &mut Arrived<'a>, room: Room) -> Action<'r> {
-        // Drivers ask after all that they do, and mostly that was all.
-        if let State::Open(open) = &self.state
-            && arrived.client.bytes.is_empty()
-            && arrived.server.is_empty()
-            && open.upstream.is_idle()
-            && open.downstream.is_idle()
-        {
-            return Action::Idle(Idle::default());
+        let State::Open(open) = &mut self.state else { return self.poll_ended(arrived) };
+        let client = !arrived.client.bytes.is_empty() || !open.upstream.is_idle();
+        let buffer_len = self.shared.config.params().buffer_len;
+        let server = !arrived.server.is_empty() || !open.downstream.is_idle(buffer_len);
+        let mut side = match (client, server) {
+            // Drivers ask after all that they do, and mostly that was all.
+            (false, false) => return Action::Idle(Idle::default()),
+            (true, false) => Side::Client,
+            (false, true) => Side::Server,
+            (true, true) => self.first,
+        };
+        let mut step = match side {
+            Side::Client => open.upstream.step(&mut arrived.client, room.server, &mut self.shared),
+            Side::Server => open.downstream.step(&mut arrived.server, room.client, &mut self.shared),
+        };
+        // Neither can keep the other from its turn.
+        if client && server && matches!(step, Ok(Step::Blocked)) {
+            side = side.other();
+            step = self.step(side, arrived, room);
         }
-        self.poll_busy(arrived, room)
+        self.first = side.other();
+        match step {
+            Ok(step) => self.action(step, arrived),
+            Err(reason) => {
+                self.state = State::Over;
+                Action::Close(*reason)
+            }
+        }
     }
 
+    /// What a side does, if the other one can do nothing.
     #[inline(never)]
-    fn poll_busy<'r, 'a: 'r>(&'r mut self, arrived: &mut Arrived<'a>, room: Room) -> Action<'r> {
-        let mut out = None;
-        if let Err(reason) = self.step(arrived, room, &mut out) {
-            self.state = State::Over;
-            return Action::Close(reason);
+    fn step(&mut self, side: Side, arrived: &mut Arrived<'_>, room: Room) -> Result<Step, Box<Reason>> {
+        let State::Open(open) = &mut self.state else { return Ok(Step::Blocked) };
+        match side {
+            Side::Client => open.upstream.step(&mut arrived.client, room.server, &mut self.shared),
+            Side::Server => open.downstream.step(&mut arrived.server, room.client, &mut self.shared),
         }
-        match out {
-            Some(step) => self.action(step),
-            None => Action::Idle(Idle {
-                pause_client: !arrived.client.bytes.is_empty(),
-                pause_server: !arrived.server.is_empty(),
-            }),
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn poll_ended(&mut self, arrived: &Arrived<'_>) -> Action<'static> {
+        match replace(&mut self.state, State::Over) {
+            State::Ending(reason) => Action::Close(reason),
+            State::Open(_) | State::Over => Action::Idle(Idle::with(arrived)),
+        }
+    }
+
+    /// The action of a step.
+    #[inline]
+    fn action<'r, 'a: 'r>(&'r mut self, step: Step, arrived: &mut Arrived<'a>) -> Action<'r> {
+        let State::Open(open) = &mut self.state else { return Action::Idle(Idle::default()) };
+        let Open { upstream, downstream } = &mut **open;
+        let (client, server, shared) = (&mut arrived.client, &mut arrived.server, &mut self.shared);
+        match step {
+            Step::Blocked => Action::Idle(Idle::with(arrived)),
+            Step::Queued => Action::ToServer(Source::Bytes(upstream.given())),
+            Step::Rewritten(len) => Action::ToServer(Source::Bytes(upstream.rewritten(len))),
+            Step::Pass(len) => Action::ToServer(Source::Bytes(upstream.pass(len, client))),
+            Step::Buffer { index, offset, len } => {
+                let buffer = BufferId { way: Way::ToServer, index };
+                Action::ToServer(Source::Buffer { buffer, offset, len })
+            }
+            Step::Read => upstream.read(shared).map_or(Action::Idle(Idle::default()), Action::RdmaRead),
+            Step::Write { index, len } => {
+                let transfer = downstream.write(index, len, shared);
+                transfer.map_or(Action::Idle(Idle::default()), Action::RdmaWrite)
+            }
+            Step::Store { index, offset, len } => downstream.store(index, offset, len, server),
+            Step::Send(len) => downstream.send(len, server, shared),
+            Step::Answer { start, end } => downstream.answer(start, end, shared),
         }
     }
 
@@ -235,72 +283,5 @@ impl Relay {
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.shared.config
-    }
-
-    /// What one of the directions does next. Neither can keep the other from its turn.
-    #[inline]
-    fn step<'a>(
-        &mut self,
-        arrived: &mut Arrived<'a>,
-        room: Room,
-        out: &mut Option<Step<'a>>,
-    ) -> Result<(), Reason> {
-        let open = match &mut self.state {
-            State::Open(open) => open,
-            State::Ending(reason) => return Err(*reason),
-            State::Over => return Ok(()),
-        };
-        let shared = &mut self.shared;
-        for _ in 0..2 {
-            match open.first {
-                Side::Client if arrived.client.bytes.is_empty() && open.upstream.is_idle() => {}
-                Side::Client => open.upstream.step(&mut arrived.client, room.server, shared, out)?,
-                Side::Server if arrived.server.is_empty() && open.downstream.is_idle() => {}
-                Side::Server => open.downstream.step(&mut arrived.server, room.client, shared, out)?,
-            }
-            open.first = open.first.other();
-            if out.is_some() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// A step with its bytes.
-    #[inline]
-    fn action<'r, 'a: 'r>(&'r self, step: Step<'a>) -> Action<'r> {
-        match step {
-            Step::ToServer(ToServer::Stream(bytes)) => Action::ToServer(Source::Bytes(bytes)),
-            Step::ToServer(ToServer::Queue(Next::Own)) => Action::ToServer(Source::Bytes(self.given())),
-            Step::ToServer(ToServer::Queue(Next::Buffer { index, offset, len })) => {
-                let buffer = BufferId { way: Way::ToServer, index };
-                Action::ToServer(Source::Buffer { buffer, offset, len })
-            }
-            Step::ToClient { bytes, remaining, invalidate } => {
-                Action::ToClient { bytes: self.bytes(bytes), remaining, invalidate }
-            }
-            Step::RdmaRead(transfer) => Action::RdmaRead(transfer),
-            Step::RdmaWrite(transfer) => Action::RdmaWrite(transfer),
-            Step::Store { index, offset, bytes } => {
-                let buffer = BufferId { way: Way::ToClient, index };
-                Action::Store { buffer, offset, bytes: self.bytes(bytes) }
-            }
-        }
-    }
-
-    fn given(&self) -> &[u8] {
-        match &self.state {
-            State::Open(open) => open.upstream.given(),
-            State::Ending(_) | State::Over => &[],
-        }
-    }
-
-    fn bytes<'r, 'a: 'r>(&'r self, bytes: ToClient<'a>) -> &'r [u8] {
-        match (bytes, &self.state) {
-            (ToClient::Stream(bytes), _) => bytes,
-            (ToClient::Held(len), State::Open(open)) => open.downstream.taken(len),
-            (ToClient::Answer { start, end }, State::Open(open)) => open.downstream.answer(start, end),
-            (ToClient::Held(_) | ToClient::Answer { .. }, State::Ending(_) | State::Over) => &[],
-        }
     }
 }

@@ -1,14 +1,13 @@
 //! Requests with a channel that were not answered yet, by their MessageId.
 
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 
 use smbd_core::wire::BufferDescriptors;
 
 use super::config::Params;
-use super::lists::Lists;
+use super::lists::{Lists, Remote};
 use super::reason::Reason;
-use crate::wire::{BufferDescriptorV1, MessageId, Token};
+use crate::wire::{MessageId, Token};
 
 /// What has to be done with the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub(super) enum Data {
     /// There are none: a WRITE, or a request that the server was made to refuse.
     None,
     /// To the client's memory.
-    Read { length: u32, remote: Arc<[BufferDescriptorV1]> },
+    Read { length: u32, remote: Remote },
 }
 
 /// The table. It outlives interim answers: the final one has the same MessageId (3.3.4.4).
@@ -65,15 +64,15 @@ impl Pending {
         self.descriptors = self.descriptors.saturating_sub(descriptors);
     }
 
-    /// A list of these descriptors.
+    /// The memory that these descriptors name.
     #[inline]
-    pub(super) fn list(&mut self, descriptors: BufferDescriptors<'_>) -> Arc<[BufferDescriptorV1]> {
+    pub(super) fn remote(&mut self, descriptors: BufferDescriptors<'_>) -> Remote {
         self.lists.list(descriptors)
     }
 
     /// Takes a list that is not needed any more.
     #[inline]
-    pub(super) fn reuse(&mut self, list: Arc<[BufferDescriptorV1]>) {
+    pub(super) fn reuse(&mut self, list: Remote) {
         self.lists.reuse(list);
     }
 

@@ -5,45 +5,48 @@
 //! far as there are buffers. What another order could gain is the time of one RDMA Read.
 
 use alloc::collections::VecDeque;
+use core::mem::replace;
 
 use super::action::{BufferId, Misuse, Transfer, Way};
+use super::lists::Remote;
 use super::pending::Pending;
 use super::request::Order;
 use super::slots::Slots;
+use super::step::Step;
 
 /// The queue.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// Bytes that are not data of WRITEs.
+    /// Bytes that are not data of WRITEs, in the order of the sequence. The first [`Self::given`] were given to the driver.
     own: VecDeque<u8>,
-    /// How many of them were given to the driver by the last call.
     given: usize,
     own_max: usize,
-    segments: VecDeque<Segment>,
-    /// WRITEs whose data are not all ordered yet.
-    orders: VecDeque<Reading>,
+    /// WRITEs whose data were not all given, in their order.
+    writes: VecDeque<Write>,
+    /// How many of them have all their data ordered.
+    ordered: usize,
+    /// Bytes of `own` behind the last of them.
+    behind: usize,
     /// Buffers in the order of their data.
     buffers: VecDeque<u16>,
     slots: Slots<Use>,
     buffer_len: u32,
 }
 
-/// A run of the sequence, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Segment {
-    /// Of `own`.
-    Own(usize),
-    /// The same, but it waits until it can go together with the data behind it.
-    Head(usize),
-    /// Data of a WRITE.
-    Data(usize),
-}
-
+/// A WRITE in the sequence.
 #[derive(Debug)]
-struct Reading {
-    order: Order,
-    /// Bytes that were ordered.
-    at: u32,
+struct Write {
+    /// Bytes of `own` before it.
+    before: usize,
+    /// Bytes of `own` that wait until they can go together with the data behind them.
+    head: usize,
+    /// Bytes of data that were not given.
+    left: u32,
+    /// Bytes of data that were not ordered, and where they are in the client's memory.
+    missing: u32,
+    offset: u32,
+    /// Until all were ordered.
+    remote: Option<Remote>,
 }
 
 /// What a buffer is used for.
@@ -55,23 +58,15 @@ enum Use {
     Ready { len: u32, given: u32, sent: u32 },
 }
 
-/// What goes to the server next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Bytes that are in [`Queue::given`] until the next call.
-    Own,
-    /// Bytes of a buffer.
-    Buffer { index: u16, offset: u32, len: u32 },
-}
-
 impl Queue {
     pub(super) fn new(own_max: usize, buffers: u16, buffer_len: u32) -> Self {
         Self {
             own: VecDeque::new(),
             given: 0,
             own_max,
-            segments: VecDeque::new(),
-            orders: VecDeque::new(),
+            writes: VecDeque::new(),
+            ordered: 0,
+            behind: 0,
             buffers: VecDeque::new(),
             slots: Slots::new(buffers),
             buffer_len,
@@ -81,7 +76,16 @@ impl Queue {
     /// Whether nothing waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.behind == 0 && self.writes.is_empty()
+    }
+
+    /// Whether nothing can go before the driver says that an operation has ended.
+    #[inline]
+    pub(super) fn is_blocked(&self) -> bool {
+        match self.writes.front() {
+            None => self.behind == 0,
+            Some(write) => write.before == 0 && !self.is_ready() && !self.can_order(),
+        }
     }
 
     /// How many bytes can be appended.
@@ -93,22 +97,8 @@ impl Queue {
     /// Appends bytes. There has to be room for them.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        grow(&mut self.own, bytes.len(), self.own_max);
-        self.own.extend(bytes);
-        match self.segments.back_mut() {
-            Some(Segment::Own(len)) => *len = len.saturating_add(bytes.len()),
-            _ if bytes.is_empty() => {}
-            Some(Segment::Head(_) | Segment::Data(_)) | None => {
-                self.segments.push_back(Segment::Own(bytes.len()));
-            }
-        }
-    }
-
-    /// Appends the front of a message whose data are appended next. There has to be room for it.
-    pub(super) fn push_head(&mut self, bytes: &[u8]) {
-        grow(&mut self.own, bytes.len(), self.own_max);
-        self.own.extend(bytes);
-        self.segments.push_back(Segment::Head(bytes.len()));
+        self.append(bytes);
+        self.behind = self.behind.saturating_add(bytes.len());
     }
 
     /// Appends the header of direct TCP (2.1) of a message that is appended next; [`Self::set_len`] says how long it has become.
@@ -124,26 +114,30 @@ impl Queue {
         places.zip(len.to_be_bytes()).for_each(|(place, byte)| *place = byte);
     }
 
-    /// Appends data of a WRITE.
-    pub(super) fn push_data(&mut self, order: Order, pending: &mut Pending) {
+    /// Appends a WRITE: a head, which goes together with the data, and these. There has to be room for the head.
+    #[inline]
+    pub(super) fn push_write(&mut self, head: &[u8], order: Order, pending: &mut Pending) {
+        self.append(head);
         pending.keep(order.remote.len());
-        self.segments.push_back(Segment::Data(order.len as usize));
-        self.orders.push_back(Reading { order, at: 0 });
+        let before = replace(&mut self.behind, 0);
+        let Order { len, remote } = order;
+        let (head, remote) = (head.len(), Some(remote));
+        self.writes.push_back(Write { before, head, left: len, missing: len, offset: 0, remote });
     }
 
     /// Orders data into the next free buffer.
     #[inline]
     pub(super) fn order(&mut self, pending: &mut Pending) -> Option<Transfer> {
-        let reading = self.orders.front_mut()?;
-        let len = reading.order.len.saturating_sub(reading.at).min(self.buffer_len);
+        let write = self.writes.get_mut(self.ordered)?;
+        let remote = write.remote.clone()?;
+        let (len, offset) = (write.missing.min(self.buffer_len), u64::from(write.offset));
         let index = self.slots.take(Use::Reading { len })?;
-        let (remote, offset) = (reading.order.remote.clone(), u64::from(reading.at));
-        reading.at = reading.at.saturating_add(len);
-        if reading.at >= reading.order.len {
+        write.missing = write.missing.saturating_sub(len);
+        write.offset = write.offset.saturating_add(len);
+        if write.missing == 0 {
+            self.ordered = self.ordered.saturating_add(1);
             pending.release(remote.len());
-            if let Some(over) = self.orders.pop_front() {
-                pending.reuse(over.order.remote);
-            }
+            pending.reuse(write.remote.take()?);
         }
         self.buffers.push_back(index);
         Some(Transfer { buffer: BufferId { way: Way::ToServer, index }, len, remote, offset })
@@ -152,69 +146,87 @@ impl Queue {
     /// Forgets what the driver was given by the last call.
     #[inline]
     pub(super) fn drop_given(&mut self) {
-        self.own.drain(..self.given.min(self.own.len()));
+        if self.given == self.own.len() {
+            self.own.clear();
+        } else {
+            self.own.drain(..self.given.min(self.own.len()));
+        }
         self.given = 0;
     }
 
-    /// What [`Next::Own`] stands for.
+    /// Bytes of [`Step::Queued`].
     #[inline]
     pub(super) fn given(&self) -> &[u8] {
         let (front, _) = self.own.as_slices();
         front.get(..self.given).unwrap_or_default()
     }
 
-    /// The next bytes, at most `room`. Called once after [`Self::drop_given`].
+    /// What comes next, with at most `room` bytes. Called once after [`Self::drop_given`].
     #[inline]
-    pub(super) fn next(&mut self, room: usize) -> Option<Next> {
-        let (next, len, left) = match *self.segments.front()? {
-            Segment::Own(left) => {
-                let len = self.give_own(left, room);
-                (Next::Own, len, Segment::Own(left.saturating_sub(len)))
-            }
-            Segment::Head(left) => {
-                let Some(Use::Ready { .. }) = self.slots.get(*self.buffers.front()?) else { return None };
-                let len = self.give_own(left, room);
-                (Next::Own, len, Segment::Head(left.saturating_sub(len)))
-            }
-            Segment::Data(left) => {
-                let (next, len) = self.next_of_buffer(room)?;
-                (next, len, Segment::Data(left.saturating_sub(len)))
-            }
+    pub(super) fn next(&mut self, room: usize) -> Option<Step> {
+        if self.is_empty() {
+            return None;
+        }
+        if self.can_order() {
+            return Some(Step::Read);
+        }
+        let is_ready = self.is_ready();
+        let contiguous = self.own.as_slices().0.len();
+        let own = match self.writes.front_mut() {
+            None => &mut self.behind,
+            Some(write) if write.before > 0 => &mut write.before,
+            Some(_) if !is_ready => return None,
+            Some(write) if write.head > 0 => &mut write.head,
+            Some(_) => return self.next_of_buffer(room),
         };
+        self.given = contiguous.min(*own).min(room);
+        *own = own.saturating_sub(self.given);
+        (self.given > 0).then_some(Step::Queued)
+    }
+
+    #[inline]
+    fn append(&mut self, bytes: &[u8]) {
+        grow(&mut self.own, bytes.len(), self.own_max);
+        self.own.extend(bytes);
+    }
+
+    /// Whether data can be ordered.
+    #[inline]
+    fn can_order(&self) -> bool {
+        self.ordered < self.writes.len() && self.slots.has_free()
+    }
+
+    /// Whether the next data are in their buffer.
+    #[inline]
+    fn is_ready(&self) -> bool {
+        let buffer = self.buffers.front().and_then(|index| self.slots.get(*index));
+        matches!(buffer, Some(Use::Ready { .. }))
+    }
+
+    /// Data of the first WRITE.
+    #[inline]
+    fn next_of_buffer(&mut self, room: usize) -> Option<Step> {
+        let (write, index) = (self.writes.front_mut()?, *self.buffers.front()?);
+        let Some(Use::Ready { len: filled, given, .. }) = self.slots.get_mut(index) else { return None };
+        let offset = *given;
+        let len = filled.saturating_sub(offset).min(u32::try_from(room).unwrap_or(u32::MAX));
         if len == 0 {
             return None;
         }
-        match left {
-            Segment::Own(0) | Segment::Head(0) | Segment::Data(0) => _ = self.segments.pop_front(),
-            Segment::Own(_) | Segment::Head(_) | Segment::Data(_) => {
-                if let Some(front) = self.segments.front_mut() {
-                    *front = left;
-                }
-            }
-        }
-        Some(next)
-    }
-
-    #[inline]
-    fn give_own(&mut self, left: usize, room: usize) -> usize {
-        self.given = self.own.as_slices().0.len().min(left).min(room);
-        self.given
-    }
-
-    #[inline]
-    fn next_of_buffer(&mut self, room: usize) -> Option<(Next, usize)> {
-        let index = *self.buffers.front()?;
-        let Some(Use::Ready { len, given, .. }) = self.slots.get_mut(index) else { return None };
-        let offset = *given;
-        let part = len.saturating_sub(offset).min(u32::try_from(room).unwrap_or(u32::MAX));
-        *given = offset.saturating_add(part);
-        if *given == *len {
+        *given = offset.saturating_add(len);
+        if *given == *filled {
             self.buffers.pop_front();
         }
-        Some((Next::Buffer { index, offset, len: part }, part as usize))
+        write.left = write.left.saturating_sub(len);
+        if write.left == 0 {
+            self.writes.pop_front();
+            self.ordered = self.ordered.saturating_sub(1);
+        }
+        Some(Step::Buffer { index, offset, len })
     }
 
     /// The data of an order are in their buffer.
+    #[inline]
     pub(super) fn on_read(&mut self, buffer: BufferId) -> Result<(), Misuse> {
         if let Some(state) = self.slots.get_mut(buffer.index)
             && let Use::Reading { len } = *state
@@ -226,6 +238,7 @@ impl Queue {
     }
 
     /// The driver has sent bytes of a buffer.
+    #[inline]
     pub(super) fn on_sent(&mut self, buffer: BufferId, bytes: u32) -> Result<(), Misuse> {
         let misuse = Misuse { event: "Sent", buffer };
         match self.slots.get_mut(buffer.index) {

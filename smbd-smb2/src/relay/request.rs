@@ -1,9 +1,9 @@
 //! READ and WRITE requests with a channel: what they order, and what the server gets in their place.
 
-use alloc::sync::Arc;
-
 use smbd_core::wire::BufferDescriptors;
 
+use super::element::Element;
+use super::lists::Remote;
 use super::reason::Refusal;
 use crate::wire::header::{self, field};
 use crate::wire::read::request as read;
@@ -19,6 +19,9 @@ pub(super) const STRIPPED_LEN: usize = HEAD_LEN + 1;
 /// Length of the header of direct TCP (2.1).
 pub(super) const FRAME_LEN: usize = 4;
 
+/// Length of such a message behind the header of direct TCP.
+pub(super) const FRAMED_LEN: usize = FRAME_LEN + STRIPPED_LEN;
+
 /// StructureSize of both.
 pub(super) const STRUCTURE_SIZE: u16 = 49;
 
@@ -27,12 +30,14 @@ pub(super) const STRUCTURE_SIZE: u16 = 49;
 pub(super) struct Order {
     /// Its length in bytes; never 0.
     pub(super) len: u32,
-    pub(super) remote: Arc<[BufferDescriptorV1]>,
+    pub(super) remote: Remote,
 }
 
 /// A request with a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChannelRequest<'a> {
+    /// The beginning of its element.
+    pub(super) head: &'a [u8; HEAD_LEN],
     channel: Channel,
     /// Bytes to be moved.
     len: u32,
@@ -40,7 +45,8 @@ pub(super) struct ChannelRequest<'a> {
     has_inline_data: bool,
     /// What describes the channel, if it lies inside the element.
     info: Option<&'a [u8]>,
-    first: Option<BufferDescriptorV1>,
+    /// The token of the first descriptor.
+    first: Option<Token>,
 }
 
 /// READ or WRITE.
@@ -61,6 +67,7 @@ impl Verb {
     }
 
     /// The channel of an element whose first [`HEAD_LEN`] bytes are there. A body of another size has none that a server would see.
+    #[inline]
     pub(super) fn channel(self, element: &[u8]) -> Channel {
         let Some(head) = element.first_chunk::<HEAD_LEN>() else { return Channel::NONE };
         let channel = match self {
@@ -70,41 +77,55 @@ impl Verb {
         let is_whole = read::STRUCTURE_SIZE.get(head).is_ok_and(|size| size == STRUCTURE_SIZE);
         channel.ok().filter(|_| is_whole).unwrap_or(Channel::NONE)
     }
+
+    /// Which of them an element with a channel is.
+    #[inline]
+    pub(super) fn with_channel(element: &Element, bytes: &[u8]) -> Option<Self> {
+        let verb = Self::of(element.header.command).filter(|_| element.len >= HEAD_LEN)?;
+        (verb.channel(bytes) != Channel::NONE).then_some(verb)
+    }
 }
 
-/// What describes a channel, and the first descriptor: it may be there although not all of them are.
+/// What describes a channel, and the token of the first descriptor: that may be there although not all of them are.
 #[inline]
-fn info(element: &[u8], offset: u16, len: u16) -> (Option<&[u8]>, Option<BufferDescriptorV1>) {
+fn info(element: &[u8], offset: u16, len: u16) -> (Option<&[u8]>, Option<Token>) {
     if len == 0 {
         return (Some(&[]), None);
     }
     let tail = element.get(usize::from(offset)..).filter(|_| usize::from(offset) >= HEAD_LEN);
-    let first = tail.filter(|_| usize::from(len) >= BufferDescriptorV1::LEN);
-    (
-        tail.and_then(|tail| tail.get(..len.into())),
-        first.and_then(|tail| BufferDescriptorV1::parse(tail).ok()),
-    )
+    let first =
+        tail.and_then(|tail| tail.first_chunk()).filter(|_| usize::from(len) >= BufferDescriptorV1::LEN);
+    (tail.and_then(|tail| tail.get(..len.into())), first.map(token))
+}
+
+/// The token of a descriptor (MS-SMBD 2.2.3.1).
+#[inline]
+const fn token([_, _, _, _, _, _, _, _, a, b, c, d, ..]: &[u8; BufferDescriptorV1::LEN]) -> Token {
+    Token(u32::from_le_bytes([*a, *b, *c, *d]))
 }
 
 impl<'a> ChannelRequest<'a> {
     /// Reads an element with [`HEAD_LEN`] bytes at least.
     #[inline]
     pub(super) fn read(verb: Verb, element: &'a [u8]) -> Result<Self, WireError> {
-        let channel = verb.channel(element);
+        let Some(head) = element.first_chunk() else {
+            let (field, got) = (read::READ_CHANNEL_INFO_LENGTH.place(), element.len() as u64);
+            return Err(WireError::Truncated { field, got });
+        };
+        let channel = verb.channel(head);
         Ok(match verb {
             Verb::Read => {
-                let offset = read::READ_CHANNEL_INFO_OFFSET.get(element)?;
-                let (info, first) = info(element, offset, read::READ_CHANNEL_INFO_LENGTH.get(element)?);
-                Self { channel, len: read::LENGTH.get(element)?, has_inline_data: false, info, first }
+                let offset = read::READ_CHANNEL_INFO_OFFSET.get(head)?;
+                let (info, first) = info(element, offset, read::READ_CHANNEL_INFO_LENGTH.get(head)?);
+                Self { head, channel, len: read::LENGTH.get(head)?, has_inline_data: false, info, first }
             }
             Verb::Write => {
-                let offset = write::WRITE_CHANNEL_INFO_OFFSET.get(element)?;
-                let (info, first) = info(element, offset, write::WRITE_CHANNEL_INFO_LENGTH.get(element)?);
-                let len = write::REMAINING_BYTES.get(element)?;
+                let offset = write::WRITE_CHANNEL_INFO_OFFSET.get(head)?;
+                let (info, first) = info(element, offset, write::WRITE_CHANNEL_INFO_LENGTH.get(head)?);
+                let len = write::REMAINING_BYTES.get(head)?;
                 // 3.3.5.13
-                let has_inline_data =
-                    write::LENGTH.get(element)? != 0 || write::DATA_OFFSET.get(element)? != 0;
-                Self { channel, len, has_inline_data, info, first }
+                let has_inline_data = write::LENGTH.get(head)? != 0 || write::DATA_OFFSET.get(head)? != 0;
+                Self { head, channel, len, has_inline_data, info, first }
             }
         })
     }
@@ -113,7 +134,7 @@ impl<'a> ChannelRequest<'a> {
     #[inline]
     pub(super) fn invalidate(&self) -> Option<Token> {
         let is_asked = self.channel == Channel::RDMA_V1_INVALIDATE;
-        self.first.filter(|_| is_asked).map(|descriptor| descriptor.token)
+        self.first.filter(|_| is_asked)
     }
 
     /// How many bytes it orders, and where, if that is possible.
@@ -133,13 +154,13 @@ impl<'a> ChannelRequest<'a> {
         if descriptors.is_empty() {
             return Err(Refusal::NoDescriptors);
         }
-        let has_end = |descriptor: &BufferDescriptorV1| {
-            descriptor.offset.checked_add(u64::from(descriptor.length.saturating_sub(1))).is_some()
-        };
-        if !descriptors.iter().all(|descriptor| has_end(&descriptor)) {
-            return Err(Refusal::DescriptorWraps);
+        let mut total = 0_u64;
+        for BufferDescriptorV1 { offset, length, .. } in descriptors.iter() {
+            if offset.checked_add(u64::from(length.saturating_sub(1))).is_none() {
+                return Err(Refusal::DescriptorWraps);
+            }
+            total = total.saturating_add(length.into());
         }
-        let total = descriptors.iter().fold(0, |sum: u64, next| sum.saturating_add(next.length.into()));
         if total < u64::from(self.len) {
             return Err(Refusal::ShortDescriptors);
         }
@@ -150,26 +171,26 @@ impl<'a> ChannelRequest<'a> {
     }
 }
 
-/// The request in the place of a READ or WRITE with a channel, without the data of a WRITE. NextCommand is `next`. Before it is room
-/// for the header of direct TCP.
+/// Writes the request in the place of a READ or WRITE with a channel, without the data of a WRITE. NextCommand is `next`. Before it is
+/// room for the header of direct TCP.
 #[inline]
-pub(super) fn stripped(
-    element: &[u8],
+pub(super) fn strip(
+    head: &[u8; HEAD_LEN],
     verb: Verb,
     form: Form,
     next: u32,
-) -> Result<[u8; FRAME_LEN + STRIPPED_LEN], WireError> {
-    let mut framed = [0; FRAME_LEN + STRIPPED_LEN];
-    let Some((_, out)) = framed.split_first_chunk_mut::<FRAME_LEN>() else { return Ok(framed) };
-    if let (Some(to), Some(from)) = (out.first_chunk_mut::<HEAD_LEN>(), element.first_chunk()) {
-        *to = *from;
-    }
+    framed: &mut [u8; FRAMED_LEN],
+) -> Result<(), WireError> {
+    let Some((_, out)) = framed.split_first_chunk_mut::<FRAME_LEN>() else { return Ok(()) };
+    let Some(out) = out.first_chunk_mut::<STRIPPED_LEN>() else { return Ok(()) };
+    let Some((start, buffer)) = out.split_first_chunk_mut::<HEAD_LEN>() else { return Ok(()) };
+    *start = *head;
+    buffer.fill(0);
     field::NEXT_COMMAND.set(out, next)?;
     match verb {
-        Verb::Read => strip_read(out, form)?,
-        Verb::Write => strip_write(out, form)?,
+        Verb::Read => strip_read(out, form),
+        Verb::Write => strip_write(out, form),
     }
-    Ok(framed)
 }
 
 /// What becomes of a request.
@@ -182,7 +203,7 @@ pub(super) enum Form {
 }
 
 #[inline]
-fn strip_read(out: &mut [u8], form: Form) -> Result<(), WireError> {
+fn strip_read(out: &mut [u8; STRIPPED_LEN], form: Form) -> Result<(), WireError> {
     read::CHANNEL.set(out, Channel::NONE)?;
     read::REMAINING_BYTES.set(out, 0)?;
     read::READ_CHANNEL_INFO_OFFSET.set(out, 0)?;
@@ -198,7 +219,7 @@ fn strip_read(out: &mut [u8], form: Form) -> Result<(), WireError> {
 }
 
 #[inline]
-fn strip_write(out: &mut [u8], form: Form) -> Result<(), WireError> {
+fn strip_write(out: &mut [u8; STRIPPED_LEN], form: Form) -> Result<(), WireError> {
     write::CHANNEL.set(out, Channel::NONE)?;
     write::REMAINING_BYTES.set(out, 0)?;
     write::WRITE_CHANNEL_INFO_OFFSET.set(out, 0)?;

@@ -1,18 +1,21 @@
 //! The server's messages on their way to the client.
 
-use super::action::{BufferId, Misuse, Placement};
+use alloc::boxed::Box;
+
+use super::action::{Action, BufferId, Idle, Misuse, Placement, Transfer, Way};
 use super::answer::{self, Place};
 use super::config::{Config, MESSAGE_MAX};
 use super::deliver::{Delivery, Parts, Use};
 use super::element::{Element, Front, detach};
-use super::incoming::{Incoming, Taken, split};
+use super::incoming::Incoming;
 use super::pending::{Data, Request};
+use super::position::{Mode, Outgoing, State, frame};
 use super::reason::Reason;
 use super::request::ANSWER_LEN;
 use super::session;
 use super::shared::{Shared, add};
 use super::slots::Slots;
-use super::step::{Progress, Step, ToClient};
+use super::step::{Progress, Step};
 use crate::wire::{Token, header};
 
 /// The direction to the client.
@@ -22,99 +25,132 @@ pub(super) struct Downstream {
     state: State,
     /// Buffers whose data are written to the client's memory, or will be.
     slots: Slots<Use>,
-}
-
-/// Where in the server's stream it is.
-#[derive(Debug)]
-enum State {
-    /// In the header of direct TCP (2.1).
-    Framing { header: [u8; 4], have: usize },
-    /// The front of a message of `len` bytes is kept until it is clear whether its elements stay together. Those before `at` do.
-    Deciding { len: u32, at: usize },
-    /// An element begins.
-    Element(Mode),
-    /// The element goes to the client; `left` bytes of it have not gone yet.
-    Sending { mode: Mode, left: usize, outgoing: Outgoing },
-    /// Data go to the client's memory.
-    Delivering(Delivery),
-    /// The rest of an element is not needed.
-    Skipping { left: usize },
-}
-
-/// How elements go to the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// As one message; `remaining` bytes of it have not gone yet.
-    Together { remaining: u32 },
-    /// There is only one.
-    Single,
-    /// Each as a message of its own, although they came together.
-    Alone,
-}
-
-/// A message to the client, of which `remaining` bytes have not gone yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Outgoing {
-    remaining: u32,
+    /// The answer that goes behind data, or went last.
+    answer: [u8; ANSWER_LEN],
+    /// The token that it invalidates.
     invalidate: Option<Token>,
-}
-
-impl State {
-    const FRAMING: Self = Self::Framing { header: [0; 4], have: 0 };
 }
 
 impl Downstream {
     pub(super) fn new(config: &Config) -> Self {
-        Self { incoming: Incoming::new(), state: State::FRAMING, slots: Slots::new(config.buffers()) }
+        let slots = Slots::new(config.buffers());
+        let (incoming, answer) = (Incoming::new(), [0; ANSWER_LEN]);
+        Self { incoming, state: State::FRAMING, slots, answer, invalidate: None }
     }
 
     /// The next step, with what has arrived and `room` bytes that the client takes.
-    #[inline]
-    pub(super) fn step<'a>(
+    pub(super) fn step(
         &mut self,
-        server: &mut &'a [u8],
+        server: &mut &[u8],
         room: usize,
         shared: &mut Shared,
-        out: &mut Option<Step<'a>>,
-    ) -> Result<(), Reason> {
-        while self.advance(server, room, shared, out)? == Progress::Moved {}
-        Ok(())
+    ) -> Result<Step, Box<Reason>> {
+        loop {
+            match &mut self.state {
+                State::Delivering(delivery) => {
+                    let buffer_len = shared.config.params().buffer_len;
+                    return Ok(delivery.step(&mut self.incoming, server, room, &mut self.slots, buffer_len));
+                }
+                State::Sending { left, .. } => {
+                    return Ok(match self.incoming.available(server, room.min(*left)) {
+                        0 => Step::Blocked,
+                        len => Step::Send(len),
+                    });
+                }
+                State::Framing { .. }
+                | State::Deciding { .. }
+                | State::Element(_)
+                | State::Skipping { .. } => {
+                    if let Progress::Step(step) = self.advance(server, shared)? {
+                        return Ok(step);
+                    }
+                }
+            }
+        }
     }
 
     /// Whether it waits for bytes of the server only.
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        self.incoming.is_in_stream() && !matches!(self.state, State::Delivering(_))
-    }
-
-    /// Whether a message has come in part, or has not gone yet.
-    pub(super) fn is_amid_message(&self) -> bool {
-        // What is over stays as it is until more comes.
-        let has_rest = match &self.state {
-            State::Framing { have, .. } => return *have > 0,
-            State::Deciding { .. } => true,
-            State::Element(_) => false,
-            State::Sending { left, .. } | State::Skipping { left } => *left > 0,
-            State::Delivering(delivery) => delivery.is_over() != Some(0),
-        };
-        has_rest || self.incoming.remaining() > 0
-    }
-
-    /// Bytes of [`ToClient::Held`].
-    pub(super) fn taken(&self, len: usize) -> &[u8] {
-        self.incoming.taken(len)
-    }
-
-    /// Bytes of [`ToClient::Answer`].
-    pub(super) fn answer(&self, start: usize, end: usize) -> &[u8] {
-        match &self.state {
-            State::Delivering(delivery) => delivery.answer(start, end),
+    pub(super) fn is_idle(&self, buffer_len: u32) -> bool {
+        let is_waiting = match &self.state {
+            State::Delivering(delivery) => delivery.is_waiting(buffer_len),
             State::Framing { .. }
             | State::Deciding { .. }
             | State::Element(_)
             | State::Sending { .. }
-            | State::Skipping { .. } => &[],
+            | State::Skipping { .. } => true,
+        };
+        is_waiting && self.incoming.is_in_stream()
+    }
+
+    /// Whether a message has come in part, or has not gone yet.
+    pub(super) fn is_amid_message(&self) -> bool {
+        self.state.is_amid_message(&self.incoming)
+    }
+
+    /// [`Step::Send`].
+    #[inline]
+    pub(super) fn send<'r, 'a: 'r>(
+        &'r mut self,
+        len: usize,
+        server: &mut &'a [u8],
+        shared: &mut Shared,
+    ) -> Action<'r> {
+        let taken = self.incoming.take(server, len);
+        let State::Sending { mode, left, outgoing } = &mut self.state else {
+            return Action::Idle(Idle::default());
+        };
+        *left = left.saturating_sub(len);
+        let sent = u32::try_from(len).unwrap_or(u32::MAX);
+        outgoing.remaining = outgoing.remaining.saturating_sub(sent);
+        let Outgoing { remaining, invalidate } = *outgoing;
+        add(&mut shared.statistics.bytes.to_client, len as u64);
+        if *left == 0 {
+            let mode = match *mode {
+                Mode::Together { .. } => Mode::Together { remaining },
+                mode @ (Mode::Single | Mode::Alone) => mode,
+            };
+            self.state = State::behind(&self.incoming, 0, mode);
         }
+        Action::ToClient { bytes: self.incoming.bytes(taken), remaining, invalidate }
+    }
+
+    /// [`Step::Answer`].
+    #[inline]
+    pub(super) fn answer(&mut self, start: u8, end: u8, shared: &mut Shared) -> Action<'_> {
+        add(&mut shared.statistics.bytes.to_client, end.saturating_sub(start).into());
+        if let State::Delivering(delivery) = &mut self.state
+            && let Some(left) = delivery.answer(end)
+        {
+            self.state = State::behind(&self.incoming, left, Mode::Alone);
+        }
+        let bytes = self.answer.get(start.into()..end.into()).unwrap_or_default();
+        let remaining = (ANSWER_LEN as u32).saturating_sub(end.into());
+        Action::ToClient { bytes, remaining, invalidate: self.invalidate }
+    }
+
+    /// [`Step::Write`].
+    #[inline]
+    pub(super) fn write(&mut self, index: u16, len: u32, shared: &mut Shared) -> Option<Transfer> {
+        let State::Delivering(delivery) = &mut self.state else { return None };
+        delivery.write(index, len, &mut self.slots, shared)
+    }
+
+    /// [`Step::Store`].
+    #[inline]
+    pub(super) fn store<'r, 'a: 'r>(
+        &'r mut self,
+        index: u16,
+        offset: u32,
+        len: u32,
+        server: &mut &'a [u8],
+    ) -> Action<'r> {
+        if let State::Delivering(delivery) = &mut self.state {
+            delivery.store(index, offset, len);
+        }
+        let buffer = BufferId { way: Way::ToClient, index };
+        let taken = self.incoming.take(server, len as usize);
+        Action::Store { buffer, offset, bytes: self.incoming.bytes(taken) }
     }
 
     /// An RDMA Write has ended.
@@ -144,126 +180,92 @@ impl Downstream {
         if is_possible { Ok(()) } else { Err(misuse) }
     }
 
-    #[inline]
-    fn advance<'a>(
-        &mut self,
-        server: &mut &'a [u8],
-        room: usize,
-        shared: &mut Shared,
-        out: &mut Option<Step<'a>>,
-    ) -> Result<Progress, Reason> {
-        match &mut self.state {
+    /// Goes on to the next element.
+    #[inline(never)]
+    fn advance(&mut self, server: &mut &[u8], shared: &mut Shared) -> Result<Progress, Box<Reason>> {
+        // As long as it is not clear how the elements of a message go, `at` says where that is looked for.
+        let (mode, mut at) = match &mut self.state {
             State::Framing { header, have } => {
-                if *have == 0
-                    && let Some((header, rest)) = server.split_first_chunk()
-                {
-                    *server = rest;
-                    return self.begin(u32::from_be_bytes(*header), server, shared);
+                let Some(header) = frame(header, have, server) else { return Ok(Progress::BLOCKED) };
+                // 2.1: the first byte is 0. A message of 0 bytes cannot be sent to the client.
+                if header == 0 || header > MESSAGE_MAX {
+                    return Err(Reason::Framing { header }.into());
                 }
-                let bytes = split(server, header.len().saturating_sub(*have));
-                header.iter_mut().skip(*have).zip(bytes).for_each(|(to, from)| *to = *from);
-                *have = have.saturating_add(bytes.len());
-                if *have < header.len() {
-                    return Ok(Progress::Blocked);
-                }
-                let header = u32::from_be_bytes(*header);
-                self.begin(header, server, shared)
+                self.incoming.begin(header as usize);
+                self.state = State::Deciding { len: header, at: 0 };
+                (Mode::Together { remaining: header }, Some(0))
             }
-            State::Deciding { len, at } => {
-                let (len, at) = (*len, *at);
-                self.decide(len, at, server, shared)
-            }
-            State::Element(mode) => {
-                let mode = *mode;
-                self.element(mode, server, shared)
-            }
-            State::Sending { .. } => Ok(self.send(server, room, shared, out)),
-            State::Delivering(delivery) => match delivery.is_over() {
-                None => Ok(delivery.step(&mut self.incoming, server, room, &mut self.slots, shared, out)),
-                Some(left) => {
-                    shared.pending.reuse(delivery.remote());
-                    Ok(self.skip(left, server))
-                }
-            },
+            State::Deciding { len, at } => (Mode::Together { remaining: *len }, Some(*at)),
+            State::Element(mode) => (*mode, None),
+            State::Sending { .. } | State::Delivering(_) => return Ok(Progress::Moved),
             State::Skipping { left } => {
                 let left = *left;
-                Ok(self.skip(left, server))
+                return Ok(self.skip(left, server));
             }
+        };
+        // If there is only one element, it is looked at further: the answer to a READ up to its data.
+        let mut start = at.unwrap_or(0);
+        let mut wanted = if start == 0 { ANSWER_LEN } else { start.saturating_add(header::LEN) };
+        if at.is_some() && (wanted > shared.config.held_max() || shared.pending.is_empty()) {
+            // What is behind is looked at when it comes. Without requests there is nothing to look for.
+            self.state = State::Element(mode);
+            (at, start, wanted) = (None, 0, ANSWER_LEN);
         }
+        if !self.incoming.has(server, wanted) {
+            return Ok(Progress::BLOCKED);
+        }
+        let bytes = self.incoming.front(server, wanted).get(start..).unwrap_or_default();
+        let header = Front::read(bytes).ok();
+        let mode = match at {
+            None => mode,
+            Some(at) => {
+                let left = self.incoming.remaining().saturating_sub(at);
+                let element = header.and_then(|header| Element::of(header, left).ok());
+                match self.decide(mode, at, element.as_ref(), shared) {
+                    Some(mode) => mode,
+                    None => return Ok(Progress::Moved),
+                }
+            }
+        };
+        self.on_element(mode, header.as_ref(), server, shared)?;
+        Ok(Progress::Moved)
+    }
+
+    /// How the elements of a message go, if its first one can go now; `element` is the one at `at`.
+    #[inline]
+    fn decide(
+        &mut self,
+        together: Mode,
+        at: usize,
+        element: Option<&Element>,
+        shared: &Shared,
+    ) -> Option<Mode> {
+        let Mode::Together { remaining: len } = together else { return Some(together) };
+        let is_awaited =
+            |element: &Element| element.is_final() && shared.pending.contains(element.header.message_id);
+        let mode = match element {
+            Some(element) if at == 0 && element.is_last => Mode::Single,
+            // One Send invalidates one token, and data that go by RDMA leave the message.
+            Some(element) if is_awaited(element) => Mode::Alone,
+            Some(element) if !element.is_last => {
+                self.state = State::Deciding { len, at: at.saturating_add(element.len) };
+                return None;
+            }
+            Some(_) | None => together,
+        };
+        if at == 0 {
+            return Some(mode);
+        }
+        self.state = State::Element(mode);
+        None
     }
 
     /// Leaves out `left` bytes of an element.
     #[inline]
     fn skip(&mut self, left: usize, server: &mut &[u8]) -> Progress {
-        let skipped = if left > 0 { self.incoming.take(server, left).len() } else { 0 };
-        let left = left.saturating_sub(skipped);
-        if left > 0 {
-            self.state = State::Skipping { left };
-            return if skipped == 0 { Progress::Blocked } else { Progress::Moved };
-        }
-        let is_over = self.incoming.remaining() == 0;
-        self.state = if is_over { State::FRAMING } else { State::Element(Mode::Alone) };
-        Progress::Moved
-    }
-
-    #[inline]
-    fn begin(&mut self, header: u32, server: &mut &[u8], shared: &mut Shared) -> Result<Progress, Reason> {
-        // 2.1: the first byte is 0. A message of 0 bytes cannot be sent to the client.
-        if header == 0 || header > MESSAGE_MAX {
-            return Err(Reason::Framing { header });
-        }
-        self.incoming.begin(header as usize);
-        self.state = State::Deciding { len: header, at: 0 };
-        self.decide(header, 0, server, shared)
-    }
-
-    /// Looks at the element at `at`.
-    #[inline]
-    fn decide(
-        &mut self,
-        len: u32,
-        at: usize,
-        server: &mut &[u8],
-        shared: &mut Shared,
-    ) -> Result<Progress, Reason> {
-        let together = Mode::Together { remaining: len };
-        // If there is only one element, it is looked at further.
-        let wanted = if at == 0 { ANSWER_LEN } else { at.saturating_add(header::LEN) };
-        if wanted > shared.config.held_max() || shared.pending.is_empty() {
-            // What is behind is looked at when it comes. Without requests there is nothing to look for.
-            self.state = State::Element(together);
-            return self.element(together, server, shared);
-        }
-        if !self.incoming.fill(server, wanted) {
-            return Ok(Progress::Blocked);
-        }
-        let bytes = self.incoming.held().get(at..).unwrap_or_default();
-        let left = self.incoming.remaining().saturating_sub(at);
-        let is_awaited =
-            |element: &Element| element.is_final() && shared.pending.contains(element.header.message_id);
-        self.state = match Element::read(bytes, left) {
-            Ok(element) if at == 0 && element.is_last => {
-                return self.on_element(Mode::Single, Some(&element.header), shared);
-            }
-            // One Send invalidates one token, and data that go by RDMA leave the message.
-            Ok(element) if is_awaited(&element) => State::Element(Mode::Alone),
-            Ok(element) if !element.is_last => State::Deciding { len, at: at.saturating_add(element.len) },
-            Ok(_) | Err(_) => State::Element(together),
-        };
-        Ok(Progress::Moved)
-    }
-
-    fn element(&mut self, mode: Mode, server: &mut &[u8], shared: &mut Shared) -> Result<Progress, Reason> {
-        if self.incoming.remaining() == 0 {
-            self.state = State::FRAMING;
-            return Ok(Progress::Moved);
-        }
-        // All that has to be looked at: the answer to a READ up to its data.
-        if !self.incoming.fill(server, ANSWER_LEN) {
-            return Ok(Progress::Blocked);
-        }
-        let header = Front::read(self.incoming.held()).ok();
-        self.on_element(mode, header.as_ref(), shared)
+        let skipped = self.incoming.take(server, left).len();
+        self.state = State::behind(&self.incoming, left.saturating_sub(skipped), Mode::Alone);
+        if skipped == 0 { Progress::BLOCKED } else { Progress::Moved }
     }
 
     /// An element begins, and as much as has to be looked at is there.
@@ -272,14 +274,16 @@ impl Downstream {
         &mut self,
         mode: Mode,
         header: Option<&Front>,
+        server: &mut &[u8],
         shared: &mut Shared,
-    ) -> Result<Progress, Reason> {
+    ) -> Result<(), Reason> {
         let remaining = self.incoming.remaining();
-        let held = self.incoming.held_mut();
-        session::count_response(held, header, &mut shared.statistics);
         let Some(element) = header.and_then(|header| Element::of(*header, remaining).ok()) else {
+            let front = self.incoming.front(server, ANSWER_LEN);
+            session::count_response(front, header, &mut shared.statistics);
             return self.begin_to_send(mode, remaining, None, shared);
         };
+        session::count_response(&[], header, &mut shared.statistics);
         let request =
             if element.is_final() { shared.pending.remove(element.header.message_id) } else { None };
         match mode {
@@ -288,10 +292,10 @@ impl Downstream {
                 return Err(Reason::CompoundTooLong { len: remaining, max });
             }
             Mode::Together { .. } | Mode::Single => {}
-            Mode::Alone => alone(&element, held, shared)?,
+            Mode::Alone => self.detach(&element, server, shared)?,
         }
         match request {
-            Some(request) => self.answer_of_channel(mode, &element, request, shared),
+            Some(request) => self.answer_of_channel(mode, &element, request, server, shared),
             None => self.begin_to_send(mode, element.len, None, shared),
         }
     }
@@ -303,14 +307,14 @@ impl Downstream {
         mode: Mode,
         element: &Element,
         Request { invalidate, data }: Request,
+        server: &[u8],
         shared: &mut Shared,
-    ) -> Result<Progress, Reason> {
+    ) -> Result<(), Reason> {
         let message_id = element.header.message_id;
-        let held = self.incoming.held();
-        let held = held.get(..element.len).unwrap_or(held);
         let Data::Read { length, remote } = data else {
             return self.begin_to_send(mode, element.len, invalidate, shared);
         };
+        let held = self.incoming.front(server, ANSWER_LEN.min(element.len));
         let place = answer::place(held, element.header.status, element.len).map_err(Reason::BrokenAnswer)?;
         let Some(Place { gap, len }) = place else {
             shared.pending.reuse(remote);
@@ -322,12 +326,19 @@ impl Downstream {
         if len > length {
             return Err(Reason::TooMuchData { message_id, len, asked: length });
         }
-        let answer = answer::moved(held, len).map_err(Reason::BrokenAnswer)?;
+        self.answer = answer::moved(held, len).map_err(Reason::BrokenAnswer)?;
         let front = ANSWER_LEN.saturating_add(gap);
         let rest = element.len.saturating_sub(front).saturating_sub(len as usize);
-        let delivery = Delivery::new(remote, invalidate, answer, Parts { front, data: len, rest });
-        self.state = State::Delivering(delivery);
-        Ok(Progress::Moved)
+        // A list that is not needed can be used again.
+        let remote = if len > 0 {
+            Some(remote)
+        } else {
+            shared.pending.reuse(remote);
+            None
+        };
+        self.invalidate = invalidate;
+        self.state = State::Delivering(Delivery::new(remote, Parts { front, data: len, rest }));
+        Ok(())
     }
 
     #[inline]
@@ -337,7 +348,7 @@ impl Downstream {
         element: usize,
         invalidate: Option<Token>,
         shared: &Shared,
-    ) -> Result<Progress, Reason> {
+    ) -> Result<(), Reason> {
         let remaining = match mode {
             Mode::Together { remaining } => remaining,
             Mode::Single | Mode::Alone => u32::try_from(element).unwrap_or(u32::MAX),
@@ -348,47 +359,17 @@ impl Downstream {
         }
         let outgoing = Outgoing { remaining, invalidate };
         self.state = State::Sending { mode, left: element, outgoing };
-        Ok(Progress::Moved)
+        Ok(())
     }
 
-    #[inline]
-    fn send<'a>(
-        &mut self,
-        server: &mut &'a [u8],
-        room: usize,
-        shared: &mut Shared,
-        out: &mut Option<Step<'a>>,
-    ) -> Progress {
-        let State::Sending { mode, left, outgoing } = &mut self.state else { return Progress::Moved };
-        if *left == 0 {
-            let mode = match mode {
-                Mode::Together { .. } => Mode::Together { remaining: outgoing.remaining },
-                Mode::Single | Mode::Alone => *mode,
-            };
-            self.state = State::Element(mode);
-            return Progress::Moved;
+    /// Makes a message of its own of an element of a compound.
+    fn detach(&mut self, element: &Element, server: &mut &[u8], shared: &mut Shared) -> Result<(), Reason> {
+        if element.is_signed() {
+            return Err(Reason::SignedInCompound { message_id: element.header.message_id });
         }
-        let taken = self.incoming.take(server, room.min(*left));
-        let len = taken.len();
-        *left = left.saturating_sub(len);
-        outgoing.remaining = outgoing.remaining.saturating_sub(u32::try_from(len).unwrap_or(u32::MAX));
-        let Outgoing { remaining, invalidate } = *outgoing;
-        add(&mut shared.statistics.bytes.to_client, len as u64);
-        let bytes = match taken {
-            Taken::Held(0) | Taken::Stream([]) => return Progress::Blocked,
-            Taken::Held(len) => ToClient::Held(len),
-            Taken::Stream(bytes) => ToClient::Stream(bytes),
-        };
-        *out = Some(Step::ToClient { bytes, remaining, invalidate });
-        Progress::Stepped
+        add(&mut shared.statistics.split_answers, 1);
+        // What is changed is kept.
+        self.incoming.fill(server, ANSWER_LEN);
+        detach(self.incoming.held_mut()).map_err(Reason::BrokenAnswer)
     }
-}
-
-/// Makes a message of its own of an element of a compound.
-fn alone(element: &Element, held: &mut [u8], shared: &mut Shared) -> Result<(), Reason> {
-    if element.is_signed() {
-        return Err(Reason::SignedInCompound { message_id: element.header.message_id });
-    }
-    add(&mut shared.statistics.split_answers, 1);
-    detach(held).map_err(Reason::BrokenAnswer)
 }

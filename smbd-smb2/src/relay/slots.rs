@@ -24,6 +24,12 @@ impl<S> Slots<S> {
         Some(index)
     }
 
+    /// Whether a place is free.
+    #[inline]
+    pub(super) fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// How many places are free.
     pub(super) fn free_count(&self) -> usize {
         self.free.len()

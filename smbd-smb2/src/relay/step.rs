@@ -1,38 +1,29 @@
-//! One step of a direction, before its bytes are looked up.
+//! One step of a direction.
 
-use super::action::Transfer;
-use super::queue::Next;
-use crate::wire::Token;
-
-/// What one direction wants to be done. Unlike an action it borrows from what has arrived only. It is written where the relay wants
-/// it: passed on from call to call it would be copied in each.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step<'a> {
-    ToServer(ToServer<'a>),
-    ToClient { bytes: ToClient<'a>, remaining: u32, invalidate: Option<Token> },
-    RdmaRead(Transfer),
-    RdmaWrite(Transfer),
-    Store { index: u16, offset: u32, bytes: ToClient<'a> },
-}
-
-/// Bytes for the server.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum ToServer<'a> {
-    Queue(Next),
-    Stream(&'a [u8]),
-}
-
-/// Bytes that come from the server, or stand for such.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum ToClient<'a> {
-    /// The last so many bytes that were taken of those that were kept.
-    Held(usize),
-    Stream(&'a [u8]),
-    /// A part of the answer to a READ.
-    Answer {
-        start: usize,
-        end: usize,
-    },
+/// What one direction wants to be done. Bytes and memory are looked up where the action is handed out: passed on from call to call they
+/// would be copied in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing: bytes or room are missing.
+    Blocked,
+    /// Give the server bytes of the queue.
+    Queued,
+    /// Give it so many bytes: a rewritten request, which nothing was in the way of.
+    Rewritten(u8),
+    /// Give it so many bytes of the client as they come.
+    Pass(usize),
+    /// Give it bytes of a buffer.
+    Buffer { index: u16, offset: u32, len: u32 },
+    /// Order data of a WRITE into a buffer.
+    Read,
+    /// Order data of a READ to be written from a buffer.
+    Write { index: u16, len: u32 },
+    /// Put so many bytes of the server into a buffer.
+    Store { index: u16, offset: u32, len: u32 },
+    /// Give the client so many bytes of the server.
+    Send(usize),
+    /// Give it a part of the answer to a READ.
+    Answer { start: u8, end: u8 },
 }
 
 /// What came of trying to go on.
@@ -40,8 +31,9 @@ pub(super) enum ToClient<'a> {
 pub(super) enum Progress {
     /// Something changed: go on.
     Moved,
-    /// Bytes or room are missing.
-    Blocked,
-    /// There is a step.
-    Stepped,
+    Step(Step),
+}
+
+impl Progress {
+    pub(super) const BLOCKED: Self = Self::Step(Step::Blocked);
 }

@@ -129,7 +129,7 @@ fn each(config: &Config, relay: &relay::Config, answer_max: u32) -> u64 {
     let budget = config.budget();
     // What is in receive buffers when a connection ends is kept for the relay.
     let received = u64::from(budget.recv_slots).saturating_mul(budget.recv_buffer_len.into());
-    let waiting = waiting_max(answer_max).saturating_add(Rdma::waiting_max(answer_max));
+    let waiting = waiting_max(answer_max).saturating_add(<Rdma>::waiting_max(answer_max));
     [received, PIECES, waiting, buffers(relay), relay.heap_max()]
         .into_iter()
         .fold(footprint(config), u64::saturating_add)
