@@ -1,9 +1,10 @@
 //! A gateway between a client and a server that say anything.
 
 mod elements;
+mod pieces;
 mod reverse;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use arbitrary::{Arbitrary, Unstructured};
 pub use reverse::reverse;
@@ -13,6 +14,7 @@ use smbd_smb2::relay::{
 use smbd_smb2::wire::Token;
 
 use self::elements::{Element, message};
+use self::pieces::Pieces;
 use crate::replay::trace;
 
 /// Room is kept, pieces make messages, buffers are used once at a time, and after the end nothing comes.
@@ -68,7 +70,7 @@ enum Step {
 
 struct Rig {
     relay: Relay,
-    pieces: VecDeque<(Vec<u8>, u32)>,
+    pieces: Pieces,
     server: Vec<u8>,
     /// What an RDMA operation runs on, and what waits to be sent.
     busy: BTreeSet<BufferId>,
@@ -91,19 +93,14 @@ impl Rig {
             requests_max: 1 + fragmented / 4,
         };
         let relay = Relay::new(&Config::new(&params).expect("possible"));
-        let (pieces, server, busy, sent) = (VecDeque::new(), Vec::new(), BTreeSet::new(), Vec::new());
+        let (pieces, server, busy, sent) = (Pieces::default(), Vec::new(), BTreeSet::new(), Vec::new());
         Some(Self { relay, pieces, server, busy, sent, message: None, is_closed: false })
     }
 
     fn play(&mut self, step: &Step) {
         match step {
             Step::Request { elements, changes, cut } => {
-                let message = message(elements, *changes, false);
-                let mut left = message.len();
-                for piece in message.chunks(usize::from(*cut) + 1) {
-                    left -= piece.len();
-                    self.pieces.push_back((piece.to_vec(), left as u32));
-                }
+                self.pieces.message(&message(elements, *changes, false), usize::from(*cut) + 1);
             }
             Step::Answer { elements, changes } => {
                 let message = message(elements, *changes, true);
@@ -111,13 +108,7 @@ impl Rig {
                 self.server.extend_from_slice(&message);
             }
             Step::Bytes { is_server: true, bytes, .. } => self.server.extend_from_slice(bytes),
-            Step::Bytes { bytes, remaining, .. } => {
-                // The next piece has to go on with this message.
-                if !bytes.is_empty() && self.pieces.back().is_none_or(|(_, remaining)| *remaining == 0) {
-                    self.pieces.push_back((bytes.clone(), (*remaining).into()));
-                    self.pieces.extend((*remaining > 0).then(|| (vec![7; (*remaining).into()], 0)));
-                }
-            }
+            Step::Bytes { bytes, remaining, .. } => self.pieces.begin(bytes, *remaining),
             Step::Poll { client, server, times } => {
                 let room = Room { client: (*client).into(), server: (*server).into() };
                 for _ in 0..*times {
@@ -169,8 +160,7 @@ impl Rig {
 
     /// Whether the relay did something.
     fn poll(&mut self, room: Room) -> bool {
-        let (bytes, remaining) =
-            self.pieces.front().map_or((&[][..], 0), |(bytes, left)| (&bytes[..], *left));
+        let (bytes, remaining) = self.pieces.front();
         let (offered, stream) = (bytes.len(), self.server.len());
         let mut arrived = Arrived { client: ClientBytes { bytes, remaining }, server: &self.server };
         let action = self.relay.poll(&mut arrived, room);
@@ -215,11 +205,7 @@ impl Rig {
         }
         let (client, server) = (arrived.client.bytes.len(), arrived.server.len());
         self.server.drain(..stream - server);
-        if client == 0 {
-            self.pieces.pop_front();
-        } else if let Some((bytes, _)) = self.pieces.front_mut() {
-            bytes.drain(..offered - client);
-        }
+        self.pieces.leave(client);
         goes_on
     }
 }

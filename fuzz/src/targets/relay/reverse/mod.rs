@@ -2,8 +2,6 @@
 
 mod driver;
 
-use std::collections::VecDeque;
-
 use arbitrary::{Arbitrary, Unstructured};
 use smbd_smb2::relay::reverse::{Action, Arrived, Config, Event, Params, Reverse, ServerBytes};
 use smbd_smb2::relay::{BufferId, Room, Side, Way};
@@ -14,6 +12,7 @@ use smbd_smb2::wire::{
 
 use self::driver::{Driver, Use};
 use super::elements::{Element, message};
+use super::pieces::Pieces;
 use crate::replay::trace;
 
 /// Room is kept, pieces make messages, the server has access only to what was filled for it and named to it, nothing of a buffer
@@ -91,7 +90,7 @@ enum Step {
 struct Rig {
     reverse: Reverse,
     client: Vec<u8>,
-    pieces: VecDeque<(Vec<u8>, u32)>,
+    pieces: Pieces,
     driver: Driver,
 }
 
@@ -111,7 +110,7 @@ impl Rig {
         };
         let config = Config::new(&params).expect("possible");
         let driver = Driver::new(buffer_len, config.buffers());
-        Some(Self { reverse: Reverse::new(&config), client: Vec::new(), pieces: VecDeque::new(), driver })
+        Some(Self { reverse: Reverse::new(&config), client: Vec::new(), pieces: Pieces::default(), driver })
     }
 
     fn play(&mut self, step: &Step) {
@@ -119,24 +118,18 @@ impl Rig {
             Step::Request { elements, changes } => self.request(&message(elements, *changes, false)),
             Step::Plain { id, length, is_read } => self.request(&plain(*id, *length, *is_read)),
             Step::Answer { elements, changes, cut } => {
-                self.answer(&message(elements, *changes, true), usize::from(*cut) + 1);
+                self.pieces.message(&message(elements, *changes, true), usize::from(*cut) + 1);
             }
             Step::Moved { id, length } => {
                 let header = Header::request::<ReadRequest<'_>>((*id % 16).into());
                 let body = ReadResponse { data_remaining: (*length).into(), ..ReadResponse::default() };
                 let mut message = Vec::new();
                 write_element(&mut message, &header.response(NtStatus::SUCCESS), &body).expect("short");
-                self.answer(&message, message.len());
+                self.pieces.message(&message, message.len());
             }
             Step::Session { dialect } => self.session(*dialect),
             Step::Bytes { is_server: false, bytes, .. } => self.client.extend_from_slice(bytes),
-            Step::Bytes { bytes, remaining, .. } => {
-                // The next piece has to go on with this message.
-                if !bytes.is_empty() && self.pieces.back().is_none_or(|(_, remaining)| *remaining == 0) {
-                    self.pieces.push_back((bytes.clone(), (*remaining).into()));
-                    self.pieces.extend((*remaining > 0).then(|| (vec![7; (*remaining).into()], 0)));
-                }
-            }
+            Step::Bytes { bytes, remaining, .. } => self.pieces.begin(bytes, *remaining),
             Step::Poll { client, server, times } => {
                 let room = Room { client: (*client).into(), server: (*server).into() };
                 for _ in 0..*times {
@@ -160,14 +153,6 @@ impl Rig {
         self.client.extend_from_slice(message);
     }
 
-    fn answer(&mut self, message: &[u8], cut: usize) {
-        let mut left = message.len();
-        for piece in message.chunks(cut) {
-            left -= piece.len();
-            self.pieces.push_back((piece.to_vec(), left as u32));
-        }
-    }
-
     fn session(&mut self, dialect: u8) {
         let dialects = [Dialect::SMB_2_1, Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
         let dialect = dialects[usize::from(dialect) % dialects.len()];
@@ -177,8 +162,8 @@ impl Rig {
         write_element(&mut negotiated, &header, &body).expect("short");
         let header = Header::request::<SessionSetupRequest<'_>>(1).response(NtStatus::SUCCESS);
         write_element(&mut established, &header, &SessionSetupResponse::default()).expect("short");
-        self.answer(&negotiated, negotiated.len());
-        self.answer(&established, established.len());
+        self.pieces.message(&negotiated, negotiated.len());
+        self.pieces.message(&established, established.len());
     }
 
     fn place(&mut self, len: u32) {
@@ -233,20 +218,17 @@ impl Rig {
 
     /// Whether something was done.
     fn poll(&mut self, room: Room) -> bool {
-        let (bytes, remaining) = self.pieces.front().cloned().unwrap_or_default();
+        let (bytes, remaining) = self.pieces.front();
+        let came = bytes.len();
         let offered = self.client.len();
-        let mut arrived = Arrived { client: &self.client, server: ServerBytes { bytes: &bytes, remaining } };
+        let mut arrived = Arrived { client: &self.client, server: ServerBytes { bytes, remaining } };
         let action = self.reverse.poll(&mut arrived, room);
         trace(format_args!("{action:?}"));
         let is_idle = self.driver.carry_out(action, &arrived, room);
         let (left, piece) = (arrived.client.len(), arrived.server.bytes.len());
         self.client.drain(..offered - left);
-        if piece == 0 {
-            self.pieces.pop_front();
-        } else if let Some((front, _)) = self.pieces.front_mut() {
-            front.drain(..bytes.len() - piece);
-        }
-        !is_idle || left < offered || piece < bytes.len()
+        self.pieces.leave(piece);
+        !is_idle || left < offered || piece < came
     }
 }
 
