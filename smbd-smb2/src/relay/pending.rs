@@ -1,6 +1,7 @@
 //! Requests with a channel that were not answered yet, by their MessageId.
 
 use alloc::collections::VecDeque;
+use core::mem::replace;
 
 use smbd_core::wire::BufferDescriptors;
 
@@ -112,14 +113,19 @@ impl Pending {
     /// Removes a request, when its final answer has come.
     #[inline]
     pub(super) fn remove(&mut self, message_id: MessageId) -> Option<Request> {
-        let (_, request) = match self.place(message_id).ok()? {
-            0 => self.requests.pop_front(),
-            place => self.requests.remove(place),
-        }?;
-        if let Data::Read { remote, .. } = &request.data {
+        let place = self.place(message_id).ok()?;
+        // Its parts are taken one by one: moved as a whole, they would go through memory bit by bit.
+        let (_, request) = self.requests.get_mut(place)?;
+        let (invalidate, data) = (request.invalidate, replace(&mut request.data, Data::None));
+        if place == 0 {
+            self.requests.pop_front();
+        } else {
+            self.requests.remove(place);
+        }
+        if let Data::Read { remote, .. } = &data {
             self.release(remote.len());
         }
-        Some(request)
+        Some(Request { invalidate, data })
     }
 
     /// Where it is, or where it would be.
