@@ -109,6 +109,7 @@ impl<'a> BufferDescriptors<'a> {
     ///
     /// # Errors
     /// [`WireError::Truncated`] if the last descriptor is not complete.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
         let (words, odd_bytes) = bytes.as_chunks::<4>();
         let (elements, odd_words) = words.as_chunks::<4>();

@@ -86,10 +86,16 @@ impl<M: Memory> Outgoing<M> {
     ) -> Result<Done, Ending> {
         match action {
             Action::ToServer(Source::Bytes(bytes)) => self.outbox.bytes(bytes, server, cx)?,
-            Action::ToServer(Source::Buffer { buffer, offset, len }) => {
-                self.outbox.buffer(buffer, offset, len)
+            Action::ToServer(Source::Buffer { head, buffer, offset, len }) => {
+                if !head.is_empty() {
+                    self.outbox.bytes(head, server, cx)?;
+                }
+                self.outbox.buffer(buffer, offset, len);
             }
-            Action::ToClient { bytes, remaining, invalidate } => {
+            Action::ToClient { write, bytes, remaining, invalidate } => {
+                if let Some(transfer) = write {
+                    self.write(transfer)?;
+                }
                 if self.message.is_empty() {
                     self.message.reserve_exact(bytes.len().saturating_add(remaining as usize));
                 }
@@ -108,16 +114,19 @@ impl<M: Memory> Outgoing<M> {
                 let operation = self.operation(transfer)?;
                 self.orders.push_back(Order::Read(operation));
             }
-            Action::RdmaWrite(transfer) => {
-                self.yields |= transfer.len == self.buffers.len;
-                let operation = self.operation(transfer)?;
-                self.orders.push_back(Order::Write(operation));
-            }
+            Action::RdmaWrite(transfer) => self.write(transfer)?,
             Action::Store { buffer, offset, bytes } => self.buffers.get(buffer)?.fill(offset, bytes)?,
             Action::Idle(_) => return Ok(Done::Idle),
             Action::Close(reason) => return Ok(Done::Closed(reason)),
         }
         Ok(Done::Something)
+    }
+
+    fn write(&mut self, transfer: Transfer) -> Result<(), Ending> {
+        self.yields |= transfer.len == self.buffers.len;
+        let operation = self.operation(transfer)?;
+        self.orders.push_back(Order::Write(operation));
+        Ok(())
     }
 
     fn operation(&mut self, transfer: Transfer) -> Result<Operation<M>, Ending> {

@@ -90,11 +90,19 @@ impl Gateway {
         let room = Room { client: 1 << 20, server: 1 << 20 };
         loop {
             let sent = match measured::poll(&mut self.relay, arrived, room) {
-                Action::ToServer(Source::Bytes(bytes)) | Action::ToClient { bytes, .. } => {
+                Action::ToServer(Source::Bytes(bytes)) => {
                     self.passed += bytes.len();
                     continue;
                 }
-                Action::ToServer(Source::Buffer { buffer, len, .. }) => Event::Sent { buffer, len },
+                Action::ToClient { write, bytes, .. } => {
+                    self.passed += bytes.len() + write.as_ref().map_or(0, |write| write.len as usize);
+                    self.running.extend(write);
+                    continue;
+                }
+                Action::ToServer(Source::Buffer { head, buffer, len, .. }) => {
+                    self.passed += head.len();
+                    Event::Sent { buffer, len }
+                }
                 Action::RdmaRead(transfer) | Action::RdmaWrite(transfer) => {
                     self.passed += transfer.len as usize;
                     self.running.push_back(transfer);

@@ -60,9 +60,12 @@ pub struct BufferId {
 pub enum Source<'r> {
     /// Bytes as they arrived or as they were rewritten. They are to be copied, or sent, before the next call.
     Bytes(&'r [u8]),
-    /// Bytes of one of the driver's buffers. They stay there until the driver says [`Event::Sent`].
+    /// Bytes of one of the driver's buffers. They stay there until the driver says [`Event::Sent`], which does not count those before
+    /// them.
     Buffer {
-        /// Which.
+        /// Bytes that go before them, the front of the same message; often none. They are like those of [`Self::Bytes`].
+        head: &'r [u8],
+        /// Which buffer.
         buffer: BufferId,
         /// Where in it, in bytes.
         offset: u32,
@@ -77,7 +80,7 @@ impl Source<'_> {
     pub const fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
-            Self::Buffer { len, .. } => *len as usize,
+            Self::Buffer { head, len, .. } => head.len().saturating_add(*len as usize),
         }
     }
 
@@ -122,6 +125,8 @@ pub enum Action<'r> {
     ToServer(Source<'r>),
     /// Send the next piece of a message to the client.
     ToClient {
+        /// The last data of the READ that it answers: to be written before, like those of [`Self::RdmaWrite`].
+        write: Option<Transfer>,
         /// Its bytes.
         bytes: &'r [u8],
         /// Bytes of the message behind them.
@@ -132,7 +137,7 @@ pub enum Action<'r> {
     /// Read from the client's memory (MS-SMBD 3.1.4.6).
     RdmaRead(Transfer),
     /// Write to the client's memory (MS-SMBD 3.1.4.5). What goes to the client after it arrives after it; nobody has to wait for its
-    /// end.
+    /// end. The last data of a READ mostly go with its answer: [`Self::ToClient`].
     RdmaWrite(Transfer),
     /// Put bytes of the server into a buffer, which is written to the client's memory later.
     Store {

@@ -53,13 +53,14 @@ pub(super) fn place(element: &[u8], status: NtStatus, len: usize) -> Result<Opti
 
 /// The answer after so many bytes went by the channel (3.3.5.12).
 #[inline]
-pub(super) fn moved(element: &[u8], len: u32) -> Result<[u8; ANSWER_LEN], WireError> {
+pub(super) fn moved(element: &[u8], len: u32, out: &mut [u8; ANSWER_LEN]) -> Result<(), WireError> {
     response::LAYOUT.check(element)?;
-    let mut out = element.first_chunk().copied().unwrap_or([0; ANSWER_LEN]);
-    response::DATA_OFFSET.set(&mut out, ANSWER_LEN as u8)?;
-    response::RESERVED.set(&mut out, 0)?;
-    response::DATA_LENGTH.set(&mut out, 0)?;
-    response::DATA_REMAINING.set(&mut out, len)?;
-    response::FLAGS.set(&mut out, ReadResponseFlags::NONE)?;
-    Ok(out)
+    if let Some(front) = element.first_chunk() {
+        *out = *front;
+    }
+    response::DATA_OFFSET.set(out, ANSWER_LEN as u8)?;
+    response::RESERVED.set(out, 0)?;
+    response::DATA_LENGTH.set(out, 0)?;
+    response::DATA_REMAINING.set(out, len)?;
+    response::FLAGS.set(out, ReadResponseFlags::NONE)
 }

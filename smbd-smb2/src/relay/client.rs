@@ -1,18 +1,19 @@
 //! The client's messages on their way to the server.
 
 use alloc::boxed::Box;
+use core::mem::{replace, take};
 
-use super::action::{BufferId, ClientBytes, Misuse, Transfer};
+use super::action::{Action, BufferId, ClientBytes, Idle, Misuse, Source, Way};
 use super::config::{Config, MESSAGE_MAX};
 use super::element::{Element, Front};
 use super::incoming::Incoming;
 use super::queue::Queue;
 use super::reason::Reason;
-use super::request::{FRAME_LEN, FRAMED_LEN, HEAD_LEN, Verb};
-use super::rewrite::{Replaced, lower, rewrite, rewrite_one};
+use super::request::{FRAMED_HEAD_LEN, FRAMED_LEN, HEAD_LEN, Verb};
+use super::rewrite::{self, lower, rewrite};
 use super::session;
 use super::shared::{Shared, add};
-use super::step::{Progress, Step};
+use super::step::{Progress, Up};
 
 /// Bytes of a message that are looked at together: a READ or WRITE with a channel and some descriptors.
 const FRONT_LEN: usize = 256;
@@ -52,12 +53,53 @@ impl Upstream {
         client: &mut ClientBytes<'_>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Step, Box<Reason>> {
+    ) -> Result<Option<Up>, Box<Reason>> {
         self.queue.drop_given();
         if let Some(step) = self.queue.next(room) {
-            return Ok(step);
+            return Ok(Some(step));
+        }
+        if let Some(verb) = self.whole(client, shared) {
+            let bytes = take(&mut client.bytes);
+            add(&mut shared.statistics.bytes.from_client, bytes.len() as u64);
+            return self.rewrite_one(verb, bytes, bytes.len(), room, shared);
         }
         self.go_on(client, room, shared)
+    }
+
+    /// Which one is to be rewritten, if all of the message has come and there is room for it: such a message is never in a state.
+    #[inline]
+    fn whole(&self, client: &ClientBytes<'_>, shared: &Shared) -> Option<Verb> {
+        let bytes = client.bytes;
+        let verb = Verb::of_whole(bytes).filter(|_| self.state == State::Between)?;
+        let max = shared.config.held_max().min(MESSAGE_MAX as usize);
+        let is_whole = client.remaining == 0 && bytes.len() <= max && self.queue.room() >= FRAMED_LEN;
+        let is_alone = Front::get(bytes.first_chunk()?)?.is_last();
+        (is_whole && is_alone).then_some(verb)
+    }
+
+    /// Rewrites a message of `len` bytes that is a READ or WRITE with a channel. `bytes` has all of it, or its first `held_max` bytes.
+    /// There has to be room for it.
+    #[inline(always)]
+    fn rewrite_one(
+        &mut self,
+        verb: Verb,
+        bytes: &[u8],
+        len: usize,
+        room: usize,
+        shared: &mut Shared,
+    ) -> Result<Option<Up>, Box<Reason>> {
+        match rewrite::replace(verb, bytes, len, None, &mut self.framed, shared)? {
+            Some(order) => {
+                let head = self.framed.first_chunk::<FRAMED_HEAD_LEN>().map_or(&[][..], |head| head);
+                self.queue.push_write(head, order, &mut shared.pending);
+                if self.queue.can_order() {
+                    return Ok(Some(Up::Read));
+                }
+            }
+            None if self.queue.is_empty() && room >= FRAMED_LEN => return Ok(Some(Up::Rewritten)),
+            None => self.queue.push(&self.framed),
+        }
+        Ok(self.queue.next(room))
     }
 
     /// The next step, when nothing that waits can go.
@@ -67,45 +109,54 @@ impl Upstream {
         client: &mut ClientBytes<'_>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Step, Box<Reason>> {
+    ) -> Result<Option<Up>, Box<Reason>> {
         loop {
-            if let Progress::Step(step) = self.advance(client, room, shared)? {
-                return Ok(step);
+            match self.advance(client, room, shared)? {
+                Progress::Moved => {}
+                Progress::Step(step) => return Ok(Some(step)),
+                Progress::Blocked => return Ok(None),
             }
             if let Some(step) = self.queue.next(room) {
-                return Ok(step);
+                return Ok(Some(step));
             }
         }
     }
 
-    /// [`Step::Read`].
+    /// The action of a step.
     #[inline]
-    pub(super) fn read(&mut self, shared: &mut Shared) -> Option<Transfer> {
-        let transfer = self.queue.order(&mut shared.pending)?;
-        add(&mut shared.statistics.bytes.rdma_read, transfer.len.into());
-        Some(transfer)
+    pub(super) fn action<'r, 'a: 'r>(
+        &'r mut self,
+        step: Up,
+        client: &mut ClientBytes<'a>,
+        shared: &mut Shared,
+    ) -> Action<'r> {
+        let source = match step {
+            Up::Queued => Source::Bytes(self.queue.given()),
+            Up::Rewritten => Source::Bytes(&self.framed),
+            Up::Pass(len) => Source::Bytes(self.pass(len, client)),
+            Up::Buffer { index, offset, len } => {
+                let buffer = BufferId { way: Way::ToServer, index };
+                Source::Buffer { head: self.queue.given(), buffer, offset, len }
+            }
+            Up::Read => {
+                let Some(transfer) = self.queue.order(&mut shared.pending) else {
+                    return Action::Idle(Idle::default());
+                };
+                add(&mut shared.statistics.bytes.rdma_read, transfer.len.into());
+                return Action::RdmaRead(transfer);
+            }
+        };
+        Action::ToServer(source)
     }
 
-    /// Bytes of [`Step::Pass`].
+    /// Bytes of [`Up::Pass`].
     #[inline]
-    pub(super) fn pass<'r, 'a: 'r>(&'r mut self, len: usize, client: &mut ClientBytes<'a>) -> &'r [u8] {
+    fn pass<'r, 'a: 'r>(&'r mut self, len: usize, client: &mut ClientBytes<'a>) -> &'r [u8] {
         if let State::Passing { element, .. } = &mut self.state {
             *element = element.saturating_sub(len);
         }
         let taken = self.incoming.take(&mut client.bytes, len);
         self.incoming.bytes(taken)
-    }
-
-    /// Bytes of [`Step::Queued`].
-    #[inline]
-    pub(super) fn given(&self) -> &[u8] {
-        self.queue.given()
-    }
-
-    /// Bytes of [`Step::Rewritten`].
-    #[inline]
-    pub(super) fn rewritten(&self, len: u8) -> &[u8] {
-        self.framed.get(..len.into()).unwrap_or_default()
     }
 
     /// Whether it waits for bytes of the client, or the end of an operation.
@@ -128,7 +179,7 @@ impl Upstream {
         client: &mut ClientBytes<'_>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Progress, Box<Reason>> {
+    ) -> Result<Progress<Up>, Box<Reason>> {
         match self.state {
             State::Between => self.begin(client, room, shared),
             State::Deciding { len, at } => self.decide(len, at, client, room, shared),
@@ -140,7 +191,7 @@ impl Upstream {
                     self.state = State::Between;
                     return Ok(Progress::Moved);
                 }
-                Ok(if skipped.len() == 0 { Progress::BLOCKED } else { Progress::Moved })
+                Ok(if skipped.len() == 0 { Progress::Blocked } else { Progress::Moved })
             }
         }
     }
@@ -151,9 +202,9 @@ impl Upstream {
         client: &mut ClientBytes<'_>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Progress, Box<Reason>> {
+    ) -> Result<Progress<Up>, Box<Reason>> {
         if client.bytes.is_empty() {
-            return Ok(Progress::BLOCKED);
+            return Ok(Progress::Blocked);
         }
         let len = (client.bytes.len() as u64).saturating_add(client.remaining.into());
         let Some(short) = u32::try_from(len).ok().filter(|len| *len <= MESSAGE_MAX) else {
@@ -174,14 +225,14 @@ impl Upstream {
         client: &mut ClientBytes<'_>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Progress, Box<Reason>> {
+    ) -> Result<Progress<Up>, Box<Reason>> {
         let wanted = if at == 0 { FRONT_LEN } else { at.saturating_add(HEAD_LEN) };
         if wanted > shared.config.held_max() {
             // What is behind cannot be looked at before the first byte leaves.
             return Ok(self.begin_to_pass(len));
         }
         if !self.incoming.has(&mut client.bytes, wanted) {
-            return Ok(Progress::BLOCKED);
+            return Ok(Progress::Blocked);
         }
         let bytes = self.incoming.front(client.bytes, wanted).get(at..).unwrap_or_default();
         let left = self.incoming.remaining().saturating_sub(at);
@@ -189,7 +240,7 @@ impl Upstream {
         if let Some(element) = &element {
             if let Some(verb) = Verb::with_channel(element, bytes) {
                 return if at == 0 && element.is_last {
-                    self.rewrite_one(element, verb, client, room, shared)
+                    self.rewrite_late(verb, client, room, shared)
                 } else {
                     self.rewrite(len, client, shared)
                 };
@@ -211,43 +262,35 @@ impl Upstream {
     }
 
     #[inline]
-    fn begin_to_pass(&mut self, len: u32) -> Progress {
+    fn begin_to_pass(&mut self, len: u32) -> Progress<Up> {
         if self.queue.room() < size_of::<u32>() {
-            return Progress::BLOCKED;
+            return Progress::Blocked;
         }
         self.queue.push_header(len);
         self.state = State::Passing { len, element: 0 };
         Progress::Moved
     }
 
-    /// Rewrites a message that is a READ or WRITE with a channel.
-    #[inline]
-    fn rewrite_one(
+    /// [`Self::rewrite_one`], when the message has come in pieces or had to wait.
+    #[inline(never)]
+    fn rewrite_late(
         &mut self,
-        only: &Element,
         verb: Verb,
         client: &mut ClientBytes<'_>,
         room: usize,
         shared: &mut Shared,
-    ) -> Result<Progress, Box<Reason>> {
+    ) -> Result<Progress<Up>, Box<Reason>> {
         let max = shared.config.held_max();
         if !self.incoming.has(&mut client.bytes, max) || self.queue.room() < FRAMED_LEN {
-            return Ok(Progress::BLOCKED);
+            return Ok(Progress::Blocked);
         }
-        let bytes = self.incoming.front(client.bytes, max);
-        let Replaced { front, order } = rewrite_one(only, verb, bytes, &mut self.framed, shared)?;
-        let looked_at = bytes.len();
+        let incoming = replace(&mut self.incoming, Incoming::new());
+        let bytes = incoming.front(client.bytes, max);
+        let (len, looked_at) = (incoming.remaining(), bytes.len());
+        let step = self.rewrite_one(verb, bytes, len, room, shared)?;
+        self.incoming = incoming;
         self.pass_by(looked_at, client);
-        let len = FRAME_LEN.saturating_add(front);
-        let framed = self.framed.get(..len).unwrap_or_default();
-        match order {
-            Some(order) => self.queue.push_write(framed, order, &mut shared.pending),
-            None if self.queue.is_empty() && room >= len => {
-                return Ok(Progress::Step(Step::Rewritten(len as u8)));
-            }
-            None => self.queue.push(framed),
-        }
-        Ok(Progress::Moved)
+        Ok(step.map_or(Progress::Moved, Progress::Step))
     }
 
     /// Rewrites a compound, or a part of one that ends the connection.
@@ -256,16 +299,16 @@ impl Upstream {
         len: u32,
         client: &mut ClientBytes<'_>,
         shared: &mut Shared,
-    ) -> Result<Progress, Box<Reason>> {
+    ) -> Result<Progress<Up>, Box<Reason>> {
         let max = shared.config.held_max();
         if !self.incoming.has(&mut client.bytes, max) {
-            return Ok(Progress::BLOCKED);
+            return Ok(Progress::Blocked);
         }
         let front = self.incoming.front(client.bytes, max);
         // Each element can become 8 bytes longer, and has 64 at least.
         let looked_at = front.len();
         if self.queue.room() < looked_at.saturating_add(looked_at >> 3).saturating_add(16) {
-            return Ok(Progress::BLOCKED);
+            return Ok(Progress::Blocked);
         }
         rewrite(front, self.incoming.remaining(), len, &mut self.queue, shared)?;
         self.pass_by(looked_at, client);
@@ -285,13 +328,13 @@ impl Upstream {
         len: u32,
         client: &mut ClientBytes<'_>,
         shared: &mut Shared,
-    ) -> Result<Progress, Box<Reason>> {
+    ) -> Result<Progress<Up>, Box<Reason>> {
         if self.incoming.remaining() == 0 {
             self.state = State::Between;
             return Ok(Progress::Moved);
         }
         if !self.incoming.fill(&mut client.bytes, HEAD_LEN) {
-            return Ok(Progress::BLOCKED);
+            return Ok(Progress::Blocked);
         }
         let header = Front::read(self.incoming.held()).ok();
         self.on_element(len, header.as_ref(), shared)
@@ -304,7 +347,7 @@ impl Upstream {
         len: u32,
         header: Option<&Front>,
         shared: &mut Shared,
-    ) -> Result<Progress, Box<Reason>> {
+    ) -> Result<Progress<Up>, Box<Reason>> {
         let mut left = self.incoming.remaining();
         let held = self.incoming.held_mut();
         session::count(held, header, &mut shared.statistics);
@@ -318,20 +361,20 @@ impl Upstream {
 
     /// Goes on with an element that goes as it is.
     #[inline]
-    fn pass_on(&mut self, len: u32, element: usize, client: &ClientBytes<'_>, room: usize) -> Progress {
+    fn pass_on(&mut self, len: u32, element: usize, client: &ClientBytes<'_>, room: usize) -> Progress<Up> {
         let held = self.incoming.held();
         if held.is_empty() {
             // The rest waits where it is.
             let max = if self.queue.is_empty() { room.min(element) } else { 0 };
-            return Progress::Step(match self.incoming.available(client.bytes, max) {
-                0 => Step::Blocked,
-                len => Step::Pass(len),
-            });
+            return match self.incoming.available(client.bytes, max) {
+                0 => Progress::Blocked,
+                len => Progress::Step(Up::Pass(len)),
+            };
         }
         // What arrived with the header can wait in the queue.
         let max = held.len().min(self.queue.room()).min(element);
         if max == 0 {
-            return Progress::BLOCKED;
+            return Progress::Blocked;
         }
         let taken = self.incoming.take(&mut &[][..], max);
         self.queue.push(self.incoming.bytes(taken));

@@ -6,7 +6,7 @@ use super::lists::Remote;
 use super::request::ANSWER_LEN;
 use super::shared::{Shared, add};
 use super::slots::Slots;
-use super::step::Step;
+use super::step::Down;
 
 /// What a buffer is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +70,11 @@ impl Delivery {
         room: usize,
         slots: &mut Slots<Use>,
         buffer_len: u32,
-    ) -> Step {
+    ) -> Option<Down> {
         while self.front > 0 {
             let skipped = incoming.take(server, self.front).len();
             if skipped == 0 {
-                return Step::Blocked;
+                return None;
             }
             self.front = self.front.saturating_sub(skipped);
         }
@@ -84,21 +84,22 @@ impl Delivery {
             // 3.1.4.5 of MS-SMBD: memory of the client is written to from the beginning of a buffer.
             None => match slots.take(Use::Filling) {
                 Some(index) => Filling { index, len: 0 },
-                None => return Step::Blocked,
+                None => return None,
             },
         };
         self.filling = Some(Filling { index, len: offset });
         if offset == buffer_len || self.data == 0 {
-            return Step::Write { index, len: offset };
+            let is_last = self.data == 0 && room >= ANSWER_LEN;
+            return Some(Down::Write { index, len: offset, is_last });
         }
         let max = buffer_len.saturating_sub(offset).min(self.data);
         match u32::try_from(incoming.available(server, max as usize)).unwrap_or(max) {
-            0 => Step::Blocked,
-            len => Step::Store { index, offset, len },
+            0 => None,
+            len => Some(Down::Store { index, offset, len }),
         }
     }
 
-    /// Orders data to be written: [`Step::Write`].
+    /// Orders data to be written: [`Down::Write`].
     #[inline]
     pub(super) fn write(
         &mut self,
@@ -107,27 +108,25 @@ impl Delivery {
         slots: &mut Slots<Use>,
         shared: &mut Shared,
     ) -> Option<Transfer> {
-        let (remote, offset) = (self.remote.clone()?, self.written);
+        let remote = if self.data == 0 { self.remote.take()? } else { self.remote.clone()? };
+        let offset = self.written;
         if let Some(state) = slots.get_mut(index) {
             *state = Use::Writing;
         }
         self.filling = None;
         self.written = offset.saturating_add(len.into());
         add(&mut shared.statistics.bytes.rdma_write, len.into());
-        if self.data == 0 {
-            shared.pending.reuse(self.remote.take()?);
-        }
         Some(Transfer { buffer: BufferId { way: Way::ToClient, index }, len, remote, offset })
     }
 
-    /// Bytes are put into a buffer: [`Step::Store`].
+    /// Bytes are put into a buffer: [`Down::Store`].
     #[inline]
     pub(super) fn store(&mut self, index: u16, offset: u32, len: u32) {
         self.data = self.data.saturating_sub(len);
         self.filling = Some(Filling { index, len: offset.saturating_add(len) });
     }
 
-    /// The answer goes, up to this byte: [`Step::Answer`]. If all has gone: how many bytes of the element are left.
+    /// The answer goes, up to this byte: [`Down::Answer`]. If all has gone: how many bytes of the element are left.
     #[inline]
     pub(super) const fn answer(&mut self, end: u8) -> Option<usize> {
         self.answered = end;
@@ -176,11 +175,11 @@ impl Delivery {
     }
 
     #[inline]
-    fn answer_next(&self, room: usize) -> Step {
+    fn answer_next(&self, room: usize) -> Option<Down> {
         let (start, room) = (self.answered, u8::try_from(room).unwrap_or(u8::MAX));
         match start.saturating_add(room).min(ANSWER_LEN as u8) {
-            end if end == start => Step::Blocked,
-            end => Step::Answer { start, end },
+            end if end == start => None,
+            end => Some(Down::Answer { start, end }),
         }
     }
 }

@@ -50,7 +50,7 @@ impl Front {
 
     /// The same, if it is a header, without a word about what is wrong.
     #[inline]
-    fn get(bytes: &[u8; header::LEN]) -> Option<Self> {
+    pub(super) fn get(bytes: &[u8; header::LEN]) -> Option<Self> {
         let is_header = field::PROTOCOL_ID.get(bytes).ok()? == header::PROTOCOL_ID
             && usize::from(field::STRUCTURE_SIZE.get(bytes).ok()?) == header::LEN;
         if !is_header {
@@ -64,6 +64,16 @@ impl Front {
             message_id: field::MESSAGE_ID.get(bytes).ok()?,
             session_id: field::SESSION_ID.get(bytes).ok()?,
         })
+    }
+
+    /// Whether no element follows.
+    pub(super) const fn is_last(&self) -> bool {
+        self.next_command == 0
+    }
+
+    /// Whether its bytes are those that were signed (2.2.1.2).
+    pub(super) const fn is_signed(&self) -> bool {
+        self.flags.contains(Flags::SIGNED)
     }
 
     /// Whether a server sends it.
@@ -93,10 +103,11 @@ impl Element {
 
     /// Whether its bytes are those that were signed (2.2.1.2).
     pub(super) const fn is_signed(&self) -> bool {
-        self.header.flags.contains(Flags::SIGNED)
+        self.header.is_signed()
     }
 
     /// Whether it is the final answer to a request.
+    #[inline]
     pub(super) fn is_final(&self) -> bool {
         self.header.is_response() && !self.header.is_interim()
     }

@@ -1,7 +1,7 @@
 //! Lists of descriptors, which are used again: a relay that has been in use for a while allocates nothing for a request.
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use smbd_core::wire::BufferDescriptors;
 
@@ -10,8 +10,8 @@ use crate::wire::BufferDescriptorV1;
 /// Memory of the client, by its descriptors.
 pub(super) type Remote = Arc<[BufferDescriptorV1]>;
 
-/// Lists that are kept. As many requests can be answered at once without another one that allocates.
-const LISTS_MAX: usize = 32;
+/// Lists that are kept. So many requests can be under way without one that allocates.
+const LISTS_MAX: usize = 64;
 /// Descriptors of a list that is kept. Of the transfers that have more there are few.
 const LEN_MAX: usize = 17;
 
@@ -19,44 +19,61 @@ const LEN_MAX: usize = 17;
 pub(super) const LISTS_BYTES_MAX: usize =
     LISTS_MAX.saturating_mul(LEN_MAX.saturating_add(3)).saturating_mul(BufferDescriptorV1::LEN);
 
+/// Each list is kept from the beginning: it is free when nobody else has it any more.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// The driver may still have clones of them.
-    spare: VecDeque<Remote>,
+    /// In the order of their use, which is nearly that in which they become free.
+    lists: Vec<Remote>,
+    /// Behind the one that was used last.
+    next: usize,
 }
 
 impl Lists {
     pub(super) const fn new() -> Self {
-        Self { spare: VecDeque::new() }
+        Self { lists: Vec::new(), next: 0 }
     }
 
     /// A list of these descriptors.
     #[inline]
     pub(super) fn list(&mut self, descriptors: BufferDescriptors<'_>) -> Remote {
-        let mut is_free =
-            |list: &mut Arc<[_]>| list.len() == descriptors.len() && Arc::get_mut(list).is_some();
-        // The oldest is the most likely to be free.
-        let free = if self.spare.front_mut().is_some_and(&mut is_free) {
-            self.spare.pop_front()
-        } else {
-            let at = self.spare.iter_mut().position(is_free);
-            at.and_then(|at| self.spare.remove(at))
-        };
-        let Some(mut list) = free else { return descriptors.iter().collect() };
-        if let Some(places) = Arc::get_mut(&mut list) {
-            places.iter_mut().zip(descriptors.iter()).for_each(|(place, descriptor)| *place = descriptor);
+        match self.lists.get_mut(self.next).and_then(|list| fill(list, descriptors)) {
+            Some(list) => self.used(self.next, list),
+            None => self.search(descriptors),
         }
-        list
     }
 
-    /// Keeps a list in the place of the oldest one.
-    pub(super) fn reuse(&mut self, list: Remote) {
+    /// The same, if the next one is not free.
+    #[inline(never)]
+    fn search(&mut self, descriptors: BufferDescriptors<'_>) -> Remote {
+        let mut lists = self.lists.iter_mut().enumerate();
+        if let Some((at, list)) = lists.find_map(|(at, list)| Some((at, fill(list, descriptors)?))) {
+            return self.used(at, list);
+        }
+        let list: Remote = descriptors.iter().collect();
         if list.len() > LEN_MAX {
-            return;
+            return list;
         }
-        if self.spare.len() >= LISTS_MAX {
-            self.spare.pop_front();
+        if self.lists.len() < LISTS_MAX {
+            self.lists.insert(self.next, list.clone());
+        } else if let Some(place) = self.lists.get_mut(self.next) {
+            *place = list.clone();
         }
-        self.spare.push_back(list);
+        self.used(self.next, list)
     }
+
+    /// The list at `at` is used.
+    #[inline]
+    fn used(&mut self, at: usize, list: Remote) -> Remote {
+        let next = at.saturating_add(1);
+        self.next = if next < self.lists.len() { next } else { 0 };
+        list
+    }
+}
+
+/// Puts descriptors into a list, if nobody else has it and it has as many.
+#[inline]
+fn fill(list: &mut Remote, descriptors: BufferDescriptors<'_>) -> Option<Remote> {
+    let places = Arc::get_mut(list).filter(|places| places.len() == descriptors.len())?;
+    places.iter_mut().zip(descriptors.iter()).for_each(|(place, descriptor)| *place = descriptor);
+    Some(list.clone())
 }

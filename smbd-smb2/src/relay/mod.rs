@@ -38,8 +38,8 @@
 //! no buffers and wait for nothing of each other, so there is no order in which they could wait for ever.
 //!
 //! Over [`smbd_core`], the client's connection is given [`Action::RdmaRead`] and [`Action::RdmaWrite`] as RDMA operations, which needs
-//! as many places for these as there are buffers of both ways, and each message of [`Action::ToClient`] as one send, with its token;
-//! commanded in this order, the answer to a READ arrives behind the data.
+//! as many places for these as there are buffers of both ways, and each message of [`Action::ToClient`] as one send, with its token,
+//! behind the RDMA operation that came with it; commanded in this order, the answer to a READ arrives behind the data.
 //!
 //! # Driving it
 //!
@@ -73,7 +73,7 @@
 //!
 //! [`reverse`] is a gateway from a client over direct TCP to a server over SMB Direct. It rewrites other messages, and moves data the
 //! other way, with the same parts: a message while it arrives (`incoming`), elements, buffers, statistics. What is of this way only is
-//! in `client`, `server`, `position`, `queue`, `pending`, `rewrite` and `deliver`.
+//! in `client`, `server`, `elements`, `position`, `queue`, `pending`, `rewrite` and `deliver`.
 
 mod action;
 mod answer;
@@ -81,6 +81,7 @@ mod client;
 mod config;
 mod deliver;
 mod element;
+mod elements;
 mod incoming;
 mod lists;
 mod pending;
@@ -109,7 +110,6 @@ pub use reason::{Reason, Refusal};
 use server::Downstream;
 use shared::Shared;
 pub use statistics::{Bytes, Commands, Refusals, Sessions, Statistics};
-use step::Step;
 
 /// A connection through the gateway. [The module](self) says what it does.
 #[derive(Debug)]
@@ -126,6 +126,17 @@ enum State {
     /// The reason was not told yet.
     Ending(Reason),
     Over,
+}
+
+/// Who has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Nobody,
+    Client,
+    Server,
+    Both,
+    /// The connection is over, or will be.
+    Ended,
 }
 
 #[derive(Debug)]
@@ -147,45 +158,86 @@ impl Relay {
     ///
     /// Called until it returns [`Action::Idle`], and again when more has arrived, there is more room, or after [`Self::handle`].
     /// After [`Action::Close`] there is nothing to do any more.
+    #[inline]
     pub fn poll<'r, 'a: 'r>(&'r mut self, arrived: &mut Arrived<'a>, room: Room) -> Action<'r> {
-        let State::Open(open) = &mut self.state else { return self.poll_ended(arrived) };
-        let client = !arrived.client.bytes.is_empty() || !open.upstream.is_idle();
-        let buffer_len = self.shared.config.params().buffer_len;
-        let server = !arrived.server.is_empty() || !open.downstream.is_idle(buffer_len);
-        let mut side = match (client, server) {
+        match self.turn(arrived) {
             // Drivers ask after all that they do, and mostly that was all.
-            (false, false) => return Action::Idle(Idle::default()),
-            (true, false) => Side::Client,
-            (false, true) => Side::Server,
-            (true, true) => self.first,
-        };
-        let mut step = match side {
-            Side::Client => open.upstream.step(&mut arrived.client, room.server, &mut self.shared),
-            Side::Server => open.downstream.step(&mut arrived.server, room.client, &mut self.shared),
-        };
-        // Neither can keep the other from its turn.
-        if client && server && matches!(step, Ok(Step::Blocked)) {
-            side = side.other();
-            step = self.step(side, arrived, room);
-        }
-        self.first = side.other();
-        match step {
-            Ok(step) => self.action(step, arrived),
-            Err(reason) => {
-                self.state = State::Over;
-                Action::Close(*reason)
-            }
+            Turn::Nobody => Action::Idle(Idle::default()),
+            Turn::Client => self.client(arrived, room, None),
+            Turn::Server => self.server(arrived, room, None),
+            Turn::Both => self.both(arrived, room),
+            Turn::Ended => self.poll_ended(arrived),
         }
     }
 
-    /// What a side does, if the other one can do nothing.
-    #[inline(never)]
-    fn step(&mut self, side: Side, arrived: &mut Arrived<'_>, room: Room) -> Result<Step, Box<Reason>> {
-        let State::Open(open) = &mut self.state else { return Ok(Step::Blocked) };
-        match side {
-            Side::Client => open.upstream.step(&mut arrived.client, room.server, &mut self.shared),
-            Side::Server => open.downstream.step(&mut arrived.server, room.client, &mut self.shared),
+    /// Whose turn it is.
+    #[inline]
+    fn turn(&self, arrived: &Arrived<'_>) -> Turn {
+        let State::Open(open) = &self.state else { return Turn::Ended };
+        let client = !arrived.client.bytes.is_empty() || !open.upstream.is_idle();
+        let buffer_len = self.shared.config.params().buffer_len;
+        let server = !arrived.server.is_empty() || !open.downstream.is_idle(buffer_len);
+        match (client, server) {
+            (false, false) => Turn::Nobody,
+            (true, false) => Turn::Client,
+            (false, true) => Turn::Server,
+            (true, true) => Turn::Both,
         }
+    }
+
+    /// Neither side can keep the other from its turn.
+    #[inline(never)]
+    fn both<'r, 'a: 'r>(&'r mut self, arrived: &mut Arrived<'a>, room: Room) -> Action<'r> {
+        match self.first {
+            Side::Client => self.client(arrived, room, Some(Side::Server)),
+            Side::Server => self.server(arrived, room, Some(Side::Client)),
+        }
+    }
+
+    /// What is to be done with the client's messages; if that is nothing, it is the turn of `other`.
+    #[inline(never)]
+    fn client<'r, 'a: 'r>(
+        &'r mut self,
+        arrived: &mut Arrived<'a>,
+        room: Room,
+        other: Option<Side>,
+    ) -> Action<'r> {
+        self.first = Side::Server;
+        let State::Open(open) = &mut self.state else { return Action::Idle(Idle::default()) };
+        let step = match open.upstream.step(&mut arrived.client, room.server, &mut self.shared) {
+            Ok(Some(step)) => step,
+            Ok(None) if other.is_some() => return self.server(arrived, room, None),
+            Ok(None) => return Action::Idle(Idle::with(arrived)),
+            Err(reason) => return self.close(*reason),
+        };
+        let State::Open(open) = &mut self.state else { return Action::Idle(Idle::default()) };
+        open.upstream.action(step, &mut arrived.client, &mut self.shared)
+    }
+
+    /// What is to be done with the server's messages; if that is nothing, it is the turn of `other`.
+    #[inline(never)]
+    fn server<'r, 'a: 'r>(
+        &'r mut self,
+        arrived: &mut Arrived<'a>,
+        room: Room,
+        other: Option<Side>,
+    ) -> Action<'r> {
+        self.first = Side::Client;
+        let State::Open(open) = &mut self.state else { return Action::Idle(Idle::default()) };
+        let step = match open.downstream.step(&mut arrived.server, room.client, &mut self.shared) {
+            Ok(Some(step)) => step,
+            Ok(None) if other.is_some() => return self.client(arrived, room, None),
+            Ok(None) => return Action::Idle(Idle::with(arrived)),
+            Err(reason) => return self.close(*reason),
+        };
+        let State::Open(open) = &mut self.state else { return Action::Idle(Idle::default()) };
+        open.downstream.action(step, &mut arrived.server, &mut self.shared)
+    }
+
+    #[cold]
+    fn close(&mut self, reason: Reason) -> Action<'static> {
+        self.state = State::Over;
+        Action::Close(reason)
     }
 
     #[cold]
@@ -194,32 +246,6 @@ impl Relay {
         match replace(&mut self.state, State::Over) {
             State::Ending(reason) => Action::Close(reason),
             State::Open(_) | State::Over => Action::Idle(Idle::with(arrived)),
-        }
-    }
-
-    /// The action of a step.
-    #[inline]
-    fn action<'r, 'a: 'r>(&'r mut self, step: Step, arrived: &mut Arrived<'a>) -> Action<'r> {
-        let State::Open(open) = &mut self.state else { return Action::Idle(Idle::default()) };
-        let Open { upstream, downstream } = &mut **open;
-        let (client, server, shared) = (&mut arrived.client, &mut arrived.server, &mut self.shared);
-        match step {
-            Step::Blocked => Action::Idle(Idle::with(arrived)),
-            Step::Queued => Action::ToServer(Source::Bytes(upstream.given())),
-            Step::Rewritten(len) => Action::ToServer(Source::Bytes(upstream.rewritten(len))),
-            Step::Pass(len) => Action::ToServer(Source::Bytes(upstream.pass(len, client))),
-            Step::Buffer { index, offset, len } => {
-                let buffer = BufferId { way: Way::ToServer, index };
-                Action::ToServer(Source::Buffer { buffer, offset, len })
-            }
-            Step::Read => upstream.read(shared).map_or(Action::Idle(Idle::default()), Action::RdmaRead),
-            Step::Write { index, len } => {
-                let transfer = downstream.write(index, len, shared);
-                transfer.map_or(Action::Idle(Idle::default()), Action::RdmaWrite)
-            }
-            Step::Store { index, offset, len } => downstream.store(index, offset, len, server),
-            Step::Send(len) => downstream.send(len, server, shared),
-            Step::Answer { start, end } => downstream.answer(start, end, shared),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Requests with a channel that were not answered yet, by their MessageId.
 
 use alloc::collections::VecDeque;
+use core::mem::{forget, replace};
 
 use smbd_core::wire::BufferDescriptors;
 
@@ -70,29 +71,25 @@ impl Pending {
         self.lists.list(descriptors)
     }
 
-    /// Takes a list that is not needed any more.
-    #[inline]
-    pub(super) fn reuse(&mut self, list: Remote) {
-        self.lists.reuse(list);
-    }
-
     /// Adds a request.
     #[inline]
     pub(super) fn insert(&mut self, message_id: MessageId, request: Request) -> Result<(), Reason> {
+        let is_last = self.requests.back().is_none_or(|(last, _)| *last < message_id);
         // 3.3.1.1: the server ends the connection. An answer could not be told from the other one's, or from a break.
-        let place = self.place(message_id).err();
-        let Some(place) = place.filter(|_| message_id != MessageId::UNSOLICITED) else {
+        let is_new = is_last || self.place(message_id).is_err();
+        if !is_new || message_id == MessageId::UNSOLICITED {
             return Err(Reason::MessageIdReused { message_id });
-        };
+        }
         if self.requests.len() >= self.requests_max as usize {
             return Err(Reason::TooManyRequests { max: self.requests_max });
         }
         if let Data::Read { remote, .. } = &request.data {
             self.keep(remote.len());
         }
-        if place == self.requests.len() {
+        if is_last {
             self.requests.push_back((message_id, request));
         } else {
+            let place = self.place(message_id).unwrap_or_else(|place| place);
             self.requests.insert(place, (message_id, request));
         }
         Ok(())
@@ -112,25 +109,39 @@ impl Pending {
     /// Removes a request, when its final answer has come.
     #[inline]
     pub(super) fn remove(&mut self, message_id: MessageId) -> Option<Request> {
-        let (_, request) = match self.place(message_id).ok()? {
-            0 => self.requests.pop_front(),
-            place => self.requests.remove(place),
-        }?;
-        if let Data::Read { remote, .. } = &request.data {
+        // Its parts are taken one by one: moved as a whole, they would go through memory bit by bit. Then nothing is left to be dropped.
+        let parts = |request: &mut Request| (request.invalidate, replace(&mut request.data, Data::None));
+        let (invalidate, data) = match self.requests.front_mut()? {
+            (first, request) if *first == message_id => {
+                let parts = parts(request);
+                forget(self.requests.pop_front());
+                parts
+            }
+            _ => {
+                let place = self.search(message_id).ok()?;
+                let parts = parts(&mut self.requests.get_mut(place)?.1);
+                forget(self.requests.remove(place));
+                parts
+            }
+        };
+        if let Data::Read { remote, .. } = &data {
             self.release(remote.len());
         }
-        Some(request)
+        Some(Request { invalidate, data })
     }
 
     /// Where it is, or where it would be.
     #[inline]
     fn place(&self, message_id: MessageId) -> Result<usize, usize> {
-        match (self.requests.front(), self.requests.back()) {
-            (Some((first, _)), _) if *first == message_id => Ok(0),
-            (_, Some((last, _))) if *last >= message_id => {
-                self.requests.binary_search_by_key(&message_id, |(id, _)| *id)
-            }
-            _ => Err(self.requests.len()),
+        match self.requests.front() {
+            Some((first, _)) if *first == message_id => Ok(0),
+            Some(_) => self.search(message_id),
+            None => Err(0),
         }
+    }
+
+    #[inline(never)]
+    fn search(&self, message_id: MessageId) -> Result<usize, usize> {
+        self.requests.binary_search_by_key(&message_id, |(id, _)| *id)
     }
 }

@@ -54,6 +54,12 @@ impl State {
         }
     }
 
+    /// Whether an element moves, or its data.
+    #[inline]
+    pub(super) const fn is_moving(&self) -> bool {
+        matches!(self, Self::Delivering(_) | Self::Sending { .. })
+    }
+
     /// Whether a message has come in part, or has not gone yet.
     pub(super) fn is_amid_message(&self, incoming: &Incoming) -> bool {
         let has_rest = match self {

@@ -5,14 +5,14 @@
 //! far as there are buffers. What another order could gain is the time of one RDMA Read.
 
 use alloc::collections::VecDeque;
-use core::mem::replace;
+use core::mem::{forget, replace};
 
 use super::action::{BufferId, Misuse, Transfer, Way};
 use super::lists::Remote;
 use super::pending::Pending;
 use super::request::Order;
 use super::slots::Slots;
-use super::step::Step;
+use super::step::Up;
 
 /// The queue.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Queue {
     }
 
     /// Appends a WRITE: a head, which goes together with the data, and these. There has to be room for the head.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_write(&mut self, head: &[u8], order: Order, pending: &mut Pending) {
         self.append(head);
         pending.keep(order.remote.len());
@@ -129,16 +129,18 @@ impl Queue {
     #[inline]
     pub(super) fn order(&mut self, pending: &mut Pending) -> Option<Transfer> {
         let write = self.writes.get_mut(self.ordered)?;
-        let remote = write.remote.clone()?;
         let (len, offset) = (write.missing.min(self.buffer_len), u64::from(write.offset));
         let index = self.slots.take(Use::Reading { len })?;
         write.missing = write.missing.saturating_sub(len);
         write.offset = write.offset.saturating_add(len);
-        if write.missing == 0 {
+        let remote = if write.missing == 0 {
+            let remote = write.remote.take()?;
             self.ordered = self.ordered.saturating_add(1);
             pending.release(remote.len());
-            pending.reuse(write.remote.take()?);
-        }
+            remote
+        } else {
+            write.remote.clone()?
+        };
         self.buffers.push_back(index);
         Some(Transfer { buffer: BufferId { way: Way::ToServer, index }, len, remote, offset })
     }
@@ -146,42 +148,65 @@ impl Queue {
     /// Forgets what the driver was given by the last call.
     #[inline]
     pub(super) fn drop_given(&mut self) {
-        if self.given == self.own.len() {
-            self.own.clear();
-        } else {
-            self.own.drain(..self.given.min(self.own.len()));
+        match replace(&mut self.given, 0) {
+            0 => {}
+            given if given == self.own.len() => self.own.clear(),
+            given => drop(self.own.drain(..given.min(self.own.len()))),
         }
-        self.given = 0;
     }
 
-    /// Bytes of [`Step::Queued`].
+    /// Bytes of [`Up::Queued`], or before those of [`Up::Buffer`].
     #[inline]
     pub(super) fn given(&self) -> &[u8] {
         let (front, _) = self.own.as_slices();
         front.get(..self.given).unwrap_or_default()
     }
 
-    /// What comes next, with at most `room` bytes. Called once after [`Self::drop_given`].
+    /// What comes next, with at most `room` bytes. Called once after [`Self::drop_given`], or until there is something.
     #[inline]
-    pub(super) fn next(&mut self, room: usize) -> Option<Step> {
-        if self.is_empty() {
-            return None;
-        }
+    pub(super) fn next(&mut self, room: usize) -> Option<Up> {
+        if self.is_empty() { None } else { self.next_waiting(room) }
+    }
+
+    #[inline(never)]
+    fn next_waiting(&mut self, room: usize) -> Option<Up> {
         if self.can_order() {
-            return Some(Step::Read);
+            return Some(Up::Read);
         }
-        let is_ready = self.is_ready();
         let contiguous = self.own.as_slices().0.len();
         let own = match self.writes.front_mut() {
             None => &mut self.behind,
             Some(write) if write.before > 0 => &mut write.before,
-            Some(_) if !is_ready => return None,
-            Some(write) if write.head > 0 => &mut write.head,
-            Some(_) => return self.next_of_buffer(room),
+            Some(write) => {
+                let index = *self.buffers.front()?;
+                let Some(Use::Ready { len, given, .. }) = self.slots.get_mut(index) else { return None };
+                let (offset, data) = (*given, len.saturating_sub(*given));
+                // The front of a WRITE goes with its data, if these need not be cut for it.
+                let fits = write.head.saturating_add(data as usize) <= room && write.head <= contiguous;
+                if write.head == 0 || fits {
+                    self.given = replace(&mut write.head, 0);
+                    let part = data.min(u32::try_from(room).unwrap_or(u32::MAX));
+                    if part == 0 {
+                        return None;
+                    }
+                    *given = offset.saturating_add(part);
+                    if *given == *len {
+                        self.buffers.pop_front();
+                    }
+                    write.left = write.left.saturating_sub(part);
+                    if write.left == 0 {
+                        // All of its data were ordered: it has no list that would have to be dropped.
+                        forget(self.writes.pop_front());
+                        self.ordered = self.ordered.saturating_sub(1);
+                    }
+                    return Some(Up::Buffer { index, offset, len: part });
+                }
+                &mut write.head
+            }
         };
         self.given = contiguous.min(*own).min(room);
         *own = own.saturating_sub(self.given);
-        (self.given > 0).then_some(Step::Queued)
+        (self.given > 0).then_some(Up::Queued)
     }
 
     #[inline]
@@ -190,9 +215,9 @@ impl Queue {
         self.own.extend(bytes);
     }
 
-    /// Whether data can be ordered.
+    /// Whether data can be ordered, which is what comes next then.
     #[inline]
-    fn can_order(&self) -> bool {
+    pub(super) fn can_order(&self) -> bool {
         self.ordered < self.writes.len() && self.slots.has_free()
     }
 
@@ -201,28 +226,6 @@ impl Queue {
     fn is_ready(&self) -> bool {
         let buffer = self.buffers.front().and_then(|index| self.slots.get(*index));
         matches!(buffer, Some(Use::Ready { .. }))
-    }
-
-    /// Data of the first WRITE.
-    #[inline]
-    fn next_of_buffer(&mut self, room: usize) -> Option<Step> {
-        let (write, index) = (self.writes.front_mut()?, *self.buffers.front()?);
-        let Some(Use::Ready { len: filled, given, .. }) = self.slots.get_mut(index) else { return None };
-        let offset = *given;
-        let len = filled.saturating_sub(offset).min(u32::try_from(room).unwrap_or(u32::MAX));
-        if len == 0 {
-            return None;
-        }
-        *given = offset.saturating_add(len);
-        if *given == *filled {
-            self.buffers.pop_front();
-        }
-        write.left = write.left.saturating_sub(len);
-        if write.left == 0 {
-            self.writes.pop_front();
-            self.ordered = self.ordered.saturating_sub(1);
-        }
-        Some(Step::Buffer { index, offset, len })
     }
 
     /// The data of an order are in their buffer.

@@ -22,6 +22,9 @@ pub(super) const FRAME_LEN: usize = 4;
 /// Length of such a message behind the header of direct TCP.
 pub(super) const FRAMED_LEN: usize = FRAME_LEN + STRIPPED_LEN;
 
+/// The same without the one byte of Buffer.
+pub(super) const FRAMED_HEAD_LEN: usize = FRAME_LEN + HEAD_LEN;
+
 /// StructureSize of both.
 pub(super) const STRUCTURE_SIZE: u16 = 49;
 
@@ -45,8 +48,8 @@ pub(super) struct ChannelRequest<'a> {
     has_inline_data: bool,
     /// What describes the channel, if it lies inside the element.
     info: Option<&'a [u8]>,
-    /// The token of the first descriptor.
-    first: Option<Token>,
+    /// The first descriptor.
+    first: Option<&'a [u8; BufferDescriptorV1::LEN]>,
 }
 
 /// READ or WRITE.
@@ -66,6 +69,14 @@ impl Verb {
         }
     }
 
+    /// Its command.
+    pub(super) const fn command(self) -> Command {
+        match self {
+            Self::Read => Command::READ,
+            Self::Write => Command::WRITE,
+        }
+    }
+
     /// The channel of an element whose first [`HEAD_LEN`] bytes are there. A body of another size has none that a server would see.
     #[inline]
     pub(super) fn channel(self, element: &[u8]) -> Channel {
@@ -78,6 +89,14 @@ impl Verb {
         channel.ok().filter(|_| is_whole).unwrap_or(Channel::NONE)
     }
 
+    /// Which of them a message begins with, if that has a channel. It need not be all of the message.
+    #[inline]
+    pub(super) fn of_whole(message: &[u8]) -> Option<Self> {
+        let head = message.first_chunk::<HEAD_LEN>()?;
+        let verb = Self::of(field::COMMAND.get(head).ok()?)?;
+        (verb.channel(head) != Channel::NONE).then_some(verb)
+    }
+
     /// Which of them an element with a channel is.
     #[inline]
     pub(super) fn with_channel(element: &Element, bytes: &[u8]) -> Option<Self> {
@@ -86,16 +105,18 @@ impl Verb {
     }
 }
 
-/// What describes a channel, and the token of the first descriptor: that may be there although not all of them are.
+/// What describes a channel, and the first descriptor: that may be there although not all of them are.
 #[inline]
-fn info(element: &[u8], offset: u16, len: u16) -> (Option<&[u8]>, Option<Token>) {
+fn info(element: &[u8], offset: u16, len: u16) -> (Option<&[u8]>, Option<&[u8; BufferDescriptorV1::LEN]>) {
     if len == 0 {
         return (Some(&[]), None);
     }
-    let tail = element.get(usize::from(offset)..).filter(|_| usize::from(offset) >= HEAD_LEN);
-    let first =
-        tail.and_then(|tail| tail.first_chunk()).filter(|_| usize::from(len) >= BufferDescriptorV1::LEN);
-    (tail.and_then(|tail| tail.get(..len.into())), first.map(token))
+    let (start, len) = (usize::from(offset), usize::from(len));
+    let tail = if start < HEAD_LEN { None } else { element.get(start..) };
+    match tail.and_then(|tail| tail.get(..len)) {
+        Some(info) => (Some(info), info.first_chunk()),
+        None => (None, tail.filter(|_| len >= BufferDescriptorV1::LEN).and_then(|tail| tail.first_chunk())),
+    }
 }
 
 /// The token of a descriptor (MS-SMBD 2.2.3.1).
@@ -134,7 +155,7 @@ impl<'a> ChannelRequest<'a> {
     #[inline]
     pub(super) fn invalidate(&self) -> Option<Token> {
         let is_asked = self.channel == Channel::RDMA_V1_INVALIDATE;
-        self.first.filter(|_| is_asked)
+        self.first.filter(|_| is_asked).map(token)
     }
 
     /// How many bytes it orders, and where, if that is possible.

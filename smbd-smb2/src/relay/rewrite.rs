@@ -1,39 +1,20 @@
 //! A message of requests in the form that the server gets: each READ and WRITE with a channel is replaced.
 
+use alloc::boxed::Box;
+
 use super::config::MESSAGE_MAX;
-use super::element::Element;
+use super::element::{Element, Front};
 use super::pending::{Data, Request};
 use super::queue::Queue;
 use super::reason::{Reason, Refusal};
 use super::request::{
-    ChannelRequest, FRAME_LEN, FRAMED_LEN, Form, HEAD_LEN, Order, STRIPPED_LEN, Verb, lower_read, strip,
+    ChannelRequest, FRAME_LEN, FRAMED_HEAD_LEN, FRAMED_LEN, Form, HEAD_LEN, Order, STRIPPED_LEN, Verb,
+    lower_read, strip,
 };
 use super::session;
 use super::shared::{Shared, add};
 use super::statistics::SessionKind;
 use crate::wire::WireError;
-
-/// Replaces a message that is a READ or WRITE with a channel. `bytes` has all of it, or its first `held_max`
-/// bytes.
-#[inline]
-pub(super) fn rewrite_one(
-    only: &Element,
-    verb: Verb,
-    bytes: &[u8],
-    framed: &mut [u8; FRAMED_LEN],
-    shared: &mut Shared,
-) -> Result<Replaced, Reason> {
-    session::count(bytes, Some(&only.header), &mut shared.statistics);
-    let replaced = replace(only, verb, bytes, None, framed, shared)?;
-    let len = replaced.len();
-    if len > MESSAGE_MAX as usize {
-        return Err(Reason::RequestTooLarge { len: len as u64, max: MESSAGE_MAX });
-    }
-    if let Some(frame) = framed.first_chunk_mut() {
-        *frame = (len as u32).to_be_bytes();
-    }
-    Ok(replaced)
-}
 
 /// Appends a compound to the queue that has a READ or WRITE with a channel. `held` has all of it, or its first `held_max` bytes;
 /// `remaining` is its length.
@@ -43,14 +24,15 @@ pub(super) fn rewrite(
     len: u32,
     queue: &mut Queue,
     shared: &mut Shared,
-) -> Result<(), Reason> {
+) -> Result<(), Box<Reason>> {
     let header = queue.push_header(0);
     let mut compound = Compound { queue, shared, written: 0 };
     let (mut held, mut remaining) = (held, remaining);
     loop {
         let element = Element::read(held, remaining).map_err(Reason::BrokenCompound)?;
         let Some((bytes, rest)) = held.split_at_checked(element.len) else {
-            return Err(Reason::CompoundTooLong { len, max: compound.shared.config.params().held_max });
+            let max = compound.shared.config.params().held_max;
+            return Err(Reason::CompoundTooLong { len, max }.into());
         };
         compound.element(&element, bytes)?;
         if element.is_last {
@@ -59,7 +41,7 @@ pub(super) fn rewrite(
         (held, remaining) = (rest, remaining.saturating_sub(element.len));
     }
     let Some(written) = u32::try_from(compound.written).ok().filter(|written| *written <= MESSAGE_MAX) else {
-        return Err(Reason::RequestTooLarge { len: compound.written as u64, max: MESSAGE_MAX });
+        return Err(Reason::RequestTooLarge { len: compound.written as u64, max: MESSAGE_MAX }.into());
     };
     queue.set_len(header, written);
     Ok(())
@@ -74,40 +56,43 @@ pub(super) fn lower(verb: Verb, element: &mut [u8], shared: &mut Shared) -> Resu
     Ok(())
 }
 
-/// What a READ or WRITE with a channel has become.
-pub(super) struct Replaced {
-    /// Its length in bytes without data, which begin where the one byte of Buffer would be.
-    pub(super) front: usize,
-    /// The data behind it.
-    pub(super) order: Option<Order>,
-}
-
-impl Replaced {
-    #[inline]
-    fn len(&self) -> usize {
-        self.front.saturating_add(self.order.as_ref().map_or(0, |order| order.len as usize))
-    }
-}
-
-/// Writes an element in the form that the server gets, behind room for the header of direct TCP. `bytes` is all of it, or as much as is
-/// looked at, but the fixed part at least. In a compound it goes to `at`.
+/// Length of an element in the form that the server gets, in bytes.
 #[inline]
-fn replace(
-    element: &Element,
+fn len_of(order: Option<&Order>) -> usize {
+    order.map_or(STRIPPED_LEN, |order| HEAD_LEN.saturating_add(order.len as usize))
+}
+
+/// Where an element is in a compound.
+pub(super) struct Within {
+    /// Bytes before it.
+    at: usize,
+    is_last: bool,
+}
+
+/// Writes a READ or WRITE with a channel, of `len` bytes, in the form that the server gets, behind the header of direct TCP if it is
+/// alone, or room for it. `bytes` is all of it, or as much as is looked at, but the fixed part at least. Returns what a WRITE orders: that
+/// goes in the place of the one byte of Buffer.
+#[inline(never)]
+pub(super) fn replace(
     verb: Verb,
     bytes: &[u8],
-    at: Option<usize>,
+    len: usize,
+    within: Option<&Within>,
     framed: &mut [u8; FRAMED_LEN],
     shared: &mut Shared,
-) -> Result<Replaced, Reason> {
-    let (command, message_id) = (element.header.command, element.header.message_id);
-    if element.is_signed() {
-        return Err(Reason::SignedChannel { command, message_id });
+) -> Result<Option<Order>, Box<Reason>> {
+    let mut header = Front::read(bytes).map_err(Reason::BrokenMessage)?;
+    // It has this value already; said again, counting need not find out which of all commands it is.
+    header.command = verb.command();
+    session::count(bytes, Some(&header), &mut shared.statistics);
+    let Front { command, message_id, session_id, .. } = header;
+    if header.is_signed() {
+        return Err(Reason::SignedChannel { command, message_id }.into());
     }
-    shared.statistics.sessions.count(element.header.session_id, SessionKind::Rdma);
+    shared.statistics.sessions.count(session_id, SessionKind::Rdma);
     let request = ChannelRequest::read(verb, bytes).map_err(Reason::BrokenCompound)?;
     let order =
-        if element.len <= bytes.len() { order(verb, &request, at, shared) } else { Err(Refusal::TooLong) };
+        if len <= bytes.len() { order(verb, &request, within, shared) } else { Err(Refusal::TooLong) };
     let form = match &order {
         Ok(order) => Form::Inline(order.len),
         Err(refusal) => {
@@ -124,10 +109,19 @@ fn replace(
     if invalidate.is_some() || matches!(data, Data::Read { .. }) {
         shared.pending.insert(message_id, Request { invalidate, data })?;
     }
-    let replaced = Replaced { front: if order.is_some() { HEAD_LEN } else { STRIPPED_LEN }, order };
-    let next = if element.is_last { 0 } else { u32::try_from(padded(replaced.len())).unwrap_or_default() };
+    let all = len_of(order.as_ref());
+    let next = match within {
+        None if all > MESSAGE_MAX as usize => {
+            return Err(Reason::RequestTooLarge { len: all as u64, max: MESSAGE_MAX }.into());
+        }
+        None | Some(Within { is_last: true, .. }) => 0,
+        Some(Within { is_last: false, .. }) => u32::try_from(padded(all)).unwrap_or_default(),
+    };
     strip(request.head, verb, form, next, framed).map_err(Reason::BrokenCompound)?;
-    Ok(replaced)
+    if let (None, Some(frame)) = (within, framed.first_chunk_mut()) {
+        *frame = (all as u32).to_be_bytes();
+    }
+    Ok(order)
 }
 
 /// What a request orders, if there is room for it.
@@ -135,7 +129,7 @@ fn replace(
 fn order(
     verb: Verb,
     request: &ChannelRequest<'_>,
-    at: Option<usize>,
+    within: Option<&Within>,
     shared: &mut Shared,
 ) -> Result<Order, Refusal> {
     let (config, pending) = (&shared.config, &mut shared.pending);
@@ -143,7 +137,7 @@ fn order(
     if !pending.has_room(descriptors.len()) {
         return Err(Refusal::TableFull);
     }
-    if let Some(at) = at.filter(|_| verb == Verb::Write) {
+    if let Some(Within { at, .. }) = within.filter(|_| verb == Verb::Write) {
         // 2.1: what follows is not longer than what is kept of a message, and an eighth.
         let rest = config.queue_max();
         if at.saturating_add(len as usize).saturating_add(rest) > MESSAGE_MAX as usize {
@@ -167,14 +161,14 @@ struct Compound<'m> {
 }
 
 impl Compound<'_> {
-    fn element(&mut self, element: &Element, bytes: &[u8]) -> Result<(), Reason> {
-        session::count(bytes, Some(&element.header), &mut self.shared.statistics);
+    fn element(&mut self, element: &Element, bytes: &[u8]) -> Result<(), Box<Reason>> {
         if let Some(verb) = Verb::with_channel(element, bytes) {
             return self.replace(element, verb, bytes);
         }
+        session::count(bytes, Some(&element.header), &mut self.shared.statistics);
         // The server verifies its signature with NextCommand and the padding, and these may stay. But the answers are sent one by one.
         if element.is_signed() {
-            return Err(Reason::SignedInCompound { message_id: element.header.message_id });
+            return Err(Reason::SignedInCompound { message_id: element.header.message_id }.into());
         }
         let verb = Verb::of(element.header.command);
         if let (Some(verb), Some((head, rest))) = (verb, bytes.split_first_chunk::<HEAD_LEN>()) {
@@ -188,12 +182,14 @@ impl Compound<'_> {
         Ok(())
     }
 
-    fn replace(&mut self, element: &Element, verb: Verb, bytes: &[u8]) -> Result<(), Reason> {
-        let (at, mut framed) = (Some(self.written), [0; FRAMED_LEN]);
-        let replaced = replace(element, verb, bytes, at, &mut framed, self.shared)?;
-        let (len, front) = (replaced.len(), FRAME_LEN.saturating_add(replaced.front));
-        self.push(framed.get(FRAME_LEN..front).unwrap_or_default());
-        if let Some(order) = replaced.order {
+    fn replace(&mut self, element: &Element, verb: Verb, bytes: &[u8]) -> Result<(), Box<Reason>> {
+        let within = Within { at: self.written, is_last: element.is_last };
+        let mut framed = [0; FRAMED_LEN];
+        let order = replace(verb, bytes, element.len, Some(&within), &mut framed, self.shared)?;
+        let len = len_of(order.as_ref());
+        let end = if order.is_some() { FRAMED_HEAD_LEN } else { FRAMED_LEN };
+        self.push(framed.get(FRAME_LEN..end).unwrap_or_default());
+        if let Some(order) = order {
             self.written = self.written.saturating_add(order.len as usize);
             self.queue.push_write(&[], order, &mut self.shared.pending);
         }

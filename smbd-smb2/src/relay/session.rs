@@ -37,11 +37,17 @@ pub(super) fn count_response(front: &[u8], header: Option<&Front>, statistics: &
         }
         return;
     };
-    if header.flags.contains(Flags::SIGNED) {
+    count_answer(header, header.is_interim(), statistics);
+}
+
+/// Counts an element of a response by its header.
+#[inline]
+pub(super) fn count_answer(header: &Front, is_interim: bool, statistics: &mut Statistics) {
+    if header.is_signed() {
         add(&mut statistics.signed_elements, 1);
     }
     // A break is no answer (3.3.4.6).
-    if !header.is_interim() && header.message_id != MessageId::UNSOLICITED {
+    if !is_interim && header.message_id != MessageId::UNSOLICITED {
         statistics.answered(header.command);
     }
 }

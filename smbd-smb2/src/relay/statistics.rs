@@ -158,10 +158,16 @@ const SESSIONS_MAX: usize = 256;
 pub(super) const SESSIONS_BYTES_MAX: usize = SESSIONS_MAX.saturating_mul(32);
 
 impl Sessions {
+    #[inline]
     pub(super) fn count(&mut self, id: SessionId, kind: SessionKind) {
-        if self.last == Some((id, kind)) {
-            return;
+        if self.last != Some((id, kind)) {
+            self.count_other(id, kind);
         }
+    }
+
+    /// Counts one that is not the last one again.
+    #[cold]
+    fn count_other(&mut self, id: SessionId, kind: SessionKind) {
         self.last = Some((id, kind));
         if !self.seen.contains_key(&id.0) && self.seen.len() >= SESSIONS_MAX {
             return;

@@ -11,6 +11,7 @@ mod rig;
 mod rules;
 mod search;
 mod streams;
+mod together;
 
 use model::World;
 

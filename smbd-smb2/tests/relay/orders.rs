@@ -151,12 +151,14 @@ impl World {
         let mut running = None;
         match self.relay.poll(&mut arrived, room) {
             Action::ToServer(Source::Bytes(bytes)) => self.to_server.extend_from_slice(bytes),
-            Action::ToServer(Source::Buffer { buffer, offset, len }) => {
+            Action::ToServer(Source::Buffer { head, buffer, offset, len }) => {
+                self.to_server.extend_from_slice(head);
                 self.unsent.push((buffer, offset, len));
                 self.gaps.push(self.to_server.len());
                 self.to_server.resize(self.to_server.len() + len as usize, 0);
             }
-            Action::ToClient { bytes, remaining, invalidate } => {
+            Action::ToClient { write, bytes, remaining, invalidate } => {
+                running = write;
                 self.message.extend_from_slice(bytes);
                 if remaining == 0 {
                     self.to_client.push((std::mem::take(&mut self.message), invalidate));

@@ -81,6 +81,12 @@ impl Rig {
         self.poll(client, &[]);
     }
 
+    fn on_write(&mut self, transfer: Transfer) {
+        self.order.push("write");
+        let data = std::mem::take(&mut self.stored[usize::from(transfer.buffer.index)]);
+        self.writes.push((transfer, data));
+    }
+
     fn poll(&mut self, client: ClientBytes<'_>, server: &[u8]) {
         let room = Room { client: 1 << 24, server: 1 << 24 };
         let mut arrived = Arrived { client, server };
@@ -89,12 +95,16 @@ impl Rig {
             let mut sent = None;
             match relay.poll(&mut arrived, room) {
                 Action::ToServer(Source::Bytes(bytes)) => self.to_server.extend_from_slice(bytes),
-                Action::ToServer(Source::Buffer { buffer, len, .. }) => {
+                Action::ToServer(Source::Buffer { head, buffer, len, .. }) => {
+                    self.to_server.extend_from_slice(head);
                     self.data_at.get_or_insert(self.to_server.len());
                     self.to_server.resize(self.to_server.len() + len as usize, 0);
                     sent = Some(Event::Sent { buffer, len });
                 }
-                Action::ToClient { bytes, remaining, invalidate } => {
+                Action::ToClient { write, bytes, remaining, invalidate } => {
+                    if let Some(transfer) = write {
+                        self.on_write(transfer);
+                    }
                     self.message.extend_from_slice(bytes);
                     if remaining == 0 {
                         self.order.push("message");
@@ -102,11 +112,7 @@ impl Rig {
                     }
                 }
                 Action::RdmaRead(transfer) => self.reads.push(transfer),
-                Action::RdmaWrite(transfer) => {
-                    self.order.push("write");
-                    let data = std::mem::take(&mut self.stored[usize::from(transfer.buffer.index)]);
-                    self.writes.push((transfer, data));
-                }
+                Action::RdmaWrite(transfer) => self.on_write(transfer),
                 Action::Store { buffer, offset, bytes } => {
                     let stored = &mut self.stored[usize::from(buffer.index)];
                     assert_eq!(stored.len(), offset as usize);

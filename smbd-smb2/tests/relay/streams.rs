@@ -22,13 +22,15 @@ fn run(relay: &mut Relay, mut arrived: Arrived<'_>, is_slow: bool) -> (usize, u6
                     (passed, held) = (passed + bytes.len(), 0);
                     continue;
                 }
-                Action::ToServer(Source::Buffer { buffer, len, .. }) => {
-                    passed += len as usize;
+                Action::ToServer(Source::Buffer { head, buffer, len, .. }) => {
+                    passed += head.len() + len as usize;
                     Event::Sent { buffer, len }
                 }
-                Action::ToClient { bytes, .. } => {
+                Action::ToClient { write, bytes, .. } => {
                     (passed, held) = (passed + bytes.len(), 0);
-                    continue;
+                    let Some(Transfer { buffer, len, .. }) = write else { continue };
+                    passed += len as usize;
+                    Event::RdmaDone { buffer, is_success: true }
                 }
                 Action::RdmaRead(Transfer { buffer, .. }) => Event::RdmaDone { buffer, is_success: true },
                 Action::RdmaWrite(Transfer { buffer, len, .. }) => {

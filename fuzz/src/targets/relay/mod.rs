@@ -175,12 +175,15 @@ impl Rig {
                     self.sent.push((buffer, len));
                 }
             }
-            Action::ToClient { bytes, remaining, invalidate } => {
+            Action::ToClient { write, bytes, remaining, invalidate } => {
                 assert!(!bytes.is_empty() && bytes.len() <= room.client);
                 let all = bytes.len() as u32 + remaining;
                 assert!(all <= self.relay.config().params().max_fragmented_size);
                 assert_eq!(self.message.unwrap_or((all, invalidate)), (all, invalidate));
                 self.message = (remaining > 0).then_some((remaining, invalidate));
+                if let Some(transfer) = write {
+                    begin(self.relay.config(), &mut self.busy, &transfer, Way::ToClient);
+                }
             }
             Action::RdmaRead(transfer) => {
                 begin(self.relay.config(), &mut self.busy, &transfer, Way::ToServer)

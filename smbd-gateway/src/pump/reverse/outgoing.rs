@@ -81,8 +81,11 @@ impl<M: Memory> Outgoing<M> {
             Action::ToClient(Source::Bytes(bytes)) => {
                 self.outbox.bytes(bytes, client, cx).map_err(of_client)?;
             }
-            Action::ToClient(Source::Buffer { buffer, offset, len }) => {
-                self.outbox.buffer(buffer, offset, len)
+            Action::ToClient(Source::Buffer { head, buffer, offset, len }) => {
+                if !head.is_empty() {
+                    self.outbox.bytes(head, client, cx).map_err(of_client)?;
+                }
+                self.outbox.buffer(buffer, offset, len);
             }
             Action::Store { buffer, offset, bytes } => self.buffers.get(buffer)?.fill(offset, bytes)?,
             Action::Zero { buffer, offset, len } => self.zero(buffer, offset, len)?,

@@ -377,7 +377,7 @@ async fn of_long_messages_the_client_is_given_no_more_before_it_takes_some() {
     let mut cx = Context::from_waker(Waker::noop());
     let message = vec![0; 600_000];
     for room in [true, false] {
-        let action = Action::ToClient { bytes: &message, remaining: 0, invalidate: None };
+        let action = Action::ToClient { write: None, bytes: &message, remaining: 0, invalidate: None };
         out.carry_out(action, &mut server, &mut cx).unwrap();
         assert_eq!((out.has_room(), out.room().client > 0), (room, room));
     }
@@ -392,7 +392,7 @@ async fn what_waits_for_a_client_that_takes_nothing_is_as_much_as_is_counted_for
         let (mut server, mut cx) = (Copied::new(stream), Context::from_waker(Waker::noop()));
         let message = vec![0; len];
         while out.has_room() {
-            let action = Action::ToClient { bytes: &message, remaining: 0, invalidate: None };
+            let action = Action::ToClient { write: None, bytes: &message, remaining: 0, invalidate: None };
             out.carry_out(action, &mut server, &mut cx).unwrap();
             waiting += len;
         }

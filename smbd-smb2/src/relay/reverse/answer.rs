@@ -37,7 +37,8 @@ pub(super) fn moved(element: &Element, held: &[u8], asked: u32) -> Result<Option
 
 /// The answer with `len` bytes of data behind it (2.2.20), in the place of the answer that came.
 pub(super) fn inline(element: &[u8], len: u32) -> Result<[u8; ANSWER_LEN], WireError> {
-    let mut out = answer::moved(element, 0)?;
+    let mut out = [0; ANSWER_LEN];
+    answer::moved(element, 0, &mut out)?;
     response::DATA_LENGTH.set(&mut out, len)?;
     Ok(out)
 }

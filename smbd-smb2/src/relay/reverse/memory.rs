@@ -47,7 +47,7 @@ impl Memory {
     /// So many buffers, if they are free.
     pub(super) fn take(&mut self, way: Way, count: u16) -> Option<Vec<u16>> {
         let slots = self.slots(way);
-        if slots.free_count() < usize::from(count) {
+        if slots.free_count() < count {
             return None;
         }
         (0..count).map(|_| slots.take(Use::Filling)).collect()

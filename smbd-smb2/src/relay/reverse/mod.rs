@@ -205,7 +205,7 @@ impl Reverse {
                 Action::ToServer { bytes: self.bytes_of_client(bytes), remaining }
             }
             Step::ToClient(ToClient::Buffer { buffer, offset, len }) => {
-                Action::ToClient(Source::Buffer { buffer, offset, len })
+                Action::ToClient(Source::Buffer { head: &[], buffer, offset, len })
             }
             Step::ToClient(bytes) => Action::ToClient(Source::Bytes(self.bytes_of_server(bytes))),
             Step::Store { buffer, offset, bytes } => {

@@ -24,10 +24,15 @@ enum Send {
 
 /// What a relay wanted, with bytes of its own.
 enum Done {
-    ToServer(Out),
-    ToClient(Send),
+    /// The first is often empty.
+    ToServer([Out; 2]),
+    ToClient(Option<Transfer>, Send),
     Read(Transfer),
-    Store { buffer: BufferId, offset: u32, bytes: Vec<u8> },
+    Store {
+        buffer: BufferId,
+        offset: u32,
+        bytes: Vec<u8>,
+    },
     Idle(Idle),
     Close(Reason),
 }
@@ -119,19 +124,20 @@ impl Driver {
         let done = match self.heap.count(move || relay.poll(of_relay, room)) {
             Action::ToServer(Source::Bytes(bytes)) => {
                 law!("room", !bytes.is_empty() && bytes.len() <= room.server, "{} of {room:?}", bytes.len());
-                Done::ToServer(Out::Bytes(bytes.to_vec()))
+                Done::ToServer([Out::Bytes(Vec::new()), Out::Bytes(bytes.to_vec())])
             }
-            Action::ToServer(Source::Buffer { buffer, offset, len }) => {
-                law!("room", len > 0 && len as usize <= room.server, "{len} of {room:?}");
-                Done::ToServer(Out::Buffer { buffer, offset, len })
+            Action::ToServer(Source::Buffer { head, buffer, offset, len }) => {
+                let all = head.len() + len as usize;
+                law!("room", len > 0 && all <= room.server, "{} and {len} of {room:?}", head.len());
+                Done::ToServer([Out::Bytes(head.to_vec()), Out::Buffer { buffer, offset, len }])
             }
-            Action::ToClient { bytes, remaining, invalidate } => {
+            Action::ToClient { write, bytes, remaining, invalidate } => {
                 law!("room", !bytes.is_empty() && bytes.len() <= room.client, "{} of {room:?}", bytes.len());
                 let invalidate = invalidate.map(|token| token.0);
-                Done::ToClient(Send::Piece { bytes: bytes.to_vec(), remaining, invalidate })
+                Done::ToClient(write, Send::Piece { bytes: bytes.to_vec(), remaining, invalidate })
             }
             Action::RdmaRead(transfer) => Done::Read(transfer),
-            Action::RdmaWrite(transfer) => Done::ToClient(Send::Write(transfer)),
+            Action::RdmaWrite(transfer) => Done::ToClient(None, Send::Write(transfer)),
             Action::Store { buffer, offset, bytes } => Done::Store { buffer, offset, bytes: bytes.to_vec() },
             Action::Idle(idle) => Done::Idle(idle),
             Action::Close(reason) => Done::Close(reason),
@@ -169,26 +175,30 @@ impl Driver {
 
     fn carry_out(&mut self, done: Done, client_left: bool, server_left: bool) -> Result<bool, Breach> {
         match done {
-            Done::ToServer(out) => {
-                if self.is_loud {
+            Done::ToServer(parts) => {
+                for out in parts {
                     match &out {
-                        Out::Bytes(bytes) => eprintln!("to server: {} bytes", bytes.len()),
-                        Out::Buffer { buffer, offset, len } => {
+                        Out::Bytes(bytes) if bytes.is_empty() => continue,
+                        Out::Bytes(bytes) if self.is_loud => eprintln!("to server: {} bytes", bytes.len()),
+                        Out::Buffer { buffer, offset, len } if self.is_loud => {
                             eprintln!("to server: {buffer:?} {offset}+{len}")
                         }
+                        Out::Bytes(_) | Out::Buffer { .. } => {}
                     }
+                    self.to_server.push_back(out);
                 }
-                self.to_server.push_back(out);
             }
-            Done::ToClient(send) => {
-                if let Send::Write(transfer) = &send {
-                    self.begin(transfer, Way::ToClient)?;
-                } else if let Send::Piece { bytes, remaining, invalidate } = &send
-                    && self.is_loud
-                {
-                    eprintln!("to client: {} bytes, {remaining} remain, {invalidate:?}", bytes.len());
+            Done::ToClient(write, send) => {
+                for send in write.map(Send::Write).into_iter().chain([send]) {
+                    if let Send::Write(transfer) = &send {
+                        self.begin(transfer, Way::ToClient)?;
+                    } else if let Send::Piece { bytes, remaining, invalidate } = &send
+                        && self.is_loud
+                    {
+                        eprintln!("to client: {} bytes, {remaining} remain, {invalidate:?}", bytes.len());
+                    }
+                    self.sends.push_back(send);
                 }
-                self.sends.push_back(send);
             }
             Done::Read(transfer) => {
                 self.begin(&transfer, Way::ToServer)?;

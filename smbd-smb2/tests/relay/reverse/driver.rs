@@ -85,9 +85,11 @@ impl Driver {
                 tell(format_args!("to client: {} bytes", bytes.len()));
                 self.to_client.push_back(Out::Bytes(bytes.to_vec()));
             }
-            Action::ToClient(Source::Buffer { buffer, offset, len }) => {
-                law!("room", len > 0 && len as usize <= room.client, "{len} of {room:?}");
-                tell(format_args!("to client: {buffer:?} {offset}+{len}"));
+            Action::ToClient(Source::Buffer { head, buffer, offset, len }) => {
+                let all = head.len() + len as usize;
+                law!("room", len > 0 && all <= room.client, "{} and {len} of {room:?}", head.len());
+                tell(format_args!("to client: {} bytes, {buffer:?} {offset}+{len}", head.len()));
+                self.to_client.extend((!head.is_empty()).then(|| Out::Bytes(head.to_vec())));
                 self.device.leave(buffer, offset, len)?;
                 self.to_client.push_back(Out::Buffer { buffer, offset, len });
             }

@@ -300,7 +300,8 @@ impl World {
                 is_delivered = remaining == 0;
             }
             Action::ToClient(Source::Bytes(bytes)) => self.to_client.extend_from_slice(bytes),
-            Action::ToClient(Source::Buffer { buffer, offset, len }) => {
+            Action::ToClient(Source::Buffer { head, buffer, offset, len }) => {
+                self.to_client.extend_from_slice(head);
                 assert_eq!(self.buffers[buffer.way as usize][usize::from(buffer.index)].0, Use::Own);
                 self.unsent.push((buffer, offset, len));
                 self.gaps.push(self.to_client.len());

@@ -108,7 +108,8 @@ impl Rig {
                     }
                 }
                 Action::ToClient(Source::Bytes(bytes)) => self.to_client.extend_from_slice(bytes),
-                Action::ToClient(Source::Buffer { buffer, offset, len }) => {
+                Action::ToClient(Source::Buffer { head, buffer, offset, len }) => {
+                    self.to_client.extend_from_slice(head);
                     let memory = &self.buffers[buffer.way as usize][usize::from(buffer.index)];
                     self.to_client.extend_from_slice(&memory[offset as usize..][..len as usize]);
                     sent = Some(Event::Sent { buffer, len });

@@ -111,8 +111,8 @@ impl Driver {
             Action::ToClient(Source::Bytes(bytes)) => {
                 assert!(!bytes.is_empty() && bytes.len() <= room.client);
             }
-            Action::ToClient(Source::Buffer { buffer, len, .. }) => {
-                assert!(len > 0 && len as usize <= room.client);
+            Action::ToClient(Source::Buffer { head, buffer, len, .. }) => {
+                assert!(len > 0 && head.len() + len as usize <= room.client);
                 assert!(
                     matches!(self.buffer(buffer).usage, Use::Own(_)),
                     "the server has access to {buffer:?}"
