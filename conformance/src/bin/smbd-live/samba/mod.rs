@@ -6,9 +6,12 @@ mod access;
 mod debug_data;
 mod ends;
 mod errors;
+mod folders;
 mod hostile;
 mod lab;
+mod mapping;
 mod multichannel;
+mod random;
 mod security;
 mod service;
 mod sizes;
@@ -21,6 +24,8 @@ use crate::case::Case;
 pub(crate) fn cases() -> Vec<Case> {
     [
         sizes::CASES,
+        folders::CASES,
+        random::CASES,
         errors::CASES,
         slow::CASES,
         security::CASES,
