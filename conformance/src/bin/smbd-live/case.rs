@@ -66,6 +66,8 @@ pub(crate) enum Target {
     SambaErrors,
     /// The same: sessions that are signed or encrypted.
     SambaSecurity,
+    /// The same: parts that fail.
+    SambaFailure,
     /// The same: two connections for one session.
     SambaMultichannel,
     /// The same: who is let in, and which server is used.

@@ -6,6 +6,7 @@ mod access;
 mod debug_data;
 mod ends;
 mod errors;
+mod failure;
 mod folders;
 mod hostile;
 mod lab;
@@ -17,6 +18,7 @@ mod service;
 mod sizes;
 mod slow;
 mod traffic;
+pub(crate) mod writer;
 
 use crate::case::Case;
 
@@ -29,6 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
         errors::CASES,
         slow::CASES,
         security::CASES,
+        failure::CASES,
         multichannel::CASES,
         access::CASES,
         hostile::CASES,
