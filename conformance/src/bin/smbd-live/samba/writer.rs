@@ -90,10 +90,12 @@ impl Writer {
         lab::shell("echo w >/proc/sysrq-trigger")?;
         self.hangs += 1;
         (self.before, self.failed) = (self.written(), self.attempts_failed());
-        self.process.kill()?;
         self.mounted.take().map_or(Ok(()), abandon)?;
         let (mounted, process) = start(service, self.before)?;
-        (self.mounted, self.process) = (Some(mounted), process);
+        self.mounted = Some(mounted);
+        let hung = std::mem::replace(&mut self.process, process);
+        // It may not end before the guest does.
+        std::thread::spawn(move || drop(hung));
         self.come(until)
     }
 
