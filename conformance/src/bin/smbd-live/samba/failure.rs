@@ -54,10 +54,7 @@ fn survives(
         writer.goes_on(service, BETWEEN)?;
         longest = longest.max(clock.now().saturating_since(Instant::ORIGIN));
     }
-    let (written, mounted) = writer.end()?;
-    let mark = service.gateway().mark();
-    mounted.unmount()?;
-    service.ended(mark)?;
+    let written = writer.end(service)?;
     Ok(format!("{FAULTS} times; {written}; {BETWEEN} more files within {:.1} s", longest.as_secs_f32()))
 }
 

@@ -99,20 +99,25 @@ impl Writer {
         self.come(until)
     }
 
-    /// Ends it. Each file that was acknowledged has to be there; what there was, and the mount.
-    pub(super) fn end(mut self) -> Result<(String, Mounted), Failure> {
+    /// Ends it, and the mount. Each file that was acknowledged has to be there; what there was.
+    pub(super) fn end(mut self, service: &Service) -> Result<String, Failure> {
         let (written, failed) = (self.written(), self.attempts_failed());
         self.process.kill()?;
         for number in 0..written {
             let name = name(number);
             equal(&name, &fs::read(behind(&name))?, &pattern(number, len(number)))?;
         }
-        let hangs = match self.hangs {
-            0 => String::new(),
-            count => format!("; (cifsd hung {count} times, and a new mount went on)"),
-        };
+        let done = format!("{written} files acknowledged, {failed} attempts failed");
         let mounted = self.mounted.take().ok_or("no mount")?;
-        Ok((format!("{written} files acknowledged, {failed} attempts failed{hangs}"), mounted))
+        if self.hangs > 0 {
+            // With rxe its unmounting hangs as well, because the other one does.
+            abandon(mounted)?;
+            return Ok(format!("{done}; (cifsd hung {} times, and a new mount went on)", self.hangs));
+        }
+        let mark = service.gateway().mark();
+        mounted.unmount()?;
+        service.ended(mark)?;
+        Ok(done)
     }
 }
 
