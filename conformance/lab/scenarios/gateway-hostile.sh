@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="hostile clients of Samba behind smbd-gateway, while another one works"
 guests=1
-limit=3600
+limit=7200
 long=yes
 # cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.
 crashes=rdma_disconnect

@@ -60,10 +60,14 @@ pub(crate) enum Target {
     Fatal,
     /// Samba behind `smbd-gateway`, used by cifs: contents of files.
     Samba,
+    /// The same: many files, names, locks, random operations.
+    SambaFiles,
     /// The same: what the server refuses, and a slow disk.
     SambaErrors,
     /// The same: sessions that are signed or encrypted.
     SambaSecurity,
+    /// The same: parts that fail.
+    SambaFailure,
     /// The same: two connections for one session.
     SambaMultichannel,
     /// The same: who is let in, and which server is used.

@@ -137,6 +137,13 @@ enum Command {
         #[command(flatten)]
         work: soak::Work,
     },
+    /// Writes files into a folder until it is killed.
+    #[command(hide = true)]
+    Write {
+        folder: PathBuf,
+        /// The number of the first.
+        first: u64,
+    },
     /// A peer that is killed by a test.
     #[command(hide = true)]
     Victim { part: Part, at: SocketAddr },
@@ -213,6 +220,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Command::Write { folder, first } => measured(samba::writer::run(&folder, first).map(|()| true)),
         Command::Captured { capture, notes } => captured(&capture, &notes),
         Command::One { name, place } => run::one(&name, &place.context()),
         Command::Victim { part, at } => match ours::victim::run(part, at) {

@@ -183,6 +183,13 @@ impl Process {
         Ok(kill_process(pid, Signal::TERM)?)
     }
 
+    /// Ends it without a warning (SIGKILL).
+    pub(crate) fn kill(&mut self) -> Result<(), Failure> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// Waits for its end, which has to be a good one.
     pub(crate) fn wait(&mut self) -> Result<(), Failure> {
         let status: ExitStatus = self.child.wait()?;

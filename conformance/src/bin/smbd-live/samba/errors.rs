@@ -12,7 +12,7 @@ use super::service::{Service, UNCACHED, behind, let_all_write};
 use super::sizes::equal;
 use super::traffic::goes_on;
 use crate::case::{Case, Context, Failure, Outcome, Target};
-use crate::expect::holds;
+use crate::expect::{holds, same};
 
 const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
     Case { name, target: Target::SambaErrors, about, run }
@@ -21,6 +21,11 @@ const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outc
 pub(super) const CASES: &[Case] = &[
     case("samba::errors::read_only", "a share that cannot be written, then 10,000 operations", read_only),
     case("samba::errors::full_disk", "writes to a full disk are refused, then 2500 operations", full_disk),
+    case(
+        "samba::errors::removed",
+        "a file that is removed and cut behind its reader, then 2500 operations",
+        removed,
+    ),
     case(
         "samba::errors::locked",
         "reads and writes of what another mount has locked, then 2500 operations",
@@ -129,4 +134,37 @@ fn locked(context: &Context) -> Outcome {
     other.unmount()?;
     service.ended(mark)?;
     Ok(format!("{said}, 200 times; {}", ends_well(&service, mounted)?))
+}
+
+fn removed(context: &Context) -> Outcome {
+    const ROUNDS: u64 = 100;
+    let service = Service::begin(context, "removed")?;
+    let mounted = service.mount(&format!("{UNCACHED},actimeo=0"))?;
+    let mut buffer = vec![0; PIECE];
+    for round in 0..ROUNDS {
+        // cifs would take a name that it knows for the file it had.
+        let name = format!("file-{round}");
+        fs::write(behind(&name), pattern(round, 4 * PIECE))?;
+        let_all_write(&behind(&name))?;
+        let file = File::options().read(true).write(true).open(mounted.file(&name))?;
+        // Behind the end that the client remembers, and the server does not.
+        File::options().write(true).open(behind(&name))?.set_len(PIECE as u64)?;
+        let got = file.read_at(&mut buffer, 2 * PIECE as u64)?;
+        holds(buffer[..got].iter().all(|byte| *byte == 0), || "bytes behind the end".into())?;
+        fs::remove_file(behind(&name))?;
+        // The server has it open, and serves it.
+        file.read_exact_at(&mut buffer, 0)?;
+        equal("a file without a name", &buffer, &pattern(round, PIECE))?;
+        file.write_all_at(&pattern(!round, PIECE), 0)?;
+        file.read_exact_at(&mut buffer, 0)?;
+        equal("what was written to it", &buffer, &pattern(!round, PIECE))?;
+        drop(file);
+        // The server says that it is not there, and cifs.ko 6.12 makes that of it, over TCP as well.
+        let gone = File::open(mounted.file(&name));
+        refused("an open", gone, &[ErrorKind::NotFound, ErrorKind::InvalidInput])?;
+    }
+    same("files that are left", fs::read_dir(behind(""))?.count(), 0)?;
+    goes_on(&mounted, 2500)?;
+    let how = ends_well(&service, mounted)?;
+    Ok(format!("{ROUNDS} files; {how}"))
 }

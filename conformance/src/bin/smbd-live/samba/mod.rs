@@ -6,14 +6,19 @@ mod access;
 mod debug_data;
 mod ends;
 mod errors;
+mod failure;
+mod folders;
 mod hostile;
 mod lab;
+mod mapping;
 mod multichannel;
+mod random;
 mod security;
 mod service;
 mod sizes;
 mod slow;
 mod traffic;
+pub(crate) mod writer;
 
 use crate::case::Case;
 
@@ -21,9 +26,12 @@ use crate::case::Case;
 pub(crate) fn cases() -> Vec<Case> {
     [
         sizes::CASES,
+        folders::CASES,
+        random::CASES,
         errors::CASES,
         slow::CASES,
         security::CASES,
+        failure::CASES,
         multichannel::CASES,
         access::CASES,
         hostile::CASES,

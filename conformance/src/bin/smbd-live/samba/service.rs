@@ -30,6 +30,8 @@ pub(super) const UNCACHED: &str = "vers=3.1.1,cache=none,rsize=1044480,wsize=104
 pub(super) struct Service {
     name: &'static str,
     address: IpAddr,
+    settings: Vec<String>,
+    options: Vec<String>,
     gateway: Process,
 }
 
@@ -54,14 +56,29 @@ impl Service {
         if Path::new(SHARE).exists() {
             fs::remove_dir_all(SHARE)?;
         }
-        lab::call("samba_start", settings)?;
-        let gateway = start_gateway(name, context.address, options)?;
-        Ok(Self { name, address: context.address, gateway })
+        let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (settings, options) = (owned(settings), owned(options));
+        start_samba(&settings)?;
+        let gateway = start_gateway(name, context.address, &options)?;
+        Ok(Self { name, address: context.address, settings, options, gateway })
     }
 
     /// The gateway.
     pub(super) const fn gateway(&self) -> &Process {
         &self.gateway
+    }
+
+    /// Kills the gateway, and starts another one.
+    pub(super) fn replace_gateway(&mut self) -> Result<(), Failure> {
+        self.gateway.kill()?;
+        self.gateway = start_gateway(self.name, self.address, &self.options)?;
+        Ok(())
+    }
+
+    /// Kills all of Samba, and starts it again.
+    pub(super) fn replace_samba(&mut self) -> Result<(), Failure> {
+        lab::call("samba_stop", &["KILL"])?;
+        start_samba(&self.settings)
     }
 
     /// Mounts the share through the gateway.
@@ -97,10 +114,15 @@ impl Drop for Service {
     }
 }
 
+fn start_samba(settings: &[String]) -> Result<(), Failure> {
+    let settings: Vec<_> = settings.iter().map(String::as_str).collect();
+    lab::call("samba_start", &settings).map(drop)
+}
+
 /// Starts the gateway and waits until it listens for the device.
-fn start_gateway(name: &str, address: IpAddr, options: &[&str]) -> Result<Process, Failure> {
+fn start_gateway(name: &str, address: IpAddr, options: &[String]) -> Result<Process, Failure> {
     let mut arguments = vec!["run"];
-    arguments.extend(options);
+    arguments.extend(options.iter().map(String::as_str));
     // Behind others, which are tried before it.
     arguments.extend(["--server", "127.0.0.1:445"]);
     let gateway = Process::start("smbd-gateway", format!("gateway-{name}"), &arguments)?;

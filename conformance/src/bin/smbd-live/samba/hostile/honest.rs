@@ -17,7 +17,7 @@ use crate::samba::sizes::equal;
 /// Bytes of a file: several requests, and an end that is too short for RDMA.
 const FILE: usize = 1_500_001;
 /// Its pause between two rounds: it is there to be served, and not to keep the others from their work.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(2);
 /// Files that it keeps.
 const FILES: u64 = 8;
 /// How often it is asked whether it has gone on.

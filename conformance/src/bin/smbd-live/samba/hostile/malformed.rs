@@ -230,7 +230,8 @@ fn spoil(rng: &mut Rng, fault: Fault, command: Command, element: &mut [u8]) -> R
     let len = if is_read { &read::LENGTH } else { &write::REMAINING_BYTES };
     let short = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
     match fault {
-        Fault::Many if rng.below(8) == 0 => {}
+        // Each descriptor of one that is right is an operation.
+        Fault::Many if rng.below(40) == 0 => {}
         Fault::Short | Fault::Many => {
             let right = len.get(element)?;
             len.set(

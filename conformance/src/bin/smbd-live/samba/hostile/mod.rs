@@ -34,6 +34,15 @@ const fn malformed<const SEED: u64>(name: &'static str) -> Case {
 pub(super) const CASES: &[Case] = &[
     case("samba::hostile::wrong_tokens", "a wrong token ends its own connection, and no other", wrong_tokens),
     malformed::<0>("samba::hostile::malformed_requests_0"),
+    malformed::<1>("samba::hostile::malformed_requests_1"),
+    malformed::<2>("samba::hostile::malformed_requests_2"),
+    malformed::<3>("samba::hostile::malformed_requests_3"),
+    malformed::<4>("samba::hostile::malformed_requests_4"),
+    malformed::<5>("samba::hostile::malformed_requests_5"),
+    malformed::<6>("samba::hostile::malformed_requests_6"),
+    malformed::<7>("samba::hostile::malformed_requests_7"),
+    malformed::<8>("samba::hostile::malformed_requests_8"),
+    malformed::<9>("samba::hostile::malformed_requests_9"),
 ];
 
 /// What guests have.

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+about="Samba behind smbd-gateway: parts of it are killed, 300 s without a request, 200 mounts"
+guests=1
+limit=7200
+long=yes
+# cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.
+crashes=rdma_disconnect
+resumes=live
+
+scenario() {
+  with_samba || return 0
+  rdma_loopback "$KIND" 1024 && live samba-failure --limit 3000
+}

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+about="Samba behind smbd-gateway: many files, names, locks, a minute of random operations"
+guests=1
+limit=7200
+long=yes
+# cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.
+crashes=rdma_disconnect
+resumes=live
+
+scenario() {
+  with_samba || return 0
+  rdma_loopback "$KIND" 1024 && live samba-files --limit 3000
+}
