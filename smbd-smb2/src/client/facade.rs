@@ -218,7 +218,7 @@ impl Client {
     /// A buffer that was to be registered is, with these descriptors, in order and together as long as it.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`Refused`], if these descriptors are not possible: then they are not used, and [`Self::not_registered`] is left.
     pub fn registered(
         &mut self,
         registration: RegistrationId,

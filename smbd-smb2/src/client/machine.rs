@@ -174,8 +174,13 @@ impl Machine {
     }
 
     /// Whether another request finds room, besides an ECHO.
-    pub(super) const fn has_room(&self) -> bool {
-        self.requests.free_count() > 1
+    pub(super) fn has_room(&self) -> bool {
+        self.requests.free_count() > usize::from(!self.has_echo())
+    }
+
+    /// Whether an ECHO of the client's own is under way.
+    pub(super) fn has_echo(&self) -> bool {
+        self.echo.is_some_and(|key| self.requests.get(key).is_some())
     }
 
     /// Credits of a request with so many bytes of payload (3.1.5.2).
@@ -214,6 +219,10 @@ impl Machine {
     /// Ends a request with this outcome: when its memory is back, if the server has been given some (3.2.5.11, 3.2.5.12).
     pub(super) fn release(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
+        if matches!(request.wire, Wire::Queued | Wire::Held) {
+            // It is not sent any more.
+            request.wire = Wire::Idle;
+        }
         match replace(&mut request.memory, Memory::None) {
             Memory::Valid(region) => {
                 request.memory = Memory::Leaving(region, outcome);

@@ -66,6 +66,7 @@ impl Machine {
             return Ok(());
         }
         let element = self.channel_element(request, descriptors)?;
+        self.check_len(element.len())?;
         self.set_memory(key, Memory::Valid(region));
         let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
         (request.element, request.wire) = (element, Wire::Queued);

@@ -66,7 +66,9 @@ impl Machine {
             got => return Err(Reason::ProtocolId { got }),
         }
         let session_id = transform::field::SESSION_ID.get(message)?;
-        let found = self.sessions.iter().find(|(_, session)| session.id == session_id);
+        // A server may give the id of a session that is over to another one.
+        let with_id = self.sessions.iter().filter(|(_, session)| session.id == session_id);
+        let found = with_id.min_by_key(|(_, session)| session.has_ended);
         let Some((key, (_, opener))) =
             found.and_then(|(key, session)| Some((key, session.encryption.as_ref()?)))
         else {

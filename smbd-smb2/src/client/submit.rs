@@ -221,7 +221,7 @@ impl Machine {
     }
 
     /// A message has to be one that the server receives, encrypted too.
-    fn check_len(&self, len: usize) -> Result<(), Refused> {
+    pub(super) fn check_len(&self, len: usize) -> Result<(), Refused> {
         let max = u64::from(self.config.transport.max_send).saturating_sub(transform::LEN as u64);
         let value = len as u64;
         if value <= max { Ok(()) } else { Err(Refused::TooLong { field: "the message", value, max }) }

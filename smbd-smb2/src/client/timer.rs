@@ -43,10 +43,6 @@ impl Machine {
         Some(self.timer.map_or(server, |timer| timer.min(server)))
     }
 
-    fn has_echo(&self) -> bool {
-        self.echo.is_some_and(|key| self.requests.get(key).is_some())
-    }
-
     fn time_out(&mut self, key: Key, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
         request.deadline = None;

@@ -291,3 +291,33 @@ fn a_single_message_goes_as_it_is_and_its_answer_comes_as_it_is() {
 }
 
 const FLUSH: [u8; 24] = [24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+#[test]
+fn a_transfer_goes_on_in_a_full_table_while_an_echo_has_its_place() {
+    let params = Params { requests: 1, echo_after: Duration::from_secs(30), ..Params::default() };
+    let (mut world, _, tree) = World::connected(Setup::default(), params);
+    world.server.deaf.push(Command::ECHO);
+    let data = content(400_000);
+    let id = world.submit(tree, &write(&data, None));
+    let mut nothing = Arrived::nothing();
+    let Output::Send { message, .. } = world.client.poll(world.now, &mut nothing) else { panic!() };
+    world.server.receive(&message.concat(), &mut world.memory);
+    let answers = std::mem::take(&mut world.server.out);
+    world.pass(Duration::from_secs(30));
+    assert!(world.server.log.last().unwrap().contains("ECHO"));
+    answers.into_iter().for_each(|answer| world.deliver(answer));
+    assert_eq!(world.wait(id), Got::Written(400_000));
+}
+
+#[test]
+fn a_request_whose_session_ends_while_it_waits_for_credits_is_not_sent() {
+    let setup = Setup { credits: Some(0), ..Setup::default() };
+    let params = Params { credits: 1, transport: rdma(), ..Params::default() };
+    let (mut world, session, tree) = World::connected(setup, params);
+    world.memory.buffers.insert(BufferId(1), vec![0; 5000]);
+    let logoff = world.client.logoff(world.now, session).unwrap();
+    let id = world.submit(tree, &read(0, 5000, Some(BufferId(1))));
+    assert_eq!(world.wait(logoff), Got::Other("LoggedOff".into()));
+    assert_eq!(world.results[&id], Got::Failed(Failure::SessionEnded));
+    assert!(!world.server.log.iter().any(|line| line.contains("READ")), "{:#?}", world.server.log);
+}
