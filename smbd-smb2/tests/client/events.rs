@@ -321,3 +321,23 @@ fn a_request_whose_session_ends_while_it_waits_for_credits_is_not_sent() {
     assert_eq!(world.results[&id], Got::Failed(Failure::SessionEnded));
     assert!(!world.server.log.iter().any(|line| line.contains("READ")), "{:#?}", world.server.log);
 }
+
+#[test]
+fn credits_of_an_interim_answer_are_not_asked_for_again_and_not_counted_twice() {
+    let (mut world, _, tree) = World::connected(Setup::default(), Params { credits: 4, ..Params::default() });
+    world.server.deaf.push(Command::READ);
+    let id = world.submit(tree, &notify());
+    world.run();
+    world.submit(tree, &read(0, 1, None));
+    world.run();
+    world.client.cancel(world.now, id).unwrap();
+    assert_eq!(world.wait(id), cancelled());
+    // Two are there, and the READ has asked for one: one is missing.
+    world.submit(tree, &Operation::Flush(FlushRequest { file_id: FILE }));
+    world.run();
+    assert!(
+        world.server.log.last().unwrap().contains("FLUSH charge 1 asks 1"),
+        "{:?}",
+        world.server.log.last()
+    );
+}

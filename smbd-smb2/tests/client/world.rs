@@ -8,9 +8,9 @@ use smbd_smb2::client::*;
 use smbd_smb2::security::{Credentials, Fresh, Initiator, NtHash, NtlmClient};
 use smbd_smb2::wire::{FileId, NtStatus, Response, SessionId};
 
-use crate::memory::{Memory, Region};
-use crate::server::{Answer, Change, Server, Setup};
-use crate::tape::Tape;
+use super::memory::{Memory, Region};
+use super::server::{Answer, Change, Server, Setup};
+use super::tape::Tape;
 
 /// A result that borrows nothing.
 #[derive(Clone, Debug, PartialEq)]
