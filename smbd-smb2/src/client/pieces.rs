@@ -43,10 +43,8 @@ impl Machine {
 
     /// The most bytes of a piece that the credits can pay for which there are or will be.
     fn piece_credits(&self) -> u32 {
-        let has_multi_credit = self.negotiated.is_some_and(|negotiated| negotiated.has_multi_credit());
         let credits = self.window.expected().min(self.config.credits.into()).max(1);
-        let credits = if has_multi_credit { u32::try_from(credits).unwrap_or(u32::MAX) } else { 1 };
-        credits.saturating_mul(CREDIT_BYTES)
+        u32::try_from(credits).unwrap_or(u32::MAX).saturating_mul(CREDIT_BYTES)
     }
 
     /// The request for a piece. One with memory gets its body when the descriptors are known.

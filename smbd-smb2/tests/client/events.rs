@@ -341,3 +341,36 @@ fn credits_of_an_interim_answer_are_not_asked_for_again_and_not_counted_twice() 
         world.server.log.last()
     );
 }
+
+#[test]
+fn a_session_can_expire_again() {
+    let (mut world, session, tree) = World::connected(Setup::default(), Params::default());
+    for time in 1..3 {
+        world.server.fail.insert(Command::READ, vec![NtStatus::NETWORK_SESSION_EXPIRED]);
+        let id = world.submit(tree, &read(0, 0, None));
+        world.run();
+        let told = world.said.iter().filter(|said| said.starts_with("SessionExpired")).count();
+        assert_eq!(told, time);
+        let again = world.client.reauthenticate(world.now, session, initiator("secret"), fresh()).unwrap();
+        world.wait(again);
+        assert_eq!(world.results[&id], Got::Read(0));
+    }
+}
+
+#[test]
+fn a_request_is_cancelled_by_one_message_however_often_it_is_asked_for() {
+    let timeout = Some(Duration::from_secs(9));
+    let (mut world, _, tree) =
+        World::connected(Setup::default(), Params { pending_timeout: timeout, ..Params::default() });
+    world.server.deaf.push(Command::CHANGE_NOTIFY);
+    let id = world.submit(tree, &notify());
+    world.run();
+    for _ in 0..2 {
+        world.client.cancel(world.now, id).unwrap();
+        world.run();
+    }
+    world.pass(Duration::from_secs(60));
+    assert_eq!(world.results[&id], Got::Failed(Failure::TimedOut));
+    let cancels = world.server.log.iter().filter(|line| line.starts_with("CANCEL"));
+    assert_eq!(cancels.count(), 1, "AES-GMAC would sign two messages with one nonce");
+}
