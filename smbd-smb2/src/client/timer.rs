@@ -21,7 +21,7 @@ impl Machine {
             && !self.has_echo()
         {
             self.queue_echo();
-            is_due = true;
+            is_due = self.has_echo();
         }
         if self.timer.is_some_and(|timer| timer <= now) {
             is_due = true;
