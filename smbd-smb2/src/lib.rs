@@ -3,9 +3,10 @@
 //! [`wire`] reads messages in place, builds them and rewrites single fields, for clients, servers and whatever stands between them.
 //! [`relay`] is what stands between a client over SMB Direct and a server over direct TCP.
 //! `security` (a feature) has signatures, encryption, and NTLM and SPNEGO for both sides.
+//! `client` (a feature) is a client: sessions, tree connects, operations on files, and RDMA channels.
 //!
 //! All are `no_std` with `alloc`, do no I/O and contain no unsafe code. Nothing that a peer sends makes them panic or loop. [`wire`]
-//! allocates nothing for it, [`relay`] no more than its limits say, `security` a few times the length of a token.
+//! allocates nothing for it, [`relay`] and `client` no more than their limits say, `security` a few times the length of a token.
 //!
 //! # A NEGOTIATE and its answer
 //!
@@ -127,6 +128,8 @@
 )]
 extern crate alloc;
 
+#[cfg(feature = "client")]
+pub mod client;
 pub mod relay;
 #[cfg(feature = "security")]
 pub mod security;

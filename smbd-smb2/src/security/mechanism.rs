@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::auth_error::AuthError;
@@ -22,6 +23,14 @@ impl Fresh {
     #[must_use]
     pub fn new(now: u64, entropy: [u8; 32]) -> Self {
         Self { now, entropy: Zeroizing::new(entropy) }
+    }
+
+    /// What step `number` of an authentication needs, from what all of it was given: the same time, and entropy that nobody can work
+    /// out from that of another step.
+    #[must_use]
+    pub fn step(&self, number: u32) -> Self {
+        let hash = Sha256::new_with_prefix(self.entropy.as_slice()).chain_update(number.to_le_bytes());
+        Self::new(self.now, hash.finalize().into())
     }
 
     /// The time: a FILETIME.
@@ -170,3 +179,18 @@ pub trait Mechanism {
 
 /// A mechanism of any kind.
 pub type AnyMechanism = Box<dyn Mechanism + Send>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_has_entropy_of_its_own_and_the_same_time() {
+        let fresh = Fresh::new(7, [3; 32]);
+        let steps = [fresh.step(0), fresh.step(1), fresh.step(0)];
+        assert_eq!(steps.each_ref().map(Fresh::now), [7; 3]);
+        assert_ne!(steps[0].entropy(), steps[1].entropy());
+        assert_ne!(steps[0].entropy(), fresh.entropy());
+        assert_eq!(steps[0].entropy(), steps[2].entropy());
+    }
+}

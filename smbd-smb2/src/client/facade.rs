@@ -1,0 +1,345 @@
+//! The calls.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use smbd_core::Instant;
+use smbd_core::wire::{BufferDescriptorV1, Token};
+
+use super::arrived::Arrived;
+use super::config::Config;
+use super::ids::{OperationId, RegistrationId, SessionHandle, TreeHandle};
+use super::login::{Login, Target};
+use super::machine::{Machine, Step};
+use super::negotiate::Negotiated;
+use super::operation::{Kind, Operation, SingleMessage, Stored};
+use super::output::{Output, Reply};
+use super::reason::{Failure, Reason, Refused};
+use super::send;
+use crate::security::{Fresh, Initiator, Secret};
+use crate::wire::{
+    ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
+    TreeDisconnectRequest,
+};
+
+/// A client on one connection. See the [module](super).
+#[derive(Debug)]
+pub struct Client {
+    machine: Box<Machine>,
+}
+
+impl Client {
+    /// For a transport that is connected. The first [`Self::poll`] gives NEGOTIATE.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self { machine: Box::new(Machine::new(config)) }
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.machine.config
+    }
+
+    /// What was negotiated, once it is.
+    #[must_use]
+    pub const fn negotiated(&self) -> Option<&Negotiated> {
+        self.machine.negotiated.as_ref()
+    }
+
+    /// Why the connection has ended, if it has.
+    #[must_use]
+    pub fn end(&self) -> Option<&Reason> {
+        self.machine.end.as_ref().map(|end| &end.reason)
+    }
+
+    /// Logs a user in (3.2.4.2.3). `previous` is a session of this user that a lost connection had, or [`SessionId::NONE`]. The result
+    /// is [`Reply::Session`].
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn login(
+        &mut self,
+        now: Instant,
+        initiator: Initiator,
+        fresh: Fresh,
+        previous: SessionId,
+    ) -> Result<OperationId, Refused> {
+        let machine = &mut *self.machine;
+        machine.ready()?;
+        let is_new =
+            |kind: &Kind| matches!(kind, Kind::Login(login) if matches!(login.target, Target::New { .. }));
+        let coming = machine.operations.iter().filter(|(_, running)| is_new(&running.kind)).count();
+        if machine.sessions.free_count() <= coming {
+            return Err(Refused::Full("sessions"));
+        }
+        let preauth = machine.preauth;
+        let target = Target::New { session_id: SessionId::NONE, preauth, previous };
+        machine.begin_login(Login::new(initiator, fresh, target), None, now)
+    }
+
+    /// Authenticates the user of a session again (3.2.4.2.3.1): when it has expired, or before. Its keys stay. The result is
+    /// [`Reply::Reauthenticated`].
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn reauthenticate(
+        &mut self,
+        now: Instant,
+        session: SessionHandle,
+        initiator: Initiator,
+        fresh: Fresh,
+    ) -> Result<OperationId, Refused> {
+        self.machine.ready()?;
+        self.machine.live(session.0)?;
+        let login = Login::new(initiator, fresh, Target::Again(session.0));
+        self.machine.begin_login(login, Some(session.0), now)
+    }
+
+    /// Ends a session (3.2.4.23). Its tree connects are gone, and its other operations fail, when the server has answered. The result is
+    /// [`Reply::LoggedOff`].
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn logoff(&mut self, now: Instant, session: SessionHandle) -> Result<OperationId, Refused> {
+        self.machine.ready()?;
+        self.machine.live(session.0)?;
+        let scope = (Some(session.0), None);
+        self.machine.begin(Kind::Logoff(session.0), scope, &LogoffRequest::default(), now)
+    }
+
+    /// Connects a share, `\\server\share` (3.2.4.2.4). The result is [`Reply::Tree`]; in 3.0 and 3.0.2 it comes when the server has
+    /// confirmed what was negotiated (3.2.5.5).
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        session: SessionHandle,
+        path: &str,
+    ) -> Result<OperationId, Refused> {
+        let machine = &mut *self.machine;
+        machine.ready()?;
+        machine.live(session.0)?;
+        let coming = machine.operations.iter().filter(|(_, running)| matches!(running.kind, Kind::Connect));
+        if machine.trees.free_count() <= coming.count() {
+            return Err(Refused::Full("tree connects"));
+        }
+        let body = TreeConnectRequest { path: Text::from(path), ..TreeConnectRequest::default() };
+        machine.begin(Kind::Connect, (Some(session.0), None), &body, now)
+    }
+
+    /// Disconnects a share (3.2.4.22). The result is [`Reply::Disconnected`].
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn disconnect(&mut self, now: Instant, tree: TreeHandle) -> Result<OperationId, Refused> {
+        self.machine.ready()?;
+        let scope = self.machine.scope(tree)?;
+        self.machine.begin(Kind::Disconnect(tree.0), scope, &TreeDisconnectRequest::default(), now)
+    }
+
+    /// Begins an operation in a tree connect.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn submit(
+        &mut self,
+        now: Instant,
+        tree: TreeHandle,
+        operation: &Operation<'_>,
+    ) -> Result<OperationId, Refused> {
+        let scope = self.machine.scope(tree)?;
+        self.machine.submit(scope, operation, now)
+    }
+
+    /// Begins several operations in one message (3.2.4.1.4). Each but the first uses the file of the one before it if its FileId is
+    /// [`FileId::RELATED`](crate::wire::FileId::RELATED). The ids are in their order. READs and WRITEs have to fit into one piece, and go
+    /// without the RDMA channel.
+    ///
+    /// # Errors
+    /// [`Refused`]: then none has begun.
+    pub fn submit_related(
+        &mut self,
+        now: Instant,
+        tree: TreeHandle,
+        operations: &[Operation<'_>],
+    ) -> Result<Vec<OperationId>, Refused> {
+        let scope = self.machine.scope(tree)?;
+        self.machine.submit_related(scope, operations, now)
+    }
+
+    /// Sends a single message that belongs to no tree connect, or, without a session, to none of these: for who tests a server.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn message(
+        &mut self,
+        now: Instant,
+        session: Option<SessionHandle>,
+        message: SingleMessage<'_>,
+    ) -> Result<OperationId, Refused> {
+        if let Some(session) = session {
+            self.machine.live(session.0)?;
+        }
+        let scope = (session.map(|session| session.0), None);
+        self.machine.submit(scope, &Operation::Message(message), now)
+    }
+
+    /// Has an operation cancelled (3.2.4.24). It still ends in its one result: what has not been sent fails with
+    /// [`Failure::Cancelled`], and otherwise the server says what came of it. Members of a compound go on until they are sent.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`] if it has ended.
+    pub fn cancel(&mut self, now: Instant, operation: OperationId) -> Result<(), Refused> {
+        self.machine.cancel_operation(operation.0, now)
+    }
+
+    /// Whether READs and WRITEs of so many bytes go by RDMA in this tree connect (3.2.4.6, 3.2.4.7).
+    #[must_use]
+    pub fn uses_channel(&self, tree: TreeHandle, length: u64) -> bool {
+        let scope = self.machine.scope(tree);
+        scope.is_ok_and(|scope| self.machine.channel(scope, length).is_some())
+    }
+
+    /// The session's SessionId.
+    #[must_use]
+    pub fn session_id(&self, session: SessionHandle) -> Option<SessionId> {
+        self.machine.live(session.0).ok().map(|session| session.id)
+    }
+
+    /// Session.ApplicationKey (3.2.4.25); `None` for guests and nobody.
+    #[must_use]
+    pub fn application_key(&self, session: SessionHandle) -> Option<&Secret> {
+        self.machine.live(session.0).ok()?.application_key.as_ref()
+    }
+
+    /// A buffer that was to be registered is, with these descriptors, in order and together as long as it.
+    ///
+    /// # Errors
+    /// [`Refused`], if these descriptors are not possible: then they are not used, and [`Self::not_registered`] is left.
+    pub fn registered(
+        &mut self,
+        registration: RegistrationId,
+        descriptors: &[BufferDescriptorV1],
+    ) -> Result<(), Refused> {
+        if self.machine.end.is_some() {
+            Ok(())
+        } else {
+            self.machine.on_registered(registration.0, descriptors)
+        }
+    }
+
+    /// A buffer that was to be registered could not be. Its operation fails.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`].
+    pub fn not_registered(&mut self, now: Instant, registration: RegistrationId) -> Result<(), Refused> {
+        if self.machine.end.is_some() { Ok(()) } else { self.machine.on_not_registered(registration.0, now) }
+    }
+
+    /// The server can use a buffer no longer that was to be deregistered. If that is not possible, the connection has to end.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`].
+    pub fn deregistered(&mut self, now: Instant, registration: RegistrationId) -> Result<(), Refused> {
+        if self.machine.end.is_some() { Ok(()) } else { self.machine.on_deregistered(registration.0, now) }
+    }
+
+    /// The server has invalidated a token, with the message that comes next (MS-SMBD 3.1.5.8).
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`] if it is none of a valid registration.
+    pub fn invalidated(&mut self, token: Token) -> Result<(), Refused> {
+        if self.machine.end.is_some() { Ok(()) } else { self.machine.on_invalidated(token) }
+    }
+
+    /// The transport connection has ended, and no memory is registered with it any more. All operations fail that have not ended.
+    pub fn closed(&mut self) {
+        self.machine.drained();
+    }
+
+    /// What is to be done next. `arrived` is what has come from the server; until [`Output::Idle`] it stays the same. To be called after
+    /// every other call, and when the time of [`Output::Idle`] has come.
+    pub fn poll<'a>(&'a mut self, now: Instant, arrived: &'a mut Arrived<'_>) -> Output<'a> {
+        let step = self.machine.poll(now, arrived);
+        self.output(step, arrived)
+    }
+
+    fn output<'a>(&'a self, step: Step, arrived: &'a Arrived<'_>) -> Output<'a> {
+        let machine = &*self.machine;
+        let part = |start: usize, end: usize| arrived.bytes.get(start..end).unwrap_or_default();
+        match step {
+            Step::Negotiated => match machine.negotiated {
+                Some(negotiated) => Output::Negotiated(negotiated),
+                None => Output::Idle(None),
+            },
+            Step::Send(key) => {
+                let request = machine.requests.get(key);
+                let message = request.map_or([&[][..]; 2], |request| [&request.element, &request.data]);
+                Output::Send { message, invalidations: request.map_or(0, send::invalidations) }
+            }
+            Step::SendScratch(invalidations) => {
+                Output::Send { message: [&machine.scratch, &[]], invalidations }
+            }
+            Step::Register(key, region, access) => Output::Register {
+                registration: RegistrationId(key),
+                buffer: region.buffer,
+                offset: region.offset,
+                len: region.len,
+                access,
+            },
+            Step::Deregister(key, is_invalidated) => {
+                Output::Deregister { registration: RegistrationId(key), is_invalidated }
+            }
+            Step::Data { operation, offset, start, end } => {
+                Output::Data { operation, offset, data: part(start, end) }
+            }
+            Step::Done(operation, result) => {
+                Output::Done { operation, result: result.map(reply), error: None }
+            }
+            Step::Answer { operation, start, end } => answer(operation, part(start, end)),
+            Step::Message { operation, start, end } => {
+                Output::Done { operation, result: Ok(Reply::Message(part(start, end))), error: None }
+            }
+            Step::OplockBreak(notification) => Output::OplockBreak(notification),
+            Step::LeaseBreak(notification) => Output::LeaseBreak(notification),
+            Step::SessionExpired(session) => Output::SessionExpired(session),
+            Step::SessionEnded(session) => Output::SessionEnded(session),
+            Step::Discarded(discarded) => Output::Discarded(discarded),
+            Step::Close => match &machine.end {
+                Some(end) => Output::Close(end.reason.clone()),
+                None => Output::Idle(None),
+            },
+            Step::Idle(deadline) => Output::Idle(deadline),
+        }
+    }
+}
+
+fn reply(stored: Stored) -> Reply<'static> {
+    match stored {
+        Stored::Session(session) => Reply::Session(SessionHandle(session)),
+        Stored::Reauthenticated(session) => Reply::Reauthenticated(SessionHandle(session)),
+        Stored::LoggedOff => Reply::LoggedOff,
+        Stored::Tree(tree, answer) => Reply::Tree(TreeHandle(tree), answer),
+        Stored::Disconnected => Reply::Disconnected,
+        Stored::Read(count) => Reply::Read(count),
+        Stored::Written(count) => Reply::Written(count),
+    }
+}
+
+/// The answer to an operation, read as what its command has (3.2.5.1.7).
+fn answer(operation: OperationId, element: &[u8]) -> Output<'_> {
+    let (mut error, parsed): (Option<ErrorResponse<'_>>, _) = (None, Response::parse(element));
+    let result = match (Header::parse(element), parsed) {
+        (Err(broken), _) | (_, Err(broken)) => Err(broken.into()),
+        (Ok(header), Ok(Response::Error(body))) => {
+            error = Some(body);
+            Err(Failure::Status(header.status))
+        }
+        (Ok(header), Ok(_)) if header.status.is_error() => Err(Failure::Status(header.status)),
+        (Ok(header), Ok(response)) => Ok(Reply::Answer(header.status, response)),
+    };
+    Output::Done { operation, result, error }
+}

@@ -1,0 +1,242 @@
+//! Messages of the server: what they are, whether they are what was asked for and by whom they are made (3.2.5.1).
+
+use smbd_core::Instant;
+
+use super::arrived::{Arrived, Progress};
+use super::machine::{Machine, Step};
+use super::reason::{Discarded, Failure, Reason};
+use super::request::{Outcome, Owner, Sent, Wire};
+use super::session::{self, Protection};
+use super::table::Key;
+use crate::wire::{
+    Command, Flags, Header, MessageId, NtStatus, Response, compound, compression, header, transform,
+};
+
+/// A part of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<'a> {
+    pub(super) header: Header,
+    /// Where it is in the message.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// All of it.
+    pub(super) bytes: &'a [u8],
+    /// The session whose keys have decrypted it.
+    sealed: Option<Key>,
+}
+
+/// What a signature or encryption says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    Good,
+    /// The server does not know the session any more, and has no keys to say so.
+    SessionGone,
+    /// Nobody has asked.
+    Late,
+}
+
+impl Machine {
+    /// Takes the next element of a message; `None` if there is none left.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        arrived: &mut Arrived<'_>,
+    ) -> Result<Option<Option<Step>>, Reason> {
+        if arrived.progress == Progress::New {
+            self.heard = Some(now);
+            let progress = self.open(arrived.bytes)?;
+            arrived.progress = progress;
+        }
+        let Progress::At(start, sealed) = arrived.progress else { return Ok(None) };
+        let rest = arrived.bytes.get(start..).unwrap_or_default();
+        let header = Header::parse(rest)?;
+        let next = compound::end(header.next_command, rest.len())?;
+        let end = start.saturating_add(next.unwrap_or(rest.len()));
+        arrived.progress = if next.is_some() { Progress::At(end, sealed) } else { Progress::Taken };
+        let bytes = arrived.bytes.get(start..end).unwrap_or_default();
+        self.on_element(now, Part { header, start, end, bytes, sealed }).map(Some)
+    }
+
+    /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1).
+    fn open(&self, message: &mut [u8]) -> Result<Progress, Reason> {
+        match first_four(message) {
+            header::PROTOCOL_ID => return Ok(Progress::At(0, None)),
+            compression::PROTOCOL_ID => return Err(Reason::Compressed),
+            transform::PROTOCOL_ID => {}
+            got => return Err(Reason::ProtocolId { got }),
+        }
+        let session_id = transform::field::SESSION_ID.get(message)?;
+        // A server may give the id of a session that is over to another one.
+        let with_id = self.sessions.iter().filter(|(_, session)| session.id == session_id);
+        let found = with_id.min_by_key(|(_, session)| session.has_ended);
+        let Some((key, (_, opener))) =
+            found.and_then(|(key, session)| Some((key, session.encryption.as_ref()?)))
+        else {
+            return Err(Reason::UnknownSession { session_id });
+        };
+        let (head, body) = message.split_at_mut_checked(transform::LEN).unwrap_or_default();
+        opener.open_message(head, &mut [&mut *body])?;
+        match first_four(body) {
+            header::PROTOCOL_ID => Ok(Progress::At(transform::LEN, Some(key))),
+            got => Err(Reason::Nested { got }),
+        }
+    }
+
+    fn on_element(&mut self, now: Instant, part: Part<'_>) -> Result<Option<Step>, Reason> {
+        let header = &part.header;
+        let (message_id, command) = (header.message_id, header.command);
+        if let Some(session) = part.sealed.and_then(|key| self.sessions.get(key))
+            && session.id != header.session_id
+        {
+            return Err(Reason::OtherSession { got: header.session_id, expected: session.id });
+        }
+        if !header.is_response() {
+            return Err(Reason::Request { command, message_id });
+        }
+        // 3.2.5.1.2
+        if message_id == MessageId::UNSOLICITED {
+            return Ok(Some(unsolicited(&part)));
+        }
+        let Some((position, key, sent)) = self.find(message_id) else {
+            return Ok(Some(Step::Discarded(Discarded::UnknownMessageId(message_id))));
+        };
+        let check = self.verify(key, &sent, &part)?;
+        let expected = self.requests.get(key).map_or(command, |request| request.command);
+        if command != expected {
+            return Err(Reason::Command { message_id, got: command, expected });
+        }
+        self.window.on_answer(sent.asked, header.credits);
+        if header.status == NtStatus::PENDING {
+            return self.on_interim(key, sent, header, now);
+        }
+        self.outstanding.remove(position);
+        let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
+        (request.wire, request.deadline) = (Wire::Answered, None);
+        let session = request.session;
+        let step = match (check, session) {
+            (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
+            _ => self.on_answer(key, &part, now),
+        };
+        self.free_session(session);
+        step
+    }
+
+    /// The request with this MessageId that is not answered yet, and where it is among those.
+    fn find(&self, message_id: MessageId) -> Option<(usize, Key, Sent)> {
+        let position = self.outstanding.binary_search_by_key(&message_id.0, |(id, _)| *id).ok()?;
+        let (_, key) = *self.outstanding.get(position)?;
+        Some((position, key, *self.requests.get(key)?.sent()?))
+    }
+
+    /// Whether the answer is made by the server (3.2.5.1.3, 3.3.4.1.1, 3.3.4.1.4).
+    fn verify(&self, key: Key, sent: &Sent, part: &Part<'_>) -> Result<Check, Reason> {
+        let Header { message_id, command, status, flags, .. } = part.header;
+        let Some(request) = self.requests.get(key) else { return Ok(Check::Late) };
+        let Some(session) = request.session.and_then(|key| self.sessions.get(key)) else {
+            return Ok(Check::Good);
+        };
+        let is_sealed = part.sealed.is_some() && part.sealed == request.session;
+        let is_signed = flags.contains(Flags::SIGNED);
+        let failed = match sent.protection {
+            _ if is_sealed => return Ok(Check::Good),
+            Protection::Encrypted => Reason::NotEncrypted { message_id, command },
+            Protection::Signed | Protection::None => {
+                if status == NtStatus::PENDING || (!is_signed && sent.protection == Protection::None) {
+                    return Ok(Check::Good);
+                }
+                let channel = session.channel.as_ref();
+                if is_signed && channel.is_none_or(|channel| channel.verifier.verify([part.bytes]).is_ok()) {
+                    return Ok(Check::Good);
+                }
+                Reason::Signature { message_id, command }
+            }
+        };
+        if request.owner == Owner::Nobody {
+            return Ok(Check::Late);
+        }
+        if session::ends_session(status) && !is_signed { Ok(Check::SessionGone) } else { Err(failed) }
+    }
+
+    /// An interim answer (3.2.5.1.5): the request waits on.
+    fn on_interim(
+        &mut self,
+        key: Key,
+        sent: Sent,
+        header: &Header,
+        now: Instant,
+    ) -> Result<Option<Step>, Reason> {
+        let Some(async_id) = header.async_id() else {
+            return Err(Reason::PendingWithoutAsyncId { message_id: header.message_id });
+        };
+        let deadline = self.config.pending_timeout.map(|after| now.saturating_add(after));
+        let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
+        request.wire = Wire::Sent(Sent { async_id: Some(async_id), asked: 0, ..sent });
+        if request.deadline.is_some() {
+            request.deadline = deadline;
+            self.arm(deadline);
+        }
+        Ok(None)
+    }
+
+    /// The final answer to a request. Who has asked for it gets it.
+    fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Reason> {
+        let Some(request) = self.requests.get(key) else { return Ok(None) };
+        let owner = request.owner;
+        let is_expired = part.header.status == NtStatus::NETWORK_SESSION_EXPIRED;
+        match owner {
+            Owner::Negotiate => {
+                self.forget(key);
+                self.on_negotiate(part)
+            }
+            Owner::Echo => {
+                self.forget(key);
+                Ok(None)
+            }
+            Owner::Nobody => {
+                self.forget(key);
+                Ok(Some(Step::Discarded(Discarded::Late(part.header.message_id))))
+            }
+            Owner::Operation(operation) if is_expired && self.can_wait(key, operation) => {
+                Ok(self.on_expired(key, now))
+            }
+            Owner::Operation(operation) => self.on_operation(key, operation, part, now),
+        }
+    }
+
+    /// A request of a session that has to be authenticated again (3.2.5.1.6).
+    fn on_expired(&mut self, key: Key, now: Instant) -> Option<Step> {
+        let session_key = self.requests.get(key)?.session?;
+        let session = self.sessions.get_mut(session_key)?;
+        let is_news = !core::mem::replace(&mut session.is_expired, true);
+        self.release(key, Outcome::Again, now);
+        is_news.then_some(Step::SessionExpired(super::ids::SessionHandle(session_key)))
+    }
+
+    /// The server has no such session any more.
+    fn lose_session(&mut self, session: Key, now: Instant) -> Option<Step> {
+        self.end_session(session, &Failure::SessionEnded, now);
+        Some(Step::SessionEnded(super::ids::SessionHandle(session)))
+    }
+}
+
+/// What a server says unasked (3.2.5.1.2, 3.2.5.19).
+fn unsolicited(part: &Part<'_>) -> Step {
+    if part.header.command != Command::OPLOCK_BREAK {
+        return Step::Discarded(Discarded::Unsolicited(part.header.command));
+    }
+    match Response::parse(part.bytes) {
+        Ok(Response::OplockBreak(notification)) => Step::OplockBreak(notification),
+        Ok(Response::LeaseBreakNotification(notification)) => Step::LeaseBreak(notification),
+        Ok(_) => Step::Discarded(Discarded::Unsolicited(part.header.command)),
+        Err(error) => Step::Discarded(Discarded::Break(error)),
+    }
+}
+
+/// ProtocolId, with zeros behind a shorter message.
+fn first_four(message: &[u8]) -> [u8; 4] {
+    let mut four = [0; 4];
+    for (to, from) in four.iter_mut().zip(message) {
+        *to = *from;
+    }
+    four
+}

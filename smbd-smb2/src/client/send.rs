@@ -1,0 +1,260 @@
+//! Requests leave: MessageIds, credits, signatures, encryption (3.2.4.1).
+
+use alloc::vec::Vec;
+
+use smbd_core::Instant;
+
+use super::login::Target;
+use super::machine::{Machine, Step};
+use super::operation::Kind;
+use super::reason::{Failure, Reason};
+use super::request::{Memory, Outcome, Owner, Request, Sent, Wire};
+use super::session::Protection;
+use super::table::Key;
+use crate::security::SecurityError;
+use crate::wire::header::field;
+use crate::wire::{
+    CancelRequest, Channel, Command, Dialect, Flags, Header, MessageId, Target as Place, read, transform,
+    write, write_element,
+};
+
+impl Machine {
+    /// The next message that can go.
+    pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Reason> {
+        while let Some(key) = self.to_cancel.pop_front() {
+            if let Some(step) = self.cancel(key)? {
+                return Ok(Some(step));
+            }
+        }
+        while let Some(first) = self.queue.front().copied() {
+            let Some(charge) = self.charge_of(first) else {
+                self.queue.pop_front();
+                continue;
+            };
+            if self.window.available() < charge {
+                if self.starves(first, charge, now)? {
+                    continue;
+                }
+                return Ok(None);
+            }
+            self.queue.pop_front();
+            return self.transmit(first, now).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Credits of a message that begins with this request; `None` if it has gone.
+    fn charge_of(&self, first: Key) -> Option<u64> {
+        let request = self.requests.get(first)?;
+        if !matches!(request.wire, Wire::Queued) {
+            return None;
+        }
+        let mut charge = u64::from(request.charge.max(1));
+        let mut next = request.next;
+        while let Some(request) = next.and_then(|key| self.requests.get(key)) {
+            charge = charge.saturating_add(request.charge.max(1).into());
+            next = request.next;
+        }
+        Some(charge)
+    }
+
+    /// What is done if there are too few credits for the first request: if no answer is awaited that could bring some, an ECHO asks for
+    /// them; if it brings too few, the request fails. Gives whether the queue is another one now.
+    fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Reason> {
+        let is_awaited = |(_, key): &(u64, Key)| {
+            self.requests.get(*key).and_then(Request::sent).is_some_and(|sent| sent.async_id.is_none())
+        };
+        if self.outstanding.iter().any(is_awaited) {
+            return Ok(false);
+        }
+        let available = self.window.available();
+        if available == 0 {
+            return if self.outstanding.is_empty() { Err(Reason::NoCredits) } else { Ok(false) };
+        }
+        if self.has_asked_for_credits {
+            self.has_asked_for_credits = false;
+            let needed = u16::try_from(charge).unwrap_or(u16::MAX);
+            self.fail_message(first, &Failure::Credits { needed, available }, now);
+        } else {
+            self.has_asked_for_credits = true;
+            self.queue_echo();
+        }
+        Ok(true)
+    }
+
+    /// Fails a message that has not been sent, with all of its requests.
+    pub(super) fn fail_message(&mut self, first: Key, failure: &Failure, now: Instant) {
+        self.queue.retain(|key| *key != first);
+        let mut next = Some(first);
+        while let Some(key) = next {
+            next = self.requests.get(key).and_then(|request| request.next);
+            self.release(key, Outcome::Failed(failure.clone()), now);
+        }
+    }
+
+    /// How a request is protected.
+    fn protection(&self, request: &Request) -> Protection {
+        let session = request.session.and_then(|key| self.sessions.get(key));
+        let tree = request.tree.and_then(|key| self.trees.get(key));
+        let dialect = self.negotiated.map_or(Dialect::SMB_3_1_1, |negotiated| negotiated.dialect);
+        session.map_or(Protection::None, |session| {
+            session.protection(tree, dialect, request.command, request.must_sign)
+        })
+    }
+
+    /// Sends a request, and those that follow it in its message.
+    fn transmit(&mut self, first: Key, now: Instant) -> Result<Step, Reason> {
+        let Some(request) = self.requests.get(first) else { return Ok(Step::Idle(None)) };
+        let (protection, session, is_alone) =
+            (self.protection(request), request.session, request.next.is_none());
+        if request.owner != Owner::Echo {
+            self.has_asked_for_credits = false;
+        }
+        if is_alone && protection != Protection::Encrypted {
+            self.number(first, protection, now)?;
+            self.hash(first);
+            return Ok(Step::Send(first));
+        }
+        let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
+        self.scratch.clear();
+        self.scratch.resize(start, 0);
+        let (mut next, mut count) = (Some(first), 0_u16);
+        while let Some(key) = next {
+            self.pad(key)?;
+            self.number(key, protection, now)?;
+            self.hash(key);
+            let Some(request) = self.requests.get(key) else { break };
+            next = request.next;
+            count = count.saturating_add(invalidations(request));
+            self.scratch.extend_from_slice(&request.element);
+            self.scratch.extend_from_slice(&request.data);
+        }
+        if protection == Protection::Encrypted {
+            self.seal(session)?;
+        }
+        Ok(Step::SendScratch(count))
+    }
+
+    /// Pads an element of a compound and says where the next one begins, before it is signed (3.2.4.1.4).
+    fn pad(&mut self, key: Key) -> Result<(), Reason> {
+        let Some(request) = self.requests.get_mut(key).filter(|request| request.next.is_some()) else {
+            return Ok(());
+        };
+        if !request.data.is_empty() {
+            let data = core::mem::take(&mut request.data);
+            request.element.extend_from_slice(&data);
+        }
+        let len = request.element.len().checked_next_multiple_of(8).unwrap_or(usize::MAX);
+        request.element.resize(len, 0);
+        field::NEXT_COMMAND.set_size(&mut request.element, len)?;
+        Ok(())
+    }
+
+    /// Gives a request its MessageId, its credits and its signature.
+    fn number(&mut self, key: Key, protection: Protection, now: Instant) -> Result<(), Reason> {
+        let deadline = self.deadline(now);
+        let has_multi_credit = self.negotiated.is_some_and(|negotiated| negotiated.has_multi_credit());
+        let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
+        let charge = request.charge.max(1);
+        let Some((message_id, asked)) = self.window.take(charge) else { return Ok(()) };
+        let element = &mut request.element;
+        field::MESSAGE_ID.set(element, MessageId(message_id))?;
+        field::CREDIT_CHARGE.set(element, if has_multi_credit { charge } else { 0 })?;
+        field::CREDITS.set(element, asked)?;
+        field::SIGNATURE.set(element, [0; 16])?;
+        let is_signed = protection == Protection::Signed;
+        let flags = field::FLAGS.get(element)?.with(Flags::SIGNED, is_signed);
+        field::FLAGS.set(element, flags)?;
+        let session = request.session.and_then(|key| self.sessions.get(key));
+        if let Some(channel) = session.and_then(|session| session.channel.as_ref()).filter(|_| is_signed) {
+            let signature = channel.signer.sign([&element[..], &request.data[..]])?;
+            field::SIGNATURE.set(element, signature)?;
+        }
+        let (async_id, is_cancelled) = (None, false);
+        request.wire = Wire::Sent(Sent { message_id, async_id, asked, protection, is_cancelled });
+        if matches!(request.owner, Owner::Operation(_)) {
+            request.deadline = deadline;
+            self.arm(deadline);
+        }
+        self.outstanding.push_back((message_id, key));
+        Ok(())
+    }
+
+    /// The preauthentication integrity of 3.1.1 (3.2.5.2, 3.2.5.3.1).
+    fn hash(&mut self, key: Key) {
+        let Some(request) = self.requests.get(key) else { return };
+        match (request.owner, request.command) {
+            (Owner::Negotiate, _) => self.preauth.update([&request.element[..]]),
+            (Owner::Operation(operation), Command::SESSION_SETUP) => {
+                let Some(running) = self.operations.get_mut(operation) else { return };
+                if let Kind::Login(login) = &mut running.kind
+                    && let Target::New { preauth, .. } = &mut login.target
+                {
+                    preauth.update([&request.element[..]]);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Encrypts what is in `scratch` behind the room for its header.
+    fn seal(&mut self, session: Option<Key>) -> Result<(), Reason> {
+        let session = session.and_then(|key| self.sessions.get_mut(key));
+        let Some((session_id, (sealer, _))) =
+            session.and_then(|session| Some((session.id, session.encryption.as_mut()?)))
+        else {
+            return Err(SecurityError::Empty.into());
+        };
+        let (room, message) = self.scratch.split_at_mut_checked(transform::LEN).unwrap_or_default();
+        let header = sealer.seal_message(session_id, &mut [message])?;
+        for (to, from) in room.iter_mut().zip(header) {
+            *to = from;
+        }
+        Ok(())
+    }
+
+    /// CANCEL of a request that was sent (3.2.4.24). It needs neither a MessageId of its own nor a credit.
+    fn cancel(&mut self, key: Key) -> Result<Option<Step>, Reason> {
+        let Some(request) = self.requests.get(key) else { return Ok(None) };
+        let Some(sent) = request.sent().copied() else { return Ok(None) };
+        let mut header = self.header(&CancelRequest::default(), request.session, request.tree);
+        header.message_id = MessageId(sent.message_id);
+        (header.credit_charge, header.credits) = (0, 0);
+        if let Some(async_id) = sent.async_id {
+            header.target = Place::Async { async_id };
+        }
+        self.put_cancel(&header, sent.protection, request.session).map(|()| Some(Step::SendScratch(0)))
+    }
+
+    fn put_cancel(
+        &mut self,
+        header: &Header,
+        protection: Protection,
+        key: Option<Key>,
+    ) -> Result<(), Reason> {
+        let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
+        self.scratch.clear();
+        self.scratch.resize(start, 0);
+        let mut message = Vec::new();
+        write_element(&mut message, header, &CancelRequest::default())?;
+        let session = key.and_then(|key| self.sessions.get(key));
+        if let Some(channel) = session.and_then(|session| session.channel.as_ref())
+            && protection == Protection::Signed
+        {
+            channel.signer.sign_in_place(&mut message)?;
+        }
+        self.scratch.extend_from_slice(&message);
+        if protection == Protection::Encrypted { self.seal(key) } else { Ok(()) }
+    }
+}
+
+/// How many tokens the answer to a request is asked to invalidate: 1 or 0.
+pub(super) fn invalidations(request: &Request) -> u16 {
+    let channel = match request.command {
+        Command::READ => &read::request::CHANNEL,
+        _ => &write::request::CHANNEL,
+    };
+    let asks = matches!(request.memory, Memory::Valid(_))
+        && channel.get(&request.element) == Ok(Channel::RDMA_V1_INVALIDATE);
+    u16::from(asks)
+}

@@ -1,0 +1,78 @@
+//! Sessions and tree connects, and how their messages are protected (3.2.1.3, 3.2.1.4, 3.2.1.8).
+
+use super::table::Key;
+use crate::security::{Opener, Sealer, Secret, Signer, Verifier};
+use crate::wire::{Command, Dialect, NtStatus, SessionId, TreeId};
+
+/// How a request is protected, and its answer has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protection {
+    None,
+    Signed,
+    Encrypted,
+}
+
+/// The signing key of a session on one channel (3.2.1.8). A session that is bound to more connections has one on each.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) signer: Signer,
+    pub(super) verifier: Verifier,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    /// `None` for guests and nobody.
+    pub(super) channel: Option<Channel>,
+    /// Those of the session, over all channels.
+    pub(super) encryption: Option<(Sealer, Opener)>,
+    pub(super) application_key: Option<Secret>,
+    /// Session.SigningRequired.
+    pub(super) signing_required: bool,
+    /// Session.EncryptData.
+    pub(super) encrypts: bool,
+    /// Whether it is over, and stays only until the answers to its requests have come.
+    pub(super) has_ended: bool,
+    /// Whether the server has said that it has to be authenticated again.
+    pub(super) is_expired: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tree {
+    pub(super) session: Key,
+    pub(super) id: TreeId,
+    /// TreeConnect.EncryptData.
+    pub(super) encrypts: bool,
+}
+
+impl Session {
+    /// How a request of this session is protected (3.2.4.1.1, 3.2.4.1.8). `must_sign`: VALIDATE_NEGOTIATE_INFO is signed always.
+    pub(super) fn protection(
+        &self,
+        tree: Option<&Tree>,
+        dialect: Dialect,
+        command: Command,
+        must_sign: bool,
+    ) -> Protection {
+        let tree_encrypts = tree.is_some_and(|tree| tree.encrypts);
+        if self.encryption.is_some() && (self.encrypts || tree_encrypts) {
+            return Protection::Encrypted;
+        }
+        // 3.2.4.2.4
+        let signs_tree = command == Command::TREE_CONNECT && dialect == Dialect::SMB_3_1_1;
+        if self.channel.is_some() && (self.signing_required || must_sign || signs_tree) {
+            return Protection::Signed;
+        }
+        Protection::None
+    }
+
+    /// Whether data may go by RDMA (3.2.4.6, 3.2.4.7).
+    pub(super) fn allows_channel(&self, tree: &Tree) -> bool {
+        !self.signing_required && !self.encrypts && !tree.encrypts
+    }
+}
+
+/// Whether a server says this of a session that it does not know any more, without keys to protect the answer.
+pub(super) fn ends_session(status: NtStatus) -> bool {
+    status == NtStatus::USER_SESSION_DELETED
+}

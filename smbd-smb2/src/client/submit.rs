@@ -1,0 +1,302 @@
+//! Operations begin (3.2.4).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use smbd_core::Instant;
+
+use super::config::Rdma;
+use super::ids::{OperationId, TreeHandle};
+use super::machine::{CREDIT_BYTES, Machine, OVERHEAD, Running, element};
+use super::operation::{Kind, Operation, Read, SingleMessage, Write, WriteData};
+use super::reason::Refused;
+use super::request::{Memory, Owner, Request};
+use super::session::Session;
+use super::table::Key;
+use super::transfer::{Source, Transfer, Way};
+use crate::wire::header::{self, field};
+use crate::wire::{CommandBody, EchoRequest, Flags, transform};
+
+/// Where an operation belongs.
+pub(super) type Scope = (Option<Key>, Option<Key>);
+
+impl Machine {
+    /// Whether an operation can begin at all.
+    pub(super) fn ready(&self) -> Result<(), Refused> {
+        if self.end.is_some() {
+            return Err(Refused::Closed);
+        }
+        if self.negotiated.is_none() {
+            return Err(Refused::NotNegotiated);
+        }
+        if self.operations.free_count() == 0 {
+            return Err(Refused::Full("operations"));
+        }
+        if self.has_room() { Ok(()) } else { Err(Refused::Full("requests")) }
+    }
+
+    /// A session that is not over.
+    pub(super) fn live(&self, session: Key) -> Result<&Session, Refused> {
+        let session = self.sessions.get(session).filter(|session| !session.has_ended);
+        session.ok_or(Refused::Unknown("the session"))
+    }
+
+    /// Where the operations of a tree connect belong.
+    pub(super) fn scope(&self, tree: TreeHandle) -> Result<Scope, Refused> {
+        let Some(state) = self.trees.get(tree.0) else { return Err(Refused::Unknown("the tree connect")) };
+        self.live(state.session)?;
+        Ok((Some(state.session), Some(tree.0)))
+    }
+
+    /// Begins an operation of one request, outside of a tree connect or in one.
+    pub(super) fn begin<M: CommandBody>(
+        &mut self,
+        kind: Kind,
+        scope: Scope,
+        body: &M,
+        now: Instant,
+    ) -> Result<OperationId, Refused> {
+        let request = self.single(scope, body, 1)?;
+        self.put(kind, request, now)
+    }
+
+    /// Begins an operation in a tree connect.
+    pub(super) fn submit(
+        &mut self,
+        scope: Scope,
+        operation: &Operation<'_>,
+        now: Instant,
+    ) -> Result<OperationId, Refused> {
+        self.ready()?;
+        if let Some(transfer) = self.transfer(scope, operation)? {
+            let kind = Kind::Transfer(Box::new(transfer));
+            let Some(operation) = self.operations.insert(running(scope, kind)) else {
+                return Err(Refused::Full("operations"));
+            };
+            self.advance(operation, now);
+            return Ok(OperationId(operation));
+        }
+        let (kind, request) = self.request(scope, operation)?;
+        self.put(kind, request, now)
+    }
+
+    /// Begins several operations in one message, each of which uses session, tree connect and file of the one before (3.2.4.1.4).
+    pub(super) fn submit_related(
+        &mut self,
+        scope: Scope,
+        operations: &[Operation<'_>],
+        now: Instant,
+    ) -> Result<Vec<OperationId>, Refused> {
+        self.ready()?;
+        if self.operations.free_count() < operations.len() {
+            return Err(Refused::Full("operations"));
+        }
+        if self.requests.free_count() <= operations.len() {
+            return Err(Refused::Full("requests"));
+        }
+        let mut parts = Vec::with_capacity(operations.len());
+        let mut len = 0_usize;
+        for operation in operations {
+            let (kind, mut request) = match self.transfer(scope, operation)? {
+                Some(mut transfer) => {
+                    let piece =
+                        transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
+                    let mut request = self.piece(Owner::Nobody, &transfer, piece, scope);
+                    if !matches!(request.memory, Memory::None) {
+                        return Err(Refused::Compound);
+                    }
+                    request.charge = self.charge_for(piece.len)?;
+                    (Kind::Transfer(Box::new(transfer)), request)
+                }
+                None => self.request(scope, operation)?,
+            };
+            if !parts.is_empty() {
+                let flags = field::FLAGS.get(&request.element)?.with(Flags::RELATED_OPERATIONS, true);
+                field::FLAGS.set(&mut request.element, flags)?;
+            }
+            len = len
+                .saturating_add(request.element.len())
+                .saturating_add(request.data.len())
+                .saturating_add(8);
+            parts.push((kind, request));
+        }
+        self.check_len(len)?;
+        Ok(self.put_related(scope, parts, now))
+    }
+
+    /// Puts the requests of a compound into their tables, the last one first: each knows the one behind it.
+    fn put_related(&mut self, scope: Scope, parts: Vec<(Kind, Request)>, now: Instant) -> Vec<OperationId> {
+        let deadline = self.deadline(now);
+        let (mut ids, mut next) = (Vec::with_capacity(parts.len()), None);
+        let first = parts.len();
+        for (index, (kind, mut request)) in (1..=first).rev().zip(parts.into_iter().rev()) {
+            let Some(operation) = self.operations.insert(running(scope, kind)) else { break };
+            (request.owner, request.next) = (Owner::Operation(operation), next);
+            // Only the first one waits for credits, for all of them.
+            next = if index == 1 { self.enqueue(request, deadline) } else { self.requests.insert(request) };
+            ids.push(OperationId(operation));
+        }
+        ids.reverse();
+        ids
+    }
+
+    /// The request of an operation that is no transfer.
+    fn request(&self, scope: Scope, operation: &Operation<'_>) -> Result<(Kind, Request), Refused> {
+        let request = match operation {
+            Operation::Message(message) => return Ok((Kind::Message, self.message(scope, message)?)),
+            Operation::Create(body) => self.single(scope, body, 1)?,
+            Operation::Lock(body) => self.single(scope, body, 1)?,
+            Operation::Close(body) => self.single(scope, body, 1)?,
+            Operation::Flush(body) => self.single(scope, body, 1)?,
+            Operation::OplockBreak(body) => self.single(scope, body, 1)?,
+            Operation::LeaseBreak(body) => self.single(scope, body, 1)?,
+            Operation::Ioctl(body) => {
+                let answer = body.max_input_response.saturating_add(body.max_output_response);
+                let payload = self.transact("MaxOutputResponse", answer, body.input)?;
+                self.single(scope, body, payload)?
+            }
+            Operation::QueryDirectory(body) => {
+                let payload = self.transact("OutputBufferLength", body.output_buffer_length, &[])?;
+                self.single(scope, body, payload)?
+            }
+            Operation::ChangeNotify(body) => {
+                let payload = self.transact("OutputBufferLength", body.output_buffer_length, &[])?;
+                self.single(scope, body, payload)?
+            }
+            Operation::QueryInfo(body) => {
+                let payload = self.transact("OutputBufferLength", body.output_buffer_length, body.input)?;
+                self.single(scope, body, payload)?
+            }
+            Operation::SetInfo(body) => {
+                let payload = self.transact("BufferLength", 0, body.input)?;
+                self.single(scope, body, payload)?
+            }
+            // A transfer is no single request.
+            Operation::Read(_) | Operation::Write(_) => return Err(Refused::Compound),
+        };
+        Ok((Kind::Single, request))
+    }
+
+    /// A request with this body.
+    fn single<M: CommandBody>(&self, scope: Scope, body: &M, payload: u32) -> Result<Request, Refused> {
+        let (session, tree) = scope;
+        let mut request = Request::new(Owner::Nobody, M::COMMAND);
+        request.element = element(&self.header(body, session, tree), body)?;
+        (request.session, request.tree, request.charge) = (session, tree, self.charge_for(payload)?);
+        self.check_len(request.element.len())?;
+        Ok(request)
+    }
+
+    /// A request of which only the header is made here.
+    fn message(&self, scope: Scope, message: &SingleMessage<'_>) -> Result<Request, Refused> {
+        let mut request = self.single(scope, &EchoRequest::default(), message.payload)?;
+        request.command = message.command;
+        request.element.truncate(header::LEN);
+        request.element.extend_from_slice(message.body);
+        field::COMMAND.set(&mut request.element, message.command)?;
+        self.check_len(request.element.len())?;
+        Ok(request)
+    }
+
+    /// Puts an operation and its request into their tables.
+    fn put(&mut self, kind: Kind, mut request: Request, now: Instant) -> Result<OperationId, Refused> {
+        let scope = (request.session, request.tree);
+        let operation = self.operations.insert(running(scope, kind)).ok_or(Refused::Full("operations"))?;
+        request.owner = Owner::Operation(operation);
+        let deadline = self.deadline(now);
+        self.enqueue(request, deadline);
+        Ok(OperationId(operation))
+    }
+
+    /// The payload of a request and its answer, below the limits (3.1.5.2).
+    fn transact(&self, field: &'static str, answer: u32, input: &[u8]) -> Result<u32, Refused> {
+        let payload = u32::try_from(input.len()).unwrap_or(u32::MAX).max(answer);
+        let server = self.negotiated.map_or(0, |negotiated| negotiated.max_transact_size);
+        let max = server.min(self.config.transport.max_receive.saturating_sub(OVERHEAD));
+        if payload <= max {
+            return Ok(payload);
+        }
+        Err(Refused::TooLong { field, value: payload.into(), max: max.into() })
+    }
+
+    /// A message has to be one that the server receives, encrypted too.
+    pub(super) fn check_len(&self, len: usize) -> Result<(), Refused> {
+        let max = u64::from(self.config.transport.max_send).saturating_sub(transform::LEN as u64);
+        let value = len as u64;
+        if value <= max { Ok(()) } else { Err(Refused::TooLong { field: "the message", value, max }) }
+    }
+
+    fn charge_for(&self, payload: u32) -> Result<u16, Refused> {
+        let has_multi_credit = self.negotiated.is_some_and(|negotiated| negotiated.has_multi_credit());
+        if payload > CREDIT_BYTES && !has_multi_credit {
+            let (value, max) = (payload.into(), CREDIT_BYTES.into());
+            return Err(Refused::TooLong { field: "the payload of one credit", value, max });
+        }
+        Ok(Self::charge(payload))
+    }
+
+    /// Whether transfers of so many bytes may go by RDMA (3.2.4.6, 3.2.4.7).
+    pub(super) fn channel(&self, scope: Scope, length: u64) -> Option<Rdma> {
+        let session = self.sessions.get(scope.0?)?;
+        let tree = self.trees.get(scope.1?)?;
+        let rdma = self.config.transport.rdma?;
+        (length > rdma.threshold.into() && session.allows_channel(tree)).then_some(rdma)
+    }
+
+    /// A READ or WRITE, if the operation is one.
+    fn transfer(&self, scope: Scope, operation: &Operation<'_>) -> Result<Option<Transfer>, Refused> {
+        let Some(negotiated) = &self.negotiated else { return Err(Refused::NotNegotiated) };
+        let (way, server_max, file_id, offset, length) = match operation {
+            Operation::Read(read) => {
+                let way = Way::Read { flags: read.flags.0, minimum: read.minimum };
+                (way, negotiated.max_read_size, read.file_id, read.offset, read.length)
+            }
+            Operation::Write(write) => {
+                let length = match &write.data {
+                    WriteData::Bytes(data, _) => data.len() as u64,
+                    WriteData::Buffer(_, length) => *length,
+                };
+                let way = Way::Write { flags: write.flags.0 };
+                (way, negotiated.max_write_size, write.file_id, write.offset, length)
+            }
+            Operation::Create(_)
+            | Operation::Close(_)
+            | Operation::Flush(_)
+            | Operation::Lock(_)
+            | Operation::Ioctl(_)
+            | Operation::QueryDirectory(_)
+            | Operation::ChangeNotify(_)
+            | Operation::QueryInfo(_)
+            | Operation::SetInfo(_)
+            | Operation::OplockBreak(_)
+            | Operation::LeaseBreak(_)
+            | Operation::Message(_) => return Ok(None),
+        };
+        if offset.checked_add(length).is_none() {
+            return Err(Refused::Offset);
+        }
+        let channel = self.channel(scope, length);
+        let transport = &self.config.transport;
+        let (source, max) = match (operation, channel) {
+            (Operation::Read(Read { buffer: Some(buffer), .. }), Some(rdma))
+            | (Operation::Write(Write { data: WriteData::Bytes(_, Some(buffer)), .. }), Some(rdma))
+            | (Operation::Write(Write { data: WriteData::Buffer(buffer, _), .. }), Some(rdma)) => {
+                (Source::Buffer(*buffer), rdma.max_read_write)
+            }
+            (Operation::Write(Write { data: WriteData::Buffer(..), .. }), None) => {
+                return Err(Refused::NoChannel);
+            }
+            (Operation::Write(Write { data: WriteData::Bytes(data, _), .. }), _) => {
+                (Source::Messages(data.clone()), transport.max_send.saturating_sub(OVERHEAD))
+            }
+            _ => (Source::Messages(Bytes::new()), transport.max_receive.saturating_sub(OVERHEAD)),
+        };
+        let max = if negotiated.has_multi_credit() { max } else { max.min(CREDIT_BYTES) };
+        Ok(Some(Transfer::new(way, source, file_id, (offset, length), max.min(server_max))))
+    }
+}
+
+fn running((session, tree): Scope, kind: Kind) -> Running {
+    Running { session, tree, kind }
+}

@@ -1,0 +1,12 @@
+//! The client against a small server.
+
+mod checks;
+mod events;
+mod flows;
+mod hostile;
+mod known;
+mod memory;
+mod orders;
+mod server;
+mod tape;
+mod world;

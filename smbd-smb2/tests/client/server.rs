@@ -1,0 +1,561 @@
+//! A small server with records of its own: it negotiates, logs a user in, and has one file.
+
+use std::collections::BTreeMap;
+
+use smbd_smb2::security::{
+    Acceptor, AcceptorConfig, Fresh, Identity, KeySchedule, NtHash, NtlmAcceptor, PreauthHash, SessionKeys,
+    Side, Step,
+};
+use smbd_smb2::wire::*;
+
+use super::memory::Memory;
+use super::tape::Tape;
+
+pub const SESSION: SessionId = SessionId(0x5000_0001);
+pub const TREE: TreeId = TreeId(7);
+pub const FILE: FileId = FileId { persistent: 11, volatile: 12 };
+
+/// How the server behaves.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub dialect: Dialect,
+    pub cipher: Option<Cipher>,
+    pub signing: SigningAlgorithm,
+    pub require_signing: bool,
+    pub encrypt_session: bool,
+    pub encrypt_share: bool,
+    pub session_flags: SessionFlags,
+    pub multi_credit: bool,
+    pub max_size: u32,
+    /// What it tells of negotiation when asked to confirm it.
+    pub validated_capabilities: Option<Capabilities>,
+    /// Credits for each answer that none is chosen for; `None`: as asked.
+    pub credits: Option<u16>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            dialect: Dialect::SMB_3_1_1,
+            cipher: Some(Cipher::AES_128_GCM),
+            signing: SigningAlgorithm::AES_GMAC,
+            require_signing: false,
+            encrypt_session: false,
+            encrypt_share: false,
+            session_flags: SessionFlags::NONE,
+            multi_credit: true,
+            max_size: 1 << 17,
+            validated_capabilities: None,
+            credits: None,
+        }
+    }
+}
+
+/// Changes a message.
+pub type Change = Box<dyn FnMut(&mut Vec<u8>)>;
+
+/// A message to the client, and the token that it invalidates.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub bytes: Vec<u8>,
+    pub invalidate: Option<Token>,
+}
+
+pub struct Server {
+    pub setup: Setup,
+    pub tape: Tape,
+    pub file: Vec<u8>,
+    pub out: Vec<Answer>,
+    /// Every request, in words.
+    pub log: Vec<String>,
+    /// Every message of the client, as it came.
+    pub bytes: Vec<String>,
+    /// Statuses that the next requests of these commands are answered with.
+    pub fail: BTreeMap<Command, Vec<NtStatus>>,
+    /// Requests of these commands are not answered at all.
+    pub deaf: Vec<Command>,
+    /// What becomes of an answer before it is signed.
+    pub before_signing: Option<Change>,
+    /// Whether it takes what it gets: a client that was told nonsense does it.
+    pub is_lenient: bool,
+    pub keys: Option<SessionKeys>,
+    /// Requests with an interim answer, which CANCEL ends.
+    pub waiting: BTreeMap<MessageId, (Header, bool)>,
+    acceptor: Acceptor,
+    preauth: PreauthHash,
+    /// The first MessageId that has not been used, and the first one that may not be.
+    pub next_id: u64,
+    pub end_id: u64,
+    pub charges: u64,
+}
+
+fn fresh(seed: u8) -> Fresh {
+    Fresh::new(0x01dd_5b3a_0000_0000, [seed; 32])
+}
+
+pub fn acceptor() -> Acceptor {
+    let accounts = |user: &str, _: &str| (user == "tester").then(|| NtHash::of_password("secret"));
+    let config = AcceptorConfig { anonymous: true, ..AcceptorConfig::new("SERVER") };
+    Acceptor::new(vec![Box::new(NtlmAcceptor::new(config, accounts))])
+}
+
+impl Server {
+    pub fn new(setup: Setup, tape: Tape) -> Self {
+        Self {
+            setup,
+            tape,
+            file: Vec::new(),
+            out: Vec::new(),
+            log: Vec::new(),
+            bytes: Vec::new(),
+            fail: BTreeMap::new(),
+            deaf: Vec::new(),
+            before_signing: None,
+            is_lenient: false,
+            keys: None,
+            waiting: BTreeMap::new(),
+            acceptor: acceptor(),
+            preauth: PreauthHash::new(),
+            next_id: 0,
+            end_id: 1,
+            charges: 0,
+        }
+    }
+
+    /// Takes a message of the client.
+    pub fn receive(&mut self, message: &[u8], memory: &mut Memory) {
+        let mut message = message.to_vec();
+        let mut sealed = false;
+        if message.len() < 600 {
+            self.bytes.push(message.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        if message.starts_with(&transform::PROTOCOL_ID) {
+            let (header, body) = message.split_at_mut(transform::LEN);
+            let opener = &self.keys.as_ref().unwrap().encryption.as_ref().unwrap().1;
+            if opener.open_message(header, &mut [&mut *body]).is_err() {
+                assert!(self.is_lenient, "not what was encrypted");
+                return;
+            }
+            message.drain(..transform::LEN);
+            sealed = true;
+        }
+        let elements: Vec<_> = Elements::new(&message).map(|element| element.unwrap()).collect();
+        let mut answers = Vec::new();
+        for element in &elements {
+            self.check(&element.header, element.bytes, sealed);
+            if element.header.command == Command::CANCEL {
+                self.on_cancel(&element.header);
+                continue;
+            }
+            let request = Request::parse(element.bytes).expect("a request");
+            self.log.push(describe(&element.header, &request, sealed));
+            if self.deaf.contains(&element.header.command) {
+                continue;
+            }
+            answers.extend(self.answer(&element.header, &request, element.bytes, sealed, memory));
+        }
+        self.give(answers, elements.len() > 1);
+    }
+
+    /// What every request has to be.
+    fn check(&mut self, header: &Header, bytes: &[u8], sealed: bool) {
+        assert!(!header.is_response());
+        if self.is_lenient {
+            return;
+        }
+        let is_signed = header.flags.contains(Flags::SIGNED);
+        assert!(!(is_signed && sealed), "signed and encrypted");
+        if is_signed {
+            self.keys.as_ref().unwrap().verifier.verify([bytes]).expect("a good signature");
+        } else {
+            assert_eq!(header.signature, [0; 16]);
+        }
+        if let Some(keys) = &self.keys
+            && header.session_id == SESSION
+            && header.command != Command::CANCEL
+        {
+            let encrypts = self.setup.encrypt_session
+                || (self.setup.encrypt_share && header.tree_id() == Some(TREE) && keys.encryption.is_some());
+            assert_eq!(sealed, encrypts, "{}", header.command);
+            assert!(sealed || is_signed || !self.setup.require_signing, "{} is not signed", header.command);
+        }
+        if header.command == Command::CANCEL {
+            return;
+        }
+        let charge = u64::from(header.credit_charge.max(1));
+        assert_eq!(header.message_id.0, self.next_id, "a hole");
+        self.next_id += charge;
+        self.charges += charge;
+        assert!(self.next_id <= self.end_id, "more credits than granted");
+    }
+
+    fn on_cancel(&mut self, header: &Header) {
+        self.log.push(format!("CANCEL {}", header.async_id().is_some()));
+        if let Some((request, sealed)) = self.waiting.remove(&header.message_id) {
+            let answer = self.error(&request, NtStatus::CANCELLED, true, sealed);
+            self.out.push(answer);
+        }
+    }
+
+    /// How many credits an answer brings.
+    fn grant(&mut self, asked: u16) -> u16 {
+        let left = self.end_id.saturating_sub(self.next_id);
+        let granted = match self.tape.pick(5) {
+            0 | 1 => self.setup.credits.unwrap_or(asked),
+            2 => asked / 2,
+            3 => 0,
+            _ => asked + 3,
+        };
+        let granted = if left == 0 { granted.max(1) } else { granted };
+        self.end_id += u64::from(granted);
+        granted
+    }
+
+    pub fn finish(&mut self, header: Header, body: &impl Body, is_signed: bool, sealed: bool) -> Answer {
+        let mut bytes = Vec::new();
+        write_element(&mut bytes, &header, body).unwrap();
+        if let Some(change) = &mut self.before_signing {
+            change(&mut bytes);
+        }
+        if sealed {
+            let sealer = &mut self.keys.as_mut().unwrap().encryption.as_mut().unwrap().0;
+            // Of what was cut off there may be nothing to encrypt, or to sign.
+            if let Ok(head) = sealer.seal_message(SESSION, &mut [&mut bytes]) {
+                bytes.splice(0..0, head);
+            }
+        } else if is_signed && let Some(keys) = &self.keys {
+            let signed = keys.signer.sign_in_place(&mut bytes);
+            assert!(signed.is_ok() || self.is_lenient, "{signed:?}");
+        }
+        Answer { bytes, invalidate: None }
+    }
+
+    fn error(&mut self, request: &Header, status: NtStatus, is_async: bool, sealed: bool) -> Answer {
+        let mut header = request.response(status);
+        header.credits = self.grant(request.credits);
+        if is_async {
+            header.target = Target::Async { async_id: request.message_id.0 + 1000 };
+        }
+        let is_signed = request.flags.contains(Flags::SIGNED);
+        self.finish(header, &ErrorResponse::default(), is_signed, sealed)
+    }
+
+    /// An interim answer.
+    fn interim(&mut self, request: &Header, sealed: bool) -> Answer {
+        let mut header = request.response(NtStatus::PENDING);
+        header.credits = self.grant(request.credits);
+        header.target = Target::Async { async_id: request.message_id.0 + 1000 };
+        self.finish(header, &ErrorResponse::default(), false, sealed)
+    }
+
+    fn answer(
+        &mut self,
+        request: &Header,
+        body: &Request<'_>,
+        bytes: &[u8],
+        sealed: bool,
+        memory: &mut Memory,
+    ) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        let mut header = *request;
+        let session_free = [Command::NEGOTIATE, Command::SESSION_SETUP, Command::LOGOFF];
+        let waits = matches!(body, Request::ChangeNotify(_));
+        if waits || (!session_free.contains(&request.command) && self.tape.pick(4) == 3) {
+            answers.push(self.interim(request, sealed));
+            // What was asked for has come with it.
+            header.credits = 0;
+        }
+        if waits {
+            self.waiting.insert(request.message_id, (header, sealed));
+            return answers;
+        }
+        let is_async = !answers.is_empty();
+        let invalidate = token(body);
+        let mut answer = match self.fail.get_mut(&request.command).filter(|list| !list.is_empty()) {
+            Some(list) => {
+                let status = list.remove(0);
+                self.error(&header, status, is_async, sealed)
+            }
+            None => self.perform(&header, body, bytes, (is_async, sealed), memory),
+        };
+        answer.invalidate = invalidate.filter(|_| self.tape.pick(7) != 6);
+        answers.push(answer);
+        answers
+    }
+
+    fn perform(
+        &mut self,
+        request: &Header,
+        body: &Request<'_>,
+        bytes: &[u8],
+        (is_async, sealed): (bool, bool),
+        memory: &mut Memory,
+    ) -> Answer {
+        let is_signed = request.flags.contains(Flags::SIGNED);
+        let mut header = request.response(NtStatus::SUCCESS);
+        header.credits = self.grant(request.credits);
+        if is_async {
+            header.target = Target::Async { async_id: request.message_id.0 + 1000 };
+        }
+        match body {
+            Request::Negotiate(_) => self.negotiate(header, bytes),
+            Request::SessionSetup(setup) => self.session_setup(header, setup, bytes, is_signed, sealed),
+            Request::TreeConnect(_) => {
+                header.target = Target::Sync { process_id: 0, tree_id: TREE };
+                let share_flags = ShareFlags::NONE.with(ShareFlags::ENCRYPT_DATA, self.setup.encrypt_share);
+                let body =
+                    TreeConnectResponse { share_type: ShareType::DISK, share_flags, ..Default::default() };
+                self.finish(header, &body, is_signed, sealed)
+            }
+            Request::Create(_) => {
+                let body = CreateResponse {
+                    file_id: FILE,
+                    end_of_file: self.file.len() as u64,
+                    ..Default::default()
+                };
+                self.finish(header, &body, is_signed, sealed)
+            }
+            Request::Read(read) => self.read(header, read, is_signed, sealed, memory),
+            Request::Write(write) => {
+                let data = if write.channel == Channel::NONE {
+                    write.data.to_vec()
+                } else {
+                    assert!(!is_signed && !sealed, "a channel in a protected session");
+                    assert_eq!(write.data, b"");
+                    let descriptors: Vec<_> = write.descriptors().unwrap().iter().collect();
+                    let data = memory.read(&descriptors);
+                    assert_eq!(data.len(), write.remaining_bytes as usize);
+                    data
+                };
+                self.check_charge(request, data.len());
+                let end = write.offset as usize + data.len();
+                self.file.resize(self.file.len().max(end), 0);
+                self.file[write.offset as usize..end].copy_from_slice(&data);
+                let body = WriteResponse { count: data.len() as u32 };
+                self.finish(header, &body, is_signed, sealed)
+            }
+            Request::Ioctl(ioctl) if ioctl.control_code == ControlCode::VALIDATE_NEGOTIATE_INFO => {
+                assert!(is_signed || sealed, "VALIDATE_NEGOTIATE_INFO is not protected");
+                let mut output = pack(&[self.setup.validated_capabilities.unwrap_or(self.capabilities())]);
+                output.extend_from_slice(&[9; 16]);
+                output.extend_from_slice(&pack(&[self.mode()]));
+                output.extend_from_slice(&pack(&[self.setup.dialect]));
+                let body = IoctlResponse { output: &output, file_id: ioctl.file_id, ..Default::default() };
+                self.finish(header, &body, is_signed, sealed)
+            }
+            Request::QueryInfo(query) => {
+                self.check_charge(request, query.output_buffer_length as usize);
+                let output = (self.file.len() as u64).to_le_bytes();
+                self.finish(header, &QueryInfoResponse { output: &output }, is_signed, sealed)
+            }
+            other => {
+                let body = plain(other);
+                self.finish(header, &body, is_signed, sealed)
+            }
+        }
+    }
+
+    fn check_charge(&self, request: &Header, payload: usize) {
+        if self.is_lenient {
+            return;
+        }
+        let charge = if self.setup.multi_credit { payload.max(1).div_ceil(65536) } else { 0 };
+        assert_eq!(usize::from(request.credit_charge), charge, "CreditCharge for {payload} bytes");
+    }
+
+    fn read(
+        &mut self,
+        header: Header,
+        read: &ReadRequest<'_>,
+        signed: bool,
+        sealed: bool,
+        memory: &mut Memory,
+    ) -> Answer {
+        self.check_charge(&header, read.length as usize);
+        let start = (read.offset as usize).min(self.file.len());
+        let end = (start + read.length as usize).min(self.file.len());
+        let data = self.file[start..end].to_vec();
+        if data.is_empty() && read.length > 0 {
+            let header = Header { status: NtStatus::END_OF_FILE, ..header };
+            return self.finish(header, &ErrorResponse::default(), signed, sealed);
+        }
+        if read.channel == Channel::NONE {
+            return self.finish(header, &ReadResponse { data: &data, ..Default::default() }, signed, sealed);
+        }
+        assert!(!signed && !sealed, "a channel in a protected session");
+        let descriptors: Vec<_> = read.descriptors().unwrap().iter().collect();
+        memory.write(&descriptors, &data);
+        let body = ReadResponse { data_remaining: data.len() as u32, ..Default::default() };
+        self.finish(header, &body, signed, sealed)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let encrypts = self.setup.cipher.is_some();
+        Capabilities::NONE
+            .with(Capabilities::LARGE_MTU, self.setup.multi_credit)
+            .with(Capabilities::ENCRYPTION, encrypts && self.setup.dialect < Dialect::SMB_3_1_1)
+    }
+
+    fn mode(&self) -> SecurityMode {
+        SecurityMode::SIGNING_ENABLED.with(SecurityMode::SIGNING_REQUIRED, self.setup.require_signing)
+    }
+
+    fn negotiate(&mut self, header: Header, request: &[u8]) -> Answer {
+        let ciphers = [self.setup.cipher.unwrap_or(Cipher::NONE)];
+        let signings = [self.setup.signing];
+        let contexts = [
+            NegotiateContext::PreauthIntegrity {
+                hash_algorithms: List::from(&[HashAlgorithm::SHA_512]),
+                salt: &[1; 32],
+            },
+            NegotiateContext::Encryption(List::from(&ciphers)),
+            NegotiateContext::Signing(List::from(&signings)),
+        ];
+        let body = NegotiateResponse {
+            security_mode: self.mode(),
+            dialect: self.setup.dialect,
+            server_guid: Guid([9; 16]),
+            capabilities: self.capabilities(),
+            max_transact_size: self.setup.max_size,
+            max_read_size: self.setup.max_size,
+            max_write_size: self.setup.max_size,
+            contexts: Records::from(&contexts),
+            ..NegotiateResponse::default()
+        };
+        let answer = self.finish(header, &body, false, false);
+        self.preauth.update([request]);
+        self.preauth.update([&answer.bytes[..]]);
+        answer
+    }
+
+    fn session_setup(
+        &mut self,
+        mut header: Header,
+        setup: &SessionSetupRequest<'_>,
+        request: &[u8],
+        is_signed: bool,
+        sealed: bool,
+    ) -> Answer {
+        let is_again = self.keys.is_some();
+        if !is_again {
+            self.preauth.update([request]);
+        }
+        header.session_id = SESSION;
+        let step = self.acceptor.step(setup.security_buffer, &fresh(3));
+        let (token, is_done) = match step {
+            Ok(Step::Continue(token)) => (token, false),
+            Ok(Step::Done(token)) => (token.unwrap_or_default(), true),
+            Err(_) => {
+                header.status = NtStatus::LOGON_FAILURE;
+                return self.finish(header, &ErrorResponse::default(), is_signed, sealed);
+            }
+        };
+        let mut body = SessionSetupResponse { security_buffer: &token, ..Default::default() };
+        if !is_done {
+            header.status = NtStatus::MORE_PROCESSING_REQUIRED;
+            let answer = self.finish(header, &body, is_signed, sealed);
+            if !is_again {
+                self.preauth.update([&answer.bytes[..]]);
+            }
+            return answer;
+        }
+        let established = self.acceptor.established().unwrap();
+        self.acceptor = acceptor();
+        if is_again {
+            return self.finish(header, &body, is_signed, sealed);
+        }
+        body.flags = self.setup.session_flags.with(SessionFlags::ENCRYPT_DATA, self.setup.encrypt_session);
+        if established.identity == Identity::Anonymous {
+            body.flags = body.flags.with(SessionFlags::IS_NULL, true);
+        }
+        if let Some(key) = established.session_key {
+            let schedule = match self.setup.dialect {
+                Dialect::SMB_3_1_1 => KeySchedule::Smb311 {
+                    signing: self.setup.signing,
+                    cipher: self.setup.cipher,
+                    preauth: &self.preauth,
+                },
+                _ => KeySchedule::Smb30 { can_encrypt: self.setup.cipher.is_some() },
+            };
+            self.keys = Some(schedule.session(Side::Server, &key).unwrap());
+        }
+        let is_guest = body.flags.contains(SessionFlags::IS_GUEST);
+        self.finish(header, &body, !is_guest, false)
+    }
+
+    /// Puts answers into the queue, together or each on its own.
+    fn give(&mut self, answers: Vec<Answer>, was_compound: bool) {
+        let can_join = was_compound && answers.iter().all(|it| it.bytes.starts_with(&header::PROTOCOL_ID));
+        let is_signed = |it: &Answer| {
+            header::field::FLAGS.get(&it.bytes).is_ok_and(|flags| flags.contains(Flags::SIGNED))
+        };
+        if !can_join || answers.iter().any(is_signed) || self.tape.pick(2) == 1 {
+            return self.out.extend(answers);
+        }
+        let mut bytes: Vec<u8> = Vec::new();
+        let count = answers.len();
+        for (index, mut answer) in answers.into_iter().enumerate() {
+            if index + 1 < count {
+                answer.bytes.resize(answer.bytes.len().next_multiple_of(8), 0);
+                let len = answer.bytes.len() as u32;
+                header::field::NEXT_COMMAND.set(&mut answer.bytes, len).unwrap();
+            }
+            bytes.append(&mut answer.bytes);
+        }
+        self.out.push(Answer { bytes, invalidate: None });
+    }
+}
+
+/// The token that the answer to a request invalidates.
+fn token(request: &Request<'_>) -> Option<Token> {
+    let (channel, descriptors) = match request {
+        Request::Read(read) => (read.channel, read.descriptors().unwrap()),
+        Request::Write(write) => (write.channel, write.descriptors().unwrap()),
+        _ => return None,
+    };
+    (channel == Channel::RDMA_V1_INVALIDATE).then(|| descriptors.get(0).unwrap().token)
+}
+
+/// Answers without anything in them.
+fn plain(request: &Request<'_>) -> Response<'static> {
+    match request {
+        Request::Logoff(_) => Response::Logoff(LogoffResponse::default()),
+        Request::TreeDisconnect(_) => Response::TreeDisconnect(TreeDisconnectResponse::default()),
+        Request::Close(_) => Response::Close(CloseResponse::default()),
+        Request::Flush(_) => Response::Flush(FlushResponse::default()),
+        Request::Lock(_) => Response::Lock(LockResponse::default()),
+        Request::Ioctl(_) => Response::Ioctl(IoctlResponse::default()),
+        Request::Echo(_) => Response::Echo(EchoResponse::default()),
+        Request::QueryDirectory(_) => Response::QueryDirectory(QueryDirectoryResponse::default()),
+        Request::SetInfo(_) => Response::SetInfo(SetInfoResponse::default()),
+        Request::OplockBreak(_) => Response::OplockBreak(OplockBreak::default()),
+        Request::LeaseBreak(_) => Response::LeaseBreak(LeaseBreakResponse::default()),
+        other => panic!("{}", other.command()),
+    }
+}
+
+/// A request, in words.
+fn describe(header: &Header, request: &Request<'_>, sealed: bool) -> String {
+    let how = match (sealed, header.flags.contains(Flags::SIGNED)) {
+        (true, _) => " encrypted",
+        (_, true) => " signed",
+        _ => "",
+    };
+    let what = match request {
+        Request::Read(read) => {
+            let count = read.descriptors().unwrap().len();
+            format!(" {}+{} channel {} descriptors {count}", read.offset, read.length, read.channel)
+        }
+        Request::Write(write) => {
+            let count = write.descriptors().unwrap().len();
+            let len = write.data.len();
+            format!(
+                " {}+{len} channel {} remaining {} descriptors {count}",
+                write.offset, write.channel, write.remaining_bytes
+            )
+        }
+        _ => String::new(),
+    };
+    let Header { command, message_id, credit_charge, credits, .. } = header;
+    format!("{message_id} {command}{how} charge {credit_charge} asks {credits}{what}")
+}
