@@ -3,6 +3,7 @@
 //! [`wire`] reads messages in place, builds them and rewrites single fields, for clients, servers and whatever stands between them.
 //! [`relay`] is what stands between a client over SMB Direct and a server over direct TCP.
 //! `security` (a feature) has signatures, encryption, and NTLM and SPNEGO for both sides.
+//! `server` (a feature) is a server with RDMA channels.
 //!
 //! All are `no_std` with `alloc`, do no I/O and contain no unsafe code. Nothing that a peer sends makes them panic or loop. [`wire`]
 //! allocates nothing for it, [`relay`] no more than its limits say, `security` a few times the length of a token.
@@ -130,5 +131,7 @@ extern crate alloc;
 pub mod relay;
 #[cfg(feature = "security")]
 pub mod security;
+#[cfg(feature = "server")]
+pub mod server;
 mod side;
 pub mod wire;
