@@ -14,6 +14,7 @@
 //! | `relay` | messages of a client and a server, room, ends of operations | room and buffers are kept, and nothing follows the end |
 //! | `ntlm` | a message of NTLM | both sides answer it or fail; nobody logs in without a password |
 //! | `spnego` | a token of SPNEGO | the same, in every state; what is read is written as it was |
+//! | `smb2_server` | messages of a client, ends of operations and transfers | each request is answered once, and files and credits have their limits |
 //! | `canary` | as `connection` | has to fail: the laws are told of one credit more than was granted |
 //!
 //! The bodies run in three ways: under libFuzzer (`fuzz/run`, or cargo-fuzz), over the files of `fuzz/corpus` with

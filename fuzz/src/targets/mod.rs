@@ -10,6 +10,7 @@ mod relay;
 mod security;
 mod slice;
 mod smb2;
+mod smb2_server;
 mod spnego;
 mod wire;
 
@@ -22,6 +23,7 @@ pub use pair::{monitor, pair};
 pub use relay::{relay, reverse};
 pub use slice::slice;
 pub use smb2::smb2;
+pub use smb2_server::smb2_server;
 pub use spnego::spnego;
 pub use wire::wire;
 
@@ -43,4 +45,5 @@ pub const ALL: &[(&str, Body)] = &[
     ("reverse", reverse),
     ("ntlm", ntlm),
     ("spnego", spnego),
+    ("smb2_server", smb2_server),
 ];
