@@ -4,6 +4,7 @@
 //! [`relay`] is what stands between a client over SMB Direct and a server over direct TCP.
 //! `security` (a feature) has signatures, encryption, and NTLM and SPNEGO for both sides.
 //! `client` (a feature) is a client: sessions, tree connects, operations on files, and RDMA channels.
+//! `server` (a feature) is a server with RDMA channels.
 //!
 //! All are `no_std` with `alloc`, do no I/O and contain no unsafe code. Nothing that a peer sends makes them panic or loop. [`wire`]
 //! allocates nothing for it, [`relay`] and `client` no more than their limits say, `security` a few times the length of a token.
@@ -133,5 +134,7 @@ pub mod client;
 pub mod relay;
 #[cfg(feature = "security")]
 pub mod security;
+#[cfg(feature = "server")]
+pub mod server;
 mod side;
 pub mod wire;

@@ -11,6 +11,7 @@ mod security;
 mod slice;
 mod smb2;
 mod smb2_client;
+mod smb2_server;
 mod spnego;
 mod wire;
 
@@ -24,6 +25,7 @@ pub use relay::{relay, reverse};
 pub use slice::slice;
 pub use smb2::smb2;
 pub use smb2_client::smb2_client;
+pub use smb2_server::smb2_server;
 pub use spnego::spnego;
 pub use wire::wire;
 
@@ -46,4 +48,5 @@ pub const ALL: &[(&str, Body)] = &[
     ("ntlm", ntlm),
     ("spnego", spnego),
     ("smb2_client", smb2_client),
+    ("smb2_server", smb2_server),
 ];

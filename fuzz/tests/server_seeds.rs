@@ -1,0 +1,152 @@
+//! The seeds of the target `smb2_server` are requests of a client that is connected to a share.
+
+use std::path::Path;
+use std::{env, fs};
+
+use smbd_smb2::wire::{
+    AccessMask, Body, BufferDescriptorV1, CancelRequest, ChangeNotifyRequest, Channel, CloseRequest,
+    CommandBody, Compound, CreateDisposition, CreateOptions, CreateRequest, DirectoryInformationClass,
+    EchoRequest, FileId, FlushRequest, Header, InfoType, IoctlFlags, IoctlRequest, LockElement, LockFlags,
+    LockRequest, LogoffRequest, NegotiateRequest, QueryDirectoryRequest, QueryInfoRequest, ReadRequest,
+    SessionSetupRequest, SetInfoRequest, ShareAccess, Text, Token, TreeConnectRequest, TreeDisconnectRequest,
+    WriteRequest, pack, write_element,
+};
+
+/// The first file that is opened.
+const FILE: FileId = FileId { persistent: 1, volatile: 1 };
+
+/// A run of the target: how far the client comes by itself, and what follows.
+struct Run(Vec<u8>);
+
+impl Run {
+    /// A message that is given the ids that are valid, and all operations and transfers that come of it.
+    fn message(mut self, mut bytes: Vec<u8>) -> Self {
+        bytes.resize(bytes.len().next_multiple_of(2), 0);
+        self.0.extend_from_slice(&[2, u8::try_from(bytes.len() / 2).expect("short")]);
+        self.0.extend_from_slice(&bytes);
+        for _ in 0..2 {
+            self.0.extend_from_slice(&[4, 0, 6, 0]);
+        }
+        self
+    }
+
+    fn request<M: CommandBody>(self, body: &M) -> Self {
+        let mut bytes = Vec::new();
+        write_element(&mut bytes, &Header::request::<M>(0), body).expect("short");
+        self.message(bytes)
+    }
+}
+
+fn create(name: &str, disposition: CreateDisposition, options: CreateOptions) -> CreateRequest<'_> {
+    CreateRequest {
+        desired_access: AccessMask::MAXIMUM_ALLOWED,
+        share_access: ShareAccess(7),
+        create_disposition: disposition,
+        create_options: options,
+        name: Text::from(name),
+        ..CreateRequest::default()
+    }
+}
+
+fn file() -> Run {
+    Run(vec![3]).request(&create("file", CreateDisposition::CREATE, CreateOptions::NONE))
+}
+
+fn directory() -> Run {
+    Run(vec![3]).request(&create("", CreateDisposition::OPEN, CreateOptions::NONE))
+}
+
+fn seeds() -> Vec<(&'static str, Run)> {
+    let info = pack(&[BufferDescriptorV1 { offset: 0, token: Token(5), length: 64 }]);
+    let channel = Channel::RDMA_V1_INVALIDATE;
+    let put = WriteRequest {
+        file_id: FILE,
+        remaining_bytes: 64,
+        channel,
+        channel_info: &info,
+        ..WriteRequest::default()
+    };
+    let fetch =
+        ReadRequest { file_id: FILE, length: 64, channel, channel_info: &info, ..ReadRequest::default() };
+    let write = WriteRequest { file_id: FILE, data: b"some data", ..WriteRequest::default() };
+    let read = ReadRequest { file_id: FILE, length: 100, ..ReadRequest::default() };
+    let close = CloseRequest { file_id: FILE, ..CloseRequest::default() };
+    let query = |info_type, info_class| QueryInfoRequest {
+        file_id: FILE,
+        info_type,
+        info_class,
+        output_buffer_length: 1000,
+        ..QueryInfoRequest::default()
+    };
+    let list = QueryDirectoryRequest {
+        file_id: FILE,
+        information_class: DirectoryInformationClass::ID_BOTH_DIRECTORY,
+        output_buffer_length: 1000,
+        pattern: Text::from("*"),
+        ..QueryDirectoryRequest::default()
+    };
+    let set = |info_class, input| SetInfoRequest {
+        file_id: FILE,
+        info_type: InfoType::FILE,
+        info_class,
+        input,
+        ..SetInfoRequest::default()
+    };
+    let locks = [LockElement { offset: 0, length: 9, flags: LockFlags::EXCLUSIVE_LOCK }];
+    let lock = LockRequest { file_id: FILE, locks: (&locks).into(), ..LockRequest::default() };
+    let notify = ChangeNotifyRequest { file_id: FILE, ..ChangeNotifyRequest::default() };
+    let ioctl =
+        IoctlRequest { file_id: FileId::RELATED, flags: IoctlFlags::IS_FSCTL, ..IoctlRequest::default() };
+    let connect = TreeConnectRequest { path: Text::from("\\\\s\\IPC$"), ..TreeConnectRequest::default() };
+    vec![
+        ("start", Run(vec![0]).request(&NegotiateRequest::default()).request(&EchoRequest::default())),
+        ("logon", Run(vec![1]).request(&SessionSetupRequest::default())),
+        (
+            "data",
+            file().request(&write).request(&read).request(&FlushRequest { file_id: FILE }).request(&close),
+        ),
+        ("channel", file().request(&put).request(&fetch).request(&close)),
+        ("query", file().request(&query(InfoType::FILE, 18)).request(&query(InfoType::FILESYSTEM, 5))),
+        ("list", directory().request(&list).request(&list).request(&close)),
+        ("set", file().request(&set(20, &[9, 0, 0, 0, 0, 0, 0, 0])).request(&set(13, &[1])).request(&close)),
+        ("lock", file().request(&lock).request(&lock).request(&CancelRequest::default()).request(&close)),
+        ("notify", directory().request(&notify).request(&close)),
+        ("trees", Run(vec![2]).request(&connect).request(&ioctl).request(&TreeDisconnectRequest::default())),
+        ("logoff", file().request(&LogoffRequest::default()).request(&EchoRequest::default())),
+        ("compound", Run(vec![3]).message(compound(&write))),
+    ]
+}
+
+fn compound(write: &WriteRequest<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut compound = Compound::new(&mut bytes);
+    // The ids of all but the first are those that a client has which is connected.
+    let mut add = |id: u64, header: Header, body: &dyn Fn(&mut Compound<'_>, &Header)| {
+        let header = Header { message_id: smbd_smb2::wire::MessageId(id), ..header };
+        body(&mut compound, &if id > 4 { header.related() } else { header });
+    };
+    fn put(compound: &mut Compound<'_>, header: &Header, body: &impl Body) {
+        compound.add(header, body).expect("short");
+    }
+    let open = create("c", CreateDisposition::OPEN_IF, CreateOptions::NONE);
+    let write = WriteRequest { file_id: FileId::RELATED, ..*write };
+    let close = CloseRequest { file_id: FileId::RELATED, ..CloseRequest::default() };
+    add(4, Header::request::<CreateRequest<'_>>(0), &|compound, header| put(compound, header, &open));
+    add(5, Header::request::<WriteRequest<'_>>(0), &|compound, header| put(compound, header, &write));
+    add(6, Header::request::<CloseRequest>(0), &|compound, header| put(compound, header, &close));
+    bytes
+}
+
+#[test]
+fn the_seeds_are_requests_of_a_client_that_is_connected() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/smb2_server");
+    for (name, Run(bytes)) in seeds() {
+        let path = folder.join(format!("seed-{name}"));
+        if env::var_os("UPDATE_SEEDS").is_some() {
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(&path, &bytes).expect("a file");
+        }
+        let kept = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(kept == bytes, "{name} is another now: UPDATE_SEEDS=1 writes all of them");
+    }
+}

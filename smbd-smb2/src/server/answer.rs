@@ -1,0 +1,70 @@
+//! Answers (3.3.4.3, 3.3.4.4).
+
+use super::action::FRONT;
+use super::chain::{Answer, Asked};
+use super::pending::Outcome;
+use crate::wire::{
+    Body, Dialect, ErrorContext, ErrorId, ErrorResponse, FileId, NtStatus, Records, write_element,
+};
+
+/// An answer with this body.
+pub(super) fn answer(asked: &Asked, status: NtStatus, body: &impl Body) -> Answer {
+    let mut bytes = alloc::vec![0; FRONT];
+    let mut status = status;
+    if write_element(&mut bytes, &asked.response(status), body).is_err() {
+        // A part is longer than its field can say, which the limits rule out.
+        status = NtStatus::INTERNAL_ERROR;
+        let _ = write_element(&mut bytes, &asked.response(status), &ErrorResponse::default());
+    }
+    Answer {
+        bytes,
+        status,
+        session_id: asked.session_id,
+        tree_id: asked.tree_id,
+        file: asked.file,
+        hash: None,
+        must_sign: false,
+    }
+}
+
+/// Success, with this body.
+pub(super) fn success(asked: &Asked, body: &impl Body) -> Outcome {
+    Outcome::Answer(answer(asked, NtStatus::SUCCESS, body))
+}
+
+/// Success of what was done with a file.
+pub(super) fn of_file(asked: &Asked, file_id: FileId, status: NtStatus, body: &impl Body) -> Outcome {
+    Outcome::Answer(Answer { file: Some(Ok(file_id)), ..answer(asked, status, body) })
+}
+
+/// A failure.
+pub(super) fn failure(asked: &Asked, status: NtStatus) -> Outcome {
+    Outcome::Answer(answer(asked, status, &ErrorResponse::default()))
+}
+
+/// A failure of what was to be done with a file: what follows may still use it.
+pub(super) fn failure_of_file(asked: &Asked, file_id: FileId, status: NtStatus) -> Outcome {
+    of_file(asked, file_id, status, &ErrorResponse::default())
+}
+
+/// A failure with data, which 3.1.1 has in a context (2.2.2).
+pub(super) fn failure_with(
+    asked: &Asked,
+    file_id: FileId,
+    status: NtStatus,
+    dialect: Dialect,
+    data: &[u8],
+) -> Outcome {
+    let contexts = [ErrorContext { error_id: ErrorId::DEFAULT, data }];
+    let body = if dialect == Dialect::SMB_3_1_1 {
+        ErrorResponse::Contexts(Records::from(&contexts))
+    } else {
+        ErrorResponse::Data(data)
+    };
+    of_file(asked, file_id, status, &body)
+}
+
+/// An outcome, or a failure.
+pub(super) fn or_failure(asked: &Asked, result: Result<Outcome, NtStatus>) -> Outcome {
+    result.unwrap_or_else(|status| failure(asked, status))
+}

@@ -1,0 +1,153 @@
+//! Requests that are answered together: one, or a compound of related ones (3.3.5.2.7.2).
+
+use alloc::vec::Vec;
+
+use super::action::FRONT;
+use crate::wire::header::{LEN, field};
+use crate::wire::{FileId, Flags, Header, NtStatus, SessionId, Target, Token, TreeId};
+
+/// What is known of a request before its command is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// Its header, with the session and tree connect that it is about.
+    pub(super) header: Header,
+    pub(super) session_id: SessionId,
+    pub(super) tree_id: TreeId,
+    /// The file that requests before it were about, if it is related to them; or why they have none.
+    pub(super) file: Option<Result<FileId, NtStatus>>,
+    /// It was signed, and the signature is right.
+    pub(super) is_signed: bool,
+    pub(super) is_encrypted: bool,
+    /// Whether it is the only one of its message.
+    pub(super) is_alone: bool,
+    /// Whether no related one follows.
+    pub(super) is_last: bool,
+    /// What its final answer invalidates.
+    pub(super) invalidate: Option<Token>,
+    /// By which it is known since its interim answer.
+    pub(super) async_id: Option<u64>,
+}
+
+impl Asked {
+    /// The header of its answer. Credits come later.
+    pub(super) fn response(&self, status: NtStatus) -> Header {
+        let target = match self.async_id {
+            Some(async_id) => Target::Async { async_id },
+            None => match self.header.target {
+                Target::Sync { process_id, .. } => Target::Sync { process_id, tree_id: self.tree_id },
+                Target::Async { async_id } => Target::Async { async_id },
+            },
+        };
+        Header { session_id: self.session_id, target, ..self.header.response(status) }
+    }
+
+    /// The file that it is about, if it names this one.
+    pub(super) fn file_id(&self, named: FileId) -> Result<FileId, NtStatus> {
+        self.file.unwrap_or(Ok(named))
+    }
+}
+
+/// The answer to a request: room for the header of an encrypted message, the header, the body.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) bytes: Vec<u8>,
+    pub(super) status: NtStatus,
+    pub(super) session_id: SessionId,
+    pub(super) tree_id: TreeId,
+    /// The file that it is about; or, of a CREATE that failed, why there is none.
+    pub(super) file: Option<Result<FileId, NtStatus>>,
+    /// Its message goes into a hash.
+    pub(super) hash: Option<Hash>,
+    /// It is signed although the request is not.
+    pub(super) must_sign: bool,
+}
+
+/// Whose PreauthIntegrityHashValue a message goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hash {
+    /// That of the connection.
+    Connection,
+    /// That of the session.
+    Session,
+}
+
+/// What the requests before one leave to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Previous {
+    pub(super) session_id: Option<SessionId>,
+    pub(super) tree_id: Option<TreeId>,
+    pub(super) file: Option<Result<FileId, NtStatus>>,
+}
+
+/// How an answer is protected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Protection {
+    pub(super) session_id: SessionId,
+    pub(super) sign: bool,
+    pub(super) encrypt: bool,
+    pub(super) hash: Option<Hash>,
+}
+
+/// Related requests, while they are carried out.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    pub(super) previous: Option<Previous>,
+    /// The requests that were not begun, one behind the other; filled when one has to wait.
+    pub(super) rest: Vec<u8>,
+    pub(super) reply: Reply,
+}
+
+/// Answers that go in one message.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    pub(super) bytes: Vec<u8>,
+    /// Where each begins, and how it is protected.
+    pub(super) elements: Vec<(usize, Protection)>,
+    pub(super) invalidate: Option<Token>,
+}
+
+impl Reply {
+    /// Puts an answer behind the others, at a multiple of 8.
+    pub(super) fn add(&mut self, answer: Vec<u8>, protection: Protection) {
+        let start = if self.elements.is_empty() {
+            self.bytes = answer;
+            FRONT
+        } else {
+            self.align();
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(answer.get(FRONT..).unwrap_or_default());
+            start
+        };
+        self.elements.push((start, protection));
+    }
+
+    /// Pads up to a multiple of 8, counted from the first header.
+    fn align(&mut self) {
+        let len = self.bytes.len().saturating_sub(FRONT);
+        let padded = len.checked_next_multiple_of(8).unwrap_or(len);
+        self.bytes.resize(FRONT.saturating_add(padded), 0);
+    }
+
+    /// Says in each header where the next one is (3.3.4.1.3), and which are related.
+    pub(super) fn link(&mut self) {
+        let ends = self.elements.iter().skip(1).map(|(start, _)| Some(*start)).chain([None]);
+        for (at, ((start, _), end)) in self.elements.iter().zip(ends).enumerate() {
+            let element = self.bytes.get_mut(*start..).unwrap_or_default();
+            let next = end.map_or(0, |end| u32::try_from(end.saturating_sub(*start)).unwrap_or(0));
+            // Both fields are there: whatever is added has a header.
+            let _ = field::NEXT_COMMAND.set(element, next);
+            let flags = field::FLAGS.get(element).unwrap_or_default();
+            let _ = field::FLAGS.set(element, flags.with(Flags::RELATED_OPERATIONS, at > 0));
+        }
+    }
+
+    /// The bytes of each answer.
+    pub(super) fn ranges(&self) -> Vec<(core::ops::Range<usize>, Protection)> {
+        let ends = self.elements.iter().skip(1).map(|(start, _)| *start).chain([self.bytes.len()]);
+        self.elements.iter().zip(ends).map(|((start, protection), end)| (*start..end, *protection)).collect()
+    }
+
+    pub(super) fn is_long(&self, max: u32) -> bool {
+        self.bytes.len() > (max as usize).saturating_add(LEN)
+    }
+}

@@ -1,0 +1,50 @@
+//! Channels of READ and WRITE, as far as both have the same rules (3.3.5.12, 3.3.5.13).
+
+use alloc::vec::Vec;
+
+use super::inner::Inner;
+use crate::wire::{
+    BufferDescriptorV1, Channel, Command, Dialect, Header, List, NtStatus, ReadRequest, Token, WireError,
+    WriteRequest,
+};
+
+/// Whether a channel may be named in this dialect. RDMA_TRANSFORM is not negotiated.
+pub(super) fn is_known(channel: Channel, dialect: Dialect) -> bool {
+    match channel {
+        Channel::NONE | Channel::RDMA_V1 => true,
+        Channel::RDMA_V1_INVALIDATE => dialect >= Dialect::SMB_3_0_2,
+        _ => false,
+    }
+}
+
+/// The buffers of a request, if they are enough for `len` bytes and not too many.
+pub(super) fn buffers(
+    inner: &Inner,
+    descriptors: Result<List<'_, BufferDescriptorV1>, WireError>,
+    len: u32,
+) -> Result<Vec<BufferDescriptorV1>, NtStatus> {
+    let descriptors = descriptors.map_err(|_| NtStatus::INVALID_PARAMETER)?;
+    let total = descriptors.iter().fold(0_u64, |total, buffer| total.saturating_add(buffer.length.into()));
+    if total < len.into() || descriptors.len() > inner.params().descriptors_max {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    Ok(descriptors.iter().collect())
+}
+
+/// The token that the final answer to a request invalidates, whatever it says: a client takes its memory back with it.
+pub(super) fn token(inner: &Inner, header: &Header, element: &[u8]) -> Option<Token> {
+    let (channel, descriptors) = match header.command {
+        Command::READ => {
+            let request = ReadRequest::parse(element).ok()?;
+            (request.channel, request.descriptors().ok()?)
+        }
+        Command::WRITE => {
+            let request = WriteRequest::parse(element).ok()?;
+            (request.channel, request.descriptors().ok()?)
+        }
+        _ => return None,
+    };
+    let is_valid = inner.transport.is_rdma() && is_known(channel, inner.dialect());
+    let first = descriptors.get(0).filter(|_| is_valid && channel == Channel::RDMA_V1_INVALIDATE)?;
+    Some(first.token)
+}

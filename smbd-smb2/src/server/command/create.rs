@@ -1,0 +1,221 @@
+//! CREATE (3.3.5.9).
+
+use alloc::vec::Vec;
+
+use crate::server::action::{Done, OpenParameters, Operation};
+use crate::server::answer::{answer, failure, of_file};
+use crate::server::chain::{Answer, Asked};
+use crate::server::file::Attributes;
+use crate::server::inner::Inner;
+use crate::server::path::SharePath;
+use crate::server::pending::{Creating, Outcome, Task, What};
+use crate::server::session::{Open, Tree};
+use crate::wire::{
+    AccessMask, CreateAction, CreateContext, CreateContexts, CreateDisposition, CreateOptions, CreateRequest,
+    CreateResponse, ErrorResponse, FileAttributes, FileId, ImpersonationLevel, NtStatus, OplockLevel,
+    Records, WireError,
+};
+
+/// STATUS_NONE_MAPPED, in the answer of SMB2_CREATE_QUERY_MAXIMAL_ACCESS.
+const NONE_MAPPED: u32 = 0xC000_0073;
+/// Attributes that a client may give a new file.
+const SETTABLE: FileAttributes = FileAttributes(0x0000_31A7);
+
+/// 3.3.5.9.
+pub(in crate::server) fn request(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Outcome {
+    begin(inner, asked, request).unwrap_or_else(|status| failed(asked, status))
+}
+
+/// Those that are related to it have no file.
+fn failed(asked: &Asked, status: NtStatus) -> Outcome {
+    Outcome::Answer(Answer { file: Some(Err(status)), ..answer(asked, status, &ErrorResponse::default()) })
+}
+
+fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Result<Outcome, NtStatus> {
+    let tree = inner.tree(asked)?;
+    check(request)?;
+    let (share, maximal_access) = match tree {
+        // There is no pipe that anybody listens on.
+        Tree::Pipes => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
+        Tree::Files { share, maximal_access, .. } => (share, maximal_access),
+    };
+    let path = SharePath::parse(request.name)?;
+    let access = granted(request.desired_access, maximal_access)?;
+    let options = request.create_options;
+    let makes = request.create_disposition != CreateDisposition::OPEN;
+    let deletes = options.contains(CreateOptions::DELETE_ON_CLOSE);
+    if (makes && !maximal_access.contains(AccessMask::WRITE_DATA))
+        || (deletes && !access.contains(AccessMask::DELETE))
+    {
+        return Err(NtStatus::ACCESS_DENIED);
+    }
+    let stamp = request.contexts.find(CreateContext::QUERY_MAXIMAL_ACCESS);
+    if !inner.has_room_for_a_file() {
+        return Err(NtStatus::INSUFFICIENT_RESOURCES);
+    }
+    let handle = inner.new_handle();
+    let parameters = OpenParameters {
+        share,
+        path: path.clone(),
+        access,
+        share_access: request.share_access,
+        disposition: request.create_disposition,
+        options,
+        file_attributes: FileAttributes(request.file_attributes.0 & SETTABLE.0),
+    };
+    let creating = Creating {
+        handle,
+        tree: asked.tree_id,
+        path,
+        access,
+        maximal_access,
+        options,
+        channel_sequence: asked.header.channel_sequence(),
+        wants_access: stamp.map(|data| data.first_chunk().copied().map_or(0, u64::from_le_bytes)),
+        wants_id: request.contexts.find(CreateContext::QUERY_ON_DISK_ID).is_some(),
+    };
+    Ok(Outcome::Wait(What::Create(creating), Task::File(Operation::Open(handle, parameters))))
+}
+
+/// What has to be right before anything is opened.
+fn check(request: &CreateRequest<'_>) -> Result<(), NtStatus> {
+    let options = request.create_options;
+    let (directory, file) = (CreateOptions::DIRECTORY_FILE, CreateOptions::NON_DIRECTORY_FILE);
+    let is_valid = request.create_disposition.name().is_some()
+        && request.impersonation_level <= ImpersonationLevel::DELEGATE
+        && request.share_access.unknown() == 0
+        && !options.contains(directory | file);
+    if !is_valid {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    // A directory is opened or made, never replaced (MS-FSA 2.1.5.1).
+    let replaces = matches!(
+        request.create_disposition,
+        CreateDisposition::SUPERSEDE | CreateDisposition::OVERWRITE | CreateDisposition::OVERWRITE_IF
+    );
+    if options.contains(directory) && replaces {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    if options.contains(CreateOptions::OPEN_BY_FILE_ID) {
+        return Err(NtStatus::NOT_SUPPORTED);
+    }
+    contexts(&request.contexts)
+}
+
+/// Contexts that ask for more than is there are not answered, which declines it: leases, durable handles, attributes that are
+/// extended. What would open another file than the one that is named is refused.
+fn contexts(contexts: &CreateContexts<'_>) -> Result<(), NtStatus> {
+    for context in contexts.iter() {
+        let context = context.map_err(|_: WireError| NtStatus::INVALID_PARAMETER)?;
+        match context.name {
+            // 3.3.5.9.7, 3.3.5.9.12: nothing is kept to be reconnected.
+            CreateContext::DURABLE_HANDLE_RECONNECT | CreateContext::DURABLE_HANDLE_RECONNECT_V2 => {
+                return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
+            }
+            // 3.3.5.9.4: there is no version of before.
+            CreateContext::TIMEWARP_TOKEN => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
+            name if name.len() < 4 => return Err(NtStatus::INVALID_PARAMETER),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Open.GrantedAccess: generic rights as files have them, and no more than the share allows.
+fn granted(desired: AccessMask, maximal: AccessMask) -> Result<AccessMask, NtStatus> {
+    const GENERIC: [(AccessMask, u32); 4] = [
+        (AccessMask::GENERIC_READ, 0x0012_0089),
+        (AccessMask::GENERIC_WRITE, 0x0012_0116),
+        (AccessMask::GENERIC_EXECUTE, 0x0012_00A0),
+        (AccessMask::GENERIC_ALL, 0x001F_01FF),
+    ];
+    let mut access = desired.with(AccessMask::ACCESS_SYSTEM_SECURITY, false);
+    for (generic, rights) in GENERIC {
+        if access.contains(generic) {
+            access = AccessMask(access.with(generic, false).0 | rights);
+        }
+    }
+    if access.contains(AccessMask::MAXIMUM_ALLOWED) {
+        access = access.with(AccessMask::MAXIMUM_ALLOWED, false) | maximal;
+    }
+    if access.contains(AccessMask::EXECUTE) {
+        access = access | AccessMask::READ_DATA;
+    }
+    if access == AccessMask::NONE || !maximal.contains(access) {
+        return Err(NtStatus::ACCESS_DENIED);
+    }
+    Ok(access)
+}
+
+/// The file is open, or is not.
+pub(in crate::server) fn done(
+    inner: &mut Inner,
+    asked: &Asked,
+    creating: Creating,
+    done: Result<Done, NtStatus>,
+) -> Outcome {
+    let (action, attributes) = match done {
+        Ok(Done::Opened { action, attributes }) => (action, attributes),
+        Ok(_) => return failed(asked, NtStatus::INTERNAL_ERROR),
+        Err(status) => return failed(asked, status),
+    };
+    inner.on_opened(creating.handle);
+    // Session or tree connect may have gone in the meantime.
+    if let Err(status) = inner.tree(asked) {
+        inner.close_silently(creating.handle);
+        return failed(asked, status);
+    }
+    match inner.session(asked) {
+        Ok(session) => {
+            let open = Open {
+                handle: creating.handle,
+                tree: creating.tree,
+                access: creating.access,
+                options: creating.options,
+                is_directory: attributes.is_directory(),
+                path: creating.path.clone(),
+                channel_sequence: creating.channel_sequence,
+                listing: None,
+            };
+            session.opens.insert(creating.handle.0, open);
+            respond(asked, &creating, action, &attributes)
+        }
+        Err(status) => failure(asked, status),
+    }
+}
+
+fn respond(asked: &Asked, creating: &Creating, action: CreateAction, attributes: &Attributes) -> Outcome {
+    let file_id = FileId { persistent: creating.handle.0, volatile: creating.handle.0 };
+    let access = creating.wants_access.map(|stamp| {
+        // 3.3.5.9.5
+        let is_known = stamp != 0 && stamp == attributes.change_time;
+        let (status, access) = if is_known { (NONE_MAPPED, 0) } else { (0, creating.maximal_access.0) };
+        [status.to_le_bytes(), access.to_le_bytes()].concat()
+    });
+    // 3.3.5.9.9
+    let on_disk = creating.wants_id.then(|| {
+        let mut data = attributes.id.to_le_bytes().to_vec();
+        data.resize(32, 0);
+        data
+    });
+    let named = [(CreateContext::QUERY_MAXIMAL_ACCESS, &access), (CreateContext::QUERY_ON_DISK_ID, &on_disk)];
+    let contexts: Vec<CreateContext<'_>> = named
+        .into_iter()
+        .filter_map(|(name, data)| Some(CreateContext { name, data: data.as_deref()? }))
+        .collect();
+    let response = CreateResponse {
+        oplock_level: OplockLevel::NONE,
+        create_action: action,
+        creation_time: attributes.creation_time,
+        last_access_time: attributes.last_access_time,
+        last_write_time: attributes.last_write_time,
+        change_time: attributes.change_time,
+        allocation_size: attributes.allocation_size,
+        end_of_file: attributes.end_of_file,
+        file_attributes: attributes.file_attributes,
+        file_id,
+        contexts: Records::from(contexts.as_slice()),
+        ..CreateResponse::default()
+    };
+    of_file(asked, file_id, NtStatus::SUCCESS, &response)
+}

@@ -1,0 +1,69 @@
+//! LOCK (3.3.5.14).
+
+use alloc::vec::Vec;
+
+use crate::server::action::Operation;
+use crate::server::answer::failure_of_file;
+use crate::server::chain::Asked;
+use crate::server::inner::Inner;
+use crate::server::pending::{Outcome, Task, What};
+use crate::wire::{LockElement, LockFlags, LockRequest, NtStatus};
+
+/// The most ranges of a request.
+const RANGES_MAX: usize = 64;
+
+/// 3.3.5.14.
+pub(in crate::server) fn request(
+    inner: &mut Inner,
+    asked: &Asked,
+    request: &LockRequest<'_>,
+) -> Result<Outcome, NtStatus> {
+    let has_room = inner.has_room_for_a_wait();
+    let (file_id, open) = inner.open(asked, request.file_id)?;
+    let handle = open.handle;
+    if open.is_directory {
+        return Ok(failure_of_file(asked, file_id, NtStatus::INVALID_PARAMETER));
+    }
+    let ranges: Vec<LockElement> = request.locks.iter().take(RANGES_MAX.saturating_add(1)).collect();
+    let operation = check(&ranges).and_then(|is_unlock| {
+        if is_unlock {
+            return Ok(Operation::Unlock(handle, ranges));
+        }
+        let waits = ranges.iter().any(|range| !range.flags.contains(LockFlags::FAIL_IMMEDIATELY));
+        // 3.3.4.2
+        if waits && !has_room {
+            Err(NtStatus::INSUFFICIENT_RESOURCES)
+        } else {
+            Ok(Operation::Lock(handle, ranges))
+        }
+    });
+    Ok(match operation {
+        Ok(operation) => Outcome::Wait(What::Plain { file_id, renamed: None }, Task::File(operation)),
+        Err(status) => failure_of_file(asked, file_id, status),
+    })
+}
+
+/// Whether the ranges are unlocked. All are checked before any of them is.
+fn check(ranges: &[LockElement]) -> Result<bool, NtStatus> {
+    let first = ranges.first().ok_or(NtStatus::INVALID_PARAMETER)?;
+    if ranges.len() > RANGES_MAX {
+        return Err(NtStatus::INSUFFICIENT_RESOURCES);
+    }
+    let is_unlock = first.flags.contains(LockFlags::UNLOCK);
+    for range in ranges {
+        let kind = range.flags.with(LockFlags::FAIL_IMMEDIATELY, false);
+        let fails = range.flags.contains(LockFlags::FAIL_IMMEDIATELY);
+        let is_valid = if is_unlock {
+            kind == LockFlags::UNLOCK
+        } else {
+            (kind == LockFlags::SHARED_LOCK || kind == LockFlags::EXCLUSIVE_LOCK)
+                && (fails || ranges.len() == 1)
+        };
+        if !is_valid
+            || range.length.checked_sub(1).is_some_and(|last| range.offset.checked_add(last).is_none())
+        {
+            return Err(NtStatus::INVALID_PARAMETER);
+        }
+    }
+    Ok(is_unlock)
+}

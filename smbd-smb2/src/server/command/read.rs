@@ -1,0 +1,120 @@
+//! READ (3.3.5.12).
+
+use alloc::vec::Vec;
+
+use crate::server::action::{Action, Done, FRONT, Operation, OperationId, ReadBuffer};
+use crate::server::answer::{failure_of_file, of_file};
+use crate::server::chain::{Answer, Asked};
+use crate::server::channel;
+use crate::server::inner::Inner;
+use crate::server::pending::{Outcome, Task, What};
+use crate::wire::{
+    AccessMask, BufferDescriptorV1, Channel, ErrorResponse, FileId, NtStatus, ReadRequest, ReadResponse,
+    read, write_element,
+};
+
+/// 3.3.5.12. `element` is the request as it came.
+pub(in crate::server) fn request(
+    inner: &mut Inner,
+    asked: &Asked,
+    request: &ReadRequest<'_>,
+    element: &[u8],
+) -> Result<Outcome, NtStatus> {
+    let (file_id, open) = inner.open(asked, request.file_id)?;
+    let (handle, access, is_directory) = (open.handle, open.access, open.is_directory);
+    if !access.contains(AccessMask::READ_DATA) {
+        return Err(NtStatus::ACCESS_DENIED);
+    }
+    // Nothing is success only if nothing was asked for.
+    let minimum = request.minimum_count.max(u32::from(request.length > 0));
+    let outcome = check(inner, request, element).map(|()| {
+        if request.channel == Channel::NONE {
+            // A client that cannot receive the answer gets a part of the data.
+            let len = inner.transport.payload_max(request.length);
+            let minimum = minimum.min(len);
+            let buffer = ReadBuffer::new(read::response::LAYOUT.end(), len);
+            let operation = Operation::Read { handle, offset: request.offset, buffer };
+            return Ok(Outcome::Wait(What::Read { file_id, minimum }, Task::File(operation)));
+        }
+        let buffers = channel::buffers(inner, request.descriptors(), request.length)?;
+        let operation = Operation::ReadChannel { handle, offset: request.offset, len: request.length };
+        Ok(Outcome::Wait(What::ReadChannel { file_id, minimum, buffers }, Task::File(operation)))
+    });
+    // MS-FSA 2.1.5.3
+    let outcome = outcome
+        .and_then(|outcome| if is_directory { Err(NtStatus::INVALID_DEVICE_REQUEST) } else { outcome });
+    Ok(outcome.unwrap_or_else(|status| failure_of_file(asked, file_id, status)))
+}
+
+/// What a READ and its channel have to be.
+fn check(inner: &Inner, request: &ReadRequest<'_>, element: &[u8]) -> Result<(), NtStatus> {
+    if request.length > inner.params().max_read_size
+        || request.offset.checked_add(request.length.into()).is_none()
+    {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    if !channel::is_known(request.channel, inner.dialect()) {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    if request.channel != Channel::NONE {
+        let offset = read::request::READ_CHANNEL_INFO_OFFSET.get(element).unwrap_or_default();
+        let is_empty = request.length == 0 || offset == 0 || request.channel_info.is_empty();
+        if !inner.transport.is_rdma() || is_empty {
+            return Err(NtStatus::INVALID_PARAMETER);
+        }
+    }
+    Ok(())
+}
+
+/// The data are in the answer.
+pub(in crate::server) fn done(
+    asked: &Asked,
+    file_id: FileId,
+    minimum: u32,
+    done: Result<Done, NtStatus>,
+) -> Outcome {
+    let buffer = match done {
+        Ok(Done::Read(buffer)) => buffer,
+        Ok(_) => return failure_of_file(asked, file_id, NtStatus::INTERNAL_ERROR),
+        Err(status) => return failure_of_file(asked, file_id, status),
+    };
+    let len = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+    if len < minimum {
+        return failure_of_file(asked, file_id, NtStatus::END_OF_FILE);
+    }
+    let mut front = Vec::new();
+    let written = write_element(&mut front, &asked.response(NtStatus::SUCCESS), &ReadResponse::default());
+    let stated = written.and_then(|()| read::response::DATA_LENGTH.set(&mut front, len));
+    let mut bytes = buffer.into_bytes();
+    if stated.is_err() || bytes.len() < FRONT.saturating_add(front.len()) {
+        return failure_of_file(asked, file_id, NtStatus::INTERNAL_ERROR);
+    }
+    for (to, from) in bytes.iter_mut().skip(FRONT).zip(front) {
+        *to = from;
+    }
+    let answer = crate::server::answer::answer(asked, NtStatus::SUCCESS, &ErrorResponse::default());
+    Outcome::Answer(Answer { bytes, file: Some(Ok(file_id)), ..answer })
+}
+
+/// The data are in the driver's buffer, and go to the client before the answer does.
+pub(in crate::server) fn channel_done(
+    inner: &mut Inner,
+    asked: &Asked,
+    id: OperationId,
+    (file_id, minimum, buffers): (FileId, u32, Vec<BufferDescriptorV1>),
+    done: Result<Done, NtStatus>,
+) -> Outcome {
+    let total = buffers.iter().fold(0_u64, |total, buffer| total.saturating_add(buffer.length.into()));
+    let len = match done {
+        Ok(Done::Count(len)) if u64::from(len) <= total => len,
+        Ok(_) => return failure_of_file(asked, file_id, NtStatus::INTERNAL_ERROR),
+        Err(status) => return failure_of_file(asked, file_id, status),
+    };
+    if len < minimum {
+        return failure_of_file(asked, file_id, NtStatus::END_OF_FILE);
+    }
+    inner.begin_write(id);
+    inner.actions.push_back(Action::RdmaWrite { id, buffers, len });
+    let response = ReadResponse { data_remaining: len, ..ReadResponse::default() };
+    of_file(asked, file_id, NtStatus::SUCCESS, &response)
+}

@@ -1,0 +1,154 @@
+//! SET_INFO (3.3.5.21).
+
+use crate::server::action::{Change, Operation};
+use crate::server::answer::{failure_of_file, of_file};
+use crate::server::chain::Asked;
+use crate::server::file::BasicChange;
+use crate::server::inner::Inner;
+use crate::server::path::SharePath;
+use crate::server::pending::{Outcome, Task, What};
+use crate::wire::info::class;
+use crate::wire::{
+    AccessMask, FileAttributes, FileId, InfoType, NtStatus, SetInfoRequest, SetInfoResponse, Text,
+};
+
+/// FileDispositionInformationEx and FileRenameInformationEx (MS-FSCC 2.4.12, 2.4.43), which are not supported.
+const EXTENDED: [u8; 2] = [64, 65];
+
+/// 3.3.5.21.
+pub(in crate::server) fn request(
+    inner: &mut Inner,
+    asked: &Asked,
+    request: &SetInfoRequest<'_>,
+) -> Result<Outcome, NtStatus> {
+    let max = inner.max_transact();
+    let (file_id, open) = inner.open(asked, request.file_id)?;
+    let (handle, access) = (open.handle, open.access);
+    let change = if request.input.len() > max as usize {
+        Err(NtStatus::INVALID_PARAMETER)
+    } else {
+        match request.info_type {
+            InfoType::FILE => of_class(request, access),
+            InfoType::FILESYSTEM | InfoType::QUOTA => Err(NtStatus::NOT_SUPPORTED),
+            // 3.3.5.21.3: every file has the same.
+            InfoType::SECURITY => Err(NtStatus::NOT_SUPPORTED),
+            _ => Err(NtStatus::INVALID_PARAMETER),
+        }
+    };
+    match change {
+        Ok(Some(change)) => {
+            let renamed = match &change {
+                Change::Rename { path, .. } => Some(path.clone()),
+                Change::Basic(_) | Change::EndOfFile(_) | Change::Allocation(_) | Change::Delete(_) => None,
+            };
+            Ok(Outcome::Wait(What::Plain { file_id, renamed }, Task::File(Operation::Change(handle, change))))
+        }
+        Ok(None) => Ok(of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default())),
+        Err(status) => Ok(failure_of_file(asked, file_id, status)),
+    }
+}
+
+/// The file has another name.
+pub(in crate::server) fn renamed(inner: &mut Inner, asked: &Asked, file_id: FileId, path: SharePath) {
+    if let Ok(session) = inner.session(asked)
+        && let Some(open) = session.opens.get_mut(&file_id.volatile)
+    {
+        open.path = path;
+    }
+}
+
+/// What is to be changed; nothing, if it is something that nobody keeps.
+fn of_class(request: &SetInfoRequest<'_>, access: AccessMask) -> Result<Option<Change>, NtStatus> {
+    let input = request.input;
+    let needs = |right| if access.contains(right) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) };
+    match request.info_class {
+        class::FILE_BASIC => {
+            needs(AccessMask::WRITE_ATTRIBUTES)?;
+            Ok(Some(Change::Basic(basic(input)?)))
+        }
+        class::FILE_RENAME => {
+            let change = rename(input)?;
+            needs(AccessMask::DELETE)?;
+            Ok(Some(change))
+        }
+        class::FILE_DISPOSITION => {
+            let first = input.first().ok_or(NtStatus::INFO_LENGTH_MISMATCH)?;
+            needs(AccessMask::DELETE)?;
+            Ok(Some(Change::Delete(*first != 0)))
+        }
+        class::FILE_ALLOCATION => {
+            let size = size(input)?;
+            needs(AccessMask::WRITE_DATA)?;
+            Ok(Some(Change::Allocation(size)))
+        }
+        class::FILE_END_OF_FILE => {
+            let size = size(input)?;
+            needs(AccessMask::WRITE_DATA)?;
+            Ok(Some(Change::EndOfFile(size)))
+        }
+        // FilePositionInformation and FileModeInformation: of no use to anybody over SMB2.
+        14 | 16 => Ok(None),
+        class::FILE_LINK | class::FILE_FULL_EA | 39 | 40 => Err(NtStatus::NOT_SUPPORTED),
+        class if EXTENDED.contains(&class) => Err(NtStatus::NOT_SUPPORTED),
+        _ => Err(NtStatus::INVALID_INFO_CLASS),
+    }
+}
+
+fn number(input: &[u8], at: usize) -> Result<u64, NtStatus> {
+    let bytes = input.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or(NtStatus::INFO_LENGTH_MISMATCH)
+}
+
+fn word(input: &[u8], at: usize) -> Result<u32, NtStatus> {
+    let bytes = input.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or(NtStatus::INFO_LENGTH_MISMATCH)
+}
+
+/// A size: not negative (MS-FSCC 2.4.4, 2.4.14).
+fn size(input: &[u8]) -> Result<u64, NtStatus> {
+    let size = number(input, 0)?;
+    if i64::try_from(size).is_err() { Err(NtStatus::INVALID_PARAMETER) } else { Ok(size) }
+}
+
+/// MS-FSCC 2.4.7: 0 is no change, -1 and -2 are about implicit changes.
+fn basic(input: &[u8]) -> Result<BasicChange, NtStatus> {
+    let time = |at| {
+        let time = number(input, at)?;
+        match time {
+            0 | 0xFFFF_FFFF_FFFF_FFFF | 0xFFFF_FFFF_FFFF_FFFE => Ok(None),
+            time if i64::try_from(time).is_err() => Err(NtStatus::INVALID_PARAMETER),
+            time => Ok(Some(time)),
+        }
+    };
+    let attributes = FileAttributes(word(input, 32)?);
+    if attributes.contains(FileAttributes::TEMPORARY | FileAttributes::DIRECTORY) {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    let kept = attributes.with(FileAttributes::DIRECTORY | FileAttributes::NORMAL, false);
+    Ok(BasicChange {
+        creation_time: time(0)?,
+        last_access_time: time(8)?,
+        last_write_time: time(16)?,
+        change_time: time(24)?,
+        file_attributes: (attributes.0 != 0).then_some(kept),
+    })
+}
+
+/// MS-FSCC 2.4.42.2.
+fn rename(input: &[u8]) -> Result<Change, NtStatus> {
+    const NAME: usize = 20;
+    let replace = *input.first().ok_or(NtStatus::INFO_LENGTH_MISMATCH)? != 0;
+    let (root, len) = (number(input, 8)?, word(input, 16)?);
+    let name = input.get(NAME..).unwrap_or_default();
+    let name = name.get(..len as usize).ok_or(NtStatus::INFO_LENGTH_MISMATCH)?;
+    if root != 0 || name.is_empty() {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    // Some clients begin with a backslash.
+    let name = name.strip_prefix(b"\\\0").unwrap_or(name);
+    let path = SharePath::parse(Text::from_wire(name))?;
+    if path.split().is_none() {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
+    Ok(Change::Rename { path, replace })
+}

@@ -1,0 +1,131 @@
+//! Sessions of a connection, their tree connects and open files (3.3.1.8, 3.3.1.9, 3.3.1.10).
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+
+use super::action::Handle;
+use super::path::SharePath;
+use super::pattern::Pattern;
+use crate::security::{Acceptor, Identity, PreauthHash, SessionKeys, capital};
+use crate::wire::{AccessMask, CreateOptions, TreeId};
+
+/// Session.State, and what a session has in it.
+#[derive(Debug)]
+pub(super) enum Session {
+    /// Nobody is known yet.
+    InProgress(Login),
+    /// A user.
+    Valid(Box<Valid>),
+    /// It is over; its keys are for the answers that are still to be sent.
+    Ended(Box<Option<SessionKeys>>),
+}
+
+/// An authentication that goes on.
+#[derive(Debug)]
+pub(super) struct Login {
+    pub(super) acceptor: Acceptor,
+    /// Session.PreauthIntegrityHashValue.
+    pub(super) preauth: PreauthHash,
+}
+
+/// A session whose user is known.
+#[derive(Debug)]
+pub(super) struct Valid {
+    pub(super) identity: Identity,
+    /// None for guests and anonymous users.
+    pub(super) keys: Option<SessionKeys>,
+    /// Session.SigningRequired.
+    pub(super) signing_required: bool,
+    /// Session.EncryptData.
+    pub(super) encrypt_data: bool,
+    /// Session.TreeConnectTable.
+    pub(super) trees: BTreeMap<u32, Tree>,
+    /// Session.OpenTable.
+    pub(super) opens: BTreeMap<u64, Open>,
+    /// The user authenticates again (3.3.5.5.2).
+    pub(super) again: Option<Acceptor>,
+}
+
+impl Session {
+    pub(super) const fn valid(&self) -> Option<&Valid> {
+        match self {
+            Self::Valid(valid) => Some(valid),
+            Self::InProgress(_) | Self::Ended(_) => None,
+        }
+    }
+
+    /// Keys to protect answers with.
+    pub(super) fn keys_mut(&mut self) -> Option<&mut SessionKeys> {
+        match self {
+            Self::InProgress(_) => None,
+            Self::Valid(valid) => valid.keys.as_mut(),
+            Self::Ended(keys) => (**keys).as_mut(),
+        }
+    }
+
+    pub(super) const fn is_ended(&self) -> bool {
+        matches!(self, Self::Ended(_))
+    }
+}
+
+impl Valid {
+    /// Whether it is a session of this user.
+    pub(super) fn is_of(&self, name: &str) -> bool {
+        match &self.identity {
+            Identity::User { user, .. } => capital(user) == capital(name),
+            Identity::Guest | Identity::Anonymous => false,
+        }
+    }
+
+    /// Whether nobody proved who it is.
+    pub(super) const fn is_nobody(&self) -> bool {
+        match self.identity {
+            Identity::User { .. } => false,
+            Identity::Guest | Identity::Anonymous => true,
+        }
+    }
+}
+
+/// A tree connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tree {
+    /// IPC$, in which nothing can be opened.
+    Pipes,
+    /// A share of files.
+    Files {
+        /// Its index.
+        share: usize,
+        /// TreeConnect.MaximalAccess.
+        maximal_access: AccessMask,
+        /// Share.EncryptData.
+        is_encrypted: bool,
+    },
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) handle: Handle,
+    pub(super) tree: TreeId,
+    /// Open.GrantedAccess.
+    pub(super) access: AccessMask,
+    /// Open.CreateOptions.
+    pub(super) options: CreateOptions,
+    pub(super) is_directory: bool,
+    /// Open.FileName.
+    pub(super) path: SharePath,
+    /// Open.ChannelSequence.
+    pub(super) channel_sequence: u16,
+    /// The enumeration of a directory, once it has begun.
+    pub(super) listing: Option<Listing>,
+}
+
+/// How far an enumeration has come.
+#[derive(Clone, Debug)]
+pub(super) struct Listing {
+    pub(super) pattern: Pattern,
+    /// [`super::file::Entry::position`] of the last entry that was told.
+    pub(super) after: u64,
+    /// Whether any entry was told.
+    pub(super) has_told: bool,
+}
