@@ -268,6 +268,15 @@ impl Nic {
         filled(self.pool.pop(), self.buffers.range(range))
     }
 
+    /// A packet that this device sent has the bytes that its memory holds now: a queue pair that is down sends nothing again.
+    pub(crate) fn detach(&mut self, packet: &mut Packet) {
+        if let Packet::Send { body: payload, .. } | Packet::Write { payload, .. } = packet
+            && let Payload::Borrowed(range) = *payload
+        {
+            *payload = Payload::Copied(self.take_pooled(range));
+        }
+    }
+
     /// A copy of `bytes` to send, in memory of the device.
     pub fn copy(&mut self, bytes: &[u8]) -> Body {
         Body::Copied(filled(self.pool.pop(), bytes))
