@@ -101,7 +101,10 @@ impl ServerTask {
         let model = self.model.borrow();
         let is_late = model.received.len() > self.plan.end_at + 3;
         match self.plan.end {
-            End::ServerFinishes => is_late && model.out.is_empty(),
+            End::ServerFinishes => {
+                let is_amid_burst = self.plan.pace.bursts.is_some() && model.has_answers();
+                is_late && model.out.is_empty() && !is_amid_burst
+            }
             End::ServerResets => is_late,
             _ => false,
         }
@@ -142,7 +145,12 @@ impl ServerTask {
             return Tried::Nothing;
         }
         self.model.borrow_mut().answer(&self.client.borrow(), &mut self.chance);
-        self.answers_at = self.drawn(self.plan.pace.answers);
+        let has_more = self.model.borrow().has_answers();
+        self.answers_at = match self.plan.pace.bursts {
+            Some(_) if has_more => self.now(),
+            Some(pause) => self.drawn(pause),
+            None => self.drawn(self.plan.pace.answers),
+        };
         Tried::Something
     }
 
