@@ -135,7 +135,9 @@ impl<S: Server<P::Memory>, P: Peer> ReversePump<S, P> {
     }
 
     fn is_answered(&self) -> bool {
-        let is_empty = self.piece.bytes.is_empty() && self.inbound.is_empty() && self.out.is_empty();
+        // The rest of a message of the server may be under way.
+        let is_between = self.piece.bytes.is_empty() && self.piece.remaining == 0;
+        let is_empty = is_between && self.inbound.is_empty() && self.out.is_empty();
         is_empty && self.statistics().outstanding() == 0
     }
 
