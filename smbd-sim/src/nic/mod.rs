@@ -15,6 +15,8 @@ mod work;
 
 use std::collections::VecDeque;
 
+#[cfg(feature = "loops")]
+use smbd_core::RdmaVerb;
 use smbd_core::error::WorkError;
 use smbd_core::{Head, RecvId, Token, WrId};
 
@@ -205,6 +207,17 @@ impl Nic {
             *len = done.result.map_or(0, |message| message.len);
         }
         Some(done)
+    }
+
+    /// Memory that is open to the peer, with its tokens.
+    #[cfg(feature = "loops")]
+    pub(crate) fn opened(&self) -> impl Iterator<Item = (Token, crate::memory::Range)> + '_ {
+        self.tokens.open(self.domain).filter_map(|opened| {
+            let mut verbs = [RdmaVerb::Read, RdmaVerb::Write].into_iter();
+            let range =
+                verbs.find_map(|verb| self.tokens.check(&self.buffers, self.domain, verb, opened).ok());
+            Some((opened.token, range?))
+        })
     }
 
     /// Completions of the receive queue that were not polled.
