@@ -297,6 +297,8 @@ impl<C: Messages> Handler<LoopEnd<Memory>, C> for ClientTask {
                 self.memory.on_registered((machine, now), id, result.is_ok(), &mut model);
             }
             EndpointEvent::Deregistered { id, result: Ok(()) } => self.memory.on_gone(id),
+            // Its end may have been seen before what came just before it.
+            EndpointEvent::Sent { result: Err(_), .. } => self.notes.note(|seen, _| seen.is_cut = true),
             EndpointEvent::Writable => {}
             EndpointEvent::Closed(_) | EndpointEvent::ConnectFailed(_) => {
                 self.notes.step(|| format!("client: {event:?}"));

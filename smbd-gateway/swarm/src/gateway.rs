@@ -18,8 +18,8 @@ use crate::plan::{End, Plan};
 use crate::server_end::{Direct, Either, Stream};
 
 /// As the program has them.
-const FLUSH_WITHIN: Duration = Duration::from_secs(1);
-const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+pub const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Accepts the client, and serves it until its end.
 pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
