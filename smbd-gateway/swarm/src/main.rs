@@ -20,6 +20,7 @@ mod server_task;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::ops::Range;
 use std::process::ExitCode;

@@ -13,6 +13,7 @@ use crate::model::{Chance, Client, Limits, Pool, Server};
 use crate::plan::Plan;
 use crate::scene::{Report, Scene, Show};
 use crate::server_task::ServerTask;
+use crate::turns::{drive_to_end, stay};
 
 /// Runs a seed.
 pub fn run(seed: u64, show: Show) -> Report {
@@ -22,9 +23,9 @@ pub fn run(seed: u64, show: Show) -> Report {
     let (client, server) = models(&plan);
     stage.spawn(serve(stage.clone(), Rc::clone(&plan), near, notes.clone()));
     let of_client = ClientTask::new(&plan, &notes, (&client, &server), Chance::new(scene.chance.bits()));
-    stage.spawn(of_client.run(stage.machine(Side::Initiator), stage.end(Side::Initiator)));
+    stage.spawn(drive_to_end(of_client, stage.machine(Side::Initiator), stage.end(Side::Initiator)));
     let of_server = ServerTask::new(&plan, &notes, far, (&client, &server), Chance::new(scene.chance.bits()));
-    stage.spawn(of_server.run());
+    stage.spawn(stay(of_server));
     let buffers = relay::Config::new(&plan.relay).map_or(0, |config| 2 * usize::from(config.buffers()));
     scene.play(format!("{:?}", plan.end), buffers, |stage, seen, pipes| {
         judge(&plan, stage, seen, (&client.borrow(), &server.borrow()), pipes)

@@ -1,20 +1,18 @@
 //! The client of a run: its model at the other end of the stream.
 
 use std::cell::RefCell;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smbd_core::Instant;
-use smbd_sim::loops::Timer;
 
 use super::model::{Client, Device, Server};
 use super::plan::{End, Plan};
 use crate::model::Chance;
 use crate::notes::Notes;
 use crate::pipe;
+use crate::turns::{AtStream, Tried};
 
 /// Bytes that are read at once.
 const ROOM: usize = 64 << 10;
@@ -42,56 +40,9 @@ pub struct State {
     reads_at: Option<Instant>,
     /// It sends nothing new.
     is_silent: bool,
-    timer: Option<Timer>,
-}
-
-/// What came of a try.
-enum Tried {
-    Something,
-    Nothing,
-    /// The stream is over.
-    Over,
 }
 
 impl ClientTask {
-    /// Works until the stream is over, or everything is answered.
-    pub async fn run(mut self) {
-        poll_fn(|cx| self.poll(cx)).await;
-        self.notes.step(|| "client: over".into());
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            if self.notes.seen().breach.is_some() {
-                return Poll::Ready(());
-            }
-            if self.is_to_end() {
-                self.notes.note(|seen, _| seen.is_struck = true);
-                self.notes.step(|| format!("client: {:?}", self.plan.end));
-                if self.plan.end == End::ClientResets {
-                    self.end.reset();
-                }
-                return Poll::Ready(());
-            }
-            if self.is_done() {
-                self.notes.note(|seen, _| seen.is_done = true);
-                self.notes.step(|| "client: done".into());
-                return Poll::Ready(());
-            }
-            let mut has_moved = false;
-            for tried in [self.think(), self.write(cx), self.read(cx)] {
-                match tried {
-                    Tried::Over => return Poll::Ready(()),
-                    Tried::Something => has_moved = true,
-                    Tried::Nothing => {}
-                }
-            }
-            if !has_moved && !self.sleep(cx) {
-                return Poll::Pending;
-            }
-        }
-    }
-
     fn now(&self) -> Instant {
         self.notes.stage().now()
     }
@@ -189,13 +140,38 @@ impl ClientTask {
         }
         Tried::Something
     }
+}
 
-    /// Comes back when it has something to do by itself. Whether that is now.
-    fn sleep(&mut self, cx: &mut Context<'_>) -> bool {
-        let now = self.now();
+impl AtStream for ClientTask {
+    const NAME: &'static str = "client";
+
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    fn leaves(&mut self) -> bool {
+        if self.is_to_end() {
+            self.notes.note(|seen, _| seen.is_struck = true);
+            self.notes.step(|| format!("client: {:?}", self.plan.end));
+            if self.plan.end == End::ClientResets {
+                self.end.reset();
+            }
+            return true;
+        }
+        let is_done = self.is_done();
+        if is_done {
+            self.notes.note(|seen, _| seen.is_done = true);
+            self.notes.step(|| "client: done".into());
+        }
+        is_done
+    }
+
+    fn act(&mut self, cx: &mut Context<'_>) -> [Tried; 3] {
+        [self.think(), self.write(cx), self.read(cx)]
+    }
+
+    fn next_time(&self, now: Instant) -> Option<Instant> {
         let times = [self.state.reads_at, self.state.thinks_until];
-        let next = times.into_iter().flatten().filter(|at| *at > now).min();
-        self.state.timer = next.map(|at| self.notes.stage().sleep_until(at));
-        self.state.timer.as_mut().is_some_and(|timer| Pin::new(timer).poll(cx).is_ready())
+        times.into_iter().flatten().filter(|at| *at > now).min()
     }
 }

@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::server_task::ServerTask;
 use crate::model::Chance;
 use crate::scene::{Report, Scene, Show};
+use crate::turns::{drive_to_end, stay};
 
 /// Runs a seed.
 pub fn run(seed: u64, show: Show) -> Report {
@@ -38,7 +39,7 @@ pub fn run(seed: u64, show: Show) -> Report {
         chance: Chance::new(scene.chance.bits()),
         state: Default::default(),
     };
-    stage.spawn(of_client.run());
+    stage.spawn(stay(of_client));
     let of_server = ServerTask {
         plan: Rc::clone(&plan),
         notes,
@@ -48,7 +49,7 @@ pub fn run(seed: u64, show: Show) -> Report {
         chance: Chance::new(scene.chance.bits()),
         state: Default::default(),
     };
-    stage.spawn(of_server.run(stage.machine(Side::Acceptor), stage.end(Side::Acceptor)));
+    stage.spawn(drive_to_end(of_server, stage.machine(Side::Acceptor), stage.end(Side::Acceptor)));
     scene.play(format!("{:?}", plan.end), 2 * usize::from(config.buffers()), |stage, seen, pipes| {
         judge(&plan, stage, seen, (&client.borrow(), &server.borrow()), pipes)
     })

@@ -2,16 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{BufferLookup, Handler, ReceiveMemory, drive};
+use smbd_core::backend::{BufferLookup, Handler, ReceiveMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{BufferDescriptorV1, Close, Instant, OpId, RdmaVerb, Token};
 use smbd_gateway::Memory as _;
 use smbd_sim::Side;
@@ -23,6 +20,7 @@ use super::plan::{End, Plan};
 use crate::memory::Memory;
 use crate::model::{Chance, elements};
 use crate::notes::Notes;
+use crate::turns::AtDevice;
 
 /// Steps that wait for room in the connection, beyond which it answers nothing.
 const WAITING_MAX: usize = 40;
@@ -66,72 +64,6 @@ struct Transfer {
 }
 
 impl ServerTask {
-    /// Drives its connection until that is drained.
-    pub async fn run(mut self, mut machine: impl Messages, mut end: LoopEnd<Memory>) {
-        poll_fn(|cx| self.poll(&mut machine, &mut end, cx)).await;
-        self.notes.step(|| "server: over".into());
-    }
-
-    fn poll<C: Messages>(
-        &mut self,
-        machine: &mut C,
-        end: &mut LoopEnd<Memory>,
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
-        loop {
-            let now = self.notes.stage().now();
-            let wake = self.act(machine, now);
-            let deadline = match drive(machine, end, self) {
-                Ok(deadline) => deadline,
-                Err(error) => {
-                    self.notes.judge(Err(format!("driven: the server's loop: {error}")));
-                    return Poll::Ready(());
-                }
-            };
-            if machine.is_drained() {
-                return Poll::Ready(());
-            }
-            if std::mem::take(&mut self.state.has_news) {
-                continue;
-            }
-            match end.poll_ready(cx, deadline.into_iter().chain(wake).min()) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    }
-
-    /// Does what is due. When it wants to do something else.
-    fn act(&mut self, machine: &mut impl Messages, now: Instant) -> Option<Instant> {
-        if !self.state.is_established || self.state.is_closing {
-            return None;
-        }
-        if let Some(within) = self.notes.stage().take_ending(Side::Acceptor) {
-            self.notes.note(|seen, _| seen.is_asked = true);
-            self.leave(machine, now, within);
-            return None;
-        }
-        let is_late = self.model.borrow().received.len() > self.plan.common.end_at + 3;
-        if is_late && matches!(self.plan.end, End::ServerCloses | End::ServerAborts) {
-            self.notes.note(|seen, _| seen.is_struck = true);
-            let is_abort = self.plan.end == End::ServerAborts;
-            self.leave(machine, now, Duration::from_secs(u64::from(!is_abort)));
-            return None;
-        }
-        if self.state.pauses_until.take_if(|until| *until <= now).is_some() {
-            machine.resume();
-        }
-        self.give(machine, now);
-        while self.answers(now) {
-            self.give(machine, now);
-        }
-        let has_answers = self.model.borrow().has_answers();
-        let answers = self.state.answers_at.filter(|_| has_answers);
-        let times = answers.into_iter().filter(|at| *at > now).chain(self.state.pauses_until);
-        times.min()
-    }
-
     fn leave(&mut self, machine: &mut impl Messages, now: Instant, within: Duration) {
         self.notes.note(|seen, _| seen.has_left = true);
         self.notes.step(|| format!("server: leaves within {within:?}"));
@@ -242,6 +174,47 @@ impl ServerTask {
                 self.device.borrow_mut().fetch(remote.token, bytes);
             }
         }
+    }
+}
+
+impl<C: Messages> AtDevice<C> for ServerTask {
+    const NAME: &'static str = "server";
+
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    fn act(&mut self, machine: &mut C, now: Instant) -> Option<Instant> {
+        if !self.state.is_established || self.state.is_closing {
+            return None;
+        }
+        if let Some(within) = self.notes.stage().take_ending(Side::Acceptor) {
+            self.notes.note(|seen, _| seen.is_asked = true);
+            self.leave(machine, now, within);
+            return None;
+        }
+        let is_late = self.model.borrow().received.len() > self.plan.common.end_at + 3;
+        if is_late && matches!(self.plan.end, End::ServerCloses | End::ServerAborts) {
+            self.notes.note(|seen, _| seen.is_struck = true);
+            let is_abort = self.plan.end == End::ServerAborts;
+            self.leave(machine, now, Duration::from_secs(u64::from(!is_abort)));
+            return None;
+        }
+        if self.state.pauses_until.take_if(|until| *until <= now).is_some() {
+            machine.resume();
+        }
+        self.give(machine, now);
+        while self.answers(now) {
+            self.give(machine, now);
+        }
+        let has_answers = self.model.borrow().has_answers();
+        let answers = self.state.answers_at.filter(|_| has_answers);
+        let times = answers.into_iter().filter(|at| *at > now).chain(self.state.pauses_until);
+        times.min()
+    }
+
+    fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.state.has_news)
     }
 }
 
