@@ -2,16 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_core::backend::{BufferLookup, Handler, ReceiveMemory, drive};
+use smbd_core::backend::{BufferLookup, Handler, ReceiveMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{Close, Instant, RegId};
 use smbd_sim::Side;
 use smbd_sim::loops::LoopEnd;
@@ -22,6 +19,7 @@ use crate::model::{Chance, Client, Server, elements};
 use crate::notes::Notes;
 use crate::plan::{End, Plan};
 use crate::registered::Registered;
+use crate::turns::AtDevice;
 
 /// Messages that wait for room in the connection.
 const WAITING_MAX: usize = 4;
@@ -82,79 +80,6 @@ impl ClientTask {
             is_closing: false,
             has_news: false,
         }
-    }
-
-    /// Drives its connection until that is drained.
-    pub async fn run(mut self, mut machine: impl Messages, mut end: LoopEnd<Memory>) {
-        poll_fn(|cx| self.poll(&mut machine, &mut end, cx)).await;
-        self.notes.step(|| "client: over".into());
-    }
-
-    fn poll<C: Messages>(
-        &mut self,
-        machine: &mut C,
-        end: &mut LoopEnd<Memory>,
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
-        loop {
-            let now = self.notes.stage().now();
-            let wake = self.act(machine, now);
-            let deadline = match drive(machine, end, self) {
-                Ok(deadline) => deadline,
-                Err(error) => {
-                    self.notes.judge(Err(format!("driven: the client's loop: {error}")));
-                    return Poll::Ready(());
-                }
-            };
-            if machine.is_drained() {
-                return Poll::Ready(());
-            }
-            if std::mem::take(&mut self.has_news) {
-                continue;
-            }
-            match end.poll_ready(cx, deadline.into_iter().chain(wake).min()) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    }
-
-    /// Does what is due. When it wants to do something else.
-    fn act(&mut self, machine: &mut impl Messages, now: Instant) -> Option<Instant> {
-        if !self.is_established || self.is_closing {
-            return None;
-        }
-        if let Some(within) = self.notes.stage().take_ending(Side::Initiator) {
-            self.notes.note(|seen, _| seen.is_asked = true);
-            self.leave(machine, now, within);
-            return None;
-        }
-        if self.pauses_until.is_some_and(|until| until <= now) {
-            self.pauses_until = None;
-            machine.resume();
-        }
-        let wanted = self.model.borrow().memory_needed() + SPARE;
-        self.memory.ask(machine, now, wanted, &mut self.chance);
-        let mut thinks = None;
-        if !self.is_silent && self.waiting.len() < WAITING_MAX {
-            if self.thinks_until > now {
-                thinks = Some(self.thinks_until);
-            } else {
-                self.think(machine, now);
-            }
-        }
-        self.give(machine, now);
-        if self.is_done() {
-            self.notes.note(|seen, _| seen.is_done = true);
-            self.notes.step(|| "client: done".into());
-            self.is_closing = true;
-            machine.close(now, Close::Flush { until: now.saturating_add(LONG) });
-        }
-        if thinks.is_none() && !self.is_silent && self.thinks_until > now {
-            thinks = Some(self.thinks_until);
-        }
-        thinks.into_iter().chain(self.pauses_until).chain(self.memory.asks_at).min()
     }
 
     fn is_done(&self) -> bool {
@@ -262,6 +187,54 @@ impl ClientTask {
     }
 }
 
+impl<C: Messages> AtDevice<C> for ClientTask {
+    const NAME: &'static str = "client";
+
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    fn act(&mut self, machine: &mut C, now: Instant) -> Option<Instant> {
+        if !self.is_established || self.is_closing {
+            return None;
+        }
+        if let Some(within) = self.notes.stage().take_ending(Side::Initiator) {
+            self.notes.note(|seen, _| seen.is_asked = true);
+            self.leave(machine, now, within);
+            return None;
+        }
+        if self.pauses_until.is_some_and(|until| until <= now) {
+            self.pauses_until = None;
+            machine.resume();
+        }
+        let wanted = self.model.borrow().memory_needed() + SPARE;
+        self.memory.ask(machine, now, wanted, &mut self.chance);
+        let mut thinks = None;
+        if !self.is_silent && self.waiting.len() < WAITING_MAX {
+            if self.thinks_until > now {
+                thinks = Some(self.thinks_until);
+            } else {
+                self.think(machine, now);
+            }
+        }
+        self.give(machine, now);
+        if self.is_done() {
+            self.notes.note(|seen, _| seen.is_done = true);
+            self.notes.step(|| "client: done".into());
+            self.is_closing = true;
+            machine.close(now, Close::Flush { until: now.saturating_add(LONG) });
+        }
+        if thinks.is_none() && !self.is_silent && self.thinks_until > now {
+            thinks = Some(self.thinks_until);
+        }
+        thinks.into_iter().chain(self.pauses_until).chain(self.memory.asks_at).min()
+    }
+
+    fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+}
+
 /// What a message is, for who reads the steps.
 fn told(message: &[u8]) -> String {
     let elements = elements(message).unwrap_or_default().into_iter();
@@ -297,6 +270,8 @@ impl<C: Messages> Handler<LoopEnd<Memory>, C> for ClientTask {
                 self.memory.on_registered((machine, now), id, result.is_ok(), &mut model);
             }
             EndpointEvent::Deregistered { id, result: Ok(()) } => self.memory.on_gone(id),
+            // Its end may have been seen before what came just before it.
+            EndpointEvent::Sent { result: Err(_), .. } => self.notes.note(|seen, _| seen.is_cut = true),
             EndpointEvent::Writable => {}
             EndpointEvent::Closed(_) | EndpointEvent::ConnectFailed(_) => {
                 self.notes.step(|| format!("client: {event:?}"));

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use smbd_core::runtime::tokio::{Connection, open_with};
+use smbd_core::runtime::Messages;
+use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
 use smbd_gateway::{Copied, Ending, Pump, Rdma};
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
-use smbd_smb2::relay;
+use smbd_smb2::relay::{self, Statistics};
 
 use crate::memory::{Memory, VirtualTime};
 use crate::notes::Notes;
@@ -18,21 +19,13 @@ use crate::plan::{End, Plan};
 use crate::server_end::{Direct, Either, Stream};
 
 /// As the program has them.
-const FLUSH_WITHIN: Duration = Duration::from_secs(1);
-const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+pub const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Accepts the client, and serves it until its end.
 pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
-    let end: LoopEnd<Memory> = stage.end(Side::Acceptor);
-    let (connecting, driver) = open_with(stage.machine_in_pieces(Side::Acceptor), end, plan.waiting);
-    let of_driver = notes.clone();
-    stage.spawn(async move {
-        let result = driver.await.result;
-        let why = result.map_or_else(|failure| failure.to_string(), |reason| reason.to_string());
-        of_driver.step(|| format!("gateway: connection over: {why}"));
-        of_driver.note(|seen, now| seen.driver_ended = Some((now, why)));
-    });
-    match connecting.await {
+    let machine = stage.machine_in_pieces(Side::Acceptor);
+    match connect(machine, Side::Acceptor, &stage, plan.waiting, &notes).await {
         Ok(connection) => through(connection, stage, &plan, stream, &notes).await,
         Err(failure) => {
             notes.step(|| format!("gateway: not established: {failure}"));
@@ -64,43 +57,57 @@ async fn through(
         if plan.is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) };
     let clock = VirtualTime(stage.clone());
     let mut pump = Pump::with_clock(&config, rdma, server, plan.session_within, clock);
-    let ending = match run(&mut pump, &stage, plan, notes).await {
+    let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
+    let ending = match until_told(pump.run(), Side::Acceptor, stop, notes).await {
         Some(ending) => ending,
-        None => {
-            notes.step(|| "gateway: told to stop".into());
-            pump.drain(plan.drain).await
-        }
+        None => pump.drain(plan.drain).await,
     };
-    notes.step(|| format!("gateway: pump ended: {ending}"));
-    notes.note(|seen, now| {
-        seen.statistics = Some(pump.statistics().clone());
-        seen.pump_ended = Some((now, ending));
-    });
+    note_end(notes, ending, pump.statistics());
     pump.flush(FLUSH_WITHIN).await;
     // The server's connection ends here.
     drop(pump);
     let _ = sender.close(CLOSE_WITHIN).await;
 }
 
-/// The end of the pump; `None` if the gateway is told to stop before.
-async fn run(
-    pump: &mut Pump<Rdma<LoopEnd<Memory>>, Either, VirtualTime>,
+/// The connection of the gateway, whose driver is a task of its own.
+pub fn connect(
+    machine: impl Messages + 'static,
+    side: Side,
     stage: &Stage,
-    plan: &Plan,
+    waiting: Options,
+    notes: &Notes,
+) -> Connecting<LoopEnd<Memory>> {
+    let (connecting, driver) = open_with(machine, stage.end(side), waiting);
+    let of_driver = notes.clone();
+    stage.spawn(async move {
+        let result = driver.await.result;
+        let why = result.map_or_else(|failure| failure.to_string(), |reason| reason.to_string());
+        of_driver.step(|| format!("gateway: connection over: {why}"));
+        of_driver.note(|seen, now| seen.driver_ended = Some((now, why)));
+    });
+    connecting
+}
+
+/// The end of a pump; `None` if the gateway is told to stop before, after `stop` or by what happens to the device of its side.
+pub async fn until_told(
+    running: impl Future<Output = Ending>,
+    side: Side,
+    stop: Option<Duration>,
     notes: &Notes,
 ) -> Option<Ending> {
-    let stop_at = Duration::from_micros(200 * plan.end_at as u64);
-    let mut stop = (plan.end == End::Stop).then(|| Box::pin(stage.sleep(stop_at)));
-    let mut running = pin!(pump.run());
+    let stage = notes.stage();
+    let mut stop = stop.map(|stop| Box::pin(stage.sleep(stop)));
+    let mut running = pin!(running);
     poll_fn(|cx| {
         if let Poll::Ready(ending) = running.as_mut().poll(cx) {
             return Poll::Ready(Some(ending));
         }
-        let is_asked = stage.take_ending(Side::Acceptor).is_some();
+        let is_asked = stage.take_ending(side).is_some();
         let is_told = stop.as_mut().is_some_and(|stop| stop.as_mut().poll(cx).is_ready());
         if !is_asked && !is_told {
             return Poll::Pending;
         }
+        notes.step(|| "gateway: told to stop".into());
         notes.note(|seen, _| {
             seen.is_struck |= is_told;
             seen.is_asked |= is_asked;
@@ -108,4 +115,13 @@ async fn run(
         Poll::Ready(None)
     })
     .await
+}
+
+/// The pump has ended.
+pub fn note_end(notes: &Notes, ending: Ending, statistics: &Statistics) {
+    notes.step(|| format!("gateway: pump ended: {ending}"));
+    notes.note(|seen, now| {
+        seen.statistics = Some(statistics.clone());
+        seen.pump_ended = Some((now, ending));
+    });
 }

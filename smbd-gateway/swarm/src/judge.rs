@@ -36,7 +36,12 @@ pub fn judge(
         }
         // Of a client whose operations fail the connection is over.
         Ending::Relay(Reason::RdmaFailed) => !plan.is_gentle || seen.has_left,
-        Ending::NoSession { .. } => plan.end == End::NoSession || !plan.is_gentle,
+        Ending::NoSession { .. } => {
+            // A request with too many descriptors is refused in any case.
+            let is_refused = seen.statistics.as_ref().is_some_and(|seen| seen.refusals.total() > 0);
+            let is_early = plan.end == End::EarlyRdma && is_refused;
+            plan.end == End::NoSession || is_early || !plan.is_gentle
+        }
         Ending::RdmaWithoutSession => seen.is_struck && plan.end == End::EarlyRdma,
         Ending::Stopped | Ending::Deadline { .. } => {
             (seen.is_struck && plan.end == End::Stop) || seen.is_asked
@@ -61,9 +66,11 @@ pub fn judge(
         return Ok(());
     }
     law!("stall", plan.end != End::Quiet || seen.is_done, "the client was not served to its end");
-    // What was sent whole before the end comes before it.
+    // What was sent whole before the end comes before it. A device may show that a send was flushed before what it has received: of
+    // that the connection makes nothing any more.
+    let may_be_lost = plan.sim.polling.shuffled && seen.is_cut;
     let is_orderly = matches!(ending, Ending::Relay(Reason::ServerEnded) | Ending::Stopped);
-    if is_orderly && plan.end != End::ServerResets {
+    if is_orderly && !may_be_lost && plan.end != End::ServerResets {
         let (answered, came) = (server.answered(), client.finished);
         law!(
             "answers",

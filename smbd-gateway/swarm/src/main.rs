@@ -1,7 +1,7 @@
 //! The pump of `smbd-gateway`, with its client over an async connection, run in virtual time: on simulated devices, with a simulated
 //! stream to the server, under the faults of the simulator's swarm. Models of a client and a server keep records of their own.
 //!
-//! A seed decides everything. One that fails is printed with the command that repeats it.
+//! The other way round it is `ReversePump`, with its server. A seed decides everything. One that fails is printed with the command that repeats it.
 
 mod client_task;
 mod gateway;
@@ -12,24 +12,27 @@ mod notes;
 mod pipe;
 mod plan;
 mod registered;
+mod reverse;
 mod run;
+mod scene;
 mod server_end;
 mod server_task;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use run::{Show, run};
+use scene::{Report, Show};
 use summary::over_seeds;
 
 /// Runs smbd-gateway's pump over simulated devices and a simulated stream, under faults.
 ///
-/// Each run has a client with registered memory, the pump, and a server; its seed decides everything. Exit status 1: a law is broken.
+/// Each run has a client, the pump, and a server; one of the two is on a device and has registered memory. Its seed decides everything. Exit status 1: a law is broken.
 #[derive(Debug, Parser)]
 #[command(name = "smbd-gateway-swarm", version)]
 struct Arguments {
@@ -39,6 +42,26 @@ struct Arguments {
     /// One seed, with all of its steps
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
+    /// The other way round: a client over the stream, a server on the other device
+    #[arg(long)]
+    reverse: bool,
+}
+
+/// Which way a run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Reverse,
+}
+
+impl Direction {
+    /// Runs a seed.
+    fn run(self, seed: u64, show: Show) -> Report {
+        match self {
+            Self::Forward => run::run(seed, show),
+            Self::Reverse => reverse::run(seed, show),
+        }
+    }
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {
@@ -50,12 +73,16 @@ fn range(text: &str) -> Result<Range<u64>, String> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let direction = if arguments.reverse { Direction::Reverse } else { Direction::Forward };
     if let Some(seed) = arguments.seed {
-        println!("{:#?}", plan::Plan::of(seed));
-        let report = run(seed, Show::All);
+        match direction {
+            Direction::Forward => println!("{:#?}", plan::Plan::of(seed)),
+            Direction::Reverse => println!("{:#?}", reverse::Plan::of(seed)),
+        }
+        let report = direction.run(seed, Show::All);
         print!("{}", report.text);
         let ending = report.ending.map_or_else(|| "not established".into(), |ending| ending.to_string());
-        println!("planned: {:?}; ended: {ending}; everything done: {}", report.end, report.is_done);
+        println!("planned: {}; ended: {ending}; everything done: {}", report.end, report.is_done);
         println!("digest {:016x}", report.digest);
         return match report.breach {
             Some(breach) => {
@@ -65,7 +92,7 @@ fn main() -> ExitCode {
             None => ExitCode::SUCCESS,
         };
     }
-    let summary = over_seeds(arguments.seeds);
+    let summary = over_seeds(arguments.seeds, direction);
     print!("{summary}");
     if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -28,6 +28,8 @@ pub struct Seen {
     pub is_done: bool,
     /// The client closed before that.
     pub has_left: bool,
+    /// The end of the client's connection has cut off something that it sent.
+    pub is_cut: bool,
     /// What the plan has for the end has happened.
     pub is_struck: bool,
     /// The simulated devices were told to end a connection.

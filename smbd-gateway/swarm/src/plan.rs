@@ -42,6 +42,8 @@ pub struct Pace {
     pub thinks: Duration,
     /// The server's longest time before an answer.
     pub answers: Duration,
+    /// The server waits for so long, and then gives all answers at once.
+    pub bursts: Option<Duration>,
     /// Now and then somebody takes nothing for so long at most.
     pub stalls: Duration,
 }
@@ -131,6 +133,7 @@ impl Plan {
             pace: Pace {
                 thinks: micros(500, chance),
                 answers: micros(800, chance),
+                bursts: chance.one_in(4).then(|| micros(5000, chance)),
                 stalls: micros(30_000, chance),
             },
             end,

@@ -13,7 +13,7 @@ use crate::model::{Chance, Client};
 
 /// Lengths of registrations in bytes. Devices take as much in one segment.
 const LENGTHS: [u32; 3] = [500, 1500, 2000];
-/// How long it waits after a registration has failed.
+/// How long it waits after a registration has failed, and how much longer after each other one. A device that is down fails all.
 const PATIENCE: Duration = Duration::from_micros(200);
 
 /// All registrations of a client.
@@ -24,6 +24,8 @@ pub struct Registered {
     leaving: VecDeque<RegId>,
     /// Bytes of registrations that are there or will be.
     bytes: usize,
+    /// Registrations that have failed since one was successful.
+    failed: u32,
     /// It asks for none before that.
     pub asks_at: Option<Instant>,
 }
@@ -69,9 +71,11 @@ impl Registered {
     ) {
         let whole = machine.endpoint().connection().live_segments(id).next();
         let Some(whole) = whole.filter(|_| is_success) else {
-            self.asks_at = Some(now.saturating_add(PATIENCE));
+            self.failed += 1;
+            self.asks_at = Some(now.saturating_add(PATIENCE.saturating_mul(self.failed)));
             return self.on_gone(id);
         };
+        self.failed = 0;
         self.known.insert(whole.token.0, Known { id, whole, is_used: false, is_dead: false });
         if let Some(pool) = &mut model.pool {
             pool.add(whole);

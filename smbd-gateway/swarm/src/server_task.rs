@@ -1,19 +1,17 @@
 //! The server of a run: its model at the other end of the stream.
 
 use std::cell::RefCell;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smbd_core::Instant;
-use smbd_sim::loops::Timer;
 
 use crate::model::{Chance, Client, Server};
 use crate::notes::Notes;
 use crate::pipe;
 use crate::plan::{End, Plan};
+use crate::turns::{AtStream, Tried};
 
 /// Bytes that are read at once.
 const ROOM: usize = 64 << 10;
@@ -27,15 +25,6 @@ pub struct ServerTask {
     pub chance: Chance,
     reads_at: Instant,
     answers_at: Instant,
-    timer: Option<Timer>,
-}
-
-/// What came of a try.
-enum Tried {
-    Something,
-    Nothing,
-    /// The stream is over.
-    Over,
 }
 
 impl ServerTask {
@@ -55,40 +44,6 @@ impl ServerTask {
             chance,
             reads_at: Instant::ORIGIN,
             answers_at: Instant::ORIGIN,
-            timer: None,
-        }
-    }
-
-    /// Serves until the stream is over.
-    pub async fn run(mut self) {
-        poll_fn(|cx| self.poll(cx)).await;
-        self.notes.step(|| "server: over".into());
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            if self.notes.seen().breach.is_some() {
-                return Poll::Ready(());
-            }
-            if self.is_to_end() {
-                self.notes.note(|seen, _| seen.is_struck = true);
-                self.notes.step(|| format!("server: {:?}", self.plan.end));
-                if self.plan.end == End::ServerResets {
-                    self.end.reset();
-                }
-                return Poll::Ready(());
-            }
-            let mut has_moved = false;
-            for tried in [self.write(cx), self.read(cx), self.answer()] {
-                match tried {
-                    Tried::Over => return Poll::Ready(()),
-                    Tried::Something => has_moved = true,
-                    Tried::Nothing => {}
-                }
-            }
-            if !has_moved && !self.sleep(cx) {
-                return Poll::Pending;
-            }
         }
     }
 
@@ -101,7 +56,10 @@ impl ServerTask {
         let model = self.model.borrow();
         let is_late = model.received.len() > self.plan.end_at + 3;
         match self.plan.end {
-            End::ServerFinishes => is_late && model.out.is_empty(),
+            End::ServerFinishes => {
+                let is_amid_burst = self.plan.pace.bursts.is_some() && model.has_answers();
+                is_late && model.out.is_empty() && !is_amid_burst
+            }
             End::ServerResets => is_late,
             _ => false,
         }
@@ -142,7 +100,12 @@ impl ServerTask {
             return Tried::Nothing;
         }
         self.model.borrow_mut().answer(&self.client.borrow(), &mut self.chance);
-        self.answers_at = self.drawn(self.plan.pace.answers);
+        let has_more = self.model.borrow().has_answers();
+        self.answers_at = match self.plan.pace.bursts {
+            Some(_) if has_more => self.now(),
+            Some(pause) => self.drawn(pause),
+            None => self.drawn(self.plan.pace.answers),
+        };
         Tried::Something
     }
 
@@ -160,13 +123,33 @@ impl ServerTask {
             Poll::Ready(Err(_)) => Tried::Over,
         }
     }
+}
 
-    /// Comes back when it has something to do by itself. Whether that is now.
-    fn sleep(&mut self, cx: &mut Context<'_>) -> bool {
-        let now = self.now();
+impl AtStream for ServerTask {
+    const NAME: &'static str = "server";
+
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    fn leaves(&mut self) -> bool {
+        if !self.is_to_end() {
+            return false;
+        }
+        self.notes.note(|seen, _| seen.is_struck = true);
+        self.notes.step(|| format!("server: {:?}", self.plan.end));
+        if self.plan.end == End::ServerResets {
+            self.end.reset();
+        }
+        true
+    }
+
+    fn act(&mut self, cx: &mut Context<'_>) -> [Tried; 3] {
+        [self.write(cx), self.read(cx), self.answer()]
+    }
+
+    fn next_time(&self, now: Instant) -> Option<Instant> {
         let answers = self.model.borrow().has_answers().then_some(self.answers_at);
-        let next = [Some(self.reads_at), answers].into_iter().flatten().filter(|at| *at > now).min();
-        self.timer = next.map(|at| self.notes.stage().sleep_until(at));
-        self.timer.as_mut().is_some_and(|timer| Pin::new(timer).poll(cx).is_ready())
+        [Some(self.reads_at), answers].into_iter().flatten().filter(|at| *at > now).min()
     }
 }

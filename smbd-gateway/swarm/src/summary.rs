@@ -9,14 +9,16 @@ use std::thread;
 
 use smbd_sim::swarm::FaultKind;
 
-use crate::run::{Report, Show, run};
+use crate::Direction;
+use crate::scene::{Report, Show};
 
 /// Seeds that a thread takes at a time.
 const CHUNK: u64 = 16;
 
 /// All runs, summed up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Summary {
+    direction: Direction,
     pub runs: u64,
     /// By seed.
     pub failures: BTreeMap<u64, String>,
@@ -28,6 +30,18 @@ pub struct Summary {
 }
 
 impl Summary {
+    fn new(direction: Direction) -> Self {
+        Self {
+            direction,
+            runs: 0,
+            failures: BTreeMap::new(),
+            done: 0,
+            endings: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            faults: BTreeMap::new(),
+        }
+    }
+
     pub fn take(&mut self, seed: u64, report: &Report) {
         self.runs += 1;
         self.done += u64::from(report.is_done);
@@ -68,10 +82,10 @@ impl Summary {
 }
 
 /// Runs all seeds, on as many threads as there are processors. Their number cannot be seen in the result.
-pub fn over_seeds(seeds: Range<u64>) -> Summary {
+pub fn over_seeds(seeds: Range<u64>, direction: Direction) -> Summary {
     let next = AtomicU64::new(seeds.start);
     let worker = || {
-        let mut sum = Summary::default();
+        let mut sum = Summary::new(direction);
         loop {
             let start = next.fetch_add(CHUNK, Ordering::Relaxed);
             if start >= seeds.end {
@@ -79,7 +93,7 @@ pub fn over_seeds(seeds: Range<u64>) -> Summary {
             }
             for seed in start..seeds.end.min(start.saturating_add(CHUNK)) {
                 // What broken code says may be too much for a model.
-                match catch_unwind(AssertUnwindSafe(|| run(seed, Show::Nothing))) {
+                match catch_unwind(AssertUnwindSafe(|| direction.run(seed, Show::Nothing))) {
                     Ok(report) => sum.take(seed, &report),
                     Err(_) => drop(sum.failures.insert(seed, "panic".into())),
                 }
@@ -89,7 +103,7 @@ pub fn over_seeds(seeds: Range<u64>) -> Summary {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let mut sum = Summary::default();
+        let mut sum = Summary::new(direction);
         for worker in workers {
             match worker.join() {
                 Ok(part) => sum.merge(part),
@@ -116,7 +130,8 @@ impl fmt::Display for Summary {
         writeln!(f, "everything was done: {} runs", self.done)?;
         for (seed, breach) in &self.failures {
             writeln!(f, "seed {seed}: {breach}")?;
-            writeln!(f, "  cargo run --release -p smbd-gateway-swarm -- --seed {seed}")?;
+            let option = if self.direction == Direction::Reverse { " --reverse" } else { "" };
+            writeln!(f, "  cargo run --release -p smbd-gateway-swarm -- --seed {seed}{option}")?;
         }
         let failed = self.failures.len() as u64;
         writeln!(f, "runs: {} passed, {failed} failed", self.runs.saturating_sub(failed))

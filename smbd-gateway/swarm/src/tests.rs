@@ -1,9 +1,10 @@
-use crate::run::{Show, run};
+use crate::Direction;
+use crate::scene::Show;
 use crate::summary::over_seeds;
 
 #[test]
 fn every_law_holds_with_every_seed_and_everything_is_tried() {
-    let summary = over_seeds(0..400);
+    let summary = over_seeds(0..400, Direction::Forward);
     assert!(summary.failures.is_empty(), "{summary}");
     assert!(summary.counts.len() == 8 && summary.counts.values().all(|count| *count > 0), "{summary}");
     for ending in ["Client", "Server", "Relay", "NoSession", "RdmaWithoutSession", "Stopped"] {
@@ -13,9 +14,23 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
 }
 
 #[test]
+fn the_other_way_round_every_law_holds_with_every_seed_and_everything_is_tried() {
+    let summary = over_seeds(0..400, Direction::Reverse);
+    assert!(summary.failures.is_empty(), "{summary}");
+    // Nothing is refused that way.
+    let is_tried = |(name, count): (&&str, &u64)| *count > 0 || *name == "requests refused";
+    assert!(summary.counts.len() == 8 && summary.counts.iter().all(is_tried), "{summary}");
+    for ending in ["Client", "Server", "Relay", "NoSession", "Stopped"] {
+        assert!(summary.endings.contains_key(ending), "{ending}: {summary}");
+    }
+    assert!(summary.done > 80, "{summary}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trace_and_the_same_steps() {
     for seed in 0..20 {
-        let [first, second] = [(); 2].map(|()| run(seed, Show::All));
+        let direction = if seed < 10 { Direction::Forward } else { Direction::Reverse };
+        let [first, second] = [(); 2].map(|()| direction.run(seed, Show::All));
         assert_eq!(first.text, second.text, "seed {seed}");
         assert_eq!(first.digest, second.digest, "seed {seed}");
         assert!(first.text.lines().count() > 10, "seed {seed}");

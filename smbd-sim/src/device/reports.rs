@@ -8,7 +8,7 @@ use super::registration::Stage;
 use crate::Breach;
 use crate::fabric::{Fabric, Notice};
 use crate::fault::Faults;
-use crate::nic::{Arrived, RecvDone};
+use crate::nic::{Arrived, QpState, RecvDone};
 use crate::probe::Probe;
 
 /// Where what is seen is put at once, since it is large: nothing, if what there is to tell is `ready`.
@@ -21,6 +21,9 @@ impl Device {
         if self.burst >= self.polling.pause.max(1) {
             self.burst = 0;
             return None;
+        }
+        if self.nic.state() == QpState::Error {
+            self.detach(fabric);
         }
         let mut told = self.ready.pop_front();
         while told.is_none() {
@@ -42,6 +45,14 @@ impl Device {
             return Some(Input::Registered { id, segments: self.registrations.segments(id), bind_complete });
         }
         told
+    }
+
+    /// Work that was flushed gives its memory back when that is seen: what is on the wire was read before.
+    fn detach<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
+        let wire = &mut fabric.wires[self.side.peer().index()];
+        for (_, packet) in &mut wire.packets {
+            self.nic.detach(packet);
+        }
     }
 
     /// Whether there is something that a look would find.

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use smbd_core::Instant;
 use smbd_core::backend::OutOfRange;
 use smbd_core::runtime::Messages;
+use smbd_core::{Instant, Token};
 
 use super::end::LoopEnd;
 use super::hub::{Dropped, Hub};
@@ -20,6 +20,7 @@ use super::verdict;
 use super::watch::{Deadlines, Frames};
 use crate::device::Placed;
 use crate::memory::{Buffer, Range};
+use crate::nic::QpState;
 use crate::oracle::Failure;
 use crate::swarm::Plan;
 use crate::trace::Trace;
@@ -172,6 +173,29 @@ impl Stage {
             out.copy_from_slice(bytes);
         }
         Ok(())
+    }
+
+    /// Whether a peer has access to memory now.
+    #[must_use]
+    pub fn is_open(&self, block: &Block) -> bool {
+        let world = self.hub.world.borrow();
+        let nic = &world.host(block.0.side).device.nic;
+        nic.opened().any(|(_, range)| range.buffer == block.0.range.buffer)
+    }
+
+    /// The bytes of the memory of a side that a token opens to its peer now; `None` if it opens none.
+    #[must_use]
+    pub fn opened(&self, side: Side, token: Token) -> Option<Vec<u8>> {
+        let world = self.hub.world.borrow();
+        let nic = &world.host(side).device.nic;
+        let (_, range) = nic.opened().find(|(opened, _)| *opened == token)?;
+        Some(nic.buffers.range(range).to_vec())
+    }
+
+    /// Whether the queue pair of a side is down.
+    #[must_use]
+    pub fn is_down(&self, side: Side) -> bool {
+        self.hub.world.borrow().host(side).device.nic.state() == QpState::Error
     }
 
     /// Buffers of a side that are not freed.

@@ -1,8 +1,17 @@
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
-use super::{LoopPlan, Stage, run, run_seeds};
+use smbd_core::backend::{BufferLookup, Handler, drive};
+use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::runtime::Messages;
+use smbd_core::runtime::tokio::PollReady;
+use smbd_core::{Close, Instant};
+
+use super::{LoopEnd, LoopPlan, Stage, run, run_seeds};
+use crate::memory::Range;
 use crate::oracle::Law;
 use crate::swarm::{FaultLevel, Loop, Options, Pair, Summary};
 use crate::trace::Trace;
@@ -118,5 +127,100 @@ fn the_same_seed_gives_the_same_trace_byte_for_byte() {
         let [first, second] = [(); 2].map(|()| run(&plan, Some(Trace::kept())));
         assert_eq!(first.trace, second.trace, "seed {seed}");
         assert!(first.trace.is_some_and(|text| text.lines().count() > 3), "seed {seed}");
+    }
+}
+
+/// Takes no messages for a while whenever one of its own was sent.
+struct Moody {
+    stage: Stage,
+    sends_left: u32,
+    sent: u32,
+    resumes_at: Option<Instant>,
+    is_open: bool,
+    has_news: bool,
+}
+
+const MESSAGES: u32 = 30;
+
+impl BufferLookup<Range> for Moody {}
+
+impl<C: Messages> Handler<LoopEnd, C> for Moody {
+    fn event(&mut self, machine: &mut C, _: &mut LoopEnd, event: EndpointEvent) {
+        let now = self.stage.now();
+        self.has_news = true;
+        match event {
+            EndpointEvent::Established(_) => self.is_open = true,
+            EndpointEvent::Sent { .. } => {
+                self.sent += 1;
+                self.resumes_at = Some(now.saturating_add(Duration::from_micros(100)));
+                machine.pause();
+            }
+            EndpointEvent::Message(Message::Borrowed(fragment)) => {
+                machine.release(now, fragment).expect("its own");
+            }
+            EndpointEvent::Closed(_) => self.is_open = false,
+            _ => {}
+        }
+    }
+}
+
+impl Moody {
+    async fn run(mut self, side: Side) {
+        let (mut machine, mut end) = (self.stage.machine(side), self.stage.end::<Range>(side));
+        poll_fn(|cx| {
+            loop {
+                self.act(&mut machine, side);
+                let deadline = drive(&mut machine, &mut end, &mut self).expect("no broken contract");
+                if machine.endpoint().is_drained() {
+                    return Poll::Ready(());
+                }
+                if std::mem::take(&mut self.has_news) {
+                    continue;
+                }
+                match end.poll_ready(cx, deadline.into_iter().chain(self.resumes_at).min()) {
+                    Poll::Ready(Ok(())) => {}
+                    ended => return ended.map(drop),
+                }
+            }
+        })
+        .await;
+    }
+
+    fn act(&mut self, machine: &mut impl Messages, side: Side) {
+        let now = self.stage.now();
+        if self.resumes_at.take_if(|at| *at <= now).is_some() {
+            machine.resume();
+        }
+        let negotiated = machine.endpoint().connection().negotiated();
+        let Some(negotiated) = negotiated.filter(|_| self.is_open) else { return };
+        let long = vec![7; negotiated.max_fragmented_send_size.min(3000) as usize];
+        while self.sends_left > 0 && machine.send(now, long.clone().into(), None).is_ok() {
+            self.sends_left -= 1;
+        }
+        if self.sent == MESSAGES && side == Side::Initiator {
+            self.is_open = false;
+            machine.close(now, Close::Abort);
+        }
+    }
+}
+
+/// The oracles see the events of an endpoint, not the fragments that it takes in between two of them.
+#[test]
+fn what_an_endpoint_took_in_before_it_was_paused_may_be_posted_again_while_it_is() {
+    for seed in 0..100 {
+        let stage = stage(seed);
+        for side in Side::BOTH {
+            let moody = Moody {
+                stage: stage.clone(),
+                sends_left: MESSAGES,
+                sent: 0,
+                resumes_at: None,
+                is_open: false,
+                has_news: false,
+            };
+            stage.spawn(moody.run(side));
+        }
+        while stage.tasks() > 0 && stage.turn() {}
+        assert_eq!((stage.failure(), stage.tasks()), (None, 0), "seed {seed}");
     }
 }

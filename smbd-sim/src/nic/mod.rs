@@ -15,6 +15,8 @@ mod work;
 
 use std::collections::VecDeque;
 
+#[cfg(feature = "loops")]
+use smbd_core::RdmaVerb;
 use smbd_core::error::WorkError;
 use smbd_core::{Head, RecvId, Token, WrId};
 
@@ -207,6 +209,17 @@ impl Nic {
         Some(done)
     }
 
+    /// Memory that is open to the peer, with its tokens.
+    #[cfg(feature = "loops")]
+    pub(crate) fn opened(&self) -> impl Iterator<Item = (Token, crate::memory::Range)> + '_ {
+        self.tokens.open(self.domain).filter_map(|opened| {
+            let mut verbs = [RdmaVerb::Read, RdmaVerb::Write].into_iter();
+            let range =
+                verbs.find_map(|verb| self.tokens.check(&self.buffers, self.domain, verb, opened).ok());
+            Some((opened.token, range?))
+        })
+    }
+
     /// Completions of the receive queue that were not polled.
     #[must_use]
     pub fn recv_completions(&self) -> usize {
@@ -266,6 +279,15 @@ impl Nic {
 
     fn take_pooled(&mut self, range: crate::memory::Range) -> Vec<u8> {
         filled(self.pool.pop(), self.buffers.range(range))
+    }
+
+    /// A packet that this device sent has the bytes that its memory holds now: a queue pair that is down sends nothing again.
+    pub(crate) fn detach(&mut self, packet: &mut Packet) {
+        if let Packet::Send { body: payload, .. } | Packet::Write { payload, .. } = packet
+            && let Payload::Borrowed(range) = *payload
+        {
+            *payload = Payload::Copied(self.take_pooled(range));
+        }
     }
 
     /// A copy of `bytes` to send, in memory of the device.

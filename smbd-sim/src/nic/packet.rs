@@ -8,9 +8,10 @@ use crate::memory::Range;
 pub enum Payload {
     /// None.
     Nothing,
-    /// Still in the requester's memory: read when the packet arrives, so that reuse before completion is seen.
+    /// Still in the requester's memory: read when the packet arrives, so that reuse before completion is seen. Becomes a copy when the
+    /// requester's queue pair goes down.
     Borrowed(Range),
-    /// A copy made when the work was handed over.
+    /// A copy, made when the work was handed over or when it was flushed.
     Copied(Vec<u8>),
 }
 

@@ -181,6 +181,30 @@ fn roce_reads_the_memory_of_a_send_as_late_as_it_may() {
 }
 
 #[test]
+fn what_is_on_the_wire_when_the_queue_pair_goes_down_arrives_as_it_was_then() {
+    for personality in ALL {
+        let mut pair = Pair::new(personality);
+        pair.b.post_recv(recv(0), 64).expect("room");
+        let (target, opened) = pair.open(Kind::Region, Access::Write, b"......");
+        let [body, data] = [b"a body", b"abcdef"].map(|bytes| pair.local(bytes));
+        let works = [request(0, RdmaVerb::Write, data, opened), message(1, b"", Some(body))];
+        let mut packets = works.map(|work| pair.post(work).expect("a packet"));
+        pair.a.flush();
+        packets.iter_mut().for_each(|packet| pair.a.detach(packet));
+        pair.sent();
+        for local in [body, data] {
+            pair.a.buffers.bytes_mut(local.buffer).fill(b'?');
+            pair.a.buffers.free(local.buffer);
+        }
+        assert!(pair.a.buffers.breaches.is_empty(), "what was flushed is the program's again");
+        let answers = packets.map(|packet| pair.carry(packet));
+        assert!(!answers.contains(&"lost"), "{answers:?}");
+        assert_eq!(pair.b.buffers.bytes(target), b"abcdef");
+        assert_eq!(&pair.b.received(recv(0))[..6], b"a body");
+    }
+}
+
+#[test]
 fn without_a_receive_roce_tells_the_sender_and_iwarp_ends_the_stream() {
     let mut pair = Pair::new(Personality::Roce);
     assert_eq!(pair.run(message(0, b"h", None)), "nak");

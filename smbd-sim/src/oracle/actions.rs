@@ -75,6 +75,7 @@ impl Records {
     }
 
     fn on_post_recv(&mut self, id: RecvId, len: u32, v: &mut Verdicts) {
+        self.absorb_before_pause(id, v);
         let data = self.link.started;
         let wanted = if data { self.receiving.max_receive_size } else { super::negotiation::RECEIVE };
         v.check(Law::Actions, len == wanted && (!data || self.negotiated.is_some()), || {

@@ -24,6 +24,22 @@ impl Records {
         v.check(Law::Messages, !complete, || "a message has come in full, and was not handed up".to_owned());
     }
 
+    /// A receive is posted again, so the fragment that was in it is copied. While paused, that is one which the endpoint had taken
+    /// from the connection's events before the event at which it was told to pause; only the receive shows it.
+    pub(super) fn absorb_before_pause(&mut self, recv: RecvId, v: &mut Verdicts) {
+        if !self.whole.paused || self.whole.in_pieces {
+            return;
+        }
+        while self.receiving.may_be_taken(recv.slot())
+            && let Some(due) = self.receiving.take_due()
+        {
+            v.check(Law::Messages, due.remaining > 0, || {
+                format!("the message that ended in {:?} was taken, and not handed up", due.recv)
+            });
+            self.copy(&due);
+        }
+    }
+
     fn copy(&mut self, due: &Due) {
         self.whole.copied += due.len;
         self.free(due.recv);

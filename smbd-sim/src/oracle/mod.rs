@@ -160,6 +160,9 @@ impl Probe for Oracles {
 
     fn paused(&mut self, at: At, paused: bool) {
         let records = &mut self.sides[at.side.index()];
+        if paused && !records.whole.paused {
+            records.receiving.on_pause();
+        }
         records.whole.paused = paused;
         // What was kept is taken in, and its receives may be posted again.
         records.waiting = false;

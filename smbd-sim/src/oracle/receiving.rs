@@ -30,6 +30,8 @@ pub(super) struct Receiving {
     /// A fragment with data of it has come.
     begun: bool,
     due: VecDeque<Due>,
+    /// The first so many were there when messages were no longer wanted: an endpoint may have taken them in before.
+    before_pause: usize,
 }
 
 impl Receiving {
@@ -41,6 +43,7 @@ impl Receiving {
             missing: None,
             begun: false,
             due: VecDeque::new(),
+            before_pause: 0,
         }
     }
 
@@ -93,13 +96,13 @@ impl Receiving {
             remaining: fragment.remaining(),
             first: fragment.is_first(),
         };
-        let due = self.due.pop_front();
+        let due = self.take_due();
         v.check(Law::Events, due == Some(got), || format!("{got:?} handed up, due was {due:?}"));
     }
 
     /// What can influence a verdict: all but the names of receives.
     pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
-        (self.max_receive_size, self.missing, self.begun).hash(into);
+        (self.max_receive_size, self.missing, self.begun, self.before_pause).hash(into);
         for due in &self.due {
             (due.offset, due.len, due.remaining, due.first).hash(into);
         }
@@ -112,7 +115,18 @@ impl Receiving {
 
     /// The next fragment was taken without being handed up.
     pub(super) fn take_due(&mut self) -> Option<Due> {
+        self.before_pause = self.before_pause.saturating_sub(1);
         self.due.pop_front()
+    }
+
+    /// Messages are not wanted from now on.
+    pub(super) fn on_pause(&mut self) {
+        self.before_pause = self.due.len();
+    }
+
+    /// Whether the fragment in a receive slot may have been taken in before a pause.
+    pub(super) fn may_be_taken(&self, slot: u16) -> bool {
+        self.due.iter().take(self.before_pause).any(|due| due.recv.slot() == slot)
     }
 
     /// Fragments not handed up.
@@ -122,6 +136,7 @@ impl Receiving {
 
     /// Nobody will be told of what came: the receives that hold it.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = RecvId> {
+        self.before_pause = 0;
         std::mem::take(&mut self.due).into_iter().map(|due| due.recv)
     }
 }

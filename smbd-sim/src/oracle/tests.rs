@@ -1,12 +1,40 @@
 use std::time::Duration;
 
-use smbd_core::{Close, Config, Params};
+use smbd_core::wire::{DATA_OFFSET, DataTransfer, Flags};
+use smbd_core::{Close, Config, Params, WrId};
 
+use super::receiving::Receiving;
 use super::*;
 use crate::fault::NoFaults;
 use crate::host::{HostConfig, Listener};
 use crate::nic::{NicConfig, Personality};
 use crate::world::{World, WorldConfig};
+
+fn first_fragment(remaining: u32) -> DataTransfer {
+    DataTransfer {
+        credits_requested: 1,
+        credits_granted: 0,
+        flags: Flags::NONE,
+        remaining_data_length: remaining,
+        data_offset: DATA_OFFSET,
+        data_length: 100,
+    }
+}
+
+#[test]
+fn only_a_fragment_that_came_before_a_pause_may_be_taken_in_while_it_lasts() {
+    let mut receiving = Receiving::new(&Config::try_from(Params::example()).expect("valid"));
+    let [early, late] = [3, 4].map(|slot| match WrId::from_raw(1 << 56 | slot) {
+        Some(WrId::Recv(id)) => id,
+        other => unreachable!("kind 1 is a receive: {other:?}"),
+    });
+    receiving.on_message(early, &first_fragment(200));
+    receiving.on_pause();
+    receiving.on_message(late, &first_fragment(100));
+    assert!(receiving.may_be_taken(early.slot()) && !receiving.may_be_taken(late.slot()));
+    assert!(receiving.take_due().is_some());
+    assert!(!receiving.may_be_taken(early.slot()) && !receiving.may_be_taken(late.slot()));
+}
 
 #[test]
 fn a_plain_exchange_breaks_no_law() {

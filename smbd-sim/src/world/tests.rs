@@ -192,6 +192,28 @@ fn the_link_may_be_lost_at_any_step() {
     }
 }
 
+#[test]
+fn the_memory_of_a_flushed_message_may_be_used_again_while_the_message_is_on_the_wire() {
+    for personality in ALL {
+        let mut world = world(&WorldConfig::new(1, personality), 0, NoFaults);
+        world.run_for(Duration::from_millis(1));
+        let memory = world.command(Side::Initiator, |_, context| {
+            let buffer = context.memory().alloc_with(&[0x5A; 500]);
+            let range = context.memory().whole(buffer).expect("just allocated");
+            context.send(range, None).expect("established");
+            buffer
+        });
+        world.disrupt(Disruption::BreakQueuePair(Side::Initiator));
+        let is_told = |world: &DiaryWorld<_>| !world.host(Side::Initiator).upper.ends().is_empty();
+        assert!(world.run_until(Instant::from_nanos(u64::MAX), is_told));
+        assert_eq!(world.host(Side::Acceptor).upper.bytes, 0, "it is on the wire");
+        world.command(Side::Initiator, |_, context| context.memory().bytes_mut(memory).fill(0xFF));
+        world.run_for(Duration::from_secs(1));
+        assert_eq!(world.host(Side::Acceptor).upper.bytes, 500, "{}", world.probe().text());
+        check(&world);
+    }
+}
+
 /// What each side says of the end.
 fn closes(world: &DiaryWorld<impl Faults>, side: Side) -> Option<&str> {
     world.host(side).upper.ends().first().copied()

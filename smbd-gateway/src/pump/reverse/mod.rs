@@ -16,9 +16,9 @@ use smbd_core::runtime::tokio::Piece;
 use smbd_smb2::relay::reverse::{Arrived, Config, Event, Reverse, ServerBytes};
 use smbd_smb2::relay::{Placement, Reason, Side, Statistics};
 use smbd_smb2::wire::Dialect;
-use tokio::time::{Sleep, sleep, timeout};
 
 use super::buffers::Buffers;
+use super::clock::{Clock, TokioTime, within};
 use super::ending::Ending;
 use super::inbound::Inbound;
 use super::server::{Part, Server};
@@ -35,7 +35,7 @@ const QUIET: Duration = Duration::from_millis(500);
 /// Messages and data go through it with a bounded amount of memory. A side that takes nothing holds up the other one. Buffers for
 /// RDMA belong to this connection alone; they are allocated when they are first needed, which is never before a SESSION_SETUP
 /// was successful.
-pub struct ReversePump<S, P: Peer> {
+pub struct ReversePump<S, P: Peer, T: Clock = TokioTime> {
     reverse: Reverse,
     client: S,
     server: P,
@@ -44,7 +44,8 @@ pub struct ReversePump<S, P: Peer> {
     inbound: Inbound,
     out: Outgoing<P::Memory>,
     /// Until a session is established.
-    limit: Option<(Duration, Pin<Box<Sleep>>)>,
+    limit: Option<(Duration, Pin<Box<T::Sleep>>)>,
+    clock: T,
     /// Rises with everything that moves.
     moves: u64,
 }
@@ -53,6 +54,13 @@ impl<S: Server<P::Memory>, P: Peer> ReversePump<S, P> {
     /// A connection on which nothing has passed. It ends if no session is established within `session_within`. Call it inside a
     /// runtime with time enabled.
     pub fn new(config: &Config, client: S, server: P, session_within: Duration) -> Self {
+        Self::with_clock(config, client, server, session_within, TokioTime)
+    }
+}
+
+impl<S: Server<P::Memory>, P: Peer, T: Clock> ReversePump<S, P, T> {
+    /// As [`new`](ReversePump::new), with the time of `clock`.
+    pub fn with_clock(config: &Config, client: S, server: P, session_within: Duration, clock: T) -> Self {
         let buffers = Buffers::new(config.buffers(), config.params().buffer_len);
         Self {
             reverse: Reverse::new(config),
@@ -61,7 +69,8 @@ impl<S: Server<P::Memory>, P: Peer> ReversePump<S, P> {
             piece: Piece { bytes: Bytes::new(), remaining: 0 },
             inbound: Inbound::new(),
             out: Outgoing::new(buffers),
-            limit: Some((session_within, Box::pin(sleep(session_within)))),
+            limit: Some((session_within, Box::pin(clock.sleep(session_within)))),
+            clock,
             moves: 0,
         }
     }
@@ -71,22 +80,22 @@ impl<S: Server<P::Memory>, P: Peer> ReversePump<S, P> {
         poll_fn(|cx| self.poll(cx)).await
     }
 
-    /// Runs until no request waits for its answer, at most `within`. As of [`Pump`](crate::Pump), after an encrypted message nothing
+    /// Runs until no request waits for its answer, at most `time`. As of [`Pump`](crate::Pump), after an encrypted message nothing
     /// has to have moved for half a second as well.
-    pub async fn drain(&mut self, within: Duration) -> Ending {
+    pub async fn drain(&mut self, time: Duration) -> Ending {
+        let clock = self.clock.clone();
         let idle = async {
             loop {
                 let before = self.moves;
-                tokio::select! {
-                    ending = self.run_until_answered() => return ending,
-                    () = sleep(QUIET) => {}
+                if let Some(ending) = within(&clock, QUIET, self.run_until_answered()).await {
+                    return ending;
                 }
                 if self.moves == before && self.is_answered() {
                     return Ending::Stopped;
                 }
             }
         };
-        timeout(within, idle).await.unwrap_or(Ending::Deadline { within })
+        within(&clock, time, idle).await.unwrap_or(Ending::Deadline { within: time })
     }
 
     /// Of a connection with encrypted messages it is not known when that is.
@@ -100,14 +109,15 @@ impl<S: Server<P::Memory>, P: Peer> ReversePump<S, P> {
         .await
     }
 
-    /// Gives the client what still waits for it, at most for `within`. To be called after the end.
-    pub async fn flush(&mut self, within: Duration) {
+    /// Gives the client what still waits for it, at most for `time`. To be called after the end.
+    pub async fn flush(&mut self, time: Duration) {
+        let clock = self.clock.clone();
         let given = poll_fn(|cx| match self.send(cx) {
             Ok(_) if !self.out.outbox.is_empty() => Poll::Pending,
             Ok(_) | Err(_) => Poll::Ready(()),
         });
         // What is not taken by then is lost with the connection.
-        let _ = timeout(within, given).await;
+        let _ = within(&clock, time, given).await;
     }
 
     /// What has passed.
@@ -135,7 +145,9 @@ impl<S: Server<P::Memory>, P: Peer> ReversePump<S, P> {
     }
 
     fn is_answered(&self) -> bool {
-        let is_empty = self.piece.bytes.is_empty() && self.inbound.is_empty() && self.out.is_empty();
+        // The rest of a message of the server may be under way.
+        let is_between = self.piece.bytes.is_empty() && self.piece.remaining == 0;
+        let is_empty = is_between && self.inbound.is_empty() && self.out.is_empty();
         is_empty && self.statistics().outstanding() == 0
     }
 
@@ -265,7 +277,7 @@ impl<S: Server<P::Memory>, P: Peer> ReversePump<S, P> {
     }
 }
 
-impl<S, P: Peer> fmt::Debug for ReversePump<S, P> {
+impl<S, P: Peer, T: Clock> fmt::Debug for ReversePump<S, P, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReversePump").field("reverse", &self.reverse).finish_non_exhaustive()
     }

@@ -13,10 +13,10 @@ mod pool;
 mod server;
 
 pub use chance::Chance;
-pub use client::{CANCEL, Client, Limits};
-pub use message::elements;
+pub use client::{CANCEL, Client, Limits, append};
+pub use message::{decrypt, elements, encrypt, is_sealed, seal};
 pub use pool::Pool;
-pub use server::Server;
+pub use server::{CREDITS, FILE_LEN, Server, elements_or_none, file};
 
 /// A law that was broken: its name, and how.
 pub type Breach = String;

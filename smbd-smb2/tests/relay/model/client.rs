@@ -191,8 +191,12 @@ impl Client {
     pub fn early_write(&mut self, chance: &mut Chance) -> Vec<u8> {
         let manner =
             Manner { session: 1, is_signed: false, is_hidden: false, has_channel: true, is_mixed: true };
-        let mut message = Vec::new();
+        let (mut message, id) = (Vec::new(), self.next_id);
         self.transfer(&mut message, manner, false, false, chance);
+        let (is_long, most) = (message.len() > self.limits.held, self.limits.descriptors);
+        if let Some(op) = self.open.get_mut(&id) {
+            op.may_be_refused = is_long || op.tokens.len() > most;
+        }
         seal(&mut message, false);
         message
     }

@@ -59,7 +59,7 @@ impl Rig {
     }
 
     fn answer(&self, message: &[u8]) {
-        self.server.messages.as_ref().unwrap().send(message.to_vec().into()).unwrap();
+        self.server.say(message, 0);
     }
 
     /// The next message of the client's stream.
@@ -237,6 +237,30 @@ async fn a_gateway_that_stops_waits_for_what_is_under_way_and_no_longer_than_it_
     assert_eq!(busy.drain(within).await, Ending::Stopped);
     let (_client, server, mut stuck) = pump(false);
     // More than the client takes.
-    server.messages.as_ref().unwrap().send(vec![0xfd; 900_000].into()).unwrap();
+    server.say(&vec![0xfd; 900_000], 0);
     assert_eq!(stuck.drain(within).await, Ending::Deadline { within });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_stops_amid_an_answer_waits_for_its_rest() {
+    let (mut client, mut server, mut pump) = pump(false);
+    let (header, request) = read(0, 3000);
+    client.write_u32(request.len() as u32).await.unwrap();
+    client.write_all(&request).await.unwrap();
+    let data = pattern(3000);
+    let answer =
+        build(&header.response(NtStatus::SUCCESS), &ReadResponse { data: &data, ..Default::default() });
+    let [front, rest] = [answer[..200].to_vec(), answer[200..].to_vec()];
+    let server = tokio::spawn(async move {
+        soon(server.got.recv()).await.unwrap();
+        server.say(&front, rest.len() as u32);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        server.say(&rest, 0);
+        server
+    });
+    assert_eq!(pump.drain(Duration::from_secs(10)).await, Ending::Stopped);
+    let _server = soon(server).await.unwrap();
+    let mut got = vec![0; 4 + answer.len()];
+    soon(client.read_exact(&mut got)).await.unwrap();
+    assert!(got[4..] == answer, "an answer without its end");
 }

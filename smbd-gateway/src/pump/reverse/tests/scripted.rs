@@ -41,14 +41,14 @@ pub(super) type Open = Arc<Mutex<BTreeMap<Token, (Heap, Access)>>>;
 
 /// The server's end in a test.
 pub(super) struct Hand {
-    pub(super) messages: Option<UnboundedSender<Bytes>>,
+    pub(super) messages: Option<UnboundedSender<Piece>>,
     pub(super) got: UnboundedReceiver<Bytes>,
     pub(super) open: Open,
 }
 
 /// The server's end in a pump. Registrations begin and end when that is ordered.
 pub(super) struct Scripted {
-    messages: UnboundedReceiver<Bytes>,
+    messages: UnboundedReceiver<Piece>,
     got: UnboundedSender<Bytes>,
     open: Open,
     tokens: BTreeMap<BufferId, Token>,
@@ -68,13 +68,20 @@ pub(super) fn server(is_full: bool) -> (Hand, Scripted) {
     (hand, Scripted { messages, got, open, tokens, next: 1, done, has_ended: false, is_full })
 }
 
+impl Hand {
+    /// Sends a piece of a message of which so many bytes follow.
+    pub(super) fn say(&self, piece: &[u8], remaining: u32) {
+        self.messages.as_ref().unwrap().send(Piece { bytes: piece.to_vec().into(), remaining }).unwrap();
+    }
+}
+
 impl Peer for Scripted {
     type Memory = Heap;
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-        let message = self.messages.poll_recv(cx);
-        self.has_ended |= matches!(message, Poll::Ready(None));
-        message.map(|message| message.map(|bytes| Piece { bytes, remaining: 0 }))
+        let piece = self.messages.poll_recv(cx);
+        self.has_ended |= matches!(piece, Poll::Ready(None));
+        piece
     }
 
     fn poll_ended(&mut self, _: &mut Context<'_>) -> Poll<String> {

@@ -1,0 +1,13 @@
+//! The other way round: a client over the simulated stream, `ReversePump`, and a server on the other simulated device, which moves data
+//! by RDMA.
+
+mod client_task;
+mod gateway;
+mod judge;
+mod model;
+mod plan;
+mod run;
+mod server_task;
+
+pub use plan::Plan;
+pub use run::run;
