@@ -7,7 +7,8 @@
 //! `server` (a feature) is a server with RDMA channels.
 //!
 //! All are `no_std` with `alloc`, do no I/O and contain no unsafe code. Nothing that a peer sends makes them panic or loop. [`wire`]
-//! allocates nothing for it, [`relay`] and `client` no more than their limits say, `security` a few times the length of a token.
+//! allocates nothing for it, [`relay`], `client` and `server` no more than their limits say, `security` a few times the length of a
+//! token.
 //!
 //! # A NEGOTIATE and its answer
 //!
