@@ -114,7 +114,7 @@ impl Plan {
         };
         let requests = chance.size(4, 40);
         let micros = |most: usize, chance: &mut Chance| Duration::from_micros(chance.size(0, most) as u64);
-        Self {
+        let mut plan = Self {
             sim,
             is_gentle: level == 0,
             relay,
@@ -133,14 +133,16 @@ impl Plan {
             pace: Pace {
                 thinks: micros(500, chance),
                 answers: micros(800, chance),
-                bursts: chance.one_in(4).then(|| micros(5000, chance)),
+                bursts: None,
                 stalls: micros(30_000, chance),
             },
             end,
             end_at: chance.below(requests),
             session_within: Duration::from_secs(chance.size(10, 60) as u64),
             drain: Duration::from_secs(chance.size(2, 30) as u64),
-        }
+        };
+        plan.pace.bursts = chance.one_in(4).then(|| micros(5000, chance));
+        plan
     }
 }
 
