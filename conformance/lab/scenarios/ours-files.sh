@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+about="smbd-cp copies files to and from ksmbd over SMB Direct, and over TCP"
+guests=1
+limit=900
+whole=yes
+long=yes
+
+# cp_says FILE COMMAND ...    runs smbd-cp; what it says is in FILE
+cp_says() {
+  local said=$OUT/$1
+  shift
+  timeout 120 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
+}
+
+# file_matches SIZE WAY    a file of this size is the same on both sides, by the way that the program says
+file_matches() {
+  head -c "$1" /dev/urandom >/run/file && rm -f /run/back "$OUT/said" &&
+    cp_says said put /run/file "$url/up" --check "${options[@]}" && cmp /run/file "$SHARE/up" &&
+    cp_says said get "$url/up" /run/back "${options[@]}" && cmp /run/file /run/back &&
+    [ "$(grep -c " MB/s, $2" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
+}
+
+# fails STATUS TEXT COMMAND ...    smbd-cp ends with this status and says this
+fails() {
+  local status=0 wanted=$1 text=$2
+  shift 2
+  cp_says fails "$@" || status=$?
+  [ "$status" = "$wanted" ] && tail -n 1 "$OUT/cp.log" | grep -q -- "$text" ||
+    complain "exit status $status: $(tail -n 1 "$OUT/cp.log")"
+}
+
+resumes() {
+  head -c 3000000 /dev/urandom >"$SHARE/long" && head -c 1000000 "$SHARE/long" >/run/part &&
+    cp_says resumed get "$url/long" /run/part --resume && cmp "$SHARE/long" /run/part &&
+    grep -q '3000000 bytes, 1000000 of them were there' "$OUT/resumed"
+}
+
+directories() {
+  cp_says made mkdir "$url/dir" && cp_says made put /run/file /run/part "$url/dir/" && cp_says listed ls "$url/dir" &&
+    grep -q ' 3000000 .* part$' "$OUT/listed" && [ "$(wc -l <"$OUT/listed")" = 2 ] &&
+    cp_says made rm "$url/dir/part" "$url/dir/file" && cp_says made rm --directory "$url/dir" && [ ! -e "$SHARE/dir" ]
+}
+
+scenario() {
+  [ -x "${SMBD_LIVE%/*}/smbd-cp" ] || { skip "smbd-cp" "it is not among the programs" && return; }
+  rdma_loopback "$KIND" 1024 && ksmbd_start || return
+  local url=rdma://tester@$ADDRESS/share options=() size
+  export SMBD_PASSWORD=test123
+  for size in 0 1 4096 4097 65537 1048577 3000001; do
+    check "a file of $size bytes is the same on both sides, by RDMA" file_matches "$size" rdma
+  done
+  check "a copy is resumed" resumes
+  check "directories are made, listed and removed" directories
+  check "a file that is not there is told" fails 1 STATUS_OBJECT_NAME_NOT_FOUND get "$url/none" /run/none
+  SMBD_PASSWORD=wrong check "a wrong password is told" fails 1 STATUS_LOGON_FAILURE ls "$url"
+  options=(--sign)
+  check "signed, a file is the same on both sides, in messages" file_matches 65537 'rdma messages'
+  url=smb://tester@$ADDRESS/share options=()
+  check "over TCP, a file is the same on both sides" file_matches 3000001 plain
+  options=(--encrypt)
+  check "encrypted over TCP, a file is the same on both sides" file_matches 3000001 'tcp encrypted'
+}

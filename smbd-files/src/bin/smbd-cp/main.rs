@@ -1,0 +1,128 @@
+//! `smbd-cp`: files to and from SMB servers, over SMB Direct or TCP.
+
+mod connect;
+mod copy;
+mod directory;
+mod options;
+mod outcome;
+mod password;
+mod place;
+mod progress;
+mod summary;
+mod trouble;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{CommandFactory as _, Parser as _};
+use options::{Command, Options};
+use place::{Place, Url};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use trouble::Trouble;
+
+/// Exit status after Ctrl-C. That of wrong usage is clap's, 2.
+const EXIT_INTERRUPTED: u8 = 130;
+/// How long the connection may take to end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    let command = Options::parse().command;
+    match run(&command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Trouble::Usage(wrong)) => {
+            Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
+        }
+        Err(Trouble::Failed(why)) => {
+            eprintln!("smbd-cp: {why}");
+            ExitCode::FAILURE
+        }
+        // They were told one by one.
+        Err(Trouble::Files) => ExitCode::FAILURE,
+        Err(Trouble::Interrupted) => {
+            let copies = matches!(command, Command::Get { .. } | Command::Put { .. });
+            eprintln!("smbd-cp: stopped{}", if copies { "; --resume goes on where it stopped" } else { "" });
+            ExitCode::from(EXIT_INTERRUPTED)
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<(), Trouble> {
+    let plan = Plan::new(command)?;
+    let (place, common) = (plan.place(), command.common());
+    place.check_scheme().map_err(Trouble::Usage)?;
+    let who = format!("{} at {}", place.user, place.host);
+    let password = password::password(common.password_file.as_deref(), &who)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| Trouble::Failed(error.to_string()))?.block_on(async {
+        let mut driver = None;
+        let result = tokio::select! {
+            // First: so the signal is waited for before anything is sent.
+            biased;
+            signal = tokio::signal::ctrl_c() => Err(signal.map_or_else(Trouble::failed, |()| Trouble::Interrupted)),
+            result = work(&plan, command, &password, &mut driver) => result,
+        };
+        // All handles are gone, so it closes the connection. One that does not end in time is left.
+        if let Some(driver) = driver {
+            let _ = timeout(CLOSE_WITHIN, driver).await;
+        }
+        result
+    })
+}
+
+async fn work(
+    plan: &Plan<'_>,
+    command: &Command,
+    password: &str,
+    driver: &mut Option<JoinHandle<()>>,
+) -> Result<(), Trouble> {
+    let common = command.common();
+    let connection = connect::connect(plan.place(), common, password, driver).await?;
+    let share = connection.share.clone();
+    let result = match plan {
+        Plan::Copy(plan, options) => copy::run(plan, options, common.json, &share).await,
+        Plan::Ls(url) => directory::list(url, common.json, &share).await,
+        Plan::Rm(_, urls, directory) => directory::remove(urls, *directory, common.json, &share).await,
+        Plan::Mkdir(_, urls) => directory::make(urls, common.json, &share).await,
+    };
+    drop(share);
+    connection.close().await;
+    result
+}
+
+/// What is to be done, as far as it can be checked without a server.
+enum Plan<'c> {
+    Copy(copy::Plan, &'c options::Copy),
+    Ls(&'c Url),
+    Rm(&'c Place, &'c [Url], bool),
+    Mkdir(&'c Place, &'c [Url]),
+}
+
+impl<'c> Plan<'c> {
+    fn new(command: &'c Command) -> Result<Self, Trouble> {
+        Ok(match command {
+            Command::Get { paths, copy, .. } => Self::Copy(copy::Plan::get(paths)?, copy),
+            Command::Put { paths, copy, .. } => Self::Copy(copy::Plan::put(paths)?, copy),
+            Command::Ls { url, .. } => Self::Ls(url),
+            Command::Rm { urls, directory, .. } => Self::Rm(one_place(urls)?, urls, *directory),
+            Command::Mkdir { urls, .. } => Self::Mkdir(one_place(urls)?, urls),
+        })
+    }
+
+    const fn place(&self) -> &Place {
+        match self {
+            Self::Copy(plan, _) => plan.place(),
+            Self::Ls(url) => &url.place,
+            Self::Rm(place, ..) | Self::Mkdir(place, _) => place,
+        }
+    }
+}
+
+/// Checks that all are of one share, and something in it.
+fn one_place(urls: &[Url]) -> Result<&Place, Trouble> {
+    let place = place::check_one(urls).map_err(Trouble::Usage)?;
+    match urls.iter().find(|url| url.path.is_empty()) {
+        Some(_) => Err(Trouble::Usage(format!("path: there is none behind the share {}", place.share))),
+        None => Ok(place),
+    }
+}

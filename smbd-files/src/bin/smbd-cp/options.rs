@@ -1,0 +1,131 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::place::Url;
+
+/// Copies files to and from SMB servers over SMB Direct (RDMA) or TCP, in user space: no mount, no root.
+#[derive(Debug, Parser)]
+#[command(name = "smbd-cp", version, after_help = EXAMPLES)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+A URL is rdma://[DOMAIN;]USER@HOST[:PORT]/SHARE/PATH, or smb:// in the place of rdma://.
+  rdma://  over SMB Direct. Without a port: 5445, then 445
+  smb://   over TCP. Without a port: 445. RDMA is not looked for
+Characters that mean something in a URL are written %40 (@), %3B (;), %25 (%), %20 (a space).
+
+Examples:
+  smbd-cp get rdma://tester@10.9.0.1:5445/share/f.bin f.bin --password-file pw
+  smbd-cp put a.iso b.iso rdma://tester@10.9.0.1/share/images/ --check
+  smbd-cp get smb://tester@server/share/big.img /srv --resume
+  smbd-cp ls smb://tester@server/share/images
+
+The password is read from --password-file, from SMBD_PASSWORD, or asked for on a terminal.
+Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Copies files from a share to this host
+    Get {
+        /// URLs of one share, and at the end a file or a directory of this host
+        #[arg(required = true, num_args = 2.., value_name = "URL... OUT")]
+        paths: Vec<String>,
+        #[command(flatten)]
+        copy: Copy,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Copies files of this host to a share
+    Put {
+        /// Files of this host, and at the end a URL; one that ends in / is a directory
+        #[arg(required = true, num_args = 2.., value_name = "FILE... URL")]
+        paths: Vec<String>,
+        #[command(flatten)]
+        copy: Copy,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Lists a directory of a share, or one file
+    Ls {
+        url: Url,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Removes files of a share
+    Rm {
+        /// URLs of one share
+        #[arg(required = true, value_name = "URL")]
+        urls: Vec<Url>,
+        /// Removes directories, which have to be empty
+        #[arg(long, short)]
+        directory: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Makes directories in a share
+    Mkdir {
+        /// URLs of one share
+        #[arg(required = true, value_name = "URL")]
+        urls: Vec<Url>,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// How files are copied.
+#[derive(Debug, Args)]
+pub(crate) struct Copy {
+    /// Keeps what is there already and goes on behind it
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Reads both files again when they are copied, and compares their sums (XXH3)
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// How many pieces of a file (1 MiB at most) are under way at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=32))]
+    pub(crate) pieces: u16,
+    /// How many files are copied at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub(crate) files: u16,
+    /// No progress on the terminal
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// What all commands take.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// A file whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Encrypts everything behind the login; then nothing goes by RDMA
+    #[arg(long)]
+    pub(crate) encrypt: bool,
+    /// Signs everything behind the login; then nothing goes by RDMA
+    #[arg(long)]
+    pub(crate) sign: bool,
+    /// Seconds to wait for the connection
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
+    pub(crate) connect_timeout: u16,
+    /// Prints what was done as JSON, on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Command {
+    pub(crate) const fn common(&self) -> &Common {
+        match self {
+            Self::Get { common, .. }
+            | Self::Put { common, .. }
+            | Self::Ls { common, .. }
+            | Self::Rm { common, .. }
+            | Self::Mkdir { common, .. } => common,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Why the program ends with another exit status than 0.
+
+use std::fmt::Display;
+
+use crate::password::NoPassword;
+
+/// Why the program ends with another exit status than 0.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// What it was called with cannot be done.
+    Usage(String),
+    Failed(String),
+    /// Some files failed, and each was told.
+    Files,
+    Interrupted,
+}
+
+impl Trouble {
+    pub(crate) fn failed(why: impl Display) -> Self {
+        Self::Failed(why.to_string())
+    }
+}
+
+impl From<NoPassword> for Trouble {
+    fn from(none: NoPassword) -> Self {
+        match none {
+            NoPassword::Cancelled => Self::Interrupted,
+            other => Self::failed(other),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Files of SMB servers, over SMB Direct or TCP, in user space.
+//!
+//! The program `smbd-cp` is what most people want; its README says how to use it. This library is what it is made of:
+//!
+//! - [`transport`]: what carries messages. [`transport::Tcp`] is direct TCP over any stream, `transport::Rdma` (feature `verbs`) SMB
+//!   Direct over RDMA devices. Both are a [`transport::Transport`], and so can be anything else.
+//! - [`Remote`], [`Share`] and [`File`]: handles of a connection, of a share and of a file, with async calls. A future, which
+//!   [`Remote::over`] returns and the caller spawns, drives the connection.
+//! - [`copy`]: files copied with several pieces under way, resumed, and compared.
+//!
+//! The protocol is that of [`smbd_smb2::client`], which does no I/O. Data go by RDMA where the server and the session allow it: neither
+//! signed nor encrypted. They are copied once, between memory that the device knows and what the calls take and return.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use smbd_files::{Remote, Settings, transport::Tcp};
+//! use smbd_smb2::security::{Credentials, NtHash};
+//!
+//! let stream = tokio::net::TcpStream::connect("10.9.0.1:445").await?;
+//! let (remote, driver) = Remote::over(Tcp::new(stream)?, &Settings::new("10.9.0.1"))?;
+//! let driver = tokio::spawn(driver);
+//!
+//! let hash = NtHash::of_password("correct horse");
+//! let user = Credentials::User { user: "tester".into(), domain: String::new(), hash };
+//! let share = remote.login(user).await?.connect("share").await?;
+//! let file = share.open("docs/a.txt").await?;
+//! println!("{} bytes, {}", file.size(), share.way());
+//! let text = file.read_at(0, 100).await?;
+//! file.close().await?;
+//!
+//! // Without handles the connection is closed, and the driver ends.
+//! drop((share, remote));
+//! driver.await?;
+//! # drop(text);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod copy;
+mod error;
+mod remote;
+pub mod transport;
+
+pub use error::Error;
+pub use remote::{Entry, File, PIECE_MAX, Pending, Remote, Session, Settings, Share, Stat, Way};

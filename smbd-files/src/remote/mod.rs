@@ -1,0 +1,24 @@
+//! A server: its connection, and handles of what is in it.
+
+mod answer;
+mod begin;
+mod command;
+mod driver;
+mod entry;
+mod file;
+mod handle;
+mod login;
+mod pool;
+mod running;
+mod session;
+mod settings;
+mod share;
+mod stat;
+
+pub use entry::Entry;
+pub use file::File;
+pub use handle::Pending;
+pub use session::{Remote, Session};
+pub use settings::{PIECE_MAX, Settings, Way};
+pub use share::Share;
+pub use stat::Stat;

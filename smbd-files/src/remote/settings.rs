@@ -1,0 +1,70 @@
+//! What is wanted of a connection, and what it came to.
+
+use std::fmt;
+use std::time::Duration;
+
+use smbd_smb2::wire::Dialect;
+
+/// What is wanted of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The server's name, as users know it.
+    pub server: String,
+    /// Whether all messages behind the login are encrypted, whatever the server wants. Then nothing goes by RDMA.
+    pub encrypt: bool,
+    /// Whether all messages are signed, whatever the server wants. Then nothing goes by RDMA.
+    pub sign: bool,
+    /// The highest dialect that is offered.
+    pub max_dialect: Dialect,
+    /// How many buffers of [`PIECE_MAX`] bytes there are at most for data that go by RDMA. With none left, transfers wait.
+    pub buffers: u16,
+    /// How long a request may wait for its answer.
+    pub timeout: Duration,
+}
+
+impl Settings {
+    /// For a server of this name; nothing is required of it.
+    #[must_use]
+    pub fn new(server: &str) -> Self {
+        Self {
+            server: server.into(),
+            encrypt: false,
+            sign: false,
+            max_dialect: Dialect::SMB_3_1_1,
+            buffers: 32,
+            timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The most bytes of one READ or WRITE.
+pub const PIECE_MAX: u32 = 1 << 20;
+
+/// How data go to and from a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By RDMA, between the memory of both sides.
+    Rdma,
+    /// In messages over SMB Direct, because they are encrypted, or signed, or RDMA cannot be used otherwise.
+    RdmaMessages {
+        /// Whether they are known to be encrypted.
+        is_encrypted: bool,
+    },
+    /// In messages over TCP.
+    Tcp {
+        /// Whether they are known to be encrypted.
+        is_encrypted: bool,
+    },
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rdma => "rdma",
+            Self::RdmaMessages { is_encrypted: true } => "rdma encrypted",
+            Self::RdmaMessages { is_encrypted: false } => "rdma messages",
+            Self::Tcp { is_encrypted: true } => "tcp encrypted",
+            Self::Tcp { is_encrypted: false } => "plain",
+        })
+    }
+}

@@ -1,0 +1,216 @@
+//! A share that is connected.
+
+use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, NtStatus, ShareAccess, info::class};
+
+use super::command::{Connected, Open, Opened, Reply, Request, What};
+use super::entry::{self, Entry};
+use super::file::File;
+use super::handle::{Handle, nothing};
+use super::settings::Way;
+use super::stat::Stat;
+use crate::Error;
+
+const READS: AccessMask = AccessMask(0x0012_0089);
+const WRITES: AccessMask = AccessMask(0x0012_019B);
+const LOOKS: AccessMask = AccessMask(0x0010_0080);
+const DELETES: AccessMask = AccessMask(0x0011_0080);
+const LISTS: AccessMask = AccessMask(0x0012_0081);
+
+/// The most entries of a directory that are taken.
+const ENTRIES_MAX: usize = 1 << 20;
+
+/// A share of a server. Paths are relative to it, and their names are separated by slashes.
+#[derive(Clone, Debug)]
+pub struct Share {
+    handle: Handle,
+    connected: Connected,
+}
+
+impl Share {
+    pub(super) const fn new(handle: Handle, connected: Connected) -> Self {
+        Self { handle, connected }
+    }
+
+    /// How data go to and from it.
+    #[must_use]
+    pub const fn way(&self) -> Way {
+        self.connected.way
+    }
+
+    /// Opens a file to read it.
+    ///
+    /// # Errors
+    /// What the server says, [`Error::Path`], or [`Error::Ended`]. So it is with all calls.
+    pub async fn open(&self, path: &str) -> Result<File, Error> {
+        self.file(path, READS, CreateDisposition::OPEN).await
+    }
+
+    /// Opens a file to write to it, and makes it if it is not there. What is in it stays.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_for_writing(&self, path: &str) -> Result<File, Error> {
+        self.file(path, WRITES, CreateDisposition::OPEN_IF).await
+    }
+
+    /// Makes a file that is empty; one that is there loses its data.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn create(&self, path: &str) -> Result<File, Error> {
+        self.file(path, WRITES, CreateDisposition::OVERWRITE_IF).await
+    }
+
+    async fn file(&self, path: &str, access: AccessMask, how: CreateDisposition) -> Result<File, Error> {
+        let opened = self.opened(path, access, how, CreateOptions::NON_DIRECTORY_FILE).await?;
+        Ok(File::new(self.handle.clone(), self.connected, opened))
+    }
+
+    /// What is known of a file or directory.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn stat(&self, path: &str) -> Result<Stat, Error> {
+        let opened = self.opened(path, LOOKS, CreateDisposition::OPEN, CreateOptions(0)).await?;
+        self.close(opened).await?;
+        Ok(opened.stat)
+    }
+
+    /// What is in a directory, in the server's order. An empty path is the share's own directory.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; [`Error::Entry`].
+    pub async fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        let directory = CreateOptions::DIRECTORY_FILE;
+        let opened = self.opened(path, LISTS, CreateDisposition::OPEN, directory).await?;
+        let listed = self.entries(opened).await;
+        self.close(opened).await?;
+        listed
+    }
+
+    async fn entries(&self, Opened { file_id, .. }: Opened) -> Result<Vec<Entry>, Error> {
+        let data = |reply| match reply {
+            Reply::Data(data) => Some(data),
+            _ => None,
+        };
+        let (mut entries, mut restarts) = (Vec::new(), true);
+        loop {
+            match self.ask(Request::List { file_id, restarts }, data, "QUERY_DIRECTORY").await {
+                Ok(output) => entry::parse(&output, &mut entries)?,
+                Err(Error::Status(NtStatus::NO_MORE_FILES)) => return Ok(entries),
+                // Of a directory without any entry.
+                Err(Error::Status(NtStatus::NO_SUCH_FILE)) if restarts => return Ok(entries),
+                Err(error) => return Err(error),
+            }
+            restarts = false;
+            if entries.len() >= ENTRIES_MAX {
+                return Err(Error::TooMany(ENTRIES_MAX));
+            }
+        }
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn mkdir(&self, path: &str) -> Result<(), Error> {
+        let directory = CreateOptions::DIRECTORY_FILE;
+        let opened = self.opened(path, LOOKS, CreateDisposition::CREATE, directory).await?;
+        self.close(opened).await
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn remove(&self, path: &str) -> Result<(), Error> {
+        self.delete(path, CreateOptions::NON_DIRECTORY_FILE).await
+    }
+
+    /// Removes a directory, which has to be empty.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn remove_directory(&self, path: &str) -> Result<(), Error> {
+        self.delete(path, CreateOptions::DIRECTORY_FILE).await
+    }
+
+    async fn delete(&self, path: &str, kind: CreateOptions) -> Result<(), Error> {
+        // Of a link, itself.
+        let options = kind.with(CreateOptions::OPEN_REPARSE_POINT, true);
+        let opened = self.opened(path, DELETES, CreateDisposition::OPEN, options).await?;
+        // FileDispositionInformation (MS-FSCC 2.4.11): DeletePending
+        let deleted = self.set(opened, class::FILE_DISPOSITION, vec![1]).await;
+        self.close(opened).await?;
+        deleted
+    }
+
+    /// Gives a file or directory another path. `replaces`: a file that has it already goes.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn rename(&self, path: &str, to: &str, replaces: bool) -> Result<(), Error> {
+        let name: Vec<u8> = remote_path(to)?.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        // FileRenameInformation (MS-FSCC 2.4.42.2): ReplaceIfExists, Reserved, RootDirectory, FileNameLength, FileName
+        let mut input = vec![u8::from(replaces)];
+        input.resize(16, 0);
+        input.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
+        input.extend_from_slice(&name);
+        let options = CreateOptions::OPEN_REPARSE_POINT;
+        let opened = self.opened(path, DELETES, CreateDisposition::OPEN, options).await?;
+        let renamed = self.set(opened, class::FILE_RENAME, input).await;
+        self.close(opened).await?;
+        renamed
+    }
+
+    /// Disconnects the share. Its files are gone then.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], or what the server says.
+    pub async fn disconnect(self) -> Result<(), Error> {
+        self.handle.ask(What::Disconnect(self.connected.tree), nothing, "TREE_DISCONNECT").await
+    }
+
+    async fn opened(
+        &self,
+        path: &str,
+        access: AccessMask,
+        disposition: CreateDisposition,
+        options: CreateOptions,
+    ) -> Result<Opened, Error> {
+        let path = remote_path(path)?;
+        let of = |reply| match reply {
+            Reply::Opened(opened) => Some(opened),
+            _ => None,
+        };
+        let share_access = ShareAccess(0x7);
+        let open = Open { path, access, share_access, disposition, options };
+        self.ask(Request::Open(open), of, "CREATE").await
+    }
+
+    async fn close(&self, opened: Opened) -> Result<(), Error> {
+        self.ask(Request::Close(opened.file_id), nothing, "CLOSE").await
+    }
+
+    async fn set(&self, Opened { file_id, .. }: Opened, class: u8, input: Vec<u8>) -> Result<(), Error> {
+        self.ask(Request::Set { file_id, class, input }, nothing, "SET_INFO").await
+    }
+
+    async fn ask<T>(
+        &self,
+        request: Request,
+        of: fn(Reply) -> Option<T>,
+        name: &'static str,
+    ) -> Result<T, Error> {
+        self.handle.ask(What::File(self.connected.tree, request), of, name).await
+    }
+}
+
+/// A path as servers have it: without separators at its ends, and with backslashes.
+fn remote_path(path: &str) -> Result<String, Error> {
+    if path.contains(['\\', '\0']) {
+        return Err(Error::Path(path.into()));
+    }
+    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
+    Ok(names.join("\\"))
+}

@@ -1,0 +1,169 @@
+//! Whole files, from this host to a server and back.
+
+use std::fs;
+use std::sync::Mutex;
+
+use smbd_files::copy::{self, Copied, Failure, Options, Watch};
+use smbd_files::{Remote, Share};
+
+use super::loopback::Loopback;
+use super::server::{Host, PASSWORD, content, folder, login, settings};
+
+/// By how much a copy to a server goes back.
+const BACK: u64 = 32 << 20;
+const RESUME: Options = Options { pieces: 4, resume: true };
+
+/// Over RDMA.
+async fn rdma(host: &Host) -> Share {
+    let (remote, driver) = Remote::over(Loopback::new(host).0, &settings()).unwrap();
+    tokio::spawn(driver);
+    login(&remote, PASSWORD).await.unwrap().connect("data").await.unwrap()
+}
+
+async fn tcp(host: &Host) -> Share {
+    host.share(&settings(), "data").await.unwrap().0
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>, Mutex<u64>);
+
+impl Watch for Told {
+    fn begins(&self, size: u64, resumed: u64) {
+        self.0.lock().unwrap().push(format!("{size} bytes, {resumed} there"));
+    }
+
+    fn moved(&self, bytes: u64) {
+        *self.1.lock().unwrap() += bytes;
+    }
+
+    fn checks(&self, size: u64) {
+        self.0.lock().unwrap().push(format!("check {size}"));
+    }
+}
+
+#[tokio::test]
+async fn files_of_all_sizes_come_back_as_they_went() {
+    let folder = folder("sizes");
+    let host = Host::new(|_| {});
+    for share in [tcp(&host).await, rdma(&host).await] {
+        for size in [0, 1, 4096, 4097, 65_536, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 9_000_001] {
+            let (from, to) = (folder.join("from"), folder.join("to"));
+            fs::write(&from, content(size)).unwrap();
+            let told = Told::default();
+            let put = copy::put(&from, &share, "f", Options::default(), &told).await.unwrap();
+            assert_eq!(put, Copied { size: size as u64, resumed: 0 });
+            copy::get(&share, "f", &to, Options { pieces: 3, resume: false }, &told).await.unwrap();
+            assert!(fs::read(&to).unwrap() == content(size), "{size} bytes");
+            let sum = copy::check(&share, "f", &to, Options::default(), &told).await.unwrap();
+            assert_eq!(sum, twox_hash::XxHash3_64::oneshot(&content(size)));
+            let begin = format!("{size} bytes, 0 there");
+            assert_eq!(*told.0.lock().unwrap(), [begin.clone(), begin, format!("check {size}")]);
+            assert_eq!(*told.1.lock().unwrap(), 3 * size as u64);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_copy_from_a_server_is_resumed_where_it_ended() {
+    let folder = folder("resume-get");
+    let host = Host::new(|_| {});
+    let share = tcp(&host).await;
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    fs::write(&from, content(5_000_000)).unwrap();
+    copy::put(&from, &share, "f", Options::default(), &()).await.unwrap();
+    fs::write(&to, content(3_210_000)).unwrap();
+    let told = Told::default();
+    let got = copy::get(&share, "f", &to, RESUME, &told).await.unwrap();
+    assert_eq!(got, Copied { size: 5_000_000, resumed: 3_210_000 });
+    assert_eq!(*told.1.lock().unwrap(), 1_790_000);
+    assert!(fs::read(&to).unwrap() == content(5_000_000));
+    // All is there: nothing moves.
+    let got = copy::get(&share, "f", &to, RESUME, &()).await.unwrap();
+    assert_eq!(got.resumed, 5_000_000);
+}
+
+#[tokio::test]
+async fn a_copy_to_a_server_goes_back_by_what_may_be_missing() {
+    let folder = folder("resume-put");
+    let host = Host::new(|_| {});
+    let share = rdma(&host).await;
+    let from = folder.join("from");
+    let size = BACK + 3_000_000;
+    fs::write(&from, content(size as usize)).unwrap();
+    // Its last pieces but one were never written.
+    let file = share.create("f").await.unwrap();
+    let there = BACK + 1_000_000;
+    file.write_at(0, content(1_000_000).into()).await.unwrap();
+    file.write_at(there - 1, content(there as usize).split_off(there as usize - 1).into()).await.unwrap();
+    file.close().await.unwrap();
+    let put = copy::put(&from, &share, "f", RESUME, &()).await.unwrap();
+    assert_eq!(put, Copied { size, resumed: 1_000_000 });
+    copy::check(&share, "f", &from, Options::default(), &()).await.unwrap();
+}
+
+/// Cuts the file at the server when the copy begins.
+struct Cuts(Share);
+
+impl Watch for Cuts {
+    fn begins(&self, _: u64, _: u64) {
+        let cut = async {
+            let file = self.0.open_for_writing("f").await.unwrap();
+            file.set_size(1_500_000).await.unwrap();
+        };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(cut));
+    }
+
+    fn moved(&self, _: u64) {}
+
+    fn checks(&self, _: u64) {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_becomes_shorter_while_it_is_read_is_no_whole_copy() {
+    let folder = folder("shorter");
+    let host = Host::new(|_| {});
+    let share = tcp(&host).await;
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    fs::write(&from, content(4_000_000)).unwrap();
+    copy::put(&from, &share, "f", Options::default(), &()).await.unwrap();
+    let said = copy::get(&share, "f", &to, RESUME, &Cuts(share.clone())).await.unwrap_err().to_string();
+    assert_eq!(said, "f: it ends at 1500000, and had 4000000 bytes when it was opened");
+}
+
+#[tokio::test]
+async fn what_is_no_beginning_is_not_resumed_and_what_differs_is_told() {
+    let folder = folder("differs");
+    let host = Host::new(|_| {});
+    let share = tcp(&host).await;
+    let local = folder.join("f");
+    fs::write(&local, content(100)).unwrap();
+    copy::put(&local, &share, "f", Options::default(), &()).await.unwrap();
+    fs::write(&local, content(101)).unwrap();
+    let longer = copy::get(&share, "f", &local, RESUME, &()).await.unwrap_err();
+    assert!(matches!(longer, Failure::Longer { got: 101, max: 100, .. }), "{longer}");
+    assert_eq!(fs::read(&local).unwrap(), content(101), "it stays");
+    fs::write(&local, content(99)).unwrap();
+    let longer = copy::put(&local, &share, "f", RESUME, &()).await.unwrap_err();
+    assert!(matches!(longer, Failure::Longer { got: 100, max: 99, .. }), "{longer}");
+    // A beginning of something else.
+    fs::write(&local, [7; 50]).unwrap();
+    copy::get(&share, "f", &local, RESUME, &()).await.unwrap();
+    let differs = copy::check(&share, "f", &local, RESUME, &()).await.unwrap_err();
+    assert!(differs.to_string().ends_with("(XXH3): they differ"), "{differs}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_on_either_side_is_named() {
+    let folder = folder("missing");
+    let host = Host::new(|_| {});
+    let share = tcp(&host).await;
+    let (none, dir) = (folder.join("none"), folder.as_path());
+    let said = copy::get(&share, "a/f", &none, Options::default(), &()).await.unwrap_err().to_string();
+    assert_eq!(said, "a/f: STATUS_OBJECT_PATH_NOT_FOUND (a directory of the path is not there)");
+    assert!(!none.exists(), "nothing is made for a file that is not there");
+    let said = copy::put(&none, &share, "f", Options::default(), &()).await.unwrap_err().to_string();
+    assert!(said.starts_with(&none.display().to_string()) && said.contains("No such file"), "{said}");
+    let said = copy::put(dir, &share, "f", Options::default(), &()).await.unwrap_err().to_string();
+    assert!(said.ends_with("it is a directory"), "{said}");
+    assert!(share.list("").await.unwrap().is_empty());
+}

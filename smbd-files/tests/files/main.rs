@@ -1,0 +1,8 @@
+//! Files of a server in memory, over streams in this process, and over a transport with RDMA that writes down what is asked of it.
+
+mod copies;
+mod driver;
+mod loopback;
+mod program;
+mod server;
+mod share;

@@ -1,0 +1,187 @@
+//! The program, against a server at a port of this host.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::spawn_blocking;
+
+use super::server::{Host, PASSWORD, content, folder};
+
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn run(arguments: &[&str], password: Option<&str>) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
+    command.args(arguments).env_remove("SMBD_PASSWORD");
+    if let Some(password) = password {
+        command.env("SMBD_PASSWORD", password);
+    }
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Said { code: status.code(), out: text(stdout), err: text(stderr) }
+}
+
+/// A server at a port, and the URL of its share.
+async fn listen(host: &Host) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let host = host.clone();
+    tokio::spawn(async move {
+        for number in 1.. {
+            let (stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(host.clone().serve(stream, number));
+        }
+    });
+    format!("smb://tester@127.0.0.1:{port}/data")
+}
+
+async fn cp(arguments: &[&str]) -> Said {
+    let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_string()).collect();
+    spawn_blocking(move || {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(&arguments, Some(PASSWORD))
+    })
+    .await
+    .unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_copied_listed_and_removed() {
+    let folder = folder("program");
+    let url = listen(&Host::new(|_| {})).await;
+    let [a, b] = ["a.bin", "b.bin"].map(|name| folder.join(name));
+    fs::write(&a, content(3_000_000)).unwrap();
+    fs::write(&b, content(10)).unwrap();
+    assert_eq!(cp(&["mkdir", &format!("{url}/dir")]).await.code, Some(0));
+    let put = cp(&["put", path(&a), path(&b), &format!("{url}/dir/"), "--check", "--json"]).await;
+    assert_eq!((put.code, put.err.as_str()), (Some(0), ""));
+    let told: Value = serde_json::from_str(&put.out).unwrap();
+    assert_eq!((&told["way"], &told["failed"]), (&"plain".into(), &0.into()));
+    let mut files: Vec<_> = told["files"].as_array().unwrap().iter().collect();
+    files.sort_by_key(|file| file["remote"].as_str());
+    assert_eq!((&files[0]["remote"], &files[0]["bytes"]), (&"dir/a.bin".into(), &3_000_000.into()));
+    let sum = format!("{:016x}", twox_hash::XxHash3_64::oneshot(&content(10)));
+    assert_eq!(files[1]["xxh3"], sum);
+
+    let ls = cp(&["ls", &format!("{url}/dir")]).await;
+    let lines: Vec<_> = ls.out.lines().collect();
+    assert!(lines[0].starts_with("-        3000000 ") && lines[0].ends_with(" a.bin"), "{}", ls.out);
+    assert!(lines[1].starts_with("-             10 ") && lines.len() == 2, "{}", ls.out);
+    let one = cp(&["ls", &format!("{url}/dir/b.bin")]).await;
+    assert!(one.out.ends_with(" b.bin\n"), "{}{}", one.out, one.err);
+
+    let got = folder.join("got.bin");
+    fs::write(&got, content(1_000_000)).unwrap();
+    let get = cp(&["get", &format!("{url}/dir/a.bin"), path(&got), "--resume", "--encrypt"]).await;
+    assert_eq!(get.code, Some(0), "{}", get.err);
+    assert!(get.out.contains("3000000 bytes, 1000000 of them were there, "), "{}", get.out);
+    assert!(get.out.ends_with("MB/s, tcp encrypted\n"), "{}", get.out);
+    assert!(fs::read(&got).unwrap() == content(3_000_000));
+
+    let rm = cp(&["rm", &format!("{url}/dir/a.bin"), &format!("{url}/dir/none")]).await;
+    assert_eq!(rm.code, Some(1));
+    assert_eq!(rm.err, "smbd-cp: dir/none: STATUS_OBJECT_NAME_NOT_FOUND (there is no file of this name)\n");
+    let rm = cp(&["rm", "--directory", &format!("{url}/dir")]).await;
+    assert_eq!(rm.err, "smbd-cp: dir: STATUS_DIRECTORY_NOT_EMPTY (the directory is not empty)\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_fails_is_told_and_the_others_are_copied() {
+    let folder = folder("some");
+    let url = listen(&Host::new(|_| {})).await;
+    let file = folder.join("f");
+    fs::write(&file, content(100)).unwrap();
+    assert_eq!(cp(&["put", path(&file), &format!("{url}/f")]).await.code, Some(0));
+    let out = folder.join("out");
+    fs::create_dir(&out).unwrap();
+    let get = cp(&["get", &format!("{url}/none"), &format!("{url}/f"), path(&out)]).await;
+    assert_eq!(get.code, Some(1));
+    assert_eq!(get.err, "smbd-cp: none: STATUS_OBJECT_NAME_NOT_FOUND (there is no file of this name)\n");
+    assert_eq!(fs::read(out.join("f")).unwrap(), content(100));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_password_is_told_wherever_it_comes_from() {
+    let folder = folder("password");
+    let url = listen(&Host::new(|_| {})).await;
+    let file = folder.join("password");
+    fs::write(&file, "wrong\nsecond line\n").unwrap();
+    let said = cp(&["ls", &url, "--password-file", path(&file)]).await;
+    assert_eq!(said.code, Some(1));
+    let expected = "cannot log in: STATUS_LOGON_FAILURE (the user or the password is wrong)\n";
+    assert!(said.err.ends_with(expected), "{}", said.err);
+    fs::write(&file, format!("{PASSWORD}\n")).unwrap();
+    assert_eq!(cp(&["ls", &url, "--password-file", path(&file)]).await.code, Some(0));
+    let said = cp(&["ls", &url, "--password-file", path(&folder.join("none"))]).await;
+    assert!(said.err.contains("none: No such file"), "{}", said.err);
+}
+
+#[test]
+fn ctrl_c_ends_the_program_while_a_server_says_nothing() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("smb://u@{}/s/f", listener.local_addr().unwrap());
+    let out = folder("interrupted").join("out");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
+    command.args(["get", &url, path(&out)]).env("SMBD_PASSWORD", "x").stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    // NEGOTIATE has come, and nothing answers it.
+    stream.read_exact(&mut [0; 8]).unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(ended.stderr, b"smbd-cp: stopped; --resume goes on where it stopped\n");
+    assert!(!out.exists());
+}
+
+#[test]
+fn wrong_usage_has_status_2_and_says_what_is_wrong() {
+    for (arguments, said) in [
+        (&["get", "smb://u@h/s/f"][..], "2 values required"),
+        (&["ls", "http://u@h/s"], "scheme: 'http://' is neither rdma:// nor smb://"),
+        (&["ls", "smb://h/s"], "user: there is none"),
+        (&["get", "f", "out"], "'f': scheme: 'f' is neither"),
+        (&["get", "smb://u@h/s/a", "smb://u@other/s/b", "."], "all URLs have to be of one server"),
+        (&["get", "smb://u@h/s/a", "smb://u@h/s/b", "/no/such"], "'/no/such' has to be a directory"),
+        (&["get", "smb://u@h/s/x/a", "smb://u@h/s/y/a", "."], "two files are called 'a'"),
+        (&["get", "smb://u@h/s/dir/", "out"], "smb://u@h/s/dir is a directory"),
+        (&["put", "a", "b", "smb://u@h/s/f"], "the URL has to be a directory"),
+        (&["rm", "smb://u@h/s"], "path: there is none behind the share s"),
+        (&["get", "smb://u@h/s/f", "out", "--pieces", "33"], "33 is not in 1..=32"),
+    ] {
+        let Said { code, err, .. } = run(arguments, Some("x"));
+        assert_eq!(code, Some(2), "{arguments:?}: {err}");
+        assert!(err.contains(said), "{arguments:?}: {err}");
+    }
+}
+
+#[cfg(not(feature = "verbs"))]
+#[test]
+fn rdma_says_which_feature_it_needs_before_a_password_is_asked_for() {
+    let Said { code, err, .. } = run(&["ls", "rdma://u@h/s"], None);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("rdma:// is not built in; cargo install smbd-files --features verbs"), "{err}");
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_named_with_its_address() {
+    // A port that was just given back.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let Said { code, err, .. } = run(&["ls", &format!("smb://u@127.0.0.1:{port}/s")], Some("x"));
+    assert_eq!(code, Some(1));
+    let expected =
+        format!("smbd-cp: smb://u@127.0.0.1/s: cannot connect: 127.0.0.1:{port}: Connection refused");
+    assert!(err.starts_with(&expected), "{err}");
+}
