@@ -249,6 +249,12 @@ live() {
   return "$status"
 }
 
+# live_samba TARGET [OPTION ...]    the same for a target behind Samba and the gateway, which the tests start; skipped without Samba
+live_samba() {
+  with_samba || return 0
+  rdma_loopback "$KIND" 1024 && live "$@"
+}
+
 # suite OPTION ...    the conformance suite against a peer; with `--profile` it is held against what is known of the peer.
 suite() {
   local behind status=0 filters

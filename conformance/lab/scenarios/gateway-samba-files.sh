@@ -7,7 +7,4 @@ long=yes
 crashes=rdma_disconnect
 resumes=live
 
-scenario() {
-  with_samba || return 0
-  rdma_loopback "$KIND" 1024 && live samba-files --limit 3000
-}
+scenario() { live_samba samba-files --limit 3000; }

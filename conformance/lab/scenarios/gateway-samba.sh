@@ -6,7 +6,4 @@ limit=900
 crashes=rdma_disconnect
 resumes=live
 
-scenario() {
-  with_samba || return 0
-  rdma_loopback "$KIND" 1024 && live samba
-}
+scenario() { live_samba samba; }

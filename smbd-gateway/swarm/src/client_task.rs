@@ -145,8 +145,7 @@ impl ClientTask {
         drop(model);
         self.notes.step(|| format!("client: sends {}", told(&message)));
         self.waiting.push_back(message.into());
-        let nanos = self.chance.size(0, self.plan.pace.thinks.as_nanos() as usize) as u64;
-        self.thinks_until = now.saturating_add(Duration::from_nanos(nanos));
+        self.thinks_until = self.notes.soon(&mut self.chance, self.plan.pace.thinks);
     }
 
     fn ends(&self) -> bool {

@@ -25,12 +25,9 @@ pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 /// Accepts the client, and serves it until its end.
 pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
     let machine = stage.machine_in_pieces(Side::Acceptor);
-    match connect(machine, Side::Acceptor, &stage, plan.waiting, &notes).await {
-        Ok(connection) => through(connection, stage, &plan, stream, &notes).await,
-        Err(failure) => {
-            notes.step(|| format!("gateway: not established: {failure}"));
-            notes.note(|seen, _| seen.is_refused = true);
-        }
+    let connecting = connect(machine, Side::Acceptor, &stage, plan.waiting, &notes);
+    if let Some(connection) = established(connecting, &notes).await {
+        through(connection, stage, &plan, stream, &notes).await;
     }
 }
 
@@ -86,6 +83,21 @@ pub fn connect(
         of_driver.note(|seen, now| seen.driver_ended = Some((now, why)));
     });
     connecting
+}
+
+/// The connection once it is established; `None` if it is not.
+pub async fn established(
+    connecting: Connecting<LoopEnd<Memory>>,
+    notes: &Notes,
+) -> Option<Connection<LoopEnd<Memory>>> {
+    match connecting.await {
+        Ok(connection) => Some(connection),
+        Err(failure) => {
+            notes.step(|| format!("gateway: not established: {failure}"));
+            notes.note(|seen, _| seen.is_refused = true);
+            None
+        }
+    }
 }
 
 /// The end of a pump; `None` if the gateway is told to stop before, after `stop` or by what happens to the device of its side.

@@ -1,5 +1,6 @@
 //! What only the end of a run shows.
 
+use smbd_core::Instant;
 use smbd_gateway::Ending;
 use smbd_sim::loops::Stage;
 use smbd_smb2::relay::Reason;
@@ -8,6 +9,20 @@ use crate::model::{Breach, CANCEL, Client, Server, law};
 use crate::notes::Seen;
 use crate::pipe::Pipe;
 use crate::plan::{End, Plan};
+
+/// When and how the pump ended; `None` if there was no connection to serve.
+pub fn ending<'s>(
+    stage: &Stage,
+    seen: &'s Seen,
+    is_gentle: bool,
+) -> Result<Option<&'s (Instant, Ending)>, Breach> {
+    law!("stall", stage.tasks() == 0, "{} tasks have not ended: {}", stage.tasks(), stage.story());
+    if seen.is_refused {
+        law!("ends", !is_gentle, "the connection was not established");
+        return Ok(None);
+    }
+    seen.pump_ended.as_ref().map(Some).ok_or_else(|| "ends: the pump has no end".into())
+}
 
 /// The laws of a run that is over.
 pub fn judge(
@@ -18,12 +33,7 @@ pub fn judge(
     pipes: [&Pipe; 2],
 ) -> Result<(), Breach> {
     let (client, server) = models;
-    law!("stall", stage.tasks() == 0, "{} tasks have not ended: {}", stage.tasks(), stage.story());
-    if seen.is_refused {
-        law!("ends", !plan.is_gentle, "the connection was not established");
-        return Ok(());
-    }
-    let Some((at, ending)) = &seen.pump_ended else { return Err("ends: the pump has no end".into()) };
+    let Some((at, ending)) = ending(stage, seen, plan.is_gentle)? else { return Ok(()) };
     let is_due = match ending {
         Ending::Client(_) => {
             seen.driver_ended.is_some() && (!plan.is_gentle || seen.is_done || seen.has_left)

@@ -2,13 +2,14 @@
 
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use smbd_core::Instant;
 use smbd_gateway::Ending;
 use smbd_sim::loops::Stage;
 use smbd_smb2::relay::Statistics;
 
-use crate::model::Breach;
+use crate::model::{Breach, Chance};
 
 /// What came of a run so far.
 #[derive(Debug, Default)]
@@ -50,6 +51,12 @@ impl Notes {
 
     pub fn stage(&self) -> &Stage {
         &self.0.0
+    }
+
+    /// A time from now on, at most so much later.
+    pub fn soon(&self, chance: &mut Chance, most: Duration) -> Instant {
+        let nanos = chance.size(0, most.as_nanos() as usize) as u64;
+        self.stage().now().saturating_add(Duration::from_nanos(nanos))
     }
 
     pub fn seen(&self) -> Ref<'_, Seen> {

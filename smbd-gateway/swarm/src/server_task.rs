@@ -2,8 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::Context;
 
 use smbd_core::Instant;
 
@@ -11,10 +10,7 @@ use crate::model::{Chance, Client, Server};
 use crate::notes::Notes;
 use crate::pipe;
 use crate::plan::{End, Plan};
-use crate::turns::{AtStream, Tried};
-
-/// Bytes that are read at once.
-const ROOM: usize = 64 << 10;
+use crate::turns::{AtStream, Tried, read, write};
 
 pub struct ServerTask {
     pub plan: Rc<Plan>,
@@ -65,21 +61,14 @@ impl ServerTask {
         }
     }
 
-    fn drawn(&mut self, most: Duration) -> Instant {
-        let nanos = self.chance.size(0, most.as_nanos() as usize) as u64;
-        self.now().saturating_add(Duration::from_nanos(nanos))
-    }
-
     fn read(&mut self, cx: &mut Context<'_>) -> Tried {
         if self.reads_at > self.now() {
             return Tried::Nothing;
         }
-        let mut bytes = Vec::new();
-        match self.end.poll_read(cx, ROOM, |piece| bytes.extend_from_slice(piece)) {
-            Poll::Pending => return Tried::Nothing,
-            Poll::Ready(Ok(0) | Err(_)) => return Tried::Over,
-            Poll::Ready(Ok(_)) => {}
-        }
+        let bytes = match read(&mut self.end, cx) {
+            Ok(bytes) => bytes,
+            Err(tried) => return tried,
+        };
         let before = self.model.borrow().received.len();
         let result = self.model.borrow_mut().receive(&bytes, &self.client.borrow(), &mut self.chance);
         self.notes.judge(result);
@@ -89,7 +78,7 @@ impl ServerTask {
         }
         drop(model);
         if self.chance.one_in(24) {
-            self.reads_at = self.drawn(self.plan.pace.stalls);
+            self.reads_at = self.notes.soon(&mut self.chance, self.plan.pace.stalls);
         }
         Tried::Something
     }
@@ -103,25 +92,14 @@ impl ServerTask {
         let has_more = self.model.borrow().has_answers();
         self.answers_at = match self.plan.pace.bursts {
             Some(_) if has_more => self.now(),
-            Some(pause) => self.drawn(pause),
-            None => self.drawn(self.plan.pace.answers),
+            Some(pause) => self.notes.soon(&mut self.chance, pause),
+            None => self.notes.soon(&mut self.chance, self.plan.pace.answers),
         };
         Tried::Something
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Tried {
-        let mut model = self.model.borrow_mut();
-        if model.out.is_empty() {
-            return Tried::Nothing;
-        }
-        match self.end.poll_write(cx, &[&model.out]) {
-            Poll::Pending => Tried::Nothing,
-            Poll::Ready(Ok(taken)) => {
-                model.out.drain(..taken);
-                Tried::Something
-            }
-            Poll::Ready(Err(_)) => Tried::Over,
-        }
+        write(&mut self.end, &mut self.model.borrow_mut().out, cx)
     }
 }
 

@@ -12,6 +12,10 @@ use smbd_sim::loops::{LoopEnd, Timer};
 
 use crate::memory::Memory;
 use crate::notes::Notes;
+use crate::pipe;
+
+/// Bytes of the stream that are read at once.
+const ROOM: usize = 64 << 10;
 
 /// Somebody with a device.
 pub trait AtDevice<C: Messages>: Handler<LoopEnd<Memory>, C> {
@@ -78,6 +82,31 @@ pub enum Tried {
     Nothing,
     /// The stream is over.
     Over,
+}
+
+/// Writes what the stream takes of `out`.
+pub fn write(end: &mut pipe::End, out: &mut Vec<u8>, cx: &mut Context<'_>) -> Tried {
+    if out.is_empty() {
+        return Tried::Nothing;
+    }
+    match end.poll_write(cx, &[out]) {
+        Poll::Pending => Tried::Nothing,
+        Poll::Ready(Ok(taken)) => {
+            out.drain(..taken);
+            Tried::Something
+        }
+        Poll::Ready(Err(_)) => Tried::Over,
+    }
+}
+
+/// Reads what has come; without anything, what the try has come to.
+pub fn read(end: &mut pipe::End, cx: &mut Context<'_>) -> Result<Vec<u8>, Tried> {
+    let mut bytes = Vec::new();
+    match end.poll_read(cx, ROOM, |piece| bytes.extend_from_slice(piece)) {
+        Poll::Pending => Err(Tried::Nothing),
+        Poll::Ready(Ok(0) | Err(_)) => Err(Tried::Over),
+        Poll::Ready(Ok(_)) => Ok(bytes),
+    }
 }
 
 /// Somebody at the other end of the stream.

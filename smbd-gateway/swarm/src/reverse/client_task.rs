@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Duration;
 
 use smbd_core::Instant;
@@ -12,10 +12,8 @@ use super::plan::{End, Plan};
 use crate::model::Chance;
 use crate::notes::Notes;
 use crate::pipe;
-use crate::turns::{AtStream, Tried};
+use crate::turns::{AtStream, Tried, read, write};
 
-/// Bytes that are read at once.
-const ROOM: usize = 64 << 10;
 /// Bytes that it has to send, beyond which it asks for nothing new.
 const UNSENT_MAX: usize = 20_000;
 /// The longest time before the next CANCEL of a client that can send nothing else.
@@ -45,11 +43,6 @@ pub struct State {
 impl ClientTask {
     fn now(&self) -> Instant {
         self.notes.stage().now()
-    }
-
-    fn drawn(&mut self, most: Duration) -> Instant {
-        let nanos = self.chance.size(0, most.as_nanos() as usize) as u64;
-        self.now().saturating_add(Duration::from_nanos(nanos))
     }
 
     fn is_to_end(&self) -> bool {
@@ -98,45 +91,35 @@ impl ClientTask {
         drop(model);
         self.state.sent += 1;
         let pace = if has_credits { self.plan.common.pace.thinks } else { WITHOUT_CREDITS };
-        self.state.thinks_until = Some(self.drawn(pace));
+        self.state.thinks_until = Some(self.notes.soon(&mut self.chance, pace));
         Tried::Something
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Tried {
         let mut model = self.model.borrow_mut();
-        if model.out.is_empty() {
-            return Tried::Nothing;
+        let tried = write(&mut self.end, &mut model.out, cx);
+        if !matches!(tried, Tried::Over) {
+            return tried;
         }
-        match self.end.poll_write(cx, &[&model.out]) {
-            Poll::Pending => Tried::Nothing,
-            Poll::Ready(Ok(taken)) => {
-                model.out.drain(..taken);
-                Tried::Something
-            }
-            // What came before is still to be read.
-            Poll::Ready(Err(_)) => {
-                model.out.clear();
-                self.state.is_silent = true;
-                Tried::Something
-            }
-        }
+        // What came before is still to be read.
+        model.out.clear();
+        self.state.is_silent = true;
+        Tried::Something
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Tried {
         if self.state.reads_at > Some(self.now()) {
             return Tried::Nothing;
         }
-        let mut bytes = Vec::new();
-        match self.end.poll_read(cx, ROOM, |piece| bytes.extend_from_slice(piece)) {
-            Poll::Pending => return Tried::Nothing,
-            Poll::Ready(Ok(0) | Err(_)) => return Tried::Over,
-            Poll::Ready(Ok(_)) => {}
-        }
+        let bytes = match read(&mut self.end, cx) {
+            Ok(bytes) => bytes,
+            Err(tried) => return tried,
+        };
         let result = self.model.borrow_mut().receive(&bytes, &self.server.borrow(), &self.device.borrow());
         self.notes.step(|| format!("client: receives {} bytes", bytes.len()));
         self.notes.judge(result);
         if self.chance.one_in(24) {
-            self.state.reads_at = Some(self.drawn(self.plan.common.pace.stalls));
+            self.state.reads_at = Some(self.notes.soon(&mut self.chance, self.plan.common.pace.stalls));
         }
         Tried::Something
     }

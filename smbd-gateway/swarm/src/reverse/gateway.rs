@@ -10,7 +10,7 @@ use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::relay::reverse;
 
 use super::plan::{End, Plan};
-use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, connect, note_end, until_told};
+use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, connect, established, note_end, until_told};
 use crate::memory::{Memory, VirtualTime};
 use crate::notes::Notes;
 use crate::server_end::{Direct, Either, Stream};
@@ -23,12 +23,8 @@ pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
     } else {
         connect(stage.machine(side), side, &stage, waiting, &notes)
     };
-    match connecting.await {
-        Ok(connection) => through(connection, stage, &plan, stream, &notes).await,
-        Err(failure) => {
-            notes.step(|| format!("gateway: not established: {failure}"));
-            notes.note(|seen, _| seen.is_refused = true);
-        }
+    if let Some(connection) = established(connecting, &notes).await {
+        through(connection, stage, &plan, stream, &notes).await;
     }
 }
 

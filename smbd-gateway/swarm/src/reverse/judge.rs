@@ -21,12 +21,7 @@ pub fn judge(
 ) -> Result<(), Breach> {
     let (client, server) = models;
     let is_gentle = plan.common.is_gentle;
-    law!("stall", stage.tasks() == 0, "{} tasks have not ended: {}", stage.tasks(), stage.story());
-    if seen.is_refused {
-        law!("ends", !is_gentle, "the connection was not established");
-        return Ok(());
-    }
-    let Some((at, ending)) = &seen.pump_ended else { return Err("ends: the pump has no end".into()) };
+    let Some((at, ending)) = crate::judge::ending(stage, seen, is_gentle)? else { return Ok(()) };
     law!("ends", is_due(plan, seen, ending), "{:?}: {ending}", plan.end);
     if let Some((driver, why)) = &seen.driver_ended {
         law!("ends", *at <= *driver, "the server ended at {driver:?} ({why}), the pump at {at:?}");

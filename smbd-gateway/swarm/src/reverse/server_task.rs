@@ -140,8 +140,7 @@ impl ServerTask {
             Some(pause) => pause,
             None => pace.answers,
         };
-        let nanos = self.chance.size(0, pause.as_nanos() as usize) as u64;
-        self.state.answers_at = Some(now.saturating_add(Duration::from_nanos(nanos)));
+        self.state.answers_at = Some(self.notes.soon(&mut self.chance, pause));
         true
     }
 
