@@ -4,12 +4,8 @@ use smbd_conformance::suite::{Data, Request, pattern};
 
 use super::attack::{Attack, play};
 use super::raw::{Raw, Terms};
-use super::siege::Siege;
+use super::siege::{ENDS, Siege};
 use crate::case::{Context, Outcome};
-
-/// How the log may say that it was the end. A server that has answered need not have heard from its device that the connection
-/// is up (rxe): then it never was.
-const ENDS: [&str; 2] = ["was ended by", "did not come up: "];
 
 pub(super) fn malformed(context: &Context) -> Outcome {
     let siege = Siege::begin(context, "data")?;

@@ -23,6 +23,9 @@ pub(super) const OPTIONS: &[&str] = &[
     "--max-backlog",
     "1048576",
 ];
+/// How the log may say that a connection has ended. A server that has answered need not have heard from its device that the
+/// connection is up (rxe): then it never was.
+pub(super) const ENDS: [&str; 3] = ["was ended by", "was lost after", "did not come up: "];
 const MIB: f64 = (1 << 20) as f64;
 
 /// A server under attack.
