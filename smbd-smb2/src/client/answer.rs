@@ -175,7 +175,7 @@ impl Machine {
         let has_channel = !matches!(request.memory, Memory::None);
         let (moved, data) = match moved(part, piece, has_channel) {
             Ok((moved, data)) => (Outcome::Moved(moved), data),
-            Err(failure) => (Outcome::Failed(failure), None),
+            Err(failure) => (Outcome::failed(failure), None),
         };
         self.release(key, moved, now);
         let (at, len) = data?;
@@ -220,7 +220,7 @@ impl Machine {
     pub(super) fn abort(&mut self, operation: Key, failure: &Failure, now: Instant) {
         self.stop(operation);
         for key in self.requests_of(operation) {
-            self.release(key, Outcome::Failed(failure.clone()), now);
+            self.release(key, Outcome::failed(failure.clone()), now);
         }
         if self.requests_of(operation).is_empty() {
             self.finish(operation, Err(failure.clone()));
@@ -234,7 +234,7 @@ type Place = (usize, usize);
 /// How many bytes a READ or WRITE has moved, and where in the element they are, if they are there.
 fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Option<Place>), Failure> {
     let status = part.header.status;
-    let answer = Response::parse(part.bytes)?;
+    let answer = Response::with_header(&part.header, part.bytes)?;
     if status.is_error() || matches!(answer, Response::Error(_)) {
         return Err(Failure::Status(status));
     }

@@ -13,12 +13,12 @@ use super::login::{Login, Target};
 use super::machine::{Machine, Step};
 use super::negotiate::Negotiated;
 use super::operation::{Kind, Operation, SingleMessage, Stored};
-use super::output::{Output, Reply};
+use super::output::{Access, Output, Reply};
 use super::reason::{Failure, Reason, Refused};
 use super::send;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
-    ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
+    Command, ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
     TreeDisconnectRequest,
 };
 
@@ -267,8 +267,8 @@ impl Client {
         self.output(step, arrived)
     }
 
-    fn output<'a>(&'a self, step: Step, arrived: &'a Arrived<'_>) -> Output<'a> {
-        let machine = &*self.machine;
+    fn output<'a>(&'a mut self, step: Step, arrived: &'a Arrived<'_>) -> Output<'a> {
+        let machine = &mut *self.machine;
         let part = |start: usize, end: usize| arrived.bytes.get(start..end).unwrap_or_default();
         match step {
             Step::Negotiated => match machine.negotiated {
@@ -283,21 +283,27 @@ impl Client {
             Step::SendScratch(invalidations) => {
                 Output::Send { message: [&machine.scratch, &[]], invalidations }
             }
-            Step::Register(key, region, access) => Output::Register {
-                registration: RegistrationId(key),
-                buffer: region.buffer,
-                offset: region.offset,
-                len: region.len,
-                access,
-            },
+            Step::Register(key, buffer) => {
+                let request = machine.requests.get(key);
+                let piece = request.and_then(|request| request.piece).unwrap_or_default();
+                let is_read = request.is_some_and(|request| request.command == Command::READ);
+                Output::Register {
+                    registration: RegistrationId(key),
+                    buffer,
+                    offset: piece.offset,
+                    len: piece.len,
+                    access: if is_read { Access::RemoteWrite } else { Access::RemoteRead },
+                }
+            }
             Step::Deregister(key, is_invalidated) => {
                 Output::Deregister { registration: RegistrationId(key), is_invalidated }
             }
             Step::Data { operation, offset, start, end } => {
                 Output::Data { operation, offset, data: part(start, end) }
             }
-            Step::Done(operation, result) => {
-                Output::Done { operation, result: result.map(reply), error: None }
+            Step::Done(key) => {
+                let result = machine.result(key).map(reply);
+                Output::Done { operation: OperationId(key), result, error: None }
             }
             Step::Answer { operation, start, end } => answer(operation, part(start, end)),
             Step::Message { operation, start, end } => {

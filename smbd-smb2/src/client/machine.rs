@@ -2,17 +2,16 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::mem::replace;
+use core::mem::{replace, take};
 
 use smbd_core::Instant;
 
 use super::config::Config;
-use super::ids::{OperationId, SessionHandle};
+use super::ids::{BufferId, OperationId, SessionHandle};
 use super::negotiate::{self, Negotiated};
 use super::operation::{Kind, Stored};
-use super::output::Access;
 use super::reason::{Discarded, Failure, Reason};
-use super::request::{Memory, Outcome, Owner, Region, Request, Wire};
+use super::request::{Memory, Outcome, Owner, Request, Wire};
 use super::session::{Session, Tree};
 use super::table::{Key, Table};
 use super::window::Window;
@@ -50,6 +49,8 @@ pub(super) struct Machine {
     pub(super) finished: VecDeque<Key>,
     /// A message that is built for one `poll`.
     pub(super) scratch: Vec<u8>,
+    /// What requests were written to, for those that come.
+    spare: Vec<Vec<u8>>,
     /// The ECHO that is under way.
     pub(super) echo: Option<Key>,
     /// Whether an ECHO has asked for credits for what is first in the queue.
@@ -83,7 +84,7 @@ pub(super) enum Step {
     Send(Key),
     /// What is in `scratch`.
     SendScratch(u16),
-    Register(Key, Region, Access),
+    Register(Key, BufferId),
     Deregister(Key, bool),
     Data {
         operation: OperationId,
@@ -91,7 +92,8 @@ pub(super) enum Step {
         start: usize,
         end: usize,
     },
-    Done(OperationId, Result<Stored, Failure>),
+    /// The result of an operation that has one.
+    Done(Key),
     Answer {
         operation: OperationId,
         start: usize,
@@ -131,6 +133,7 @@ impl Machine {
             to_cancel: queue(),
             finished: VecDeque::with_capacity(config.operations.into()),
             scratch: Vec::new(),
+            spare: Vec::with_capacity(requests),
             echo: None,
             has_asked_for_credits: false,
             timer: None,
@@ -216,6 +219,24 @@ impl Machine {
         Header { session_id, target: Target::Sync { process_id: 0, tree_id }, ..Header::request::<M>(0) }
     }
 
+    /// What the element of a request can be written to.
+    pub(super) fn spare(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Writes the element of a request in a session or a tree connect, without what is known when it is sent.
+    pub(super) fn element<M: CommandBody>(
+        &self,
+        mut spare: Vec<u8>,
+        body: &M,
+        session: Option<Key>,
+        tree: Option<Key>,
+    ) -> Result<Vec<u8>, WireError> {
+        spare.clear();
+        write_element(&mut spare, &self.header(body, session, tree), body)?;
+        Ok(spare)
+    }
+
     /// Ends a request with this outcome: when its memory is back, if the server has been given some (3.2.5.11, 3.2.5.12).
     pub(super) fn release(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
@@ -224,11 +245,11 @@ impl Machine {
             request.wire = Wire::Idle;
         }
         match replace(&mut request.memory, Memory::None) {
-            Memory::Valid(region) => {
-                request.memory = Memory::Leaving(region, outcome);
+            Memory::Valid(tokens) => {
+                request.memory = Memory::Leaving(tokens, outcome);
                 self.to_deregister.push_back(key);
             }
-            Memory::Asked(region, first) => request.memory = Memory::Asked(region, first.or(Some(outcome))),
+            Memory::Asked(first) => request.memory = Memory::Asked(first.or(Some(outcome))),
             // The first outcome counts.
             memory @ (Memory::Leaving(..) | Memory::Left(_)) => request.memory = memory,
             Memory::None | Memory::Wanted(_) => self.settle(key, outcome, now),
@@ -239,7 +260,7 @@ impl Machine {
     pub(super) fn settle(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
         let Owner::Operation(operation) = request.owner else { return self.forget(key) };
-        let failure = match outcome {
+        let moved = match outcome {
             Outcome::Again => return self.hold(key, now),
             Outcome::Moved(moved) => Ok(moved),
             Outcome::Failed(failure) => Err(failure),
@@ -249,11 +270,11 @@ impl Machine {
         let Some(running) = self.operations.get_mut(operation) else { return };
         match (&mut running.kind, piece) {
             (Kind::Transfer(transfer), Some(piece)) => {
-                transfer.on_piece(piece, failure);
+                transfer.on_piece(piece, moved);
                 self.advance(operation, now);
             }
             (Kind::Finished(_), _) => {}
-            _ => self.finish(operation, Err(failure.err().unwrap_or(Failure::Closed))),
+            _ => self.finish(operation, Err(moved.err().map_or(Failure::Closed, |failure| *failure))),
         }
     }
 
@@ -271,15 +292,15 @@ impl Machine {
 
     /// Sends a request again that was held, and registers its memory again.
     pub(super) fn resume(&mut self, key: Key, now: Instant) {
-        let Some(Request { owner: Owner::Operation(operation), piece, .. }) = self.requests.get(key) else {
+        let Some(Request { owner: Owner::Operation(operation), .. }) = self.requests.get(key) else {
             return;
         };
-        let again = piece.and_then(|piece| self.wanted(*operation, piece));
+        let again = self.wanted(*operation);
         let deadline = self.deadline(now);
         let Some(request) = self.requests.get_mut(key) else { return };
         request.deadline = deadline;
-        if let Some(region) = again {
-            (request.memory, request.wire) = (Memory::Wanted(region), Wire::Idle);
+        if let Some(buffer) = again {
+            (request.memory, request.wire) = (Memory::Wanted(buffer), Wire::Idle);
             self.to_register.push_back(key);
         } else {
             request.wire = Wire::Queued;
@@ -293,7 +314,13 @@ impl Machine {
             Some(request) if request.sent().is_some() => {
                 (request.owner, request.deadline) = (Owner::Nobody, None);
             }
-            _ => _ = self.requests.remove(key),
+            Some(request) => {
+                if self.spare.len() < self.spare.capacity() {
+                    self.spare.push(take(&mut request.element));
+                }
+                self.requests.remove(key);
+            }
+            None => {}
         }
     }
 

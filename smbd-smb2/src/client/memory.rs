@@ -2,17 +2,18 @@
 //! 3.2.5.11, 3.2.5.12).
 
 use alloc::vec::Vec;
+use core::mem::{replace, take};
 
 use smbd_core::Instant;
 use smbd_core::wire::{BufferDescriptorV1, Token};
 
 use super::machine::{Machine, Running, Step};
 use super::operation::Kind;
-use super::output::Access;
 use super::reason::{Failure, Refused};
-use super::request::{Memory, Outcome, Owner, Region, Request, Wire};
+use super::request::{Memory, Outcome, Owner, Wire};
 use super::table::Key;
-use crate::wire::{Channel, Command, Dialect, pack};
+use super::tokens::Tokens;
+use crate::wire::{Channel, Dialect, pack};
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");
 
@@ -21,12 +22,9 @@ impl Machine {
     pub(super) fn next_registration(&mut self) -> Option<Step> {
         while let Some(key) = self.to_register.pop_front() {
             let Some(request) = self.requests.get_mut(key) else { continue };
-            let Memory::Wanted(region) = &request.memory else { continue };
-            let region = region.clone();
-            let access =
-                if request.command == Command::READ { Access::RemoteWrite } else { Access::RemoteRead };
-            request.memory = Memory::Asked(region.clone(), None);
-            return Some(Step::Register(key, region, access));
+            let Memory::Wanted(buffer) = request.memory else { continue };
+            request.memory = Memory::Asked(None);
+            return Some(Step::Register(key, buffer));
         }
         None
     }
@@ -35,10 +33,12 @@ impl Machine {
     pub(super) fn next_deregistration(&mut self) -> Option<Step> {
         while let Some(key) = self.to_deregister.pop_front() {
             let Some(request) = self.requests.get_mut(key) else { continue };
-            if let Memory::Leaving(region, outcome) = &request.memory {
-                let (is_invalidated, outcome) = (region.tokens.is_empty(), outcome.clone());
-                request.memory = Memory::Left(outcome);
-                return Some(Step::Deregister(key, is_invalidated));
+            match replace(&mut request.memory, Memory::None) {
+                Memory::Leaving(tokens, outcome) => {
+                    request.memory = Memory::Left(outcome);
+                    return Some(Step::Deregister(key, tokens.is_empty()));
+                }
+                memory => request.memory = memory,
             }
         }
         None
@@ -50,59 +50,48 @@ impl Machine {
         key: Key,
         descriptors: &[BufferDescriptorV1],
     ) -> Result<(), Refused> {
-        let request = self.requests.get(key).ok_or(UNKNOWN)?;
-        let Memory::Asked(region, outcome) = &request.memory else { return Err(UNKNOWN) };
+        let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
+        let Memory::Asked(outcome) = &mut request.memory else { return Err(UNKNOWN) };
         let got =
             descriptors.iter().map(|descriptor| u64::from(descriptor.length)).fold(0, u64::saturating_add);
-        let (expected, mut region) = (u64::from(region.len), region.clone());
+        let expected = request.piece.map_or(0, |piece| piece.len.into());
         if got != expected {
             return Err(Refused::Descriptors { got, expected });
         }
-        region.tokens = descriptors.iter().map(|descriptor| descriptor.token).collect();
-        if let Some(outcome) = outcome {
-            let outcome = outcome.clone();
-            self.set_memory(key, Memory::Leaving(region, outcome));
+        let tokens = Tokens::of(descriptors);
+        if let Some(outcome) = outcome.take() {
+            request.memory = Memory::Leaving(tokens, outcome);
             self.to_deregister.push_back(key);
             return Ok(());
         }
-        let element = self.channel_element(request, descriptors)?;
+        let element = self.channel_element(key, descriptors)?;
         self.check_len(element.len())?;
-        self.set_memory(key, Memory::Valid(region));
-        let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
-        (request.element, request.wire) = (element, Wire::Queued);
+        let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
+        (request.memory, request.element, request.wire) = (Memory::Valid(tokens), element, Wire::Queued);
         self.queue.push_back(key);
         Ok(())
     }
 
     /// The request of a piece, with its descriptors.
-    fn channel_element(
-        &self,
-        request: &Request,
-        descriptors: &[BufferDescriptorV1],
-    ) -> Result<Vec<u8>, Refused> {
+    fn channel_element(&mut self, key: Key, descriptors: &[BufferDescriptorV1]) -> Result<Vec<u8>, Refused> {
+        let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
         let Owner::Operation(operation) = request.owner else { return Err(UNKNOWN) };
+        let (piece, scope) = (request.piece.ok_or(UNKNOWN)?, (request.session, request.tree));
+        let spare = take(&mut request.element);
         let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation) else {
             return Err(UNKNOWN);
         };
-        let piece = request.piece.ok_or(UNKNOWN)?;
         let invalidates = self.config.transport.rdma.is_some_and(|rdma| rdma.invalidates);
         let is_late = self.negotiated.is_some_and(|negotiated| negotiated.dialect >= Dialect::SMB_3_0_2);
         let channel = if invalidates && is_late { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
-        let scope = (request.session, request.tree);
-        Ok(self.piece_element(transfer, piece, scope, Some((channel, &pack(descriptors))))?)
-    }
-
-    fn set_memory(&mut self, key: Key, memory: Memory) {
-        if let Some(request) = self.requests.get_mut(key) {
-            request.memory = memory;
-        }
+        Ok(self.piece_element(spare, transfer, piece, scope, Some((channel, &pack(descriptors))))?)
     }
 
     /// The caller could not register it.
     pub(super) fn on_not_registered(&mut self, key: Key, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
-        let Memory::Asked(_, outcome) = &request.memory else { return Err(UNKNOWN) };
-        let outcome = outcome.clone().unwrap_or(Outcome::Failed(Failure::Registration));
+        let Memory::Asked(outcome) = &mut request.memory else { return Err(UNKNOWN) };
+        let outcome = outcome.take().unwrap_or_else(|| Outcome::failed(Failure::Registration));
         request.memory = Memory::None;
         self.settle(key, outcome, now);
         Ok(())
@@ -111,26 +100,26 @@ impl Machine {
     /// The server can use it no longer: what its request has brought can be told.
     pub(super) fn on_deregistered(&mut self, key: Key, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
-        let Memory::Left(outcome) = &request.memory else { return Err(UNKNOWN) };
-        let outcome = outcome.clone();
-        request.memory = Memory::None;
-        self.settle(key, outcome, now);
+        match replace(&mut request.memory, Memory::None) {
+            Memory::Left(outcome) => self.settle(key, outcome, now),
+            memory => {
+                request.memory = memory;
+                return Err(UNKNOWN);
+            }
+        }
         Ok(())
     }
 
-    /// The server has invalidated a token. Segments of a registration may share one.
+    /// The server has invalidated a token. It is one of a request that was sent, that is about to be, or whose memory is about to be
+    /// taken back.
     pub(super) fn on_invalidated(&mut self, token: Token) -> Result<(), Refused> {
-        let has_it = |region: &Region| region.tokens.contains(&token);
-        let found = self.requests.keys(|request| match &request.memory {
-            Memory::Valid(region) | Memory::Leaving(region, _) => has_it(region),
-            Memory::None | Memory::Wanted(_) | Memory::Asked(..) | Memory::Left(_) => false,
-        });
-        let Some(request) = found.first().and_then(|key| self.requests.get_mut(*key)) else {
-            return Err(Refused::Unknown("the token"));
-        };
-        if let Memory::Valid(region) | Memory::Leaving(region, _) = &mut request.memory {
-            region.tokens.retain(|other| *other != token);
+        let sent = self.outstanding.iter().map(|(_, key)| key);
+        for key in sent.chain(&self.to_deregister).chain(&self.queue) {
+            let memory = self.requests.get_mut(*key).map(|request| &mut request.memory);
+            if memory.and_then(Memory::tokens).is_some_and(|tokens| tokens.remove(token)) {
+                return Ok(());
+            }
         }
-        Ok(())
+        Err(Refused::Unknown("the token"))
     }
 }

@@ -105,6 +105,7 @@ mod session;
 mod submit;
 mod table;
 mod timer;
+mod tokens;
 mod transfer;
 mod validate;
 mod window;

@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 
 use smbd_core::Instant;
 
-use super::machine::{CREDIT_BYTES, Machine, Running, element};
+use super::ids::BufferId;
+use super::machine::{CREDIT_BYTES, Machine, Running};
 use super::operation::{Kind, Stored};
-use super::request::{Memory, Owner, Region, Request};
+use super::request::{Memory, Owner, Request};
 use super::submit::Scope;
 use super::table::Key;
 use super::transfer::{Piece, Source, Transfer, Way};
@@ -24,10 +25,11 @@ impl Machine {
                 break;
             }
             let Some(piece) = transfer.cut(max) else { break };
+            let spare = self.spare();
             let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation) else {
                 return;
             };
-            let request = self.piece(Owner::Operation(operation), transfer, piece, scope);
+            let request = self.piece(spare, Owner::Operation(operation), transfer, piece, scope);
             let deadline = self.deadline(now);
             self.enqueue(request, deadline);
         }
@@ -48,7 +50,14 @@ impl Machine {
     }
 
     /// The request for a piece. One with memory gets its body when the descriptors are known.
-    pub(super) fn piece(&self, owner: Owner, transfer: &Transfer, piece: Piece, scope: Scope) -> Request {
+    pub(super) fn piece(
+        &self,
+        spare: Vec<u8>,
+        owner: Owner,
+        transfer: &Transfer,
+        piece: Piece,
+        scope: Scope,
+    ) -> Request {
         let command = match transfer.way {
             Way::Read { .. } => Command::READ,
             Way::Write { .. } => Command::WRITE,
@@ -57,9 +66,7 @@ impl Machine {
         (request.session, request.tree, request.piece) = (scope.0, scope.1, Some(piece));
         request.charge = Self::charge(piece.len);
         match &transfer.source {
-            Source::Buffer(_) => {
-                request.memory = region(transfer, piece).map_or(Memory::None, Memory::Wanted);
-            }
+            Source::Buffer(buffer) => (request.memory, request.element) = (Memory::Wanted(*buffer), spare),
             Source::Messages(data) => {
                 let start = usize::try_from(piece.offset).unwrap_or(usize::MAX);
                 let end = start.saturating_add(usize::try_from(piece.len).unwrap_or(usize::MAX));
@@ -67,21 +74,22 @@ impl Machine {
                     request.data = data.slice(start..end);
                 }
                 // All of its fields have room for what is in them.
-                request.element = self.piece_element(transfer, piece, scope, None).unwrap_or_default();
+                request.element = self.piece_element(spare, transfer, piece, scope, None).unwrap_or_default();
             }
         }
         request
     }
 
-    /// The part of a buffer that a piece of a transfer moves.
-    pub(super) fn wanted(&self, operation: Key, piece: Piece) -> Option<Region> {
+    /// The buffer that has to be registered for the pieces of an operation.
+    pub(super) fn wanted(&self, operation: Key) -> Option<BufferId> {
         let Kind::Transfer(transfer) = &self.operations.get(operation)?.kind else { return None };
-        region(transfer, piece)
+        if let Source::Buffer(buffer) = transfer.source { Some(buffer) } else { None }
     }
 
     /// The header and the body of a piece's request, with what describes its channel.
     pub(super) fn piece_element(
         &self,
+        spare: Vec<u8>,
         transfer: &Transfer,
         piece: Piece,
         (session, tree): Scope,
@@ -103,7 +111,7 @@ impl Machine {
                     remaining_bytes: 0,
                     channel_info,
                 };
-                element(&self.header(&body, session, tree), &body)
+                self.element(spare, &body, session, tree)
             }
             Way::Write { flags } => {
                 let body = WriteRequest {
@@ -115,7 +123,7 @@ impl Machine {
                     data: &[],
                     channel_info,
                 };
-                let mut element = element(&self.header(&body, session, tree), &body)?;
+                let mut element = self.element(spare, &body, session, tree)?;
                 if channel.is_none() && piece.len > 0 {
                     // The data follow the fixed part.
                     element.truncate(write::request::LAYOUT.end());
@@ -125,9 +133,4 @@ impl Machine {
             }
         }
     }
-}
-
-fn region(transfer: &Transfer, piece: Piece) -> Option<Region> {
-    let Source::Buffer(buffer) = transfer.source else { return None };
-    Some(Region { buffer, offset: piece.offset, len: piece.len, tokens: Vec::new() })
 }

@@ -3,9 +3,8 @@
 use smbd_core::Instant;
 
 use super::arrived::{Arrived, Progress};
-use super::ids::OperationId;
 use super::machine::{Machine, Running, Step};
-use super::operation::Kind;
+use super::operation::{Kind, Stored};
 use super::reason::{Failure, Reason, Refused};
 use super::request::{Outcome, Request, Wire};
 use super::table::Key;
@@ -57,9 +56,14 @@ impl Machine {
     /// The next result.
     fn tell(&mut self) -> Option<Step> {
         let key = self.finished.pop_front()?;
-        match self.operations.remove(key) {
-            Some(Running { kind: Kind::Finished(result), .. }) => Some(Step::Done(OperationId(key), result)),
-            _ => None,
+        Some(Step::Done(key))
+    }
+
+    /// Takes a result to tell it.
+    pub(super) fn result(&mut self, operation: Key) -> Result<Stored, Failure> {
+        match self.operations.take(operation) {
+            Some(Running { kind: Kind::Finished(result), .. }) => result,
+            _ => Err(Failure::Closed),
         }
     }
 
@@ -94,7 +98,7 @@ impl Machine {
                 Wire::Held | Wire::Idle | Wire::Queued if is_in_compound => {}
                 Wire::Held | Wire::Idle | Wire::Queued => {
                     self.queue.retain(|queued| *queued != key);
-                    self.release(key, Outcome::Failed(Failure::Cancelled), now);
+                    self.release(key, Outcome::failed(Failure::Cancelled), now);
                 }
             }
         }

@@ -54,7 +54,7 @@ impl Machine {
         let end = start.saturating_add(next.unwrap_or(rest.len()));
         arrived.progress = if next.is_some() { Progress::At(end, sealed) } else { Progress::Taken };
         let bytes = arrived.bytes.get(start..end).unwrap_or_default();
-        self.on_element(now, Part { header, start, end, bytes, sealed }).map(Some)
+        self.on_element(now, &Part { header, start, end, bytes, sealed }).map(Some)
     }
 
     /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1).
@@ -82,7 +82,7 @@ impl Machine {
         }
     }
 
-    fn on_element(&mut self, now: Instant, part: Part<'_>) -> Result<Option<Step>, Reason> {
+    fn on_element(&mut self, now: Instant, part: &Part<'_>) -> Result<Option<Step>, Reason> {
         let header = &part.header;
         let (message_id, command) = (header.message_id, header.command);
         if let Some(session) = part.sealed.and_then(|key| self.sessions.get(key))
@@ -95,12 +95,12 @@ impl Machine {
         }
         // 3.2.5.1.2
         if message_id == MessageId::UNSOLICITED {
-            return Ok(Some(unsolicited(&part)));
+            return Ok(Some(unsolicited(part)));
         }
         let Some((position, key, sent)) = self.find(message_id) else {
             return Ok(Some(Step::Discarded(Discarded::UnknownMessageId(message_id))));
         };
-        let check = self.verify(key, &sent, &part)?;
+        let check = self.verify(key, &sent, part)?;
         let expected = self.requests.get(key).map_or(command, |request| request.command);
         if command != expected {
             return Err(Reason::Command { message_id, got: command, expected });
@@ -115,7 +115,7 @@ impl Machine {
         let session = request.session;
         let step = match (check, session) {
             (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
-            _ => self.on_answer(key, &part, now),
+            _ => self.on_answer(key, part, now),
         };
         self.free_session(session);
         step

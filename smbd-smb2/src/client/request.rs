@@ -1,5 +1,6 @@
 //! A request: what is to be sent, how far it is, and the memory that it gives the server (3.2.1.7).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -9,8 +10,9 @@ use super::ids::BufferId;
 use super::reason::Failure;
 use super::session::Protection;
 use super::table::Key;
+use super::tokens::Tokens;
 use super::transfer::Piece;
-use crate::wire::{Command, Token};
+use crate::wire::Command;
 
 /// Who waits for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,40 +73,47 @@ pub(super) struct Sent {
     pub(super) is_cancelled: bool,
 }
 
-/// The part of a buffer that the server may read or write.
-#[derive(Clone, Debug)]
-pub(super) struct Region {
-    pub(super) buffer: BufferId,
-    /// In the buffer.
-    pub(super) offset: u64,
-    pub(super) len: u32,
-    /// The tokens that name it and that the server has not invalidated.
-    pub(super) tokens: Vec<Token>,
-}
-
 /// What comes of a request, once its memory is back.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Outcome {
     Moved(u32),
-    Failed(Failure),
+    /// Boxed, because it is large and rare.
+    Failed(Box<Failure>),
     /// It goes again when its session has been authenticated again.
     Again,
 }
 
-#[derive(Clone, Debug)]
+/// The part of a buffer that the server may read or write: that of the request's piece.
+#[derive(Debug)]
 pub(super) enum Memory {
     /// None, or it is back.
     None,
-    /// To be registered.
-    Wanted(Region),
+    /// To be registered, in this buffer.
+    Wanted(BufferId),
     /// The caller registers it. With an outcome it is deregistered at once.
-    Asked(Region, Option<Outcome>),
+    Asked(Option<Outcome>),
     /// The server may use it.
-    Valid(Region),
+    Valid(Tokens),
     /// To be deregistered, for this outcome.
-    Leaving(Region, Outcome),
+    Leaving(Tokens, Outcome),
     /// The caller deregisters it.
     Left(Outcome),
+}
+
+impl Outcome {
+    pub(super) fn failed(failure: impl Into<Failure>) -> Self {
+        Self::Failed(Box::new(failure.into()))
+    }
+}
+
+impl Memory {
+    /// The tokens by which the server may use it.
+    pub(super) const fn tokens(&mut self) -> Option<&mut Tokens> {
+        match self {
+            Self::Valid(tokens) | Self::Leaving(tokens, _) => Some(tokens),
+            Self::None | Self::Wanted(_) | Self::Asked(_) | Self::Left(_) => None,
+        }
+    }
 }
 
 impl Request {

@@ -88,7 +88,7 @@ impl Machine {
         let mut next = Some(first);
         while let Some(key) = next {
             next = self.requests.get(key).and_then(|request| request.next);
-            self.release(key, Outcome::Failed(failure.clone()), now);
+            self.release(key, Outcome::failed(failure.clone()), now);
         }
     }
 

@@ -1,6 +1,5 @@
 //! Operations begin (3.2.4).
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -8,7 +7,7 @@ use smbd_core::Instant;
 
 use super::config::Rdma;
 use super::ids::{OperationId, TreeHandle};
-use super::machine::{CREDIT_BYTES, Machine, OVERHEAD, Running, element};
+use super::machine::{CREDIT_BYTES, Machine, OVERHEAD, Running};
 use super::operation::{Kind, Operation, Read, SingleMessage, Write, WriteData};
 use super::reason::Refused;
 use super::request::{Memory, Owner, Request};
@@ -70,8 +69,7 @@ impl Machine {
     ) -> Result<OperationId, Refused> {
         self.ready()?;
         if let Some(transfer) = self.transfer(scope, operation)? {
-            let kind = Kind::Transfer(Box::new(transfer));
-            let Some(operation) = self.operations.insert(running(scope, kind)) else {
+            let Some(operation) = self.operations.insert(running(scope, Kind::Transfer(transfer))) else {
                 return Err(Refused::Full("operations"));
             };
             self.advance(operation, now);
@@ -102,12 +100,12 @@ impl Machine {
                 Some(mut transfer) => {
                     let piece =
                         transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
-                    let mut request = self.piece(Owner::Nobody, &transfer, piece, scope);
+                    let mut request = self.piece(Vec::new(), Owner::Nobody, &transfer, piece, scope);
                     if !matches!(request.memory, Memory::None) {
                         return Err(Refused::Compound);
                     }
                     request.charge = self.charge_for(piece.len)?;
-                    (Kind::Transfer(Box::new(transfer)), request)
+                    (Kind::Transfer(transfer), request)
                 }
                 None => self.request(scope, operation)?,
             };
@@ -142,7 +140,7 @@ impl Machine {
     }
 
     /// The request of an operation that is no transfer.
-    fn request(&self, scope: Scope, operation: &Operation<'_>) -> Result<(Kind, Request), Refused> {
+    fn request(&mut self, scope: Scope, operation: &Operation<'_>) -> Result<(Kind, Request), Refused> {
         let request = match operation {
             Operation::Message(message) => return Ok((Kind::Message, self.message(scope, message)?)),
             Operation::Create(body) => self.single(scope, body, 1)?,
@@ -179,17 +177,18 @@ impl Machine {
     }
 
     /// A request with this body.
-    fn single<M: CommandBody>(&self, scope: Scope, body: &M, payload: u32) -> Result<Request, Refused> {
+    fn single<M: CommandBody>(&mut self, scope: Scope, body: &M, payload: u32) -> Result<Request, Refused> {
         let (session, tree) = scope;
         let mut request = Request::new(Owner::Nobody, M::COMMAND);
-        request.element = element(&self.header(body, session, tree), body)?;
+        let spare = self.spare();
+        request.element = self.element(spare, body, session, tree)?;
         (request.session, request.tree, request.charge) = (session, tree, self.charge_for(payload)?);
         self.check_len(request.element.len())?;
         Ok(request)
     }
 
     /// A request of which only the header is made here.
-    fn message(&self, scope: Scope, message: &SingleMessage<'_>) -> Result<Request, Refused> {
+    fn message(&mut self, scope: Scope, message: &SingleMessage<'_>) -> Result<Request, Refused> {
         let mut request = self.single(scope, &EchoRequest::default(), message.payload)?;
         request.command = message.command;
         request.element.truncate(header::LEN);

@@ -40,11 +40,20 @@ impl<T> Table<T> {
         place.as_mut().filter(|_| *generation == key.generation)
     }
 
-    pub(super) fn remove(&mut self, key: Key) -> Option<T> {
+    pub(super) fn take(&mut self, key: Key) -> Option<T> {
         let (generation, place) = self.places.get_mut(usize::from(key.index))?;
         let value = place.take_if(|_| *generation == key.generation)?;
         self.free.push(key.index);
         Some(value)
+    }
+
+    /// Drops a value where it is.
+    pub(super) fn remove(&mut self, key: Key) {
+        let Some((generation, place)) = self.places.get_mut(usize::from(key.index)) else { return };
+        if *generation == key.generation && place.is_some() {
+            *place = None;
+            self.free.push(key.index);
+        }
     }
 
     /// How many places are free.
@@ -73,9 +82,13 @@ mod tests {
         let mut table = Table::new(1);
         let first = table.insert('a').unwrap();
         assert_eq!((table.insert('b'), table.free_count()), (None, 0));
-        assert_eq!((table.remove(first), table.remove(first)), (Some('a'), None));
+        assert_eq!((table.take(first), table.take(first)), (Some('a'), None));
         let second = table.insert('c').unwrap();
         assert_eq!((table.get(first), table.get(second)), (None, Some(&'c')));
         assert_eq!(table.keys(|value| *value == 'c'), [second]);
+        for key in [first, second, second] {
+            table.remove(key);
+        }
+        assert_eq!((table.get(second), table.free_count()), (None, 1));
     }
 }

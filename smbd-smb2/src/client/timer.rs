@@ -50,7 +50,7 @@ impl Machine {
         match wire {
             Wire::Held => {
                 let failure = Failure::Status(NtStatus::NETWORK_SESSION_EXPIRED);
-                self.release(key, Outcome::Failed(failure), now);
+                self.release(key, Outcome::failed(failure), now);
             }
             Wire::Queued => self.fail_message(key, &Failure::TimedOut, now),
             // The server need not go on with it.
@@ -60,9 +60,9 @@ impl Machine {
                     request.wire = Wire::Sent(Sent { is_cancelled: true, ..sent });
                     self.to_cancel.push_back(key);
                 }
-                self.release(key, Outcome::Failed(Failure::TimedOut), now);
+                self.release(key, Outcome::failed(Failure::TimedOut), now);
             }
-            Wire::Idle | Wire::Answered => self.release(key, Outcome::Failed(Failure::TimedOut), now),
+            Wire::Idle | Wire::Answered => self.release(key, Outcome::failed(Failure::TimedOut), now),
         }
         if let Owner::Operation(operation) = owner {
             self.stop(operation);

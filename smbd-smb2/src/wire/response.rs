@@ -85,8 +85,12 @@ impl<'a> Response<'a> {
     /// # Errors
     /// The header or the body cannot be read.
     pub fn parse(element: &'a [u8]) -> Result<Self, WireError> {
-        let header = Header::parse(element)?;
-        if has_error_body(&header, element)? {
+        Self::with_header(&Header::parse(element)?, element)
+    }
+
+    /// Reads the body of an element whose header has been read.
+    pub(crate) fn with_header(header: &Header, element: &'a [u8]) -> Result<Self, WireError> {
+        if has_error_body(header, element)? {
             return Ok(Self::Error(ErrorResponse::parse(element)?));
         }
         Ok(match header.command {
