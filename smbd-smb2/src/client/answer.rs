@@ -14,8 +14,8 @@ use super::table::Key;
 use super::transfer::Piece;
 use super::validate;
 use crate::wire::{
-    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, ReadResponseFlags, Response, ShareFlags,
-    TreeConnectResponse, read,
+    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, ReadResponse, ReadResponseFlags,
+    ShareFlags, TreeConnectResponse, WriteResponse, has_error_body, read,
 };
 
 impl Machine {
@@ -234,11 +234,11 @@ type Place = (usize, usize);
 /// How many bytes a READ or WRITE has moved, and where in the element they are, if they are there.
 fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Option<Place>), Failure> {
     let status = part.header.status;
-    let answer = Response::with_header(&part.header, part.bytes)?;
-    if status.is_error() || matches!(answer, Response::Error(_)) {
+    if status.is_error() || has_error_body(&part.header, part.bytes)? {
         return Err(Failure::Status(status));
     }
-    let (field, got, section, data) = if let Response::Read(answer) = answer {
+    let (field, got, section, data) = if part.header.command == Command::READ {
+        let answer = ReadResponse::parse(part.bytes)?;
         let len = answer.data.len();
         if answer.flags.contains(ReadResponseFlags::RDMA_TRANSFORM) {
             return Err(Failure::Transform);
@@ -252,10 +252,8 @@ fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Optio
             let at = read::response::DATA_OFFSET.get(part.bytes)?;
             ("DataLength", u32::try_from(len).unwrap_or(u32::MAX), "3.2.5.11", Some((at.into(), len)))
         }
-    } else if let Response::Write(answer) = answer {
-        ("Count", answer.count, "3.2.5.12", None)
     } else {
-        return Err(Failure::Status(status));
+        ("Count", WriteResponse::parse(part.bytes)?.count, "3.2.5.12", None)
     };
     if got > piece.len {
         return Err(Failure::TooMuch { field, got: got.into(), max: piece.len.into(), section });

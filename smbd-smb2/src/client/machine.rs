@@ -24,9 +24,6 @@ use crate::wire::{
 /// What is around the payload of a message at most: headers of an encrypted WRITE, and room for what servers put between.
 pub(super) const OVERHEAD: u32 = 256;
 
-/// Bytes for one credit (3.1.5.2).
-pub(super) const CREDIT_BYTES: u32 = 65536;
-
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) config: Config,
@@ -42,11 +39,8 @@ pub(super) struct Machine {
     pub(super) outstanding: VecDeque<(u64, Key)>,
     /// What waits for credits, in order.
     pub(super) queue: VecDeque<Key>,
-    pub(super) to_register: VecDeque<Key>,
-    pub(super) to_deregister: VecDeque<Key>,
-    pub(super) to_cancel: VecDeque<Key>,
-    /// Operations whose result has to be told.
-    pub(super) finished: VecDeque<Key>,
+    /// What waits for nothing, in order.
+    pub(super) tasks: VecDeque<Task>,
     /// A message that is built for one `poll`.
     pub(super) scratch: Vec<u8>,
     /// What requests were written to, for those that come.
@@ -75,6 +69,19 @@ pub(super) struct Running {
 pub(super) struct End {
     pub(super) reason: Reason,
     pub(super) is_told: bool,
+}
+
+/// What can be done at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Task {
+    /// The memory of a request is to be registered.
+    Register(Key),
+    /// It is to be taken back.
+    Deregister(Key),
+    /// CANCEL of a request is to be sent.
+    Cancel(Key),
+    /// The result of an operation is to be told.
+    Tell(Key),
 }
 
 /// What `poll` is about to say, by names: what is borrowed is looked up last.
@@ -116,7 +123,6 @@ pub(super) enum Step {
 impl Machine {
     pub(super) fn new(config: Config) -> Self {
         let requests = usize::from(config.requests).saturating_add(1);
-        let queue = || VecDeque::<Key>::with_capacity(requests);
         let mut machine = Self {
             negotiated: None,
             preauth: PreauthHash::new(),
@@ -127,11 +133,8 @@ impl Machine {
             sessions: Table::new(config.sessions),
             trees: Table::new(config.trees),
             outstanding: VecDeque::with_capacity(requests),
-            queue: queue(),
-            to_register: queue(),
-            to_deregister: queue(),
-            to_cancel: queue(),
-            finished: VecDeque::with_capacity(config.operations.into()),
+            queue: VecDeque::with_capacity(requests),
+            tasks: VecDeque::with_capacity(requests.saturating_add(config.operations.into())),
             scratch: Vec::new(),
             spare: Vec::with_capacity(requests),
             echo: None,
@@ -150,6 +153,7 @@ impl Machine {
     }
 
     /// Puts a request behind the others; with its deadline.
+    #[inline]
     pub(super) fn enqueue(&mut self, mut request: Request, deadline: Option<Instant>) -> Option<Key> {
         let waits_for_memory = matches!(request.memory, Memory::Wanted(_));
         request.wire = if waits_for_memory { Wire::Idle } else { Wire::Queued };
@@ -157,9 +161,9 @@ impl Machine {
         self.arm(deadline);
         let key = self.requests.insert(request)?;
         if waits_for_memory {
-            self.to_register.push_back(key)
+            self.tasks.push_back(Task::Register(key));
         } else {
-            self.queue.push_back(key)
+            self.queue.push_back(key);
         }
         Some(key)
     }
@@ -184,12 +188,6 @@ impl Machine {
     /// Whether an ECHO of the client's own is under way.
     pub(super) fn has_echo(&self) -> bool {
         self.echo.is_some_and(|key| self.requests.get(key).is_some())
-    }
-
-    /// Credits of a request with so many bytes of payload (3.1.5.2).
-    pub(super) fn charge(payload: u32) -> u16 {
-        let credits = payload.saturating_sub(1).checked_div(CREDIT_BYTES).unwrap_or(0).saturating_add(1);
-        u16::try_from(credits).unwrap_or(u16::MAX)
     }
 
     /// An ECHO, before all others.
@@ -225,16 +223,15 @@ impl Machine {
     }
 
     /// Writes the element of a request in a session or a tree connect, without what is known when it is sent.
-    pub(super) fn element<M: CommandBody>(
+    pub(super) fn write_request<M: CommandBody>(
         &self,
-        mut spare: Vec<u8>,
+        element: &mut Vec<u8>,
         body: &M,
         session: Option<Key>,
         tree: Option<Key>,
-    ) -> Result<Vec<u8>, WireError> {
-        spare.clear();
-        write_element(&mut spare, &self.header(body, session, tree), body)?;
-        Ok(spare)
+    ) -> Result<(), WireError> {
+        element.clear();
+        write_element(element, &self.header(body, session, tree), body)
     }
 
     /// Ends a request with this outcome: when its memory is back, if the server has been given some (3.2.5.11, 3.2.5.12).
@@ -247,7 +244,7 @@ impl Machine {
         match replace(&mut request.memory, Memory::None) {
             Memory::Valid(tokens) => {
                 request.memory = Memory::Leaving(tokens, outcome);
-                self.to_deregister.push_back(key);
+                self.tasks.push_back(Task::Deregister(key));
             }
             Memory::Asked(first) => request.memory = Memory::Asked(first.or(Some(outcome))),
             // The first outcome counts.
@@ -301,7 +298,7 @@ impl Machine {
         request.deadline = deadline;
         if let Some(buffer) = again {
             (request.memory, request.wire) = (Memory::Wanted(buffer), Wire::Idle);
-            self.to_register.push_back(key);
+            self.tasks.push_back(Task::Register(key));
         } else {
             request.wire = Wire::Queued;
             self.queue.push_back(key);
@@ -333,7 +330,7 @@ impl Machine {
                 self.trees.remove(*tree);
             }
             running.kind = Kind::Finished(result);
-            self.finished.push_back(operation);
+            self.tasks.push_back(Task::Tell(operation));
         }
     }
 

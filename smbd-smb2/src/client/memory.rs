@@ -7,41 +7,38 @@ use core::mem::{replace, take};
 use smbd_core::Instant;
 use smbd_core::wire::{BufferDescriptorV1, Token};
 
-use super::machine::{Machine, Running, Step};
+use super::machine::{Machine, Running, Step, Task};
 use super::operation::Kind;
 use super::reason::{Failure, Refused};
 use super::request::{Memory, Outcome, Owner, Wire};
 use super::table::Key;
 use super::tokens::Tokens;
-use crate::wire::{Channel, Dialect, pack};
+use crate::wire::{Channel, Dialect, pack_to};
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");
 
 impl Machine {
-    /// The next registration that is to be made.
-    pub(super) fn next_registration(&mut self) -> Option<Step> {
-        while let Some(key) = self.to_register.pop_front() {
-            let Some(request) = self.requests.get_mut(key) else { continue };
-            let Memory::Wanted(buffer) = request.memory else { continue };
-            request.memory = Memory::Asked(None);
-            return Some(Step::Register(key, buffer));
-        }
-        None
+    /// Has the memory of a request registered.
+    pub(super) fn register(&mut self, key: Key) -> Option<Step> {
+        let request = self.requests.get_mut(key)?;
+        let Memory::Wanted(buffer) = request.memory else { return None };
+        request.memory = Memory::Asked(None);
+        Some(Step::Register(key, buffer))
     }
 
-    /// The next registration that is to be taken back.
-    pub(super) fn next_deregistration(&mut self) -> Option<Step> {
-        while let Some(key) = self.to_deregister.pop_front() {
-            let Some(request) = self.requests.get_mut(key) else { continue };
-            match replace(&mut request.memory, Memory::None) {
-                Memory::Leaving(tokens, outcome) => {
-                    request.memory = Memory::Left(outcome);
-                    return Some(Step::Deregister(key, tokens.is_empty()));
-                }
-                memory => request.memory = memory,
+    /// Has the memory of a request taken back.
+    pub(super) fn deregister(&mut self, key: Key) -> Option<Step> {
+        let request = self.requests.get_mut(key)?;
+        match replace(&mut request.memory, Memory::None) {
+            Memory::Leaving(tokens, outcome) => {
+                request.memory = Memory::Left(outcome);
+                Some(Step::Deregister(key, tokens.is_empty()))
+            }
+            memory => {
+                request.memory = memory;
+                None
             }
         }
-        None
     }
 
     /// A registration is valid: its request can go.
@@ -61,10 +58,15 @@ impl Machine {
         let tokens = Tokens::of(descriptors);
         if let Some(outcome) = outcome.take() {
             request.memory = Memory::Leaving(tokens, outcome);
-            self.to_deregister.push_back(key);
+            self.tasks.push_back(Task::Deregister(key));
             return Ok(());
         }
-        let element = self.channel_element(key, descriptors)?;
+        let (mut element, mut info) = (self.spare(), take(&mut self.scratch));
+        info.clear();
+        pack_to(&mut info, descriptors);
+        let written = self.write_channel(&mut element, key, &info);
+        self.scratch = info;
+        written?;
         self.check_len(element.len())?;
         let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
         (request.memory, request.element, request.wire) = (Memory::Valid(tokens), element, Wire::Queued);
@@ -72,19 +74,18 @@ impl Machine {
         Ok(())
     }
 
-    /// The request of a piece, with its descriptors.
-    fn channel_element(&mut self, key: Key, descriptors: &[BufferDescriptorV1]) -> Result<Vec<u8>, Refused> {
-        let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
+    /// Writes the request of a piece, with its descriptors.
+    fn write_channel(&self, element: &mut Vec<u8>, key: Key, info: &[u8]) -> Result<(), Refused> {
+        let request = self.requests.get(key).ok_or(UNKNOWN)?;
         let Owner::Operation(operation) = request.owner else { return Err(UNKNOWN) };
-        let (piece, scope) = (request.piece.ok_or(UNKNOWN)?, (request.session, request.tree));
-        let spare = take(&mut request.element);
         let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation) else {
             return Err(UNKNOWN);
         };
+        let (piece, scope) = (request.piece.ok_or(UNKNOWN)?, (request.session, request.tree));
         let invalidates = self.config.transport.rdma.is_some_and(|rdma| rdma.invalidates);
         let is_late = self.negotiated.is_some_and(|negotiated| negotiated.dialect >= Dialect::SMB_3_0_2);
         let channel = if invalidates && is_late { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
-        Ok(self.piece_element(spare, transfer, piece, scope, Some((channel, &pack(descriptors))))?)
+        Ok(self.write_piece(element, transfer, piece, scope, Some((channel, info)))?)
     }
 
     /// The caller could not register it.
@@ -113,13 +114,14 @@ impl Machine {
     /// The server has invalidated a token. It is one of a request that was sent, that is about to be, or whose memory is about to be
     /// taken back.
     pub(super) fn on_invalidated(&mut self, token: Token) -> Result<(), Refused> {
-        let sent = self.outstanding.iter().map(|(_, key)| key);
-        for key in sent.chain(&self.to_deregister).chain(&self.queue) {
-            let memory = self.requests.get_mut(*key).map(|request| &mut request.memory);
-            if memory.and_then(Memory::tokens).is_some_and(|tokens| tokens.remove(token)) {
-                return Ok(());
-            }
-        }
-        Err(Refused::Unknown("the token"))
+        let Self { requests, outstanding, tasks, queue, .. } = self;
+        let mut has_it = |key: &Key| {
+            let memory = requests.get_mut(*key).map(|request| &mut request.memory);
+            memory.and_then(Memory::tokens).is_some_and(|tokens| tokens.remove(token))
+        };
+        let is_known = outstanding.iter().any(|(_, key)| has_it(key))
+            || tasks.iter().any(|task| matches!(task, Task::Deregister(key) if has_it(key)))
+            || queue.iter().any(has_it);
+        if is_known { Ok(()) } else { Err(Refused::Unknown("the token")) }
     }
 }

@@ -1,9 +1,11 @@
 //! What comes next.
 
+use core::mem::replace;
+
 use smbd_core::Instant;
 
 use super::arrived::{Arrived, Progress};
-use super::machine::{Machine, Running, Step};
+use super::machine::{Machine, Step, Task};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Reason, Refused};
 use super::request::{Outcome, Request, Wire};
@@ -26,45 +28,42 @@ impl Machine {
             return Ok(self.ended(arrived));
         }
         loop {
-            if let Some(step) = self.next_deregistration() {
-                return Ok(step);
-            }
-            if let Some(step) = self.tell() {
-                return Ok(step);
-            }
-            if let Some(step) = self.next_registration() {
-                return Ok(step);
+            while let Some(task) = self.tasks.pop_front() {
+                if let Some(step) = self.carry_out(task)? {
+                    return Ok(step);
+                }
             }
             if let Some(step) = self.send(now)? {
                 return Ok(step);
             }
-            match self.take(now, arrived)? {
-                Some(Some(step)) => return Ok(step),
-                Some(None) => {}
-                None => {
-                    let is_more = !self.finished.is_empty()
-                        || !self.to_deregister.is_empty()
-                        || !self.to_register.is_empty();
-                    if !self.expire(now)? && !is_more {
-                        return Ok(Step::Idle(self.due()));
-                    }
+            if !arrived.is_taken() {
+                if let Some(step) = self.take(now, arrived)? {
+                    return Ok(step);
                 }
+            } else if let Some(due) = self.expire(now)?
+                && self.tasks.is_empty()
+            {
+                return Ok(Step::Idle(Some(due)));
             }
         }
     }
 
-    /// The next result.
-    fn tell(&mut self) -> Option<Step> {
-        let key = self.finished.pop_front()?;
-        Some(Step::Done(key))
+    fn carry_out(&mut self, task: Task) -> Result<Option<Step>, Reason> {
+        match task {
+            Task::Register(key) => Ok(self.register(key)),
+            Task::Deregister(key) => Ok(self.deregister(key)),
+            Task::Cancel(key) => self.cancel(key),
+            Task::Tell(operation) => Ok(Some(Step::Done(operation))),
+        }
     }
 
     /// Takes a result to tell it.
     pub(super) fn result(&mut self, operation: Key) -> Result<Stored, Failure> {
-        match self.operations.take(operation) {
-            Some(Running { kind: Kind::Finished(result), .. }) => result,
-            _ => Err(Failure::Closed),
-        }
+        let kind = self.operations.get_mut(operation).map(|running| &mut running.kind);
+        let Some(Kind::Finished(result)) = kind else { return Err(Failure::Closed) };
+        let result = replace(result, Err(Failure::Closed));
+        self.operations.remove(operation);
+        result
     }
 
     /// What follows the end: its reason, and the results of all operations.
@@ -75,8 +74,15 @@ impl Machine {
                 end.is_told = true;
                 Step::Close
             }
-            _ => self.tell().unwrap_or(Step::Idle(None)),
+            _ => self.next_result().unwrap_or(Step::Idle(None)),
         }
+    }
+
+    fn next_result(&mut self) -> Option<Step> {
+        let mut tasks = core::iter::from_fn(|| self.tasks.pop_front());
+        tasks.find_map(
+            |task| if let Task::Tell(operation) = task { Some(Step::Done(operation)) } else { None },
+        )
     }
 
     /// 3.2.4.24
@@ -92,7 +98,7 @@ impl Machine {
             match &mut request.wire {
                 Wire::Sent(sent) if !sent.is_cancelled => {
                     sent.is_cancelled = true;
-                    self.to_cancel.push_back(key);
+                    self.tasks.push_back(Task::Cancel(key));
                 }
                 Wire::Sent(_) | Wire::Answered => {}
                 Wire::Held | Wire::Idle | Wire::Queued if is_in_compound => {}

@@ -5,8 +5,8 @@ use smbd_core::Instant;
 use super::arrived::{Arrived, Progress};
 use super::machine::{Machine, Step};
 use super::reason::{Discarded, Failure, Reason};
-use super::request::{Outcome, Owner, Sent, Wire};
-use super::session::{self, Protection};
+use super::request::{Outcome, Owner, Request, Sent, Wire};
+use super::session::{self, Protection, Session};
 use super::table::Key;
 use crate::wire::{
     Command, Flags, Header, MessageId, NtStatus, Response, compound, compression, header, transform,
@@ -36,34 +36,32 @@ enum Check {
 }
 
 impl Machine {
-    /// Takes the next element of a message; `None` if there is none left.
-    pub(super) fn take(
-        &mut self,
-        now: Instant,
-        arrived: &mut Arrived<'_>,
-    ) -> Result<Option<Option<Step>>, Reason> {
-        if arrived.progress == Progress::New {
-            self.heard = Some(now);
-            let progress = self.open(arrived.bytes)?;
-            arrived.progress = progress;
-        }
-        let Progress::At(start, sealed) = arrived.progress else { return Ok(None) };
+    /// Takes the next element of a message.
+    pub(super) fn take(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Option<Step>, Reason> {
+        let (start, sealed) = match arrived.progress {
+            Progress::New => {
+                self.heard = Some(now);
+                self.open(arrived.bytes)?
+            }
+            Progress::At(start, sealed) => (start, sealed),
+            Progress::Taken => return Ok(None),
+        };
         let rest = arrived.bytes.get(start..).unwrap_or_default();
         let header = Header::parse(rest)?;
         let next = compound::end(header.next_command, rest.len())?;
         let end = start.saturating_add(next.unwrap_or(rest.len()));
         arrived.progress = if next.is_some() { Progress::At(end, sealed) } else { Progress::Taken };
         let bytes = arrived.bytes.get(start..end).unwrap_or_default();
-        self.on_element(now, &Part { header, start, end, bytes, sealed }).map(Some)
+        self.on_element(now, &Part { header, start, end, bytes, sealed })
     }
 
-    /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1).
-    fn open(&self, message: &mut [u8]) -> Result<Progress, Reason> {
-        match first_four(message) {
-            header::PROTOCOL_ID => return Ok(Progress::At(0, None)),
-            compression::PROTOCOL_ID => return Err(Reason::Compressed),
-            transform::PROTOCOL_ID => {}
-            got => return Err(Reason::ProtocolId { got }),
+    /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1): where it begins, and whose keys have decrypted it.
+    fn open(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Reason> {
+        match message.first_chunk() {
+            Some(&header::PROTOCOL_ID) => return Ok((0, None)),
+            Some(&compression::PROTOCOL_ID) => return Err(Reason::Compressed),
+            Some(&transform::PROTOCOL_ID) => {}
+            _ => return Err(Reason::ProtocolId { got: first_four(message) }),
         }
         let session_id = transform::field::SESSION_ID.get(message)?;
         // A server may give the id of a session that is over to another one.
@@ -77,7 +75,7 @@ impl Machine {
         let (head, body) = message.split_at_mut_checked(transform::LEN).unwrap_or_default();
         opener.open_message(head, &mut [&mut *body])?;
         match first_four(body) {
-            header::PROTOCOL_ID => Ok(Progress::At(transform::LEN, Some(key))),
+            header::PROTOCOL_ID => Ok((transform::LEN, Some(key))),
             got => Err(Reason::Nested { got }),
         }
     }
@@ -97,22 +95,27 @@ impl Machine {
         if message_id == MessageId::UNSOLICITED {
             return Ok(Some(unsolicited(part)));
         }
-        let Some((position, key, sent)) = self.find(message_id) else {
+        let Some((position, key)) = self.find(message_id) else {
             return Ok(Some(Step::Discarded(Discarded::UnknownMessageId(message_id))));
         };
-        let check = self.verify(key, &sent, part)?;
-        let expected = self.requests.get(key).map_or(command, |request| request.command);
-        if command != expected {
-            return Err(Reason::Command { message_id, got: command, expected });
+        let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
+        let Some(sent) = request.sent().copied() else { return Ok(None) };
+        let session = request.session;
+        let state = session.and_then(|key| self.sessions.get(key));
+        let check = state.map_or(Ok(Check::Good), |session| verify(request, &sent, session, part))?;
+        if command != request.command {
+            return Err(Reason::Command { message_id, got: command, expected: request.command });
         }
         self.window.on_answer(sent.asked, header.credits);
         if header.status == NtStatus::PENDING {
             return self.on_interim(key, sent, header, now);
         }
-        self.outstanding.remove(position);
-        let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
         (request.wire, request.deadline) = (Wire::Answered, None);
-        let session = request.session;
+        if position == 0 {
+            self.outstanding.pop_front();
+        } else {
+            self.outstanding.remove(position);
+        }
         let step = match (check, session) {
             (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
             _ => self.on_answer(key, part, now),
@@ -121,40 +124,15 @@ impl Machine {
         step
     }
 
-    /// The request with this MessageId that is not answered yet, and where it is among those.
-    fn find(&self, message_id: MessageId) -> Option<(usize, Key, Sent)> {
-        let position = self.outstanding.binary_search_by_key(&message_id.0, |(id, _)| *id).ok()?;
-        let (_, key) = *self.outstanding.get(position)?;
-        Some((position, key, *self.requests.get(key)?.sent()?))
-    }
-
-    /// Whether the answer is made by the server (3.2.5.1.3, 3.3.4.1.1, 3.3.4.1.4).
-    fn verify(&self, key: Key, sent: &Sent, part: &Part<'_>) -> Result<Check, Reason> {
-        let Header { message_id, command, status, flags, .. } = part.header;
-        let Some(request) = self.requests.get(key) else { return Ok(Check::Late) };
-        let Some(session) = request.session.and_then(|key| self.sessions.get(key)) else {
-            return Ok(Check::Good);
-        };
-        let is_sealed = part.sealed.is_some() && part.sealed == request.session;
-        let is_signed = flags.contains(Flags::SIGNED);
-        let failed = match sent.protection {
-            _ if is_sealed => return Ok(Check::Good),
-            Protection::Encrypted => Reason::NotEncrypted { message_id, command },
-            Protection::Signed | Protection::None => {
-                if status == NtStatus::PENDING || (!is_signed && sent.protection == Protection::None) {
-                    return Ok(Check::Good);
-                }
-                let channel = session.channel.as_ref();
-                if is_signed && channel.is_none_or(|channel| channel.verifier.verify([part.bytes]).is_ok()) {
-                    return Ok(Check::Good);
-                }
-                Reason::Signature { message_id, command }
+    /// The request with this MessageId that is not answered yet, and where it is among those: most answers come in order.
+    fn find(&self, message_id: MessageId) -> Option<(usize, Key)> {
+        match self.outstanding.front() {
+            Some((first, key)) if *first == message_id.0 => Some((0, *key)),
+            _ => {
+                let position = self.outstanding.binary_search_by_key(&message_id.0, |(id, _)| *id).ok()?;
+                self.outstanding.get(position).map(|(_, key)| (position, *key))
             }
-        };
-        if request.owner == Owner::Nobody {
-            return Ok(Check::Late);
         }
-        if session::ends_session(status) && !is_signed { Ok(Check::SessionGone) } else { Err(failed) }
     }
 
     /// An interim answer (3.2.5.1.5): the request waits on.
@@ -217,6 +195,31 @@ impl Machine {
         self.end_session(session, &Failure::SessionEnded, now);
         Some(Step::SessionEnded(super::ids::SessionHandle(session)))
     }
+}
+
+/// Whether the answer is made by the server (3.2.5.1.3, 3.3.4.1.1, 3.3.4.1.4).
+fn verify(request: &Request, sent: &Sent, session: &Session, part: &Part<'_>) -> Result<Check, Reason> {
+    let Header { message_id, command, status, flags, .. } = part.header;
+    let is_sealed = part.sealed.is_some() && part.sealed == request.session;
+    let is_signed = flags.contains(Flags::SIGNED);
+    let failed = match sent.protection {
+        _ if is_sealed => return Ok(Check::Good),
+        Protection::Encrypted => Reason::NotEncrypted { message_id, command },
+        Protection::Signed | Protection::None => {
+            if status == NtStatus::PENDING || (!is_signed && sent.protection == Protection::None) {
+                return Ok(Check::Good);
+            }
+            let channel = session.channel.as_ref();
+            if is_signed && channel.is_none_or(|channel| channel.verifier.verify([part.bytes]).is_ok()) {
+                return Ok(Check::Good);
+            }
+            Reason::Signature { message_id, command }
+        }
+    };
+    if request.owner == Owner::Nobody {
+        return Ok(Check::Late);
+    }
+    if session::ends_session(status) && !is_signed { Ok(Check::SessionGone) } else { Err(failed) }
 }
 
 /// What a server says unasked (3.2.5.1.2, 3.2.5.19).

@@ -11,7 +11,7 @@ use super::reason::Failure;
 use super::session::Protection;
 use super::table::Key;
 use super::tokens::Tokens;
-use super::transfer::Piece;
+use super::transfer::{Piece, Source, Transfer, Way};
 use crate::wire::Command;
 
 /// Who waits for the answer.
@@ -100,6 +100,15 @@ pub(super) enum Memory {
     Left(Outcome),
 }
 
+/// Bytes for one credit (3.1.5.2).
+pub(super) const CREDIT_BYTES: u32 = 65536;
+
+/// Credits of a request with so many bytes of payload (3.1.5.2).
+pub(super) fn charge(payload: u32) -> u16 {
+    let credits = payload.saturating_sub(1).checked_div(CREDIT_BYTES).unwrap_or(0).saturating_add(1);
+    u16::try_from(credits).unwrap_or(u16::MAX)
+}
+
 impl Outcome {
     pub(super) fn failed(failure: impl Into<Failure>) -> Self {
         Self::Failed(Box::new(failure.into()))
@@ -117,6 +126,7 @@ impl Memory {
 }
 
 impl Request {
+    #[inline]
     pub(super) fn new(owner: Owner, command: Command) -> Self {
         Self {
             owner,
@@ -133,6 +143,27 @@ impl Request {
             next: None,
             deadline: None,
         }
+    }
+
+    /// For a piece of a transfer, by nobody yet. What is to be sent is not written.
+    #[inline]
+    pub(super) fn moving(
+        transfer: &Transfer,
+        piece: Piece,
+        (session, tree): (Option<Key>, Option<Key>),
+    ) -> Self {
+        let (command, memory, data) = match (&transfer.source, transfer.way) {
+            (Source::Buffer(buffer), Way::Read { .. }) => {
+                (Command::READ, Memory::Wanted(*buffer), Bytes::new())
+            }
+            (Source::Buffer(buffer), Way::Write { .. }) => {
+                (Command::WRITE, Memory::Wanted(*buffer), Bytes::new())
+            }
+            (Source::Messages(_), Way::Read { .. }) => (Command::READ, Memory::None, Bytes::new()),
+            (Source::Messages(data), Way::Write { .. }) => (Command::WRITE, Memory::None, piece.of(data)),
+        };
+        let (charge, piece) = (charge(piece.len), Some(piece));
+        Self { session, tree, charge, data, piece, memory, ..Self::new(Owner::Nobody, command) }
     }
 
     pub(super) const fn sent(&self) -> Option<&Sent> {

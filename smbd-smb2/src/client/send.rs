@@ -12,7 +12,7 @@ use super::request::{Memory, Outcome, Owner, Request, Sent, Wire};
 use super::session::Protection;
 use super::table::Key;
 use crate::security::SecurityError;
-use crate::wire::header::field;
+use crate::wire::header::{self, field};
 use crate::wire::{
     CancelRequest, Channel, Command, Dialect, Flags, Header, MessageId, Target as Place, read, transform,
     write, write_element,
@@ -21,11 +21,6 @@ use crate::wire::{
 impl Machine {
     /// The next message that can go.
     pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Reason> {
-        while let Some(key) = self.to_cancel.pop_front() {
-            if let Some(step) = self.cancel(key)? {
-                return Ok(Some(step));
-            }
-        }
         while let Some(first) = self.queue.front().copied() {
             let Some(charge) = self.charge_of(first) else {
                 self.queue.pop_front();
@@ -157,18 +152,19 @@ impl Machine {
         let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
         let charge = request.charge.max(1);
         let Some((message_id, asked)) = self.window.take(charge) else { return Ok(()) };
-        let element = &mut request.element;
-        field::MESSAGE_ID.set(element, MessageId(message_id))?;
-        field::CREDIT_CHARGE.set(element, if has_multi_credit { charge } else { 0 })?;
-        field::CREDITS.set(element, asked)?;
-        field::SIGNATURE.set(element, [0; 16])?;
         let is_signed = protection == Protection::Signed;
-        let flags = field::FLAGS.get(element)?.with(Flags::SIGNED, is_signed);
-        field::FLAGS.set(element, flags)?;
-        let session = request.session.and_then(|key| self.sessions.get(key));
-        if let Some(channel) = session.and_then(|session| session.channel.as_ref()).filter(|_| is_signed) {
-            let signature = channel.signer.sign([&element[..], &request.data[..]])?;
-            field::SIGNATURE.set(element, signature)?;
+        if let Some(header) = request.element.first_chunk_mut::<{ header::LEN }>() {
+            field::MESSAGE_ID.set(header, MessageId(message_id))?;
+            field::CREDIT_CHARGE.set(header, if has_multi_credit { charge } else { 0 })?;
+            field::CREDITS.set(header, asked)?;
+            field::SIGNATURE.set(header, [0; 16])?;
+            let flags = field::FLAGS.get(header)?.with(Flags::SIGNED, is_signed);
+            field::FLAGS.set(header, flags)?;
+        }
+        let session = request.session.filter(|_| is_signed).and_then(|key| self.sessions.get(key));
+        if let Some(channel) = session.and_then(|session| session.channel.as_ref()) {
+            let signature = channel.signer.sign([&request.element[..], &request.data[..]])?;
+            field::SIGNATURE.set(&mut request.element, signature)?;
         }
         let (async_id, is_cancelled) = (None, false);
         request.wire = Wire::Sent(Sent { message_id, async_id, asked, protection, is_cancelled });
@@ -214,7 +210,7 @@ impl Machine {
     }
 
     /// CANCEL of a request that was sent (3.2.4.24). It needs neither a MessageId of its own nor a credit.
-    fn cancel(&mut self, key: Key) -> Result<Option<Step>, Reason> {
+    pub(super) fn cancel(&mut self, key: Key) -> Result<Option<Step>, Reason> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
         let Some(sent) = request.sent().copied() else { return Ok(None) };
         let mut header = self.header(&CancelRequest::default(), request.session, request.tree);

@@ -7,15 +7,15 @@ use smbd_core::Instant;
 
 use super::config::Rdma;
 use super::ids::{OperationId, TreeHandle};
-use super::machine::{CREDIT_BYTES, Machine, OVERHEAD, Running};
+use super::machine::{Machine, OVERHEAD, Running};
 use super::operation::{Kind, Operation, Read, SingleMessage, Write, WriteData};
 use super::reason::Refused;
-use super::request::{Memory, Owner, Request};
+use super::request::{CREDIT_BYTES, Memory, Owner, Request, charge};
 use super::session::Session;
 use super::table::Key;
 use super::transfer::{Source, Transfer, Way};
 use crate::wire::header::{self, field};
-use crate::wire::{CommandBody, EchoRequest, Flags, transform};
+use crate::wire::{CommandBody, EchoRequest, FileId, Flags, transform};
 
 /// Where an operation belongs.
 pub(super) type Scope = (Option<Key>, Option<Key>);
@@ -68,15 +68,18 @@ impl Machine {
         now: Instant,
     ) -> Result<OperationId, Refused> {
         self.ready()?;
-        if let Some(transfer) = self.transfer(scope, operation)? {
-            let Some(operation) = self.operations.insert(running(scope, Kind::Transfer(transfer))) else {
-                return Err(Refused::Full("operations"));
-            };
-            self.advance(operation, now);
-            return Ok(OperationId(operation));
-        }
-        let (kind, request) = self.request(scope, operation)?;
-        self.put(kind, request, now)
+        let transfer = match operation {
+            Operation::Read(read) => self.read(scope, read)?,
+            Operation::Write(write) => self.write(scope, write)?,
+            _ => {
+                let (kind, request) = self.request(scope, operation)?;
+                return self.put(kind, request, now);
+            }
+        };
+        let operation = self.operations.insert(running(scope, Kind::Transfer(transfer)));
+        let operation = operation.ok_or(Refused::Full("operations"))?;
+        self.advance(operation, now);
+        Ok(OperationId(operation))
     }
 
     /// Begins several operations in one message, each of which uses session, tree connect and file of the one before (3.2.4.1.4).
@@ -96,18 +99,10 @@ impl Machine {
         let mut parts = Vec::with_capacity(operations.len());
         let mut len = 0_usize;
         for operation in operations {
-            let (kind, mut request) = match self.transfer(scope, operation)? {
-                Some(mut transfer) => {
-                    let piece =
-                        transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
-                    let mut request = self.piece(Vec::new(), Owner::Nobody, &transfer, piece, scope);
-                    if !matches!(request.memory, Memory::None) {
-                        return Err(Refused::Compound);
-                    }
-                    request.charge = self.charge_for(piece.len)?;
-                    (Kind::Transfer(transfer), request)
-                }
-                None => self.request(scope, operation)?,
+            let (kind, mut request) = match operation {
+                Operation::Read(read) => self.whole(self.read(scope, read)?, scope)?,
+                Operation::Write(write) => self.whole(self.write(scope, write)?, scope)?,
+                _ => self.request(scope, operation)?,
             };
             if !parts.is_empty() {
                 let flags = field::FLAGS.get(&request.element)?.with(Flags::RELATED_OPERATIONS, true);
@@ -121,6 +116,18 @@ impl Machine {
         }
         self.check_len(len)?;
         Ok(self.put_related(scope, parts, now))
+    }
+
+    /// The request of a transfer that is a part of a compound.
+    fn whole(&self, mut transfer: Transfer, scope: Scope) -> Result<(Kind, Request), Refused> {
+        let piece = transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
+        let mut request = Request::moving(&transfer, piece, scope);
+        if !matches!(request.memory, Memory::None) {
+            return Err(Refused::Compound);
+        }
+        self.write_piece(&mut request.element, &transfer, piece, scope, None)?;
+        request.charge = self.charge_for(piece.len)?;
+        Ok((Kind::Transfer(transfer), request))
     }
 
     /// Puts the requests of a compound into their tables, the last one first: each knows the one behind it.
@@ -180,8 +187,8 @@ impl Machine {
     fn single<M: CommandBody>(&mut self, scope: Scope, body: &M, payload: u32) -> Result<Request, Refused> {
         let (session, tree) = scope;
         let mut request = Request::new(Owner::Nobody, M::COMMAND);
-        let spare = self.spare();
-        request.element = self.element(spare, body, session, tree)?;
+        request.element = self.spare();
+        self.write_request(&mut request.element, body, session, tree)?;
         (request.session, request.tree, request.charge) = (session, tree, self.charge_for(payload)?);
         self.check_len(request.element.len())?;
         Ok(request)
@@ -232,7 +239,7 @@ impl Machine {
             let (value, max) = (payload.into(), CREDIT_BYTES.into());
             return Err(Refused::TooLong { field: "the payload of one credit", value, max });
         }
-        Ok(Self::charge(payload))
+        Ok(charge(payload))
     }
 
     /// Whether transfers of so many bytes may go by RDMA (3.2.4.6, 3.2.4.7).
@@ -243,56 +250,54 @@ impl Machine {
         (length > rdma.threshold.into() && session.allows_channel(tree)).then_some(rdma)
     }
 
-    /// A READ or WRITE, if the operation is one.
-    fn transfer(&self, scope: Scope, operation: &Operation<'_>) -> Result<Option<Transfer>, Refused> {
-        let Some(negotiated) = &self.negotiated else { return Err(Refused::NotNegotiated) };
-        let (way, server_max, file_id, offset, length) = match operation {
-            Operation::Read(read) => {
-                let way = Way::Read { flags: read.flags.0, minimum: read.minimum };
-                (way, negotiated.max_read_size, read.file_id, read.offset, read.length)
-            }
-            Operation::Write(write) => {
-                let length = match &write.data {
-                    WriteData::Bytes(data, _) => data.len() as u64,
-                    WriteData::Buffer(_, length) => *length,
-                };
-                let way = Way::Write { flags: write.flags.0 };
-                (way, negotiated.max_write_size, write.file_id, write.offset, length)
-            }
-            Operation::Create(_)
-            | Operation::Close(_)
-            | Operation::Flush(_)
-            | Operation::Lock(_)
-            | Operation::Ioctl(_)
-            | Operation::QueryDirectory(_)
-            | Operation::ChangeNotify(_)
-            | Operation::QueryInfo(_)
-            | Operation::SetInfo(_)
-            | Operation::OplockBreak(_)
-            | Operation::LeaseBreak(_)
-            | Operation::Message(_) => return Ok(None),
+    /// How a READ is carried out (3.2.4.6).
+    #[inline]
+    fn read(&self, scope: Scope, read: &Read) -> Result<Transfer, Refused> {
+        let way = Way::Read { flags: read.flags.0, minimum: read.minimum };
+        let (source, max) = match (read.buffer, self.channel(scope, read.length)) {
+            (Some(buffer), Some(rdma)) => (Source::Buffer(buffer), rdma.max_read_write),
+            _ => (Source::Messages(Bytes::new()), self.config.transport.max_receive.saturating_sub(OVERHEAD)),
         };
+        let server_max = self.negotiated.map_or(0, |negotiated| negotiated.max_read_size);
+        self.transfer(way, source, read.file_id, (read.offset, read.length), max.min(server_max))
+    }
+
+    /// How a WRITE is carried out (3.2.4.7).
+    fn write(&self, scope: Scope, write: &Write) -> Result<Transfer, Refused> {
+        let way = Way::Write { flags: write.flags.0 };
+        let length = match &write.data {
+            WriteData::Bytes(data, _) => data.len() as u64,
+            WriteData::Buffer(_, length) => *length,
+        };
+        let (source, max) = match (&write.data, self.channel(scope, length)) {
+            (WriteData::Bytes(_, Some(buffer)) | WriteData::Buffer(buffer, _), Some(rdma)) => {
+                (Source::Buffer(*buffer), rdma.max_read_write)
+            }
+            (WriteData::Buffer(..), None) => return Err(Refused::NoChannel),
+            (WriteData::Bytes(data, _), _) => {
+                let max = self.config.transport.max_send.saturating_sub(OVERHEAD);
+                (Source::Messages(data.clone()), max)
+            }
+        };
+        let server_max = self.negotiated.map_or(0, |negotiated| negotiated.max_write_size);
+        self.transfer(way, source, write.file_id, (write.offset, length), max.min(server_max))
+    }
+
+    #[inline]
+    fn transfer(
+        &self,
+        way: Way,
+        source: Source,
+        file_id: FileId,
+        (offset, length): (u64, u64),
+        max: u32,
+    ) -> Result<Transfer, Refused> {
+        let Some(negotiated) = &self.negotiated else { return Err(Refused::NotNegotiated) };
         if offset.checked_add(length).is_none() {
             return Err(Refused::Offset);
         }
-        let channel = self.channel(scope, length);
-        let transport = &self.config.transport;
-        let (source, max) = match (operation, channel) {
-            (Operation::Read(Read { buffer: Some(buffer), .. }), Some(rdma))
-            | (Operation::Write(Write { data: WriteData::Bytes(_, Some(buffer)), .. }), Some(rdma))
-            | (Operation::Write(Write { data: WriteData::Buffer(buffer, _), .. }), Some(rdma)) => {
-                (Source::Buffer(*buffer), rdma.max_read_write)
-            }
-            (Operation::Write(Write { data: WriteData::Buffer(..), .. }), None) => {
-                return Err(Refused::NoChannel);
-            }
-            (Operation::Write(Write { data: WriteData::Bytes(data, _), .. }), _) => {
-                (Source::Messages(data.clone()), transport.max_send.saturating_sub(OVERHEAD))
-            }
-            _ => (Source::Messages(Bytes::new()), transport.max_receive.saturating_sub(OVERHEAD)),
-        };
         let max = if negotiated.has_multi_credit() { max } else { max.min(CREDIT_BYTES) };
-        Ok(Some(Transfer::new(way, source, file_id, (offset, length), max.min(server_max))))
+        Ok(Transfer::new(way, source, file_id, (offset, length), max))
     }
 }
 

@@ -2,24 +2,24 @@
 
 use smbd_core::Instant;
 
-use super::machine::Machine;
+use super::machine::{Machine, Task};
 use super::reason::{Failure, Reason};
 use super::request::{Outcome, Owner, Request, Sent, Wire};
 use super::table::Key;
 use crate::wire::NtStatus;
 
 impl Machine {
-    /// Does what is due. Gives whether anything was.
-    pub(super) fn expire(&mut self, now: Instant) -> Result<bool, Reason> {
+    /// Does what is due; if nothing is, says when something will be.
+    pub(super) fn expire(&mut self, now: Instant) -> Result<Option<Instant>, Reason> {
         let heard = *self.heard.get_or_insert(now);
-        if heard.saturating_add(self.config.silence_max) <= now {
+        let silence = heard.saturating_add(self.config.silence_max);
+        if silence <= now {
             return Err(Reason::Silent(now.saturating_since(heard)));
         }
+        let asks = self.negotiated.is_some() && !self.has_echo();
+        let due = if asks { heard.saturating_add(self.config.echo_after) } else { silence };
         let mut is_due = false;
-        if heard.saturating_add(self.config.echo_after) <= now
-            && self.negotiated.is_some()
-            && !self.has_echo()
-        {
+        if due <= now {
             self.queue_echo();
             is_due = self.has_echo();
         }
@@ -31,16 +31,8 @@ impl Machine {
             }
             self.timer = self.requests.iter().filter_map(|(_, request)| request.deadline).min();
         }
-        Ok(is_due)
-    }
-
-    /// When something is due next.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let heard = self.heard?;
-        let silence = heard.saturating_add(self.config.silence_max);
-        let echo = heard.saturating_add(self.config.echo_after);
-        let server = if self.negotiated.is_some() && !self.has_echo() { echo } else { silence };
-        Some(self.timer.map_or(server, |timer| timer.min(server)))
+        let due = self.timer.map_or(due, |timer| timer.min(due));
+        Ok((!is_due).then_some(due))
     }
 
     fn time_out(&mut self, key: Key, now: Instant) {
@@ -58,7 +50,7 @@ impl Machine {
                 // Once only: AES-GMAC would sign two messages with one nonce.
                 if !sent.is_cancelled {
                     request.wire = Wire::Sent(Sent { is_cancelled: true, ..sent });
-                    self.to_cancel.push_back(key);
+                    self.tasks.push_back(Task::Cancel(key));
                 }
                 self.release(key, Outcome::failed(Failure::TimedOut), now);
             }

@@ -33,6 +33,15 @@ pub(super) struct Piece {
     pub(super) len: u32,
 }
 
+impl Piece {
+    /// Its bytes of a transfer's, if those are there.
+    pub(super) fn of(self, data: &Bytes) -> Bytes {
+        let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(usize::try_from(self.len).unwrap_or(usize::MAX));
+        if end <= data.len() { data.slice(start..end) } else { Bytes::new() }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub(super) way: Way,

@@ -94,6 +94,7 @@ pub use id::{FileId, Guid, MessageId, SessionId, TreeId};
 pub use info::{AdditionalInformation, InfoType};
 pub use ioctl::{ControlCode, IoctlFlags, IoctlRequest, IoctlResponse};
 pub use layout::Layout;
+pub(crate) use list::pack_to;
 pub use list::{List, pack};
 pub use lock::{LockElement, LockFlags, LockRequest, LockResponse};
 pub use logoff::{LogoffRequest, LogoffResponse};
@@ -120,6 +121,7 @@ pub use read::{ReadFlags, ReadRequest, ReadResponse, ReadResponseFlags};
 pub use records::{Record, RecordIter, Records};
 pub use request::Request;
 pub use response::Response;
+pub(crate) use response::has_error_body;
 pub use session_setup::{
     SessionFlags, SessionSecurityMode, SessionSetupFlags, SessionSetupRequest, SessionSetupResponse,
 };

@@ -85,12 +85,8 @@ impl<'a> Response<'a> {
     /// # Errors
     /// The header or the body cannot be read.
     pub fn parse(element: &'a [u8]) -> Result<Self, WireError> {
-        Self::with_header(&Header::parse(element)?, element)
-    }
-
-    /// Reads the body of an element whose header has been read.
-    pub(crate) fn with_header(header: &Header, element: &'a [u8]) -> Result<Self, WireError> {
-        if has_error_body(header, element)? {
+        let header = Header::parse(element)?;
+        if has_error_body(&header, element)? {
             return Ok(Self::Error(ErrorResponse::parse(element)?));
         }
         Ok(match header.command {
@@ -127,7 +123,7 @@ impl<'a> Response<'a> {
 }
 
 /// Whether the body is that of a failure (3.3.4.4, 3.3.4.2), whatever the command is.
-fn has_error_body(header: &Header, element: &[u8]) -> Result<bool, WireError> {
+pub(crate) fn has_error_body(header: &Header, element: &[u8]) -> Result<bool, WireError> {
     let own_size_is_nine = [
         (Command::SESSION_SETUP, NtStatus::MORE_PROCESSING_REQUIRED),
         (Command::QUERY_INFO, NtStatus::BUFFER_OVERFLOW),
