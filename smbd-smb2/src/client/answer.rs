@@ -8,7 +8,7 @@ use super::negotiate::{self, NegotiateError};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Reason};
 use super::receive::Part;
-use super::request::{Memory, Outcome, Owner, Request};
+use super::request::{Memory, Outcome, Owner};
 use super::session::{Session, Tree};
 use super::table::Key;
 use super::transfer::Piece;
@@ -140,7 +140,7 @@ impl Machine {
         let element = validate::with_request(&self.config, |body| {
             super::machine::element(&self.header(body, session, Some(tree)), body)
         });
-        let mut request = Request::new(Owner::Operation(operation), Command::IOCTL);
+        let mut request = self.spare.take(Owner::Operation(operation), Command::IOCTL);
         (request.session, request.tree, request.must_sign) = (session, Some(tree), true);
         match element {
             Ok(element) => request.element = element,

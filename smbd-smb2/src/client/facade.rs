@@ -278,7 +278,10 @@ impl Client {
             Step::Send(key) => {
                 let request = machine.requests.get(key);
                 let message = request.map_or([&[][..]; 2], |request| [&request.element, &request.data]);
-                Output::Send { message, invalidations: request.map_or(0, send::invalidations) }
+                Output::Send {
+                    message,
+                    invalidations: request.map_or(0, |request| send::invalidations(request)),
+                }
             }
             Step::SendScratch(invalidations) => {
                 Output::Send { message: [&machine.scratch, &[]], invalidations }

@@ -1,8 +1,9 @@
 //! The state of a connection, and what all of its parts do with it: requests begin, end, and give back what they hold.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::mem::{replace, take};
+use core::mem::replace;
 
 use smbd_core::Instant;
 
@@ -11,7 +12,7 @@ use super::ids::{BufferId, OperationId, SessionHandle};
 use super::negotiate::{self, Negotiated};
 use super::operation::{Kind, Stored};
 use super::reason::{Discarded, Failure, Reason};
-use super::request::{Memory, Outcome, Owner, Request, Wire};
+use super::request::{Memory, Outcome, Owner, Request, Spare, Wire};
 use super::session::{Session, Tree};
 use super::table::{Key, Table};
 use super::window::Window;
@@ -32,7 +33,7 @@ pub(super) struct Machine {
     pub(super) preauth: PreauthHash,
     pub(super) window: Window,
     pub(super) operations: Table<Running>,
-    pub(super) requests: Table<Request>,
+    pub(super) requests: Table<Box<Request>>,
     pub(super) sessions: Table<Session>,
     pub(super) trees: Table<Tree>,
     /// Connection.OutstandingRequests, by MessageId, ascending: ids are given out in order.
@@ -43,8 +44,7 @@ pub(super) struct Machine {
     pub(super) tasks: VecDeque<Task>,
     /// A message that is built for one `poll`.
     pub(super) scratch: Vec<u8>,
-    /// What requests were written to, for those that come.
-    spare: Vec<Vec<u8>>,
+    pub(super) spare: Spare,
     /// The ECHO that is under way.
     pub(super) echo: Option<Key>,
     /// Whether an ECHO has asked for credits for what is first in the queue.
@@ -136,7 +136,7 @@ impl Machine {
             queue: VecDeque::with_capacity(requests),
             tasks: VecDeque::with_capacity(requests.saturating_add(config.operations.into())),
             scratch: Vec::new(),
-            spare: Vec::with_capacity(requests),
+            spare: Spare::new(requests),
             echo: None,
             has_asked_for_credits: false,
             timer: None,
@@ -144,7 +144,7 @@ impl Machine {
             end: None,
             config,
         };
-        let mut request = Request::new(Owner::Negotiate, Command::NEGOTIATE);
+        let mut request = machine.spare.take(Owner::Negotiate, Command::NEGOTIATE);
         let element = negotiate::with_request(&machine.config, |body| element(&own_header(body), body));
         // Its few short parts always fit.
         request.element = element.unwrap_or_default();
@@ -153,8 +153,7 @@ impl Machine {
     }
 
     /// Puts a request behind the others; with its deadline.
-    #[inline]
-    pub(super) fn enqueue(&mut self, mut request: Request, deadline: Option<Instant>) -> Option<Key> {
+    pub(super) fn enqueue(&mut self, mut request: Box<Request>, deadline: Option<Instant>) -> Option<Key> {
         let waits_for_memory = matches!(request.memory, Memory::Wanted(_));
         request.wire = if waits_for_memory { Wire::Idle } else { Wire::Queued };
         request.deadline = deadline;
@@ -200,7 +199,7 @@ impl Machine {
             }
             return;
         }
-        let mut request = Request::new(Owner::Echo, Command::ECHO);
+        let mut request = self.spare.take(Owner::Echo, Command::ECHO);
         let body = EchoRequest::default();
         request.element = element(&own_header(&body), &body).unwrap_or_default();
         self.echo = self.enqueue(request, None);
@@ -215,11 +214,6 @@ impl Machine {
             session.and_then(|key| self.sessions.get(key)).map_or(SessionId::NONE, |session| session.id);
         let tree_id = tree.and_then(|key| self.trees.get(key)).map_or(TreeId::NONE, |tree| tree.id);
         Header { session_id, target: Target::Sync { process_id: 0, tree_id }, ..Header::request::<M>(0) }
-    }
-
-    /// What the element of a request can be written to.
-    pub(super) fn spare(&mut self) -> Vec<u8> {
-        self.spare.pop().unwrap_or_default()
     }
 
     /// Writes the element of a request in a session or a tree connect, without what is known when it is sent.
@@ -289,10 +283,10 @@ impl Machine {
 
     /// Sends a request again that was held, and registers its memory again.
     pub(super) fn resume(&mut self, key: Key, now: Instant) {
-        let Some(Request { owner: Owner::Operation(operation), .. }) = self.requests.get(key) else {
+        let Some(Owner::Operation(operation)) = self.requests.get(key).map(|request| request.owner) else {
             return;
         };
-        let again = self.wanted(*operation);
+        let again = self.wanted(operation);
         let deadline = self.deadline(now);
         let Some(request) = self.requests.get_mut(key) else { return };
         request.deadline = deadline;
@@ -311,13 +305,11 @@ impl Machine {
             Some(request) if request.sent().is_some() => {
                 (request.owner, request.deadline) = (Owner::Nobody, None);
             }
-            Some(request) => {
-                if self.spare.len() < self.spare.capacity() {
-                    self.spare.push(take(&mut request.element));
+            _ => {
+                if let Some(request) = self.requests.remove(key) {
+                    self.spare.put(request);
                 }
-                self.requests.remove(key);
             }
-            None => {}
         }
     }
 

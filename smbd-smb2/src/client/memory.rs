@@ -61,15 +61,16 @@ impl Machine {
             self.tasks.push_back(Task::Deregister(key));
             return Ok(());
         }
-        let (mut element, mut info) = (self.spare(), take(&mut self.scratch));
+        let (mut element, mut info) = (take(&mut request.element), take(&mut self.scratch));
         info.clear();
         pack_to(&mut info, descriptors);
-        let written = self.write_channel(&mut element, key, &info);
+        let written =
+            self.write_channel(&mut element, key, &info).and_then(|()| self.check_len(element.len()));
         self.scratch = info;
-        written?;
-        self.check_len(element.len())?;
         let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
-        (request.memory, request.element, request.wire) = (Memory::Valid(tokens), element, Wire::Queued);
+        request.element = element;
+        written?;
+        (request.memory, request.wire) = (Memory::Valid(tokens), Wire::Queued);
         self.queue.push_back(key);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Pieces of transfers become requests (3.2.4.6, 3.2.4.7).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use smbd_core::Instant;
@@ -31,7 +32,7 @@ impl Machine {
     }
 
     /// The request for the next piece. One with memory is written when the descriptors are known.
-    fn next_piece(&mut self, operation: Key) -> Option<Request> {
+    fn next_piece(&mut self, operation: Key) -> Option<Box<Request>> {
         let (has_room, max) = (self.has_room(), self.piece_credits());
         let running = self.operations.get_mut(operation)?;
         let scope = (running.session, running.tree);
@@ -40,15 +41,13 @@ impl Machine {
             return None;
         }
         let piece = transfer.cut(max)?;
-        let mut request = Request::moving(transfer, piece, scope);
-        request.owner = Owner::Operation(operation);
-        if matches!(request.memory, Memory::None) {
-            let mut element = self.spare();
-            if let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation) {
-                // All of its fields have room for what is in them.
-                let _ = self.write_piece(&mut element, transfer, piece, scope, None);
-            }
-            request.element = element;
+        let mut request = self.spare.take(Owner::Operation(operation), transfer.way.command());
+        request.carry(transfer, piece, scope);
+        if matches!(request.memory, Memory::None)
+            && let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation)
+        {
+            // All of its fields have room for what is in them.
+            let _ = self.write_piece(&mut request.element, transfer, piece, scope, None);
         }
         Some(request)
     }

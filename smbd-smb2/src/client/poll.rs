@@ -8,7 +8,7 @@ use super::arrived::{Arrived, Progress};
 use super::machine::{Machine, Step, Task};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Reason, Refused};
-use super::request::{Outcome, Request, Wire};
+use super::request::{Outcome, Wire};
 use super::table::Key;
 
 impl Machine {
@@ -113,6 +113,6 @@ impl Machine {
 
     fn is_in_compound(&self, key: Key) -> bool {
         self.requests.get(key).is_some_and(|request| request.next.is_some())
-            || self.requests.iter().any(|(_, request): (_, &Request)| request.next == Some(key))
+            || self.requests.iter().any(|(_, request)| request.next == Some(key))
     }
 }

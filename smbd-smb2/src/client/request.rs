@@ -11,7 +11,7 @@ use super::reason::Failure;
 use super::session::Protection;
 use super::table::Key;
 use super::tokens::Tokens;
-use super::transfer::{Piece, Source, Transfer, Way};
+use super::transfer::{Piece, Source, Transfer};
 use crate::wire::Command;
 
 /// Who waits for the answer.
@@ -126,11 +126,30 @@ impl Memory {
 }
 
 impl Request {
-    #[inline]
-    pub(super) fn new(owner: Owner, command: Command) -> Self {
+    /// Takes a piece of a transfer. What is to be sent is not written.
+    pub(super) fn carry(
+        &mut self,
+        transfer: &Transfer,
+        piece: Piece,
+        (session, tree): (Option<Key>, Option<Key>),
+    ) {
+        (self.session, self.tree, self.charge, self.piece) = (session, tree, charge(piece.len), Some(piece));
+        match &transfer.source {
+            Source::Buffer(buffer) => self.memory = Memory::Wanted(*buffer),
+            Source::Messages(data) => self.data = piece.of(data),
+        }
+    }
+
+    pub(super) const fn sent(&self) -> Option<&Sent> {
+        if let Wire::Sent(sent) = &self.wire { Some(sent) } else { None }
+    }
+}
+
+impl Default for Request {
+    fn default() -> Self {
         Self {
-            owner,
-            command,
+            owner: Owner::Nobody,
+            command: Command::ECHO,
             session: None,
             tree: None,
             must_sign: false,
@@ -144,29 +163,35 @@ impl Request {
             deadline: None,
         }
     }
+}
 
-    /// For a piece of a transfer, by nobody yet. What is to be sent is not written.
-    #[inline]
-    pub(super) fn moving(
-        transfer: &Transfer,
-        piece: Piece,
-        (session, tree): (Option<Key>, Option<Key>),
-    ) -> Self {
-        let (command, memory, data) = match (&transfer.source, transfer.way) {
-            (Source::Buffer(buffer), Way::Read { .. }) => {
-                (Command::READ, Memory::Wanted(*buffer), Bytes::new())
-            }
-            (Source::Buffer(buffer), Way::Write { .. }) => {
-                (Command::WRITE, Memory::Wanted(*buffer), Bytes::new())
-            }
-            (Source::Messages(_), Way::Read { .. }) => (Command::READ, Memory::None, Bytes::new()),
-            (Source::Messages(data), Way::Write { .. }) => (Command::WRITE, Memory::None, piece.of(data)),
-        };
-        let (charge, piece) = (charge(piece.len), Some(piece));
-        Self { session, tree, charge, data, piece, memory, ..Self::new(Owner::Nobody, command) }
+/// Requests that are over, for those that come: they are changed where they are, and what they were written to is used again.
+#[derive(Debug)]
+pub(super) struct Spare(Vec<Box<Request>>);
+
+impl Spare {
+    pub(super) fn new(max: usize) -> Self {
+        Self(Vec::with_capacity(max))
     }
 
-    pub(super) const fn sent(&self) -> Option<&Sent> {
-        if let Wire::Sent(sent) = &self.wire { Some(sent) } else { None }
+    pub(super) fn take(&mut self, owner: Owner, command: Command) -> Box<Request> {
+        let mut request = self.0.pop().unwrap_or_default();
+        (request.owner, request.command) = (owner, command);
+        request
+    }
+
+    /// Takes a request that is over. All but its element is as if it were new.
+    pub(super) fn put(&mut self, mut request: Box<Request>) {
+        if self.0.len() == self.0.capacity() {
+            return;
+        }
+        request.element.clear();
+        if !request.data.is_empty() {
+            request.data = Bytes::new();
+        }
+        (request.session, request.tree, request.must_sign, request.charge) = (None, None, false, 1);
+        (request.piece, request.memory, request.wire) = (None, Memory::None, Wire::Idle);
+        (request.next, request.deadline) = (None, None);
+        self.0.push(request);
     }
 }

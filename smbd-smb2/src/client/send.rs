@@ -57,7 +57,10 @@ impl Machine {
     /// them; if it brings too few, the request fails. Gives whether the queue is another one now.
     fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Reason> {
         let is_awaited = |(_, key): &(u64, Key)| {
-            self.requests.get(*key).and_then(Request::sent).is_some_and(|sent| sent.async_id.is_none())
+            self.requests
+                .get(*key)
+                .and_then(|request| request.sent())
+                .is_some_and(|sent| sent.async_id.is_none())
         };
         if self.outstanding.iter().any(is_awaited) {
             return Ok(false);

@@ -1,5 +1,6 @@
 //! Operations begin (3.2.4).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -119,9 +120,10 @@ impl Machine {
     }
 
     /// The request of a transfer that is a part of a compound.
-    fn whole(&self, mut transfer: Transfer, scope: Scope) -> Result<(Kind, Request), Refused> {
+    fn whole(&mut self, mut transfer: Transfer, scope: Scope) -> Result<(Kind, Box<Request>), Refused> {
         let piece = transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
-        let mut request = Request::moving(&transfer, piece, scope);
+        let mut request = self.spare.take(Owner::Nobody, transfer.way.command());
+        request.carry(&transfer, piece, scope);
         if !matches!(request.memory, Memory::None) {
             return Err(Refused::Compound);
         }
@@ -131,7 +133,12 @@ impl Machine {
     }
 
     /// Puts the requests of a compound into their tables, the last one first: each knows the one behind it.
-    fn put_related(&mut self, scope: Scope, parts: Vec<(Kind, Request)>, now: Instant) -> Vec<OperationId> {
+    fn put_related(
+        &mut self,
+        scope: Scope,
+        parts: Vec<(Kind, Box<Request>)>,
+        now: Instant,
+    ) -> Vec<OperationId> {
         let deadline = self.deadline(now);
         let (mut ids, mut next) = (Vec::with_capacity(parts.len()), None);
         let first = parts.len();
@@ -147,7 +154,7 @@ impl Machine {
     }
 
     /// The request of an operation that is no transfer.
-    fn request(&mut self, scope: Scope, operation: &Operation<'_>) -> Result<(Kind, Request), Refused> {
+    fn request(&mut self, scope: Scope, operation: &Operation<'_>) -> Result<(Kind, Box<Request>), Refused> {
         let request = match operation {
             Operation::Message(message) => return Ok((Kind::Message, self.message(scope, message)?)),
             Operation::Create(body) => self.single(scope, body, 1)?,
@@ -184,10 +191,14 @@ impl Machine {
     }
 
     /// A request with this body.
-    fn single<M: CommandBody>(&mut self, scope: Scope, body: &M, payload: u32) -> Result<Request, Refused> {
+    fn single<M: CommandBody>(
+        &mut self,
+        scope: Scope,
+        body: &M,
+        payload: u32,
+    ) -> Result<Box<Request>, Refused> {
         let (session, tree) = scope;
-        let mut request = Request::new(Owner::Nobody, M::COMMAND);
-        request.element = self.spare();
+        let mut request = self.spare.take(Owner::Nobody, M::COMMAND);
         self.write_request(&mut request.element, body, session, tree)?;
         (request.session, request.tree, request.charge) = (session, tree, self.charge_for(payload)?);
         self.check_len(request.element.len())?;
@@ -195,7 +206,7 @@ impl Machine {
     }
 
     /// A request of which only the header is made here.
-    fn message(&mut self, scope: Scope, message: &SingleMessage<'_>) -> Result<Request, Refused> {
+    fn message(&mut self, scope: Scope, message: &SingleMessage<'_>) -> Result<Box<Request>, Refused> {
         let mut request = self.single(scope, &EchoRequest::default(), message.payload)?;
         request.command = message.command;
         request.element.truncate(header::LEN);
@@ -206,7 +217,7 @@ impl Machine {
     }
 
     /// Puts an operation and its request into their tables.
-    fn put(&mut self, kind: Kind, mut request: Request, now: Instant) -> Result<OperationId, Refused> {
+    fn put(&mut self, kind: Kind, mut request: Box<Request>, now: Instant) -> Result<OperationId, Refused> {
         let scope = (request.session, request.tree);
         let operation = self.operations.insert(running(scope, kind)).ok_or(Refused::Full("operations"))?;
         request.owner = Owner::Operation(operation);

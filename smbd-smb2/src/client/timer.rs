@@ -4,7 +4,7 @@ use smbd_core::Instant;
 
 use super::machine::{Machine, Task};
 use super::reason::{Failure, Reason};
-use super::request::{Outcome, Owner, Request, Sent, Wire};
+use super::request::{Outcome, Owner, Sent, Wire};
 use super::table::Key;
 use crate::wire::NtStatus;
 
@@ -25,8 +25,8 @@ impl Machine {
         }
         if self.timer.is_some_and(|timer| timer <= now) {
             is_due = true;
-            let is_late = |request: &Request| request.deadline.is_some_and(|deadline| deadline <= now);
-            for key in self.requests.keys(is_late) {
+            for key in self.requests.keys(|request| request.deadline.is_some_and(|deadline| deadline <= now))
+            {
                 self.time_out(key, now);
             }
             self.timer = self.requests.iter().filter_map(|(_, request)| request.deadline).min();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::ids::BufferId;
 use super::reason::Failure;
-use crate::wire::{FileId, NtStatus};
+use crate::wire::{Command, FileId, NtStatus};
 
 const END_OF_FILE: Failure = Failure::Status(NtStatus::END_OF_FILE);
 
@@ -31,6 +31,15 @@ pub(super) enum Source {
 pub(super) struct Piece {
     pub(super) offset: u64,
     pub(super) len: u32,
+}
+
+impl Way {
+    pub(super) const fn command(self) -> Command {
+        match self {
+            Self::Read { .. } => Command::READ,
+            Self::Write { .. } => Command::WRITE,
+        }
+    }
 }
 
 impl Piece {
