@@ -6,7 +6,7 @@ use super::ids::OperationId;
 use super::machine::{Machine, Running, Step};
 use super::negotiate::{self, NegotiateError};
 use super::operation::{Kind, Stored};
-use super::reason::{Failure, Reason};
+use super::reason::{Failure, Fatal, Reason};
 use super::receive::Part;
 use super::request::{Memory, Outcome, Owner};
 use super::session::{Session, Tree};
@@ -20,7 +20,7 @@ use crate::wire::{
 
 impl Machine {
     /// 3.2.5.2
-    pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Reason> {
+    pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         if status != NtStatus::SUCCESS {
             return Err(NegotiateError::Status(status).into());
@@ -55,7 +55,7 @@ impl Machine {
         operation: Key,
         part: &Part<'_>,
         now: Instant,
-    ) -> Result<Option<Step>, Reason> {
+    ) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         let Some(running) = self.operations.get(operation) else {
             self.forget(key);
@@ -156,9 +156,11 @@ impl Machine {
     }
 
     /// 3.2.5.14.12. The answer is signed or encrypted: anything else has ended the connection before.
-    fn on_validated(&self, part: &Part<'_>) -> Result<(), Reason> {
+    fn on_validated(&self, part: &Part<'_>) -> Result<(), Fatal> {
         match part.header.status {
-            NtStatus::ACCESS_DENIED => Err(Reason::Validation { field: "Status, STATUS_ACCESS_DENIED," }),
+            NtStatus::ACCESS_DENIED => {
+                Err(Reason::Validation { field: "Status, STATUS_ACCESS_DENIED," }.into())
+            }
             NtStatus::SUCCESS => {
                 let answer = IoctlResponse::parse(part.bytes)?;
                 self.negotiated.as_ref().map_or(Ok(()), |negotiated| validate::check(negotiated, &answer))

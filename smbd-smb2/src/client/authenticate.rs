@@ -9,7 +9,7 @@ use super::login::{Login, Target};
 use super::machine::{Machine, Running, Step, element};
 use super::negotiate;
 use super::operation::{Kind, Stored};
-use super::reason::{Failure, Reason, Refused};
+use super::reason::{Failure, Fatal, Reason, Refused};
 use super::receive::Part;
 use super::request::{Owner, Wire};
 use super::session::{Channel, Session};
@@ -58,10 +58,10 @@ impl Machine {
         operation: Key,
         part: &Part<'_>,
         now: Instant,
-    ) -> Result<Option<Step>, Reason> {
+    ) -> Result<Option<Step>, Fatal> {
         let failure = match self.authenticate(operation, part, now) {
             Ok(()) => return Ok(None),
-            Err(Fault::Connection(reason)) => return Err(reason),
+            Err(Fault::Connection(reason)) => return Err(reason.into()),
             Err(Fault::Operation(failure)) => failure,
         };
         // That of a session that is there already.

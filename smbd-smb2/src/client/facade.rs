@@ -14,7 +14,7 @@ use super::machine::{Machine, Step};
 use super::negotiate::Negotiated;
 use super::operation::{Kind, Operation, SingleMessage, Stored};
 use super::output::{Access, Output, Reply};
-use super::reason::{Failure, Reason, Refused};
+use super::reason::{Discarded, Failure, Reason, Refused};
 use super::send;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
@@ -283,7 +283,8 @@ impl Client {
                     invalidations: request.map_or(0, |request| send::invalidations(request)),
                 }
             }
-            Step::SendScratch(invalidations) => {
+            Step::SendScratch(count) => {
+                let invalidations = u16::try_from(count).unwrap_or(u16::MAX);
                 Output::Send { message: [&machine.scratch, &[]], invalidations }
             }
             Step::Register(key, buffer) => {
@@ -298,8 +299,8 @@ impl Client {
                     access: if is_read { Access::RemoteWrite } else { Access::RemoteRead },
                 }
             }
-            Step::Deregister(key, is_invalidated) => {
-                Output::Deregister { registration: RegistrationId(key), is_invalidated }
+            Step::Deregister(key, valid) => {
+                Output::Deregister { registration: RegistrationId(key), is_invalidated: valid == 0 }
             }
             Step::Data { operation, offset, start, end } => {
                 Output::Data { operation, offset, data: part(start, end) }
@@ -312,11 +313,11 @@ impl Client {
             Step::Message { operation, start, end } => {
                 Output::Done { operation, result: Ok(Reply::Message(part(start, end))), error: None }
             }
-            Step::OplockBreak(notification) => Output::OplockBreak(notification),
-            Step::LeaseBreak(notification) => Output::LeaseBreak(notification),
+            Step::Unasked { start, end } => unsolicited(part(start, end)),
             Step::SessionExpired(session) => Output::SessionExpired(session),
             Step::SessionEnded(session) => Output::SessionEnded(session),
-            Step::Discarded(discarded) => Output::Discarded(discarded),
+            Step::Unknown(message_id) => Output::Discarded(Discarded::UnknownMessageId(message_id)),
+            Step::Late(message_id) => Output::Discarded(Discarded::Late(message_id)),
             Step::Close => match &machine.end {
                 Some(end) => Output::Close(end.reason.clone()),
                 None => Output::Idle(None),
@@ -335,6 +336,19 @@ fn reply(stored: Stored) -> Reply<'static> {
         Stored::Disconnected => Reply::Disconnected,
         Stored::Read(count) => Reply::Read(count),
         Stored::Written(count) => Reply::Written(count),
+    }
+}
+
+/// What a server says unasked (3.2.5.1.2, 3.2.5.19).
+fn unsolicited(element: &[u8]) -> Output<'_> {
+    match (Header::parse(element), Response::parse(element)) {
+        (Ok(Header { command, .. }), _) if command != Command::OPLOCK_BREAK => {
+            Output::Discarded(Discarded::Unsolicited(command))
+        }
+        (_, Ok(Response::OplockBreak(notification))) => Output::OplockBreak(notification),
+        (_, Ok(Response::LeaseBreakNotification(notification))) => Output::LeaseBreak(notification),
+        (_, Ok(_)) => Output::Discarded(Discarded::Unsolicited(Command::OPLOCK_BREAK)),
+        (_, Err(error)) => Output::Discarded(Discarded::Break(error)),
     }
 }
 

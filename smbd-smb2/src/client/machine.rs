@@ -11,15 +11,15 @@ use super::config::Config;
 use super::ids::{BufferId, OperationId, SessionHandle};
 use super::negotiate::{self, Negotiated};
 use super::operation::{Kind, Stored};
-use super::reason::{Discarded, Failure, Reason};
+use super::reason::{Failure, Reason};
 use super::request::{Memory, Outcome, Owner, Request, Spare, Wire};
 use super::session::{Session, Tree};
 use super::table::{Key, Table};
 use super::window::Window;
 use crate::security::PreauthHash;
 use crate::wire::{
-    Body, Command, CommandBody, EchoRequest, Header, LeaseBreakNotification, OplockBreak, SessionId, Target,
-    TreeId, WireError, write_element,
+    Body, Command, CommandBody, EchoRequest, Header, MessageId, SessionId, Target, TreeId, WireError,
+    write_element,
 };
 
 /// What is around the payload of a message at most: headers of an encrypted WRITE, and room for what servers put between.
@@ -89,10 +89,11 @@ pub(super) enum Task {
 pub(super) enum Step {
     Negotiated,
     Send(Key),
-    /// What is in `scratch`.
-    SendScratch(u16),
+    /// What is in `scratch`, and how many tokens its answers may invalidate.
+    SendScratch(usize),
     Register(Key, BufferId),
-    Deregister(Key, bool),
+    /// With the number of tokens that are valid still.
+    Deregister(Key, usize),
     Data {
         operation: OperationId,
         offset: u64,
@@ -111,11 +112,17 @@ pub(super) enum Step {
         start: usize,
         end: usize,
     },
-    OplockBreak(OplockBreak),
-    LeaseBreak(LeaseBreakNotification),
+    /// An element that answers no request: OPLOCK_BREAK, if anything.
+    Unasked {
+        start: usize,
+        end: usize,
+    },
     SessionExpired(SessionHandle),
     SessionEnded(SessionHandle),
-    Discarded(Discarded),
+    /// It is the MessageId of no request.
+    Unknown(MessageId),
+    /// The operation of its request has ended.
+    Late(MessageId),
     Close,
     Idle(Option<Instant>),
 }
@@ -306,7 +313,7 @@ impl Machine {
                 (request.owner, request.deadline) = (Owner::Nobody, None);
             }
             _ => {
-                if let Some(request) = self.requests.remove(key) {
+                if let Some(request) = self.requests.take(key) {
                     self.spare.put(request);
                 }
             }

@@ -32,7 +32,7 @@ impl Machine {
         match replace(&mut request.memory, Memory::None) {
             Memory::Leaving(tokens, outcome) => {
                 request.memory = Memory::Left(outcome);
-                Some(Step::Deregister(key, tokens.is_empty()))
+                Some(Step::Deregister(key, tokens.len()))
             }
             memory => {
                 request.memory = memory;

@@ -33,13 +33,14 @@ impl Machine {
 
     /// The request for the next piece. One with memory is written when the descriptors are known.
     fn next_piece(&mut self, operation: Key) -> Option<Box<Request>> {
-        let (has_room, max) = (self.has_room(), self.piece_credits());
+        let Kind::Transfer(transfer) = &self.operations.get(operation)?.kind else { return None };
+        if transfer.is_cut() || transfer.under_way() >= self.config.pieces || !self.has_room() {
+            return None;
+        }
+        let max = self.piece_credits();
         let running = self.operations.get_mut(operation)?;
         let scope = (running.session, running.tree);
         let Kind::Transfer(transfer) = &mut running.kind else { return None };
-        if !has_room || transfer.under_way() >= self.config.pieces {
-            return None;
-        }
         let piece = transfer.cut(max)?;
         let mut request = self.spare.take(Owner::Operation(operation), transfer.way.command());
         request.carry(transfer, piece, scope);

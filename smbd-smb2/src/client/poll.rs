@@ -7,7 +7,7 @@ use smbd_core::Instant;
 use super::arrived::{Arrived, Progress};
 use super::machine::{Machine, Step, Task};
 use super::operation::{Kind, Stored};
-use super::reason::{Failure, Reason, Refused};
+use super::reason::{Failure, Fatal, Refused};
 use super::request::{Outcome, Wire};
 use super::table::Key;
 
@@ -16,14 +16,14 @@ impl Machine {
     pub(super) fn poll(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Step {
         match self.step(now, arrived) {
             Ok(step) => step,
-            Err(reason) => {
-                self.close(reason);
+            Err(Fatal(reason)) => {
+                self.close(*reason);
                 self.ended(arrived)
             }
         }
     }
 
-    fn step(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Step, Reason> {
+    fn step(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Step, Fatal> {
         if self.end.is_some() {
             return Ok(self.ended(arrived));
         }
@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    fn carry_out(&mut self, task: Task) -> Result<Option<Step>, Reason> {
+    fn carry_out(&mut self, task: Task) -> Result<Option<Step>, Fatal> {
         match task {
             Task::Register(key) => Ok(self.register(key)),
             Task::Deregister(key) => Ok(self.deregister(key)),

@@ -4,13 +4,11 @@ use smbd_core::Instant;
 
 use super::arrived::{Arrived, Progress};
 use super::machine::{Machine, Step};
-use super::reason::{Discarded, Failure, Reason};
+use super::reason::{Failure, Fatal, Reason};
 use super::request::{Outcome, Owner, Request, Sent, Wire};
 use super::session::{self, Protection, Session};
 use super::table::Key;
-use crate::wire::{
-    Command, Flags, Header, MessageId, NtStatus, Response, compound, compression, header, transform,
-};
+use crate::wire::{Flags, Header, MessageId, NtStatus, compound, compression, header, transform};
 
 /// A part of a message.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +35,7 @@ enum Check {
 
 impl Machine {
     /// Takes the next element of a message.
-    pub(super) fn take(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Option<Step>, Reason> {
+    pub(super) fn take(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Option<Step>, Fatal> {
         let (start, sealed) = match arrived.progress {
             Progress::New => {
                 self.heard = Some(now);
@@ -56,12 +54,12 @@ impl Machine {
     }
 
     /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1): where it begins, and whose keys have decrypted it.
-    fn open(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Reason> {
+    fn open(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Fatal> {
         match message.first_chunk() {
             Some(&header::PROTOCOL_ID) => return Ok((0, None)),
-            Some(&compression::PROTOCOL_ID) => return Err(Reason::Compressed),
+            Some(&compression::PROTOCOL_ID) => return Err(Reason::Compressed.into()),
             Some(&transform::PROTOCOL_ID) => {}
-            _ => return Err(Reason::ProtocolId { got: first_four(message) }),
+            _ => return Err(Reason::ProtocolId { got: first_four(message) }.into()),
         }
         let session_id = transform::field::SESSION_ID.get(message)?;
         // A server may give the id of a session that is over to another one.
@@ -70,33 +68,33 @@ impl Machine {
         let Some((key, (_, opener))) =
             found.and_then(|(key, session)| Some((key, session.encryption.as_ref()?)))
         else {
-            return Err(Reason::UnknownSession { session_id });
+            return Err(Reason::UnknownSession { session_id }.into());
         };
         let (head, body) = message.split_at_mut_checked(transform::LEN).unwrap_or_default();
         opener.open_message(head, &mut [&mut *body])?;
         match first_four(body) {
             header::PROTOCOL_ID => Ok((transform::LEN, Some(key))),
-            got => Err(Reason::Nested { got }),
+            got => Err(Reason::Nested { got }.into()),
         }
     }
 
-    fn on_element(&mut self, now: Instant, part: &Part<'_>) -> Result<Option<Step>, Reason> {
+    fn on_element(&mut self, now: Instant, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let header = &part.header;
         let (message_id, command) = (header.message_id, header.command);
         if let Some(session) = part.sealed.and_then(|key| self.sessions.get(key))
             && session.id != header.session_id
         {
-            return Err(Reason::OtherSession { got: header.session_id, expected: session.id });
+            return Err(Reason::OtherSession { got: header.session_id, expected: session.id }.into());
         }
         if !header.is_response() {
-            return Err(Reason::Request { command, message_id });
+            return Err(Reason::Request { command, message_id }.into());
         }
         // 3.2.5.1.2
         if message_id == MessageId::UNSOLICITED {
-            return Ok(Some(unsolicited(part)));
+            return Ok(Some(Step::Unasked { start: part.start, end: part.end }));
         }
         let Some((position, key)) = self.find(message_id) else {
-            return Ok(Some(Step::Discarded(Discarded::UnknownMessageId(message_id))));
+            return Ok(Some(Step::Unknown(message_id)));
         };
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
         let Some(sent) = request.sent().copied() else { return Ok(None) };
@@ -104,7 +102,7 @@ impl Machine {
         let state = session.and_then(|key| self.sessions.get(key));
         let check = state.map_or(Ok(Check::Good), |session| verify(request, &sent, session, part))?;
         if command != request.command {
-            return Err(Reason::Command { message_id, got: command, expected: request.command });
+            return Err(Reason::Command { message_id, got: command, expected: request.command }.into());
         }
         self.window.on_answer(sent.asked, header.credits);
         if header.status == NtStatus::PENDING {
@@ -142,9 +140,9 @@ impl Machine {
         sent: Sent,
         header: &Header,
         now: Instant,
-    ) -> Result<Option<Step>, Reason> {
+    ) -> Result<Option<Step>, Fatal> {
         let Some(async_id) = header.async_id() else {
-            return Err(Reason::PendingWithoutAsyncId { message_id: header.message_id });
+            return Err(Reason::PendingWithoutAsyncId { message_id: header.message_id }.into());
         };
         let deadline = self.config.pending_timeout.map(|after| now.saturating_add(after));
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
@@ -157,7 +155,7 @@ impl Machine {
     }
 
     /// The final answer to a request. Who has asked for it gets it.
-    fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Reason> {
+    fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
         let owner = request.owner;
         let is_expired = part.header.status == NtStatus::NETWORK_SESSION_EXPIRED;
@@ -172,7 +170,7 @@ impl Machine {
             }
             Owner::Nobody => {
                 self.forget(key);
-                Ok(Some(Step::Discarded(Discarded::Late(part.header.message_id))))
+                Ok(Some(Step::Late(part.header.message_id)))
             }
             Owner::Operation(operation) if is_expired && self.can_wait(key, operation) => {
                 Ok(self.on_expired(key, now))
@@ -198,7 +196,7 @@ impl Machine {
 }
 
 /// Whether the answer is made by the server (3.2.5.1.3, 3.3.4.1.1, 3.3.4.1.4).
-fn verify(request: &Request, sent: &Sent, session: &Session, part: &Part<'_>) -> Result<Check, Reason> {
+fn verify(request: &Request, sent: &Sent, session: &Session, part: &Part<'_>) -> Result<Check, Fatal> {
     let Header { message_id, command, status, flags, .. } = part.header;
     let is_sealed = part.sealed.is_some() && part.sealed == request.session;
     let is_signed = flags.contains(Flags::SIGNED);
@@ -219,20 +217,7 @@ fn verify(request: &Request, sent: &Sent, session: &Session, part: &Part<'_>) ->
     if request.owner == Owner::Nobody {
         return Ok(Check::Late);
     }
-    if session::ends_session(status) && !is_signed { Ok(Check::SessionGone) } else { Err(failed) }
-}
-
-/// What a server says unasked (3.2.5.1.2, 3.2.5.19).
-fn unsolicited(part: &Part<'_>) -> Step {
-    if part.header.command != Command::OPLOCK_BREAK {
-        return Step::Discarded(Discarded::Unsolicited(part.header.command));
-    }
-    match Response::parse(part.bytes) {
-        Ok(Response::OplockBreak(notification)) => Step::OplockBreak(notification),
-        Ok(Response::LeaseBreakNotification(notification)) => Step::LeaseBreak(notification),
-        Ok(_) => Step::Discarded(Discarded::Unsolicited(part.header.command)),
-        Err(error) => Step::Discarded(Discarded::Break(error)),
-    }
+    if session::ends_session(status) && !is_signed { Ok(Check::SessionGone) } else { Err(failed.into()) }
 }
 
 /// ProtocolId, with zeros behind a shorter message.

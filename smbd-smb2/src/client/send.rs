@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use smbd_core::Instant;
 
 use super::login::Target;
-use super::machine::{Machine, Step};
+use super::machine::{Machine, Running, Step};
 use super::operation::Kind;
-use super::reason::{Failure, Reason};
+use super::reason::{Failure, Fatal, Reason};
 use super::request::{Memory, Outcome, Owner, Request, Sent, Wire};
 use super::session::Protection;
 use super::table::Key;
@@ -20,7 +20,7 @@ use crate::wire::{
 
 impl Machine {
     /// The next message that can go.
-    pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Reason> {
+    pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Fatal> {
         while let Some(first) = self.queue.front().copied() {
             let Some(charge) = self.charge_of(first) else {
                 self.queue.pop_front();
@@ -55,7 +55,7 @@ impl Machine {
 
     /// What is done if there are too few credits for the first request: if no answer is awaited that could bring some, an ECHO asks for
     /// them; if it brings too few, the request fails. Gives whether the queue is another one now.
-    fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Reason> {
+    fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Fatal> {
         let is_awaited = |(_, key): &(u64, Key)| {
             self.requests
                 .get(*key)
@@ -67,7 +67,7 @@ impl Machine {
         }
         let available = self.window.available();
         if available == 0 {
-            return if self.outstanding.is_empty() { Err(Reason::NoCredits) } else { Ok(false) };
+            return if self.outstanding.is_empty() { Err(Reason::NoCredits.into()) } else { Ok(false) };
         }
         if self.has_asked_for_credits {
             self.has_asked_for_credits = false;
@@ -101,7 +101,7 @@ impl Machine {
     }
 
     /// Sends a request, and those that follow it in its message.
-    fn transmit(&mut self, first: Key, now: Instant) -> Result<Step, Reason> {
+    fn transmit(&mut self, first: Key, now: Instant) -> Result<Step, Fatal> {
         let Some(request) = self.requests.get(first) else { return Ok(Step::Idle(None)) };
         let (protection, session, is_alone) =
             (self.protection(request), request.session, request.next.is_none());
@@ -116,14 +116,14 @@ impl Machine {
         let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
         self.scratch.clear();
         self.scratch.resize(start, 0);
-        let (mut next, mut count) = (Some(first), 0_u16);
+        let (mut next, mut count) = (Some(first), 0_usize);
         while let Some(key) = next {
             self.pad(key)?;
             self.number(key, protection, now)?;
             self.hash(key);
             let Some(request) = self.requests.get(key) else { break };
             next = request.next;
-            count = count.saturating_add(invalidations(request));
+            count = count.saturating_add(invalidations(request).into());
             self.scratch.extend_from_slice(&request.element);
             self.scratch.extend_from_slice(&request.data);
         }
@@ -134,7 +134,7 @@ impl Machine {
     }
 
     /// Pads an element of a compound and says where the next one begins, before it is signed (3.2.4.1.4).
-    fn pad(&mut self, key: Key) -> Result<(), Reason> {
+    fn pad(&mut self, key: Key) -> Result<(), Fatal> {
         let Some(request) = self.requests.get_mut(key).filter(|request| request.next.is_some()) else {
             return Ok(());
         };
@@ -149,7 +149,7 @@ impl Machine {
     }
 
     /// Gives a request its MessageId, its credits and its signature.
-    fn number(&mut self, key: Key, protection: Protection, now: Instant) -> Result<(), Reason> {
+    fn number(&mut self, key: Key, protection: Protection, now: Instant) -> Result<(), Fatal> {
         let deadline = self.deadline(now);
         let has_multi_credit = self.negotiated.is_some_and(|negotiated| negotiated.has_multi_credit());
         let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
@@ -182,22 +182,19 @@ impl Machine {
     /// The preauthentication integrity of 3.1.1 (3.2.5.2, 3.2.5.3.1).
     fn hash(&mut self, key: Key) {
         let Some(request) = self.requests.get(key) else { return };
-        match (request.owner, request.command) {
-            (Owner::Negotiate, _) => self.preauth.update([&request.element[..]]),
-            (Owner::Operation(operation), Command::SESSION_SETUP) => {
-                let Some(running) = self.operations.get_mut(operation) else { return };
-                if let Kind::Login(login) = &mut running.kind
-                    && let Target::New { preauth, .. } = &mut login.target
-                {
-                    preauth.update([&request.element[..]]);
-                }
-            }
-            _ => {}
+        if request.command == Command::NEGOTIATE && request.owner == Owner::Negotiate {
+            self.preauth.update([&request.element[..]]);
+        } else if request.command == Command::SESSION_SETUP
+            && let Owner::Operation(operation) = request.owner
+            && let Some(Running { kind: Kind::Login(login), .. }) = self.operations.get_mut(operation)
+            && let Target::New { preauth, .. } = &mut login.target
+        {
+            preauth.update([&request.element[..]]);
         }
     }
 
     /// Encrypts what is in `scratch` behind the room for its header.
-    fn seal(&mut self, session: Option<Key>) -> Result<(), Reason> {
+    fn seal(&mut self, session: Option<Key>) -> Result<(), Fatal> {
         let session = session.and_then(|key| self.sessions.get_mut(key));
         let Some((session_id, (sealer, _))) =
             session.and_then(|session| Some((session.id, session.encryption.as_mut()?)))
@@ -213,7 +210,7 @@ impl Machine {
     }
 
     /// CANCEL of a request that was sent (3.2.4.24). It needs neither a MessageId of its own nor a credit.
-    pub(super) fn cancel(&mut self, key: Key) -> Result<Option<Step>, Reason> {
+    pub(super) fn cancel(&mut self, key: Key) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
         let Some(sent) = request.sent().copied() else { return Ok(None) };
         let mut header = self.header(&CancelRequest::default(), request.session, request.tree);
@@ -225,12 +222,7 @@ impl Machine {
         self.put_cancel(&header, sent.protection, request.session).map(|()| Some(Step::SendScratch(0)))
     }
 
-    fn put_cancel(
-        &mut self,
-        header: &Header,
-        protection: Protection,
-        key: Option<Key>,
-    ) -> Result<(), Reason> {
+    fn put_cancel(&mut self, header: &Header, protection: Protection, key: Option<Key>) -> Result<(), Fatal> {
         let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
         self.scratch.clear();
         self.scratch.resize(start, 0);

@@ -262,7 +262,7 @@ impl Machine {
     }
 
     /// How a READ is carried out (3.2.4.6).
-    #[inline]
+    #[inline(always)]
     fn read(&self, scope: Scope, read: &Read) -> Result<Transfer, Refused> {
         let way = Way::Read { flags: read.flags.0, minimum: read.minimum };
         let (source, max) = match (read.buffer, self.channel(scope, read.length)) {
@@ -294,7 +294,7 @@ impl Machine {
         self.transfer(way, source, write.file_id, (write.offset, length), max.min(server_max))
     }
 
-    #[inline]
+    #[inline(always)]
     fn transfer(
         &self,
         way: Way,

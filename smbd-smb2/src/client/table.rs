@@ -60,7 +60,17 @@ impl<T> Table<T> {
         }
     }
 
-    pub(super) fn remove(&mut self, key: Key) -> Option<T> {
+    /// Drops a value where it is.
+    pub(super) fn remove(&mut self, key: Key) {
+        let Some((own, place)) = self.places.get_mut(key.index()) else { return };
+        if *own == key && place.is_some() {
+            *place = None;
+            self.free.push(key);
+        }
+    }
+
+    /// Takes a value out of its place: one that is not large.
+    pub(super) fn take(&mut self, key: Key) -> Option<T> {
         let (own, place) = self.places.get_mut(key.index())?;
         let value = place.take_if(|_| *own == key)?;
         self.free.push(key);
@@ -91,8 +101,7 @@ mod tests {
         let mut table = Table::new(1);
         let first = table.insert('a').unwrap();
         assert_eq!((table.insert('b'), table.free_count()), (None, 0));
-        table.remove(first);
-        table.remove(first);
+        assert_eq!((table.take(first), table.take(first)), (Some('a'), None));
         assert_eq!((table.get(first), table.free_count()), (None, 1));
         let second = table.insert('c').unwrap();
         assert_eq!((table.get(first), table.get(second)), (None, Some(&'c')));

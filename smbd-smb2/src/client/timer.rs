@@ -3,18 +3,18 @@
 use smbd_core::Instant;
 
 use super::machine::{Machine, Task};
-use super::reason::{Failure, Reason};
+use super::reason::{Failure, Fatal, Reason};
 use super::request::{Outcome, Owner, Sent, Wire};
 use super::table::Key;
 use crate::wire::NtStatus;
 
 impl Machine {
     /// Does what is due; if nothing is, says when something will be.
-    pub(super) fn expire(&mut self, now: Instant) -> Result<Option<Instant>, Reason> {
+    pub(super) fn expire(&mut self, now: Instant) -> Result<Option<Instant>, Fatal> {
         let heard = *self.heard.get_or_insert(now);
         let silence = heard.saturating_add(self.config.silence_max);
         if silence <= now {
-            return Err(Reason::Silent(now.saturating_since(heard)));
+            return Err(Reason::Silent(now.saturating_since(heard)).into());
         }
         let asks = self.negotiated.is_some() && !self.has_echo();
         let due = if asks { heard.saturating_add(self.config.echo_after) } else { silence };

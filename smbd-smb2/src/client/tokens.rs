@@ -18,8 +18,8 @@ impl Tokens {
         Self { first: tokens.next(), others: tokens.collect() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.first.is_none() && self.others.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.others.len().saturating_add(usize::from(self.first.is_some()))
     }
 
     /// The server has invalidated one. Gives whether it was one of these.
@@ -40,7 +40,7 @@ mod tests {
             [1, 2, 1].map(|token| BufferDescriptorV1 { offset: 0, token: Token(token), length: 1 });
         let mut tokens = Tokens::of(&descriptors);
         assert_eq!([3, 1, 1].map(|token| tokens.remove(Token(token))), [false, true, false]);
-        assert!(!tokens.is_empty());
-        assert!(tokens.remove(Token(2)) && tokens.is_empty());
+        assert_eq!(tokens.len(), 1);
+        assert!(tokens.remove(Token(2)) && tokens.len() == 0);
     }
 }

@@ -101,6 +101,11 @@ impl Transfer {
         Some(Piece { offset, len })
     }
 
+    /// Whether no piece is left to be cut.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.next.is_none()
+    }
+
     pub(super) const fn under_way(&self) -> u16 {
         self.under_way
     }
