@@ -16,6 +16,7 @@ use super::operation::{Kind, Operation, SingleMessage, Stored};
 use super::output::{Access, Output, Reply};
 use super::reason::{Discarded, Failure, Reason, Refused};
 use super::send;
+use super::session::Protection;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
     Command, ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
@@ -201,6 +202,14 @@ impl Client {
     pub fn uses_channel(&self, tree: TreeHandle, length: u64) -> bool {
         let scope = self.machine.scope(tree);
         scope.is_ok_and(|scope| self.machine.channel(scope, length).is_some())
+    }
+
+    /// How READs, WRITEs and most other requests in a tree connect are protected: by the wish of the session, of the share, or of the
+    /// configuration. `None` if the tree connect is not there any more.
+    #[must_use]
+    pub fn protection(&self, tree: TreeHandle) -> Option<Protection> {
+        let scope = self.machine.scope(tree).ok()?;
+        Some(self.machine.protection(scope, Command::READ, false))
     }
 
     /// The session's SessionId.

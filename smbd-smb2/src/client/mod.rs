@@ -118,3 +118,4 @@ pub use negotiate::{NegotiateError, Negotiated};
 pub use operation::{Operation, Read, SingleMessage, Write, WriteData};
 pub use output::{Access, Output, Reply};
 pub use reason::{Discarded, Failure, Reason, Refused};
+pub use session::Protection;

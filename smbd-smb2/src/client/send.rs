@@ -10,6 +10,7 @@ use super::operation::Kind;
 use super::reason::{Failure, Fatal, Reason};
 use super::request::{Memory, Outcome, Owner, Request, Sent, Wire};
 use super::session::Protection;
+use super::submit::Scope;
 use super::table::Key;
 use crate::security::SecurityError;
 use crate::wire::header::{self, field};
@@ -91,20 +92,18 @@ impl Machine {
     }
 
     /// How a request is protected.
-    fn protection(&self, request: &Request) -> Protection {
-        let session = request.session.and_then(|key| self.sessions.get(key));
-        let tree = request.tree.and_then(|key| self.trees.get(key));
+    pub(super) fn protection(&self, scope: Scope, command: Command, must_sign: bool) -> Protection {
+        let session = scope.0.and_then(|key| self.sessions.get(key));
+        let tree = scope.1.and_then(|key| self.trees.get(key));
         let dialect = self.negotiated.map_or(Dialect::SMB_3_1_1, |negotiated| negotiated.dialect);
-        session.map_or(Protection::None, |session| {
-            session.protection(tree, dialect, request.command, request.must_sign)
-        })
+        session.map_or(Protection::None, |session| session.protection(tree, dialect, command, must_sign))
     }
 
     /// Sends a request, and those that follow it in its message.
     fn transmit(&mut self, first: Key, now: Instant) -> Result<Step, Fatal> {
         let Some(request) = self.requests.get(first) else { return Ok(Step::Idle(None)) };
-        let (protection, session, is_alone) =
-            (self.protection(request), request.session, request.next.is_none());
+        let (session, is_alone) = (request.session, request.next.is_none());
+        let protection = self.protection((session, request.tree), request.command, request.must_sign);
         if request.owner != Owner::Echo {
             self.has_asked_for_credits = false;
         }

@@ -116,7 +116,6 @@ impl<'v> Writer<'v> {
     }
 
     /// Appends a part, and says in two fields where it is.
-    #[inline]
     pub(super) fn part<O: Number, L: Number>(
         &mut self,
         (offset, length): (&'static Field<O>, &'static Field<L>),
