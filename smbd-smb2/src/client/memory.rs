@@ -29,16 +29,14 @@ impl Machine {
     /// Has the memory of a request taken back.
     pub(super) fn deregister(&mut self, key: Key) -> Option<Step> {
         let request = self.requests.get_mut(key)?;
-        match replace(&mut request.memory, Memory::None) {
-            Memory::Leaving(tokens, outcome) => {
-                request.memory = Memory::Left(outcome);
-                Some(Step::Deregister(key, tokens.len()))
-            }
-            memory => {
-                request.memory = memory;
-                None
-            }
+        if !matches!(request.memory, Memory::Leaving(..)) {
+            return None;
         }
+        let Memory::Leaving(tokens, outcome) = replace(&mut request.memory, Memory::None) else {
+            return None;
+        };
+        request.memory = Memory::Left(outcome);
+        Some(Step::Deregister(key, tokens.len()))
     }
 
     /// A registration is valid: its request can go.
@@ -102,12 +100,11 @@ impl Machine {
     /// The server can use it no longer: what its request has brought can be told.
     pub(super) fn on_deregistered(&mut self, key: Key, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
-        match replace(&mut request.memory, Memory::None) {
-            Memory::Left(outcome) => self.settle(key, outcome, now),
-            memory => {
-                request.memory = memory;
-                return Err(UNKNOWN);
-            }
+        if !matches!(request.memory, Memory::Left(_)) {
+            return Err(UNKNOWN);
+        }
+        if let Memory::Left(outcome) = replace(&mut request.memory, Memory::None) {
+            self.settle(key, outcome, now);
         }
         Ok(())
     }

@@ -167,6 +167,7 @@ impl Default for Request {
 
 /// Requests that are over, for those that come: they are changed where they are, and what they were written to is used again.
 #[derive(Debug)]
+#[expect(clippy::vec_box, reason = "they go from here to the table and back")]
 pub(super) struct Spare(Vec<Box<Request>>);
 
 impl Spare {

@@ -69,13 +69,13 @@ impl Machine {
         now: Instant,
     ) -> Result<OperationId, Refused> {
         self.ready()?;
-        let transfer = match operation {
-            Operation::Read(read) => self.read(scope, read)?,
-            Operation::Write(write) => self.write(scope, write)?,
-            _ => {
-                let (kind, request) = self.request(scope, operation)?;
-                return self.put(kind, request, now);
-            }
+        let transfer = if let Operation::Read(read) = operation {
+            self.read(scope, read)?
+        } else if let Operation::Write(write) = operation {
+            self.write(scope, write)?
+        } else {
+            let (kind, request) = self.request(scope, operation)?;
+            return self.put(kind, request, now);
         };
         let operation = self.operations.insert(running(scope, Kind::Transfer(transfer)));
         let operation = operation.ok_or(Refused::Full("operations"))?;
@@ -100,10 +100,12 @@ impl Machine {
         let mut parts = Vec::with_capacity(operations.len());
         let mut len = 0_usize;
         for operation in operations {
-            let (kind, mut request) = match operation {
-                Operation::Read(read) => self.whole(self.read(scope, read)?, scope)?,
-                Operation::Write(write) => self.whole(self.write(scope, write)?, scope)?,
-                _ => self.request(scope, operation)?,
+            let (kind, mut request) = if let Operation::Read(read) = operation {
+                self.whole(self.read(scope, read)?, scope)?
+            } else if let Operation::Write(write) = operation {
+                self.whole(self.write(scope, write)?, scope)?
+            } else {
+                self.request(scope, operation)?
             };
             if !parts.is_empty() {
                 let flags = field::FLAGS.get(&request.element)?.with(Flags::RELATED_OPERATIONS, true);
