@@ -160,6 +160,14 @@ with_samba() {
 # samba_programs    puts Samba's programs at the paths that they look for their parts at, if it is not installed
 samba_programs() { [ -x /usr/sbin/smbd ] || mount -t overlay overlay -o "lowerdir=$LAB_CACHE/samba/usr:/usr" /usr; }
 
+# with_smbtorture    puts Samba's own tests where they look for their parts; if they were not unpacked, what needs them is skipped
+with_smbtorture() {
+  [ -x /usr/bin/smbtorture ] && return
+  [ -x "$LAB_CACHE/smbtorture/usr/bin/smbtorture" ] ||
+    { skip "smbtorture" "it is not in $LAB_CACHE/smbtorture: $LAB/setup says why" && return 1; }
+  mount -t overlay overlay -o "lowerdir=$LAB_CACHE/smbtorture/usr:/usr" /usr
+}
+
 # samba_start ['NAME = VALUE' ...]    smbd at 127.0.0.1:445 with these settings in [global]; '[NAME]' begins another share and its
 # settings. The share `share` is $SHARE, user tester, password test123. Its log is $OUT/samba.log. A second one beside it takes another
 # SAMBA, SAMBA_SHARE (the folder) and SAMBA_PORT.

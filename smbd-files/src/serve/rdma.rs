@@ -185,10 +185,10 @@ fn len(order: &Order) -> usize {
 /// The end of a connection in the words of who looks after the server.
 fn why(failure: Failure) -> Lost {
     match failure {
-        Failure::Closed(CloseReason::PeerClosed) => Lost::because("the other side has closed the connection"),
-        Failure::Closed(CloseReason::Lost { reason: DisconnectReason::Unknown }) => Lost::because(
-            "the other side has closed the connection, or it was lost: this device does not tell",
-        ),
+        Failure::Closed(CloseReason::PeerClosed) => Lost::because("the client has left"),
+        Failure::Closed(CloseReason::Lost { reason: DisconnectReason::Unknown }) => {
+            Lost::because("the client has left, or its connection was lost: this device does not tell")
+        }
         other => Lost::because(other),
     }
 }

@@ -6,7 +6,7 @@ use smbd_smb2::server;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::link::{Event, Link, Order};
-use crate::transport::{Lost, Tcp, Transport as _};
+use crate::transport::{CLOSED, Lost, Tcp, Transport as _};
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Link for Tcp<S> {
     fn transport(&self) -> server::Transport {
@@ -24,7 +24,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Link for Tcp<S> {
     fn poll_event(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Result<Event, Lost>> {
         match self.poll_ready(cx) {
             Poll::Ready(Ok(())) if wants_messages => {
-                self.poll_receive(cx).map_ok(|received| Event::Message(received.message))
+                let received = self.poll_receive(cx);
+                received.map_ok(|received| Event::Message(received.message)).map_err(in_words_of_a_server)
             }
             Poll::Ready(Err(lost)) => Poll::Ready(Err(lost)),
             Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
@@ -38,4 +39,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Link for Tcp<S> {
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         crate::transport::Transport::poll_close(self, cx)
     }
+}
+
+/// Who looks after a server knows who the other side is.
+fn in_words_of_a_server(lost: Lost) -> Lost {
+    if &*lost.0 == CLOSED { Lost::because("the client has left") } else { lost }
 }

@@ -20,6 +20,8 @@ const HEADER: usize = 4;
 const LENGTH_MAX: u32 = 0xFF_FFFF;
 /// The longest message that a server may send here, in bytes: a piece of a READ and what is around it.
 const RECEIVE_MAX: u32 = 2 << 20;
+/// How a stream ends in order.
+pub(crate) const CLOSED: &str = "the other side has closed the connection";
 /// Bytes of a message for which memory is taken before any of them has come.
 const STEP: usize = 64 << 10;
 /// Bytes that may wait to be sent before no more should be given.
@@ -134,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
                 let room = self.header.get_mut(self.header_len..).unwrap_or_default();
                 let got = ready!(read(&mut self.stream, cx, room))?;
                 if got == 0 && self.header_len == 0 {
-                    return Poll::Ready(Err(Lost::because("the other side has closed the connection")));
+                    return Poll::Ready(Err(Lost::because(CLOSED)));
                 }
                 self.header_len = self.header_len.saturating_add(got);
                 if got == 0 {

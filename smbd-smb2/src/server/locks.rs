@@ -63,11 +63,11 @@ impl Locks {
         self.0.retain(|lock| lock.owner != owner);
     }
 
-    /// Whether the open `reader` may read the range.
+    /// Whether the open `reader` may read the range. Nothing can always be read.
     #[must_use]
     pub fn may_read(&self, reader: u64, offset: u64, len: u64) -> bool {
         let conflicts = |lock: &Lock| lock.overlaps(offset, len) && lock.is_exclusive && lock.owner != reader;
-        !self.0.iter().any(conflicts)
+        len == 0 || !self.0.iter().any(conflicts)
     }
 
     /// Whether the open `writer` may write the range. What is shared keeps everybody from writing.
@@ -75,7 +75,7 @@ impl Locks {
     pub fn may_write(&self, offset: u64, len: u64, writer: u64) -> bool {
         let conflicts =
             |lock: &Lock| lock.overlaps(offset, len) && !(lock.is_exclusive && lock.owner == writer);
-        !self.0.iter().any(conflicts)
+        len == 0 || !self.0.iter().any(conflicts)
     }
 }
 

@@ -33,6 +33,11 @@ pub(crate) async fn open(addresses: &Addresses, clients: &Clients) -> Result<Joi
         told(listener.local_addr().unwrap_or(*address), "tcp");
         listeners.spawn(accept_tcp(listener, clients.clone()));
     }
+    #[cfg(not(feature = "verbs"))]
+    if let Some(address) = addresses.rdma.first() {
+        let why = "this smbd-serve was built without RDMA (feature verbs)";
+        return Err(Trouble::Usage(format!("--listen rdma:{address}: {why}")));
+    }
     #[cfg(feature = "verbs")]
     for address in &addresses.rdma {
         let listener = super::rdma::bind(*address)?;
