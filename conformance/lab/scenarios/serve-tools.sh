@@ -78,11 +78,11 @@ scenario() {
     options=(--client-protection=encrypt)
     check "smbclient, encrypted: the same" client_copies
     check "smbclient: a wrong password is refused" refuses_wrong_password
-  fi
-  if with_smbtorture; then
-    for test in smb2.connect smb2.read smb2.rw smb2.dir; do
-      check "smbtorture: $test fails in what is known, and in nothing else" torture "$test"
-    done
+    if with_smbtorture; then
+      for test in smb2.connect smb2.read smb2.rw smb2.dir; do
+        check "smbtorture: $test fails in what is known, and in nothing else" torture "$test"
+      done
+    fi
   fi
   check "it ends in good order" serve_ends
 }
