@@ -7,8 +7,8 @@ use smbd_files::transport::Tcp;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
+use crate::accept::{Accept, take};
 use crate::clients::Clients;
 use crate::listen::Addresses;
 use crate::log::Line;
@@ -18,11 +18,6 @@ use crate::trouble::Trouble;
 const SILENT_MAX: Duration = Duration::from_secs(60);
 /// The longest message that a client may send over TCP, in bytes: a WRITE of 8 MiB and what is around it.
 const TCP_MAX: u32 = (8 << 20) + 4096;
-/// How long to wait when no client can be taken.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
-
-/// Clients that are served. When the listeners are gone, no others come.
-pub(crate) type Tasks = JoinSet<()>;
 
 /// Listens at all addresses. Dropping what it returns ends that.
 pub(crate) async fn open(addresses: &Addresses, clients: &Clients) -> Result<JoinSet<()>, Trouble> {
@@ -31,7 +26,7 @@ pub(crate) async fn open(addresses: &Addresses, clients: &Clients) -> Result<Joi
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|error| Trouble::failed(format_args!("tcp:{address}"), error))?;
         told(listener.local_addr().unwrap_or(*address), "tcp");
-        listeners.spawn(accept_tcp(listener, clients.clone()));
+        listeners.spawn(take(listener, "tcp", clients.clone()));
     }
     #[cfg(not(feature = "verbs"))]
     if let Some(address) = addresses.rdma.first() {
@@ -42,7 +37,7 @@ pub(crate) async fn open(addresses: &Addresses, clients: &Clients) -> Result<Joi
     for address in &addresses.rdma {
         let listener = super::rdma::bind(*address)?;
         told(*address, "rdma");
-        listeners.spawn(super::rdma::accept(listener, clients.clone()));
+        listeners.spawn(take(listener, "rdma", clients.clone()));
     }
     Ok(listeners)
 }
@@ -51,32 +46,20 @@ fn told(address: SocketAddr, over: &str) {
     Line::new("listening").with("address", address).with("over", over).write();
 }
 
-async fn accept_tcp(listener: TcpListener, clients: Clients) {
-    let mut tasks = Tasks::new();
-    let mut stop = clients.stop.clone();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = tasks.join_next() => continue,
-            _ = stop.wait_for(|stops| *stops) => break,
-        };
-        let (stream, client) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Too many files, for example.
-                Line::new("listener failed").with("over", "tcp").with("why", error).write();
-                sleep(AGAIN_AFTER).await;
-                continue;
-            }
-        };
-        let Some(place) = clients.enter(client, "tcp") else { continue };
+impl Accept for TcpListener {
+    type Incoming = (TcpStream, SocketAddr);
+
+    async fn accept(&mut self) -> Result<Self::Incoming, String> {
+        Self::accept(self).await.map_err(|error| error.to_string())
+    }
+
+    fn serve(&self, (stream, client): Self::Incoming, clients: &Clients, tasks: &mut JoinSet<()>) {
+        let Some(place) = clients.enter(client, "tcp") else { return };
         match link(stream) {
             Ok(link) => drop(tasks.spawn(clients.clone().serve(client, "tcp", link, place))),
             Err(error) => Line::new("client failed").with("client", client).with("why", error).write(),
         }
     }
-    drop(listener);
-    while tasks.join_next().await.is_some() {}
 }
 
 /// A client that vanishes or takes nothing is found out.

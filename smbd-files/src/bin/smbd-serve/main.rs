@@ -1,5 +1,6 @@
 //! `smbd-serve`: a directory of this host as an SMB share, over SMB Direct and TCP.
 
+mod accept;
 mod clients;
 mod limits;
 mod listen;

@@ -8,8 +8,8 @@ use smbd_files::serve::RdmaLink;
 use smbd_verbs::tokio::{Incoming, Listener, Options};
 use smbd_verbs::{LinkType, ListenOptions, RejectReason, device_addresses, port_of};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
+use crate::accept::Accept;
 use crate::clients::Clients;
 use crate::log::Line;
 use crate::trouble::Trouble;
@@ -22,7 +22,6 @@ const TRANSFER_MAX: u32 = 8 << 20;
 const NEGOTIATE_WITHIN: Duration = Duration::from_secs(10);
 /// Messages of a client that wait for the server, in bytes.
 const WAITING_MAX: usize = 4 << 20;
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Addresses of RDMA devices, with the port of SMB Direct where that has one of its own.
 pub(crate) fn devices() -> Vec<(IpAddr, Option<u16>)> {
@@ -50,42 +49,28 @@ fn config() -> Result<Config, smbd_core::ConfigError> {
     })
 }
 
-pub(crate) async fn accept(mut listener: Listener, clients: Clients) {
-    let mut tasks = JoinSet::new();
-    let mut stop = clients.stop.clone();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = tasks.join_next() => continue,
-            _ = stop.wait_for(|stops| *stops) => break,
-        };
-        let incoming = match accepted {
-            Ok(incoming) => incoming,
-            Err(error) => {
-                Line::new("listener failed").with("over", "rdma").with("why", error).write();
-                sleep(AGAIN_AFTER).await;
-                continue;
-            }
-        };
-        let client = incoming.peer_addr();
-        match clients.enter(client, "rdma") {
-            Some(place) => {
-                let clients = clients.clone();
-                tasks.spawn(async move {
-                    match establish(incoming).await {
-                        Ok(link) => clients.serve(client, "rdma", link, place).await,
-                        Err(why) => {
-                            Line::new("client failed").with("client", client).with("why", why).write()
-                        }
-                    }
-                });
-            }
-            // The client may be gone by now.
-            None => drop(incoming.reject(RejectReason::Unwanted)),
-        }
+impl Accept for Listener {
+    type Incoming = Incoming;
+
+    async fn accept(&mut self) -> Result<Incoming, String> {
+        Self::accept(self).await.map_err(|error| error.to_string())
     }
-    drop(listener);
-    while tasks.join_next().await.is_some() {}
+
+    fn serve(&self, incoming: Incoming, clients: &Clients, tasks: &mut JoinSet<()>) {
+        let client = incoming.peer_addr();
+        let Some(place) = clients.enter(client, "rdma") else {
+            // The client may be gone by now.
+            let _ = incoming.reject(RejectReason::Unwanted);
+            return;
+        };
+        let clients = clients.clone();
+        tasks.spawn(async move {
+            match establish(incoming).await {
+                Ok(link) => clients.serve(client, "rdma", link, place).await,
+                Err(why) => Line::new("client failed").with("client", client).with("why", why).write(),
+            }
+        });
+    }
 }
 
 async fn establish(incoming: Incoming) -> Result<RdmaLink, String> {
