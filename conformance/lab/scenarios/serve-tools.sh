@@ -5,6 +5,9 @@ limit=1800
 whole=yes
 long=yes
 
+# shellcheck source=../files.sh
+. "$LAB/files.sh"
+
 # What smbtorture is expected to fail in. The host's times of creation and of change cannot be set; FilePositionInformation is not kept; and
 # what the host can write beyond the longest file of NTFS is written.
 torture_failures="smb2.dir.modify smb2.dir.one smb2.read.position smb2.rw.invalid"
@@ -21,17 +24,6 @@ serve() {
 # serve_ends    SIGTERM ends it in good order, and it says so
 serve_ends() {
   kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"
-}
-
-# cp_says COMMAND ...    runs smbd-cp; what it says is in $OUT/said
-cp_says() { timeout 120 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$OUT/said" 2>>"$OUT/cp.log"; }
-
-# file_matches SIZE WAY    a file of this size is the same on both sides, by the way that the program says
-file_matches() {
-  head -c "$1" /dev/urandom >/run/file && rm -f /run/back "$OUT/said" &&
-    cp_says put /run/file "$url/up" --check "${options[@]}" && cmp /run/file "$SHARE/up" &&
-    cp_says get "$url/up" /run/back "${options[@]}" && cmp /run/file /run/back &&
-    [ "$(grep -c " MB/s, $2" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
 }
 
 # client COMMANDS    smbclient carries them out
