@@ -35,6 +35,8 @@ pub(super) struct Inner {
     pub(super) actions: VecDeque<Action>,
     /// Requests that waited for changes of a directory that is closed: they are answered as soon as nothing else is done.
     pub(super) cleanup: Vec<OperationId>,
+    /// Whether a message was encrypted.
+    pub(super) was_encrypted: bool,
     /// When somebody has to have logged in; nothing when somebody has.
     pub(super) deadline: Option<u64>,
     /// Files that the driver has open.
@@ -81,6 +83,7 @@ impl Inner {
             pending: BTreeMap::new(),
             actions: VecDeque::new(),
             cleanup: Vec::new(),
+            was_encrypted: false,
             deadline,
             files: BTreeMap::new(),
             silent: BTreeSet::new(),

@@ -56,6 +56,7 @@ fn open(inner: &mut Inner, front: &[u8], sealed: &mut [u8]) -> Result<SessionId,
     let keys = session.and_then(|session| session.keys.as_ref()?.encryption.as_ref());
     let Some((_, opener)) = keys else { return Err(Reason::NoKeys { session_id: session_id.0 }) };
     opener.open_message(front, &mut [sealed])?;
+    inner.was_encrypted = true;
     Ok(session_id)
 }
 
