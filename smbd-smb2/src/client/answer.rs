@@ -8,13 +8,14 @@ use super::negotiate::{self, NegotiateError};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Reason};
 use super::receive::Part;
-use super::request::{Memory, Outcome, Owner, Request};
+use super::request::{Cover, Memory, Outcome, Owner, Request};
 use super::session::{Session, Tree};
 use super::table::Key;
 use super::transfer::Piece;
+use super::transform::Facts;
 use super::validate;
 use crate::wire::{
-    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, ReadResponseFlags, Response, ShareFlags,
+    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, RdmaTransformType, Response, ShareFlags,
     TreeConnectResponse, read,
 };
 
@@ -172,16 +173,38 @@ impl Machine {
     fn on_piece(&mut self, key: Key, operation: Key, part: &Part<'_>, now: Instant) -> Option<Step> {
         let request = self.requests.get(key)?;
         let piece = request.piece?;
-        let has_channel = !matches!(request.memory, Memory::None);
-        let (moved, data) = match moved(part, piece, has_channel) {
-            Ok((moved, data)) => (Outcome::Moved(moved), data),
-            Err(failure) => (Outcome::Failed(failure), None),
+        let facts = self.facts(request, part);
+        let (has_transforms, needed) = (!facts.ids.is_empty(), request.cover);
+        let (moved, data, cover) = match moved(part, piece, &facts) {
+            Ok((moved, data, cover)) => (Outcome::Moved(moved), data, cover),
+            Err(failure) => {
+                // What was written is not shown, even if nobody asked for a transform.
+                let is_wrong = has_transforms && matches!(failure, Failure::Transform(_));
+                let wrong = Cover { transform: RdmaTransformType::SIGNING, signature: None };
+                (Outcome::Failed(failure), None, is_wrong.then_some(wrong))
+            }
         };
+        if let Some(request) = self.requests.get_mut(key) {
+            request.cover = cover.or(needed);
+        }
         self.release(key, moved, now);
         let (at, len) = data?;
         let start = part.start.saturating_add(at);
         let end = start.saturating_add(len);
         Some(Step::Data { operation: OperationId(operation), offset: piece.offset, start, end })
+    }
+
+    /// What is known of the answer to a READ besides itself.
+    fn facts<'a>(&'a self, request: &Request, part: &Part<'_>) -> Facts<'a> {
+        let negotiated = self.negotiated.as_ref();
+        Facts {
+            ids: negotiated.map(|negotiated| negotiated.rdma_transforms).unwrap_or_default(),
+            has_flags: negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1),
+            has_channel: !matches!(request.memory, Memory::None),
+            is_encrypted: part.is_encrypted_for(request.session),
+            needed: request.cover.map(|cover| cover.transform),
+            session: request.session.and_then(|key| self.sessions.get(key)),
+        }
     }
 
     /// Ends a session: its tree connects are gone, and its operations fail. It stays until the answers to its requests have come.
@@ -231,8 +254,13 @@ impl Machine {
 /// Where data are in an element, and how many bytes.
 type Place = (usize, usize);
 
-/// How many bytes a READ or WRITE has moved, and where in the element they are, if they are there.
-fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Option<Place>), Failure> {
+/// How many bytes a READ or WRITE has moved, where in the element they are, if they are there, and how they are protected, if they are.
+fn moved(
+    part: &Part<'_>,
+    piece: Piece,
+    facts: &Facts<'_>,
+) -> Result<(u32, Option<Place>, Option<Cover>), Failure> {
+    let mut cover = None;
     let status = part.header.status;
     let answer = Response::parse(part.bytes)?;
     if status.is_error() || matches!(answer, Response::Error(_)) {
@@ -240,13 +268,8 @@ fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Optio
     }
     let (field, got, section, data) = if let Response::Read(answer) = answer {
         let len = answer.data.len();
-        if answer.flags.contains(ReadResponseFlags::RDMA_TRANSFORM) {
-            return Err(Failure::Transform);
-        }
-        if has_channel && len > 0 {
-            return Err(Failure::InlineData { got: len as u64 });
-        }
-        if has_channel {
+        cover = facts.cover(&answer)?;
+        if facts.has_channel {
             ("DataRemaining", answer.data_remaining, "3.2.5.11", None)
         } else {
             let at = read::response::DATA_OFFSET.get(part.bytes)?;
@@ -260,5 +283,5 @@ fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Optio
     if got > piece.len {
         return Err(Failure::TooMuch { field, got: got.into(), max: piece.len.into(), section });
     }
-    Ok((got, data.filter(|(_, len)| *len > 0)))
+    Ok((got, data.filter(|(_, len)| *len > 0), cover))
 }

@@ -13,19 +13,21 @@ use super::login::{Login, Target};
 use super::machine::{Machine, Step};
 use super::negotiate::Negotiated;
 use super::operation::{Kind, Operation, SingleMessage, Stored};
-use super::output::{Output, Reply};
+use super::output::{DataPart, Output, Reply};
 use super::reason::{Failure, Reason, Refused};
+use super::request::Region;
 use super::send;
+use super::table::Key;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
-    ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
+    ErrorResponse, Header, LogoffRequest, RdmaTransformType, Response, SessionId, Text, TreeConnectRequest,
     TreeDisconnectRequest,
 };
 
 /// A client on one connection. See the [module](super).
 #[derive(Debug)]
 pub struct Client {
-    machine: Box<Machine>,
+    pub(super) machine: Box<Machine>,
 }
 
 impl Client {
@@ -283,6 +285,11 @@ impl Client {
             Step::SendScratch(invalidations) => {
                 Output::Send { message: [&machine.scratch, &[]], invalidations }
             }
+            Step::Protect(key, region, RdmaTransformType::ENCRYPTION) => {
+                Output::Encrypt(data_part(key, &region))
+            }
+            Step::Protect(key, region, _) => Output::Sign(data_part(key, &region)),
+            Step::Check(key, region) => Output::Check(data_part(key, &region)),
             Step::Register(key, region, access) => Output::Register {
                 registration: RegistrationId(key),
                 buffer: region.buffer,
@@ -315,6 +322,11 @@ impl Client {
             Step::Idle(deadline) => Output::Idle(deadline),
         }
     }
+}
+
+fn data_part(key: Key, region: &Region) -> DataPart {
+    let Region { buffer, offset, len, .. } = *region;
+    DataPart { registration: RegistrationId(key), buffer, offset, len }
 }
 
 fn reply(stored: Stored) -> Reply<'static> {

@@ -18,8 +18,8 @@ use super::table::{Key, Table};
 use super::window::Window;
 use crate::security::PreauthHash;
 use crate::wire::{
-    Body, Command, CommandBody, EchoRequest, Header, LeaseBreakNotification, OplockBreak, SessionId, Target,
-    TreeId, WireError, write_element,
+    Body, Command, CommandBody, EchoRequest, Header, LeaseBreakNotification, OplockBreak, RdmaTransformType,
+    SessionId, Target, TreeId, WireError, write_element,
 };
 
 /// What is around the payload of a message at most: headers of an encrypted WRITE, and room for what servers put between.
@@ -45,6 +45,7 @@ pub(super) struct Machine {
     pub(super) queue: VecDeque<Key>,
     pub(super) to_register: VecDeque<Key>,
     pub(super) to_deregister: VecDeque<Key>,
+    pub(super) to_check: VecDeque<Key>,
     pub(super) to_cancel: VecDeque<Key>,
     /// Operations whose result has to be told.
     pub(super) finished: VecDeque<Key>,
@@ -83,8 +84,10 @@ pub(super) enum Step {
     Send(Key),
     /// What is in `scratch`.
     SendScratch(u16),
+    Protect(Key, Region, RdmaTransformType),
     Register(Key, Region, Access),
     Deregister(Key, bool),
+    Check(Key, Region),
     Data {
         operation: OperationId,
         offset: u64,
@@ -128,6 +131,7 @@ impl Machine {
             queue: queue(),
             to_register: queue(),
             to_deregister: queue(),
+            to_check: queue(),
             to_cancel: queue(),
             finished: VecDeque::with_capacity(config.operations.into()),
             scratch: Vec::new(),
@@ -230,8 +234,8 @@ impl Machine {
             }
             Memory::Asked(region, first) => request.memory = Memory::Asked(region, first.or(Some(outcome))),
             // The first outcome counts.
-            memory @ (Memory::Leaving(..) | Memory::Left(_)) => request.memory = memory,
-            Memory::None | Memory::Wanted(_) => self.settle(key, outcome, now),
+            memory @ (Memory::Leaving(..) | Memory::Left(_) | Memory::Back(..)) => request.memory = memory,
+            Memory::None | Memory::Bare(_) | Memory::Wanted(_) => self.settle(key, outcome, now),
         }
     }
 
@@ -321,9 +325,11 @@ impl Machine {
             return;
         }
         self.end = Some(End { reason, is_told: false });
+        // What is in memory is looked at when it is back.
+        self.to_check.clear();
         for operation in self.operations.keys(|_| true) {
             let holds = self.requests.iter().any(|(_, request)| {
-                let is_used = !matches!(request.memory, Memory::None | Memory::Wanted(_));
+                let is_used = !matches!(request.memory, Memory::None | Memory::Bare(_) | Memory::Wanted(_));
                 is_used && request.owner == Owner::Operation(operation)
             });
             if !holds {
@@ -338,6 +344,7 @@ impl Machine {
         if let Some(end) = &mut self.end {
             end.is_told = true;
         }
+        self.check_all();
         for operation in self.operations.keys(|_| true) {
             self.finish(operation, Err(Failure::Closed));
         }

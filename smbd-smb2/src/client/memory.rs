@@ -10,8 +10,9 @@ use super::machine::{Machine, Running, Step};
 use super::operation::Kind;
 use super::output::Access;
 use super::reason::{Failure, Refused};
-use super::request::{Memory, Outcome, Owner, Region, Request, Wire};
+use super::request::{Cover, Memory, Outcome, Owner, Region, Request, Wire};
 use super::table::Key;
+use super::transform;
 use crate::wire::{Channel, Command, Dialect, pack};
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");
@@ -23,6 +24,10 @@ impl Machine {
             let Some(request) = self.requests.get_mut(key) else { continue };
             let Memory::Wanted(region) = &request.memory else { continue };
             let region = region.clone();
+            if let Some(transform) = request.bare() {
+                request.memory = Memory::Bare(region.clone());
+                return Some(Step::Protect(key, region, transform));
+            }
             let access =
                 if request.command == Command::READ { Access::RemoteWrite } else { Access::RemoteRead };
             request.memory = Memory::Asked(region.clone(), None);
@@ -89,7 +94,12 @@ impl Machine {
         let is_late = self.negotiated.is_some_and(|negotiated| negotiated.dialect >= Dialect::SMB_3_0_2);
         let channel = if invalidates && is_late { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
         let scope = (request.session, request.tree);
-        Ok(self.piece_element(transfer, piece, scope, Some((channel, &pack(descriptors))))?)
+        let info = pack(descriptors);
+        let Some(Cover { transform: kind, signature: Some(signature) }) = &request.cover else {
+            return Ok(self.piece_element(transfer, piece, scope, Some((channel, &info)))?);
+        };
+        let info = transform::channel_info(channel, *kind, signature, &info)?;
+        Ok(self.piece_element(transfer, piece, scope, Some((Channel::RDMA_TRANSFORM, &info)))?)
     }
 
     fn set_memory(&mut self, key: Key, memory: Memory) {
@@ -110,10 +120,13 @@ impl Machine {
 
     /// The server can use it no longer: what its request has brought can be told.
     pub(super) fn on_deregistered(&mut self, key: Key, now: Instant) -> Result<(), Refused> {
-        let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
+        let request = self.requests.get(key).ok_or(UNKNOWN)?;
         let Memory::Left(outcome) = &request.memory else { return Err(UNKNOWN) };
         let outcome = outcome.clone();
-        request.memory = Memory::None;
+        if self.begin_check(key, &outcome) {
+            return Ok(());
+        }
+        self.set_memory(key, Memory::None);
         self.settle(key, outcome, now);
         Ok(())
     }
@@ -123,7 +136,12 @@ impl Machine {
         let has_it = |region: &Region| region.tokens.contains(&token);
         let found = self.requests.keys(|request| match &request.memory {
             Memory::Valid(region) | Memory::Leaving(region, _) => has_it(region),
-            Memory::None | Memory::Wanted(_) | Memory::Asked(..) | Memory::Left(_) => false,
+            Memory::None
+            | Memory::Bare(_)
+            | Memory::Wanted(_)
+            | Memory::Asked(..)
+            | Memory::Left(_)
+            | Memory::Back(..) => false,
         });
         let Some(request) = found.first().and_then(|key| self.requests.get_mut(*key)) else {
             return Err(Refused::Unknown("the token"));

@@ -59,6 +59,7 @@ impl Machine {
         match &transfer.source {
             Source::Buffer(_) => {
                 request.memory = region(transfer, piece).map_or(Memory::None, Memory::Wanted);
+                request.cover = self.cover(scope);
             }
             Source::Messages(data) => {
                 let start = usize::try_from(piece.offset).unwrap_or(usize::MAX);

@@ -30,6 +30,9 @@ impl Machine {
             if let Some(step) = self.next_deregistration() {
                 return Ok(step);
             }
+            if let Some(step) = self.next_check() {
+                return Ok(step);
+            }
             if let Some(step) = self.tell() {
                 return Ok(step);
             }
@@ -45,6 +48,7 @@ impl Machine {
                 None => {
                     let is_more = !self.finished.is_empty()
                         || !self.to_deregister.is_empty()
+                        || !self.to_check.is_empty()
                         || !self.to_register.is_empty();
                     if !self.expire(now)? && !is_more {
                         return Ok(Step::Idle(self.due()));
@@ -71,7 +75,7 @@ impl Machine {
                 end.is_told = true;
                 Step::Close
             }
-            _ => self.tell().unwrap_or(Step::Idle(None)),
+            _ => self.next_check().or_else(|| self.tell()).unwrap_or(Step::Idle(None)),
         }
     }
 

@@ -10,7 +10,8 @@ use super::reason::Failure;
 use super::session::Protection;
 use super::table::Key;
 use super::transfer::Piece;
-use crate::wire::{Command, Token};
+use crate::security::RdmaSignature;
+use crate::wire::{Command, RdmaTransformType, Token};
 
 /// Who waits for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(super) struct Request {
     pub(super) data: Bytes,
     pub(super) piece: Option<Piece>,
     pub(super) memory: Memory,
+    /// What its data need, or have, if they go by RDMA signed or encrypted.
+    pub(super) cover: Option<Cover>,
     pub(super) wire: Wire,
     /// The request that follows it in its message (3.2.4.1.4).
     pub(super) next: Option<Key>,
@@ -95,6 +98,8 @@ pub(super) enum Outcome {
 pub(super) enum Memory {
     /// None, or it is back.
     None,
+    /// To be given to be signed or encrypted: the data of a WRITE.
+    Bare(Region),
     /// To be registered.
     Wanted(Region),
     /// The caller registers it. With an outcome it is deregistered at once.
@@ -105,6 +110,16 @@ pub(super) enum Memory {
     Leaving(Region, Outcome),
     /// The caller deregisters it.
     Left(Outcome),
+    /// It is back, and to be given to be looked at: the data of a READ.
+    Back(Region, Outcome),
+}
+
+/// How data that go by RDMA are protected (2.2.43).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cover {
+    pub(super) transform: RdmaTransformType,
+    /// What is said of them: by this side of the data of a WRITE, by the server of those of a READ.
+    pub(super) signature: Option<RdmaSignature>,
 }
 
 impl Request {
@@ -120,10 +135,17 @@ impl Request {
             data: Bytes::new(),
             piece: None,
             memory: Memory::None,
+            cover: None,
             wire: Wire::Idle,
             next: None,
             deadline: None,
         }
+    }
+
+    /// The transform of a WRITE whose data are neither signed nor encrypted yet.
+    pub(super) fn bare(&self) -> Option<RdmaTransformType> {
+        let cover = self.cover.filter(|cover| cover.signature.is_none() && self.command == Command::WRITE)?;
+        Some(cover.transform)
     }
 
     pub(super) const fn sent(&self) -> Option<&Sent> {
