@@ -253,7 +253,7 @@ impl<T: Transport> Driver<T> {
             }
             Output::Close(reason) => Then::Close(reason.to_string()),
             Output::Idle(deadline) => Then::Idle(deadline),
-            // No transform is offered: memory of transports is not lent out to be changed in place.
+            // No transform is offered: memory of transports cannot be changed in place.
             Output::Sign(_) | Output::Encrypt(_) | Output::Check(_) => {
                 Then::Close("data are to be transformed, which was not offered".into())
             }

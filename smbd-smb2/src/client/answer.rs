@@ -202,7 +202,6 @@ impl Machine {
             has_flags: negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1),
             has_channel: !matches!(request.memory, Memory::None),
             is_encrypted: part.is_encrypted_for(request.session),
-            needed: request.cover.map(|cover| cover.transform),
             session: request.session.and_then(|key| self.sessions.get(key)),
         }
     }

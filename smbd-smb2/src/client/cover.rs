@@ -185,6 +185,7 @@ impl Machine {
         }
         let Some(cover) = request.cover else { return Ok(()) };
         let missing = TransformError::Missing(cover.transform);
+        // RT-4
         let signature = cover.signature.ok_or(missing)?;
         let session = request.session.and_then(|key| self.sessions.get(key)).ok_or(missing)?;
         let (nonce, tag) = (signature.nonce(), &signature.signature);

@@ -123,6 +123,7 @@ impl Machine {
         let request = self.requests.get(key).ok_or(UNKNOWN)?;
         let Memory::Left(outcome) = &request.memory else { return Err(UNKNOWN) };
         let outcome = outcome.clone();
+        // RT-9
         if self.begin_check(key, &outcome) {
             return Ok(());
         }

@@ -23,13 +23,11 @@ pub(super) struct Facts<'a> {
     pub(super) has_channel: bool,
     /// The answer is encrypted.
     pub(super) is_encrypted: bool,
-    /// The transform that the data need.
-    pub(super) needed: Option<RdmaTransformType>,
     pub(super) session: Option<&'a Session>,
 }
 
 impl Facts<'_> {
-    /// What the answer to a READ says of its data (3.2.5.11); nothing if they need no transform and have none.
+    /// What the answer to a READ says of its data (3.2.5.11); nothing if they have no transform.
     pub(super) fn cover(&self, answer: &ReadResponse<'_>) -> Result<Option<Cover>, Failure> {
         let is_transformed = self.has_flags && answer.flags.contains(ReadResponseFlags::RDMA_TRANSFORM);
         match (is_transformed, self.has_channel) {
@@ -41,11 +39,8 @@ impl Facts<'_> {
             (false, true) if !answer.data.is_empty() => {
                 Err(Failure::InlineData { got: answer.data.len() as u64 })
             }
-            (false, true) => match self.needed.filter(|_| answer.data_remaining > 0) {
-                // RT-4
-                Some(needed) => Err(TransformError::Missing(needed).into()),
-                None => Ok(None),
-            },
+            // If they need one, that is seen when they are looked at.
+            (false, true) => Ok(None),
         }
     }
 
