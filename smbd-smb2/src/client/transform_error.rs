@@ -63,7 +63,18 @@ impl TransformError {
             Self::Security(SecurityError::BadSignature) => NtStatus::INVALID_SIGNATURE,
             // The text has no status for it (RT-8).
             Self::Security(SecurityError::BadEncryption) => NtStatus::AUTH_TAG_MISMATCH,
-            _ => NtStatus::INVALID_NETWORK_RESPONSE,
+            Self::NoChannel
+            | Self::NotNegotiated
+            | Self::Malformed(_)
+            | Self::Empty
+            | Self::Several { .. }
+            | Self::Behind { .. }
+            | Self::Unknown(_)
+            | Self::EncryptedAlone
+            | Self::SignedOnly
+            | Self::NotOffered(_)
+            | Self::Missing(_)
+            | Self::Security(_) => NtStatus::INVALID_NETWORK_RESPONSE,
         }
     }
 }

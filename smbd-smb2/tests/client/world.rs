@@ -12,6 +12,9 @@ use super::memory::{Memory, Region};
 use super::server::{Answer, Change, Server, Setup};
 use super::tape::Tape;
 
+/// Something that writes to memory.
+pub type OfMemory = Box<dyn FnMut(&mut Memory)>;
+
 /// A result that borrows nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Got {
@@ -51,7 +54,7 @@ pub struct World {
     pub protected: Vec<DataPart>,
     pub checked: Vec<(DataPart, Vec<u8>)>,
     /// What becomes of memory before a registration is taken back.
-    pub while_registered: Option<Box<dyn FnMut(&mut Memory)>>,
+    pub while_registered: Option<OfMemory>,
     /// How many tokens the server was asked to invalidate.
     pub invalidations: u32,
     registering: Vec<Region>,

@@ -148,10 +148,15 @@ impl Rig {
     /// A client that is logged in and connected to `data`.
     pub fn ready(params: Params, transport: Transport) -> Self {
         let mut rig = Self::new(params, transport);
-        rig.negotiate(&[Dialect::SMB_3_1_1], &[Cipher::AES_128_GCM]);
-        rig.log_in("tester", "correct horse");
-        rig.connect("data");
+        rig.begin();
         rig
+    }
+
+    /// Logs in, and connects to `data`.
+    pub fn begin(&mut self) {
+        self.negotiate(&[Dialect::SMB_3_1_1], &[Cipher::AES_128_GCM]);
+        self.log_in("tester", "correct horse");
+        self.connect("data");
     }
 
     /// The header of the next request, which charges for `len` bytes and asks for 64 credits.

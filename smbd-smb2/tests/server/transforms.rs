@@ -186,7 +186,8 @@ fn a_write_with_a_transform_is_refused_over_tcp() {
 
 #[test]
 fn a_write_with_a_transform_and_data_or_without_remaining_bytes_or_info_is_refused() {
-    let fields: [(&'static str, fn(&mut [u8])); 5] = [
+    type Change = fn(&mut [u8]);
+    let fields: [(&str, Change); 5] = [
         ("Length", |bytes| write::request::LENGTH.set(bytes, 1).unwrap()),
         ("DataOffset", |bytes| write::request::DATA_OFFSET.set(bytes, 112).unwrap()),
         ("RemainingBytes", |bytes| write::request::REMAINING_BYTES.set(bytes, 0).unwrap()),

@@ -99,7 +99,7 @@ proptest! {
     fn every_structure_that_is_built_is_read_again(
         kinds in prop::collection::vec((any::<u16>(), 0..40_usize, 0..40_usize), 0..4), channel in 1..4_u32, count in 0..3_usize,
     ) {
-        let parts = vec![7; 40];
+        let parts = [7; 40];
         let transforms: Vec<_> = kinds
             .iter()
             .map(|(kind, signature, nonce)| RdmaCryptoTransform {
