@@ -174,7 +174,7 @@ impl Machine {
         let request = self.requests.get(key)?;
         let piece = request.piece?;
         let facts = self.facts(request, part);
-        let (has_transforms, needed) = (!facts.ids.is_empty(), request.cover);
+        let has_transforms = !facts.ids.is_empty();
         let (moved, data, cover) = match moved(part, piece, &facts) {
             Ok((moved, data, cover)) => (Outcome::Moved(moved), data, cover),
             Err(failure) => {
@@ -184,8 +184,10 @@ impl Machine {
                 (Outcome::Failed(failure), None, is_wrong.then_some(wrong))
             }
         };
-        if let Some(request) = self.requests.get_mut(key) {
-            request.cover = cover.or(needed);
+        if cover.is_some()
+            && let Some(request) = self.requests.get_mut(key)
+        {
+            request.cover = cover;
         }
         self.release(key, moved, now);
         let (at, len) = data?;

@@ -122,9 +122,9 @@ impl Machine {
     pub(super) fn on_deregistered(&mut self, key: Key, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get(key).ok_or(UNKNOWN)?;
         let Memory::Left(outcome) = &request.memory else { return Err(UNKNOWN) };
-        let outcome = outcome.clone();
+        let (outcome, is_covered) = (outcome.clone(), request.cover.is_some());
         // RT-9
-        if self.begin_check(key, &outcome) {
+        if is_covered && self.begin_check(key, &outcome) {
             return Ok(());
         }
         self.set_memory(key, Memory::None);
