@@ -7,8 +7,8 @@ use smbd_smb2::wire::*;
 
 use crate::rig::{Answer, NOW, Protect, RDMA, Rig, message, params};
 use crate::transforms::{
-    CIPHERS, GCM, INVALID, INVALIDATE, PROTECTED, V1, both, came, content, covered, fetch, filled, of, put,
-    ready,
+    CIPHERS, GCM, INVALID, INVALIDATE, PROTECTED, V1, begin_fetch, begin_put, both, came, content, covered,
+    fetch, filled, of, put, ready,
 };
 
 /// The structure in the answer to a READ, and its only transform.
@@ -225,35 +225,7 @@ fn data_are_transformed_once_and_a_close_waits_for_them() {
         filled(&mut rig, file, &content(1000));
         rig.holds_data = true;
         let it = covered(&mut rig, &content(1000), INVALIDATE);
-        let first = if is_write {
-            let header = rig.header::<WriteRequest<'_>>(0);
-            let (channel, channel_info) = (Channel::RDMA_TRANSFORM, &it.info[..]);
-            rig.silent(
-                &header,
-                &WriteRequest {
-                    file_id: file,
-                    remaining_bytes: 1000,
-                    channel,
-                    channel_info,
-                    ..WriteRequest::default()
-                },
-            );
-            header
-        } else {
-            let info = pack(&[rig.register(3, vec![0; 1000])]);
-            let header = rig.header::<ReadRequest<'_>>(0);
-            rig.silent(
-                &header,
-                &ReadRequest {
-                    file_id: file,
-                    length: 1000,
-                    channel: INVALIDATE,
-                    channel_info: &info,
-                    ..ReadRequest::default()
-                },
-            );
-            header
-        };
+        let first = if is_write { begin_put(&mut rig, file, &it.info) } else { begin_fetch(&mut rig, file) };
         let close = rig.header::<CloseRequest>(0);
         rig.silent(&close, &CloseRequest { file_id: file, ..CloseRequest::default() });
         let cancel = rig.cancel_of(&first, None);
@@ -279,18 +251,7 @@ fn a_session_that_ends_meanwhile_keeps_its_keys_for_data_that_are_on_their_way()
     let (mut rig, file) = ready(Protect::Seal);
     filled(&mut rig, file, &content(1000));
     rig.holds_data = true;
-    let info = pack(&[rig.register(3, vec![0xee; 300]), rig.register(4, vec![0xee; 1000])]);
-    let header = rig.header::<ReadRequest<'_>>(0);
-    rig.silent(
-        &header,
-        &ReadRequest {
-            file_id: file,
-            length: 1000,
-            channel: INVALIDATE,
-            channel_info: &info,
-            ..ReadRequest::default()
-        },
-    );
+    begin_fetch(&mut rig, file);
     assert_eq!(rig.status(&LogoffRequest::default()), NtStatus::SUCCESS);
     let [(id, len)] = rig.untransformed[..] else { panic!() };
     rig.transform(id, len);

@@ -81,17 +81,22 @@ fn structure(
     info
 }
 
-/// Sends a WRITE with this channel information.
-pub fn put(rig: &mut Rig, file_id: FileId, len: usize, channel: Channel, info: &[u8]) -> Answer {
+/// A WRITE of so many bytes with this channel information.
+fn write_of(file_id: FileId, len: usize, channel: Channel, channel_info: &[u8]) -> WriteRequest<'_> {
+    WriteRequest { file_id, remaining_bytes: len as u32, channel, channel_info, ..WriteRequest::default() }
+}
+
+/// Sends it.
+pub fn put(rig: &mut Rig, file: FileId, len: usize, channel: Channel, info: &[u8]) -> Answer {
     let header = rig.header::<WriteRequest<'_>>(len as u64);
-    let request = WriteRequest {
-        file_id,
-        remaining_bytes: len as u32,
-        channel,
-        channel_info: info,
-        ..WriteRequest::default()
-    };
-    rig.ask(&header, &request)
+    rig.ask(&header, &write_of(file, len, channel, info))
+}
+
+/// A WRITE of 1000 bytes with a transform, which has to wait.
+pub fn begin_put(rig: &mut Rig, file: FileId, info: &[u8]) -> Header {
+    let header = rig.header::<WriteRequest<'_>>(0);
+    rig.silent(&header, &write_of(file, 1000, Channel::RDMA_TRANSFORM, info));
+    header
 }
 
 /// A WRITE of 1000 bytes whose channel information was changed. The file stays as it was.
@@ -125,11 +130,31 @@ fn set_crypto<T: Value>(at: &'static Field<T>, value: T) -> impl Fn(&mut Put) {
     move |it| at.set(&mut it.info[rdma_transform::LEN..], value).unwrap()
 }
 
-pub fn fetch(rig: &mut Rig, file_id: FileId, length: u32, channel: Channel) -> Answer {
+/// A READ into two buffers, of which the first takes 300 bytes.
+fn read_of<'a>(
+    rig: &mut Rig,
+    file_id: FileId,
+    length: u32,
+    channel: Channel,
+    info: &'a mut Vec<u8>,
+) -> ReadRequest<'a> {
     let buffers = [rig.register(3, vec![0xee; 300]), rig.register(4, vec![0xee; length as usize])];
-    let info = pack(&buffers);
-    let header = rig.header::<ReadRequest<'_>>(length.into());
-    rig.ask(&header, &ReadRequest { file_id, length, channel, channel_info: &info, ..ReadRequest::default() })
+    *info = pack(&buffers);
+    ReadRequest { file_id, length, channel, channel_info: info, ..ReadRequest::default() }
+}
+
+pub fn fetch(rig: &mut Rig, file: FileId, length: u32, channel: Channel) -> Answer {
+    let (mut info, header) = (Vec::new(), rig.header::<ReadRequest<'_>>(length.into()));
+    let request = read_of(rig, file, length, channel, &mut info);
+    rig.ask(&header, &request)
+}
+
+/// A READ of 1000 bytes, which has to wait.
+pub fn begin_fetch(rig: &mut Rig, file: FileId) -> Header {
+    let (mut info, header) = (Vec::new(), rig.header::<ReadRequest<'_>>(0));
+    let request = read_of(rig, file, 1000, INVALIDATE, &mut info);
+    rig.silent(&header, &request);
+    header
 }
 
 pub fn came(rig: &Rig) -> Vec<u8> {
@@ -198,15 +223,7 @@ fn a_write_with_a_transform_and_data_or_without_remaining_bytes_or_info_is_refus
         let (mut rig, file_id) = ready(Protect::Seal);
         let it = covered(&mut rig, &content(1000), INVALIDATE);
         let header = rig.header::<WriteRequest<'_>>(0);
-        let channel = Channel::RDMA_TRANSFORM;
-        let request = WriteRequest {
-            file_id,
-            remaining_bytes: 1000,
-            channel,
-            channel_info: &it.info,
-            ..WriteRequest::default()
-        };
-        let mut bytes = message(&header, &request);
+        let mut bytes = message(&header, &write_of(file_id, 1000, Channel::RDMA_TRANSFORM, &it.info));
         change(&mut bytes);
         rig.send(bytes);
         assert_eq!(rig.answers()[0].status(), INVALID, "{name}");
@@ -415,16 +432,7 @@ fn decrypted_data_of_another_size_than_remaining_bytes_are_bad_data() {
         let (mut rig, file) = ready(protect);
         let it = covered(&mut rig, &content(1000), INVALIDATE);
         rig.holds_data = true;
-        let header = rig.header::<WriteRequest<'_>>(0);
-        let channel = Channel::RDMA_TRANSFORM;
-        let request = WriteRequest {
-            file_id: file,
-            remaining_bytes: 1000,
-            channel,
-            channel_info: &it.info,
-            ..WriteRequest::default()
-        };
-        rig.silent(&header, &request);
+        begin_put(&mut rig, file, &it.info);
         let [(id, 1000)] = rig.untransformed[..] else { panic!() };
         let mut data = it.data;
         rig.connection.transform(NOW, id, &mut [&mut data[..999]]).unwrap();
