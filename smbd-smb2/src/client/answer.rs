@@ -1,5 +1,7 @@
 //! Answers to operations: trees, files, and the end of sessions (3.2.5.4 to 3.2.5.18).
 
+use alloc::boxed::Box;
+
 use smbd_core::Instant;
 
 use super::ids::OperationId;
@@ -15,8 +17,8 @@ use super::transfer::Piece;
 use super::transform::Facts;
 use super::validate;
 use crate::wire::{
-    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, RdmaTransformType, Response, ShareFlags,
-    TreeConnectResponse, read,
+    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, RdmaTransformType, ReadResponseFlags,
+    Response, ShareFlags, TreeConnectResponse, read,
 };
 
 impl Machine {
@@ -173,15 +175,15 @@ impl Machine {
     fn on_piece(&mut self, key: Key, operation: Key, part: &Part<'_>, now: Instant) -> Option<Step> {
         let request = self.requests.get(key)?;
         let piece = request.piece?;
-        let facts = self.facts(request, part);
-        let has_transforms = !facts.ids.is_empty();
-        let (moved, data, cover) = match moved(part, piece, &facts) {
+        let has_channel = !matches!(request.memory, Memory::None);
+        let facts = || self.facts(request, part, has_channel);
+        let (moved, data, cover) = match moved(part, piece, has_channel, facts) {
             Ok((moved, data, cover)) => (Outcome::Moved(moved), data, cover),
             Err(failure) => {
                 // What was written is not shown, even if nobody asked for a transform.
-                let is_wrong = has_transforms && matches!(failure, Failure::Transform(_));
-                let wrong = Cover { transform: RdmaTransformType::SIGNING, signature: None };
-                (Outcome::Failed(failure), None, is_wrong.then_some(wrong))
+                let is_wrong = matches!(failure, Failure::Transform(_)) && !facts().ids.is_empty();
+                let wrong = || Box::new(Cover { transform: RdmaTransformType::SIGNING, signature: None });
+                (Outcome::Failed(failure), None, is_wrong.then(wrong))
             }
         };
         if cover.is_some()
@@ -197,12 +199,12 @@ impl Machine {
     }
 
     /// What is known of the answer to a READ besides itself.
-    fn facts<'a>(&'a self, request: &Request, part: &Part<'_>) -> Facts<'a> {
+    fn facts(&self, request: &Request, part: &Part<'_>, has_channel: bool) -> Facts<'_> {
         let negotiated = self.negotiated.as_ref();
         Facts {
             ids: negotiated.map(|negotiated| negotiated.rdma_transforms).unwrap_or_default(),
             has_flags: negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1),
-            has_channel: !matches!(request.memory, Memory::None),
+            has_channel,
             is_encrypted: part.is_encrypted_for(request.session),
             session: request.session.and_then(|key| self.sessions.get(key)),
         }
@@ -256,11 +258,15 @@ impl Machine {
 type Place = (usize, usize);
 
 /// How many bytes a READ or WRITE has moved, where in the element they are, if they are there, and how they are protected, if they are.
-fn moved(
+type Moved = (u32, Option<Place>, Option<Box<Cover>>);
+
+/// What the answer to a READ or WRITE says.
+fn moved<'a>(
     part: &Part<'_>,
     piece: Piece,
-    facts: &Facts<'_>,
-) -> Result<(u32, Option<Place>, Option<Cover>), Failure> {
+    has_channel: bool,
+    facts: impl FnOnce() -> Facts<'a>,
+) -> Result<Moved, Failure> {
     let mut cover = None;
     let status = part.header.status;
     let answer = Response::parse(part.bytes)?;
@@ -269,8 +275,10 @@ fn moved(
     }
     let (field, got, section, data) = if let Response::Read(answer) = answer {
         let len = answer.data.len();
-        cover = facts.cover(&answer)?;
-        if facts.has_channel {
+        if answer.flags != ReadResponseFlags::NONE || (has_channel && len > 0) {
+            cover = facts().cover(&answer)?.map(Box::new);
+        }
+        if has_channel {
             ("DataRemaining", answer.data_remaining, "3.2.5.11", None)
         } else {
             let at = read::response::DATA_OFFSET.get(part.bytes)?;

@@ -1,5 +1,6 @@
 //! Data that go by RDMA signed or encrypted: before the server may read them, and after it may no longer write them (3.2.4.7, 3.2.5.11).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use smbd_core::Instant;
@@ -46,22 +47,23 @@ fn total(lengths: impl Iterator<Item = usize>) -> u64 {
 
 impl Machine {
     /// What data that go by RDMA need in a tree connect.
-    pub(super) fn cover(&self, (session, tree): Scope) -> Option<Cover> {
+    pub(super) fn cover(&self, (session, tree): Scope) -> Option<Box<Cover>> {
         let negotiated = self.negotiated.as_ref()?;
         if negotiated.rdma_transforms.is_empty() {
             return None;
         }
         let (session, tree) = (self.sessions.get(session?)?, self.trees.get(tree?)?);
-        session.needed_transform(tree).map(|transform| Cover { transform, signature: None })
+        session.needed_transform(tree).map(|transform| Box::new(Cover { transform, signature: None }))
     }
 
     /// Data of a WRITE are given, before they are registered.
     pub(super) fn on_plain(&mut self, key: Key, plain: Plain<'_, '_>, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get(key).ok_or(UNKNOWN)?;
-        let (Memory::Bare(region), Some(cover)) = (&request.memory, request.cover) else {
+        let (Memory::Bare(region), Some(cover)) = (&request.memory, &request.cover) else {
             return Err(UNKNOWN);
         };
-        if cover.transform != plain.transform() {
+        let transform = cover.transform;
+        if transform != plain.transform() {
             return Err(UNKNOWN);
         }
         let (got, expected) = (plain.len(), u64::from(region.len));
@@ -78,7 +80,7 @@ impl Machine {
         let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
         match signature {
             Ok(signature) => {
-                request.cover = Some(Cover { signature: Some(signature), ..cover });
+                request.cover = Some(Box::new(Cover { transform, signature: Some(signature) }));
                 request.memory = Memory::Wanted(region);
                 self.to_register.push_back(key);
             }
@@ -183,7 +185,7 @@ impl Machine {
         if data.iter().all(|piece| piece.is_empty()) {
             return Ok(());
         }
-        let Some(cover) = request.cover else { return Ok(()) };
+        let Some(cover) = &request.cover else { return Ok(()) };
         let missing = TransformError::Missing(cover.transform);
         // RT-4
         let signature = cover.signature.ok_or(missing)?;

@@ -95,7 +95,7 @@ impl Machine {
         let channel = if invalidates && is_late { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
         let scope = (request.session, request.tree);
         let info = pack(descriptors);
-        let Some(Cover { transform: kind, signature: Some(signature) }) = &request.cover else {
+        let Some(Cover { transform: kind, signature: Some(signature) }) = request.cover.as_deref() else {
             return Ok(self.piece_element(transfer, piece, scope, Some((channel, &info)))?);
         };
         let info = transform::channel_info(channel, *kind, signature, &info)?;

@@ -30,7 +30,9 @@ impl Machine {
             if let Some(step) = self.next_deregistration() {
                 return Ok(step);
             }
-            if let Some(step) = self.next_check() {
+            if !self.to_check.is_empty()
+                && let Some(step) = self.next_check()
+            {
                 return Ok(step);
             }
             if let Some(step) = self.tell() {

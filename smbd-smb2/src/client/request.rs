@@ -1,5 +1,6 @@
 //! A request: what is to be sent, how far it is, and the memory that it gives the server (3.2.1.7).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -41,7 +42,7 @@ pub(super) struct Request {
     pub(super) piece: Option<Piece>,
     pub(super) memory: Memory,
     /// What its data need, or have, if they go by RDMA signed or encrypted.
-    pub(super) cover: Option<Cover>,
+    pub(super) cover: Option<Box<Cover>>,
     pub(super) wire: Wire,
     /// The request that follows it in its message (3.2.4.1.4).
     pub(super) next: Option<Key>,
@@ -144,8 +145,8 @@ impl Request {
 
     /// The transform of a WRITE whose data are neither signed nor encrypted yet.
     pub(super) fn bare(&self) -> Option<RdmaTransformType> {
-        let cover = self.cover.filter(|cover| cover.signature.is_none() && self.command == Command::WRITE)?;
-        Some(cover.transform)
+        let cover = self.cover.as_ref()?;
+        (cover.signature.is_none() && self.command == Command::WRITE).then_some(cover.transform)
     }
 
     pub(super) const fn sent(&self) -> Option<&Sent> {
