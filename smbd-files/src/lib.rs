@@ -38,7 +38,9 @@
 
 pub mod copy;
 mod error;
+pub mod folder;
 mod remote;
+pub mod serve;
 pub mod transport;
 
 pub use error::Error;

@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use smbd_core::Instant;
 use smbd_smb2::client::{
-    BufferId, Operation, OperationId, Read, Refused, SessionHandle, TreeHandle, Write, WriteData,
+    BufferId, Operation, OperationId, Protection, Read, Refused, SessionHandle, TreeHandle, Write, WriteData,
 };
-use smbd_smb2::wire::{FileId, SessionId, ShareFlags, TreeConnectResponse};
+use smbd_smb2::wire::{FileId, SessionId};
 
 use super::answer::Done;
 use super::command::{Command, Connected, Reply, What};
@@ -187,7 +187,7 @@ impl<T: Transport> Driver<T> {
                 Ok(reply)
             }
             (Ok(Done::Reply(reply)), _) => Ok(reply),
-            (Ok(Done::Tree(tree, response)), _) => Ok(Reply::Tree(self.connected(tree, &response))),
+            (Ok(Done::Tree(tree)), _) => Ok(Reply::Tree(self.connected(tree))),
             (Ok(Done::Session(_) | Done::Read(_)), _) => Err(Error::Answer("any that was sent")),
         };
         // After the connection's end that is the reason, whatever it was for the operation.
@@ -221,17 +221,17 @@ impl<T: Transport> Driver<T> {
         Ok(Reply::Data(data.into()))
     }
 
-    fn connected(&self, tree: TreeHandle, response: &TreeConnectResponse) -> Connected {
+    fn connected(&self, tree: TreeHandle) -> Connected {
         let limits = self.transport.limits();
         let negotiated = self.client.negotiated();
         let (read_max, write_max) =
             negotiated.map_or((PIECE_MAX, PIECE_MAX), |it| (it.max_read_size, it.max_write_size));
-        let is_encrypted = self.encrypts || response.share_flags.contains(ShareFlags::ENCRYPT_DATA);
+        let protection = self.client.protection(tree).unwrap_or(Protection::None);
         let uses_channel = self.client.uses_channel(tree, PIECE_MAX.into());
         let way = match limits.rdma {
-            Some(_) if uses_channel => Way::Rdma,
-            Some(_) => Way::RdmaMessages { is_encrypted },
-            None => Way::Tcp { is_encrypted },
+            Some(_) if uses_channel => Way::Rdma(protection),
+            Some(_) => Way::RdmaMessages(protection),
+            None => Way::Tcp(protection),
         };
         let rdma = limits.rdma.filter(|_| uses_channel).map_or(PIECE_MAX, |rdma| rdma.max_read_write);
         let max = |server: u32| server.min(rdma).clamp(1, PIECE_MAX);

@@ -33,8 +33,6 @@ pub(super) struct Driver<T: Transport> {
     /// Who is logged in, for when a session expires.
     pub(super) users: BTreeMap<SessionHandle, Credentials>,
     pub(super) server: String,
-    /// Whether all messages behind the login are encrypted.
-    pub(super) encrypts: bool,
     began: time::Instant,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
     state: State,
@@ -74,7 +72,6 @@ impl<T: Transport> Driver<T> {
             pool: Pool::new(settings.buffers),
             users: BTreeMap::new(),
             server: settings.server.clone(),
-            encrypts: settings.encrypt,
             began: time::Instant::now(),
             timer: None,
             state: State::Open,

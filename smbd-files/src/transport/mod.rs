@@ -14,6 +14,7 @@ use thiserror::Error;
 
 #[cfg(feature = "verbs")]
 pub use rdma::{Connector, DEFAULT_PORTS, Rdma};
+pub(crate) use tcp::CLOSED;
 pub use tcp::{Framing, Tcp};
 
 /// The memory of a transport could not be had, or does not have this range.

@@ -8,7 +8,7 @@ use super::ids::OperationId;
 use super::machine::{Machine, Running, Step};
 use super::negotiate::{self, NegotiateError};
 use super::operation::{Kind, Stored};
-use super::reason::{Failure, Reason};
+use super::reason::{Failure, Fatal, Reason};
 use super::receive::Part;
 use super::request::{Cover, Memory, Outcome, Owner, Request};
 use super::session::{Session, Tree};
@@ -17,13 +17,13 @@ use super::transfer::Piece;
 use super::transform::Facts;
 use super::validate;
 use crate::wire::{
-    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, RdmaTransformType, ReadResponseFlags,
-    Response, ShareFlags, TreeConnectResponse, read,
+    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, RdmaTransformType, ReadResponse,
+    ReadResponseFlags, ShareFlags, TreeConnectResponse, WriteResponse, has_error_body, read,
 };
 
 impl Machine {
     /// 3.2.5.2
-    pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Reason> {
+    pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         if status != NtStatus::SUCCESS {
             return Err(NegotiateError::Status(status).into());
@@ -58,7 +58,7 @@ impl Machine {
         operation: Key,
         part: &Part<'_>,
         now: Instant,
-    ) -> Result<Option<Step>, Reason> {
+    ) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         let Some(running) = self.operations.get(operation) else {
             self.forget(key);
@@ -143,7 +143,7 @@ impl Machine {
         let element = validate::with_request(&self.config, |body| {
             super::machine::element(&self.header(body, session, Some(tree)), body)
         });
-        let mut request = Request::new(Owner::Operation(operation), Command::IOCTL);
+        let mut request = self.spare.take(Owner::Operation(operation), Command::IOCTL);
         (request.session, request.tree, request.must_sign) = (session, Some(tree), true);
         match element {
             Ok(element) => request.element = element,
@@ -159,9 +159,11 @@ impl Machine {
     }
 
     /// 3.2.5.14.12. The answer is signed or encrypted: anything else has ended the connection before.
-    fn on_validated(&self, part: &Part<'_>) -> Result<(), Reason> {
+    fn on_validated(&self, part: &Part<'_>) -> Result<(), Fatal> {
         match part.header.status {
-            NtStatus::ACCESS_DENIED => Err(Reason::Validation { field: "Status, STATUS_ACCESS_DENIED," }),
+            NtStatus::ACCESS_DENIED => {
+                Err(Reason::Validation { field: "Status, STATUS_ACCESS_DENIED," }.into())
+            }
             NtStatus::SUCCESS => {
                 let answer = IoctlResponse::parse(part.bytes)?;
                 self.negotiated.as_ref().map_or(Ok(()), |negotiated| validate::check(negotiated, &answer))
@@ -183,7 +185,7 @@ impl Machine {
                 // What was written is not shown, even if nobody asked for a transform.
                 let is_wrong = matches!(failure, Failure::Transform(_)) && !facts().ids.is_empty();
                 let wrong = || Box::new(Cover { transform: RdmaTransformType::SIGNING, signature: None });
-                (Outcome::Failed(failure), None, is_wrong.then(wrong))
+                (Outcome::failed(failure), None, is_wrong.then(wrong))
             }
         };
         if cover.is_some()
@@ -246,7 +248,7 @@ impl Machine {
     pub(super) fn abort(&mut self, operation: Key, failure: &Failure, now: Instant) {
         self.stop(operation);
         for key in self.requests_of(operation) {
-            self.release(key, Outcome::Failed(failure.clone()), now);
+            self.release(key, Outcome::failed(failure.clone()), now);
         }
         if self.requests_of(operation).is_empty() {
             self.finish(operation, Err(failure.clone()));
@@ -269,11 +271,11 @@ fn moved<'a>(
 ) -> Result<Moved, Failure> {
     let mut cover = None;
     let status = part.header.status;
-    let answer = Response::parse(part.bytes)?;
-    if status.is_error() || matches!(answer, Response::Error(_)) {
+    if status.is_error() || has_error_body(&part.header, part.bytes)? {
         return Err(Failure::Status(status));
     }
-    let (field, got, section, data) = if let Response::Read(answer) = answer {
+    let (field, got, section, data) = if part.header.command == Command::READ {
+        let answer = ReadResponse::parse(part.bytes)?;
         let len = answer.data.len();
         if answer.flags != ReadResponseFlags::NONE || (has_channel && len > 0) {
             cover = facts().cover(&answer)?.map(Box::new);
@@ -284,10 +286,8 @@ fn moved<'a>(
             let at = read::response::DATA_OFFSET.get(part.bytes)?;
             ("DataLength", u32::try_from(len).unwrap_or(u32::MAX), "3.2.5.11", Some((at.into(), len)))
         }
-    } else if let Response::Write(answer) = answer {
-        ("Count", answer.count, "3.2.5.12", None)
     } else {
-        return Err(Failure::Status(status));
+        ("Count", WriteResponse::parse(part.bytes)?.count, "3.2.5.12", None)
     };
     if got > piece.len {
         return Err(Failure::TooMuch { field, got: got.into(), max: piece.len.into(), section });

@@ -2,12 +2,14 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::mem::replace;
 
 use smbd_core::Instant;
 
-use super::machine::{Machine, Step};
+use super::ids::BufferId;
+use super::machine::{Machine, Step, Task};
 use super::reason::{Failure, Refused};
-use super::request::{Cover, Memory, Outcome, Owner, Region, Request};
+use super::request::{Cover, Memory, Outcome, Owner, Request};
 use super::submit::Scope;
 use super::table::Key;
 use super::transform_error::TransformError;
@@ -59,14 +61,14 @@ impl Machine {
     /// Data of a WRITE are given, before they are registered.
     pub(super) fn on_plain(&mut self, key: Key, plain: Plain<'_, '_>, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get(key).ok_or(UNKNOWN)?;
-        let (Memory::Bare(region), Some(cover)) = (&request.memory, &request.cover) else {
+        let (Memory::Bare(buffer), Some(cover)) = (&request.memory, &request.cover) else {
             return Err(UNKNOWN);
         };
         let transform = cover.transform;
         if transform != plain.transform() {
             return Err(UNKNOWN);
         }
-        let (got, expected) = (plain.len(), u64::from(region.len));
+        let (got, expected) = (plain.len(), length(request));
         if got != expected {
             return Err(Refused::Length { got, expected });
         }
@@ -75,18 +77,18 @@ impl Machine {
         {
             return Err(Refused::Length { got: into.len() as u64, expected });
         }
-        let (region, session) = (region.clone(), request.session);
+        let (buffer, session) = (*buffer, request.session);
         let signature = self.protect(session, plain);
         let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
         match signature {
             Ok(signature) => {
                 request.cover = Some(Box::new(Cover { transform, signature: Some(signature) }));
-                request.memory = Memory::Wanted(region);
-                self.to_register.push_back(key);
+                request.memory = Memory::Wanted(buffer);
+                self.tasks.push_back(Task::Register(key));
             }
             Err(error) => {
                 request.memory = Memory::None;
-                self.settle(key, Outcome::Failed(error.into()), now);
+                self.settle(key, Outcome::failed(error), now);
             }
         }
         Ok(())
@@ -110,32 +112,26 @@ impl Machine {
         }
     }
 
-    /// Memory of a READ is back: what is in it is looked at before anybody else sees it. Gives whether that is to be done.
-    pub(super) fn begin_check(&mut self, key: Key, outcome: &Outcome) -> bool {
-        let Some(region) = self.covered_region(key) else { return false };
+    /// Memory of a READ is back: what is in it is looked at before anybody else sees it.
+    pub(super) fn begin_check(&mut self, key: Key, buffer: BufferId, outcome: Outcome) {
         if let Some(request) = self.requests.get_mut(key) {
-            request.memory = Memory::Back(region, outcome.clone());
-            self.to_check.push_back(key);
+            request.memory = Memory::Back(buffer, outcome);
+            self.tasks.push_back(Task::Check(key));
         }
-        true
     }
 
     /// Where the data of a READ are that are to be looked at.
-    fn covered_region(&self, key: Key) -> Option<Region> {
+    pub(super) fn covered_buffer(&self, key: Key) -> Option<BufferId> {
         let request = self.requests.get(key)?;
         let is_covered = request.cover.is_some() && request.command == Command::READ;
         let Owner::Operation(operation) = request.owner else { return None };
-        self.wanted(operation, request.piece.filter(|_| is_covered)?)
+        if is_covered { self.wanted(operation) } else { None }
     }
 
-    /// The next part of a buffer that is to be looked at.
-    pub(super) fn next_check(&mut self) -> Option<Step> {
-        while let Some(key) = self.to_check.pop_front() {
-            if let Some(Request { memory: Memory::Back(region, _), .. }) = self.requests.get(key) {
-                return Some(Step::Check(key, region.clone()));
-            }
-        }
-        None
+    /// The part of a buffer that is to be looked at.
+    pub(super) fn next_check(&mut self, key: Key) -> Option<Step> {
+        let Memory::Back(buffer, _) = self.requests.get(key)?.memory else { return None };
+        Some(Step::Check(key, buffer))
     }
 
     /// A part of a buffer is given: data are decrypted or verified in it, and everything else becomes zeros (RT-13).
@@ -146,36 +142,24 @@ impl Machine {
         now: Instant,
     ) -> Result<(), Refused> {
         let request = self.requests.get(key).ok_or(UNKNOWN)?;
-        let Memory::Back(region, outcome) = &request.memory else { return Err(UNKNOWN) };
-        let (got, expected) = (total(pieces.iter().map(|piece| piece.len())), u64::from(region.len));
+        let Memory::Back(_, outcome) = &request.memory else { return Err(UNKNOWN) };
+        let (got, expected) = (total(pieces.iter().map(|piece| piece.len())), length(request));
         if got != expected {
             return Err(Refused::Length { got, expected });
         }
-        let outcome = match outcome.clone() {
-            _ if self.end.is_some() => {
-                wipe(pieces);
-                Outcome::Failed(Failure::Closed)
+        let mut failure = None;
+        if let (Outcome::Moved(count), None) = (outcome, &self.end) {
+            let mut data = front(pieces, *count);
+            failure = self.uncover(request, &mut data).err();
+            if failure.is_some() {
+                wipe(&mut data);
             }
-            Outcome::Moved(count) => {
-                let mut data = front(pieces, count);
-                match self.uncover(request, &mut data) {
-                    Ok(()) => Outcome::Moved(count),
-                    Err(error) => {
-                        wipe(&mut data);
-                        Outcome::Failed(error.into())
-                    }
-                }
-            }
-            outcome @ (Outcome::Failed(_) | Outcome::Again) => {
-                wipe(pieces);
-                outcome
-            }
-        };
-        if let Some(request) = self.requests.get_mut(key) {
-            request.memory = Memory::None;
+        } else {
+            wipe(pieces);
         }
-        if self.end.is_none() {
-            self.settle(key, outcome, now);
+        let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
+        if let (Memory::Back(_, outcome), None) = (replace(&mut request.memory, Memory::None), &self.end) {
+            self.settle(key, failure.map_or(outcome, Outcome::failed), now);
         }
         Ok(())
     }
@@ -203,13 +187,20 @@ impl Machine {
 
     /// The connection is over: what is in the memory of READs was not looked at, and never will be.
     pub(super) fn check_all(&mut self) {
-        self.to_check.clear();
-        let is_used =
-            |request: &Request| !matches!(request.memory, Memory::None | Memory::Wanted(_) | Memory::Bare(_));
+        let is_used = |request: &Box<Request>| {
+            !matches!(request.memory, Memory::None | Memory::Wanted(_) | Memory::Bare(_))
+        };
         for key in self.requests.keys(is_used) {
-            self.begin_check(key, &Outcome::Failed(Failure::Closed));
+            if let Some(buffer) = self.covered_buffer(key) {
+                self.begin_check(key, buffer, Outcome::failed(Failure::Closed));
+            }
         }
     }
+}
+
+/// How long the data of a request are, in bytes.
+fn length(request: &Request) -> u64 {
+    request.piece.map_or(0, |piece| piece.len.into())
 }
 
 /// The first `count` bytes. All behind them become zeros.

@@ -5,6 +5,7 @@ mod checks;
 mod commands;
 mod compounds;
 mod covered;
+mod edges;
 mod listing;
 mod orders;
 mod rig;

@@ -42,10 +42,10 @@ pub(in crate::server) fn request(
         }
         let (cover, descriptors) = transform::of_write(inner, asked, request)?;
         transform::check(inner, asked, cover)?;
-        if descriptors.get(0).is_some_and(|first| first.length == 0) {
+        let buffers = channel::buffers(inner, descriptors, len)?;
+        if buffers.first().is_none_or(|first| first.length == 0) {
             return Err(NtStatus::INVALID_PARAMETER);
         }
-        let buffers = channel::buffers(inner, descriptors, len)?;
         let operation = data(WriteData::Channel(len));
         Ok(Outcome::Wait(What::Fetch { file_id, len, operation, cover }, Task::RdmaRead { buffers, len }))
     });
