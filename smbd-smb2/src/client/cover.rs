@@ -187,10 +187,8 @@ impl Machine {
 
     /// The connection is over: what is in the memory of READs was not looked at, and never will be.
     pub(super) fn check_all(&mut self) {
-        let is_used = |request: &Box<Request>| {
-            !matches!(request.memory, Memory::None | Memory::Wanted(_) | Memory::Bare(_))
-        };
-        for key in self.requests.keys(is_used) {
+        let is_used = |memory: &Memory| !matches!(memory, Memory::None | Memory::Wanted(_) | Memory::Bare(_));
+        for key in self.requests.keys(|request| is_used(&request.memory)) {
             if let Some(buffer) = self.covered_buffer(key) {
                 self.begin_check(key, buffer, Outcome::failed(Failure::Closed));
             }
