@@ -250,6 +250,10 @@ impl<T: Transport> Driver<T> {
             }
             Output::Close(reason) => Then::Close(reason.to_string()),
             Output::Idle(deadline) => Then::Idle(deadline),
+            // No transform is offered: memory of transports cannot be changed in place.
+            Output::Sign(_) | Output::Encrypt(_) | Output::Check(_) => {
+                Then::Close("data are to be transformed, which was not offered".into())
+            }
             // Oplocks and leases are never asked for, and what is left alone changes nothing.
             Output::Negotiated(_) | Output::OplockBreak(_) | Output::LeaseBreak(_) | Output::Discarded(_) => {
                 Then::GoOn

@@ -15,7 +15,7 @@ use super::pending::{Pending, WaitsFor, What};
 use super::session::{Open, Session, Tree, Valid};
 use super::transport::Transport;
 use super::window::Window;
-use crate::security::Fresh;
+use crate::security::{Fresh, RdmaTransforms};
 use crate::wire::{Command, Dialect, FileId, NtStatus, SessionId, TreeId};
 
 /// All that is known of a connection.
@@ -109,6 +109,11 @@ impl Inner {
 
     pub(super) fn dialect(&self) -> Dialect {
         self.negotiated().map(|negotiated| negotiated.dialect).unwrap_or_default()
+    }
+
+    /// Connection.RDMATransformIds.
+    pub(super) fn rdma_transforms(&self) -> RdmaTransforms {
+        self.negotiated().map(|negotiated| negotiated.rdma_transforms).unwrap_or_default()
     }
 
     /// Connection.MaxTransactSize.
@@ -349,7 +354,7 @@ impl Inner {
 /// The file whose operations a request is among.
 fn counted(pending: &Pending) -> Option<Handle> {
     match pending.waits_for {
-        WaitsFor::File | WaitsFor::Rdma => pending.handle,
+        WaitsFor::File | WaitsFor::Rdma | WaitsFor::Transform => pending.handle,
         WaitsFor::Others | WaitsFor::Change => None,
     }
 }

@@ -231,13 +231,16 @@ fn wait(
         (Task::File(operation), _) | (Task::RdmaRead { .. }, What::Fetch { operation, .. }) => {
             Some(operation.handle())
         }
+        (Task::Transform { .. }, What::Uncover { operation, .. }) => Some(operation.handle()),
+        (Task::Transform { .. }, What::Cover { reading, .. }) => Some(reading.handle),
         (Task::Change { handle }, _) => Some(*handle),
-        (Task::RdmaRead { .. }, _) => None,
+        (Task::RdmaRead { .. } | Task::Transform { .. }, _) => None,
     };
     inner.wait(id, Pending { asked, chain, what, handle, waits_for });
     match task {
         Task::File(operation) => inner.actions.push_back(Action::File { id, operation }),
         Task::RdmaRead { buffers, len } => inner.actions.push_back(Action::RdmaRead { id, buffers, len }),
+        Task::Transform { len } => inner.actions.push_back(Action::Transform { id, len }),
         Task::Close { handle, wants_attributes } => inner.close_for(id, handle, wants_attributes),
         Task::Change { .. } => {}
     }
