@@ -115,9 +115,10 @@ impl Machine {
         let is_covered = request.cover.is_some();
         if let Memory::Left(outcome) = replace(&mut request.memory, Memory::None) {
             // RT-9
-            match self.covered_buffer(key).filter(|_| is_covered) {
-                Some(buffer) => self.begin_check(key, buffer, outcome),
-                None => self.settle(key, outcome, now),
+            if is_covered && let Some(buffer) = self.covered_buffer(key) {
+                self.begin_check(key, buffer, outcome);
+            } else {
+                self.settle(key, outcome, now);
             }
         }
         Ok(())
