@@ -32,6 +32,9 @@ use users::Users;
 
 /// Threads that may wait for disks.
 const THREADS_MAX: usize = 64;
+/// The longest READ and WRITE: one page less than 1 MiB. Of a buffer that does not begin with a page, cifs.ko 6.12 would register one
+/// page more than its regions have room for, and tries that for ever.
+const TRANSFER_MAX: u32 = (1 << 20) - 4096;
 /// The most characters of a NetBIOS name.
 const COMPUTER_MAX: usize = 15;
 
@@ -77,6 +80,7 @@ fn host(options: &Options) -> Result<Host, Trouble> {
         vec![Share { is_read_only: options.read_only, guests: options.guest, ..Share::new(&options.share) }];
     (params.guests, params.anonymous) = (options.guest, options.guest);
     (params.signing_required, params.encrypted) = (options.sign, options.encrypt);
+    (params.max_read_size, params.max_write_size) = (TRANSFER_MAX, TRANSFER_MAX);
     limits::divide(&mut params, options.connections, options.memory, limits::descriptors())
         .map_err(Trouble::Usage)?;
     let accounts = move |user: &str, _: &str| hash(&users, user);
