@@ -1,6 +1,7 @@
 //! What carries messages to a server, as a driver needs it.
 
 #[cfg(feature = "verbs")]
+mod connector;
 mod rdma;
 mod tcp;
 
@@ -13,7 +14,8 @@ use smbd_smb2::wire::{BufferDescriptorV1, Token};
 use thiserror::Error;
 
 #[cfg(feature = "verbs")]
-pub use rdma::{Connector, DEFAULT_PORTS, Rdma};
+pub use connector::{Connector, DEFAULT_PORTS};
+pub use rdma::Rdma;
 pub use tcp::{Framing, Tcp};
 
 /// The memory of a transport could not be had, or does not have this range.
@@ -93,7 +95,7 @@ pub struct Part<M> {
 }
 
 /// A connection to a server. All methods return at once; those that return `Pending` wake the task of `cx` later.
-pub trait Transport: Send {
+pub trait Transport {
     /// What can be registered.
     type Memory: Memory;
 

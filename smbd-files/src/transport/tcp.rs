@@ -173,7 +173,7 @@ fn read(
     Poll::Ready(Ok(read.filled().len()))
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for Tcp<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Transport for Tcp<S> {
     type Memory = NoRdma;
 
     fn limits(&self) -> client::Transport {
