@@ -117,6 +117,9 @@ pub struct Plan {
     pub end_at: usize,
 }
 
+/// Where of two the client is.
+pub const CLIENT: usize = 0;
+
 /// Tells the plan's stream of chance from others of the seed.
 const SALT: u64 = 0x7365_7373_696f_6e73;
 
@@ -242,7 +245,7 @@ fn gentle(chance: &mut Chance) -> Vec<Arranged> {
 /// A client that registers memory for each transfer, a server that reads and writes it, and devices that can do so.
 fn adapt(sim: &mut swarm::Plan, chance: &mut Chance) {
     for (at, config) in sim.configs.iter_mut().enumerate() {
-        let is_client = at == Side::Initiator.index();
+        let is_client = at == CLIENT;
         let params = Params {
             registrations: if is_client { 255 } else { config.registrations },
             segments_max: if is_client { 256 } else { config.segments_max },

@@ -21,6 +21,7 @@ use crate::ledger::{From, Ledger, told};
 use crate::mischief::Changer;
 use crate::model::{Breach, Chance, law};
 use crate::notes::Notes;
+use crate::pipe::Pipe;
 use crate::plan::{End, Plan};
 use crate::server_end::{Order, ServerEnd};
 
@@ -46,6 +47,15 @@ pub struct Shared {
     pub notes: Notes,
     pub ledger: Rc<RefCell<Ledger>>,
     pub files: Rc<RefCell<Files<MemoryFiles>>>,
+    /// Both directions of the stream, if there is one.
+    pub pipes: Rc<RefCell<Vec<Rc<RefCell<Pipe>>>>>,
+}
+
+impl Shared {
+    /// One of both is gone: what was under way on the stream is lost.
+    pub fn tear(&self) {
+        self.pipes.borrow().iter().for_each(|pipe| pipe.borrow_mut().reset());
+    }
 }
 
 pub struct ServerTask<E> {
@@ -110,6 +120,7 @@ impl<E: ServerEnd> ServerTask<E> {
                 State::Over => return Poll::Ready(()),
                 State::Closing(within) => {
                     if self.shared.plan.end == End::ServerVanishes && self.shared.notes.seen().is_struck {
+                        self.shared.tear();
                         self.over("it was dropped");
                         continue;
                     }

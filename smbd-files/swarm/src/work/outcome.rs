@@ -1,0 +1,288 @@
+//! What came of an operation, and whether it is what has to come of it.
+
+use std::collections::BTreeSet;
+
+use smbd_smb2::client::{Failure, OperationId, Reply};
+use smbd_smb2::wire::{NtStatus, Response};
+
+use super::state::{Claim, File, Kept, Running, Step, What, expected, names};
+use super::{Phase, Work};
+use crate::memory::Watched;
+use crate::model::{Breach, law};
+
+/// What is kept of a result.
+pub fn keep(result: Result<Reply<'_>, Failure>) -> Kept {
+    match result {
+        Err(failure) => Kept::Failed(failure),
+        Ok(Reply::Session(session)) => Kept::Session(session),
+        Ok(Reply::Tree(tree, _)) => Kept::Tree(tree),
+        Ok(Reply::Read(count) | Reply::Written(count)) => Kept::Moved(count),
+        Ok(Reply::Answer(_, Response::Create(created))) => Kept::Created(created.file_id),
+        Ok(Reply::Answer(status, Response::QueryDirectory(listed))) => {
+            names(listed.output).map_or(Kept::Other(status), Kept::Listed)
+        }
+        Ok(Reply::Answer(status, Response::QueryInfo(info))) => {
+            // FileStandardInformation (MS-FSCC 2.4.47): EndOfFile
+            let size = info.output.get(8..16).and_then(|bytes| bytes.try_into().ok());
+            size.map_or(Kept::Other(status), |size| Kept::Size(u64::from_le_bytes(size)))
+        }
+        Ok(Reply::Answer(status, _)) => Kept::Other(status),
+        Ok(_) => Kept::Other(NtStatus::SUCCESS),
+    }
+}
+
+impl<M: Watched> Work<M> {
+    /// Whether an operation may fail so.
+    fn may_fail(&self, running: &Running, failure: &Failure) -> bool {
+        match failure {
+            Failure::Status(NtStatus::CANCELLED) | Failure::Cancelled => running.is_cancelled,
+            Failure::TimedOut => self.shared.plan.is_hasty,
+            Failure::Registration => running.buffer.is_some(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn outcome(
+        &mut self,
+        operation: OperationId,
+        running: Running,
+        kept: Kept,
+    ) -> Result<(), Breach> {
+        let memory = running.buffer.and_then(|buffer| self.memory.remove(&buffer));
+        if let What::Temp { tree, .. } = &running.what {
+            self.trees[*tree].changing = self.trees[*tree].changing.saturating_sub(1);
+        }
+        match kept {
+            Kept::Failed(failure) => {
+                self.shared.notes.count("operations that failed");
+                let is_fine = self.is_excused() || self.may_fail(&running, &failure);
+                self.failed(operation, &running, &failure, is_fine)
+            }
+            kept => {
+                self.shared.notes.count("operations that succeeded");
+                self.succeeded(operation, running, kept, memory)
+            }
+        }
+    }
+
+    /// What is known after a failure.
+    fn failed(
+        &mut self,
+        operation: OperationId,
+        running: &Running,
+        failure: &Failure,
+        is_fine: bool,
+    ) -> Result<(), Breach> {
+        let is_over = self.is_ended;
+        let mut files = self.files.borrow_mut();
+        match &running.what {
+            What::Login(_) | What::Connect(_) | What::MakeRoot(_) | What::Open(_) | What::Reauthenticate => {
+                self.has_failed = true;
+            }
+            What::Read { file, offset, len } => {
+                let file = &files[*file];
+                let ends = *failure == Failure::Status(NtStatus::END_OF_FILE);
+                let is_behind = *offset >= file.content.len() && *len > 0;
+                let is_known = file.is_lost || ends == is_behind;
+                law!("results", is_fine || (ends && is_known), "{operation:?}, a READ of {len} at {offset}: {failure}");
+                return Ok(());
+            }
+            What::Write { file, offset, data } => {
+                let content = &mut files[*file];
+                let has_size = *offset + data.len() <= content.content.len();
+                // Whoever does not wait any longer does not know when it is written.
+                let is_late = *failure == Failure::TimedOut;
+                if matches!(running.claim, Some((_, Claim::All))) || !has_size || is_late {
+                    content.is_lost = true;
+                } else {
+                    content.content.perhaps(*offset, data);
+                }
+            }
+            What::Resize { file, .. } => files[*file].is_lost = true,
+            What::Lock { file, handle, waits } => {
+                let file = &mut files[*file];
+                let is_refused = *failure == Failure::Status(NtStatus::LOCK_NOT_GRANTED);
+                file.is_lost |= *failure == Failure::TimedOut;
+                if *waits {
+                    file.lock.waiting = None;
+                } else {
+                    file.lock.is_busy = false;
+                    let is_held = file.lock.holder.is_some_and(|holder| holder != *handle);
+                    law!("results", is_fine || (is_refused && is_held), "{operation:?}, a LOCK that nobody has: {failure}");
+                    return Ok(());
+                }
+            }
+            What::Unlock { file, .. } => {
+                files[*file].lock.is_busy = false;
+                files[*file].is_lost = true;
+            }
+            What::List(tree) => {
+                let listed = self.trees[*tree].listing.take().unwrap_or_default();
+                if *failure == Failure::Status(NtStatus::NO_MORE_FILES) {
+                    let got: BTreeSet<String> = listed.iter().cloned().collect();
+                    let wanted = expected(*tree, &files, &self.trees[*tree].temps);
+                    let is_trusted = self.shared.plan.is_trusted();
+                    let is_known = files.iter().all(|file| file.tree != *tree || file.is_there) && !self.shared.plan.is_hasty;
+                    law!("results", listed.len() == got.len() || !is_trusted, "a name is listed twice: {listed:?}");
+                    law!("results", got == wanted || !is_trusted || !is_known, "{got:?} are listed, and there are {wanted:?}");
+                    drop(files);
+                    self.shared.notes.count("listings");
+                    return Ok(());
+                }
+            }
+            What::Temp { tree, name, .. } => {
+                // What is there is not known any more; no other file gets its name.
+                self.trees[*tree].temps.remove(name);
+                self.has_failed |= !is_over;
+            }
+            What::Disconnect
+            | What::Logoff
+            | What::Close
+            | What::Flush
+            | What::Size { .. }
+            | What::Notify
+            | What::Echo => {}
+        }
+        drop(files);
+        law!("results", is_fine, "{operation:?}, {:?}: {failure}", super::brief(running));
+        Ok(())
+    }
+
+    fn succeeded(
+        &mut self,
+        operation: OperationId,
+        running: Running,
+        kept: Kept,
+        memory: Option<M>,
+    ) -> Result<(), Breach> {
+        let is_trusted = self.shared.plan.is_trusted();
+        let (notes, files) = (self.shared.notes.clone(), std::rc::Rc::clone(&self.files));
+        let mut files = files.borrow_mut();
+        match (running.what, kept) {
+            (What::Login(at), Kept::Session(session)) => self.sessions[at] = Some(session),
+            (What::Connect(at), Kept::Tree(tree)) => self.trees[at].handle = Some(tree),
+            (What::MakeRoot(at), Kept::Created(file_id)) => self.trees[at].root = Some(file_id),
+            (What::Open(at), Kept::Created(file_id)) => {
+                files[at].handles.push(file_id);
+                files[at].is_there = true;
+            }
+            (What::Read { file, offset, len }, Kept::Moved(count)) => {
+                notes.add("bytes read", count);
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                let data = match memory {
+                    Some(memory) => memory_of(&memory, count.min(len))?,
+                    None => running.got,
+                };
+                let is_short = running.is_cancelled;
+                return check_read(&files[file], operation, (offset, len), (count, &data), is_short);
+            }
+            (What::Write { file, offset, data }, Kept::Moved(count)) => {
+                notes.add("bytes written", count);
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                let is_whole = count == data.len() || (running.is_cancelled && count < data.len());
+                law!("results", is_whole || !is_trusted, "{operation:?} has written {count} of {}", data.len());
+                files[file].content.wrote(offset, data.get(..count).unwrap_or(&data));
+            }
+            (What::Resize { file, size }, Kept::Other(_)) => files[file].content.resize(size),
+            (What::Size { file }, Kept::Size(size)) => {
+                let (file, size) = (&files[file], usize::try_from(size).unwrap_or(usize::MAX));
+                let is_right = file.is_lost || size == file.content.len();
+                law!("results", is_right, "{operation:?}: {size} bytes, and there are {}", file.content.len());
+            }
+            (What::Lock { file, handle, waits }, Kept::Other(_)) => {
+                let file = &mut files[file];
+                let is_unlocking = file.lock.is_busy || file.lock.holder.is_none();
+                if waits {
+                    file.lock.waiting = None;
+                    law!("results", is_unlocking || file.is_lost, "{operation:?} has a lock that another one has");
+                    notes.count("locks that waited");
+                } else {
+                    file.lock.is_busy = false;
+                    let is_free = file.lock.holder.is_none();
+                    law!("results", is_free || file.is_lost, "{operation:?} has a lock that another one has");
+                }
+                file.lock.holder = Some(handle);
+            }
+            (What::Unlock { file, handle }, Kept::Other(_)) => {
+                let lock = &mut files[file].lock;
+                lock.is_busy = false;
+                if lock.holder == Some(handle) {
+                    lock.holder = None;
+                }
+            }
+            (What::List(at), Kept::Listed(names)) => {
+                if let Some(listing) = &mut self.trees[at].listing {
+                    listing.extend(names);
+                    self.goes_on.push(at);
+                }
+            }
+            (What::Temp { tree, name, step }, kept) => {
+                drop(files);
+                return self.member(operation, (tree, name, step), &running.got, &kept);
+            }
+            (What::Notify, Kept::Other(status)) => {
+                let is_due = status == NtStatus::NOTIFY_CLEANUP && self.phase == Phase::TearDown;
+                law!("results", is_due || self.is_excused(), "{operation:?}, a CHANGE_NOTIFY: {status}");
+            }
+            (What::Reauthenticate, Kept::Other(_)) => notes.count("users who authenticated again"),
+            (What::Disconnect | What::Logoff | What::Close | What::Flush | What::Echo, Kept::Other(_)) => {}
+            (what, kept) => {
+                law!("results", !is_trusted, "{operation:?}, {what:?}: {kept:?}");
+                self.has_failed = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// What came of a member of a compound.
+    fn member(
+        &mut self,
+        operation: OperationId,
+        (tree, name, step): (usize, String, Step),
+        got: &[u8],
+        kept: &Kept,
+    ) -> Result<(), Breach> {
+        let is_trusted = self.shared.plan.is_trusted();
+        let temps = &mut self.trees[tree].temps;
+        match (step, kept) {
+            (Step::Fill(data), Kept::Moved(count)) => {
+                law!("results", *count == data.len() as u64 || !is_trusted, "{operation:?}: {count} of {}", data.len());
+            }
+            (Step::Look, Kept::Moved(count)) => {
+                let wanted = temps.get(&name).map(Vec::as_slice).unwrap_or_default();
+                let is_right = *count == wanted.len() as u64 && got == wanted;
+                law!("bytes", is_right || !is_trusted, "{operation:?}: {count} bytes of {name} are {got:02x?}");
+            }
+            (Step::Close(Some(data)), Kept::Other(_)) => drop(temps.insert(name, data)),
+            (Step::Close(None), Kept::Other(_)) => drop(temps.remove(&name)),
+            (Step::Make | Step::Open | Step::Remove, Kept::Created(_)) => {}
+            (step, kept) => law!("results", !is_trusted, "{operation:?}, {step:?} of {name}: {kept:?}"),
+        }
+        Ok(())
+    }
+}
+
+fn memory_of<M: Watched>(memory: &M, len: usize) -> Result<Vec<u8>, Breach> {
+    let mut bytes = vec![0; len];
+    memory.read(&mut bytes).map_err(|error| format!("bytes: {error}"))?;
+    Ok(bytes)
+}
+
+/// Whether a READ has brought what is there.
+fn check_read(
+    file: &File,
+    operation: OperationId,
+    (offset, len): (usize, usize),
+    (count, data): (usize, &[u8]),
+    may_be_short: bool,
+) -> Result<(), Breach> {
+    if file.is_lost {
+        return Ok(());
+    }
+    let there = file.content.len().saturating_sub(offset).min(len);
+    let is_right = count == there || (may_be_short && count < there);
+    law!("results", is_right, "{operation:?}: {count} bytes, and {there} are there");
+    let wrong = file.content.wrong(offset, data.get(..count).unwrap_or(data));
+    law!("bytes", wrong.is_none(), "{operation:?}: byte {wrong:?} of {} is another one", file.name);
+    Ok(())
+}
