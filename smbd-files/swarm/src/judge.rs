@@ -27,7 +27,8 @@ pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breac
     law!("ends", server.is_some(), "the server has not heard of the end");
     let is_gone = plan.end == End::ClientVanishes && seen.is_struck;
     law!("ends", client.is_some() || is_gone, "the client has not heard of the end");
-    if seen.is_done {
+    // Whoever gives up does not wait for the answer.
+    if seen.is_done && !plan.is_hasty && plan.is_gentle {
         ledger.borrow().is_over()?;
     }
     for (at, file) in files.iter().enumerate() {

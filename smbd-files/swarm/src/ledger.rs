@@ -32,6 +32,9 @@ pub struct Ledger {
     sends: VecDeque<usize>,
     next_id: u64,
     open: BTreeMap<u64, Command>,
+    /// Requests that were sent in clear, and unsigned: those that cancel them are as well.
+    clear: BTreeSet<u64>,
+    unsigned: BTreeSet<u64>,
     nonces: BTreeSet<(From, u64, [u8; 16])>,
     is_gmac: bool,
     gmacs: BTreeSet<(From, u64, u64, bool)>,
@@ -75,6 +78,8 @@ impl Ledger {
             sends: VecDeque::new(),
             next_id: 0,
             open: BTreeMap::new(),
+            clear: BTreeSet::new(),
+            unsigned: BTreeSet::new(),
             nonces: BTreeSet::new(),
             is_gmac: false,
             gmacs: BTreeSet::new(),
@@ -99,17 +104,27 @@ impl Ledger {
         }
         for (header, _) in elements(message) {
             let is_signed = header.flags.contains(Flags::SIGNED);
+            if from == From::Client && header.command != Command::CANCEL {
+                self.clear.insert(header.message_id.0);
+                if !is_signed {
+                    self.unsigned.insert(header.message_id.0);
+                }
+            }
             let needs_none = header.status == NtStatus::PENDING && header.is_response();
             self.signed += u64::from(is_signed);
-            if header.command >= Command::CREATE && header.command != Command::ECHO {
-                let is_cancel = header.command == Command::CANCEL;
+            // Who is asked something that was changed answers it as it came.
+            let is_own = from == From::Client || !self.is_disturbed;
+            let is_cancel = header.command == Command::CANCEL;
+            if header.command >= Command::CREATE && header.command != Command::ECHO && is_own {
                 let is_lost = header.status == NtStatus::USER_SESSION_DELETED;
-                law!("protection", !self.is_encrypted || is_lost, "{from:?} sends {} in clear", header.command);
-                let is_well = !self.is_signed || is_signed || needs_none || is_cancel || is_lost;
+                // A login that is cancelled has no keys.
+                let is_early = is_cancel && self.clear.contains(&header.message_id.0);
+                law!("protection", !self.is_encrypted || is_lost || is_early, "{from:?} sends {} in clear", header.command);
+                let was_early = is_cancel && self.unsigned.contains(&header.message_id.0);
+                let is_well = !self.is_signed || is_signed || needs_none || was_early || is_lost;
                 law!("protection", is_well, "{from:?} sends {} unsigned", header.command);
             }
             if is_signed && self.is_gmac {
-                let is_cancel = header.command == Command::CANCEL;
                 let key = (from, header.session_id.0, header.message_id.0, is_cancel);
                 let is_new = self.gmacs.insert(key);
                 law!("nonces", is_new, "{from:?} has signed {} {} before", header.command, header.message_id);

@@ -134,7 +134,10 @@ impl Plan {
         sim.hostile = None;
         sim.rounds.truncate(1);
         adapt(&mut sim, chance);
-        if level == 0 {
+        if carrier == Carrier::Tcp {
+            // What happens to devices is nothing to a stream.
+            sim.rounds = Vec::new();
+        } else if level == 0 {
             sim.rounds = vec![gentle(chance)];
         } else if chance.one_in(3) {
             sim.rounds.resize_with(1, Vec::new);
@@ -151,14 +154,17 @@ impl Plan {
         };
         let operations = chance.size(6, 60);
         let micros = |most: usize, chance: &mut Chance| Duration::from_micros(chance.size(0, most) as u64);
-        let is_hasty = chance.one_in(12);
+        let protection = protection(chance);
+        // With the channel, whoever gives up takes memory away that the server still uses: that is the end of the connection.
+        let is_plain = carrier == Carrier::Tcp || protection.is_whole();
+        let is_hasty = chance.one_in(8) && is_plain;
         let server_credits = chance.pick(&[16, 20, 64, 512]);
         Self {
             seed,
             sim,
             carrier,
             is_gentle: carrier == Carrier::Tcp || level == 0,
-            protection: protection(chance),
+            protection,
             mischief: chance.one_in(5).then(|| mischief(chance)),
             is_hasty,
             timeout: if is_hasty {

@@ -258,8 +258,9 @@ impl<E: ServerEnd> ServerTask<E> {
             let told: Vec<_> = messages.iter().map(|message| told(message)).collect();
             format!("server: sends {told:?}, invalidates {invalidate:?}")
         });
-        for message in messages {
-            self.end.order(Order::Send(message, invalidate));
+        let last = messages.len().saturating_sub(1);
+        for (at, message) in messages.into_iter().enumerate() {
+            self.end.order(Order::Send(message, invalidate.filter(|_| at == last)));
         }
     }
 

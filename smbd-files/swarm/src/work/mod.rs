@@ -52,6 +52,8 @@ pub struct Work<M> {
     timer: Option<Timer>,
     /// Listings that have more to come.
     goes_on: Vec<usize>,
+    /// How often in a row nothing could be begun.
+    idle: u32,
     is_ended: bool,
     has_failed: bool,
 }
@@ -87,6 +89,7 @@ impl<M: Watched> Work<M> {
             thinks_until: Instant::ORIGIN,
             timer: None,
             goes_on: Vec::new(),
+            idle: 0,
             is_ended: false,
             has_failed: false,
         };
@@ -136,6 +139,13 @@ impl<M: Watched> Work<M> {
         })();
         self.judge(judged);
         self.has_failed |= !is_full;
+    }
+
+    /// Cancels what waits until somebody else does something. Whether there was any.
+    fn give_up(&mut self, client: &mut Client, now: Instant) -> bool {
+        let waiting = self.running.iter().filter(|(_, running)| running.waits());
+        let ids: Vec<_> = waiting.map(|(id, _)| *id).collect();
+        ids.into_iter().fold(false, |any, id| self.cancel(client, now, id) || any)
     }
 
     /// Whether the plan, or the device, ends it now.
@@ -188,8 +198,14 @@ impl<M: Watched> Upper for Work<M> {
             Phase::SetUp | Phase::TearDown if busy > 0 => Ok(false),
             Phase::SetUp | Phase::TearDown => match self.todo.pop_front() {
                 Some(todo) => {
-                    self.start(client, now, &todo);
-                    Ok(true)
+                    let before = self.running.len();
+                    let has_begun = self.start(client, now, &todo);
+                    if has_begun || before == 0 {
+                        return Ok(true);
+                    }
+                    // There is room when something ends.
+                    self.todo.push_front(todo);
+                    Ok(self.give_up(client, now))
                 }
                 None if self.phase == Phase::SetUp => {
                     self.phase = Phase::Working;
@@ -213,9 +229,11 @@ impl<M: Watched> Upper for Work<M> {
             Phase::Working if self.running.len() < self.shared.plan.under_way || busy == 0 => {
                 if !self.choose(client, now) {
                     // Something else is chosen later.
-                    self.thinks_until = now.saturating_add(MOMENT);
+                    self.idle = (self.idle + 1).min(16);
+                    self.thinks_until = now.saturating_add(MOMENT * (1 << self.idle));
                     return Ok(true);
                 }
+                self.idle = 0;
                 self.thinks_until = self.shared.notes.soon(&mut self.chance, self.shared.plan.pace.thinks);
                 Ok(true)
             }

@@ -1,7 +1,7 @@
 //! What comes before the operations, and behind them.
 
 use smbd_core::Instant;
-use smbd_smb2::client::{Client, Operation};
+use smbd_smb2::client::{Client, Operation, TreeHandle};
 use smbd_smb2::security::{Credentials, Fresh, Initiator, NtHash, NtlmClient};
 use smbd_smb2::wire::{
     AccessMask, CloseRequest, CreateDisposition, CreateOptions, CreateRequest, FileId, ImpersonationLevel,
@@ -105,77 +105,83 @@ impl<M: Watched> Work<M> {
         Initiator::new(vec![Box::new(Tapped(ntlm, self.tap.clone()))])
     }
 
-    /// Begins a step.
-    pub(super) fn start(&mut self, client: &mut Client, now: Instant, todo: &Todo) {
+    /// Begins a step, or finds it impossible. Not if there is no room for it.
+    pub(super) fn start(&mut self, client: &mut Client, now: Instant, todo: &Todo) -> bool {
         match *todo {
             Todo::Login(session) => {
                 let (initiator, fresh) = (self.initiator(), self.fresh());
                 let begun = client.login(now, initiator, fresh, SessionId::NONE);
-                self.begun(begun, What::Login(session).plain());
+                self.begun(begun, What::Login(session).plain())
             }
             Todo::Connect(at) => {
-                let Some(session) = self.sessions[self.trees[at].session] else { return };
+                let Some(session) = self.sessions[self.trees[at].session] else { return true };
                 let path = format!(r"\\server\{}", self.trees[at].share);
                 let begun = client.connect(now, session, &path);
-                self.begun(begun, What::Connect(at).plain());
+                self.begun(begun, What::Connect(at).plain())
             }
             Todo::MakeRoot(at) => {
-                let Some(tree) = self.trees[at].handle else { return };
+                let Some(tree) = self.trees[at].handle else { return true };
                 let name = format!("d{at}");
                 let request = create(&name, CreateDisposition::OPEN_IF, CreateOptions::DIRECTORY_FILE);
                 let begun = client.submit(now, tree, &Operation::Create(request));
-                self.begun(begun, What::MakeRoot(at).plain());
+                self.begun(begun, What::MakeRoot(at).plain())
             }
             Todo::Open(at) => {
                 let (tree, name) = {
                     let files = self.files.borrow();
                     (self.trees[files[at].tree].handle, files[at].name.clone())
                 };
-                let Some(tree) = tree else { return };
+                let Some(tree) = tree else { return true };
                 let request = create(&name, CreateDisposition::OPEN_IF, CreateOptions::NON_DIRECTORY_FILE);
                 let begun = client.submit(now, tree, &Operation::Create(request));
-                self.begun(begun, What::Open(at).plain());
+                self.begun(begun, What::Open(at).plain())
             }
-            Todo::Close(at) => {
-                let taken = {
-                    let mut files = self.files.borrow_mut();
-                    let file = &mut files[at];
-                    // Another one may wait for what this one has locked.
-                    file.lock.holder = None;
-                    file.handles.pop().zip(self.trees[file.tree].handle)
-                };
-                let Some((file_id, tree)) = taken else { return };
-                for running in self.running.values_mut() {
-                    running.is_cancelled |= matches!(running.what, What::Lock { file, .. } if file == at);
-                }
-                self.close(client, now, tree, file_id);
-            }
+            Todo::Close(at) => self.close_file(client, now, at),
             Todo::CloseRoot(at) => {
-                let Some((file_id, tree)) = self.trees[at].root.take().zip(self.trees[at].handle) else { return };
-                self.close(client, now, tree, file_id);
+                let Some((file_id, tree)) = self.trees[at].root.zip(self.trees[at].handle) else { return true };
+                let has_begun = self.close(client, now, tree, file_id);
+                self.trees[at].root = self.trees[at].root.filter(|_| !has_begun);
+                has_begun
             }
             Todo::Disconnect(at) => {
-                let Some(tree) = self.trees[at].handle.take() else { return };
+                let Some(tree) = self.trees[at].handle else { return true };
                 let begun = client.disconnect(now, tree);
-                self.begun(begun, What::Disconnect.plain());
+                let has_begun = self.begun(begun, What::Disconnect.plain());
+                self.trees[at].handle = Some(tree).filter(|_| !has_begun);
+                has_begun
             }
             Todo::Logoff(at) => {
-                let Some(session) = self.sessions[at].take() else { return };
+                let Some(session) = self.sessions[at] else { return true };
                 let begun = client.logoff(now, session);
-                self.begun(begun, What::Logoff.plain());
+                let has_begun = self.begun(begun, What::Logoff.plain());
+                self.sessions[at] = Some(session).filter(|_| !has_begun);
+                has_begun
             }
         }
     }
 
-    fn close(
-        &mut self,
-        client: &mut Client,
-        now: Instant,
-        tree: smbd_smb2::client::TreeHandle,
-        file_id: FileId,
-    ) {
+    fn close_file(&mut self, client: &mut Client, now: Instant, at: usize) -> bool {
+        let known = {
+            let files = self.files.borrow();
+            files[at].handles.last().copied().zip(self.trees[files[at].tree].handle)
+        };
+        let Some((file_id, tree)) = known else { return true };
+        if !self.close(client, now, tree, file_id) {
+            return false;
+        }
+        let file = &mut self.files.borrow_mut()[at];
+        file.handles.pop();
+        // Another one may wait for what this one has locked.
+        file.lock.holder = None;
+        for running in self.running.values_mut() {
+            running.is_cancelled |= matches!(running.what, What::Lock { file, .. } if file == at);
+        }
+        true
+    }
+
+    fn close(&mut self, client: &mut Client, now: Instant, tree: TreeHandle, file_id: FileId) -> bool {
         let request = CloseRequest { file_id, ..CloseRequest::default() };
         let begun = client.submit(now, tree, &Operation::Close(request));
-        self.begun(begun, What::Close.plain());
+        self.begun(begun, What::Close.plain())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use smbd_smb2::client::{BufferId, Failure, OperationId, SessionHandle, TreeHandle};
-use smbd_smb2::wire::{FileId, NtStatus};
+use smbd_smb2::wire::FileId;
 
 use crate::content::Content;
 
@@ -133,7 +133,7 @@ pub enum Kept {
     Created(FileId),
     Listed(Vec<String>),
     Size(u64),
-    Other(NtStatus),
+    Other,
     Failed(Failure),
 }
 
