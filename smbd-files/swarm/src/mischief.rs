@@ -150,6 +150,7 @@ impl Changer {
             _ => {}
         }
         if self.mischief.is_insider && self.knows_keys() {
+            self.notes.count("messages changed and protected again");
             self.inside(&mut message);
         } else {
             self.anywhere(&mut message);

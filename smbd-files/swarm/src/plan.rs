@@ -152,7 +152,7 @@ impl Plan {
             3 => End::ServerVanishes,
             _ => End::Quiet,
         };
-        let operations = chance.size(6, 60);
+        let operations = chance.size(20, 200);
         let micros = |most: usize, chance: &mut Chance| Duration::from_micros(chance.size(0, most) as u64);
         let protection = protection(chance);
         // With the channel, whoever gives up takes memory away that the server still uses: that is the end of the connection.
@@ -176,12 +176,12 @@ impl Plan {
             files: chance.size(1, 3),
             operations,
             under_way: chance.size(1, 16),
-            transfer_max: chance.pick(&[200, 5000, 20_000, 70_000]),
+            transfer_max: chance.pick(&[1000, 12_000, 50_000, 140_000]),
             credits: [chance.pick(&[1, 2, 8, 32, 256]), server_credits],
             requests: chance.pick(&[4, 16, 128]),
             pieces: chance.pick(&[1, 2, 8]),
             threshold: chance.pick(&[0, 100, 4096]),
-            read_write_max: chance.pick(&[3000, 10_000, 1 << 20]),
+            read_write_max: chance.pick(&[9000, 40_000, 1 << 20]),
             stream: Manner {
                 capacity: chance.pick(&[64, 1000, 20_000, 1 << 20]),
                 cut: chance.pick(&[50, 1000, 9000, 1 << 20]),
@@ -229,7 +229,7 @@ fn mischief(chance: &mut Chance) -> Mischief {
         of: chance.pick(&Side::BOTH),
         is_insider: chance.one_in(2),
         one_in: chance.pick(&[2, 5, 10, 30]),
-        from: chance.size(0, 30) as u64,
+        from: chance.size(0, 60) as u64,
     }
 }
 

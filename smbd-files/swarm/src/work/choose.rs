@@ -25,7 +25,7 @@ const FILE_MAX: usize = 1 << 18;
 impl<M: Watched> Work<M> {
     /// Begins something. Whether anything has begun.
     pub(super) fn choose(&mut self, client: &mut Client, now: Instant) -> bool {
-        const MOOD: [usize; 13] = [10, 9, 2, 1, 2, 4, 3, 2, 1, 2, 1, 1, 1];
+        const MOOD: [usize; 13] = [20, 16, 2, 2, 4, 12, 6, 4, 2, 3, 2, 1, 1];
         let files = self.files.borrow().len();
         if files == 0 {
             return false;
@@ -85,11 +85,20 @@ impl<M: Watched> Work<M> {
         Some(buffer)
     }
 
+    /// Bytes of a transfer: often a few, and often many.
+    fn length(&mut self, least: usize) -> usize {
+        let most = self.shared.plan.transfer_max;
+        if self.chance.one_in(3) { least + self.chance.below(most) } else { self.chance.size(least, most) }
+    }
+
     fn read(&mut self, client: &mut Client, now: Instant, file: usize) -> bool {
         let Some((tree, file_id)) = self.place(file) else { return false };
         let size = self.files.borrow()[file].content.len();
+        if size == 0 && !self.chance.one_in(8) {
+            return self.write(client, now, file);
+        }
         let offset = self.chance.below(size + size / 8 + 1);
-        let len = self.chance.size(usize::from(offset >= size), self.shared.plan.transfer_max);
+        let len = self.length(usize::from(offset >= size));
         let claim = Claim::Reads(offset..offset + len);
         if !self.is_free(file, &claim) {
             return false;
@@ -113,10 +122,10 @@ impl<M: Watched> Work<M> {
         let grows = size == 0 || self.chance.one_in(4);
         let (offset, len) = if grows {
             let hole = if self.chance.one_in(4) { self.chance.size(0, 3000) } else { 0 };
-            (size + hole, self.chance.size(1, self.shared.plan.transfer_max))
+            (size + hole, self.length(1))
         } else {
             let offset = self.chance.below(size);
-            (offset, self.chance.size(1, self.shared.plan.transfer_max).min(size - offset))
+            (offset, self.length(1).min(size - offset))
         };
         let claim = if grows { Claim::All } else { Claim::Writes(offset..offset + len) };
         if offset + len > FILE_MAX || !self.is_free(file, &claim) {
