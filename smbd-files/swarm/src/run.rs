@@ -240,6 +240,8 @@ where
         requests: plan.requests,
         pieces: plan.pieces,
         timeout: plan.timeout,
+        // Who is hostile may say that it takes longer, and nothing else.
+        pending_timeout: plan.mischief.map(|_| plan.timeout),
         ..defaults
     };
     let config = match client::Config::new(params) {
