@@ -296,6 +296,9 @@ where
 
 impl<T, U, C: Clock> std::fmt::Debug for Driver<T, U, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Driver").field("client", &self.client).field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Driver")
+            .field("client", &self.client)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }

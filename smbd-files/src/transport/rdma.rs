@@ -17,6 +17,8 @@ use super::{Lost, Memory, Part, Received, Registered, Transport, part_of};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type FailureOf<B> = Failure<<B as PollReady>::Error>;
+/// What comes of a command.
+type Told<T, B> = Boxed<Result<T, FailureOf<B>>>;
 
 /// Bytes that may wait to be sent before no more should be given.
 const WAITING_MAX: usize = 1 << 20;
@@ -31,7 +33,7 @@ pub struct Rdma<B: PollReady> {
     outbox: VecDeque<Bytes>,
     waiting: usize,
     /// The message that waits for the connection to take it, with its length.
-    sending: Option<(usize, Boxed<Result<(), FailureOf<B>>>)>,
+    sending: Option<(usize, Told<(), B>)>,
     running: Vec<(RegistrationId, Running<B>)>,
     registrations: BTreeMap<RegistrationId, Registration>,
     closing: Closing,
@@ -45,8 +47,8 @@ enum Closing {
 
 enum Running<B: PollReady> {
     /// With the part of the memory that is described.
-    Register(Boxed<Result<Registration, FailureOf<B>>>, u32, u32),
-    Deregister(Boxed<Result<(), FailureOf<B>>>),
+    Register(Told<Registration, B>, u32, u32),
+    Deregister(Told<(), B>),
     /// The server has no access, because there was no registration.
     Nothing,
     /// It cannot be said any more: the connection has ended, and with it the access.

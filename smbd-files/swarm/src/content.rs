@@ -52,8 +52,7 @@ impl Content {
 
     /// The first byte that cannot be there, of those that were read at `offset`.
     pub fn wrong(&self, offset: usize, data: &[u8]) -> Option<usize> {
-        let is_wrong =
-            |(byte, got): (&Byte, &u8)| !byte.is_wild && *got != byte.one && *got != byte.other;
+        let is_wrong = |(byte, got): (&Byte, &u8)| !byte.is_wild && *got != byte.one && *got != byte.other;
         self.0.iter().skip(offset).zip(data).position(is_wrong).map(|at| at + offset)
     }
 }

@@ -23,7 +23,11 @@ pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breac
     }
     let is_left_alone = plan.is_gentle && plan.mischief.is_none() && !plan.is_hasty && !seen.is_asked;
     let (client, server) = (&seen.client_ended, &seen.server_ended);
-    law!("ends", seen.is_done || !is_left_alone || plan.end != End::Quiet, "too early: client: {client:?}, server: {server:?}");
+    law!(
+        "ends",
+        seen.is_done || !is_left_alone || plan.end != End::Quiet,
+        "too early: client: {client:?}, server: {server:?}"
+    );
     law!("ends", server.is_some(), "the server has not heard of the end");
     let is_gone = plan.end == End::ClientVanishes && seen.is_struck;
     law!("ends", client.is_some() || is_gone, "the client has not heard of the end");
@@ -42,7 +46,8 @@ pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breac
 /// Whether the server has what is known to be in a file.
 fn look(shared: &Shared, at: usize, file: &File, is_done: bool) -> Result<(), Breach> {
     let shares = if shared.plan.protection.has_secret { 2 } else { 1 };
-    let path = SharePath::parse(Text::from(file.name.as_str())).map_err(|status| format!("plan: {status}"))?;
+    let path =
+        SharePath::parse(Text::from(file.name.as_str())).map_err(|status| format!("plan: {status}"))?;
     let handle = Handle(u64::MAX - at as u64);
     let open = OpenParameters {
         share: file.tree % shares,

@@ -56,8 +56,7 @@ pub fn elements(message: &[u8]) -> Vec<(Header, &[u8])> {
 /// What a message is, for who reads the steps.
 pub fn told(message: &[u8]) -> String {
     let text = |header: &Header| {
-        let status =
-            if header.is_response() { format!(" {}", header.status) } else { String::new() };
+        let status = if header.is_response() { format!(" {}", header.status) } else { String::new() };
         format!("{} {}{status}", header.command, header.message_id)
     };
     let told: Vec<_> = elements(message).iter().map(|(header, _)| text(header)).collect();
@@ -119,7 +118,12 @@ impl Ledger {
                 let is_lost = header.status == NtStatus::USER_SESSION_DELETED;
                 // A login that is cancelled has no keys.
                 let is_early = is_cancel && self.clear.contains(&header.message_id.0);
-                law!("protection", !self.is_encrypted || is_lost || is_early, "{from:?} sends {} in clear", header.command);
+                law!(
+                    "protection",
+                    !self.is_encrypted || is_lost || is_early,
+                    "{from:?} sends {} in clear",
+                    header.command
+                );
                 let was_early = is_cancel && self.unsigned.contains(&header.message_id.0);
                 let is_well = !self.is_signed || is_signed || needs_none || was_early || is_lost;
                 law!("protection", is_well, "{from:?} sends {} unsigned", header.command);
@@ -153,7 +157,11 @@ impl Ledger {
             law!("message ids", id == self.next_id, "{id} comes, and {} is next", self.next_id);
             self.next_id += charge;
             let next = self.next_id;
-            law!("credits", next <= granted, "{charge} ids from {id} on are used, and {granted} were granted");
+            law!(
+                "credits",
+                next <= granted,
+                "{charge} ids from {id} on are used, and {granted} were granted"
+            );
             self.open.insert(id, header.command);
             let channel = match header.command {
                 Command::READ => ReadRequest::parse(element).map(|read| read.channel),
@@ -194,7 +202,12 @@ impl Ledger {
             }
         }
         let held = (1 + self.granted.iter().sum::<u64>()).saturating_sub(self.next_id);
-        law!("credits", self.is_disturbed || held <= self.limit, "{held} credits, and {} are allowed", self.limit);
+        law!(
+            "credits",
+            self.is_disturbed || held <= self.limit,
+            "{held} credits, and {} are allowed",
+            self.limit
+        );
         Ok(())
     }
 

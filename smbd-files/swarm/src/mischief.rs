@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use smbd_smb2::security::{
-    AuthError, Established, Fresh, KeySchedule, Mechanism, NtlmClient, PreauthHash, Secret, SessionKeys, Side,
-    Step,
+    AuthError, Established, Fresh, KeySchedule, Mechanism, NtlmClient, PreauthHash, Secret, SessionKeys,
+    Side, Step,
 };
 use smbd_smb2::wire::{
-    Cipher, Command, Dialect, Elements, Flags, Header, NtStatus, SessionId, SigningAlgorithm, header, transform,
+    Cipher, Command, Dialect, Elements, Flags, Header, NtStatus, SessionId, SigningAlgorithm, header,
+    transform,
 };
 
 use crate::ledger::{From, elements};
@@ -31,7 +32,8 @@ impl Mechanism for Tapped {
     fn step(&mut self, token: &[u8], fresh: &Fresh) -> Result<Step, AuthError> {
         let step = self.0.step(token, fresh);
         // Those who authenticate again get no new keys.
-        if let (Ok(mut tap), Some(Established { session_key: Some(key), .. })) = (self.1.lock(), self.0.established())
+        if let (Ok(mut tap), Some(Established { session_key: Some(key), .. })) =
+            (self.1.lock(), self.0.established())
         {
             tap.get_or_insert(key);
         }
@@ -235,7 +237,8 @@ impl Changer {
             7..=10 => {
                 // Fields of bodies are aligned to their size.
                 let size = self.chance.pick(&[2, 4, 4, 8]);
-                let body = start + if message.get(..4) == Some(&transform::PROTOCOL_ID) { 0 } else { header::LEN };
+                let body =
+                    start + if message.get(..4) == Some(&transform::PROTOCOL_ID) { 0 } else { header::LEN };
                 let room = len.saturating_sub(body).min(80) / size;
                 if room > 0 {
                     let at = body + self.chance.below(room) * size;
@@ -251,7 +254,10 @@ impl Changer {
 
     /// Another value for a field: one of those at which something ends, or near what it was.
     fn field(&mut self, message: &mut [u8], at: usize, size: usize) {
-        let old = (0..size).rev().filter_map(|byte| message.get(at + byte)).fold(0, |all, byte| all << 8 | u64::from(*byte));
+        let old = (0..size)
+            .rev()
+            .filter_map(|byte| message.get(at + byte))
+            .fold(0, |all, byte| all << 8 | u64::from(*byte));
         let all = u64::MAX >> (64 - 8 * size);
         let value = match self.chance.below(10) {
             0 => 0,
@@ -277,7 +283,8 @@ fn put(message: &mut [u8], at: usize, size: usize, value: u64) {
 
 /// Signs the elements that say that they are signed.
 fn sign(message: &mut [u8], keys: &SessionKeys) {
-    let ranges: Vec<_> = Elements::new(message).map_while(Result::ok).map(|element| element.range()).collect();
+    let ranges: Vec<_> =
+        Elements::new(message).map_while(Result::ok).map(|element| element.range()).collect();
     for range in ranges {
         let Some(element) = message.get_mut(range) else { continue };
         let is_signed = Header::parse(element).is_ok_and(|header| header.flags.contains(Flags::SIGNED));

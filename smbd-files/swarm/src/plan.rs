@@ -129,22 +129,7 @@ impl Plan {
         let chance = &mut chance;
         let carrier = if chance.below(5) < 3 { Carrier::Rdma } else { Carrier::Tcp };
         let level = chance.pick(&[0, 0, 0, 0, 1, 1, 2, 2]);
-        let faults = [FaultLevel::None, FaultLevel::Light, FaultLevel::Heavy][level];
-        let mut sim = swarm::Plan::of(seed, &swarm::Options { faults, ..swarm::Options::default() });
-        sim.hostile = None;
-        sim.rounds.truncate(1);
-        adapt(&mut sim, chance);
-        if carrier == Carrier::Tcp {
-            // What happens to devices is nothing to a stream.
-            sim.rounds = Vec::new();
-        } else if level == 0 {
-            sim.rounds = vec![gentle(chance)];
-        } else if chance.one_in(3) {
-            sim.rounds.resize_with(1, Vec::new);
-            let kind = chance.pick(&[FaultKind::LinkLost, FaultKind::LinkSilent, FaultKind::QueuePairBroken]);
-            let (side, at) = (chance.pick(&Side::BOTH), chance.size(1, 3000) as u64);
-            sim.rounds[0].push(Arranged { kind, side, at, time: Duration::ZERO });
-        }
+        let sim = devices(seed, carrier, level, chance);
         let end = match chance.below(16) {
             0 => End::ClientCloses,
             1 => End::ClientVanishes,
@@ -192,7 +177,11 @@ impl Plan {
                 bytes_max: chance.pick(&[1, 500, 256 << 10]),
                 ..Waiting::default()
             }),
-            pace: Pace { thinks: micros(400, chance), works: micros(2000, chance), prolongs: micros(1500, chance) },
+            pace: Pace {
+                thinks: micros(400, chance),
+                works: micros(2000, chance),
+                prolongs: micros(1500, chance),
+            },
             end,
             end_at: chance.below(operations),
         }
@@ -204,10 +193,33 @@ impl Plan {
     }
 }
 
+/// Devices, times, and what goes wrong with them.
+fn devices(seed: u64, carrier: Carrier, level: usize, chance: &mut Chance) -> swarm::Plan {
+    let faults = [FaultLevel::None, FaultLevel::Light, FaultLevel::Heavy][level];
+    let mut sim = swarm::Plan::of(seed, &swarm::Options { faults, ..swarm::Options::default() });
+    sim.hostile = None;
+    sim.rounds.truncate(1);
+    adapt(&mut sim, chance);
+    if carrier == Carrier::Tcp {
+        // What happens to devices is nothing to a stream.
+        sim.rounds = Vec::new();
+    } else if level == 0 {
+        sim.rounds = vec![gentle(chance)];
+    } else if chance.one_in(3) {
+        sim.rounds.resize_with(1, Vec::new);
+        let kind = chance.pick(&[FaultKind::LinkLost, FaultKind::LinkSilent, FaultKind::QueuePairBroken]);
+        let (side, at) = (chance.pick(&Side::BOTH), chance.size(1, 3000) as u64);
+        sim.rounds[0].push(Arranged { kind, side, at, time: Duration::ZERO });
+    }
+    sim
+}
+
 fn protection(chance: &mut Chance) -> Protection {
-    let dialect = chance.pick(&[Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1, Dialect::SMB_3_1_1]);
+    let dialect =
+        chance.pick(&[Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1, Dialect::SMB_3_1_1]);
     let all = [Cipher::AES_128_CCM, Cipher::AES_128_GCM, Cipher::AES_256_CCM, Cipher::AES_256_GCM];
-    let ciphers = if dialect == Dialect::SMB_3_1_1 { vec![chance.pick(&all)] } else { vec![Cipher::AES_128_CCM] };
+    let ciphers =
+        if dialect == Dialect::SMB_3_1_1 { vec![chance.pick(&all)] } else { vec![Cipher::AES_128_CCM] };
     let algorithms = [SigningAlgorithm::HMAC_SHA256, SigningAlgorithm::AES_CMAC, SigningAlgorithm::AES_GMAC];
     let signing = if chance.one_in(4) { Vec::new() } else { vec![chance.pick(&algorithms)] };
     // Most sessions are plain: only those use the channel.
@@ -238,7 +250,8 @@ fn gentle(chance: &mut Chance) -> Vec<Arranged> {
     let count = chance.below(4);
     (0..count)
         .map(|_| {
-            let kinds = [FaultKind::LateCompletions, FaultKind::FailedRegistration, FaultKind::SlowRegistration];
+            let kinds =
+                [FaultKind::LateCompletions, FaultKind::FailedRegistration, FaultKind::SlowRegistration];
             let kind = chance.pick(&kinds);
             let is_late = kind == FaultKind::LateCompletions;
             let side = if is_late { chance.pick(&Side::BOTH) } else { Side::Initiator };
@@ -255,7 +268,11 @@ fn adapt(sim: &mut swarm::Plan, chance: &mut Chance) {
         let params = Params {
             registrations: if is_client { 255 } else { config.registrations },
             segments_max: if is_client { 256 } else { config.segments_max },
-            registration_slots: if is_client { config.registration_slots.max(64) } else { config.registration_slots },
+            registration_slots: if is_client {
+                config.registration_slots.max(64)
+            } else {
+                config.registration_slots
+            },
             max_send_size: config.max_send_size.max(1024),
             max_receive_size: config.max_receive_size.max(1024),
             rdma_ops: if is_client { config.rdma_ops } else { config.rdma_ops.max(4) },

@@ -205,7 +205,8 @@ async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerE
     params.max_read_size = params.max_read_size.min(most);
     params.max_write_size = params.max_write_size.min(most);
     params.max_transact_size = params.max_transact_size.min(most);
-    let accounts = |user: &str, _: &str| (capital(user) == capital(USER)).then(|| NtHash::of_password(PASSWORD));
+    let accounts =
+        |user: &str, _: &str| (capital(user) == capital(USER)).then(|| NtHash::of_password(PASSWORD));
     let server = match Server::new(params, accounts) {
         Ok(server) => Arc::new(server),
         Err(error) => return scene.shared.notes.judge(Err(format!("plan: {error}"))),
@@ -213,7 +214,8 @@ async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerE
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&plan.seed.to_le_bytes());
     let connection = ServerConnection::new(server, transport, EPOCH, seed);
-    let task = ServerTask::new(&scene.shared, connection, end, (scene.chance(), scene.changer(Side::Acceptor)));
+    let task =
+        ServerTask::new(&scene.shared, connection, end, (scene.chance(), scene.changer(Side::Acceptor)));
     task.run().await;
 }
 

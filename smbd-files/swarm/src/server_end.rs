@@ -131,12 +131,11 @@ impl ServerEnd for OverRdma {
     }
 
     fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Moved> {
-        let done = self.running.values_mut().find_map(|running| {
-            match Pin::new(&mut running.operation).poll(cx) {
+        let done =
+            self.running.values_mut().find_map(|running| match Pin::new(&mut running.operation).poll(cx) {
                 Poll::Ready(result) => Some((running.id, result.is_ok())),
                 Poll::Pending => None,
-            }
-        });
+            });
         let Some((id, is_success)) = done else { return Poll::Pending };
         let Some(Running { memory, reads, .. }) = self.running.remove(&id) else { return Poll::Pending };
         let bytes = memory.bytes(reads.unwrap_or(0) as usize);

@@ -54,7 +54,8 @@ impl Summary {
             }
             None => String::new(),
         };
-        let kinds = [format!("{:?}, {way}{mischief}", plan.carrier), format!("dialect {}", protection.dialect)];
+        let kinds =
+            [format!("{:?}, {way}{mischief}", plan.carrier), format!("dialect {}", protection.dialect)];
         for kind in kinds {
             *self.kinds.entry(kind).or_default() += 1;
         }

@@ -2,8 +2,8 @@
 
 use smbd_smb2::server::Reason;
 use smbd_smb2::wire::{
-    BufferDescriptorV1, Channel, Cipher, CloseRequest, Compound, Dialect, FileId, NtStatus, ReadRequest, ReadResponse,
-    Token, WriteRequest, WriteResponse, pack, read, write,
+    BufferDescriptorV1, Channel, Cipher, CloseRequest, Compound, Dialect, FileId, NtStatus, ReadRequest,
+    ReadResponse, Token, WriteRequest, WriteResponse, pack, read, write,
 };
 
 use crate::rig::{Answer, Protect, RDMA, Rig, TCP, message, params};

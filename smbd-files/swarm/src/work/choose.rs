@@ -6,10 +6,10 @@ use smbd_smb2::client::{
     BufferId, Client, Operation, OperationId, Read, SingleMessage, TreeHandle, Write, WriteData,
 };
 use smbd_smb2::wire::{
-    ChangeNotifyRequest, ChangeNotifyFlags, CloseRequest, Command, CompletionFilter, CreateDisposition,
+    ChangeNotifyFlags, ChangeNotifyRequest, CloseRequest, Command, CompletionFilter, CreateDisposition,
     CreateOptions, DirectoryInformationClass, FileId, FlushRequest, InfoType, List, LockElement, LockFlags,
-    LockRequest, QueryDirectoryFlags, QueryDirectoryRequest, QueryInfoRequest, SetInfoRequest, Text, WriteFlags,
-    info::class,
+    LockRequest, QueryDirectoryFlags, QueryDirectoryRequest, QueryInfoRequest, SetInfoRequest, Text,
+    WriteFlags, info::class,
 };
 
 use super::Work;
@@ -111,7 +111,8 @@ impl<M: Watched> Work<M> {
     }
 
     fn bytes(&mut self, len: usize) -> Vec<u8> {
-        let mut bytes: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| self.chance.bits().to_le_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            (0..len.div_ceil(8)).flat_map(|_| self.chance.bits().to_le_bytes()).collect();
         bytes.truncate(len);
         bytes
     }
@@ -210,8 +211,7 @@ impl<M: Watched> Work<M> {
             (None, false) => LockFlags::EXCLUSIVE_LOCK.with(LockFlags::FAIL_IMMEDIATELY, true),
         };
         let locks = [LockElement { offset: LOCKED, length: 10, flags }];
-        let request =
-            LockRequest { lock_sequence: 0, file_id: handles[handle], locks: List::from(&locks) };
+        let request = LockRequest { lock_sequence: 0, file_id: handles[handle], locks: List::from(&locks) };
         let begun = client.submit(now, tree, &Operation::Lock(request));
         let id = begun.as_ref().ok().copied();
         let what = match unlocks {
@@ -279,7 +279,8 @@ impl<M: Watched> Work<M> {
                 (create(&path, CreateDisposition::OPEN, options), None, vec![Step::Remove, Step::Close(None)])
             }
         };
-        let operations: Vec<_> = [Operation::Create(first)].into_iter().chain(middle).chain([close]).collect();
+        let operations: Vec<_> =
+            [Operation::Create(first)].into_iter().chain(middle).chain([close]).collect();
         match client.submit_related(now, handle, &operations) {
             Ok(ids) => {
                 self.trees[at].changing += steps.len();

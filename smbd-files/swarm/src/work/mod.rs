@@ -67,11 +67,7 @@ enum Phase {
 }
 
 impl<M: Watched> Work<M> {
-    pub fn new(
-        shared: &Shared,
-        files: &Rc<RefCell<Vec<File>>>,
-        (chance, tap): (Chance, Tap),
-    ) -> Self {
+    pub fn new(shared: &Shared, files: &Rc<RefCell<Vec<File>>>, (chance, tap): (Chance, Tap)) -> Self {
         let mut work = Self {
             shared: shared.clone(),
             chance,
@@ -145,7 +141,8 @@ impl<M: Watched> Work<M> {
     fn give_up(&mut self, client: &mut Client, now: Instant) -> bool {
         let waiting = self.running.iter().filter(|(_, running)| running.waits());
         let ids: Vec<_> = waiting.map(|(id, _)| *id).collect();
-        ids.into_iter().fold(false, |any, id| self.cancel(client, now, id) || any)
+        let cancelled = ids.into_iter().filter(|id| self.cancel(client, now, *id)).count();
+        cancelled > 0
     }
 
     /// Whether the plan, or the device, ends it now.
@@ -247,10 +244,13 @@ impl<M: Watched> Upper for Work<M> {
 
     fn data(&mut self, operation: OperationId, offset: u64, data: &[u8]) {
         let Some(running) = self.running.get_mut(&operation) else { return };
-        let room = usize::try_from(offset).ok().and_then(|at| running.got.get_mut(at..at.checked_add(data.len())?));
+        let room =
+            usize::try_from(offset).ok().and_then(|at| running.got.get_mut(at..at.checked_add(data.len())?));
         match room {
             Some(room) => room.copy_from_slice(data),
-            None => self.judge(Err(format!("bytes: {} of {operation:?} at {offset} come unasked", data.len()))),
+            None => {
+                self.judge(Err(format!("bytes: {} of {operation:?} at {offset} come unasked", data.len())))
+            }
         }
     }
 
@@ -271,7 +271,11 @@ impl<M: Watched> Upper for Work<M> {
         if let Some(buffer) = running.buffer {
             let is_open = self.memory.get(&buffer).is_some_and(Watched::is_open);
             let judged = (|| {
-                law!("end of access", !is_open, "the server can use the memory of {operation:?}, which has ended");
+                law!(
+                    "end of access",
+                    !is_open,
+                    "the server can use the memory of {operation:?}, which has ended"
+                );
                 Ok(())
             })();
             self.judge(judged);

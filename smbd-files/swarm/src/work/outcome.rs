@@ -9,6 +9,7 @@ use super::state::{Claim, File, Kept, Running, Step, What, expected, names};
 use super::{Phase, Work};
 use crate::memory::Watched;
 use crate::model::{Breach, law};
+use crate::server_task::Shared;
 
 /// What is kept of a result.
 pub fn keep(result: Result<Reply<'_>, Failure>) -> Kept {
@@ -66,6 +67,20 @@ impl<M: Watched> Work<M> {
         }
     }
 
+    /// Whether a directory has these names.
+    fn listed(&self, at: usize, listed: &[String], files: &[File]) -> Result<(), Breach> {
+        let Shared { plan, notes, .. } = &self.shared;
+        let got: BTreeSet<String> = listed.iter().cloned().collect();
+        let wanted = expected(at, files, &self.trees[at].temps);
+        let may_be_late = plan.is_hasty || !plan.is_gentle;
+        let is_known = files.iter().all(|file| file.tree != at || file.is_there);
+        let is_checked = plan.is_trusted() && is_known && !may_be_late;
+        law!("results", !is_checked || listed.len() == got.len(), "a name is listed twice: {listed:?}");
+        law!("results", !is_checked || got == wanted, "{got:?} are listed, and there are {wanted:?}");
+        notes.count("listings");
+        Ok(())
+    }
+
     /// What is known after a failure.
     fn failed(
         &mut self,
@@ -85,33 +100,27 @@ impl<M: Watched> Work<M> {
                 let ends = *failure == Failure::Status(NtStatus::END_OF_FILE);
                 let is_behind = *offset >= file.content.len() && *len > 0;
                 let is_known = file.is_lost || ends == is_behind;
-                law!("results", is_fine || (ends && is_known), "{operation:?}, a READ of {len} at {offset}: {failure}");
+                law!(
+                    "results",
+                    is_fine || (ends && is_known),
+                    "{operation:?}, a READ of {len} at {offset}: {failure}"
+                );
                 return Ok(());
             }
             What::Write { file, offset, data } => {
-                let content = &mut files[*file];
-                let has_size = *offset + data.len() <= content.content.len();
                 // Whoever does not wait any longer does not know when it is written.
                 let is_late = *failure == Failure::TimedOut;
-                if matches!(running.claim, Some((_, Claim::All))) || !has_size || is_late {
-                    content.is_lost = true;
-                } else {
-                    content.content.perhaps(*offset, data);
-                }
+                let is_alone = matches!(running.claim, Some((_, Claim::All)));
+                let file = &mut files[*file];
+                file.is_lost |= is_alone || is_late || *offset + data.len() > file.content.len();
+                file.content.perhaps(*offset, data);
             }
             What::Resize { file, .. } => files[*file].is_lost = true,
             What::Lock { file, handle, waits } => {
                 let file = &mut files[*file];
-                let is_refused = *failure == Failure::Status(NtStatus::LOCK_NOT_GRANTED);
-                file.is_lost |= *failure == Failure::TimedOut;
-                if *waits {
-                    file.lock.waiting = None;
-                } else {
-                    file.lock.is_busy = false;
-                    let is_held = file.lock.holder.is_some_and(|holder| holder != *handle);
-                    law!("results", is_fine || (is_refused && is_held), "{operation:?}, a LOCK that nobody has: {failure}");
-                    return Ok(());
-                }
+                let is_due = refused_lock(file, *handle, *waits, failure);
+                law!("results", is_fine || is_due, "{operation:?}, a LOCK that nobody has: {failure}");
+                return Ok(());
             }
             What::Unlock { file, .. } => {
                 files[*file].lock.is_busy = false;
@@ -119,17 +128,8 @@ impl<M: Watched> Work<M> {
             }
             What::List(tree) => {
                 let listed = self.trees[*tree].listing.take().unwrap_or_default();
-                let may_be_late = self.shared.plan.is_hasty || !self.shared.plan.is_gentle;
                 if *failure == Failure::Status(NtStatus::NO_MORE_FILES) {
-                    let got: BTreeSet<String> = listed.iter().cloned().collect();
-                    let wanted = expected(*tree, &files, &self.trees[*tree].temps);
-                    let is_trusted = self.shared.plan.is_trusted();
-                    let is_known = files.iter().all(|file| file.tree != *tree || file.is_there);
-                    law!("results", listed.len() == got.len() || !is_trusted, "a name is listed twice: {listed:?}");
-                    law!("results", got == wanted || !is_trusted || !is_known || may_be_late, "{got:?} are listed, and there are {wanted:?}");
-                    drop(files);
-                    self.shared.notes.count("listings");
-                    return Ok(());
+                    return self.listed(*tree, &listed, &files);
                 }
             }
             What::Temp { .. } if matches!(failure, Failure::Credits { .. }) => {}
@@ -144,12 +144,7 @@ impl<M: Watched> Work<M> {
                 law!("results", is_fine || is_due, "{operation:?}, a CHANGE_NOTIFY: {failure}");
                 return Ok(());
             }
-            What::Disconnect
-            | What::Logoff
-            | What::Close
-            | What::Flush
-            | What::Size { .. }
-            | What::Echo => {}
+            What::Disconnect | What::Logoff | What::Close | What::Flush | What::Size { .. } | What::Echo => {}
         }
         drop(files);
         law!("results", is_fine, "{operation:?}, {:?}: {failure}", super::brief(running));
@@ -188,35 +183,32 @@ impl<M: Watched> Work<M> {
                 notes.add("bytes written", count);
                 let count = usize::try_from(count).unwrap_or(usize::MAX);
                 let is_whole = count == data.len() || (running.is_cancelled && count < data.len());
-                law!("results", is_whole || !is_trusted, "{operation:?} has written {count} of {}", data.len());
+                law!(
+                    "results",
+                    is_whole || !is_trusted,
+                    "{operation:?} has written {count} of {}",
+                    data.len()
+                );
                 files[file].content.wrote(offset, data.get(..count).unwrap_or(&data));
             }
             (What::Resize { file, size }, Kept::Other) => files[file].content.resize(size),
             (What::Size { file }, Kept::Size(size)) => {
-                let (file, size) = (&files[file], usize::try_from(size).unwrap_or(usize::MAX));
-                let is_right = file.is_lost || size == file.content.len();
-                law!("results", is_right, "{operation:?}: {size} bytes, and there are {}", file.content.len());
+                let (file, there) = (&files[file], files[file].content.len() as u64);
+                law!(
+                    "results",
+                    file.is_lost || size == there,
+                    "{operation:?}: {size} bytes, and there are {there}"
+                );
             }
             (What::Lock { file, handle, waits }, Kept::Other) => {
-                let file = &mut files[file];
-                let is_unlocking = file.lock.is_busy || file.lock.holder.is_none();
-                if waits {
-                    file.lock.waiting = None;
-                    law!("results", is_unlocking || file.is_lost, "{operation:?} has a lock that another one has");
-                    notes.count("locks that waited");
-                } else {
-                    file.lock.is_busy = false;
-                    let is_free = file.lock.holder.is_none();
-                    law!("results", is_free || file.is_lost, "{operation:?} has a lock that another one has");
-                }
-                file.lock.holder = Some(handle);
+                notes.add("locks that waited", waits.into());
+                let is_due = got_lock(&mut files[file], handle, waits);
+                law!("results", is_due, "{operation:?} has a lock that another one has");
             }
             (What::Unlock { file, handle }, Kept::Other) => {
                 let lock = &mut files[file].lock;
                 lock.is_busy = false;
-                if lock.holder == Some(handle) {
-                    lock.holder = None;
-                }
+                lock.holder = lock.holder.filter(|holder| *holder != handle);
             }
             (What::List(at), Kept::Listed(names)) => {
                 if let Some(listing) = &mut self.trees[at].listing {
@@ -250,12 +242,21 @@ impl<M: Watched> Work<M> {
         let temps = &mut self.trees[tree].temps;
         match (step, kept) {
             (Step::Fill(data), Kept::Moved(count)) => {
-                law!("results", *count == data.len() as u64 || !is_trusted, "{operation:?}: {count} of {}", data.len());
+                law!(
+                    "results",
+                    *count == data.len() as u64 || !is_trusted,
+                    "{operation:?}: {count} of {}",
+                    data.len()
+                );
             }
             (Step::Look, Kept::Moved(count)) => {
                 let wanted = temps.get(&name).map(Vec::as_slice).unwrap_or_default();
                 let is_right = *count == wanted.len() as u64 && got == wanted;
-                law!("bytes", is_right || !is_trusted, "{operation:?}: {count} bytes of {name} are {got:02x?}");
+                law!(
+                    "bytes",
+                    is_right || !is_trusted,
+                    "{operation:?}: {count} bytes of {name} are {got:02x?}"
+                );
             }
             (Step::Close(Some(data)), Kept::Other) => drop(temps.insert(name, data)),
             (Step::Close(None), Kept::Other) => drop(temps.remove(&name)),
@@ -289,4 +290,30 @@ fn check_read(
     let wrong = file.content.wrong(offset, data.get(..count).unwrap_or(data));
     law!("bytes", wrong.is_none(), "{operation:?}: byte {wrong:?} of {} is another one", file.name);
     Ok(())
+}
+
+/// A LOCK was refused. Whether it had to be.
+fn refused_lock(file: &mut File, handle: usize, waits: bool, failure: &Failure) -> bool {
+    let is_refused = *failure == Failure::Status(NtStatus::LOCK_NOT_GRANTED);
+    file.is_lost |= *failure == Failure::TimedOut;
+    if waits {
+        file.lock.waiting = None;
+        return false;
+    }
+    file.lock.is_busy = false;
+    is_refused && file.lock.holder.is_some_and(|holder| holder != handle)
+}
+
+/// A LOCK was granted. Whether nobody else has it.
+fn got_lock(file: &mut File, handle: usize, waits: bool) -> bool {
+    let is_free = if waits {
+        file.lock.waiting = None;
+        // Whoever unlocks has not heard of it yet.
+        file.lock.is_busy || file.lock.holder.is_none()
+    } else {
+        file.lock.is_busy = false;
+        file.lock.holder.is_none()
+    };
+    file.lock.holder = Some(handle);
+    is_free || file.is_lost
 }

@@ -8,8 +8,8 @@ use smbd_smb2::wire::{
     SessionId, ShareAccess, Text,
 };
 
-use super::state::{Claim, File, Running, Todo, Tree, What};
 use super::Work;
+use super::state::{Claim, File, Running, Todo, Tree, What};
 use crate::memory::Watched;
 use crate::mischief::Tapped;
 use crate::server_task::EPOCH;
@@ -138,7 +138,9 @@ impl<M: Watched> Work<M> {
             }
             Todo::Close(at) => self.close_file(client, now, at),
             Todo::CloseRoot(at) => {
-                let Some((file_id, tree)) = self.trees[at].root.zip(self.trees[at].handle) else { return true };
+                let Some((file_id, tree)) = self.trees[at].root.zip(self.trees[at].handle) else {
+                    return true;
+                };
                 let has_begun = self.close(client, now, tree, file_id);
                 self.trees[at].root = self.trees[at].root.filter(|_| !has_begun);
                 has_begun

@@ -79,19 +79,43 @@ pub enum What {
     MakeRoot(usize),
     Open(usize),
     Close,
-    Read { file: usize, offset: usize, len: usize },
-    Write { file: usize, offset: usize, data: Vec<u8> },
-    Resize { file: usize, size: usize },
+    Read {
+        file: usize,
+        offset: usize,
+        len: usize,
+    },
+    Write {
+        file: usize,
+        offset: usize,
+        data: Vec<u8>,
+    },
+    Resize {
+        file: usize,
+        size: usize,
+    },
     Flush,
-    Size { file: usize },
+    Size {
+        file: usize,
+    },
     /// Whether it is one that waits, and of which handle.
-    Lock { file: usize, handle: usize, waits: bool },
-    Unlock { file: usize, handle: usize },
+    Lock {
+        file: usize,
+        handle: usize,
+        waits: bool,
+    },
+    Unlock {
+        file: usize,
+        handle: usize,
+    },
     Notify,
     List(usize),
     Echo,
     /// A member of a compound about a file that is made, looked at or removed.
-    Temp { tree: usize, name: String, step: Step },
+    Temp {
+        tree: usize,
+        name: String,
+        step: Step,
+    },
 }
 
 /// What a member of a compound does.
@@ -157,7 +181,8 @@ pub fn names(output: &[u8]) -> Option<Vec<String>> {
     loop {
         let (next, len) = (number(at)? as usize, number(at + 60)? as usize);
         let name = output.get(at + 64..at + 64 + len)?;
-        let units: Vec<u16> = name.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+        let units: Vec<u16> =
+            name.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
         names.push(String::from_utf16(&units).ok()?);
         if next == 0 {
             return Some(names);
