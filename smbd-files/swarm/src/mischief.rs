@@ -216,7 +216,8 @@ impl Changer {
             _ => Elements::new(message).map_while(Result::ok).map(|element| element.offset).collect(),
         };
         let start = if starts.is_empty() { 0 } else { self.chance.pick(&starts) };
-        match self.chance.below(12) {
+        // What is behind the headers is mostly data.
+        match self.chance.below(18) {
             0 => message.truncate(self.chance.below(len)),
             1 => {
                 let more = self.chance.size(1, 300);

@@ -241,7 +241,7 @@ fn mischief(chance: &mut Chance) -> Mischief {
         of: chance.pick(&Side::BOTH),
         is_insider: chance.one_in(2),
         one_in: chance.pick(&[2, 5, 10, 30]),
-        from: chance.size(0, 60) as u64,
+        from: if chance.one_in(2) { chance.size(0, 60) } else { chance.below(200) } as u64,
     }
 }
 

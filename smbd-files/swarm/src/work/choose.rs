@@ -343,7 +343,7 @@ impl<M: Watched> Work<M> {
             What::Lock { waits, .. } => waits,
             _ => false,
         };
-        if !is_possible || running.is_cancelled {
+        if !is_possible {
             return false;
         }
         running.is_cancelled = true;

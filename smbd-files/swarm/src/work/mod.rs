@@ -139,7 +139,7 @@ impl<M: Watched> Work<M> {
 
     /// Cancels what waits until somebody else does something. Whether there was any.
     fn give_up(&mut self, client: &mut Client, now: Instant) -> bool {
-        let waiting = self.running.iter().filter(|(_, running)| running.waits());
+        let waiting = self.running.iter().filter(|(_, running)| running.waits() && !running.is_cancelled);
         let ids: Vec<_> = waiting.map(|(id, _)| *id).collect();
         let cancelled = ids.into_iter().filter(|id| self.cancel(client, now, *id)).count();
         cancelled > 0
