@@ -5,7 +5,8 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use smbd_core::Instant;
 use smbd_smb2::client::{
@@ -14,6 +15,9 @@ use smbd_smb2::client::{
 use tokio::time::{self, Sleep};
 
 use crate::transport::{Lost, Memory, Part, Received, Registered, Transport};
+
+/// How long what waits may still be sent when a connection is closed.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Time, as a driver needs it.
 pub trait Clock {
@@ -106,6 +110,8 @@ pub struct Driver<T, U, C: Clock = TokioTime> {
     clock: C,
     timer: Option<(Instant, Pin<Box<C::Sleep>>)>,
     state: State,
+    /// For so long what waits may still be sent when the connection is closed.
+    closes_until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +139,7 @@ where
     /// For a client of which nothing was sent, and a transport that is connected.
     #[must_use]
     pub const fn new(client: Client, transport: T, upper: U, clock: C) -> Self {
-        Self { client, transport, upper, clock, timer: None, state: State::Open }
+        Self { client, transport, upper, clock, timer: None, state: State::Open, closes_until: None }
     }
 
     /// Ready when the connection is over, all operations have their results, and the upper layer has nothing left to do.
@@ -149,12 +155,21 @@ where
                     Ok(false) => return Poll::Pending,
                     Err(lost) => self.close(&lost),
                 },
-                State::Closing => {
-                    ready!(self.transport.poll_close(cx));
-                    self.client.closed();
-                    self.say(&mut Arrived::nothing());
-                    self.state = State::Over;
-                }
+                State::Closing => match self.transport.poll_close(cx) {
+                    Poll::Ready(()) => {
+                        self.client.closed();
+                        self.say(&mut Arrived::nothing());
+                        self.state = State::Over;
+                    }
+                    Poll::Pending => {
+                        let until = self.closes_until;
+                        if until.is_none() || !self.is_due(until, cx) {
+                            return Poll::Pending;
+                        }
+                        self.closes_until = None;
+                        self.transport.give_up();
+                    }
+                },
                 State::Over => return self.upper.poll_over(cx),
             }
         }
@@ -209,6 +224,7 @@ where
     fn close(&mut self, why: &Lost) {
         if self.state == State::Open {
             self.upper.ended(why);
+            self.closes_until = Some(self.clock.now().saturating_add(CLOSE_WITHIN));
             self.state = State::Closing;
         }
     }

@@ -128,6 +128,9 @@ pub trait Transport {
 
     /// Sends what waits for a short time, and ends the connection. Ready when it is over and the server can use no memory any more.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// What still waits while it is closed is not sent: it has taken too long.
+    fn give_up(&mut self) {}
 }
 
 /// The descriptors of a part of what `descriptors` describe; `None` if they are shorter.

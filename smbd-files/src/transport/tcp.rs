@@ -228,6 +228,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport for Tcp<S> {
         }
         Poll::Ready(())
     }
+
+    fn give_up(&mut self) {
+        self.outbox.clear();
+        self.waiting = 0;
+    }
 }
 
 /// Memory that there is none of: over TCP nothing goes by RDMA.

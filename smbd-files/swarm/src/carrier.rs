@@ -75,4 +75,8 @@ impl<T: Transport> Transport for Overseen<T> {
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.transport.poll_close(cx)
     }
+
+    fn give_up(&mut self) {
+        self.transport.give_up();
+    }
 }
