@@ -114,6 +114,8 @@ pub struct Changer {
     seen: u64,
     /// An earlier message.
     old: Vec<u8>,
+    /// Every other change is one of a byte that is most probably data.
+    flips: bool,
 }
 
 /// Fields of a header (2.2.1): where, and their size.
@@ -129,7 +131,13 @@ impl Changer {
     ) -> Self {
         let notes = notes.clone();
         let overheard = Rc::clone(overheard);
-        Self { mischief, from, overheard, chance, notes, keys: None, seen: 0, old: Vec::new() }
+        Self { mischief, from, overheard, chance, notes, keys: None, seen: 0, old: Vec::new(), flips: false }
+    }
+
+    /// Who does not know the keys of what is protected mostly changes data.
+    pub fn of_protected(mut self, is_protected: bool) -> Self {
+        self.flips = is_protected && !self.mischief.is_insider;
+        self
     }
 
     /// What goes in the place of a message.
@@ -144,6 +152,11 @@ impl Changer {
             return vec![message];
         }
         self.notes.note(|seen| seen.changes += 1);
+        if self.flips && self.chance.one_in(2) {
+            let at = message.len() / 2 + self.chance.below(message.len() / 2);
+            message[at] ^= 1 << self.chance.below(8);
+            return vec![message];
+        }
         match self.chance.below(24) {
             0 => return Vec::new(),
             1 => return vec![message.clone(), message],

@@ -96,7 +96,9 @@ impl Scene {
     fn changer(&self, side: Side) -> Option<Changer> {
         let mischief = self.shared.plan.mischief.filter(|mischief| mischief.of == side)?;
         let from = if side == Side::Initiator { From::Client } else { From::Server };
-        Some(Changer::new(mischief, from, self.overheard.as_ref()?, (self.chance(), &self.shared.notes)))
+        let changer =
+            Changer::new(mischief, from, self.overheard.as_ref()?, (self.chance(), &self.shared.notes));
+        Some(changer.of_protected(self.shared.plan.protection.is_whole()))
     }
 }
 
