@@ -157,8 +157,19 @@ with_samba() {
   has_samba || { skip "tests with Samba" "it is not in $LAB_CACHE/samba: $LAB/setup says why" && return 1; }
 }
 
-# samba_programs    puts Samba's programs at the paths that they look for their parts at, if it is not installed
-samba_programs() { [ -x /usr/sbin/smbd ] || mount -t overlay overlay -o "lowerdir=$LAB_CACHE/samba/usr:/usr" /usr; }
+# samba_programs    puts Samba's programs, and its tests of servers, at the paths that they look for their parts at, unless they are
+# installed
+samba_programs() {
+  local lower=''
+  [ -x /usr/sbin/smbd ] || lower=$LAB_CACHE/samba/usr:
+  [ -x /usr/bin/smbtorture ] || [ ! -d "$LAB_CACHE/smbtorture" ] || lower+=$LAB_CACHE/smbtorture/usr:
+  [ -z "$lower" ] || mount -t overlay overlay -o "lowerdir=$lower/usr" /usr
+}
+
+# with_smbtorture    whether those tests are there, behind samba_programs; if not, what needs them is skipped
+with_smbtorture() {
+  [ -x /usr/bin/smbtorture ] || { skip "smbtorture" "it is not in $LAB_CACHE/smbtorture: $LAB/setup says why" && return 1; }
+}
 
 # samba_start ['NAME = VALUE' ...]    smbd at 127.0.0.1:445 with these settings in [global]; '[NAME]' begins another share and its
 # settings. The share `share` is $SHARE, user tester, password test123. Its log is $OUT/samba.log. A second one beside it takes another

@@ -40,7 +40,9 @@
 pub mod copy;
 pub mod drive;
 mod error;
+pub mod folder;
 mod remote;
+pub mod serve;
 pub mod transport;
 
 pub use error::Error;

@@ -5,20 +5,8 @@ limit=900
 whole=yes
 long=yes
 
-# cp_says FILE COMMAND ...    runs smbd-cp; what it says is in FILE
-cp_says() {
-  local said=$OUT/$1
-  shift
-  timeout 120 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
-}
-
-# file_matches SIZE WAY    a file of this size is the same on both sides, by the way that the program says
-file_matches() {
-  head -c "$1" /dev/urandom >/run/file && rm -f /run/back "$OUT/said" &&
-    cp_says said put /run/file "$url/up" --check "${options[@]}" && cmp /run/file "$SHARE/up" &&
-    cp_says said get "$url/up" /run/back "${options[@]}" && cmp /run/file /run/back &&
-    [ "$(grep -c " MB/s, $2" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
-}
+# shellcheck source=../files.sh
+. "$LAB/files.sh"
 
 # fails STATUS TEXT COMMAND ...    smbd-cp ends with this status and says this
 fails() {
@@ -54,7 +42,7 @@ scenario() {
   check "a file that is not there is told" fails 1 STATUS_OBJECT_NAME_NOT_FOUND get "$url/none" /run/none
   SMBD_PASSWORD=wrong check "a wrong password is told" fails 1 STATUS_LOGON_FAILURE ls "$url"
   options=(--sign)
-  check "signed, a file is the same on both sides, in messages" file_matches 65537 'rdma messages'
+  check "signed, a file is the same on both sides, in messages" file_matches 65537 'rdma messages signed'
   url=smb://tester@$ADDRESS/share options=()
   check "over TCP, a file is the same on both sides" file_matches 3000001 plain
   options=(--encrypt)

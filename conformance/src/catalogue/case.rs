@@ -92,6 +92,8 @@ pub enum Need {
     Iwarp,
     /// A look at the upper layer and the device of the implementation under test.
     Upper,
+    /// SMB2 as the upper layer, with a share and RDMA channels.
+    Smb2,
 }
 
 /// Where a case comes from.

@@ -28,7 +28,7 @@ impl Malformed {
 pub struct StatementId(String);
 
 impl StatementId {
-    /// The section of MS-SMBD, `3.1.5.8`.
+    /// The section, `3.1.5.8`. Those of MS-SMB2 begin with `3.2` and `3.3`, of which MS-SMBD has none.
     #[must_use]
     pub fn section(&self) -> &str {
         self.0.rsplit_once('-').map_or("", |(section, _)| section)

@@ -1,8 +1,8 @@
-//! What MS-SMBD demands and what shows that it is done.
+//! What MS-SMBD demands, and MS-SMB2 of RDMA channels, and what shows that it is done.
 //!
-//! `requirements/ms-smbd.toml` has every statement of the specification, each with the cases that cover it or the
-//! exception it is; `requirements/cases.toml` has every case, with the statements it asserts. Both are part of the
-//! program. [`Catalogue::faults`] says where they disagree.
+//! `requirements/ms-smbd.toml` has every statement of MS-SMBD, each with the cases that cover it or the exception it is;
+//! `requirements/cases.toml` has every case, with the statements it asserts. `ms-smb2.toml` and `smb2-cases.toml` are the same for
+//! MS-SMB2. All are part of the program. [`Catalogue::faults`] says where they disagree.
 
 mod breaks;
 mod case;
@@ -27,11 +27,13 @@ use serde::Deserialize;
 
 const STATEMENTS: &str = include_str!("../../requirements/ms-smbd.toml");
 const CASES: &str = include_str!("../../requirements/cases.toml");
+const SMB2_STATEMENTS: &str = include_str!("../../requirements/ms-smb2.toml");
+const SMB2_CASES: &str = include_str!("../../requirements/smb2-cases.toml");
 
 /// All statements and all cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
-    /// In the order of the specification.
+    /// In the order of the specifications, MS-SMBD first.
     pub statements: Vec<Statement>,
     /// In the order they are listed, which is by group.
     pub cases: Vec<Case>,
@@ -59,10 +61,15 @@ impl Catalogue {
     /// # Errors
     /// Where a file is not what [`Self::parse`] takes.
     pub fn load() -> Result<Self, toml::de::Error> {
-        Self::parse(STATEMENTS, CASES)
+        let mut all = Self::parse(STATEMENTS, CASES)?;
+        let smb2 = Self::parse(SMB2_STATEMENTS, SMB2_CASES)?;
+        all.statements.extend(smb2.statements);
+        all.cases.extend(smb2.cases);
+        all.unshown.extend(smb2.unshown);
+        Ok(all)
     }
 
-    /// Reads both files from their text.
+    /// Reads the files of one specification from their text.
     ///
     /// # Errors
     /// What is no TOML, misses a field or has an unknown one, or has a value out of place, with its line: a statement

@@ -5,8 +5,8 @@ mod ntlm;
 mod requests;
 
 use smbd_smb2::wire::{
-    Command, CommandBody, CreateResponse, Dialect, Element, Elements, FileId, Header, NegotiateResponse,
-    NtStatus, SessionId, Target, TreeId, WireError,
+    Command, CommandBody, CreateResponse, Dialect, Element, Elements, FileId, Header, NegotiateContext,
+    NegotiateResponse, NtStatus, RdmaTransformId, SessionId, Target, TreeId, WireError,
 };
 
 pub use requests::{By, Requests};
@@ -17,6 +17,8 @@ const CREDITS_WANTED: u64 = 512;
 const CREDIT_BYTES: u64 = 65_536;
 /// The name of the file that is opened.
 pub const FILE: &str = "smbd-conformance.tmp";
+/// The same of one that is emptied.
+const EMPTY_FILE: &str = "smbd-conformance-channel.tmp";
 /// Of no session: a request with it is refused as such (3.3.5.2.9).
 const NO_SESSION: SessionId = SessionId(0x736d_6264);
 
@@ -27,6 +29,40 @@ pub struct Wants {
     pub share: Option<String>,
     /// More credits than the one that NEGOTIATE brings, by an ECHO without a session.
     pub echo: bool,
+    /// The dialects that are offered; none: 2.1 and all of 3.
+    pub dialects: Vec<Dialect>,
+    /// Transforms of RDMA that are offered with 3.1.1.
+    pub transforms: Vec<RdmaTransformId>,
+    /// A file of its own, which is empty at first, instead of [`FILE`].
+    pub empty_file: bool,
+}
+
+/// What a server has said of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Negotiated {
+    /// The dialect that it chose.
+    pub dialect: Dialect,
+    /// The most bytes of a READ.
+    pub max_read_size: u32,
+    /// The most bytes of a WRITE.
+    pub max_write_size: u32,
+    /// Transforms of RDMA that it has chosen.
+    pub transforms: Vec<RdmaTransformId>,
+}
+
+impl From<&NegotiateResponse<'_>> for Negotiated {
+    fn from(response: &NegotiateResponse<'_>) -> Self {
+        let transforms = response.contexts.iter().flatten().find_map(|context| match context {
+            NegotiateContext::RdmaTransform(ids) => Some(ids.iter().collect()),
+            _ => None,
+        });
+        Self {
+            dialect: response.dialect,
+            max_read_size: response.max_read_size,
+            max_write_size: response.max_write_size,
+            transforms: transforms.unwrap_or_default(),
+        }
+    }
 }
 
 /// A step on the way to what is wanted.
@@ -72,7 +108,7 @@ pub struct Client {
     awaited: Option<u64>,
     next_id: u64,
     credits: u64,
-    dialect: Dialect,
+    negotiated: Negotiated,
     session: SessionId,
     tree: TreeId,
     file: Option<FileId>,
@@ -82,14 +118,14 @@ pub struct Client {
 impl Client {
     /// A client that has said nothing.
     #[must_use]
-    pub const fn new(wants: Wants) -> Self {
+    pub fn new(wants: Wants) -> Self {
         Self {
             wants,
             step: Step::Negotiate,
             awaited: None,
             next_id: 0,
             credits: 1,
-            dialect: Dialect(0),
+            negotiated: Negotiated::default(),
             session: SessionId::NONE,
             tree: TreeId::NONE,
             file: None,
@@ -140,7 +176,13 @@ impl Client {
     /// The dialect that the server chose.
     #[must_use]
     pub const fn dialect(&self) -> Dialect {
-        self.dialect
+        self.negotiated.dialect
+    }
+
+    /// What the server has said of itself.
+    #[must_use]
+    pub const fn negotiated(&self) -> &Negotiated {
+        &self.negotiated
     }
 
     /// The file, once it is open.
@@ -183,7 +225,7 @@ impl Client {
             return Ok(());
         }
         match self.step {
-            Step::Negotiate => self.dialect = NegotiateResponse::parse(element.bytes)?.dialect,
+            Step::Negotiate => self.negotiated = (&NegotiateResponse::parse(element.bytes)?).into(),
             Step::Challenge => self.session = element.header.session_id,
             Step::Tree => self.tree = element.header.tree_id().unwrap_or_default(),
             Step::Open => self.file = Some(CreateResponse::parse(element.bytes)?.file_id),

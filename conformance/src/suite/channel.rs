@@ -109,7 +109,12 @@ impl ByRdma {
                 return Err(Stop::NotApplicable(why.into()));
             }
         };
-        let descriptors = behind(descriptors, *offset);
+        let mut descriptors = behind(descriptors, *offset);
+        if verb == RdmaVerb::Read {
+            // A WRITE whose first buffer has no bytes is refused (MS-SMB2 3.3.5.13).
+            let empty = descriptors.iter().take_while(|descriptor| descriptor.length == 0).count();
+            descriptors.drain(..empty);
+        }
         if *length == 0 || descriptors.is_empty() {
             let why = "SMB2 has no READ or WRITE by RDMA of no bytes, or without a buffer";
             return Err(Stop::NotApplicable(why.into()));

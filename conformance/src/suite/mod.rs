@@ -1,4 +1,5 @@
-//! The suite: every case of `requirements/cases.toml` as code, written once, played against any [`Target`](rig::Target).
+//! The suite: every case of `requirements/cases.toml` and `smb2-cases.toml` as code, written once, played against any
+//! [`Target`](rig::Target).
 //!
 //! # How to write a case
 //!
@@ -35,6 +36,8 @@
 //! - A case has to assert every statement that `cases.toml` lists for it, in one of its roles, and no other; a test
 //!   checks this. If the plan was wrong, change `cases.toml` (and `covered_by` in `ms-smbd.toml`).
 //! - `settings` of a case are a function that changes the subject's parameters, in its [`Entry`].
+//! - `Play::session` is a session of SMB2, for cases about READ and WRITE by RDMA (`needs = ["smb2"]`): each request is as the case
+//!   makes it. What breaks their statements is in `tests/channels/red.rs`.
 //! - [`Peer::upper`] is the upper layer of a subject that is part of this program, in the simulator or over a device
 //!   (`needs = ["upper"]`). A case that can do without it uses [`Peer::upper_if_seen`].
 //! - [`Play::can`] tells whether the device supports something, for a case that can do without it. [`Play::needs`]
@@ -82,6 +85,7 @@ mod run;
 mod script;
 mod seen;
 mod sending;
+mod session;
 mod state;
 #[cfg(test)]
 mod tests;

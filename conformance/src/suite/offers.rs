@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::{Access, RdmaVerb, Token};
+use smbd_smb2::wire::{Dialect, NtStatus, ReadResponseFlags, read};
 use smbd_tools::exercise::digest;
 
 use super::Data;
@@ -11,7 +12,8 @@ use super::exercise::Offer;
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::script::pattern;
-use super::upper::{Serving, Speaks};
+use super::upper::{Offered, Serving, Speaks};
+use super::waiting::QUIET;
 
 /// A client that has nothing else to do asks for RDMA within this time.
 const OFFERED: Duration = Duration::from_secs(10);
@@ -52,6 +54,59 @@ impl Peer<'_> {
         };
         let (bytes, token) = self.serving()?.transferred(offered);
         self.say_with(&bytes, token)
+    }
+
+    /// The same for a READ, and the token stays valid as far as the script can say.
+    pub(super) fn transferred_without_token(&mut self, offer: &Offer) -> Result<(), Stop> {
+        let (bytes, _) = self.success(offer)?;
+        self.say_with(&bytes, None)
+    }
+
+    /// The answer to a READ that says of the data that they are under a transform, which they are not.
+    pub(super) fn transferred_with_transform(&mut self, offer: &Offer) -> Result<(), Stop> {
+        let (bytes, token) = self.success(offer)?;
+        let mut bytes = bytes.to_vec();
+        let flags = ReadResponseFlags::RDMA_TRANSFORM;
+        let set = read::response::FLAGS.set(&mut bytes, flags);
+        debug_assert_eq!(set, Ok(()), "it is an answer to a READ");
+        self.say_with(&bytes, token)
+    }
+
+    /// The answer that a READ has failed.
+    pub(super) fn transfer_failed(&mut self, offer: &Offer, status: NtStatus) -> Result<(), Stop> {
+        let Some(Offered::Read(read)) = &offer.offered else {
+            return Err(Stop::Broken("only a READ that was offered fails".into()));
+        };
+        let token = read.transfer.invalidates();
+        let bytes = self.serving()?.failed(read, status);
+        self.say_with(&bytes, token)
+    }
+
+    fn success(&mut self, offer: &Offer) -> Result<(Bytes, Option<Token>), Stop> {
+        let Some(offered) = &offer.offered else {
+            return Err(Stop::Broken("what no SMB2 client has offered is not answered".into()));
+        };
+        Ok(self.serving()?.transferred(offered))
+    }
+
+    /// The dialect that the client and the script speak.
+    pub(super) fn dialect_of_client(&mut self) -> Result<Dialect, Stop> {
+        Ok(self.serving()?.dialect())
+    }
+
+    /// What the client writes next, by RDMA; `None` if it writes nothing for 3 s.
+    pub(super) fn writes_next(&mut self) -> Result<Option<Vec<u8>>, Stop> {
+        let (id, until) = (self.id, self.play.now().saturating_add(QUIET));
+        self.play.wait_for("a WRITE that should not come", until, |play| {
+            let state = &play.states[id];
+            let Speaks::Client(serving) = &state.dialogue.speaks else { return true };
+            serving.has_offered(RdmaVerb::Read) || state.link.is_over()
+        });
+        if self.is_down() || !self.serving()?.has_offered(RdmaVerb::Read) {
+            return Ok(None);
+        }
+        let offer = self.client_offers("", RdmaVerb::Read, None)?;
+        self.read_offer("", &offer).map(Some)
     }
 
     /// The client goes on when it has an answer.

@@ -34,7 +34,7 @@ pub struct Play {
     pub(super) tried: Vec<(Basis, Option<String>)>,
     /// What the script said that a finding is about, if that is not the last it said.
     pub(super) blamed: Option<Packet>,
-    upper: Upper,
+    pub(super) upper: Upper,
     /// When it has to be over.
     pub(super) limit: Option<Instant>,
     /// The first wait that the limit has cut short.

@@ -123,9 +123,11 @@ fn not_played(target: &dyn Target, case: &Case, role: UnderTest, options: &Optio
     if let Some(why) = target.lacks(role, None) {
         return Some(Outcome::NotApplicable(why));
     }
-    let lacks = |need: &Need| match options.uppers.of(role).lacks_rdma().filter(|_| *need == Need::Rdma) {
-        Some(found) => found,
-        None => target.lacks(role, Some(*need)),
+    let upper = options.uppers.of(role);
+    let lacks = |need: &Need| match (need, upper.lacks_rdma()) {
+        (Need::Rdma, Some(found)) => found,
+        (Need::Smb2, _) => target.lacks(role, Some(*need)).or_else(|| upper.lacks_smb2()),
+        _ => target.lacks(role, Some(*need)),
     };
     if let Some(why) = case.needs.iter().find_map(lacks) {
         return Some(Outcome::NotApplicable(why));

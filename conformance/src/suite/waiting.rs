@@ -24,7 +24,7 @@ pub(super) const END: &str = "the end of the connection";
 #[must_use]
 pub fn longest_wait(case: &Case) -> Duration {
     // The message of an upper layer may wait for a credit of the script first.
-    let upper = [Need::Answers, Need::Rdma].iter().any(|need| case.needs.contains(need));
+    let upper = [Need::Answers, Need::Rdma, Need::Smb2].iter().any(|need| case.needs.contains(need));
     case.time + PATIENCE + USUAL_WITHIN + if upper { ANSWER_WITHIN } else { Duration::ZERO }
 }
 

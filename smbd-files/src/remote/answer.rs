@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use smbd_smb2::client::{self, SessionHandle, TreeHandle};
-use smbd_smb2::wire::{CreateResponse, Response, TreeConnectResponse};
+use smbd_smb2::wire::{CreateResponse, Response};
 
 use super::command::{Opened, Reply};
 use super::stat::Stat;
@@ -13,7 +13,7 @@ use crate::Error;
 pub(super) enum Done {
     Reply(Reply),
     Session(SessionHandle),
-    Tree(TreeHandle, TreeConnectResponse),
+    Tree(TreeHandle),
     Read(u64),
 }
 
@@ -21,7 +21,7 @@ impl Done {
     pub(super) fn of(reply: client::Reply<'_>) -> Result<Self, Error> {
         Ok(match reply {
             client::Reply::Session(session) => Self::Session(session),
-            client::Reply::Tree(tree, response) => Self::Tree(tree, response),
+            client::Reply::Tree(tree, _) => Self::Tree(tree),
             client::Reply::Read(count) => Self::Read(count),
             client::Reply::Written(count) => Self::Reply(Reply::Written(count)),
             client::Reply::Answer(_, response) => Self::Reply(of_file(response)?),

@@ -5,9 +5,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use smbd_core::Instant;
 use smbd_smb2::client::{
-    BufferId, Client, Operation, OperationId, Read, Refused, SessionHandle, TreeHandle, Write, WriteData,
+    BufferId, Client, Operation, OperationId, Protection, Read, Refused, SessionHandle, TreeHandle, Write,
+    WriteData,
 };
-use smbd_smb2::wire::{FileId, SessionId, ShareFlags, TreeConnectResponse};
+use smbd_smb2::wire::{FileId, SessionId};
 
 use super::answer::Done;
 use super::command::{Command, Connected, Reply, What};
@@ -195,7 +196,7 @@ impl<M: Memory> Commands<M> {
                 Ok(reply)
             }
             (Ok(Done::Reply(reply)), _) => Ok(reply),
-            (Ok(Done::Tree(tree, response)), _) => Ok(Reply::Tree(self.connected(client, tree, &response))),
+            (Ok(Done::Tree(tree)), _) => Ok(Reply::Tree(self.connected(client, tree))),
             (Ok(Done::Session(_) | Done::Read(_)), _) => Err(Error::Answer("any that was sent")),
         };
         // After the connection's end that is the reason, whatever it was for the operation.
@@ -229,17 +230,17 @@ impl<M: Memory> Commands<M> {
         Ok(Reply::Data(data.into()))
     }
 
-    fn connected(&self, client: &Client, tree: TreeHandle, response: &TreeConnectResponse) -> Connected {
+    fn connected(&self, client: &Client, tree: TreeHandle) -> Connected {
         let limits = self.limits;
         let negotiated = client.negotiated();
         let (read_max, write_max) =
             negotiated.map_or((PIECE_MAX, PIECE_MAX), |it| (it.max_read_size, it.max_write_size));
-        let is_encrypted = self.encrypts || response.share_flags.contains(ShareFlags::ENCRYPT_DATA);
+        let protection = client.protection(tree).unwrap_or(Protection::None);
         let uses_channel = client.uses_channel(tree, PIECE_MAX.into());
         let way = match limits.rdma {
-            Some(_) if uses_channel => Way::Rdma,
-            Some(_) => Way::RdmaMessages { is_encrypted },
-            None => Way::Tcp { is_encrypted },
+            Some(_) if uses_channel => Way::Rdma(protection),
+            Some(_) => Way::RdmaMessages(protection),
+            None => Way::Tcp(protection),
         };
         let rdma = limits.rdma.filter(|_| uses_channel).map_or(PIECE_MAX, |rdma| rdma.max_read_write);
         let max = |server: u32| server.min(rdma).clamp(1, PIECE_MAX);

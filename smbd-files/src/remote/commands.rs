@@ -29,8 +29,6 @@ pub(super) struct Commands<M> {
     /// Who is logged in, for when a session expires.
     pub(super) users: BTreeMap<SessionHandle, Credentials>,
     pub(super) server: String,
-    /// Whether all messages behind the login are encrypted.
-    pub(super) encrypts: bool,
     pub(super) limits: client::Transport,
     ended: Ended,
 }
@@ -49,7 +47,6 @@ impl<M: Memory> Commands<M> {
             pool: Pool::new(settings.buffers),
             users: BTreeMap::new(),
             server: settings.server.clone(),
-            encrypts: settings.encrypt,
             limits,
             ended,
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use smbd_smb2::client::Protection;
 use smbd_smb2::wire::Dialect;
 
 /// What is wanted of a connection.
@@ -40,31 +41,29 @@ impl Settings {
 /// The most bytes of one READ or WRITE.
 pub const PIECE_MAX: u32 = 1 << 20;
 
-/// How data go to and from a share.
+/// How data go to and from a share, and how they are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// By RDMA, between the memory of both sides.
-    Rdma,
-    /// In messages over SMB Direct, because they are encrypted, or signed, or RDMA cannot be used otherwise.
-    RdmaMessages {
-        /// Whether they are known to be encrypted.
-        is_encrypted: bool,
-    },
+    Rdma(Protection),
+    /// In messages over SMB Direct, because RDMA cannot be used.
+    RdmaMessages(Protection),
     /// In messages over TCP.
-    Tcp {
-        /// Whether they are known to be encrypted.
-        is_encrypted: bool,
-    },
+    Tcp(Protection),
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Rdma => "rdma",
-            Self::RdmaMessages { is_encrypted: true } => "rdma encrypted",
-            Self::RdmaMessages { is_encrypted: false } => "rdma messages",
-            Self::Tcp { is_encrypted: true } => "tcp encrypted",
-            Self::Tcp { is_encrypted: false } => "plain",
+            Self::Rdma(Protection::None) => "rdma",
+            Self::Rdma(Protection::Signed) => "rdma signed",
+            Self::Rdma(Protection::Encrypted) => "rdma encrypted",
+            Self::RdmaMessages(Protection::None) => "rdma messages",
+            Self::RdmaMessages(Protection::Signed) => "rdma messages signed",
+            Self::RdmaMessages(Protection::Encrypted) => "rdma messages encrypted",
+            Self::Tcp(Protection::None) => "plain",
+            Self::Tcp(Protection::Signed) => "tcp signed",
+            Self::Tcp(Protection::Encrypted) => "tcp encrypted",
         })
     }
 }

@@ -16,6 +16,7 @@ use thiserror::Error;
 #[cfg(feature = "verbs")]
 pub use connector::{Connector, DEFAULT_PORTS};
 pub use rdma::Rdma;
+pub(crate) use tcp::CLOSED;
 pub use tcp::{Framing, NoRdma, Tcp};
 
 /// The memory of a transport could not be had, or does not have this range.

@@ -20,6 +20,8 @@ const HEADER: usize = 4;
 const LENGTH_MAX: u32 = 0xFF_FFFF;
 /// The longest message that a server may send here, in bytes: a piece of a READ and what is around it.
 const RECEIVE_MAX: u32 = 2 << 20;
+/// How a stream ends in order.
+pub(crate) const CLOSED: &str = "the other side has closed the connection";
 /// Bytes of a message for which memory is taken before any of them has come.
 const STEP: usize = 64 << 10;
 /// Bytes that may wait to be sent before no more should be given.
@@ -51,7 +53,7 @@ pub enum Framing {
     },
 }
 
-/// A server over a stream.
+/// A server over a stream, or a client.
 #[derive(Debug)]
 pub struct Tcp<S = TcpStream> {
     stream: S,
@@ -97,6 +99,36 @@ impl<S> Tcp<S> {
     }
 }
 
+impl<S> Tcp<S> {
+    /// With messages of so many bytes at most that are received, 16 MiB less one at most.
+    #[must_use]
+    pub fn receiving(self, receive_max: u32) -> Self {
+        Self { receive_max: receive_max.min(LENGTH_MAX), ..self }
+    }
+
+    /// Sends the bytes of a vector from `start` on, without copying them.
+    pub(crate) fn send_owned(&mut self, mut message: Vec<u8>, start: usize) {
+        let len = message.len().saturating_sub(start);
+        // Nobody sends more than the limits say.
+        let header = u32::try_from(len).unwrap_or(LENGTH_MAX).to_be_bytes();
+        self.waiting = self.waiting.saturating_add(len).saturating_add(HEADER);
+        let front = start.checked_sub(HEADER).and_then(|at| message.get_mut(at..start));
+        let start = match front {
+            Some(front) => {
+                front.copy_from_slice(&header);
+                start.saturating_sub(HEADER)
+            }
+            None => {
+                self.outbox.push_back(Bytes::copy_from_slice(&header));
+                start
+            }
+        };
+        let mut message = Bytes::from(message);
+        message.advance(start.min(message.len()));
+        self.outbox.push_back(message);
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<BytesMut, Lost>> {
         loop {
@@ -104,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
                 let room = self.header.get_mut(self.header_len..).unwrap_or_default();
                 let got = ready!(read(&mut self.stream, cx, room))?;
                 if got == 0 && self.header_len == 0 {
-                    return Poll::Ready(Err(Lost::because("the server has closed the connection")));
+                    return Poll::Ready(Err(Lost::because(CLOSED)));
                 }
                 self.header_len = self.header_len.saturating_add(got);
                 if got == 0 {
@@ -136,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
     }
 
     /// Writes what waits; ready when nothing waits.
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
         while let Some(first) = self.outbox.front_mut() {
             if first.is_empty() {
                 self.outbox.pop_front();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smbd_files::transport::Tcp;
 use smbd_files::{Error, Remote, Settings, Share, Way};
-use smbd_smb2::client::Access;
+use smbd_smb2::client::{Access, Protection};
 use smbd_smb2::wire::Command;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ async fn share(host: &Host, settings: &Settings) -> Result<(Share, Arc<Mutex<See
 async fn memory_is_registered_before_its_request_and_back_before_its_result() {
     let host = Host::new(|_| {});
     let (share, seen, _driver) = share(&host, &settings()).await.unwrap();
-    assert_eq!(share.way(), Way::Rdma);
+    assert_eq!(share.way(), Way::Rdma(Protection::None));
     let data = Bytes::from(content(500_000));
     let file = share.create("f").await.unwrap();
     seen.lock().unwrap().journal.clear();
@@ -89,7 +89,8 @@ async fn short_transfers_and_encrypted_ones_register_nothing() {
         let file = share.open("f").await.unwrap();
         assert_eq!(file.read_at(0, len as u32).await.unwrap(), data);
         assert_eq!(seen.lock().unwrap().most, 0);
-        let way = if encrypt { Way::RdmaMessages { is_encrypted: true } } else { Way::Rdma };
+        let way =
+            if encrypt { Way::RdmaMessages(Protection::Encrypted) } else { Way::Rdma(Protection::None) };
         assert_eq!(share.way(), way);
     }
 }

@@ -4,5 +4,6 @@ mod copies;
 mod driver;
 mod loopback;
 mod program;
+mod serve;
 mod server;
 mod share;

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use smbd_files::{Error, Settings, Way};
+use smbd_smb2::client::Protection;
 use smbd_smb2::wire::{Dialect, NtStatus};
 
 use super::server::{Host, PASSWORD, content, login, settings};
@@ -84,7 +85,8 @@ async fn data_are_the_same_signed_and_encrypted_in_all_dialects() {
         {
             let settings = Settings { sign, encrypt, max_dialect, ..settings() };
             let (share, driver) = host.share(&settings, name).await.unwrap();
-            assert_eq!(share.way(), Way::Tcp { is_encrypted: !sign });
+            let protection = if sign { Protection::Signed } else { Protection::Encrypted };
+            assert_eq!(share.way(), Way::Tcp(protection));
             let file = share.create("f").await.unwrap();
             file.write_at(5, data.clone()).await.unwrap();
             file.close().await.unwrap();

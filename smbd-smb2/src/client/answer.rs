@@ -6,21 +6,21 @@ use super::ids::OperationId;
 use super::machine::{Machine, Running, Step};
 use super::negotiate::{self, NegotiateError};
 use super::operation::{Kind, Stored};
-use super::reason::{Failure, Reason};
+use super::reason::{Failure, Fatal, Reason};
 use super::receive::Part;
-use super::request::{Memory, Outcome, Owner, Request};
+use super::request::{Memory, Outcome, Owner};
 use super::session::{Session, Tree};
 use super::table::Key;
 use super::transfer::Piece;
 use super::validate;
 use crate::wire::{
-    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, ReadResponseFlags, Response, ShareFlags,
-    TreeConnectResponse, read,
+    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, ReadResponse, ReadResponseFlags,
+    ShareFlags, TreeConnectResponse, WriteResponse, has_error_body, read,
 };
 
 impl Machine {
     /// 3.2.5.2
-    pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Reason> {
+    pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         if status != NtStatus::SUCCESS {
             return Err(NegotiateError::Status(status).into());
@@ -55,7 +55,7 @@ impl Machine {
         operation: Key,
         part: &Part<'_>,
         now: Instant,
-    ) -> Result<Option<Step>, Reason> {
+    ) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         let Some(running) = self.operations.get(operation) else {
             self.forget(key);
@@ -140,7 +140,7 @@ impl Machine {
         let element = validate::with_request(&self.config, |body| {
             super::machine::element(&self.header(body, session, Some(tree)), body)
         });
-        let mut request = Request::new(Owner::Operation(operation), Command::IOCTL);
+        let mut request = self.spare.take(Owner::Operation(operation), Command::IOCTL);
         (request.session, request.tree, request.must_sign) = (session, Some(tree), true);
         match element {
             Ok(element) => request.element = element,
@@ -156,9 +156,11 @@ impl Machine {
     }
 
     /// 3.2.5.14.12. The answer is signed or encrypted: anything else has ended the connection before.
-    fn on_validated(&self, part: &Part<'_>) -> Result<(), Reason> {
+    fn on_validated(&self, part: &Part<'_>) -> Result<(), Fatal> {
         match part.header.status {
-            NtStatus::ACCESS_DENIED => Err(Reason::Validation { field: "Status, STATUS_ACCESS_DENIED," }),
+            NtStatus::ACCESS_DENIED => {
+                Err(Reason::Validation { field: "Status, STATUS_ACCESS_DENIED," }.into())
+            }
             NtStatus::SUCCESS => {
                 let answer = IoctlResponse::parse(part.bytes)?;
                 self.negotiated.as_ref().map_or(Ok(()), |negotiated| validate::check(negotiated, &answer))
@@ -175,7 +177,7 @@ impl Machine {
         let has_channel = !matches!(request.memory, Memory::None);
         let (moved, data) = match moved(part, piece, has_channel) {
             Ok((moved, data)) => (Outcome::Moved(moved), data),
-            Err(failure) => (Outcome::Failed(failure), None),
+            Err(failure) => (Outcome::failed(failure), None),
         };
         self.release(key, moved, now);
         let (at, len) = data?;
@@ -220,7 +222,7 @@ impl Machine {
     pub(super) fn abort(&mut self, operation: Key, failure: &Failure, now: Instant) {
         self.stop(operation);
         for key in self.requests_of(operation) {
-            self.release(key, Outcome::Failed(failure.clone()), now);
+            self.release(key, Outcome::failed(failure.clone()), now);
         }
         if self.requests_of(operation).is_empty() {
             self.finish(operation, Err(failure.clone()));
@@ -234,11 +236,11 @@ type Place = (usize, usize);
 /// How many bytes a READ or WRITE has moved, and where in the element they are, if they are there.
 fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Option<Place>), Failure> {
     let status = part.header.status;
-    let answer = Response::parse(part.bytes)?;
-    if status.is_error() || matches!(answer, Response::Error(_)) {
+    if status.is_error() || has_error_body(&part.header, part.bytes)? {
         return Err(Failure::Status(status));
     }
-    let (field, got, section, data) = if let Response::Read(answer) = answer {
+    let (field, got, section, data) = if part.header.command == Command::READ {
+        let answer = ReadResponse::parse(part.bytes)?;
         let len = answer.data.len();
         if answer.flags.contains(ReadResponseFlags::RDMA_TRANSFORM) {
             return Err(Failure::Transform);
@@ -252,10 +254,8 @@ fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Optio
             let at = read::response::DATA_OFFSET.get(part.bytes)?;
             ("DataLength", u32::try_from(len).unwrap_or(u32::MAX), "3.2.5.11", Some((at.into(), len)))
         }
-    } else if let Response::Write(answer) = answer {
-        ("Count", answer.count, "3.2.5.12", None)
     } else {
-        return Err(Failure::Status(status));
+        ("Count", WriteResponse::parse(part.bytes)?.count, "3.2.5.12", None)
     };
     if got > piece.len {
         return Err(Failure::TooMuch { field, got: got.into(), max: piece.len.into(), section });

@@ -9,9 +9,9 @@ use super::login::{Login, Target};
 use super::machine::{Machine, Running, Step, element};
 use super::negotiate;
 use super::operation::{Kind, Stored};
-use super::reason::{Failure, Reason, Refused};
+use super::reason::{Failure, Fatal, Reason, Refused};
 use super::receive::Part;
-use super::request::{Owner, Request, Wire};
+use super::request::{Owner, Wire};
 use super::session::{Channel, Session};
 use super::table::Key;
 use crate::security::{AuthError, Established, KeySchedule, PreauthHash, SessionKeys, Side, Step as Token};
@@ -45,7 +45,7 @@ impl Machine {
         if session.is_none() {
             header.session_id = session_id;
         }
-        let mut request = Request::new(Owner::Operation(operation), Command::SESSION_SETUP);
+        let mut request = self.spare.take(Owner::Operation(operation), Command::SESSION_SETUP);
         request.session = session;
         request.element = element(&header, &body)?;
         let deadline = self.deadline(now);
@@ -58,10 +58,10 @@ impl Machine {
         operation: Key,
         part: &Part<'_>,
         now: Instant,
-    ) -> Result<Option<Step>, Reason> {
+    ) -> Result<Option<Step>, Fatal> {
         let failure = match self.authenticate(operation, part, now) {
             Ok(()) => return Ok(None),
-            Err(Fault::Connection(reason)) => return Err(reason),
+            Err(Fault::Connection(reason)) => return Err(reason.into()),
             Err(Fault::Operation(failure)) => failure,
         };
         // That of a session that is there already.
@@ -188,10 +188,11 @@ impl Machine {
         if let Some(session) = self.sessions.get_mut(session) {
             session.is_expired = false;
         }
-        let is_held =
-            |request: &Request| request.session == Some(session) && matches!(request.wire, Wire::Held);
-        for key in self.requests.keys(is_held) {
-            self.resume(key, now);
+        let of_session = self.requests.keys(|request| request.session == Some(session));
+        for key in of_session {
+            if self.requests.get(key).is_some_and(|request| matches!(request.wire, Wire::Held)) {
+                self.resume(key, now);
+            }
         }
     }
 

@@ -13,12 +13,13 @@ use super::login::{Login, Target};
 use super::machine::{Machine, Step};
 use super::negotiate::Negotiated;
 use super::operation::{Kind, Operation, SingleMessage, Stored};
-use super::output::{Output, Reply};
-use super::reason::{Failure, Reason, Refused};
+use super::output::{Access, Output, Reply};
+use super::reason::{Discarded, Failure, Reason, Refused};
 use super::send;
+use super::session::Protection;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
-    ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
+    Command, ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
     TreeDisconnectRequest,
 };
 
@@ -203,6 +204,14 @@ impl Client {
         scope.is_ok_and(|scope| self.machine.channel(scope, length).is_some())
     }
 
+    /// How READs, WRITEs and most other requests in a tree connect are protected: by the wish of the session, of the share, or of the
+    /// configuration. `None` if the tree connect is not there any more.
+    #[must_use]
+    pub fn protection(&self, tree: TreeHandle) -> Option<Protection> {
+        let scope = self.machine.scope(tree).ok()?;
+        Some(self.machine.protection(scope, Command::READ, false))
+    }
+
     /// The session's SessionId.
     #[must_use]
     pub fn session_id(&self, session: SessionHandle) -> Option<SessionId> {
@@ -267,8 +276,8 @@ impl Client {
         self.output(step, arrived)
     }
 
-    fn output<'a>(&'a self, step: Step, arrived: &'a Arrived<'_>) -> Output<'a> {
-        let machine = &*self.machine;
+    fn output<'a>(&'a mut self, step: Step, arrived: &'a Arrived<'_>) -> Output<'a> {
+        let machine = &mut *self.machine;
         let part = |start: usize, end: usize| arrived.bytes.get(start..end).unwrap_or_default();
         match step {
             Step::Negotiated => match machine.negotiated {
@@ -278,36 +287,46 @@ impl Client {
             Step::Send(key) => {
                 let request = machine.requests.get(key);
                 let message = request.map_or([&[][..]; 2], |request| [&request.element, &request.data]);
-                Output::Send { message, invalidations: request.map_or(0, send::invalidations) }
+                Output::Send {
+                    message,
+                    invalidations: request.map_or(0, |request| send::invalidations(request)),
+                }
             }
-            Step::SendScratch(invalidations) => {
+            Step::SendScratch(count) => {
+                let invalidations = u16::try_from(count).unwrap_or(u16::MAX);
                 Output::Send { message: [&machine.scratch, &[]], invalidations }
             }
-            Step::Register(key, region, access) => Output::Register {
-                registration: RegistrationId(key),
-                buffer: region.buffer,
-                offset: region.offset,
-                len: region.len,
-                access,
-            },
-            Step::Deregister(key, is_invalidated) => {
-                Output::Deregister { registration: RegistrationId(key), is_invalidated }
+            Step::Register(key, buffer) => {
+                let request = machine.requests.get(key);
+                let piece = request.and_then(|request| request.piece).unwrap_or_default();
+                let is_read = request.is_some_and(|request| request.command == Command::READ);
+                Output::Register {
+                    registration: RegistrationId(key),
+                    buffer,
+                    offset: piece.offset,
+                    len: piece.len,
+                    access: if is_read { Access::RemoteWrite } else { Access::RemoteRead },
+                }
+            }
+            Step::Deregister(key, valid) => {
+                Output::Deregister { registration: RegistrationId(key), is_invalidated: valid == 0 }
             }
             Step::Data { operation, offset, start, end } => {
                 Output::Data { operation, offset, data: part(start, end) }
             }
-            Step::Done(operation, result) => {
-                Output::Done { operation, result: result.map(reply), error: None }
+            Step::Done(key) => {
+                let result = machine.result(key).map(reply);
+                Output::Done { operation: OperationId(key), result, error: None }
             }
             Step::Answer { operation, start, end } => answer(operation, part(start, end)),
             Step::Message { operation, start, end } => {
                 Output::Done { operation, result: Ok(Reply::Message(part(start, end))), error: None }
             }
-            Step::OplockBreak(notification) => Output::OplockBreak(notification),
-            Step::LeaseBreak(notification) => Output::LeaseBreak(notification),
+            Step::Unasked { start, end } => unsolicited(part(start, end)),
             Step::SessionExpired(session) => Output::SessionExpired(session),
             Step::SessionEnded(session) => Output::SessionEnded(session),
-            Step::Discarded(discarded) => Output::Discarded(discarded),
+            Step::Unknown(message_id) => Output::Discarded(Discarded::UnknownMessageId(message_id)),
+            Step::Late(message_id) => Output::Discarded(Discarded::Late(message_id)),
             Step::Close => match &machine.end {
                 Some(end) => Output::Close(end.reason.clone()),
                 None => Output::Idle(None),
@@ -326,6 +345,19 @@ fn reply(stored: Stored) -> Reply<'static> {
         Stored::Disconnected => Reply::Disconnected,
         Stored::Read(count) => Reply::Read(count),
         Stored::Written(count) => Reply::Written(count),
+    }
+}
+
+/// What a server says unasked (3.2.5.1.2, 3.2.5.19).
+fn unsolicited(element: &[u8]) -> Output<'_> {
+    match (Header::parse(element), Response::parse(element)) {
+        (Ok(Header { command, .. }), _) if command != Command::OPLOCK_BREAK => {
+            Output::Discarded(Discarded::Unsolicited(command))
+        }
+        (_, Ok(Response::OplockBreak(notification))) => Output::OplockBreak(notification),
+        (_, Ok(Response::LeaseBreakNotification(notification))) => Output::LeaseBreak(notification),
+        (_, Ok(_)) => Output::Discarded(Discarded::Unsolicited(Command::OPLOCK_BREAK)),
+        (_, Err(error)) => Output::Discarded(Discarded::Break(error)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state of a connection, and what all of its parts do with it: requests begin, end, and give back what they hold.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::replace;
@@ -7,26 +8,22 @@ use core::mem::replace;
 use smbd_core::Instant;
 
 use super::config::Config;
-use super::ids::{OperationId, SessionHandle};
+use super::ids::{BufferId, OperationId, SessionHandle};
 use super::negotiate::{self, Negotiated};
 use super::operation::{Kind, Stored};
-use super::output::Access;
-use super::reason::{Discarded, Failure, Reason};
-use super::request::{Memory, Outcome, Owner, Region, Request, Wire};
+use super::reason::{Failure, Reason};
+use super::request::{Memory, Outcome, Owner, Request, Spare, Wire};
 use super::session::{Session, Tree};
 use super::table::{Key, Table};
 use super::window::Window;
 use crate::security::PreauthHash;
 use crate::wire::{
-    Body, Command, CommandBody, EchoRequest, Header, LeaseBreakNotification, OplockBreak, SessionId, Target,
-    TreeId, WireError, write_element,
+    Body, Command, CommandBody, EchoRequest, Header, MessageId, SessionId, Target, TreeId, WireError,
+    write_element,
 };
 
 /// What is around the payload of a message at most: headers of an encrypted WRITE, and room for what servers put between.
 pub(super) const OVERHEAD: u32 = 256;
-
-/// Bytes for one credit (3.1.5.2).
-pub(super) const CREDIT_BYTES: u32 = 65536;
 
 #[derive(Debug)]
 pub(super) struct Machine {
@@ -36,20 +33,18 @@ pub(super) struct Machine {
     pub(super) preauth: PreauthHash,
     pub(super) window: Window,
     pub(super) operations: Table<Running>,
-    pub(super) requests: Table<Request>,
+    pub(super) requests: Table<Box<Request>>,
     pub(super) sessions: Table<Session>,
     pub(super) trees: Table<Tree>,
     /// Connection.OutstandingRequests, by MessageId, ascending: ids are given out in order.
     pub(super) outstanding: VecDeque<(u64, Key)>,
     /// What waits for credits, in order.
     pub(super) queue: VecDeque<Key>,
-    pub(super) to_register: VecDeque<Key>,
-    pub(super) to_deregister: VecDeque<Key>,
-    pub(super) to_cancel: VecDeque<Key>,
-    /// Operations whose result has to be told.
-    pub(super) finished: VecDeque<Key>,
+    /// What waits for nothing, in order.
+    pub(super) tasks: VecDeque<Task>,
     /// A message that is built for one `poll`.
     pub(super) scratch: Vec<u8>,
+    pub(super) spare: Spare,
     /// The ECHO that is under way.
     pub(super) echo: Option<Key>,
     /// Whether an ECHO has asked for credits for what is first in the queue.
@@ -76,22 +71,37 @@ pub(super) struct End {
     pub(super) is_told: bool,
 }
 
+/// What can be done at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Task {
+    /// The memory of a request is to be registered.
+    Register(Key),
+    /// It is to be taken back.
+    Deregister(Key),
+    /// CANCEL of a request is to be sent.
+    Cancel(Key),
+    /// The result of an operation is to be told.
+    Tell(Key),
+}
+
 /// What `poll` is about to say, by names: what is borrowed is looked up last.
 #[derive(Debug)]
 pub(super) enum Step {
     Negotiated,
     Send(Key),
-    /// What is in `scratch`.
-    SendScratch(u16),
-    Register(Key, Region, Access),
-    Deregister(Key, bool),
+    /// What is in `scratch`, and how many tokens its answers may invalidate.
+    SendScratch(usize),
+    Register(Key, BufferId),
+    /// With the number of tokens that are valid still.
+    Deregister(Key, usize),
     Data {
         operation: OperationId,
         offset: u64,
         start: usize,
         end: usize,
     },
-    Done(OperationId, Result<Stored, Failure>),
+    /// The result of an operation that has one.
+    Done(Key),
     Answer {
         operation: OperationId,
         start: usize,
@@ -102,11 +112,17 @@ pub(super) enum Step {
         start: usize,
         end: usize,
     },
-    OplockBreak(OplockBreak),
-    LeaseBreak(LeaseBreakNotification),
+    /// An element that answers no request: OPLOCK_BREAK, if anything.
+    Unasked {
+        start: usize,
+        end: usize,
+    },
     SessionExpired(SessionHandle),
     SessionEnded(SessionHandle),
-    Discarded(Discarded),
+    /// It is the MessageId of no request.
+    Unknown(MessageId),
+    /// The operation of its request has ended.
+    Late(MessageId),
     Close,
     Idle(Option<Instant>),
 }
@@ -114,7 +130,6 @@ pub(super) enum Step {
 impl Machine {
     pub(super) fn new(config: Config) -> Self {
         let requests = usize::from(config.requests).saturating_add(1);
-        let queue = || VecDeque::<Key>::with_capacity(requests);
         let mut machine = Self {
             negotiated: None,
             preauth: PreauthHash::new(),
@@ -125,12 +140,10 @@ impl Machine {
             sessions: Table::new(config.sessions),
             trees: Table::new(config.trees),
             outstanding: VecDeque::with_capacity(requests),
-            queue: queue(),
-            to_register: queue(),
-            to_deregister: queue(),
-            to_cancel: queue(),
-            finished: VecDeque::with_capacity(config.operations.into()),
+            queue: VecDeque::with_capacity(requests),
+            tasks: VecDeque::with_capacity(requests.saturating_add(config.operations.into())),
             scratch: Vec::new(),
+            spare: Spare::new(requests),
             echo: None,
             has_asked_for_credits: false,
             timer: None,
@@ -138,7 +151,7 @@ impl Machine {
             end: None,
             config,
         };
-        let mut request = Request::new(Owner::Negotiate, Command::NEGOTIATE);
+        let mut request = machine.spare.take(Owner::Negotiate, Command::NEGOTIATE);
         let element = negotiate::with_request(&machine.config, |body| element(&own_header(body), body));
         // Its few short parts always fit.
         request.element = element.unwrap_or_default();
@@ -147,16 +160,16 @@ impl Machine {
     }
 
     /// Puts a request behind the others; with its deadline.
-    pub(super) fn enqueue(&mut self, mut request: Request, deadline: Option<Instant>) -> Option<Key> {
+    pub(super) fn enqueue(&mut self, mut request: Box<Request>, deadline: Option<Instant>) -> Option<Key> {
         let waits_for_memory = matches!(request.memory, Memory::Wanted(_));
         request.wire = if waits_for_memory { Wire::Idle } else { Wire::Queued };
         request.deadline = deadline;
         self.arm(deadline);
         let key = self.requests.insert(request)?;
         if waits_for_memory {
-            self.to_register.push_back(key)
+            self.tasks.push_back(Task::Register(key));
         } else {
-            self.queue.push_back(key)
+            self.queue.push_back(key);
         }
         Some(key)
     }
@@ -183,12 +196,6 @@ impl Machine {
         self.echo.is_some_and(|key| self.requests.get(key).is_some())
     }
 
-    /// Credits of a request with so many bytes of payload (3.1.5.2).
-    pub(super) fn charge(payload: u32) -> u16 {
-        let credits = payload.saturating_sub(1).checked_div(CREDIT_BYTES).unwrap_or(0).saturating_add(1);
-        u16::try_from(credits).unwrap_or(u16::MAX)
-    }
-
     /// An ECHO, before all others.
     pub(super) fn queue_echo(&mut self) {
         let is_there = self.echo.filter(|key| self.requests.get(*key).is_some());
@@ -199,7 +206,7 @@ impl Machine {
             }
             return;
         }
-        let mut request = Request::new(Owner::Echo, Command::ECHO);
+        let mut request = self.spare.take(Owner::Echo, Command::ECHO);
         let body = EchoRequest::default();
         request.element = element(&own_header(&body), &body).unwrap_or_default();
         self.echo = self.enqueue(request, None);
@@ -216,6 +223,18 @@ impl Machine {
         Header { session_id, target: Target::Sync { process_id: 0, tree_id }, ..Header::request::<M>(0) }
     }
 
+    /// Writes the element of a request in a session or a tree connect, without what is known when it is sent.
+    pub(super) fn write_request<M: CommandBody>(
+        &self,
+        element: &mut Vec<u8>,
+        body: &M,
+        session: Option<Key>,
+        tree: Option<Key>,
+    ) -> Result<(), WireError> {
+        element.clear();
+        write_element(element, &self.header(body, session, tree), body)
+    }
+
     /// Ends a request with this outcome: when its memory is back, if the server has been given some (3.2.5.11, 3.2.5.12).
     pub(super) fn release(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
@@ -224,11 +243,11 @@ impl Machine {
             request.wire = Wire::Idle;
         }
         match replace(&mut request.memory, Memory::None) {
-            Memory::Valid(region) => {
-                request.memory = Memory::Leaving(region, outcome);
-                self.to_deregister.push_back(key);
+            Memory::Valid(tokens) => {
+                request.memory = Memory::Leaving(tokens, outcome);
+                self.tasks.push_back(Task::Deregister(key));
             }
-            Memory::Asked(region, first) => request.memory = Memory::Asked(region, first.or(Some(outcome))),
+            Memory::Asked(first) => request.memory = Memory::Asked(first.or(Some(outcome))),
             // The first outcome counts.
             memory @ (Memory::Leaving(..) | Memory::Left(_)) => request.memory = memory,
             Memory::None | Memory::Wanted(_) => self.settle(key, outcome, now),
@@ -239,7 +258,7 @@ impl Machine {
     pub(super) fn settle(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
         let Owner::Operation(operation) = request.owner else { return self.forget(key) };
-        let failure = match outcome {
+        let moved = match outcome {
             Outcome::Again => return self.hold(key, now),
             Outcome::Moved(moved) => Ok(moved),
             Outcome::Failed(failure) => Err(failure),
@@ -249,11 +268,11 @@ impl Machine {
         let Some(running) = self.operations.get_mut(operation) else { return };
         match (&mut running.kind, piece) {
             (Kind::Transfer(transfer), Some(piece)) => {
-                transfer.on_piece(piece, failure);
+                transfer.on_piece(piece, moved);
                 self.advance(operation, now);
             }
             (Kind::Finished(_), _) => {}
-            _ => self.finish(operation, Err(failure.err().unwrap_or(Failure::Closed))),
+            _ => self.finish(operation, Err(moved.err().map_or(Failure::Closed, |failure| *failure))),
         }
     }
 
@@ -271,16 +290,16 @@ impl Machine {
 
     /// Sends a request again that was held, and registers its memory again.
     pub(super) fn resume(&mut self, key: Key, now: Instant) {
-        let Some(Request { owner: Owner::Operation(operation), piece, .. }) = self.requests.get(key) else {
+        let Some(Owner::Operation(operation)) = self.requests.get(key).map(|request| request.owner) else {
             return;
         };
-        let again = piece.and_then(|piece| self.wanted(*operation, piece));
+        let again = self.wanted(operation);
         let deadline = self.deadline(now);
         let Some(request) = self.requests.get_mut(key) else { return };
         request.deadline = deadline;
-        if let Some(region) = again {
-            (request.memory, request.wire) = (Memory::Wanted(region), Wire::Idle);
-            self.to_register.push_back(key);
+        if let Some(buffer) = again {
+            (request.memory, request.wire) = (Memory::Wanted(buffer), Wire::Idle);
+            self.tasks.push_back(Task::Register(key));
         } else {
             request.wire = Wire::Queued;
             self.queue.push_back(key);
@@ -293,7 +312,11 @@ impl Machine {
             Some(request) if request.sent().is_some() => {
                 (request.owner, request.deadline) = (Owner::Nobody, None);
             }
-            _ => _ = self.requests.remove(key),
+            _ => {
+                if let Some(request) = self.requests.take(key) {
+                    self.spare.put(request);
+                }
+            }
         }
     }
 
@@ -306,7 +329,7 @@ impl Machine {
                 self.trees.remove(*tree);
             }
             running.kind = Kind::Finished(result);
-            self.finished.push_back(operation);
+            self.tasks.push_back(Task::Tell(operation));
         }
     }
 

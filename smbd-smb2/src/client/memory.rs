@@ -2,46 +2,41 @@
 //! 3.2.5.11, 3.2.5.12).
 
 use alloc::vec::Vec;
+use core::mem::{replace, take};
 
 use smbd_core::Instant;
 use smbd_core::wire::{BufferDescriptorV1, Token};
 
-use super::machine::{Machine, Running, Step};
+use super::machine::{Machine, Running, Step, Task};
 use super::operation::Kind;
-use super::output::Access;
 use super::reason::{Failure, Refused};
-use super::request::{Memory, Outcome, Owner, Region, Request, Wire};
+use super::request::{Memory, Outcome, Owner, Wire};
 use super::table::Key;
-use crate::wire::{Channel, Command, Dialect, pack};
+use super::tokens::Tokens;
+use crate::wire::{Channel, Dialect, pack_to};
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");
 
 impl Machine {
-    /// The next registration that is to be made.
-    pub(super) fn next_registration(&mut self) -> Option<Step> {
-        while let Some(key) = self.to_register.pop_front() {
-            let Some(request) = self.requests.get_mut(key) else { continue };
-            let Memory::Wanted(region) = &request.memory else { continue };
-            let region = region.clone();
-            let access =
-                if request.command == Command::READ { Access::RemoteWrite } else { Access::RemoteRead };
-            request.memory = Memory::Asked(region.clone(), None);
-            return Some(Step::Register(key, region, access));
-        }
-        None
+    /// Has the memory of a request registered.
+    pub(super) fn register(&mut self, key: Key) -> Option<Step> {
+        let request = self.requests.get_mut(key)?;
+        let Memory::Wanted(buffer) = request.memory else { return None };
+        request.memory = Memory::Asked(None);
+        Some(Step::Register(key, buffer))
     }
 
-    /// The next registration that is to be taken back.
-    pub(super) fn next_deregistration(&mut self) -> Option<Step> {
-        while let Some(key) = self.to_deregister.pop_front() {
-            let Some(request) = self.requests.get_mut(key) else { continue };
-            if let Memory::Leaving(region, outcome) = &request.memory {
-                let (is_invalidated, outcome) = (region.tokens.is_empty(), outcome.clone());
-                request.memory = Memory::Left(outcome);
-                return Some(Step::Deregister(key, is_invalidated));
-            }
+    /// Has the memory of a request taken back.
+    pub(super) fn deregister(&mut self, key: Key) -> Option<Step> {
+        let request = self.requests.get_mut(key)?;
+        if !matches!(request.memory, Memory::Leaving(..)) {
+            return None;
         }
-        None
+        let Memory::Leaving(tokens, outcome) = replace(&mut request.memory, Memory::None) else {
+            return None;
+        };
+        request.memory = Memory::Left(outcome);
+        Some(Step::Deregister(key, tokens.len()))
     }
 
     /// A registration is valid: its request can go.
@@ -50,59 +45,53 @@ impl Machine {
         key: Key,
         descriptors: &[BufferDescriptorV1],
     ) -> Result<(), Refused> {
-        let request = self.requests.get(key).ok_or(UNKNOWN)?;
-        let Memory::Asked(region, outcome) = &request.memory else { return Err(UNKNOWN) };
+        let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
+        let Memory::Asked(outcome) = &mut request.memory else { return Err(UNKNOWN) };
         let got =
             descriptors.iter().map(|descriptor| u64::from(descriptor.length)).fold(0, u64::saturating_add);
-        let (expected, mut region) = (u64::from(region.len), region.clone());
+        let expected = request.piece.map_or(0, |piece| piece.len.into());
         if got != expected {
             return Err(Refused::Descriptors { got, expected });
         }
-        region.tokens = descriptors.iter().map(|descriptor| descriptor.token).collect();
-        if let Some(outcome) = outcome {
-            let outcome = outcome.clone();
-            self.set_memory(key, Memory::Leaving(region, outcome));
-            self.to_deregister.push_back(key);
+        let tokens = Tokens::of(descriptors);
+        if let Some(outcome) = outcome.take() {
+            request.memory = Memory::Leaving(tokens, outcome);
+            self.tasks.push_back(Task::Deregister(key));
             return Ok(());
         }
-        let element = self.channel_element(request, descriptors)?;
-        self.check_len(element.len())?;
-        self.set_memory(key, Memory::Valid(region));
-        let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
-        (request.element, request.wire) = (element, Wire::Queued);
+        let (mut element, mut info) = (take(&mut request.element), take(&mut self.scratch));
+        info.clear();
+        pack_to(&mut info, descriptors);
+        let written =
+            self.write_channel(&mut element, key, &info).and_then(|()| self.check_len(element.len()));
+        self.scratch = info;
+        let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
+        request.element = element;
+        written?;
+        (request.memory, request.wire) = (Memory::Valid(tokens), Wire::Queued);
         self.queue.push_back(key);
         Ok(())
     }
 
-    /// The request of a piece, with its descriptors.
-    fn channel_element(
-        &self,
-        request: &Request,
-        descriptors: &[BufferDescriptorV1],
-    ) -> Result<Vec<u8>, Refused> {
+    /// Writes the request of a piece, with its descriptors.
+    fn write_channel(&self, element: &mut Vec<u8>, key: Key, info: &[u8]) -> Result<(), Refused> {
+        let request = self.requests.get(key).ok_or(UNKNOWN)?;
         let Owner::Operation(operation) = request.owner else { return Err(UNKNOWN) };
         let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation) else {
             return Err(UNKNOWN);
         };
-        let piece = request.piece.ok_or(UNKNOWN)?;
+        let (piece, scope) = (request.piece.ok_or(UNKNOWN)?, (request.session, request.tree));
         let invalidates = self.config.transport.rdma.is_some_and(|rdma| rdma.invalidates);
         let is_late = self.negotiated.is_some_and(|negotiated| negotiated.dialect >= Dialect::SMB_3_0_2);
         let channel = if invalidates && is_late { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
-        let scope = (request.session, request.tree);
-        Ok(self.piece_element(transfer, piece, scope, Some((channel, &pack(descriptors))))?)
-    }
-
-    fn set_memory(&mut self, key: Key, memory: Memory) {
-        if let Some(request) = self.requests.get_mut(key) {
-            request.memory = memory;
-        }
+        Ok(self.write_piece(element, transfer, piece, scope, Some((channel, info)))?)
     }
 
     /// The caller could not register it.
     pub(super) fn on_not_registered(&mut self, key: Key, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
-        let Memory::Asked(_, outcome) = &request.memory else { return Err(UNKNOWN) };
-        let outcome = outcome.clone().unwrap_or(Outcome::Failed(Failure::Registration));
+        let Memory::Asked(outcome) = &mut request.memory else { return Err(UNKNOWN) };
+        let outcome = outcome.take().unwrap_or_else(|| Outcome::failed(Failure::Registration));
         request.memory = Memory::None;
         self.settle(key, outcome, now);
         Ok(())
@@ -111,26 +100,26 @@ impl Machine {
     /// The server can use it no longer: what its request has brought can be told.
     pub(super) fn on_deregistered(&mut self, key: Key, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get_mut(key).ok_or(UNKNOWN)?;
-        let Memory::Left(outcome) = &request.memory else { return Err(UNKNOWN) };
-        let outcome = outcome.clone();
-        request.memory = Memory::None;
-        self.settle(key, outcome, now);
+        if !matches!(request.memory, Memory::Left(_)) {
+            return Err(UNKNOWN);
+        }
+        if let Memory::Left(outcome) = replace(&mut request.memory, Memory::None) {
+            self.settle(key, outcome, now);
+        }
         Ok(())
     }
 
-    /// The server has invalidated a token. Segments of a registration may share one.
+    /// The server has invalidated a token. It is one of a request that was sent, that is about to be, or whose memory is about to be
+    /// taken back.
     pub(super) fn on_invalidated(&mut self, token: Token) -> Result<(), Refused> {
-        let has_it = |region: &Region| region.tokens.contains(&token);
-        let found = self.requests.keys(|request| match &request.memory {
-            Memory::Valid(region) | Memory::Leaving(region, _) => has_it(region),
-            Memory::None | Memory::Wanted(_) | Memory::Asked(..) | Memory::Left(_) => false,
-        });
-        let Some(request) = found.first().and_then(|key| self.requests.get_mut(*key)) else {
-            return Err(Refused::Unknown("the token"));
+        let Self { requests, outstanding, tasks, queue, .. } = self;
+        let mut has_it = |key: &Key| {
+            let memory = requests.get_mut(*key).map(|request| &mut request.memory);
+            memory.and_then(Memory::tokens).is_some_and(|tokens| tokens.remove(token))
         };
-        if let Memory::Valid(region) | Memory::Leaving(region, _) = &mut request.memory {
-            region.tokens.retain(|other| *other != token);
-        }
-        Ok(())
+        let is_known = outstanding.iter().any(|(_, key)| has_it(key))
+            || tasks.iter().any(|task| matches!(task, Task::Deregister(key) if has_it(key)))
+            || queue.iter().any(has_it);
+        if is_known { Ok(()) } else { Err(Refused::Unknown("the token")) }
     }
 }

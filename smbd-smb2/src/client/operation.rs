@@ -112,7 +112,7 @@ pub(super) enum Kind {
     Single,
     /// The answer is not read.
     Message,
-    Transfer(Box<Transfer>),
+    Transfer(Transfer),
     /// Its result has to be told.
     Finished(Result<Stored, Failure>),
 }

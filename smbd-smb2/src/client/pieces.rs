@@ -1,33 +1,23 @@
 //! Pieces of transfers become requests (3.2.4.6, 3.2.4.7).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use smbd_core::Instant;
 
-use super::machine::{CREDIT_BYTES, Machine, Running, element};
+use super::ids::BufferId;
+use super::machine::{Machine, Running};
 use super::operation::{Kind, Stored};
-use super::request::{Memory, Owner, Region, Request};
+use super::request::{CREDIT_BYTES, Memory, Owner, Request};
 use super::submit::Scope;
 use super::table::Key;
 use super::transfer::{Piece, Source, Transfer, Way};
-use crate::wire::{Channel, Command, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, write};
+use crate::wire::{Channel, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, write};
 
 impl Machine {
     /// Cuts pieces of a transfer, as many as may be under way, and finishes it if nothing is left.
     pub(super) fn advance(&mut self, operation: Key, now: Instant) {
-        while self.has_room() {
-            let (pieces, max) = (self.config.pieces, self.piece_credits());
-            let Some(running) = self.operations.get_mut(operation) else { return };
-            let scope = (running.session, running.tree);
-            let Kind::Transfer(transfer) = &mut running.kind else { return };
-            if transfer.under_way() >= pieces {
-                break;
-            }
-            let Some(piece) = transfer.cut(max) else { break };
-            let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation) else {
-                return;
-            };
-            let request = self.piece(Owner::Operation(operation), transfer, piece, scope);
+        while let Some(request) = self.next_piece(operation) {
             let deadline = self.deadline(now);
             self.enqueue(request, deadline);
         }
@@ -41,52 +31,49 @@ impl Machine {
         self.finish(operation, result);
     }
 
+    /// The request for the next piece. One with memory is written when the descriptors are known.
+    fn next_piece(&mut self, operation: Key) -> Option<Box<Request>> {
+        let Kind::Transfer(transfer) = &self.operations.get(operation)?.kind else { return None };
+        if transfer.is_cut() || transfer.under_way() >= self.config.pieces || !self.has_room() {
+            return None;
+        }
+        let max = self.piece_credits();
+        let running = self.operations.get_mut(operation)?;
+        let scope = (running.session, running.tree);
+        let Kind::Transfer(transfer) = &mut running.kind else { return None };
+        let piece = transfer.cut(max)?;
+        let mut request = self.spare.take(Owner::Operation(operation), transfer.way.command());
+        request.carry(transfer, piece, scope);
+        if matches!(request.memory, Memory::None)
+            && let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation)
+        {
+            // All of its fields have room for what is in them.
+            let _ = self.write_piece(&mut request.element, transfer, piece, scope, None);
+        }
+        Some(request)
+    }
+
     /// The most bytes of a piece that the credits can pay for which there are or will be.
     fn piece_credits(&self) -> u32 {
         let credits = self.window.expected().min(self.config.credits.into()).max(1);
         u32::try_from(credits).unwrap_or(u32::MAX).saturating_mul(CREDIT_BYTES)
     }
 
-    /// The request for a piece. One with memory gets its body when the descriptors are known.
-    pub(super) fn piece(&self, owner: Owner, transfer: &Transfer, piece: Piece, scope: Scope) -> Request {
-        let command = match transfer.way {
-            Way::Read { .. } => Command::READ,
-            Way::Write { .. } => Command::WRITE,
-        };
-        let mut request = Request::new(owner, command);
-        (request.session, request.tree, request.piece) = (scope.0, scope.1, Some(piece));
-        request.charge = Self::charge(piece.len);
-        match &transfer.source {
-            Source::Buffer(_) => {
-                request.memory = region(transfer, piece).map_or(Memory::None, Memory::Wanted);
-            }
-            Source::Messages(data) => {
-                let start = usize::try_from(piece.offset).unwrap_or(usize::MAX);
-                let end = start.saturating_add(usize::try_from(piece.len).unwrap_or(usize::MAX));
-                if command == Command::WRITE && end <= data.len() {
-                    request.data = data.slice(start..end);
-                }
-                // All of its fields have room for what is in them.
-                request.element = self.piece_element(transfer, piece, scope, None).unwrap_or_default();
-            }
-        }
-        request
-    }
-
-    /// The part of a buffer that a piece of a transfer moves.
-    pub(super) fn wanted(&self, operation: Key, piece: Piece) -> Option<Region> {
+    /// The buffer that has to be registered for the pieces of an operation.
+    pub(super) fn wanted(&self, operation: Key) -> Option<BufferId> {
         let Kind::Transfer(transfer) = &self.operations.get(operation)?.kind else { return None };
-        region(transfer, piece)
+        if let Source::Buffer(buffer) = transfer.source { Some(buffer) } else { None }
     }
 
-    /// The header and the body of a piece's request, with what describes its channel.
-    pub(super) fn piece_element(
+    /// Writes the header and the body of a piece's request, with what describes its channel.
+    pub(super) fn write_piece(
         &self,
+        element: &mut Vec<u8>,
         transfer: &Transfer,
         piece: Piece,
         (session, tree): Scope,
         channel: Option<(Channel, &[u8])>,
-    ) -> Result<Vec<u8>, WireError> {
+    ) -> Result<(), WireError> {
         let (kind, channel_info) = channel.unwrap_or_default();
         let offset = transfer.offset.saturating_add(piece.offset);
         match transfer.way {
@@ -103,7 +90,7 @@ impl Machine {
                     remaining_bytes: 0,
                     channel_info,
                 };
-                element(&self.header(&body, session, tree), &body)
+                self.write_request(element, &body, session, tree)
             }
             Way::Write { flags } => {
                 let body = WriteRequest {
@@ -115,19 +102,14 @@ impl Machine {
                     data: &[],
                     channel_info,
                 };
-                let mut element = element(&self.header(&body, session, tree), &body)?;
+                self.write_request(element, &body, session, tree)?;
                 if channel.is_none() && piece.len > 0 {
                     // The data follow the fixed part.
                     element.truncate(write::request::LAYOUT.end());
-                    write::request::LENGTH.set(&mut element, piece.len)?;
+                    write::request::LENGTH.set(element, piece.len)?;
                 }
-                Ok(element)
+                Ok(())
             }
         }
     }
-}
-
-fn region(transfer: &Transfer, piece: Piece) -> Option<Region> {
-    let Source::Buffer(buffer) = transfer.source else { return None };
-    Some(Region { buffer, offset: piece.offset, len: piece.len, tokens: Vec::new() })
 }

@@ -1,13 +1,14 @@
 //! What comes next.
 
+use core::mem::replace;
+
 use smbd_core::Instant;
 
 use super::arrived::{Arrived, Progress};
-use super::ids::OperationId;
-use super::machine::{Machine, Running, Step};
-use super::operation::Kind;
-use super::reason::{Failure, Reason, Refused};
-use super::request::{Outcome, Request, Wire};
+use super::machine::{Machine, Step, Task};
+use super::operation::{Kind, Stored};
+use super::reason::{Failure, Fatal, Refused};
+use super::request::{Outcome, Wire};
 use super::table::Key;
 
 impl Machine {
@@ -15,52 +16,54 @@ impl Machine {
     pub(super) fn poll(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Step {
         match self.step(now, arrived) {
             Ok(step) => step,
-            Err(reason) => {
-                self.close(reason);
+            Err(Fatal(reason)) => {
+                self.close(*reason);
                 self.ended(arrived)
             }
         }
     }
 
-    fn step(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Step, Reason> {
+    fn step(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Step, Fatal> {
         if self.end.is_some() {
             return Ok(self.ended(arrived));
         }
         loop {
-            if let Some(step) = self.next_deregistration() {
-                return Ok(step);
-            }
-            if let Some(step) = self.tell() {
-                return Ok(step);
-            }
-            if let Some(step) = self.next_registration() {
-                return Ok(step);
+            while let Some(task) = self.tasks.pop_front() {
+                if let Some(step) = self.carry_out(task)? {
+                    return Ok(step);
+                }
             }
             if let Some(step) = self.send(now)? {
                 return Ok(step);
             }
-            match self.take(now, arrived)? {
-                Some(Some(step)) => return Ok(step),
-                Some(None) => {}
-                None => {
-                    let is_more = !self.finished.is_empty()
-                        || !self.to_deregister.is_empty()
-                        || !self.to_register.is_empty();
-                    if !self.expire(now)? && !is_more {
-                        return Ok(Step::Idle(self.due()));
-                    }
+            if !arrived.is_taken() {
+                if let Some(step) = self.take(now, arrived)? {
+                    return Ok(step);
                 }
+            } else if let Some(due) = self.expire(now)?
+                && self.tasks.is_empty()
+            {
+                return Ok(Step::Idle(Some(due)));
             }
         }
     }
 
-    /// The next result.
-    fn tell(&mut self) -> Option<Step> {
-        let key = self.finished.pop_front()?;
-        match self.operations.remove(key) {
-            Some(Running { kind: Kind::Finished(result), .. }) => Some(Step::Done(OperationId(key), result)),
-            _ => None,
+    fn carry_out(&mut self, task: Task) -> Result<Option<Step>, Fatal> {
+        match task {
+            Task::Register(key) => Ok(self.register(key)),
+            Task::Deregister(key) => Ok(self.deregister(key)),
+            Task::Cancel(key) => self.cancel(key),
+            Task::Tell(operation) => Ok(Some(Step::Done(operation))),
         }
+    }
+
+    /// Takes a result to tell it.
+    pub(super) fn result(&mut self, operation: Key) -> Result<Stored, Failure> {
+        let kind = self.operations.get_mut(operation).map(|running| &mut running.kind);
+        let Some(Kind::Finished(result)) = kind else { return Err(Failure::Closed) };
+        let result = replace(result, Err(Failure::Closed));
+        self.operations.remove(operation);
+        result
     }
 
     /// What follows the end: its reason, and the results of all operations.
@@ -71,8 +74,15 @@ impl Machine {
                 end.is_told = true;
                 Step::Close
             }
-            _ => self.tell().unwrap_or(Step::Idle(None)),
+            _ => self.next_result().unwrap_or(Step::Idle(None)),
         }
+    }
+
+    fn next_result(&mut self) -> Option<Step> {
+        let mut tasks = core::iter::from_fn(|| self.tasks.pop_front());
+        tasks.find_map(
+            |task| if let Task::Tell(operation) = task { Some(Step::Done(operation)) } else { None },
+        )
     }
 
     /// 3.2.4.24
@@ -88,13 +98,13 @@ impl Machine {
             match &mut request.wire {
                 Wire::Sent(sent) if !sent.is_cancelled => {
                     sent.is_cancelled = true;
-                    self.to_cancel.push_back(key);
+                    self.tasks.push_back(Task::Cancel(key));
                 }
                 Wire::Sent(_) | Wire::Answered => {}
                 Wire::Held | Wire::Idle | Wire::Queued if is_in_compound => {}
                 Wire::Held | Wire::Idle | Wire::Queued => {
                     self.queue.retain(|queued| *queued != key);
-                    self.release(key, Outcome::Failed(Failure::Cancelled), now);
+                    self.release(key, Outcome::failed(Failure::Cancelled), now);
                 }
             }
         }
@@ -103,6 +113,6 @@ impl Machine {
 
     fn is_in_compound(&self, key: Key) -> bool {
         self.requests.get(key).is_some_and(|request| request.next.is_some())
-            || self.requests.iter().any(|(_, request): (_, &Request)| request.next == Some(key))
+            || self.requests.iter().any(|(_, request)| request.next == Some(key))
     }
 }

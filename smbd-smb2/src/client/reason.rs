@@ -1,5 +1,6 @@
 //! Why a connection, a session or an operation ends, and why a call or a message is refused.
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -113,6 +114,17 @@ pub enum Reason {
     /// Nothing came from the server for so long, an answer to ECHO included.
     #[error("no message came from the server for {0:?}")]
     Silent(Duration),
+}
+
+/// What ends the connection, while it is on its way to those who are told: boxed, because it is large and rare.
+#[derive(Debug)]
+pub(super) struct Fatal(pub(super) Box<Reason>);
+
+impl<T: Into<Reason>> From<T> for Fatal {
+    #[cold]
+    fn from(reason: T) -> Self {
+        Self(Box::new(reason.into()))
+    }
 }
 
 /// Why an operation fails.

@@ -4,13 +4,11 @@ use smbd_core::Instant;
 
 use super::arrived::{Arrived, Progress};
 use super::machine::{Machine, Step};
-use super::reason::{Discarded, Failure, Reason};
-use super::request::{Outcome, Owner, Sent, Wire};
-use super::session::{self, Protection};
+use super::reason::{Failure, Fatal, Reason};
+use super::request::{Outcome, Owner, Request, Sent, Wire};
+use super::session::{self, Protection, Session};
 use super::table::Key;
-use crate::wire::{
-    Command, Flags, Header, MessageId, NtStatus, Response, compound, compression, header, transform,
-};
+use crate::wire::{Flags, Header, MessageId, NtStatus, compound, compression, header, transform};
 
 /// A part of a message.
 #[derive(Clone, Copy, Debug)]
@@ -36,34 +34,32 @@ enum Check {
 }
 
 impl Machine {
-    /// Takes the next element of a message; `None` if there is none left.
-    pub(super) fn take(
-        &mut self,
-        now: Instant,
-        arrived: &mut Arrived<'_>,
-    ) -> Result<Option<Option<Step>>, Reason> {
-        if arrived.progress == Progress::New {
-            self.heard = Some(now);
-            let progress = self.open(arrived.bytes)?;
-            arrived.progress = progress;
-        }
-        let Progress::At(start, sealed) = arrived.progress else { return Ok(None) };
+    /// Takes the next element of a message.
+    pub(super) fn take(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Option<Step>, Fatal> {
+        let (start, sealed) = match arrived.progress {
+            Progress::New => {
+                self.heard = Some(now);
+                self.open(arrived.bytes)?
+            }
+            Progress::At(start, sealed) => (start, sealed),
+            Progress::Taken => return Ok(None),
+        };
         let rest = arrived.bytes.get(start..).unwrap_or_default();
         let header = Header::parse(rest)?;
         let next = compound::end(header.next_command, rest.len())?;
         let end = start.saturating_add(next.unwrap_or(rest.len()));
         arrived.progress = if next.is_some() { Progress::At(end, sealed) } else { Progress::Taken };
         let bytes = arrived.bytes.get(start..end).unwrap_or_default();
-        self.on_element(now, Part { header, start, end, bytes, sealed }).map(Some)
+        self.on_element(now, &Part { header, start, end, bytes, sealed })
     }
 
-    /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1).
-    fn open(&self, message: &mut [u8]) -> Result<Progress, Reason> {
-        match first_four(message) {
-            header::PROTOCOL_ID => return Ok(Progress::At(0, None)),
-            compression::PROTOCOL_ID => return Err(Reason::Compressed),
-            transform::PROTOCOL_ID => {}
-            got => return Err(Reason::ProtocolId { got }),
+    /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1): where it begins, and whose keys have decrypted it.
+    fn open(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Fatal> {
+        match message.first_chunk() {
+            Some(&header::PROTOCOL_ID) => return Ok((0, None)),
+            Some(&compression::PROTOCOL_ID) => return Err(Reason::Compressed.into()),
+            Some(&transform::PROTOCOL_ID) => {}
+            _ => return Err(Reason::ProtocolId { got: first_four(message) }.into()),
         }
         let session_id = transform::field::SESSION_ID.get(message)?;
         // A server may give the id of a session that is over to another one.
@@ -72,89 +68,69 @@ impl Machine {
         let Some((key, (_, opener))) =
             found.and_then(|(key, session)| Some((key, session.encryption.as_ref()?)))
         else {
-            return Err(Reason::UnknownSession { session_id });
+            return Err(Reason::UnknownSession { session_id }.into());
         };
         let (head, body) = message.split_at_mut_checked(transform::LEN).unwrap_or_default();
         opener.open_message(head, &mut [&mut *body])?;
         match first_four(body) {
-            header::PROTOCOL_ID => Ok(Progress::At(transform::LEN, Some(key))),
-            got => Err(Reason::Nested { got }),
+            header::PROTOCOL_ID => Ok((transform::LEN, Some(key))),
+            got => Err(Reason::Nested { got }.into()),
         }
     }
 
-    fn on_element(&mut self, now: Instant, part: Part<'_>) -> Result<Option<Step>, Reason> {
+    fn on_element(&mut self, now: Instant, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let header = &part.header;
         let (message_id, command) = (header.message_id, header.command);
         if let Some(session) = part.sealed.and_then(|key| self.sessions.get(key))
             && session.id != header.session_id
         {
-            return Err(Reason::OtherSession { got: header.session_id, expected: session.id });
+            return Err(Reason::OtherSession { got: header.session_id, expected: session.id }.into());
         }
         if !header.is_response() {
-            return Err(Reason::Request { command, message_id });
+            return Err(Reason::Request { command, message_id }.into());
         }
         // 3.2.5.1.2
         if message_id == MessageId::UNSOLICITED {
-            return Ok(Some(unsolicited(&part)));
+            return Ok(Some(Step::Unasked { start: part.start, end: part.end }));
         }
-        let Some((position, key, sent)) = self.find(message_id) else {
-            return Ok(Some(Step::Discarded(Discarded::UnknownMessageId(message_id))));
+        let Some((position, key)) = self.find(message_id) else {
+            return Ok(Some(Step::Unknown(message_id)));
         };
-        let check = self.verify(key, &sent, &part)?;
-        let expected = self.requests.get(key).map_or(command, |request| request.command);
-        if command != expected {
-            return Err(Reason::Command { message_id, got: command, expected });
+        let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
+        let Some(sent) = request.sent().copied() else { return Ok(None) };
+        let session = request.session;
+        let state = session.and_then(|key| self.sessions.get(key));
+        let check = state.map_or(Ok(Check::Good), |session| verify(request, &sent, session, part))?;
+        if command != request.command {
+            return Err(Reason::Command { message_id, got: command, expected: request.command }.into());
         }
         self.window.on_answer(sent.asked, header.credits);
         if header.status == NtStatus::PENDING {
             return self.on_interim(key, sent, header, now);
         }
-        self.outstanding.remove(position);
-        let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
         (request.wire, request.deadline) = (Wire::Answered, None);
-        let session = request.session;
+        if position == 0 {
+            self.outstanding.pop_front();
+        } else {
+            self.outstanding.remove(position);
+        }
         let step = match (check, session) {
             (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
-            _ => self.on_answer(key, &part, now),
+            _ => self.on_answer(key, part, now),
         };
         self.free_session(session);
         step
     }
 
-    /// The request with this MessageId that is not answered yet, and where it is among those.
-    fn find(&self, message_id: MessageId) -> Option<(usize, Key, Sent)> {
-        let position = self.outstanding.binary_search_by_key(&message_id.0, |(id, _)| *id).ok()?;
-        let (_, key) = *self.outstanding.get(position)?;
-        Some((position, key, *self.requests.get(key)?.sent()?))
-    }
-
-    /// Whether the answer is made by the server (3.2.5.1.3, 3.3.4.1.1, 3.3.4.1.4).
-    fn verify(&self, key: Key, sent: &Sent, part: &Part<'_>) -> Result<Check, Reason> {
-        let Header { message_id, command, status, flags, .. } = part.header;
-        let Some(request) = self.requests.get(key) else { return Ok(Check::Late) };
-        let Some(session) = request.session.and_then(|key| self.sessions.get(key)) else {
-            return Ok(Check::Good);
-        };
-        let is_sealed = part.sealed.is_some() && part.sealed == request.session;
-        let is_signed = flags.contains(Flags::SIGNED);
-        let failed = match sent.protection {
-            _ if is_sealed => return Ok(Check::Good),
-            Protection::Encrypted => Reason::NotEncrypted { message_id, command },
-            Protection::Signed | Protection::None => {
-                if status == NtStatus::PENDING || (!is_signed && sent.protection == Protection::None) {
-                    return Ok(Check::Good);
-                }
-                let channel = session.channel.as_ref();
-                if is_signed && channel.is_none_or(|channel| channel.verifier.verify([part.bytes]).is_ok()) {
-                    return Ok(Check::Good);
-                }
-                Reason::Signature { message_id, command }
+    /// The request with this MessageId that is not answered yet, and where it is among those: most answers come in order.
+    fn find(&self, message_id: MessageId) -> Option<(usize, Key)> {
+        match self.outstanding.front() {
+            Some((first, key)) if *first == message_id.0 => Some((0, *key)),
+            _ => {
+                let position = self.outstanding.binary_search_by_key(&message_id.0, |(id, _)| *id).ok()?;
+                self.outstanding.get(position).map(|(_, key)| (position, *key))
             }
-        };
-        if request.owner == Owner::Nobody {
-            return Ok(Check::Late);
         }
-        if session::ends_session(status) && !is_signed { Ok(Check::SessionGone) } else { Err(failed) }
     }
 
     /// An interim answer (3.2.5.1.5): the request waits on.
@@ -164,9 +140,9 @@ impl Machine {
         sent: Sent,
         header: &Header,
         now: Instant,
-    ) -> Result<Option<Step>, Reason> {
+    ) -> Result<Option<Step>, Fatal> {
         let Some(async_id) = header.async_id() else {
-            return Err(Reason::PendingWithoutAsyncId { message_id: header.message_id });
+            return Err(Reason::PendingWithoutAsyncId { message_id: header.message_id }.into());
         };
         let deadline = self.config.pending_timeout.map(|after| now.saturating_add(after));
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
@@ -179,7 +155,7 @@ impl Machine {
     }
 
     /// The final answer to a request. Who has asked for it gets it.
-    fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Reason> {
+    fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
         let owner = request.owner;
         let is_expired = part.header.status == NtStatus::NETWORK_SESSION_EXPIRED;
@@ -194,7 +170,7 @@ impl Machine {
             }
             Owner::Nobody => {
                 self.forget(key);
-                Ok(Some(Step::Discarded(Discarded::Late(part.header.message_id))))
+                Ok(Some(Step::Late(part.header.message_id)))
             }
             Owner::Operation(operation) if is_expired && self.can_wait(key, operation) => {
                 Ok(self.on_expired(key, now))
@@ -219,17 +195,29 @@ impl Machine {
     }
 }
 
-/// What a server says unasked (3.2.5.1.2, 3.2.5.19).
-fn unsolicited(part: &Part<'_>) -> Step {
-    if part.header.command != Command::OPLOCK_BREAK {
-        return Step::Discarded(Discarded::Unsolicited(part.header.command));
+/// Whether the answer is made by the server (3.2.5.1.3, 3.3.4.1.1, 3.3.4.1.4).
+fn verify(request: &Request, sent: &Sent, session: &Session, part: &Part<'_>) -> Result<Check, Fatal> {
+    let Header { message_id, command, status, flags, .. } = part.header;
+    let is_sealed = part.sealed.is_some() && part.sealed == request.session;
+    let is_signed = flags.contains(Flags::SIGNED);
+    let failed = match sent.protection {
+        _ if is_sealed => return Ok(Check::Good),
+        Protection::Encrypted => Reason::NotEncrypted { message_id, command },
+        Protection::Signed | Protection::None => {
+            if status == NtStatus::PENDING || (!is_signed && sent.protection == Protection::None) {
+                return Ok(Check::Good);
+            }
+            let channel = session.channel.as_ref();
+            if is_signed && channel.is_none_or(|channel| channel.verifier.verify([part.bytes]).is_ok()) {
+                return Ok(Check::Good);
+            }
+            Reason::Signature { message_id, command }
+        }
+    };
+    if request.owner == Owner::Nobody {
+        return Ok(Check::Late);
     }
-    match Response::parse(part.bytes) {
-        Ok(Response::OplockBreak(notification)) => Step::OplockBreak(notification),
-        Ok(Response::LeaseBreakNotification(notification)) => Step::LeaseBreak(notification),
-        Ok(_) => Step::Discarded(Discarded::Unsolicited(part.header.command)),
-        Err(error) => Step::Discarded(Discarded::Break(error)),
-    }
+    if session::ends_session(status) && !is_signed { Ok(Check::SessionGone) } else { Err(failed.into()) }
 }
 
 /// ProtocolId, with zeros behind a shorter message.

@@ -1,5 +1,6 @@
 //! A request: what is to be sent, how far it is, and the memory that it gives the server (3.2.1.7).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -9,8 +10,9 @@ use super::ids::BufferId;
 use super::reason::Failure;
 use super::session::Protection;
 use super::table::Key;
-use super::transfer::Piece;
-use crate::wire::{Command, Token};
+use super::tokens::Tokens;
+use super::transfer::{Piece, Source, Transfer};
+use crate::wire::Command;
 
 /// Who waits for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,47 +73,83 @@ pub(super) struct Sent {
     pub(super) is_cancelled: bool,
 }
 
-/// The part of a buffer that the server may read or write.
-#[derive(Clone, Debug)]
-pub(super) struct Region {
-    pub(super) buffer: BufferId,
-    /// In the buffer.
-    pub(super) offset: u64,
-    pub(super) len: u32,
-    /// The tokens that name it and that the server has not invalidated.
-    pub(super) tokens: Vec<Token>,
-}
-
 /// What comes of a request, once its memory is back.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Outcome {
     Moved(u32),
-    Failed(Failure),
+    /// Boxed, because it is large and rare.
+    Failed(Box<Failure>),
     /// It goes again when its session has been authenticated again.
     Again,
 }
 
-#[derive(Clone, Debug)]
+/// The part of a buffer that the server may read or write: that of the request's piece.
+#[derive(Debug)]
 pub(super) enum Memory {
     /// None, or it is back.
     None,
-    /// To be registered.
-    Wanted(Region),
+    /// To be registered, in this buffer.
+    Wanted(BufferId),
     /// The caller registers it. With an outcome it is deregistered at once.
-    Asked(Region, Option<Outcome>),
+    Asked(Option<Outcome>),
     /// The server may use it.
-    Valid(Region),
+    Valid(Tokens),
     /// To be deregistered, for this outcome.
-    Leaving(Region, Outcome),
+    Leaving(Tokens, Outcome),
     /// The caller deregisters it.
     Left(Outcome),
 }
 
+/// Bytes for one credit (3.1.5.2).
+pub(super) const CREDIT_BYTES: u32 = 65536;
+
+/// Credits of a request with so many bytes of payload (3.1.5.2).
+pub(super) fn charge(payload: u32) -> u16 {
+    let credits = payload.saturating_sub(1).checked_div(CREDIT_BYTES).unwrap_or(0).saturating_add(1);
+    u16::try_from(credits).unwrap_or(u16::MAX)
+}
+
+impl Outcome {
+    pub(super) fn failed(failure: impl Into<Failure>) -> Self {
+        Self::Failed(Box::new(failure.into()))
+    }
+}
+
+impl Memory {
+    /// The tokens by which the server may use it.
+    pub(super) const fn tokens(&mut self) -> Option<&mut Tokens> {
+        match self {
+            Self::Valid(tokens) | Self::Leaving(tokens, _) => Some(tokens),
+            Self::None | Self::Wanted(_) | Self::Asked(_) | Self::Left(_) => None,
+        }
+    }
+}
+
 impl Request {
-    pub(super) fn new(owner: Owner, command: Command) -> Self {
+    /// Takes a piece of a transfer. What is to be sent is not written.
+    pub(super) fn carry(
+        &mut self,
+        transfer: &Transfer,
+        piece: Piece,
+        (session, tree): (Option<Key>, Option<Key>),
+    ) {
+        (self.session, self.tree, self.charge, self.piece) = (session, tree, charge(piece.len), Some(piece));
+        match &transfer.source {
+            Source::Buffer(buffer) => self.memory = Memory::Wanted(*buffer),
+            Source::Messages(data) => self.data = piece.of(data),
+        }
+    }
+
+    pub(super) const fn sent(&self) -> Option<&Sent> {
+        if let Wire::Sent(sent) = &self.wire { Some(sent) } else { None }
+    }
+}
+
+impl Default for Request {
+    fn default() -> Self {
         Self {
-            owner,
-            command,
+            owner: Owner::Nobody,
+            command: Command::ECHO,
             session: None,
             tree: None,
             must_sign: false,
@@ -125,8 +163,36 @@ impl Request {
             deadline: None,
         }
     }
+}
 
-    pub(super) const fn sent(&self) -> Option<&Sent> {
-        if let Wire::Sent(sent) = &self.wire { Some(sent) } else { None }
+/// Requests that are over, for those that come: they are changed where they are, and what they were written to is used again.
+#[derive(Debug)]
+#[expect(clippy::vec_box, reason = "they go from here to the table and back")]
+pub(super) struct Spare(Vec<Box<Request>>);
+
+impl Spare {
+    pub(super) fn new(max: usize) -> Self {
+        Self(Vec::with_capacity(max))
+    }
+
+    pub(super) fn take(&mut self, owner: Owner, command: Command) -> Box<Request> {
+        let mut request = self.0.pop().unwrap_or_default();
+        (request.owner, request.command) = (owner, command);
+        request
+    }
+
+    /// Takes a request that is over. All but its element is as if it were new.
+    pub(super) fn put(&mut self, mut request: Box<Request>) {
+        if self.0.len() == self.0.capacity() {
+            return;
+        }
+        request.element.clear();
+        if !request.data.is_empty() {
+            request.data = Bytes::new();
+        }
+        (request.session, request.tree, request.must_sign, request.charge) = (None, None, false, 1);
+        (request.piece, request.memory, request.wire) = (None, Memory::None, Wire::Idle);
+        (request.next, request.deadline) = (None, None);
+        self.0.push(request);
     }
 }

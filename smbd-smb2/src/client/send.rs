@@ -5,14 +5,15 @@ use alloc::vec::Vec;
 use smbd_core::Instant;
 
 use super::login::Target;
-use super::machine::{Machine, Step};
+use super::machine::{Machine, Running, Step};
 use super::operation::Kind;
-use super::reason::{Failure, Reason};
+use super::reason::{Failure, Fatal, Reason};
 use super::request::{Memory, Outcome, Owner, Request, Sent, Wire};
 use super::session::Protection;
+use super::submit::Scope;
 use super::table::Key;
 use crate::security::SecurityError;
-use crate::wire::header::field;
+use crate::wire::header::{self, field};
 use crate::wire::{
     CancelRequest, Channel, Command, Dialect, Flags, Header, MessageId, Target as Place, read, transform,
     write, write_element,
@@ -20,12 +21,7 @@ use crate::wire::{
 
 impl Machine {
     /// The next message that can go.
-    pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Reason> {
-        while let Some(key) = self.to_cancel.pop_front() {
-            if let Some(step) = self.cancel(key)? {
-                return Ok(Some(step));
-            }
-        }
+    pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Fatal> {
         while let Some(first) = self.queue.front().copied() {
             let Some(charge) = self.charge_of(first) else {
                 self.queue.pop_front();
@@ -60,16 +56,19 @@ impl Machine {
 
     /// What is done if there are too few credits for the first request: if no answer is awaited that could bring some, an ECHO asks for
     /// them; if it brings too few, the request fails. Gives whether the queue is another one now.
-    fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Reason> {
+    fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Fatal> {
         let is_awaited = |(_, key): &(u64, Key)| {
-            self.requests.get(*key).and_then(Request::sent).is_some_and(|sent| sent.async_id.is_none())
+            self.requests
+                .get(*key)
+                .and_then(|request| request.sent())
+                .is_some_and(|sent| sent.async_id.is_none())
         };
         if self.outstanding.iter().any(is_awaited) {
             return Ok(false);
         }
         let available = self.window.available();
         if available == 0 {
-            return if self.outstanding.is_empty() { Err(Reason::NoCredits) } else { Ok(false) };
+            return if self.outstanding.is_empty() { Err(Reason::NoCredits.into()) } else { Ok(false) };
         }
         if self.has_asked_for_credits {
             self.has_asked_for_credits = false;
@@ -88,25 +87,23 @@ impl Machine {
         let mut next = Some(first);
         while let Some(key) = next {
             next = self.requests.get(key).and_then(|request| request.next);
-            self.release(key, Outcome::Failed(failure.clone()), now);
+            self.release(key, Outcome::failed(failure.clone()), now);
         }
     }
 
     /// How a request is protected.
-    fn protection(&self, request: &Request) -> Protection {
-        let session = request.session.and_then(|key| self.sessions.get(key));
-        let tree = request.tree.and_then(|key| self.trees.get(key));
+    pub(super) fn protection(&self, scope: Scope, command: Command, must_sign: bool) -> Protection {
+        let session = scope.0.and_then(|key| self.sessions.get(key));
+        let tree = scope.1.and_then(|key| self.trees.get(key));
         let dialect = self.negotiated.map_or(Dialect::SMB_3_1_1, |negotiated| negotiated.dialect);
-        session.map_or(Protection::None, |session| {
-            session.protection(tree, dialect, request.command, request.must_sign)
-        })
+        session.map_or(Protection::None, |session| session.protection(tree, dialect, command, must_sign))
     }
 
     /// Sends a request, and those that follow it in its message.
-    fn transmit(&mut self, first: Key, now: Instant) -> Result<Step, Reason> {
+    fn transmit(&mut self, first: Key, now: Instant) -> Result<Step, Fatal> {
         let Some(request) = self.requests.get(first) else { return Ok(Step::Idle(None)) };
-        let (protection, session, is_alone) =
-            (self.protection(request), request.session, request.next.is_none());
+        let (session, is_alone) = (request.session, request.next.is_none());
+        let protection = self.protection((session, request.tree), request.command, request.must_sign);
         if request.owner != Owner::Echo {
             self.has_asked_for_credits = false;
         }
@@ -118,14 +115,14 @@ impl Machine {
         let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
         self.scratch.clear();
         self.scratch.resize(start, 0);
-        let (mut next, mut count) = (Some(first), 0_u16);
+        let (mut next, mut count) = (Some(first), 0_usize);
         while let Some(key) = next {
             self.pad(key)?;
             self.number(key, protection, now)?;
             self.hash(key);
             let Some(request) = self.requests.get(key) else { break };
             next = request.next;
-            count = count.saturating_add(invalidations(request));
+            count = count.saturating_add(invalidations(request).into());
             self.scratch.extend_from_slice(&request.element);
             self.scratch.extend_from_slice(&request.data);
         }
@@ -136,7 +133,7 @@ impl Machine {
     }
 
     /// Pads an element of a compound and says where the next one begins, before it is signed (3.2.4.1.4).
-    fn pad(&mut self, key: Key) -> Result<(), Reason> {
+    fn pad(&mut self, key: Key) -> Result<(), Fatal> {
         let Some(request) = self.requests.get_mut(key).filter(|request| request.next.is_some()) else {
             return Ok(());
         };
@@ -151,24 +148,25 @@ impl Machine {
     }
 
     /// Gives a request its MessageId, its credits and its signature.
-    fn number(&mut self, key: Key, protection: Protection, now: Instant) -> Result<(), Reason> {
+    fn number(&mut self, key: Key, protection: Protection, now: Instant) -> Result<(), Fatal> {
         let deadline = self.deadline(now);
         let has_multi_credit = self.negotiated.is_some_and(|negotiated| negotiated.has_multi_credit());
         let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
         let charge = request.charge.max(1);
         let Some((message_id, asked)) = self.window.take(charge) else { return Ok(()) };
-        let element = &mut request.element;
-        field::MESSAGE_ID.set(element, MessageId(message_id))?;
-        field::CREDIT_CHARGE.set(element, if has_multi_credit { charge } else { 0 })?;
-        field::CREDITS.set(element, asked)?;
-        field::SIGNATURE.set(element, [0; 16])?;
         let is_signed = protection == Protection::Signed;
-        let flags = field::FLAGS.get(element)?.with(Flags::SIGNED, is_signed);
-        field::FLAGS.set(element, flags)?;
-        let session = request.session.and_then(|key| self.sessions.get(key));
-        if let Some(channel) = session.and_then(|session| session.channel.as_ref()).filter(|_| is_signed) {
-            let signature = channel.signer.sign([&element[..], &request.data[..]])?;
-            field::SIGNATURE.set(element, signature)?;
+        if let Some(header) = request.element.first_chunk_mut::<{ header::LEN }>() {
+            field::MESSAGE_ID.set(header, MessageId(message_id))?;
+            field::CREDIT_CHARGE.set(header, if has_multi_credit { charge } else { 0 })?;
+            field::CREDITS.set(header, asked)?;
+            field::SIGNATURE.set(header, [0; 16])?;
+            let flags = field::FLAGS.get(header)?.with(Flags::SIGNED, is_signed);
+            field::FLAGS.set(header, flags)?;
+        }
+        let session = request.session.filter(|_| is_signed).and_then(|key| self.sessions.get(key));
+        if let Some(channel) = session.and_then(|session| session.channel.as_ref()) {
+            let signature = channel.signer.sign([&request.element[..], &request.data[..]])?;
+            field::SIGNATURE.set(&mut request.element, signature)?;
         }
         let (async_id, is_cancelled) = (None, false);
         request.wire = Wire::Sent(Sent { message_id, async_id, asked, protection, is_cancelled });
@@ -183,22 +181,19 @@ impl Machine {
     /// The preauthentication integrity of 3.1.1 (3.2.5.2, 3.2.5.3.1).
     fn hash(&mut self, key: Key) {
         let Some(request) = self.requests.get(key) else { return };
-        match (request.owner, request.command) {
-            (Owner::Negotiate, _) => self.preauth.update([&request.element[..]]),
-            (Owner::Operation(operation), Command::SESSION_SETUP) => {
-                let Some(running) = self.operations.get_mut(operation) else { return };
-                if let Kind::Login(login) = &mut running.kind
-                    && let Target::New { preauth, .. } = &mut login.target
-                {
-                    preauth.update([&request.element[..]]);
-                }
-            }
-            _ => {}
+        if request.command == Command::NEGOTIATE && request.owner == Owner::Negotiate {
+            self.preauth.update([&request.element[..]]);
+        } else if request.command == Command::SESSION_SETUP
+            && let Owner::Operation(operation) = request.owner
+            && let Some(Running { kind: Kind::Login(login), .. }) = self.operations.get_mut(operation)
+            && let Target::New { preauth, .. } = &mut login.target
+        {
+            preauth.update([&request.element[..]]);
         }
     }
 
     /// Encrypts what is in `scratch` behind the room for its header.
-    fn seal(&mut self, session: Option<Key>) -> Result<(), Reason> {
+    fn seal(&mut self, session: Option<Key>) -> Result<(), Fatal> {
         let session = session.and_then(|key| self.sessions.get_mut(key));
         let Some((session_id, (sealer, _))) =
             session.and_then(|session| Some((session.id, session.encryption.as_mut()?)))
@@ -214,7 +209,7 @@ impl Machine {
     }
 
     /// CANCEL of a request that was sent (3.2.4.24). It needs neither a MessageId of its own nor a credit.
-    fn cancel(&mut self, key: Key) -> Result<Option<Step>, Reason> {
+    pub(super) fn cancel(&mut self, key: Key) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
         let Some(sent) = request.sent().copied() else { return Ok(None) };
         let mut header = self.header(&CancelRequest::default(), request.session, request.tree);
@@ -226,12 +221,7 @@ impl Machine {
         self.put_cancel(&header, sent.protection, request.session).map(|()| Some(Step::SendScratch(0)))
     }
 
-    fn put_cancel(
-        &mut self,
-        header: &Header,
-        protection: Protection,
-        key: Option<Key>,
-    ) -> Result<(), Reason> {
+    fn put_cancel(&mut self, header: &Header, protection: Protection, key: Option<Key>) -> Result<(), Fatal> {
         let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
         self.scratch.clear();
         self.scratch.resize(start, 0);

@@ -4,11 +4,14 @@ use super::table::Key;
 use crate::security::{Opener, Sealer, Secret, Signer, Verifier};
 use crate::wire::{Command, Dialect, NtStatus, SessionId, TreeId};
 
-/// How a request is protected, and its answer has to be.
+/// How a request is protected, and its answer has to be (3.2.4.1.1, 3.2.4.1.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protection {
+pub enum Protection {
+    /// Not at all.
     None,
+    /// It is signed.
     Signed,
+    /// It is encrypted, which needs no signature.
     Encrypted,
 }
 

@@ -8,15 +8,15 @@ use smbd_core::Instant;
 
 use super::config::Rdma;
 use super::ids::{OperationId, TreeHandle};
-use super::machine::{CREDIT_BYTES, Machine, OVERHEAD, Running, element};
+use super::machine::{Machine, OVERHEAD, Running};
 use super::operation::{Kind, Operation, Read, SingleMessage, Write, WriteData};
 use super::reason::Refused;
-use super::request::{Memory, Owner, Request};
+use super::request::{CREDIT_BYTES, Memory, Owner, Request, charge};
 use super::session::Session;
 use super::table::Key;
 use super::transfer::{Source, Transfer, Way};
 use crate::wire::header::{self, field};
-use crate::wire::{CommandBody, EchoRequest, Flags, transform};
+use crate::wire::{CommandBody, EchoRequest, FileId, Flags, transform};
 
 /// Where an operation belongs.
 pub(super) type Scope = (Option<Key>, Option<Key>);
@@ -69,16 +69,18 @@ impl Machine {
         now: Instant,
     ) -> Result<OperationId, Refused> {
         self.ready()?;
-        if let Some(transfer) = self.transfer(scope, operation)? {
-            let kind = Kind::Transfer(Box::new(transfer));
-            let Some(operation) = self.operations.insert(running(scope, kind)) else {
-                return Err(Refused::Full("operations"));
-            };
-            self.advance(operation, now);
-            return Ok(OperationId(operation));
-        }
-        let (kind, request) = self.request(scope, operation)?;
-        self.put(kind, request, now)
+        let transfer = if let Operation::Read(read) = operation {
+            self.read(scope, read)?
+        } else if let Operation::Write(write) = operation {
+            self.write(scope, write)?
+        } else {
+            let (kind, request) = self.request(scope, operation)?;
+            return self.put(kind, request, now);
+        };
+        let operation = self.operations.insert(running(scope, Kind::Transfer(transfer)));
+        let operation = operation.ok_or(Refused::Full("operations"))?;
+        self.advance(operation, now);
+        Ok(OperationId(operation))
     }
 
     /// Begins several operations in one message, each of which uses session, tree connect and file of the one before (3.2.4.1.4).
@@ -98,18 +100,12 @@ impl Machine {
         let mut parts = Vec::with_capacity(operations.len());
         let mut len = 0_usize;
         for operation in operations {
-            let (kind, mut request) = match self.transfer(scope, operation)? {
-                Some(mut transfer) => {
-                    let piece =
-                        transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
-                    let mut request = self.piece(Owner::Nobody, &transfer, piece, scope);
-                    if !matches!(request.memory, Memory::None) {
-                        return Err(Refused::Compound);
-                    }
-                    request.charge = self.charge_for(piece.len)?;
-                    (Kind::Transfer(Box::new(transfer)), request)
-                }
-                None => self.request(scope, operation)?,
+            let (kind, mut request) = if let Operation::Read(read) = operation {
+                self.whole(self.read(scope, read)?, scope)?
+            } else if let Operation::Write(write) = operation {
+                self.whole(self.write(scope, write)?, scope)?
+            } else {
+                self.request(scope, operation)?
             };
             if !parts.is_empty() {
                 let flags = field::FLAGS.get(&request.element)?.with(Flags::RELATED_OPERATIONS, true);
@@ -125,8 +121,26 @@ impl Machine {
         Ok(self.put_related(scope, parts, now))
     }
 
+    /// The request of a transfer that is a part of a compound.
+    fn whole(&mut self, mut transfer: Transfer, scope: Scope) -> Result<(Kind, Box<Request>), Refused> {
+        let piece = transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
+        let mut request = self.spare.take(Owner::Nobody, transfer.way.command());
+        request.carry(&transfer, piece, scope);
+        if !matches!(request.memory, Memory::None) {
+            return Err(Refused::Compound);
+        }
+        self.write_piece(&mut request.element, &transfer, piece, scope, None)?;
+        request.charge = self.charge_for(piece.len)?;
+        Ok((Kind::Transfer(transfer), request))
+    }
+
     /// Puts the requests of a compound into their tables, the last one first: each knows the one behind it.
-    fn put_related(&mut self, scope: Scope, parts: Vec<(Kind, Request)>, now: Instant) -> Vec<OperationId> {
+    fn put_related(
+        &mut self,
+        scope: Scope,
+        parts: Vec<(Kind, Box<Request>)>,
+        now: Instant,
+    ) -> Vec<OperationId> {
         let deadline = self.deadline(now);
         let (mut ids, mut next) = (Vec::with_capacity(parts.len()), None);
         let first = parts.len();
@@ -142,7 +156,7 @@ impl Machine {
     }
 
     /// The request of an operation that is no transfer.
-    fn request(&self, scope: Scope, operation: &Operation<'_>) -> Result<(Kind, Request), Refused> {
+    fn request(&mut self, scope: Scope, operation: &Operation<'_>) -> Result<(Kind, Box<Request>), Refused> {
         let request = match operation {
             Operation::Message(message) => return Ok((Kind::Message, self.message(scope, message)?)),
             Operation::Create(body) => self.single(scope, body, 1)?,
@@ -179,17 +193,22 @@ impl Machine {
     }
 
     /// A request with this body.
-    fn single<M: CommandBody>(&self, scope: Scope, body: &M, payload: u32) -> Result<Request, Refused> {
+    fn single<M: CommandBody>(
+        &mut self,
+        scope: Scope,
+        body: &M,
+        payload: u32,
+    ) -> Result<Box<Request>, Refused> {
         let (session, tree) = scope;
-        let mut request = Request::new(Owner::Nobody, M::COMMAND);
-        request.element = element(&self.header(body, session, tree), body)?;
+        let mut request = self.spare.take(Owner::Nobody, M::COMMAND);
+        self.write_request(&mut request.element, body, session, tree)?;
         (request.session, request.tree, request.charge) = (session, tree, self.charge_for(payload)?);
         self.check_len(request.element.len())?;
         Ok(request)
     }
 
     /// A request of which only the header is made here.
-    fn message(&self, scope: Scope, message: &SingleMessage<'_>) -> Result<Request, Refused> {
+    fn message(&mut self, scope: Scope, message: &SingleMessage<'_>) -> Result<Box<Request>, Refused> {
         let mut request = self.single(scope, &EchoRequest::default(), message.payload)?;
         request.command = message.command;
         request.element.truncate(header::LEN);
@@ -200,7 +219,7 @@ impl Machine {
     }
 
     /// Puts an operation and its request into their tables.
-    fn put(&mut self, kind: Kind, mut request: Request, now: Instant) -> Result<OperationId, Refused> {
+    fn put(&mut self, kind: Kind, mut request: Box<Request>, now: Instant) -> Result<OperationId, Refused> {
         let scope = (request.session, request.tree);
         let operation = self.operations.insert(running(scope, kind)).ok_or(Refused::Full("operations"))?;
         request.owner = Owner::Operation(operation);
@@ -233,7 +252,7 @@ impl Machine {
             let (value, max) = (payload.into(), CREDIT_BYTES.into());
             return Err(Refused::TooLong { field: "the payload of one credit", value, max });
         }
-        Ok(Self::charge(payload))
+        Ok(charge(payload))
     }
 
     /// Whether transfers of so many bytes may go by RDMA (3.2.4.6, 3.2.4.7).
@@ -244,56 +263,54 @@ impl Machine {
         (length > rdma.threshold.into() && session.allows_channel(tree)).then_some(rdma)
     }
 
-    /// A READ or WRITE, if the operation is one.
-    fn transfer(&self, scope: Scope, operation: &Operation<'_>) -> Result<Option<Transfer>, Refused> {
-        let Some(negotiated) = &self.negotiated else { return Err(Refused::NotNegotiated) };
-        let (way, server_max, file_id, offset, length) = match operation {
-            Operation::Read(read) => {
-                let way = Way::Read { flags: read.flags.0, minimum: read.minimum };
-                (way, negotiated.max_read_size, read.file_id, read.offset, read.length)
-            }
-            Operation::Write(write) => {
-                let length = match &write.data {
-                    WriteData::Bytes(data, _) => data.len() as u64,
-                    WriteData::Buffer(_, length) => *length,
-                };
-                let way = Way::Write { flags: write.flags.0 };
-                (way, negotiated.max_write_size, write.file_id, write.offset, length)
-            }
-            Operation::Create(_)
-            | Operation::Close(_)
-            | Operation::Flush(_)
-            | Operation::Lock(_)
-            | Operation::Ioctl(_)
-            | Operation::QueryDirectory(_)
-            | Operation::ChangeNotify(_)
-            | Operation::QueryInfo(_)
-            | Operation::SetInfo(_)
-            | Operation::OplockBreak(_)
-            | Operation::LeaseBreak(_)
-            | Operation::Message(_) => return Ok(None),
+    /// How a READ is carried out (3.2.4.6).
+    #[inline(always)]
+    fn read(&self, scope: Scope, read: &Read) -> Result<Transfer, Refused> {
+        let way = Way::Read { flags: read.flags.0, minimum: read.minimum };
+        let (source, max) = match (read.buffer, self.channel(scope, read.length)) {
+            (Some(buffer), Some(rdma)) => (Source::Buffer(buffer), rdma.max_read_write),
+            _ => (Source::Messages(Bytes::new()), self.config.transport.max_receive.saturating_sub(OVERHEAD)),
         };
+        let server_max = self.negotiated.map_or(0, |negotiated| negotiated.max_read_size);
+        self.transfer(way, source, read.file_id, (read.offset, read.length), max.min(server_max))
+    }
+
+    /// How a WRITE is carried out (3.2.4.7).
+    fn write(&self, scope: Scope, write: &Write) -> Result<Transfer, Refused> {
+        let way = Way::Write { flags: write.flags.0 };
+        let length = match &write.data {
+            WriteData::Bytes(data, _) => data.len() as u64,
+            WriteData::Buffer(_, length) => *length,
+        };
+        let (source, max) = match (&write.data, self.channel(scope, length)) {
+            (WriteData::Bytes(_, Some(buffer)) | WriteData::Buffer(buffer, _), Some(rdma)) => {
+                (Source::Buffer(*buffer), rdma.max_read_write)
+            }
+            (WriteData::Buffer(..), None) => return Err(Refused::NoChannel),
+            (WriteData::Bytes(data, _), _) => {
+                let max = self.config.transport.max_send.saturating_sub(OVERHEAD);
+                (Source::Messages(data.clone()), max)
+            }
+        };
+        let server_max = self.negotiated.map_or(0, |negotiated| negotiated.max_write_size);
+        self.transfer(way, source, write.file_id, (write.offset, length), max.min(server_max))
+    }
+
+    #[inline(always)]
+    fn transfer(
+        &self,
+        way: Way,
+        source: Source,
+        file_id: FileId,
+        (offset, length): (u64, u64),
+        max: u32,
+    ) -> Result<Transfer, Refused> {
+        let Some(negotiated) = &self.negotiated else { return Err(Refused::NotNegotiated) };
         if offset.checked_add(length).is_none() {
             return Err(Refused::Offset);
         }
-        let channel = self.channel(scope, length);
-        let transport = &self.config.transport;
-        let (source, max) = match (operation, channel) {
-            (Operation::Read(Read { buffer: Some(buffer), .. }), Some(rdma))
-            | (Operation::Write(Write { data: WriteData::Bytes(_, Some(buffer)), .. }), Some(rdma))
-            | (Operation::Write(Write { data: WriteData::Buffer(buffer, _), .. }), Some(rdma)) => {
-                (Source::Buffer(*buffer), rdma.max_read_write)
-            }
-            (Operation::Write(Write { data: WriteData::Buffer(..), .. }), None) => {
-                return Err(Refused::NoChannel);
-            }
-            (Operation::Write(Write { data: WriteData::Bytes(data, _), .. }), _) => {
-                (Source::Messages(data.clone()), transport.max_send.saturating_sub(OVERHEAD))
-            }
-            _ => (Source::Messages(Bytes::new()), transport.max_receive.saturating_sub(OVERHEAD)),
-        };
         let max = if negotiated.has_multi_credit() { max } else { max.min(CREDIT_BYTES) };
-        Ok(Some(Transfer::new(way, source, file_id, (offset, length), max.min(server_max))))
+        Ok(Transfer::new(way, source, file_id, (offset, length), max))
     }
 }
 

@@ -2,45 +2,37 @@
 
 use smbd_core::Instant;
 
-use super::machine::Machine;
-use super::reason::{Failure, Reason};
-use super::request::{Outcome, Owner, Request, Sent, Wire};
+use super::machine::{Machine, Task};
+use super::reason::{Failure, Fatal, Reason};
+use super::request::{Outcome, Owner, Sent, Wire};
 use super::table::Key;
 use crate::wire::NtStatus;
 
 impl Machine {
-    /// Does what is due. Gives whether anything was.
-    pub(super) fn expire(&mut self, now: Instant) -> Result<bool, Reason> {
+    /// Does what is due; if nothing is, says when something will be.
+    pub(super) fn expire(&mut self, now: Instant) -> Result<Option<Instant>, Fatal> {
         let heard = *self.heard.get_or_insert(now);
-        if heard.saturating_add(self.config.silence_max) <= now {
-            return Err(Reason::Silent(now.saturating_since(heard)));
+        let silence = heard.saturating_add(self.config.silence_max);
+        if silence <= now {
+            return Err(Reason::Silent(now.saturating_since(heard)).into());
         }
+        let asks = self.negotiated.is_some() && !self.has_echo();
+        let due = if asks { heard.saturating_add(self.config.echo_after) } else { silence };
         let mut is_due = false;
-        if heard.saturating_add(self.config.echo_after) <= now
-            && self.negotiated.is_some()
-            && !self.has_echo()
-        {
+        if due <= now {
             self.queue_echo();
             is_due = self.has_echo();
         }
         if self.timer.is_some_and(|timer| timer <= now) {
             is_due = true;
-            let is_late = |request: &Request| request.deadline.is_some_and(|deadline| deadline <= now);
-            for key in self.requests.keys(is_late) {
+            for key in self.requests.keys(|request| request.deadline.is_some_and(|deadline| deadline <= now))
+            {
                 self.time_out(key, now);
             }
             self.timer = self.requests.iter().filter_map(|(_, request)| request.deadline).min();
         }
-        Ok(is_due)
-    }
-
-    /// When something is due next.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let heard = self.heard?;
-        let silence = heard.saturating_add(self.config.silence_max);
-        let echo = heard.saturating_add(self.config.echo_after);
-        let server = if self.negotiated.is_some() && !self.has_echo() { echo } else { silence };
-        Some(self.timer.map_or(server, |timer| timer.min(server)))
+        let due = self.timer.map_or(due, |timer| timer.min(due));
+        Ok((!is_due).then_some(due))
     }
 
     fn time_out(&mut self, key: Key, now: Instant) {
@@ -50,7 +42,7 @@ impl Machine {
         match wire {
             Wire::Held => {
                 let failure = Failure::Status(NtStatus::NETWORK_SESSION_EXPIRED);
-                self.release(key, Outcome::Failed(failure), now);
+                self.release(key, Outcome::failed(failure), now);
             }
             Wire::Queued => self.fail_message(key, &Failure::TimedOut, now),
             // The server need not go on with it.
@@ -58,11 +50,11 @@ impl Machine {
                 // Once only: AES-GMAC would sign two messages with one nonce.
                 if !sent.is_cancelled {
                     request.wire = Wire::Sent(Sent { is_cancelled: true, ..sent });
-                    self.to_cancel.push_back(key);
+                    self.tasks.push_back(Task::Cancel(key));
                 }
-                self.release(key, Outcome::Failed(Failure::TimedOut), now);
+                self.release(key, Outcome::failed(Failure::TimedOut), now);
             }
-            Wire::Idle | Wire::Answered => self.release(key, Outcome::Failed(Failure::TimedOut), now),
+            Wire::Idle | Wire::Answered => self.release(key, Outcome::failed(Failure::TimedOut), now),
         }
         if let Owner::Operation(operation) = owner {
             self.stop(operation);

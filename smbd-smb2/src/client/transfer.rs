@@ -1,10 +1,14 @@
 //! READs and WRITEs of any length: how they are cut, and what comes of the pieces (3.2.4.6, 3.2.4.7). Plain arithmetic.
 
+use alloc::boxed::Box;
+
 use bytes::Bytes;
 
 use super::ids::BufferId;
 use super::reason::Failure;
-use crate::wire::{FileId, NtStatus};
+use crate::wire::{Command, FileId, NtStatus};
+
+const END_OF_FILE: Failure = Failure::Status(NtStatus::END_OF_FILE);
 
 /// Which way the data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +27,28 @@ pub(super) enum Source {
 }
 
 /// A part of a transfer that one request moves. Offsets count from the beginning of the transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) offset: u64,
     pub(super) len: u32,
+}
+
+impl Way {
+    pub(super) const fn command(self) -> Command {
+        match self {
+            Self::Read { .. } => Command::READ,
+            Self::Write { .. } => Command::WRITE,
+        }
+    }
+}
+
+impl Piece {
+    /// Its bytes of a transfer's, if those are there.
+    pub(super) fn of(self, data: &Bytes) -> Bytes {
+        let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(usize::try_from(self.len).unwrap_or(usize::MAX));
+        if end <= data.len() { data.slice(start..end) } else { Bytes::new() }
+    }
 }
 
 #[derive(Debug)]
@@ -42,7 +64,7 @@ pub(super) struct Transfer {
     under_way: u16,
     /// Where the data end: no later than the first piece that moved less than it should have.
     end: u64,
-    failure: Option<(u64, Failure)>,
+    failure: Option<(u64, Box<Failure>)>,
     /// The most bytes of a piece.
     piece_max: u32,
 }
@@ -79,6 +101,11 @@ impl Transfer {
         Some(Piece { offset, len })
     }
 
+    /// Whether no piece is left to be cut.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.next.is_none()
+    }
+
     pub(super) const fn under_way(&self) -> u16 {
         self.under_way
     }
@@ -86,14 +113,14 @@ impl Transfer {
     /// No further piece is cut.
     pub(super) fn stop(&mut self) {
         match self.next.take() {
-            Some(0) => self.failure = Some((0, Failure::Cancelled)),
+            Some(0) => self.failure = Some((0, Box::new(Failure::Cancelled))),
             Some(next) => self.end = self.end.min(next),
             None => {}
         }
     }
 
     /// What came of a piece: how many bytes it moved.
-    pub(super) fn on_piece(&mut self, piece: Piece, moved: Result<u32, Failure>) {
+    pub(super) fn on_piece(&mut self, piece: Piece, moved: Result<u32, Box<Failure>>) {
         self.under_way = self.under_way.saturating_sub(1);
         let is_read = matches!(self.way, Way::Read { .. });
         match moved {
@@ -102,7 +129,7 @@ impl Transfer {
             }
             Ok(_) => {}
             // Behind the end of the file there is nothing: that is no failure of what came before.
-            Err(Failure::Status(NtStatus::END_OF_FILE)) if is_read && piece.offset > 0 => {
+            Err(failure) if *failure == END_OF_FILE && is_read && piece.offset > 0 => {
                 self.end = self.end.min(piece.offset);
             }
             Err(failure) => {
@@ -120,12 +147,12 @@ impl Transfer {
             return None;
         }
         if let Some((_, failure)) = self.failure.take() {
-            return Some(Err(failure));
+            return Some(Err(*failure));
         }
         if let Way::Read { minimum, .. } = self.way
             && self.end < u64::from(minimum)
         {
-            return Some(Err(Failure::Status(NtStatus::END_OF_FILE)));
+            return Some(Err(END_OF_FILE));
         }
         Some(Ok(self.end))
     }
@@ -165,11 +192,11 @@ mod tests {
                 prop_assert!(transfer.result().is_none());
                 let piece = pieces.swap_remove(order as usize % pieces.len());
                 let left = file.saturating_sub(piece.offset).min(piece.len.into()) as u32;
-                let moved = if left == 0 && piece.len > 0 { Err(Failure::Status(NtStatus::END_OF_FILE)) } else { Ok(left) };
+                let moved = if left == 0 && piece.len > 0 { Err(Box::new(END_OF_FILE)) } else { Ok(left) };
                 transfer.on_piece(piece, moved);
             }
             let expected = if length > 0 && file == 0 {
-                Err(Failure::Status(NtStatus::END_OF_FILE))
+                Err(END_OF_FILE)
             } else {
                 Ok(length.min(file))
             };
@@ -181,9 +208,9 @@ mod tests {
     fn a_failure_of_the_first_piece_is_told_before_that_of_a_later_one() {
         let mut transfer = read(30, 10);
         let pieces = [transfer.cut(10).unwrap(), transfer.cut(10).unwrap()];
-        transfer.on_piece(pieces[1], Err(Failure::TimedOut));
+        transfer.on_piece(pieces[1], Err(Box::new(Failure::TimedOut)));
         assert_eq!(transfer.cut(10), None, "there is no use in going on");
-        transfer.on_piece(pieces[0], Err(Failure::Registration));
+        transfer.on_piece(pieces[0], Err(Box::new(Failure::Registration)));
         assert_eq!(transfer.result(), Some(Err(Failure::Registration)));
     }
 }

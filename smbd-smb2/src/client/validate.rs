@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::negotiate::{self, Negotiated};
-use super::reason::Reason;
+use super::reason::{Fatal, Reason};
 use crate::wire::layout::layout;
 use crate::wire::{
     Capabilities, ControlCode, Dialect, FileId, Guid, IoctlFlags, IoctlRequest, IoctlResponse, SecurityMode,
@@ -37,7 +37,7 @@ pub(super) fn with_request<T>(config: &Config, write: impl FnOnce(&IoctlRequest<
 }
 
 /// Compares a successful answer with that to NEGOTIATE.
-pub(super) fn check(negotiated: &Negotiated, answer: &IoctlResponse<'_>) -> Result<(), Reason> {
+pub(super) fn check(negotiated: &Negotiated, answer: &IoctlResponse<'_>) -> Result<(), Fatal> {
     let output = answer.output;
     let same = [
         ("Capabilities", response::CAPABILITIES.get(output)? == negotiated.capabilities),
@@ -46,7 +46,7 @@ pub(super) fn check(negotiated: &Negotiated, answer: &IoctlResponse<'_>) -> Resu
         ("Dialect", response::DIALECT.get(output)? == negotiated.dialect),
     ];
     match same.iter().find(|(_, is_same)| !is_same) {
-        Some((field, _)) => Err(Reason::Validation { field }),
+        Some((field, _)) => Err(Reason::Validation { field }.into()),
         None => Ok(()),
     }
 }

@@ -90,11 +90,15 @@ pub struct Params {
     pub waiting_max: usize,
     /// The most requests of a compound, at least 1.
     pub compound_max: usize,
-    /// The most buffers that one READ or WRITE may describe, at least 1.
+    /// The most buffers that one READ or WRITE may describe, at least 1. By default as many as a request has room for; 16 bytes are kept
+    /// of each.
     pub descriptors_max: usize,
     /// How long a client has until somebody has logged in, in 100 ns.
     pub setup_timeout: u64,
 }
+
+/// Descriptors that fit into a request, whose length has 16 bits.
+const DESCRIPTORS: usize = 4095;
 
 impl Params {
     /// A server without shares, which lets in users only.
@@ -117,7 +121,7 @@ impl Params {
             opens_max: 4096,
             waiting_max: 256,
             compound_max: 32,
-            descriptors_max: 64,
+            descriptors_max: DESCRIPTORS,
             setup_timeout: 45 * 10_000_000,
         }
     }

@@ -199,7 +199,12 @@ impl<F: FileSystem> Files<F> {
         }
     }
 
-    fn file(&mut self, key: (ConnectionId, Handle)) -> FileResult<(&mut F, &F::File)> {
+    /// An open file with its file system: for a driver that reads and writes elsewhere than here, where operations come one after the
+    /// other.
+    ///
+    /// # Errors
+    /// STATUS_FILE_CLOSED: there is none.
+    pub fn file(&mut self, key: (ConnectionId, Handle)) -> FileResult<(&mut F, &F::File)> {
         let (share, file) = self.open.get(&key).ok_or(NtStatus::FILE_CLOSED)?;
         Ok((self.shares.get_mut(*share).ok_or(NtStatus::FILE_CLOSED)?, file))
     }

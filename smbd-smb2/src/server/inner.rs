@@ -175,7 +175,7 @@ impl Inner {
     pub(super) fn tree(&mut self, asked: &Asked) -> Result<Tree, NtStatus> {
         let tree = self.session(asked)?.trees.get(&asked.tree_id.0).copied();
         let tree = tree.ok_or(NtStatus::NETWORK_NAME_DELETED)?;
-        let is_secret = matches!(tree, Tree::Files { is_encrypted: true, .. });
+        let is_secret = tree.is_secret();
         if is_secret && !asked.is_encrypted { Err(NtStatus::ACCESS_DENIED) } else { Ok(tree) }
     }
 

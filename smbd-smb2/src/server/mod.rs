@@ -85,6 +85,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod about;
 mod action;
 mod admit;
 mod answer;
@@ -98,6 +99,7 @@ mod entropy;
 mod file;
 mod files;
 mod inner;
+mod locks;
 mod memory;
 mod negotiated;
 mod path;
@@ -107,6 +109,7 @@ mod protect;
 mod reason;
 mod receive;
 mod session;
+mod sharing;
 mod status;
 mod transport;
 mod window;
@@ -114,6 +117,7 @@ mod window;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
+pub use about::About;
 pub use action::{
     Action, Change, Completion, Done, Handle, Misuse, OpenParameters, Operation, OperationId, Outgoing,
     ReadBuffer, WriteData,
@@ -122,10 +126,12 @@ pub use config::{ConfigError, Params, Server, Share};
 pub use file::{Attributes, BasicChange, Entry, Volume};
 pub use files::{ConnectionId, FileResult, FileSystem, Files};
 use inner::Inner;
+pub use locks::Locks;
 pub use memory::{Memory, MemoryFile};
 pub use path::SharePath;
 use pending::WaitsFor;
 pub use reason::Reason;
+pub use sharing::Use;
 pub use transport::Transport;
 
 use crate::wire::SessionId;
@@ -216,6 +222,15 @@ impl Connection {
             }
             receive::clean_up(inner)
         });
+    }
+
+    /// What is known of the client: for logs. Nothing after the end.
+    #[must_use]
+    pub fn about(&self) -> Option<About> {
+        match &self.state {
+            State::Open(inner) | State::Ending(inner, _) => Some(About::of(inner)),
+            State::Over => None,
+        }
     }
 
     /// When [`Self::timeout`] is to be called: a FILETIME.

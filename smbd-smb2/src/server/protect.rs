@@ -17,7 +17,7 @@ fn protection(inner: &mut Inner, asked: &Asked, answer: &Answer) -> Protection {
     let is_setup = command == Command::NEGOTIATE || command == Command::SESSION_SETUP;
     let is_secret = session.as_ref().and_then(|session| session.valid()).is_some_and(|valid| {
         let tree = valid.trees.get(&answer.tree_id.0);
-        let is_share = matches!(tree, Some(Tree::Files { is_encrypted: true, .. }));
+        let is_share = tree.is_some_and(Tree::is_secret);
         valid.encrypt_data || (is_share && command != Command::TREE_CONNECT)
     });
     let keys = session.and_then(Session::keys_mut);

@@ -102,6 +102,13 @@ pub(super) enum Tree {
     },
 }
 
+impl Tree {
+    /// Whether only encrypted messages reach it.
+    pub(super) const fn is_secret(&self) -> bool {
+        matches!(self, Self::Files { is_encrypted: true, .. })
+    }
+}
+
 /// An open file.
 #[derive(Debug)]
 pub(super) struct Open {

@@ -161,25 +161,27 @@ impl Header {
 
     /// Appends the header.
     pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        out.begin(&field::LAYOUT);
-        out.set(&field::PROTOCOL_ID, PROTOCOL_ID)?;
-        out.set_size(&field::STRUCTURE_SIZE, LEN)?;
-        out.set(&field::CREDIT_CHARGE, self.credit_charge)?;
-        out.set(&field::STATUS, self.status)?;
-        out.set(&field::COMMAND, self.command)?;
-        out.set(&field::CREDITS, self.credits)?;
-        out.set(&field::FLAGS, self.flags.with(Flags::ASYNC_COMMAND, self.async_id().is_some()))?;
-        out.set(&field::NEXT_COMMAND, self.next_command)?;
-        out.set(&field::MESSAGE_ID, self.message_id)?;
+        let header = &mut [0; LEN];
+        field::PROTOCOL_ID.set(header, PROTOCOL_ID)?;
+        field::STRUCTURE_SIZE.set_size(header, LEN)?;
+        field::CREDIT_CHARGE.set(header, self.credit_charge)?;
+        field::STATUS.set(header, self.status)?;
+        field::COMMAND.set(header, self.command)?;
+        field::CREDITS.set(header, self.credits)?;
+        field::FLAGS.set(header, self.flags.with(Flags::ASYNC_COMMAND, self.async_id().is_some()))?;
+        field::NEXT_COMMAND.set(header, self.next_command)?;
+        field::MESSAGE_ID.set(header, self.message_id)?;
         match self.target {
             Target::Sync { process_id, tree_id } => {
-                out.set(&field::PROCESS_ID, process_id)?;
-                out.set(&field::TREE_ID, tree_id)?;
+                field::PROCESS_ID.set(header, process_id)?;
+                field::TREE_ID.set(header, tree_id)?;
             }
-            Target::Async { async_id } => out.set(&async_field::ASYNC_ID, async_id)?,
+            Target::Async { async_id } => async_field::ASYNC_ID.set(header, async_id)?,
         }
-        out.set(&field::SESSION_ID, self.session_id)?;
-        out.set(&field::SIGNATURE, self.signature)
+        field::SESSION_ID.set(header, self.session_id)?;
+        field::SIGNATURE.set(header, self.signature)?;
+        out.append(header);
+        Ok(())
     }
 
     /// Whether a server sends it.

@@ -116,7 +116,12 @@ impl<T: Value> Part for List<'_, T> {
 #[must_use]
 pub fn pack<T: Value>(values: &[T]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(values.len().saturating_mul(T::SIZE));
-    let mut out = Writer::new(&mut bytes);
-    values.iter().for_each(|value| out.append_value(*value));
+    pack_to(&mut bytes, values);
     bytes
+}
+
+/// Appends the bytes of values.
+pub(crate) fn pack_to<T: Value>(bytes: &mut Vec<u8>, values: &[T]) {
+    let mut out = Writer::new(bytes);
+    values.iter().for_each(|value| out.append_value(*value));
 }

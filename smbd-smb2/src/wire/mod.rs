@@ -46,6 +46,7 @@ mod message;
 pub(crate) mod names;
 pub mod negotiate;
 pub mod negotiate_context;
+pub mod network_interface;
 pub mod notification;
 pub mod oplock;
 pub mod oplock_break;
@@ -94,6 +95,8 @@ pub use id::{FileId, Guid, MessageId, SessionId, TreeId};
 pub use info::{AdditionalInformation, InfoType};
 pub use ioctl::{ControlCode, IoctlFlags, IoctlRequest, IoctlResponse};
 pub use layout::Layout;
+#[cfg(feature = "client")]
+pub(crate) use list::pack_to;
 pub use list::{List, pack};
 pub use lock::{LockElement, LockFlags, LockRequest, LockResponse};
 pub use logoff::{LogoffRequest, LogoffResponse};
@@ -105,6 +108,7 @@ pub use negotiate_context::{
     Cipher, CompressionAlgorithm, CompressionFlags, ContextType, HashAlgorithm, NegotiateContext,
     RdmaTransformId, SigningAlgorithm, TransportFlags,
 };
+pub use network_interface::{AddressFamily, InterfaceCapabilities, NetworkInterface, NetworkInterfaces};
 pub use notification::{NotificationType, ServerToClientNotification};
 pub use oplock::{LeaseState, OplockLevel};
 pub use oplock_break::{
@@ -120,6 +124,8 @@ pub use read::{ReadFlags, ReadRequest, ReadResponse, ReadResponseFlags};
 pub use records::{Record, RecordIter, Records};
 pub use request::Request;
 pub use response::Response;
+#[cfg(feature = "client")]
+pub(crate) use response::has_error_body;
 pub use session_setup::{
     SessionFlags, SessionSecurityMode, SessionSetupFlags, SessionSetupRequest, SessionSetupResponse,
 };

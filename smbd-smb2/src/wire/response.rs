@@ -123,7 +123,7 @@ impl<'a> Response<'a> {
 }
 
 /// Whether the body is that of a failure (3.3.4.4, 3.3.4.2), whatever the command is.
-fn has_error_body(header: &Header, element: &[u8]) -> Result<bool, WireError> {
+pub(crate) fn has_error_body(header: &Header, element: &[u8]) -> Result<bool, WireError> {
     let own_size_is_nine = [
         (Command::SESSION_SETUP, NtStatus::MORE_PROCESSING_REQUIRED),
         (Command::QUERY_INFO, NtStatus::BUFFER_OVERFLOW),

@@ -56,9 +56,12 @@ macro_rules! message {
 
         impl $(<$life>)? $crate::wire::body::Body for $Name $(<$life>)? {
             fn put(&self, out: &mut $crate::wire::writer::Writer<'_>) -> Result<(), $crate::wire::WireError> {
-                out.begin(&$module::LAYOUT);
-                out.set(&$module::STRUCTURE_SIZE, Self::STRUCTURE_SIZE)?;
-                $(out.set(&$module::$FIELD, self.$field)?;)*
+                // Of a length that is known, so that no field is looked for in vain.
+                const END: usize = $module::LAYOUT.end();
+                let mut fixed = [0; END];
+                $module::STRUCTURE_SIZE.set(&mut fixed, Self::STRUCTURE_SIZE)?;
+                $($module::$FIELD.set(&mut fixed, self.$field)?;)*
+                out.append(fixed.get($crate::wire::header::LEN..).unwrap_or_default());
                 $(out.part(
                     (&$module::$OFFSET, &$module::$LENGTH),
                     $align,

@@ -116,6 +116,28 @@ fn an_encrypted_session_or_share_encrypts_every_request_and_signs_none() {
 }
 
 #[test]
+fn a_tree_connect_tells_whether_its_requests_are_signed_or_encrypted() {
+    let signed = Setup { require_signing: true, ..Setup::default() };
+    let session = Setup { encrypt_session: true, ..signed.clone() };
+    let share = Setup { encrypt_share: true, ..Setup::default() };
+    for (setup, expected, word) in [
+        (Setup::default(), Protection::None, " plain "),
+        (signed, Protection::Signed, " signed "),
+        (session, Protection::Encrypted, " encrypted "),
+        (share, Protection::Encrypted, " encrypted "),
+    ] {
+        let (mut world, session, tree) = World::connected(setup, Params::default());
+        assert_eq!(world.client.protection(tree), Some(expected));
+        world.act(tree, &read(0, 10, None));
+        let last = world.server.log.last().unwrap();
+        assert!(expected == Protection::None || last.contains(word), "{last}");
+        let logoff = world.client.logoff(world.now, session).unwrap();
+        world.wait(logoff);
+        assert_eq!(world.client.protection(tree), None);
+    }
+}
+
+#[test]
 fn data_go_by_rdma_only_where_nothing_is_signed_or_encrypted() {
     let params = || Params { transport: rdma(), ..Params::default() };
     for setup in dialects() {

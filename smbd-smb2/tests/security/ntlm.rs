@@ -232,6 +232,27 @@ fn an_unknown_user_is_a_guest_if_guests_are_let_in_and_one_with_a_wrong_password
 }
 
 #[test]
+fn an_unknown_user_is_a_guest_whatever_the_response_is_and_a_known_one_is_refused_without_a_proof() {
+    let guests = AcceptorConfig { guests: true, ..config() };
+    for (name, expected) in
+        [("nobody", Ok(Step::Done(None))), ("tester", Err(AuthError::NotVersion2 { len: 24 }))]
+    {
+        let mut run = Run::new(tester(), guests.clone());
+        let negotiate = continued(run.client.step(&[], &fresh(1)).unwrap());
+        continued(run.acceptor.step(&negotiate, &fresh(2)).unwrap());
+        let zeros = [0; 24];
+        let user: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let message = AuthenticateMessage {
+            lm_response: &zeros,
+            nt_response: &zeros,
+            user: user.as_slice().into(),
+            ..AuthenticateMessage::default()
+        };
+        assert_eq!(run.acceptor.step(&message.write().unwrap(), &fresh(3)), expected, "{name}");
+    }
+}
+
+#[test]
 fn nobody_is_let_in_if_that_is_allowed_and_has_no_key() {
     let mut run = Run::new(Credentials::Anonymous, config());
     assert_eq!(run.play(|_, _| {}), Err(AuthError::LogonFailure));

@@ -200,6 +200,30 @@ fn buffers_that_are_too_small_or_cut_are_refused() {
 }
 
 #[test]
+fn a_write_whose_first_buffer_is_empty_is_refused_and_a_read_is_not() {
+    let (mut rig, file) = ready();
+    let data = rig.register(1, b"data".to_vec());
+    assert_eq!(put(&mut rig, file, Channel::RDMA_V1, &[data]).status(), NtStatus::SUCCESS);
+    let empty = rig.register(2, Vec::new());
+    let with_empty = [empty, data];
+    assert_eq!(put(&mut rig, file, Channel::RDMA_V1, &with_empty).status(), NtStatus::INVALID_PARAMETER);
+    assert_eq!(put(&mut rig, file, Channel::RDMA_V1, &[data, empty]).status(), NtStatus::SUCCESS);
+    assert_eq!(fetch(&mut rig, file, Channel::RDMA_V1, &with_empty).status(), NtStatus::SUCCESS);
+}
+
+#[test]
+fn as_many_buffers_as_a_request_has_room_for_are_used() {
+    let (mut rig, file) = ready();
+    let data: Vec<u8> = (0..4095_u32).map(|at| (at % 251) as u8).collect();
+    let whole = rig.register(1, data.clone());
+    let bytes: Vec<_> = (0..4095).map(|offset| BufferDescriptorV1 { offset, length: 1, ..whole }).collect();
+    assert_eq!(put(&mut rig, file, Channel::RDMA_V1, &bytes).status(), NtStatus::SUCCESS);
+    let into = rig.register(2, vec![0; 4095]);
+    assert_eq!(fetch(&mut rig, file, Channel::RDMA_V1, &[into]).status(), NtStatus::SUCCESS);
+    assert_eq!(rig.memory[&2], data);
+}
+
+#[test]
 fn the_credit_charge_of_a_transfer_has_to_cover_it() {
     let (mut rig, file) = ready();
     let info = pack(&[rig.register(5, vec![1; 65537])]);

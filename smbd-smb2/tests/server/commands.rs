@@ -533,7 +533,6 @@ fn bad_locks_are_refused_before_any_range_is_locked() {
         &[of(LockFlags::EXCLUSIVE_LOCK), of(now)],
         &[of(LockFlags::SHARED_LOCK | LockFlags::EXCLUSIVE_LOCK)],
         &[of(LockFlags(0x80))],
-        &[LockElement { offset: u64::MAX, length: 2, flags: now }],
     ] {
         let request = LockRequest { file_id, locks: locks.into(), ..LockRequest::default() };
         assert_eq!(rig.status(&request), NtStatus::INVALID_PARAMETER, "{locks:?}");

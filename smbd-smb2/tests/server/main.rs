@@ -4,6 +4,7 @@ mod channel;
 mod checks;
 mod commands;
 mod compounds;
+mod edges;
 mod listing;
 mod orders;
 mod rig;

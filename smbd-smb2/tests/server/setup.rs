@@ -27,6 +27,18 @@ fn preauth(algorithms: &[HashAlgorithm]) -> NegotiateContext<'_> {
     NegotiateContext::PreauthIntegrity { hash_algorithms: List::from(algorithms), salt: &[1; 32] }
 }
 
+/// cifs.ko 6.12 makes signing keys of 256 bits with a cipher of 256 bits (SE-1), and signs TREE_CONNECT in each session.
+#[test]
+fn a_client_that_offers_ciphers_of_both_lengths_gets_one_of_128_bits() {
+    let answer = Rig::new(params(), TCP).negotiate(&[Dialect::SMB_3_1_1], &ALL);
+    let response = NegotiateResponse::parse(&answer.bytes).unwrap();
+    let chosen = response.contexts.iter().find_map(|context| match context.unwrap() {
+        NegotiateContext::Encryption(ciphers) => ciphers.get(0),
+        _ => None,
+    });
+    assert_eq!(chosen, Some(Cipher::AES_128_GCM));
+}
+
 #[test]
 fn the_highest_common_dialect_is_chosen() {
     for (offered, expected) in [

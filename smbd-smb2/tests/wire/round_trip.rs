@@ -138,3 +138,27 @@ fn the_dialects_of_smb1_are_read_as_they_were_written() {
     Smb1Negotiate::write(&mut message, &names[..1]).expect("room");
     assert!(!Smb1Negotiate::parse(&message).expect("sound").offers_smb2());
 }
+
+#[test]
+fn the_interfaces_of_a_server_are_read_as_they_were_written_and_their_addresses_are_big_endian() {
+    let interface = NetworkInterface {
+        index: 7,
+        capabilities: InterfaceCapabilities::RDMA_CAPABLE,
+        link_speed: 100_000_000_000,
+        address: Some("10.0.0.1".parse().unwrap()),
+    };
+    let v6 = NetworkInterface { address: Some("2001:db8::2".parse().unwrap()), ..interface };
+    let unknown = NetworkInterface { address: None, ..interface };
+    let all = [interface, v6, unknown];
+    let mut bytes = Vec::new();
+    NetworkInterfaces::from(&all).write(&mut bytes).unwrap();
+    assert_eq!((bytes.len(), bytes[0], &bytes[24..32]), (3 * 152, 152, &[2, 0, 0, 0, 10, 0, 0, 1][..]));
+    assert_eq!(bytes[152 + 24..][..12], [0x17, 0, 0, 0, 0, 0, 0, 0, 0x20, 0x01, 0x0d, 0xb8]);
+    let read: Result<Vec<_>, _> = NetworkInterfaces::from(&bytes[..]).iter().collect();
+    assert_eq!(read, Ok(all.to_vec()));
+    // The last is not complete, or the first points into itself.
+    assert!(NetworkInterfaces::from(&bytes[..455]).iter().last().unwrap().is_err());
+    bytes[0] = 144;
+    let first = NetworkInterfaces::from(&bytes[..]).iter().next().unwrap();
+    assert!(matches!(first, Err(WireError::Inside { value: 144, first: 152, .. })), "{first:?}");
+}

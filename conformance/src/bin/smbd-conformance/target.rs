@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::profile::Profile;
 use smbd_conformance::suite::rig::Target;
-use smbd_conformance::suite::rig::sim::{Sim, SimSmb2};
+use smbd_conformance::suite::rig::sim::{Sim, SimServer, SimSmb2};
 use smbd_conformance::suite::{Choice, Upper, Uppers};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
@@ -73,6 +73,8 @@ enum UpperName {
     Echo,
     /// It is an SMB2 server, or an SMB2 client that copies a file
     Smb2,
+    /// In the simulator: it is the server of smbd-smb2
+    Server,
     /// Nothing: cases that need an answer are not played
     None,
 }
@@ -90,6 +92,10 @@ impl TargetArgs {
             UpperName::Echo => return UpperLayers::Known(Uppers::default()),
             UpperName::Auto => true,
             UpperName::Smb2 => false,
+            UpperName::Server => {
+                let share = Some(SimServer::SHARE.to_owned());
+                return UpperLayers::Unknown(Choice { smb2: true, share, ..Choice::default() });
+            }
         };
         let host = self.connect.map_or_else(|| "subject".to_owned(), |to| to.ip().to_string());
         let share = self.share.as_ref().map(|name| format!(r"\\{host}\{name}"));
@@ -107,6 +113,10 @@ impl TargetArgs {
                 Err("--address, --connect and --listen are for --target verbs".into())
             }
             TargetName::Sim if self.upper == UpperName::Smb2 => Ok(Box::new(SimSmb2)),
+            TargetName::Sim if self.upper == UpperName::Server => Ok(Box::new(SimServer)),
+            TargetName::Verbs if self.upper == UpperName::Server => {
+                Err("--upper server is for --target sim".into())
+            }
             TargetName::Sim => Ok(Box::new(Sim)),
             TargetName::Verbs => self.verbs(),
         }

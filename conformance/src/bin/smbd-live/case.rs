@@ -74,6 +74,17 @@ pub(crate) enum Target {
     SambaAccess,
     /// The same, while others mean it no good.
     SambaHostile,
+    /// A folder that `smbd-serve` shares, used by cifs over SMB Direct.
+    Serve,
+}
+
+/// What serves the share of a test with the kernel's client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServedBy {
+    /// Samba behind `smbd-gateway`.
+    Gateway,
+    /// `smbd-serve`.
+    Serve,
 }
 
 /// Where a test takes place.
@@ -83,4 +94,6 @@ pub(crate) struct Context {
     pub(crate) address: IpAddr,
     /// Address of the peer.
     pub(crate) peer: IpAddr,
+    /// What serves shares.
+    pub(crate) served_by: ServedBy,
 }

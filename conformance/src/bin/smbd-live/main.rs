@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use case::{Context, Target};
+use case::{Context, ServedBy, Target};
 use ours::victim::Part;
 use tally::{Ended, Tally};
 
@@ -163,7 +163,8 @@ struct Place {
 impl Place {
     fn context(&self) -> Context {
         let peer = self.peer.or_else(|| told_by_the_lab("PEER"));
-        Context { address: self.address, peer: peer.unwrap_or(self.address) }
+        let peer = peer.unwrap_or(self.address);
+        Context { address: self.address, peer, served_by: ServedBy::Gateway }
     }
 }
 

@@ -9,7 +9,7 @@ use smbd_smb2::wire::{
     TreeConnectRequest, WireError, WriteRequest, write_element,
 };
 
-use super::{Client, FILE, NO_SESSION, Step};
+use super::{Client, EMPTY_FILE, FILE, NO_SESSION, Step, Wants};
 
 /// The way of data that are in no message.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,9 @@ pub struct By<'d> {
 }
 
 impl By<'_> {
-    fn info(&self) -> Vec<u8> {
+    /// The descriptors as they are in a request.
+    #[must_use]
+    pub fn info(&self) -> Vec<u8> {
         let mut info = vec![0; self.descriptors.len().saturating_mul(BufferDescriptorV1::LEN)];
         for (descriptor, place) in self.descriptors.iter().zip(info.chunks_exact_mut(BufferDescriptorV1::LEN))
         {
@@ -116,6 +118,15 @@ impl<'c> Requests<'c> {
         self.add(&header, &ReadRequest { channel, channel_info, ..request })
     }
 
+    /// Any request, which pays for so many bytes of data.
+    ///
+    /// # Errors
+    /// What does not fit into it.
+    pub fn any<B: CommandBody>(&mut self, body: &B, bytes: u64) -> Result<(), WireError> {
+        let header = self.client.header::<B>(bytes);
+        self.add(&header, body)
+    }
+
     /// How many requests the message has.
     #[must_use]
     pub const fn count(&self) -> usize {
@@ -157,20 +168,28 @@ impl<'c> Requests<'c> {
         let header = self.client.header::<NegotiateRequest<'_>>(0);
         // NEGOTIATE charges nothing, and grants one credit whatever is asked for.
         let header = Header { credit_charge: 0, ..header };
-        let dialects = [Dialect::SMB_2_1, Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
+        let usual = [Dialect::SMB_2_1, Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
+        let Wants { dialects, transforms, .. } = self.client.wants.clone();
+        let dialects = if dialects.is_empty() { usual.to_vec() } else { dialects };
         let hash_algorithms = [HashAlgorithm::SHA_512];
-        let contexts = [NegotiateContext::PreauthIntegrity {
+        let mut contexts = vec![NegotiateContext::PreauthIntegrity {
             hash_algorithms: (&hash_algorithms).into(),
             salt: &[0x5a; 32],
         }];
+        if !transforms.is_empty() {
+            contexts.push(NegotiateContext::RdmaTransform((&transforms[..]).into()));
+        }
+        if !dialects.contains(&Dialect::SMB_3_1_1) {
+            contexts.clear();
+        }
         self.add(
             &header,
             &NegotiateRequest {
                 security_mode: SecurityMode::SIGNING_ENABLED,
                 capabilities: Capabilities::LARGE_MTU,
                 client_guid: Guid(*b"smbd-conformance"),
-                dialects: (&dialects).into(),
-                contexts: (&contexts).into(),
+                dialects: dialects.as_slice().into(),
+                contexts: contexts.as_slice().into(),
             },
         )
     }
@@ -192,6 +211,10 @@ impl<'c> Requests<'c> {
 
     pub(super) fn create(&mut self) -> Result<(), WireError> {
         let header = self.client.header::<CreateRequest<'_>>(0);
+        let (name, disposition) = match self.client.wants.empty_file {
+            true => (EMPTY_FILE, CreateDisposition::OVERWRITE_IF),
+            false => (FILE, CreateDisposition::OPEN_IF),
+        };
         let access = AccessMask::READ_DATA.with(AccessMask::WRITE_DATA, true);
         let share = ShareAccess::READ.with(ShareAccess::WRITE, true).with(ShareAccess::DELETE, true);
         self.add(
@@ -202,9 +225,9 @@ impl<'c> Requests<'c> {
                     .with(AccessMask::READ_ATTRIBUTES, true)
                     .with(AccessMask::SYNCHRONIZE, true),
                 share_access: share,
-                create_disposition: CreateDisposition::OPEN_IF,
+                create_disposition: disposition,
                 create_options: CreateOptions::NON_DIRECTORY_FILE,
-                name: Text::from(FILE),
+                name: Text::from(name),
                 ..CreateRequest::default()
             },
         )

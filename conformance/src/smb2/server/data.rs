@@ -202,8 +202,12 @@ pub(super) fn write(state: &mut State, request: &Request<'_>) -> Result<Write, F
     let max = state.options.max_write;
     let transfer = settle(state, transfer, |state, transfer| {
         judge(state, transfer, &[AccessMask::WRITE_DATA, AccessMask::APPEND_DATA], max)?;
-        let is_sound =
-            if has_channel { length_field == 0 && data_offset == 0 } else { data_offset <= DATA_OFFSET_MAX };
+        let is_sound = if has_channel {
+            let first = transfer.descriptors.first();
+            length_field == 0 && data_offset == 0 && first.is_some_and(|first| first.length > 0)
+        } else {
+            data_offset <= DATA_OFFSET_MAX
+        };
         if is_sound { Ok(()) } else { Err(NtStatus::INVALID_PARAMETER.into()) }
     });
     Ok(Write { transfer, data: write.data.to_vec() })

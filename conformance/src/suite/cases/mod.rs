@@ -8,6 +8,7 @@ mod keepalive;
 mod limits;
 mod negotiate;
 mod rdma;
+mod smb2;
 mod smbd_credit_mgmt;
 mod smbd_data_transfer;
 mod smbd_negotiate;
@@ -40,7 +41,7 @@ impl Entry {
 }
 
 /// All cases, by group.
-const GROUPS: [&[Entry]; 13] = [
+const GROUPS: [&[Entry]; 18] = [
     smbd_negotiate::CASES,
     smbd_data_transfer::CASES,
     smbd_credit_mgmt::CASES,
@@ -54,6 +55,11 @@ const GROUPS: [&[Entry]; 13] = [
     limits::CASES,
     upper::CASES,
     survival::CASES,
+    smb2::CHANNEL,
+    smb2::INVALIDATION,
+    smb2::TRANSFORMS,
+    smb2::SEVERAL_CHANNELS,
+    smb2::CASES,
 ];
 
 /// The code of all cases.

@@ -70,6 +70,18 @@ impl Upper {
     }
 }
 
+impl Upper {
+    /// Why a case that is about READ and WRITE by RDMA cannot be played; `None` if it can.
+    #[must_use]
+    pub(super) fn lacks_smb2(&self) -> Option<String> {
+        match self {
+            Self::Echo => Some("the peer's upper layer is not SMB2".into()),
+            Self::Silent(why) => Some(why.clone()),
+            Self::Server(_) | Self::Client(_) => self.lacks_rdma().flatten(),
+        }
+    }
+}
+
 impl fmt::Display for Upper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

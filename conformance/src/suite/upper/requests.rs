@@ -87,7 +87,7 @@ pub(in super::super) struct Requests {
 
 impl Requests {
     pub(super) fn new(facts: ServerFacts) -> Self {
-        let wants = Wants { share: facts.share.clone(), echo: facts.echo };
+        let wants = Wants { share: facts.share.clone(), echo: facts.echo, ..Wants::default() };
         Self { client: Client::new(wants), facts, broken: None }
     }
 

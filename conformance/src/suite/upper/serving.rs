@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use smbd_core::{RdmaVerb, Token};
-use smbd_smb2::wire::NtStatus;
+use smbd_smb2::wire::{Dialect, NtStatus};
 
 use super::super::script::pattern;
 use super::{Awaits, Match, NotMade, Question, Rdma, different};
@@ -195,6 +195,17 @@ impl Serving {
             Offered::Write(write) => self.server.answer_write(write, WriteAnswer::Count(length)),
         };
         (answer.into(), offered.transfer().invalidates())
+    }
+
+    /// The answer that a READ by RDMA has failed.
+    pub(in super::super) fn failed(&mut self, read: &Read, status: NtStatus) -> Bytes {
+        self.taken = None;
+        self.server.answer_read(read, ReadAnswer::Failed(status)).into()
+    }
+
+    /// The dialect.
+    pub(in super::super) fn dialect(&self) -> Dialect {
+        self.server.dialect().unwrap_or_default()
     }
 
     /// Whether no READ waits, but other things of the client do.

@@ -39,7 +39,7 @@ proptest! {
             });
             let mut came = Vec::new();
             for _ in &messages { came.push(next(&mut tcp).await.unwrap()) }
-            assert_eq!(next(&mut tcp).await.unwrap_err(), "the server has closed the connection");
+            assert_eq!(next(&mut tcp).await.unwrap_err(), "the other side has closed the connection");
             writer.await.unwrap();
             came
         });

@@ -202,9 +202,13 @@ impl<A: Accounts> NtlmAcceptor<A> {
             let proved = Proved { identity: Identity::Anonymous, base: Some(Key::zero()), has_mic: false };
             return if self.config.anonymous { Ok(proved) } else { Err(AuthError::LogonFailure) };
         }
-        let response = Response::parse(message.nt_response)?;
         let (user, domain) = (message.user.to_string(), message.domain.to_string());
         let found = self.accounts.nt_hash(&user, &domain);
+        if found.is_none() && self.config.guests {
+            // Whatever its response is: it proves nothing, and one of zeros is what some clients send who want to be guests.
+            return Ok(Proved { identity: Identity::Guest, base: None, has_mic: false });
+        }
+        let response = Response::parse(message.nt_response)?;
         // Nobody's hash, so that a user who is not known takes as long.
         let is_known = found.is_some();
         let hash = found.unwrap_or_else(|| NtHash::new([0; 16]));
@@ -213,9 +217,6 @@ impl<A: Accounts> NtlmAcceptor<A> {
         let other = hash.response_key(message.user, "".into());
         let is_right = |key| proof(key, challenged.server_challenge, response.proved).ct_eq(&response.proof);
         let (first, second) = (is_right(&key), is_right(&other));
-        if !is_known && self.config.guests {
-            return Ok(Proved { identity: Identity::Guest, base: None, has_mic: false });
-        }
         if !is_known || !(first | second).to_bool() {
             return Err(AuthError::LogonFailure);
         }

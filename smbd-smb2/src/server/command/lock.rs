@@ -7,6 +7,7 @@ use crate::server::answer::failure_of_file;
 use crate::server::chain::Asked;
 use crate::server::inner::Inner;
 use crate::server::pending::{Outcome, Task, What};
+use crate::server::status;
 use crate::wire::{LockElement, LockFlags, LockRequest, NtStatus};
 
 /// The most ranges of a request.
@@ -59,10 +60,12 @@ fn check(ranges: &[LockElement]) -> Result<bool, NtStatus> {
             (kind == LockFlags::SHARED_LOCK || kind == LockFlags::EXCLUSIVE_LOCK)
                 && (fails || ranges.len() == 1)
         };
-        if !is_valid
-            || range.length.checked_sub(1).is_some_and(|last| range.offset.checked_add(last).is_none())
-        {
+        if !is_valid {
             return Err(NtStatus::INVALID_PARAMETER);
+        }
+        // MS-FSA 2.1.5.7
+        if range.length.checked_sub(1).is_some_and(|last| range.offset.checked_add(last).is_none()) {
+            return Err(status::INVALID_LOCK_RANGE);
         }
     }
     Ok(is_unlock)

@@ -18,9 +18,10 @@ use crate::wire::{
 const DIALECTS_MAX: usize = 64;
 /// What the server has, the preferred one last.
 const DIALECTS: [Dialect; 3] = [Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
-/// What the server has, the preferred one first: GCM is the faster mode.
+/// What the server has, the preferred one first: GCM is the faster mode. Those of 256 bits are behind those of 128, as in other servers:
+/// with them clients of Linux make other signing keys (SE-1).
 const CIPHERS: [Cipher; 4] =
-    [Cipher::AES_256_GCM, Cipher::AES_128_GCM, Cipher::AES_256_CCM, Cipher::AES_128_CCM];
+    [Cipher::AES_128_GCM, Cipher::AES_128_CCM, Cipher::AES_256_GCM, Cipher::AES_256_CCM];
 const SIGNING: [SigningAlgorithm; 3] =
     [SigningAlgorithm::AES_GMAC, SigningAlgorithm::AES_CMAC, SigningAlgorithm::HMAC_SHA256];
 

@@ -31,7 +31,7 @@ pub(in crate::server) fn request(
         if request.channel == Channel::NONE {
             // A client that cannot receive the answer gets a part of the data.
             let len = inner.transport.payload_max(request.length);
-            let minimum = minimum.min(len);
+            let minimum = if len < request.length { minimum.min(len) } else { minimum };
             let buffer = ReadBuffer::new(read::response::LAYOUT.end(), len);
             let operation = Operation::Read { handle, offset: request.offset, buffer };
             return Ok(Outcome::Wait(What::Read { file_id, minimum }, Task::File(operation)));
@@ -48,9 +48,9 @@ pub(in crate::server) fn request(
 
 /// What a READ and its channel have to be.
 fn check(inner: &Inner, request: &ReadRequest<'_>, element: &[u8]) -> Result<(), NtStatus> {
-    if request.length > inner.params().max_read_size
-        || request.offset.checked_add(request.length.into()).is_none()
-    {
+    // MS-FSA 2.1.5.3
+    let end = request.offset.checked_add(request.length.into());
+    if request.length > inner.params().max_read_size || end.is_none_or(|end| i64::try_from(end).is_err()) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
     if !channel::is_known(request.channel, inner.dialect()) {

@@ -40,6 +40,9 @@ pub(in crate::server) fn request(
             return Ok(Outcome::Wait(What::Write { file_id, len }, Task::File(operation)));
         }
         let buffers = channel::buffers(inner, request.descriptors(), len)?;
+        if buffers.first().is_none_or(|first| first.length == 0) {
+            return Err(NtStatus::INVALID_PARAMETER);
+        }
         let operation = data(WriteData::Channel(len));
         Ok(Outcome::Wait(What::Fetch { file_id, len, operation }, Task::RdmaRead { buffers, len }))
     });

@@ -4,10 +4,10 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 
 use super::UNIT;
-use super::sharing::Use;
 use super::tree::{Body, Directory, Node};
 use crate::server::file::Attributes;
 use crate::server::path::SharePath;
+use crate::server::sharing::Use;
 use crate::wire::{FileAttributes, NtStatus};
 
 /// The root's id.

@@ -2,9 +2,7 @@
 
 mod change;
 mod data;
-mod locks;
 mod open;
-mod sharing;
 mod tree;
 
 use alloc::string::ToString;

@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use super::data::{Open, ROOT, Store};
-use super::locks::Locks;
-use super::sharing::Use;
 use super::tree::{Body, Directory, Node};
 use super::{change, kept};
 use crate::server::action::OpenParameters;
+use crate::server::locks::Locks;
+use crate::server::sharing::Use;
 use crate::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, NtStatus};
 
 /// What a file that cannot be written to is not opened for.

@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::locks::Locks;
 use crate::security::capital;
+use crate::server::locks::Locks;
 use crate::wire::FileAttributes;
 
 /// A file or directory.

@@ -39,7 +39,7 @@ const fn length(number: u64) -> usize {
     (number * number % 10_001) as usize
 }
 
-fn small_files(context: &Context) -> Outcome {
+pub(super) fn small_files(context: &Context) -> Outcome {
     const COUNT: u64 = 1000;
     let service = Service::begin(context, "small-files")?;
     let mounted = service.mount("vers=3.1.1")?;
@@ -59,7 +59,7 @@ fn small_files(context: &Context) -> Outcome {
     ends_well(&service, mounted)
 }
 
-fn names(context: &Context) -> Outcome {
+pub(super) fn names(context: &Context) -> Outcome {
     let service = Service::begin(context, "names")?;
     let mounted = service.mount(&format!("{UNCACHED},iocharset=utf8"))?;
     let contents = pattern(1, 20_000);
@@ -83,7 +83,7 @@ fn names(context: &Context) -> Outcome {
     ends_well(&service, mounted)
 }
 
-fn large_folder(context: &Context) -> Outcome {
+pub(super) fn large_folder(context: &Context) -> Outcome {
     const COUNT: usize = 5000;
     let service = Service::begin(context, "large-folder")?;
     let mounted = service.mount("vers=3.1.1")?;
@@ -104,7 +104,7 @@ fn large_folder(context: &Context) -> Outcome {
 }
 
 /// cifs makes of `flock` a lock of the server.
-fn locks(context: &Context) -> Outcome {
+pub(super) fn locks(context: &Context) -> Outcome {
     let service = Service::begin(context, "locks")?;
     let one = service.mount(UNCACHED)?;
     let other = service.mount_beside("share", &format!("{UNCACHED},nosharesock"))?;
@@ -140,7 +140,7 @@ fn is_locked(file: &File) -> Result<String, Failure> {
     }
 }
 
-fn mapped(context: &Context) -> Outcome {
+pub(super) fn mapped(context: &Context) -> Outcome {
     const LENGTH: usize = 1_000_000;
     let service = Service::begin(context, "mapped")?;
     let mounted = service.mount("vers=3.1.1")?;

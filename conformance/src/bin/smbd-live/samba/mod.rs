@@ -14,6 +14,7 @@ mod mapping;
 mod multichannel;
 mod random;
 mod security;
+mod serve;
 mod service;
 mod sizes;
 mod slow;
@@ -35,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         multichannel::CASES,
         access::CASES,
         hostile::CASES,
+        serve::CASES,
     ]
     .concat()
 }

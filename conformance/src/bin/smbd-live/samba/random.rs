@@ -37,12 +37,12 @@ const LEN_MAX: u64 = 3 << 20;
 /// Operations that are told when one was wrong.
 const TOLD: usize = 12;
 
-fn uncached(context: &Context) -> Outcome {
+pub(super) fn uncached(context: &Context) -> Outcome {
     let service = Service::begin(context, "random-uncached")?;
     run(&service, UNCACHED, 1, false)
 }
 
-fn cached(context: &Context) -> Outcome {
+pub(super) fn cached(context: &Context) -> Outcome {
     let service = Service::begin(context, "random-cached")?;
     run(&service, "vers=3.1.1", 2, true)
 }

@@ -10,7 +10,7 @@ use smbd_core::Instant;
 use smbd_verbs::Clock;
 
 use super::lab;
-use crate::case::{Context, Failure};
+use crate::case::{Context, Failure, ServedBy};
 use crate::cifs::{Mount, Mounted};
 use crate::expect::holds;
 use crate::patience::PATIENCE;
@@ -25,10 +25,11 @@ const FOLDERS: [&str; 2] = ["/mnt/one", "/mnt/two"];
 /// (`smbd_register_mr: num_pages=257 max_frmr_depth=256`).
 pub(super) const UNCACHED: &str = "vers=3.1.1,cache=none,rsize=1044480,wsize=1044480";
 
-/// Samba on loopback and the gateway in front of it, both with nothing in them. Dropped, both end.
+/// Samba on loopback and the gateway in front of it, both with nothing in them; or `smbd-serve`. Dropped, all end.
 #[derive(Debug)]
 pub(super) struct Service {
     name: &'static str,
+    served_by: ServedBy,
     address: IpAddr,
     settings: Vec<String>,
     options: Vec<String>,
@@ -52,18 +53,31 @@ impl Service {
         for folder in FOLDERS {
             let _ = lab::shell(&format!("umount -f -l {folder}"));
         }
-        let _ = lab::call("samba_stop", &["KILL"]);
+        if context.served_by == ServedBy::Gateway {
+            let _ = lab::call("samba_stop", &["KILL"]);
+        }
         if Path::new(SHARE).exists() {
             fs::remove_dir_all(SHARE)?;
         }
         let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (settings, options) = (owned(settings), owned(options));
-        start_samba(&settings)?;
-        let gateway = start_gateway(name, context.address, &options)?;
-        Ok(Self { name, address: context.address, settings, options, gateway })
+        let (address, served_by) = (context.address, context.served_by);
+        let gateway = match served_by {
+            ServedBy::Gateway => {
+                start_samba(&settings)?;
+                start_gateway(name, address, &options)?
+            }
+            ServedBy::Serve => start_serve(name, address, &options)?,
+        };
+        Ok(Self { name, served_by, address, settings, options, gateway })
     }
 
-    /// The gateway.
+    /// Whether it is Samba behind the gateway.
+    pub(super) fn is_gateway(&self) -> bool {
+        self.served_by == ServedBy::Gateway
+    }
+
+    /// The gateway, or what is in its place.
     pub(super) const fn gateway(&self) -> &Process {
         &self.gateway
     }
@@ -106,6 +120,9 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        if !self.is_gateway() {
+            return;
+        }
         // A test that fails has said why; the next one would say that this could not be done.
         let _ = lab::call("samba_stop", &["KILL"]);
         if let Ok(folder) = std::env::var("OUT") {
@@ -130,6 +147,20 @@ fn start_gateway(name: &str, address: IpAddr, options: &[String]) -> Result<Proc
     let at = at.strip_suffix('0').unwrap_or(&at);
     gateway.said(0, &[&format!("listening address={at}")])?;
     Ok(gateway)
+}
+
+/// Starts a share of the folder and waits until it listens for the device.
+fn start_serve(name: &str, address: IpAddr, options: &[String]) -> Result<Process, Failure> {
+    const USERS: &str = "/run/serve-users";
+    fs::create_dir_all(SHARE)?;
+    fs::write(USERS, "tester:password:test123\n")?;
+    fs::set_permissions(USERS, fs::Permissions::from_mode(0o600))?;
+    let at = SocketAddr::new(address, 445).to_string();
+    let mut arguments = vec![SHARE, "--listen", &at, "--users", USERS];
+    arguments.extend(options.iter().map(String::as_str));
+    let serve = Process::start("smbd-serve", format!("serve-{name}"), &arguments)?;
+    serve.said(0, &["listening ", "over=rdma"])?;
+    Ok(serve)
 }
 
 /// A file behind the share.

@@ -4,6 +4,7 @@ mod clock;
 mod life;
 mod mortal;
 mod rig;
+mod served;
 
 use smbd_sim::nic::Personality;
 
@@ -12,7 +13,8 @@ use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
 pub use life::{Poison, Reaction};
 pub use mortal::Mortal;
-use rig::SimRig;
+use rig::{SimRig, UpperLayer};
+pub use served::SimServer;
 
 /// Two sets of parameters on two kinds of network.
 const VARIANTS: [(&str, Profile, Personality); 4] = [
@@ -43,6 +45,7 @@ impl Target for SimSmb2 {
         match need {
             Some(Need::Rdma) => Some("the peer's upper layer uses no buffers when asked to".into()),
             Some(Need::Upper) => Some("the peer's upper layer cannot be looked at".into()),
+            Some(Need::Smb2) => None,
             _ => Sim.lacks(role, need),
         }
     }
@@ -53,7 +56,7 @@ impl Target for SimSmb2 {
         role: UnderTest,
         settings: Option<Settings>,
     ) -> Result<Box<dyn Rig>, Unable> {
-        Ok(Box::new(rig(variant, role, settings)?.speaking_smb2()))
+        Ok(Box::new(rig(variant, role, settings)?.over(UpperLayer::Smb2)))
     }
 }
 
@@ -78,6 +81,7 @@ impl Target for Sim {
         match need? {
             // On the variants that are RoCE such a connection cannot be opened.
             Need::Iwarp | Need::Answers | Need::Timers | Need::Rdma | Need::Upper => None,
+            Need::Smb2 => Some("the peer's upper layer is not SMB2".into()),
         }
     }
 

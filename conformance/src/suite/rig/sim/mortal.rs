@@ -3,7 +3,7 @@
 use smbd_sim::nic::Personality;
 
 use super::life::{Life, Poison, Reaction};
-use super::rig::SimRig;
+use super::rig::{SimRig, UpperLayer};
 use super::{Profile, Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
 
@@ -66,7 +66,7 @@ impl Target for Mortal {
     fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
         let rig = SimRig::new(Profile::Windows.params(role, settings), role, Personality::Roce);
         let rig = rig.map_err(|error| Unable::Broken(error.to_string()))?;
-        let rig = if self.smb2 { rig.speaking_smb2() } else { rig };
+        let rig = if self.smb2 { rig.over(UpperLayer::Smb2) } else { rig };
         Ok(Box::new(rig.living(self.life.clone())))
     }
 }

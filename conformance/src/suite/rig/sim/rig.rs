@@ -16,7 +16,7 @@ use smbd_sim::{Breach, Side};
 use super::clock::Clock;
 use super::life::{Life, Reaction};
 use crate::catalogue::UnderTest;
-use crate::suite::rig::subject::{Opens, Seat, Subject};
+use crate::suite::rig::subject::{Opens, Seat, Shared, Subject};
 use crate::suite::rig::{Full, Line, News, Opening, Order, Rig, Unable, UpperHand, Work};
 use crate::suite::trace::Event;
 
@@ -62,6 +62,17 @@ impl Connection {
     }
 }
 
+/// The upper layer of subjects.
+#[derive(Clone, Debug)]
+pub(super) enum UpperLayer {
+    /// It returns messages.
+    Messages,
+    /// A server of files or a client, as little of them as other cases need.
+    Smb2,
+    /// The server of `smbd-smb2`.
+    Server(Shared),
+}
+
 /// The rig.
 #[derive(Debug)]
 pub(super) struct SimRig {
@@ -69,8 +80,7 @@ pub(super) struct SimRig {
     params: Params,
     role: UnderTest,
     personality: Personality,
-    /// The subject's upper layer is SMB2.
-    smb2: bool,
+    upper: UpperLayer,
     clock: Clock,
     connections: Vec<Connection>,
     /// Of a subject that may die.
@@ -85,12 +95,25 @@ impl SimRig {
     ) -> Result<Self, ConfigError> {
         let config = Config::try_from(params.clone())?;
         let (clock, connections) = (Clock::new(), Vec::new());
-        Ok(Self { config, params, role, personality, smb2: false, clock, connections, life: None })
+        Ok(Self {
+            config,
+            params,
+            role,
+            personality,
+            upper: UpperLayer::Messages,
+            clock,
+            connections,
+            life: None,
+        })
     }
 
-    /// The same with SMB2 as the subject's upper layer.
-    pub(super) fn speaking_smb2(self) -> Self {
-        Self { smb2: true, ..self }
+    /// The same with another upper layer.
+    pub(super) fn over(self, upper: UpperLayer) -> Self {
+        Self { upper, ..self }
+    }
+
+    fn speaks_smb2(&self) -> bool {
+        !matches!(self.upper, UpperLayer::Messages)
     }
 
     /// The same with a subject that lives like this.
@@ -151,7 +174,11 @@ impl Rig for SimRig {
             net.say(0, script, PrivateData::Bytes(bytes.clone()));
         }
         let subject = Subject::new(role, &self.config, self.clock.now);
-        let subject = if self.smb2 { subject.speaking_smb2(role) } else { subject };
+        let subject = match &self.upper {
+            UpperLayer::Messages => subject,
+            UpperLayer::Smb2 => subject.speaking_smb2(role),
+            UpperLayer::Server(share) => subject.serving(share),
+        };
         self.connections.push(Connection {
             net,
             line: Line::new(opening),
@@ -261,20 +288,20 @@ impl Rig for SimRig {
     }
 
     fn look(&self, connection: usize) -> Option<&dyn UpperHand> {
-        let connection = self.connections.get(connection).filter(|_| !self.smb2)?;
+        let connection = self.connections.get(connection).filter(|_| !self.speaks_smb2())?;
         Some(connection)
     }
 
     fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
         self.clock.is_busy();
-        if self.smb2 {
+        if self.speaks_smb2() {
             return None;
         }
         Some(self.connections.get_mut(connection)?)
     }
 
     fn speaks(&self) -> bool {
-        self.smb2 && self.role == UnderTest::Initiator
+        self.speaks_smb2() && self.role == UnderTest::Initiator
     }
 }
 

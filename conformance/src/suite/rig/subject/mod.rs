@@ -15,6 +15,7 @@ use smbd_core::{BufferDescriptorV1, Config, Endpoint, Instant, PhaseName, Role, 
 
 pub(super) use hand::Seat;
 use layer::Layer;
+pub(super) use smb2::Shared;
 use smb2::Smb2;
 pub(super) use watched::Opens;
 use watched::{Device, Watched};
@@ -57,6 +58,12 @@ impl<M: Clone + fmt::Debug> Subject<M> {
             Role::Acceptor => Smb2::server(),
             Role::Initiator => Smb2::client(),
         });
+        self
+    }
+
+    /// The same with the server of `smbd-smb2` as its upper layer, one of several connections.
+    pub(super) fn serving(mut self, share: &Shared) -> Self {
+        self.layer.smb2 = Some(Smb2::of_smb2(share));
         self
     }
 

@@ -1,6 +1,7 @@
-//! SMB2 as the upper layer of a subject: a server of files, or a client that copies one.
+//! SMB2 as the upper layer of a subject: a server of files, or a client that copies one; or the server of `smbd-smb2`.
 
 mod copying;
+mod machine;
 mod serving;
 
 use std::collections::VecDeque;
@@ -13,6 +14,8 @@ use smbd_core::error::{CommandError, OpError, SendError};
 use smbd_core::{Endpoint, Instant, OpId, RegId, Token};
 
 use copying::Copying;
+use machine::Machine;
+pub(in crate::suite::rig) use machine::Shared;
 use serving::Serving;
 
 /// A message, and the peer's token that goes with it.
@@ -39,6 +42,7 @@ pub(super) struct Smb2<M> {
 enum Side<M> {
     Server(Box<Serving<M>>),
     Client(Box<Copying<M>>),
+    Machine(Box<Machine<M>>),
 }
 
 impl<M: Clone + fmt::Debug> Smb2<M> {
@@ -50,10 +54,16 @@ impl<M: Clone + fmt::Debug> Smb2<M> {
         Self { side: Side::Client(Box::new(Copying::new())), backlog: VecDeque::new() }
     }
 
+    /// The server of `smbd-smb2`.
+    pub(super) fn of_smb2(share: &Shared) -> Self {
+        Self { side: Side::Machine(Box::new(Machine::new(share))), backlog: VecDeque::new() }
+    }
+
     /// The buffer of an RDMA operation.
     pub(super) fn operation(&self, op: OpId) -> Option<&M> {
         match &self.side {
             Side::Server(serving) => serving.operation(op),
+            Side::Machine(machine) => machine.operation(op),
             Side::Client(_) => None,
         }
     }
@@ -61,7 +71,7 @@ impl<M: Clone + fmt::Debug> Smb2<M> {
     /// The buffer of a registration.
     pub(super) fn registration(&self, id: RegId) -> Option<&M> {
         match &self.side {
-            Side::Server(_) => None,
+            Side::Server(_) | Side::Machine(_) => None,
             Side::Client(copying) => copying.registration(id),
         }
     }
@@ -83,8 +93,10 @@ impl<M: Clone + fmt::Debug> Smb2<M> {
 
     /// There is a connection: a client begins.
     pub(super) fn established(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        if let Side::Client(copying) = &mut self.side {
-            copying.begin(&mut self.backlog);
+        match &mut self.side {
+            Side::Server(_) => {}
+            Side::Client(copying) => copying.begin(&mut self.backlog),
+            Side::Machine(machine) => machine.begin(endpoint, now),
         }
         self.send(endpoint, now);
     }
@@ -99,6 +111,7 @@ impl<M: Clone + fmt::Debug> Smb2<M> {
         match &mut self.side {
             Side::Server(serving) => serving.take(message, &mut self.backlog),
             Side::Client(copying) => copying.take(endpoint, backend, message, &mut self.backlog),
+            Side::Machine(machine) => machine.take(backend.now(), message),
         }
         self.pump(endpoint, backend);
     }
@@ -111,16 +124,20 @@ impl<M: Clone + fmt::Debug> Smb2<M> {
         op: OpId,
         result: Result<(), OpError>,
     ) {
-        if let Side::Server(serving) = &mut self.side {
-            serving.rdma_done(backend, op, result, &mut self.backlog);
+        match &mut self.side {
+            Side::Server(serving) => serving.rdma_done(backend, op, result, &mut self.backlog),
+            Side::Machine(machine) => machine.rdma_done(backend, op, result.is_ok()),
+            Side::Client(_) => {}
         }
         self.pump(endpoint, backend);
     }
 
     /// Begins and sends as much as there is room for.
     pub(super) fn pump<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
-        if let Side::Server(serving) = &mut self.side {
-            serving.go_on(endpoint, backend, &mut self.backlog);
+        match &mut self.side {
+            Side::Server(serving) => serving.go_on(endpoint, backend, &mut self.backlog),
+            Side::Machine(machine) => machine.go_on(endpoint, backend),
+            Side::Client(_) => {}
         }
         self.send(endpoint, backend.now());
     }

@@ -52,6 +52,7 @@ impl Target for Ours {
         match need? {
             Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
             Need::Answers | Need::Timers | Need::Rdma | Need::Upper => None,
+            Need::Smb2 => Some("the peer's upper layer is not SMB2".into()),
         }
     }
 
@@ -215,6 +216,6 @@ fn unknown_upper_layer(need: Need) -> Option<String> {
         Need::Rdma => Some("the peer's upper layer uses no buffers when asked to".into()),
         Need::Upper => Some("the peer's upper layer cannot be looked at".into()),
         Need::Iwarp => Some("private data is smbd-verbs' own matter".into()),
-        Need::Answers | Need::Timers => None,
+        Need::Answers | Need::Timers | Need::Smb2 => None,
     }
 }

@@ -47,7 +47,7 @@ impl Session {
     /// Logs in as a guest, and opens a file.
     pub(super) fn begin(to: SocketAddr) -> Result<Self, Failure> {
         let mut connection = Connection::connect(to, &Config::try_from(settings::windows())?)?;
-        let mut client = Client::new(Wants { share: Some(SHARE.into()), echo: false });
+        let mut client = Client::new(Wants { share: Some(SHARE.into()), ..Wants::default() });
         while let Some(request) = client.next_request()? {
             connection.send(request.into())?;
             client.take(&connection.recv(PATIENCE)?)?;

@@ -5,7 +5,9 @@ use std::fmt;
 
 use smbd_core::backend::HostMemory;
 use smbd_core::{Access, Endpoint, Instant, RegId};
-use smbd_smb2::wire::{Channel, Command, Element, Elements, Header, NtStatus, ReadResponse};
+use smbd_smb2::wire::{
+    Channel, Command, Dialect, Element, Elements, Header, NtStatus, ReadResponse, ReadResponseFlags,
+};
 
 use super::Outgoing;
 use crate::smb2::client::{By, Client, Requests, Wants};
@@ -60,7 +62,7 @@ pub(super) struct Copying<M> {
 
 impl<M: Clone + fmt::Debug> Copying<M> {
     pub(super) fn new() -> Self {
-        let client = Client::new(Wants { share: Some(SHARE.into()), echo: false });
+        let client = Client::new(Wants { share: Some(SHARE.into()), ..Wants::default() });
         Self { client: Box::new(client), offset: 0, piece: Vec::new(), has_begun: false, buffered: None }
     }
 
@@ -103,7 +105,8 @@ impl<M: Clone + fmt::Debug> Copying<M> {
             match self.buffered.as_ref().map(|buffered| buffered.doing) {
                 _ if element.header.status == NtStatus::PENDING => {}
                 Some(Doing::Asked(reg, access, asked)) if asked == id => {
-                    self.transferred(endpoint, backend.now(), reg, access);
+                    let brings = access != Access::Write || self.brings(&element);
+                    self.transferred(endpoint, backend.now(), reg, (access, brings));
                 }
                 _ => self.answered(&element, out),
             }
@@ -180,10 +183,24 @@ impl<M: Clone + fmt::Debug> Copying<M> {
         }
     }
 
+    /// Whether the answer to a READ says that data are in the buffer (3.2.5.11). Transforms are not negotiated.
+    fn brings(&self, element: &Element<'_>) -> bool {
+        let flags = ReadResponse::parse(element.bytes).map(|response| response.flags).unwrap_or_default();
+        let is_transformed =
+            self.client.dialect() == Dialect::SMB_3_1_1 && flags.contains(ReadResponseFlags::RDMA_TRANSFORM);
+        element.header.status == NtStatus::SUCCESS && !is_transformed
+    }
+
     /// The server has answered: the buffer is closed, also if the server has invalidated its token.
-    fn transferred(&mut self, endpoint: &mut Endpoint, now: Instant, id: RegId, access: Access) {
+    fn transferred(
+        &mut self,
+        endpoint: &mut Endpoint,
+        now: Instant,
+        id: RegId,
+        (access, brings): (Access, bool),
+    ) {
         let Some(Buffered { doing, offset, .. }) = &mut self.buffered else { return };
-        let next = if access == Access::Write { Access::Read } else { Access::Write };
+        let next = if access == Access::Write && brings { Access::Read } else { Access::Write };
         if next == Access::Write {
             *offset = offset.saturating_add(BUFFERED.into());
         }

@@ -7,9 +7,9 @@ use crate::wire::NtStatus;
 /// The most locks of a file.
 const LOCKS_MAX: usize = 4096;
 
-/// The locks of a file, each with the open that has it.
+/// The locks of a file, each with the open that has it: for whoever writes a [`FileSystem`](super::FileSystem).
 #[derive(Debug, Default)]
-pub(super) struct Locks(Vec<Lock>);
+pub struct Locks(Vec<Lock>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lock {
@@ -28,14 +28,12 @@ impl Lock {
 }
 
 impl Locks {
-    /// Locks a range: what is exclusive overlaps no other, what is shared no exclusive one of another open.
-    pub(super) fn lock(
-        &mut self,
-        owner: u64,
-        offset: u64,
-        len: u64,
-        is_exclusive: bool,
-    ) -> Result<(), NtStatus> {
+    /// Locks `len` bytes from `offset` on for the open `owner`: what is exclusive overlaps no other, what is shared no exclusive one of
+    /// another open.
+    ///
+    /// # Errors
+    /// STATUS_LOCK_NOT_GRANTED: another lock is in the way. STATUS_INSUFFICIENT_RESOURCES: the file has 4096 locks.
+    pub fn lock(&mut self, owner: u64, offset: u64, len: u64, is_exclusive: bool) -> Result<(), NtStatus> {
         let conflicts = |lock: &Lock| {
             lock.overlaps(offset, len) && (is_exclusive || (lock.is_exclusive && lock.owner != owner))
         };
@@ -50,28 +48,34 @@ impl Locks {
     }
 
     /// Unlocks a range that was locked as it is.
-    pub(super) fn unlock(&mut self, owner: u64, offset: u64, len: u64) -> Result<(), NtStatus> {
+    ///
+    /// # Errors
+    /// STATUS_RANGE_NOT_LOCKED: it was not.
+    pub fn unlock(&mut self, owner: u64, offset: u64, len: u64) -> Result<(), NtStatus> {
         let is_it = |lock: &Lock| lock.owner == owner && lock.offset == offset && lock.len == len;
         let at = self.0.iter().position(is_it).ok_or(NtStatus::RANGE_NOT_LOCKED)?;
         self.0.remove(at);
         Ok(())
     }
 
-    /// An open is closed.
-    pub(super) fn end(&mut self, owner: u64) {
+    /// Ends all locks of an open.
+    pub fn end(&mut self, owner: u64) {
         self.0.retain(|lock| lock.owner != owner);
     }
 
-    pub(super) fn may_read(&self, reader: u64, offset: u64, len: u64) -> bool {
+    /// Whether the open `reader` may read the range. Nothing can always be read.
+    #[must_use]
+    pub fn may_read(&self, reader: u64, offset: u64, len: u64) -> bool {
         let conflicts = |lock: &Lock| lock.overlaps(offset, len) && lock.is_exclusive && lock.owner != reader;
-        !self.0.iter().any(conflicts)
+        len == 0 || !self.0.iter().any(conflicts)
     }
 
-    /// What is shared keeps everybody from writing.
-    pub(super) fn may_write(&self, offset: u64, len: u64, writer: u64) -> bool {
+    /// Whether the open `writer` may write the range. What is shared keeps everybody from writing.
+    #[must_use]
+    pub fn may_write(&self, offset: u64, len: u64, writer: u64) -> bool {
         let conflicts =
             |lock: &Lock| lock.overlaps(offset, len) && !(lock.is_exclusive && lock.owner == writer);
-        !self.0.iter().any(conflicts)
+        len == 0 || !self.0.iter().any(conflicts)
     }
 }
 

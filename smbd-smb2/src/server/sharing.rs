@@ -2,11 +2,13 @@
 
 use crate::wire::{AccessMask, ShareAccess};
 
-/// What an open does, and what it lets others do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Use {
-    pub(super) access: AccessMask,
-    pub(super) share: ShareAccess,
+/// What an open does, and what it lets others do: for whoever writes a [`FileSystem`](super::FileSystem).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// What it does.
+    pub access: AccessMask,
+    /// What it lets others do.
+    pub share: ShareAccess,
 }
 
 /// Rights, and what others have to be let do for them.
@@ -17,8 +19,9 @@ const RULES: [(u32, ShareAccess); 3] = [
 ];
 
 impl Use {
-    /// Whether both can have the file.
-    pub(super) fn goes_with(&self, other: &Self) -> bool {
+    /// Whether both can have the file; if not, the second gets STATUS_SHARING_VIOLATION.
+    #[must_use]
+    pub fn goes_with(&self, other: &Self) -> bool {
         self.lets(other) && other.lets(self)
     }
 

@@ -1,0 +1,17 @@
+# shellcheck shell=bash
+# Functions of scenarios that copy files with smbd-cp: $url is the share, $SHARE the folder behind it, `options` those of smbd-cp.
+
+# cp_says FILE COMMAND ...    runs smbd-cp; what it says is in FILE
+cp_says() {
+  local said=$OUT/$1
+  shift
+  timeout 120 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
+}
+
+# file_matches SIZE WAY    a file of this size is the same on both sides, by the way that the program says
+file_matches() {
+  head -c "$1" /dev/urandom >/run/file && rm -f /run/back "$OUT/said" &&
+    cp_says said put /run/file "$url/up" --check "${options[@]}" && cmp /run/file "$SHARE/up" &&
+    cp_says said get "$url/up" /run/back "${options[@]}" && cmp /run/file /run/back &&
+    [ "$(grep -c " MB/s, $2" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
+}

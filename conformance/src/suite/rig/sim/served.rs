@@ -1,0 +1,41 @@
+//! The server of `smbd-smb2` over `smbd-core` in the simulator.
+
+use super::rig::UpperLayer;
+use super::{Need, Rig, Settings, Sim, SimSmb2, Target, Unable, UnderTest, rig};
+use crate::suite::rig::subject::Shared;
+
+/// The target with the server of `smbd-smb2` as its upper layer. It serves a file system in memory, to guests, and only accepts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SimServer;
+
+impl SimServer {
+    /// The share on which guests may read and write.
+    pub const SHARE: &'static str = r"\\subject\share";
+}
+
+impl Target for SimServer {
+    fn name(&self) -> String {
+        "sim, the server of smbd-smb2".into()
+    }
+
+    fn variants(&self) -> Vec<String> {
+        Sim.variants()
+    }
+
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
+        match role {
+            UnderTest::Initiator => Some("the peer is a server, which does not connect".into()),
+            UnderTest::Acceptor | UnderTest::Both => SimSmb2.lacks(role, need),
+        }
+    }
+
+    fn rig(
+        &mut self,
+        variant: usize,
+        role: UnderTest,
+        settings: Option<Settings>,
+    ) -> Result<Box<dyn Rig>, Unable> {
+        let share = Shared::new().map_err(Unable::Broken)?;
+        Ok(Box::new(rig(variant, role, settings)?.over(UpperLayer::Server(share))))
+    }
+}

@@ -1,0 +1,141 @@
+//! How a session comes about.
+
+use smbd_smb2::wire::{Command, Dialect, NtStatus, RdmaTransformId, WireError};
+
+use super::super::basis::Basis;
+use super::super::outcome::{Stop, Unjudged};
+use super::super::play::Play;
+use super::super::script::{Data, Terms};
+use super::super::state::Announced;
+use super::super::upper::Upper;
+use super::Session;
+use crate::smb2::client::{Client, Wants};
+
+/// All of 3.
+pub(in super::super) const V3: &[Dialect] = &[Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
+/// Those that have RDMA_V1_INVALIDATE.
+pub(in super::super) const V302: &[Dialect] = &[Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
+
+/// No case moves more bytes with one request.
+const BYTES_MAX: u32 = 8 << 20;
+/// Bytes that a credit is good for (3.2.4.1.5).
+const CREDIT_BYTES: u64 = 65_536;
+
+impl Play {
+    /// A session as a guest, in one of these dialects.
+    ///
+    /// # Errors
+    /// The server has none of them, or no guests: not applicable.
+    pub(in super::super) fn session(&mut self, dialects: &[Dialect]) -> Result<Session<'_>, Stop> {
+        self.session_offering(dialects, &[])
+    }
+
+    /// The same with transforms offered.
+    ///
+    /// # Errors
+    /// As [`session`](Self::session).
+    pub(in super::super) fn session_offering(
+        &mut self,
+        dialects: &[Dialect],
+        transforms: &[RdmaTransformId],
+    ) -> Result<Session<'_>, Stop> {
+        let Upper::Server(facts) = &self.upper else {
+            return Err(Stop::NotApplicable("the case is about an SMB2 server".into()));
+        };
+        let wants = Wants {
+            share: facts.share.clone(),
+            echo: false,
+            dialects: dialects.to_vec(),
+            transforms: transforms.to_vec(),
+            empty_file: true,
+        };
+        let peer = self.established_on(&Terms::credit_cases().credits(255))?;
+        let mut session = Session { peer, client: Client::new(wants) };
+        while let Some(message) = session.client.next_request().map_err(broken)? {
+            session.say(&message)?;
+            session.step_is_answered()?;
+        }
+        session.is_there(dialects)?;
+        Ok(session)
+    }
+}
+
+pub(super) fn broken(error: WireError) -> Stop {
+    Stop::Broken(format!("a request cannot be made: {error}"))
+}
+
+impl Session<'_> {
+    pub(super) fn say(&mut self, message: &[u8]) -> Result<(), Stop> {
+        for fragment in self.peer.fragments(message)? {
+            self.peer.send(&Data { ..fragment })?;
+        }
+        Ok(())
+    }
+
+    /// The answer to a request on the way to a session.
+    fn step_is_answered(&mut self) -> Result<(), Stop> {
+        let awaited = self.client.awaits();
+        while self.client.awaits().is_some() && self.client.awaits() == awaited && !self.client.has_next() {
+            let whole = self.peer.whole_with("", Basis::Echo(1))?;
+            self.client.take(&whole.payload).map_err(|error| {
+                Stop::NotJudged(Unjudged::alone(format!(
+                    "an answer on the way to a session is no SMB2: {error}"
+                )))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn is_there(&mut self, dialects: &[Dialect]) -> Result<(), Stop> {
+        if let Some(refused) = self.client.refused() {
+            let of = match (refused.command, refused.status) {
+                (Command::NEGOTIATE, NtStatus::NOT_SUPPORTED) => {
+                    let names: Vec<_> = dialects.iter().map(ToString::to_string).collect();
+                    format!(" with dialect {}", names.join(", "))
+                }
+                _ => String::new(),
+            };
+            let why = format!("the server refuses SMB2 {}{of}: {}", refused.command, refused.status);
+            return Err(Stop::NotApplicable(why));
+        }
+        let chosen = self.client.dialect();
+        if dialects.contains(&chosen) {
+            return Ok(());
+        }
+        Err(Stop::NotApplicable(format!("the server chooses dialect {chosen}, which was not offered")))
+    }
+
+    /// The dialect.
+    pub(in super::super) const fn dialect(&self) -> Dialect {
+        self.client.dialect()
+    }
+
+    /// The transforms that were negotiated.
+    pub(in super::super) fn transforms(&self) -> &[RdmaTransformId] {
+        &self.client.negotiated().transforms
+    }
+
+    /// MaxReadSize, as far as it can be used.
+    pub(in super::super) fn max_read(&self) -> u32 {
+        self.usable(self.client.negotiated().max_read_size)
+    }
+
+    /// MaxWriteSize, as far as it can be used.
+    pub(in super::super) fn max_write(&self) -> u32 {
+        self.usable(self.client.negotiated().max_write_size)
+    }
+
+    /// MaxWriteSize.
+    pub(in super::super) const fn stated_max_write(&self) -> u32 {
+        self.client.negotiated().max_write_size
+    }
+
+    fn usable(&self, stated: u32) -> u32 {
+        let direct = match self.peer.announced() {
+            Ok(Announced::Response(response)) => response.max_read_write_size,
+            _ => u32::MAX,
+        };
+        let paid = u32::try_from(self.client.credits().saturating_mul(CREDIT_BYTES)).unwrap_or(u32::MAX);
+        stated.min(direct).min(paid).min(BYTES_MAX)
+    }
+}

@@ -1,0 +1,80 @@
+//! The cases of READ and WRITE by RDMA channels, against the server of `smbd-smb2` and a client that copies, in the simulator.
+
+mod red;
+mod wrong;
+
+use std::collections::BTreeSet;
+
+use smbd_conformance::catalogue::{Case, Catalogue, Need, UnderTest};
+use smbd_conformance::suite::rig::Target;
+use smbd_conformance::suite::rig::sim::{SimServer, SimSmb2};
+use smbd_conformance::suite::{Choice, Options, Outcome, Played, Upper, Uppers, cases, detect, play};
+
+/// What is found out about the subject before the first case.
+fn options(role: UnderTest) -> Options {
+    let choice = Choice { smb2: true, share: Some(SimServer::SHARE.into()), ..Choice::default() };
+    let upper = match role {
+        UnderTest::Initiator => detect(&mut SimSmb2, role, &choice),
+        UnderTest::Acceptor | UnderTest::Both => detect(&mut SimServer, role, &choice),
+    };
+    assert!(matches!(upper, Upper::Server(_) | Upper::Client(_)), "{upper}");
+    Options { uppers: Uppers::default().with(role, upper), ..Options::default() }
+}
+
+fn cases_of(role: UnderTest, catalogue: &Catalogue) -> impl Iterator<Item = &Case> {
+    let is_one = move |case: &&Case| case.needs.contains(&Need::Smb2) && case.role == role;
+    catalogue.cases.iter().filter(is_one)
+}
+
+fn told(played: &Played) -> String {
+    let findings = played.findings.iter().map(|finding| format!("\n  {}", finding.text));
+    format!(
+        "{} {}: {}{}\n{}",
+        played.case,
+        played.variant,
+        played.outcome,
+        findings.collect::<String>(),
+        played.trace
+    )
+}
+
+/// Plays all cases in all variants: how many passed, and why others are not applicable.
+fn passes(target: &mut dyn Target, role: UnderTest) -> (usize, BTreeSet<String>) {
+    let (catalogue, options) = (Catalogue::load().unwrap(), options(role));
+    let (mut wrong, mut passed, mut not) = (Vec::new(), 0, BTreeSet::new());
+    for case in cases_of(role, &catalogue) {
+        let entry = cases::find(&case.name).unwrap();
+        let listed: BTreeSet<_> = case.statements.iter().map(ToString::to_string).collect();
+        for variant in 0..target.variants().len() {
+            let result = play(target, variant, (case, entry), role, &options);
+            let asserted: BTreeSet<_> = result.asserted.keys().cloned().collect();
+            match &result.outcome {
+                Outcome::Passed if asserted == listed => passed += 1,
+                Outcome::Passed => wrong.push(format!("{}: asserted {asserted:?}", case.name)),
+                Outcome::NotApplicable(why) => {
+                    not.insert(why.clone());
+                }
+                _ => wrong.push(told(&result)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong, {passed} right\n{}", wrong.len(), wrong.join("\n"));
+    (passed, not)
+}
+
+#[test]
+fn the_server_passes_every_case_that_needs_no_transforms_and_each_asserts_what_the_catalogue_lists() {
+    let (passed, not) = passes(&mut SimServer, UnderTest::Acceptor);
+    let several = "the peer is reached over SMB Direct alone, and the case begins over TCP";
+    let none = "the peer negotiates no transforms of RDMA";
+    assert_eq!(not.iter().collect::<Vec<_>>(), [several, none]);
+    // 15 cases of Microsoft about channels, 2 about transforms that nobody negotiated, and 8 of ours, in four variants each.
+    assert_eq!(passed, 25 * 4);
+}
+
+#[test]
+fn a_client_that_copies_passes_every_case_that_needs_no_transforms() {
+    let (passed, not) = passes(&mut SimSmb2, UnderTest::Initiator);
+    assert_eq!(not.iter().collect::<Vec<_>>(), ["the script, as a server, negotiates no transforms of RDMA"]);
+    assert_eq!(passed, 3 * 4);
+}

@@ -1,0 +1,144 @@
+//! The server of `smbd-smb2`, or a client that copies, whose messages of SMB2 are tampered with on their way to the script, as are the script's on theirs.
+
+use std::collections::BTreeMap;
+
+use smbd_conformance::catalogue::{Need, UnderTest};
+use smbd_conformance::suite::rig::sim::{SimServer, SimSmb2};
+use smbd_conformance::suite::rig::{Full, News, Opening, Order, Rig, Settings, Target, Unable};
+use smbd_core::{Instant, RdmaVerb, Token};
+
+/// Where SMB2 begins in a Data Transfer message with 4 bytes of padding, and where its DataLength is.
+const SMB2_AT: usize = 24;
+const DATA_LENGTH_AT: usize = 16;
+
+/// A message of the server, SMB2 alone, and what it invalidates.
+#[derive(Debug)]
+pub struct Said {
+    pub smb2: Vec<u8>,
+    pub token: Option<Token>,
+}
+
+/// What is wrong with a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Wrong {
+    /// A request as the server gets it. Its length stays.
+    pub hears: fn(&mut [u8]),
+    /// A response as the script gets it.
+    pub says: fn(&mut Said),
+    /// What the script finds in a buffer.
+    pub wrote: fn(&mut [u8]),
+    /// What is in a new buffer of the script.
+    pub finds: fn(&mut [u8]),
+    /// The end of a connection on which the script has written by RDMA more than once is kept from it.
+    pub stays: bool,
+    /// It is a client.
+    pub is_client: bool,
+}
+
+impl Default for Wrong {
+    fn default() -> Self {
+        Self { hears: |_| {}, says: |_| {}, wrote: |_| {}, finds: |_| {}, stays: false, is_client: false }
+    }
+}
+
+impl Target for Wrong {
+    fn name(&self) -> String {
+        "tampered".into()
+    }
+
+    fn variants(&self) -> Vec<String> {
+        SimServer.variants()
+    }
+
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
+        if self.is_client { SimSmb2.lacks(role, need) } else { SimServer.lacks(role, need) }
+    }
+
+    fn rig(
+        &mut self,
+        variant: usize,
+        role: UnderTest,
+        settings: Option<Settings>,
+    ) -> Result<Box<dyn Rig>, Unable> {
+        let rig = match self.is_client {
+            true => SimSmb2.rig(variant, role, settings)?,
+            false => SimServer.rig(variant, role, settings)?,
+        };
+        Ok(Box::new(WrongRig { rig, wrong: *self, writes: BTreeMap::new() }))
+    }
+}
+
+struct WrongRig {
+    rig: Box<dyn Rig>,
+    wrong: Wrong,
+    /// RDMA requests of the script on each connection.
+    writes: BTreeMap<usize, u32>,
+}
+
+/// The first fragment of a message of SMB2.
+fn begins_smb2(bytes: &[u8]) -> bool {
+    bytes.get(SMB2_AT..).is_some_and(|smb2| smb2.starts_with(b"\xfeSMB"))
+}
+
+impl Rig for WrongRig {
+    fn now(&self) -> Instant {
+        self.rig.now()
+    }
+
+    fn open(&mut self, opening: &Opening) -> Result<usize, Unable> {
+        self.rig.open(opening)
+    }
+
+    fn order(&mut self, connection: usize, order: Order<'_>) -> Result<u64, Full> {
+        if matches!(order, Order::Rdma(RdmaVerb::Write, ..)) {
+            *self.writes.entry(connection).or_default() += 1;
+        }
+        let Order::Send(bytes, token) = order else { return self.rig.order(connection, order) };
+        let mut bytes = bytes.to_vec();
+        if begins_smb2(&bytes) {
+            (self.wrong.hears)(&mut bytes[SMB2_AT..]);
+        }
+        self.rig.order(connection, Order::Send(&bytes, token))
+    }
+
+    fn allocate(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, Full> {
+        let mut bytes = bytes.to_vec();
+        (self.wrong.finds)(&mut bytes);
+        self.rig.allocate(connection, &bytes)
+    }
+
+    fn contents(&mut self, connection: usize, buffer: usize) -> Vec<u8> {
+        let mut bytes = self.rig.contents(connection, buffer);
+        (self.wrong.wrote)(&mut bytes);
+        bytes
+    }
+
+    fn fill(&mut self, connection: usize, buffer: usize, bytes: &[u8]) {
+        self.rig.fill(connection, buffer, bytes);
+    }
+
+    fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
+        let (at, mut news) = self.rig.news(connection)?;
+        let writes = self.writes.get(&connection).copied().unwrap_or_default();
+        if self.wrong.stays && writes > 1 && news == News::Disconnected {
+            news = News::Done(u64::MAX, Ok(()));
+        }
+        let News::Message(mut bytes, token) = news else { return Some((at, news)) };
+        if !begins_smb2(&bytes) {
+            return Some((at, News::Message(bytes, token)));
+        }
+        let mut said = Said { smb2: bytes.split_off(SMB2_AT), token };
+        let was = said.smb2.len();
+        (self.wrong.says)(&mut said);
+        if said.smb2.len() != was {
+            let len = u32::try_from(said.smb2.len()).unwrap().to_le_bytes();
+            bytes[DATA_LENGTH_AT..DATA_LENGTH_AT + 4].copy_from_slice(&len);
+        }
+        bytes.append(&mut said.smb2);
+        Some((at, News::Message(bytes, said.token)))
+    }
+
+    fn pass(&mut self, limit: Instant) {
+        self.rig.pass(limit);
+    }
+}

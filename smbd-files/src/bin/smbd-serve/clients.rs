@@ -1,0 +1,69 @@
+//! Clients are let in, served and logged.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_files::serve::{Counts, End, Host, Link, serve};
+use smbd_smb2::server::About;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::log::Line;
+
+/// What all listeners share.
+#[derive(Clone)]
+pub(crate) struct Clients {
+    pub(crate) host: Arc<Host>,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) drain: Duration,
+}
+
+impl Clients {
+    /// A place for a client, if one is left. Who gets none is logged.
+    pub(crate) fn enter(&self, client: SocketAddr, over: &str) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        if place.is_none() {
+            let line = Line::new("client refused").with("client", client).with("over", over);
+            line.with("why", "all places are taken (--connections)").write();
+        }
+        place
+    }
+
+    /// Serves a client to its end.
+    pub(crate) async fn serve(
+        self,
+        client: SocketAddr,
+        over: &'static str,
+        link: impl Link,
+        place: OwnedSemaphorePermit,
+    ) {
+        let line = move |what| Line::new(what).with("client", client).with("over", over);
+        line("client connected").write();
+        let logged_in = move |about: &About| of_session(line("client session"), about).write();
+        let End { why, seen } = serve(self.host, link, self.stop, self.drain, logged_in).await;
+        let ended = line("client ended");
+        let ended = match seen {
+            Some(seen) => of_bytes(of_session(ended, &seen.about), over, seen.counts),
+            None => ended,
+        };
+        ended.with("why", why).write();
+        drop(place);
+    }
+}
+
+fn of_session(line: Line, about: &About) -> Line {
+    let user = about.user.as_deref().map(|user| if user.is_empty() { "(guest)" } else { user });
+    let signing = about.signing.filter(|_| about.is_signed);
+    let cipher = about.cipher.filter(|_| about.is_encrypted);
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "no".into());
+    line.maybe("user", user)
+        .maybe("dialect", about.dialect)
+        .with("signed", or_none(signing.map(|signing| signing.to_string())))
+        .with("encrypted", or_none(cipher.map(|cipher| cipher.to_string())))
+}
+
+fn of_bytes(line: Line, over: &str, counts: Counts) -> Line {
+    let line = line.with("bytes_in", counts.messages_in).with("bytes_out", counts.messages_out);
+    if over == "tcp" { line } else { line.with("rdma_in", counts.rdma_in).with("rdma_out", counts.rdma_out) }
+}

@@ -1,0 +1,72 @@
+//! What all clients together may use.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use smbd_smb2::server::Params;
+
+/// Data that a credit stands for, in bytes.
+const OF_CREDIT: u64 = 64 << 10;
+/// What a client may hold besides: a message that comes, and one that leaves.
+const BESIDES: u64 = 16 << 20;
+/// The most credits, and the least: those of the longest READ.
+const CREDITS: (u64, u64) = (128, 512);
+/// File descriptors of the program itself.
+const OWN: u64 = 64;
+/// The most of an open file: its own, and that of its directory. A client has some as well.
+const OF_OPEN: u64 = 2;
+const OF_CLIENT: u64 = 16;
+
+/// Divides memory (MiB) and file descriptors among clients.
+pub(crate) fn divide(params: &mut Params, clients: u16, memory: u32, descriptors: u64) -> Result<(), String> {
+    let clients = u64::from(clients).max(1);
+    let each = (u64::from(memory) << 20) / clients;
+    let credits = each.saturating_sub(BESIDES) / OF_CREDIT;
+    if credits < CREDITS.0 {
+        let least = (clients * (BESIDES + CREDITS.0 * OF_CREDIT)) >> 20;
+        return Err(format!("--memory: {clients} clients need {least} MiB at least; or lower --connections"));
+    }
+    params.credits_max = u16::try_from(credits.min(CREDITS.1)).unwrap_or(u16::MAX);
+    let each = descriptors.saturating_sub(OWN) / clients;
+    let opens = each.saturating_sub(OF_CLIENT) / OF_OPEN;
+    if opens == 0 {
+        return Err(format!(
+            "--connections: {clients} clients need more than the {descriptors} file descriptors of the process (ulimit -n)"
+        ));
+    }
+    params.opens_max = params.opens_max.min(usize::try_from(opens).unwrap_or(usize::MAX));
+    Ok(())
+}
+
+/// Raises the number of file descriptors as far as the system allows it, and returns it.
+pub(crate) fn descriptors() -> u64 {
+    /// More than anybody needs.
+    const ENOUGH: u64 = 1 << 20;
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.unwrap_or(ENOUGH).min(ENOUGH);
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+    let is_raised =
+        limit.current.is_some_and(|current| current < wanted) && setrlimit(Resource::Nofile, raised).is_ok();
+    if is_raised { wanted } else { limit.current.unwrap_or(ENOUGH) }
+}
+
+#[cfg(test)]
+mod tests {
+    use smbd_smb2::wire::Guid;
+
+    use super::*;
+
+    fn divided(clients: u16, memory: u32, descriptors: u64) -> Result<(u16, usize), String> {
+        let mut params = Params::new(Guid::default(), "SERVER");
+        divide(&mut params, clients, memory, descriptors)?;
+        Ok((params.credits_max, params.opens_max))
+    }
+
+    #[test]
+    fn clients_share_what_there_is() {
+        assert_eq!(divided(64, 4096, 1 << 20), Ok((512, 4096)));
+        assert_eq!(divided(64, 64 * 24, 1 << 20), Ok((128, 4096)));
+        assert_eq!(divided(4, 4096, 1024), Ok((512, 112)));
+        let said = divided(64, 64 * 24 - 1, 1 << 20).unwrap_err();
+        assert_eq!(said, "--memory: 64 clients need 1536 MiB at least; or lower --connections");
+        assert!(divided(64, 4096, 1024).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! Listeners over TCP and, with the feature `verbs`, SMB Direct.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use smbd_files::transport::Tcp;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::accept::{Accept, take};
+use crate::clients::Clients;
+use crate::listen::Addresses;
+use crate::log::Line;
+use crate::trouble::Trouble;
+
+/// How long a client may take nothing of what is sent, and how long it may be silent before it is asked.
+const SILENT_MAX: Duration = Duration::from_secs(60);
+/// The longest message that a client may send over TCP, in bytes: a WRITE of 8 MiB and what is around it.
+const TCP_MAX: u32 = (8 << 20) + 4096;
+
+/// Listens at all addresses. Dropping what it returns ends that.
+pub(crate) async fn open(addresses: &Addresses, clients: &Clients) -> Result<JoinSet<()>, Trouble> {
+    let mut listeners = JoinSet::new();
+    for address in &addresses.tcp {
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|error| Trouble::failed(format_args!("tcp:{address}"), error))?;
+        told(listener.local_addr().unwrap_or(*address), "tcp");
+        listeners.spawn(take(listener, "tcp", clients.clone()));
+    }
+    #[cfg(not(feature = "verbs"))]
+    if let Some(address) = addresses.rdma.first() {
+        let why = "this smbd-serve was built without RDMA (feature verbs)";
+        return Err(Trouble::Usage(format!("--listen rdma:{address}: {why}")));
+    }
+    #[cfg(feature = "verbs")]
+    for address in &addresses.rdma {
+        let listener = super::rdma::bind(*address)?;
+        told(*address, "rdma");
+        listeners.spawn(take(listener, "rdma", clients.clone()));
+    }
+    Ok(listeners)
+}
+
+fn told(address: SocketAddr, over: &str) {
+    Line::new("listening").with("address", address).with("over", over).write();
+}
+
+impl Accept for TcpListener {
+    type Incoming = (TcpStream, SocketAddr);
+
+    async fn accept(&mut self) -> Result<Self::Incoming, String> {
+        Self::accept(self).await.map_err(|error| error.to_string())
+    }
+
+    fn serve(&self, (stream, client): Self::Incoming, clients: &Clients, tasks: &mut JoinSet<()>) {
+        let Some(place) = clients.enter(client, "tcp") else { return };
+        match link(stream) {
+            Ok(link) => drop(tasks.spawn(clients.clone().serve(client, "tcp", link, place))),
+            Err(error) => Line::new("client failed").with("client", client).with("why", error).write(),
+        }
+    }
+}
+
+/// A client that vanishes or takes nothing is found out.
+fn link(stream: TcpStream) -> std::io::Result<Tcp> {
+    let socket = SockRef::from(&stream);
+    let interval = SILENT_MAX / 4;
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENT_MAX).with_interval(interval))?;
+    socket.set_tcp_user_timeout(Some(SILENT_MAX))?;
+    Tcp::new(stream).map(|tcp| tcp.receiving(TCP_MAX))
+}

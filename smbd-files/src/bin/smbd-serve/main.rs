@@ -1,0 +1,137 @@
+//! `smbd-serve`: a directory of this host as an SMB share, over SMB Direct and TCP.
+
+mod accept;
+mod clients;
+mod limits;
+mod listen;
+mod listeners;
+mod log;
+mod options;
+#[cfg(feature = "verbs")]
+mod rdma;
+mod trouble;
+mod users;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{CommandFactory as _, Parser as _};
+use clients::Clients;
+use log::Line;
+use options::Options;
+use smbd_files::folder::{self, Folder};
+use smbd_files::serve::Host;
+use smbd_smb2::security::{NtHash, capital};
+use smbd_smb2::server::{Params, Server, Share};
+use smbd_smb2::wire::Guid;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+use trouble::Trouble;
+use users::Users;
+
+/// Threads that may wait for disks.
+const THREADS_MAX: usize = 64;
+/// The most characters of a NetBIOS name.
+const COMPUTER_MAX: usize = 15;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Trouble::Usage(wrong)) => {
+            Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
+        }
+        Err(Trouble::Failed(why)) => {
+            eprintln!("smbd-serve: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), Trouble> {
+    let host = host(options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(THREADS_MAX)
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::Failed(error.to_string()))?;
+    let result = runtime.block_on(serve(options, host));
+    // A disk that does not answer is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+/// What is served, as far as it needs no network.
+fn host(options: &Options) -> Result<Host, Trouble> {
+    let users = options.users.as_deref().map(users::read).transpose();
+    let users = users.map_err(|error| Trouble::Failed(error.to_string()))?.unwrap_or_default();
+    let served = folder::Options { case_sensitive: options.case_sensitive, read_only: options.read_only };
+    let folder = Folder::open(&options.directory, &options.share, served);
+    let folder = folder.map_err(|error| Trouble::failed(options.directory.display(), error))?;
+    let mut guid = [0; 16];
+    getrandom::fill(&mut guid).map_err(|error| Trouble::failed("the system has no entropy", error))?;
+    let mut params = Params::new(Guid(guid), &computer());
+    params.shares =
+        vec![Share { is_read_only: options.read_only, guests: options.guest, ..Share::new(&options.share) }];
+    (params.guests, params.anonymous) = (options.guest, options.guest);
+    (params.signing_required, params.encrypted) = (options.sign, options.encrypt);
+    limits::divide(&mut params, options.connections, options.memory, limits::descriptors())
+        .map_err(Trouble::Usage)?;
+    let accounts = move |user: &str, _: &str| hash(&users, user);
+    let server = Server::new(params, accounts).map_err(|error| Trouble::Usage(error.to_string()))?;
+    Ok(Host::new(Arc::new(server), vec![folder]))
+}
+
+fn hash(users: &Users, user: &str) -> Option<NtHash> {
+    users.get(&capital(user)).cloned()
+}
+
+/// The name of this host, as NTLM tells it.
+fn computer() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.split('.').next().unwrap_or_default().trim();
+    let name: String = capital(name).chars().take(COMPUTER_MAX).collect();
+    if name.is_empty() { "SMBD".into() } else { name }
+}
+
+async fn serve(options: &Options, host: Host) -> Result<(), Trouble> {
+    let signals = |kind| signal(kind).map_err(|error| Trouble::Failed(error.to_string()));
+    let (mut terminate, mut interrupt) =
+        (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
+    let (stop, stopped) = watch::channel(false);
+    let drain = Duration::from_secs(options.drain.into());
+    let places = Arc::new(Semaphore::new(options.connections.into()));
+    let clients = Clients { host: Arc::new(host), places, stop: stopped, drain };
+    let addresses = listen::addresses(&options.listen, &devices());
+    let mut listeners = listeners::open(&addresses, &clients).await?;
+    told(&mut terminate, &mut interrupt).await;
+    Line::new("ending").with("seconds", options.drain).write();
+    stop.send_replace(true);
+    tokio::select! {
+        () = async { while listeners.join_next().await.is_some() {} } => {}
+        () = told(&mut terminate, &mut interrupt) => {
+            return Err(Trouble::Failed("ended at once; clients were not finished".into()));
+        }
+    }
+    Line::new("ended").write();
+    Ok(())
+}
+
+async fn told(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+#[cfg(feature = "verbs")]
+fn devices() -> Vec<(std::net::IpAddr, Option<u16>)> {
+    rdma::devices()
+}
+
+#[cfg(not(feature = "verbs"))]
+const fn devices() -> Vec<(std::net::IpAddr, Option<u16>)> {
+    Vec::new()
+}

@@ -1,0 +1,69 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::listen::Listen;
+
+/// Serves a directory of this host as an SMB share, over SMB Direct (RDMA) and TCP at once, in user space: no root, no kernel module.
+#[derive(Debug, Parser)]
+#[command(name = "smbd-serve", version, after_help = HELP)]
+pub(crate) struct Options {
+    /// The directory
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Where to listen, over TCP and, if an RDMA device has the address, SMB Direct; tcp:ADDR:PORT and rdma:ADDR:PORT are one of both.
+    /// May be given several times
+    #[arg(long, required = true, value_name = "ADDR:PORT")]
+    pub(crate) listen: Vec<Listen>,
+    /// A file of users: a line NAME:password:PASSWORD or NAME:nt:HASH (32 hexadecimal digits) for each. Nobody else may read it
+    #[arg(long, value_name = "FILE", required_unless_present = "guest")]
+    pub(crate) users: Option<PathBuf>,
+    /// Lets in unknown and anonymous users, unsigned and unencrypted, with the same rights as all others
+    #[arg(long, conflicts_with_all = ["sign", "encrypt"])]
+    pub(crate) guest: bool,
+    /// Nobody changes anything
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// The name of the share
+    #[arg(long, value_name = "NAME", default_value = "share")]
+    pub(crate) share: String,
+    /// Names in other capitals are other files, as for programs of this host
+    #[arg(long)]
+    pub(crate) case_sensitive: bool,
+    /// Refuses what is not signed; then nothing goes by RDMA
+    #[arg(long)]
+    pub(crate) sign: bool,
+    /// Refuses what is not encrypted; then nothing goes by RDMA
+    #[arg(long)]
+    pub(crate) encrypt: bool,
+    /// The most clients at one time; more are refused
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) connections: u16,
+    /// The most memory for requests and answers of all clients together, in MiB: 24 for each of them at least
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(24..=1 << 20))]
+    pub(crate) memory: u32,
+    /// Seconds that requests may still take when the server is told to end
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u16).range(0..=600))]
+    pub(crate) drain: u16,
+}
+
+const HELP: &str = "\
+ADDR:PORT is both: TCP at the port, and SMB Direct at the same one on InfiniBand and RoCE, but at 5445 on iWARP, whose connections are
+TCP themselves (so ADDR:5445 is SMB Direct only there).
+
+It is fit for sharing a directory with clients that are trusted with all of it: copies, scratch space, tests, machines of one owner. It is
+not fit as a file server of many users: all clients have the rights of the user that runs it, there are no access control lists, no
+streams, no extended attributes, no oplocks or leases (so clients cache nothing), no durable handles (files are closed with their
+connection), no notification of changes, no printers and no DFS. Locks hold among its clients, not against programs of this host. Data go
+by RDMA only in sessions that are neither signed nor encrypted. Links in the directory are not followed. It has no limit of guesses of a
+password: do not let the internet reach it.
+
+Example:
+  smbd-serve /srv/data --listen 10.9.0.1:445 --users users
+  mount -t cifs //10.9.0.1/share /mnt -o rdma,username=tester,vers=3.1.1
+
+It says on standard output, a line each, who comes, who logs in how, and what went there and back when a client ends.
+SIGTERM and SIGINT: it takes no requests any more, finishes those that it has, and ends; a second one ends it at once.
+Exit status: 0 it was told to end, 1 something failed, 2 wrong usage.";

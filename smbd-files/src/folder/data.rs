@@ -1,0 +1,85 @@
+//! The bytes of an open file, which are read and written beside all else.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::fs::{fdatasync, fsync};
+use rustix::io::{Errno, pread, pwrite};
+use smbd_smb2::server::FileResult;
+use smbd_smb2::wire::NtStatus;
+
+use super::{FolderFile, status};
+
+/// The bytes of an open file: what takes long is done with it, while others use the folder. It keeps the file of the host open.
+#[derive(Clone, Debug)]
+pub struct Data(Arc<OwnedFd>);
+
+impl Data {
+    pub(super) fn new(file: &FolderFile) -> Self {
+        Self(Arc::clone(&file.fd))
+    }
+
+    /// Reads what is there from `offset` on. Returns the number of bytes; 0 at the end and behind it.
+    ///
+    /// # Errors
+    /// STATUS_INVALID_DEVICE_REQUEST for a directory, or whatever keeps it from being read.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> FileResult<usize> {
+        let mut len = 0;
+        while let Some(rest) = into.get_mut(len..).filter(|rest| !rest.is_empty()) {
+            let at = offset.saturating_add(len as u64);
+            // There are no files as long as that.
+            if i64::try_from(at).is_err() {
+                break;
+            }
+            match pread(&self.0, rest, at) {
+                Ok(0) => break,
+                Ok(more) => len = len.saturating_add(more),
+                Err(Errno::INTR) => {}
+                Err(Errno::ISDIR) => return Err(NtStatus::INVALID_DEVICE_REQUEST),
+                Err(error) => return Err(status::of(error)),
+            }
+        }
+        Ok(len)
+    }
+
+    /// Writes all of it from `offset` on. `through`: it is on disk then.
+    ///
+    /// # Errors
+    /// STATUS_DISK_FULL, or whatever keeps it from being written. Some of it may be written then.
+    pub fn write(&self, offset: u64, mut data: &[u8], through: bool) -> FileResult<()> {
+        let mut at = offset;
+        while !data.is_empty() {
+            if i64::try_from(at).is_err() {
+                return Err(NtStatus::DISK_FULL);
+            }
+            match pwrite(&self.0, data, at) {
+                Ok(0) => return Err(NtStatus::DISK_FULL),
+                Ok(len) => {
+                    at = at.saturating_add(len as u64);
+                    data = data.get(len..).unwrap_or_default();
+                }
+                Err(Errno::INTR) => {}
+                // Too far, for this file system.
+                Err(Errno::INVAL) => return Err(NtStatus::DISK_FULL),
+                Err(error) => return Err(status::of(error)),
+            }
+        }
+        if through { fdatasync(&self.0).map_err(status::of) } else { Ok(()) }
+    }
+
+    /// Puts on disk what was written.
+    ///
+    /// # Errors
+    /// Whatever is in the way of it.
+    pub fn flush(&self) -> FileResult<()> {
+        fsync(&self.0).map_err(status::of)
+    }
+
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// Whatever keeps that from being found out.
+    pub fn size(&self) -> FileResult<u64> {
+        super::beneath::stat(&self.0).map(|stat| stat.stx_size)
+    }
+}

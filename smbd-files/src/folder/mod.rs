@@ -1,0 +1,209 @@
+//! A folder of this host, as a file system that can be served.
+//!
+//! # What is in it
+//!
+//! Files and directories beneath the folder. Links are not followed, wherever they lead: [`Folder`] looks up no name but by `openat2`
+//! with RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS. Neither can a link that is put in the way in the right moment lead
+//! anywhere, nor can a name that a client deletes or renames be another file's than the one that it has open. To follow links that stay
+//! inside would gain little and make two places of one name. Links, devices, pipes and sockets are not shown, and cannot be opened.
+//! File systems that are mounted below the folder are part of it.
+//!
+//! | subject | |
+//! |---|---|
+//! | capitals | a name is found as it is, and then in other capitals, as Windows does; [`Options::case_sensitive`] switches that off. Looking for other capitals takes time in proportion to the directory |
+//! | names | characters that Windows does not have in names are written as Linux and macOS write them over SMB; names that are not UTF-8 are not shown |
+//! | attributes | READONLY is a mode without write bits; ARCHIVE is always set; others are not kept |
+//! | times | of access and of writing are set; those of creation and of change are the host's |
+//! | rights | those of the process: all clients have the same. New files have mode 0666, directories 0777, less its umask |
+//! | locks, sharing | among clients of this process. Programs of the host neither see nor heed them |
+//! | deletion | when the last who has it open closes it; a name that has become another file's stays |
+//! | space | what is free to the process; none is reserved |
+//! | write through, flush | `fdatasync`, `fsync` |
+//! | none | streams, extended attributes, access control lists, hard links by clients, reparse points, quotas |
+
+mod attributes;
+mod beneath;
+mod change;
+mod data;
+mod listing;
+mod names;
+mod open;
+mod status;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags, fstatvfs};
+use smbd_smb2::server::{Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, Volume};
+use smbd_smb2::wire::{CreateAction, LockElement, LockFlags, NtStatus};
+
+use self::attributes::{Kind, attributes, kind};
+use self::beneath::Key;
+pub use self::data::Data;
+use self::table::Table;
+
+/// Bytes of a sector, of which a unit of allocation has several.
+const SECTOR: u64 = 512;
+
+/// How a folder is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Names in other capitals are other names.
+    pub case_sensitive: bool,
+    /// Nothing in it is changed, whatever the server lets clients do.
+    pub read_only: bool,
+}
+
+/// A folder of this host. [The module](self) says what clients see of it.
+#[derive(Debug)]
+pub struct Folder {
+    root: Arc<OwnedFd>,
+    key: Key,
+    label: String,
+    options: Options,
+    table: Table,
+}
+
+/// A file of a [`Folder`] that is open.
+#[derive(Debug)]
+pub struct FolderFile {
+    open: u64,
+    key: Key,
+    fd: Arc<OwnedFd>,
+}
+
+impl Folder {
+    /// Serves what is beneath a directory of this host. `label` is the name of the volume. The path is looked up once: links in it
+    /// are followed, and later it may be renamed.
+    ///
+    /// # Errors
+    /// It is no directory, or may not be read; or the system has no `openat2` (Linux before 5.6).
+    pub fn open(path: &Path, label: &str, options: Options) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(path, flags, Mode::empty())?;
+        beneath::open(&root, ".", OFlags::PATH, Mode::empty())?;
+        let stat = beneath::stat(&root).map_err(|status| io::Error::other(status.to_string()))?;
+        let (root, key, label) = (Arc::new(root), Key::of(&stat), label.to_owned());
+        Ok(Self { root, key, label, options, table: Table::default() })
+    }
+
+    /// What `file` reads from, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
+    ///
+    /// # Errors
+    /// STATUS_FILE_LOCK_CONFLICT, or STATUS_INVALID_DEVICE_REQUEST for a directory.
+    pub fn reading(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
+        let node = self.table.node(file.key)?;
+        if !node.locks.may_read(file.open, offset, len) {
+            return Err(NtStatus::FILE_LOCK_CONFLICT);
+        }
+        Ok(Data::new(file))
+    }
+
+    /// What `file` writes to, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
+    ///
+    /// # Errors
+    /// STATUS_FILE_LOCK_CONFLICT, or STATUS_ACCESS_DENIED if nothing is changed here.
+    pub fn writing(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
+        let node = self.table.node(file.key)?;
+        if self.options.read_only {
+            return Err(NtStatus::ACCESS_DENIED);
+        }
+        if !node.locks.may_write(offset, len, file.open) {
+            return Err(NtStatus::FILE_LOCK_CONFLICT);
+        }
+        Ok(Data::new(file))
+    }
+
+    /// What of `file` goes to disk.
+    #[must_use]
+    pub fn flushing(&self, file: &FolderFile) -> Data {
+        Data::new(file)
+    }
+}
+
+impl FileSystem for Folder {
+    type File = FolderFile;
+
+    fn open(&mut self, parameters: &OpenParameters, _: u64) -> FileResult<(FolderFile, CreateAction)> {
+        open::open(self, parameters)
+    }
+
+    fn close(&mut self, file: FolderFile, _: u64) {
+        open::close(self, &file);
+    }
+
+    fn attributes(&self, file: &FolderFile) -> FileResult<Attributes> {
+        let stat = beneath::stat(&file.fd)?;
+        Ok(attributes(&stat, self.key, self.table.is_pending(file.key)))
+    }
+
+    fn read(&mut self, file: &FolderFile, offset: u64, into: &mut [u8]) -> FileResult<usize> {
+        self.reading(file, offset, into.len() as u64)?.read(offset, into)
+    }
+
+    fn write(
+        &mut self,
+        file: &FolderFile,
+        offset: u64,
+        data: &[u8],
+        through: bool,
+        _: u64,
+    ) -> FileResult<()> {
+        self.writing(file, offset, data.len() as u64)?.write(offset, data, through)
+    }
+
+    fn flush(&mut self, file: &FolderFile) -> FileResult<()> {
+        self.flushing(file).flush()
+    }
+
+    fn list(&mut self, file: &FolderFile, after: u64, max: usize) -> FileResult<Vec<Entry>> {
+        if kind(&beneath::stat(&file.fd)?) != Kind::Directory {
+            return Err(NtStatus::NOT_A_DIRECTORY);
+        }
+        let opened = self.table.opened_mut(file.key, file.open)?;
+        listing::entries(&mut opened.listing, file.fd.as_fd(), (self.key, file.key), after, max)
+    }
+
+    fn change(&mut self, file: &FolderFile, change: &Change, _: u64) -> FileResult<()> {
+        change::change(self, file, change)
+    }
+
+    fn lock(&mut self, file: &FolderFile, range: &LockElement) -> FileResult<()> {
+        let is_exclusive = range.flags.contains(LockFlags::EXCLUSIVE_LOCK);
+        self.table.node_mut(file.key)?.locks.lock(file.open, range.offset, range.length, is_exclusive)
+    }
+
+    fn unlock(&mut self, file: &FolderFile, range: &LockElement) -> FileResult<()> {
+        self.table.node_mut(file.key)?.locks.unlock(file.open, range.offset, range.length)
+    }
+
+    fn volume(&self) -> Volume {
+        let born =
+            beneath::stat(&self.root).map_or(0, |stat| attributes(&stat, self.key, false).creation_time);
+        let (mut unit, mut total, mut free, mut serial) = (SECTOR, 0, 0, 0);
+        if let Ok(known) = fstatvfs(&self.root) {
+            // A unit consists of sectors, and its length is told in 32 bits.
+            let units = known.f_frsize.max(1);
+            let fits = units.is_multiple_of(SECTOR) && u32::try_from(units).is_ok();
+            unit = if fits { units } else { SECTOR };
+            let scaled =
+                |blocks: u64| u64::try_from(u128::from(blocks) * u128::from(units) / u128::from(unit));
+            total = scaled(known.f_blocks).unwrap_or(u64::MAX);
+            free = scaled(known.f_bavail).unwrap_or(u64::MAX);
+            serial = known.f_fsid;
+        }
+        Volume {
+            label: self.label.clone(),
+            serial: (serial ^ (serial >> 32)) as u32,
+            creation_time: born,
+            unit: u32::try_from(unit).unwrap_or(4096),
+            total_units: total,
+            free_units: free,
+        }
+    }
+}

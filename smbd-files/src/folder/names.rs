@@ -1,0 +1,132 @@
+//! Names of the host, and how clients see them.
+//!
+//! Windows has no names with `"*:<>?\|`, with control characters, or with a space or a dot at the end. Clients on Linux and macOS write
+//! them with characters of the private use area (U+F001 to U+F01F, U+F020 to U+F029), and so does this, both ways. A name of the host that
+//! is not UTF-8, or has one of those characters itself, cannot be told and is not shown.
+
+/// The first of the characters that stand for control characters.
+const CONTROL: u32 = 0xF000;
+/// What stands for what, besides.
+const PAIRS: [(char, char); 8] = [
+    ('\u{F020}', '"'),
+    ('\u{F021}', '*'),
+    ('\u{F022}', ':'),
+    ('\u{F023}', '<'),
+    ('\u{F024}', '>'),
+    ('\u{F025}', '?'),
+    ('\u{F026}', '\\'),
+    ('\u{F027}', '|'),
+];
+const LAST_SPACE: char = '\u{F028}';
+const LAST_DOT: char = '\u{F029}';
+/// The most bytes of a name of the host.
+const HOST_MAX: usize = 255;
+/// The most UTF-16 code units of a name that clients see.
+const SHARE_MAX: usize = 255;
+
+/// The name that a file of the share has on the host; none if it can have none.
+pub(super) fn to_host(name: &str) -> Option<String> {
+    let mut host: String = name.chars().map(of_share).collect();
+    let last = name.chars().next_back()?;
+    let end = match last {
+        LAST_SPACE => Some(' '),
+        LAST_DOT => Some('.'),
+        _ => None,
+    };
+    if let Some(end) = end {
+        host.pop();
+        host.push(end);
+    }
+    // Nothing of it may lead anywhere else.
+    let is_other = host.is_empty() || host == "." || host == ".." || host.contains(['/', '\0']);
+    (!is_other && host.len() <= HOST_MAX).then_some(host)
+}
+
+/// The name that a file of the host has for clients; none if it can have none.
+pub(super) fn to_share(name: &[u8]) -> Option<String> {
+    let host = std::str::from_utf8(name).ok()?;
+    let mut share: String = host.chars().map(of_host).collect();
+    let end = match host.chars().next_back()? {
+        ' ' => Some(LAST_SPACE),
+        '.' => Some(LAST_DOT),
+        _ => None,
+    };
+    if let Some(end) = end {
+        share.pop();
+        share.push(end);
+    }
+    // What a client asks for by this name has to be this file.
+    let is_itself = to_host(&share).as_deref() == Some(host);
+    (is_itself && share.encode_utf16().count() <= SHARE_MAX).then_some(share)
+}
+
+fn of_share(c: char) -> char {
+    let control = u32::from(c).checked_sub(CONTROL).filter(|code| (1..0x20).contains(code));
+    let control = control.and_then(char::from_u32);
+    let pair = PAIRS.iter().find(|(share, _)| *share == c).map(|(_, host)| *host);
+    control.or(pair).unwrap_or(c)
+}
+
+fn of_host(c: char) -> char {
+    let pair = PAIRS.iter().find(|(_, host)| *host == c).map(|(share, _)| *share);
+    let control = || char::from_u32(CONTROL.saturating_add(c.into())).filter(|_| ('\u{1}'..' ').contains(&c));
+    pair.or_else(control).unwrap_or(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use smbd_smb2::server::SharePath;
+    use smbd_smb2::wire::Text;
+
+    use super::*;
+
+    #[test]
+    fn names_that_windows_cannot_have_are_written_as_other_clients_write_them() {
+        for (host, share) in [
+            ("a:b", "a\u{F022}b"),
+            ("a\\b", "a\u{F026}b"),
+            ("what?", "what\u{F025}"),
+            ("tab\there", "tab\u{F009}here"),
+            ("end.", "end\u{F029}"),
+            ("end ", "end\u{F028}"),
+            (".hidden", ".hidden"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(to_share(host.as_bytes()).as_deref(), Some(share));
+            assert_eq!(to_host(share).as_deref(), Some(host));
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_written_otherwise_becomes_another_directory() {
+        for name in ["\u{F029}", ".\u{F029}", "", "a/b", "a\0b", ".", ".."] {
+            assert_eq!(to_host(name), None, "{name:?}");
+        }
+        assert_eq!(to_host(&"x".repeat(256)), None);
+    }
+
+    #[test]
+    fn what_is_no_text_or_would_be_another_file_is_not_shown() {
+        for name in [&b"\xff"[..], "a\u{F022}b".as_bytes(), "a\u{F029}".as_bytes(), b".", b"..", b""] {
+            assert_eq!(to_share(name), None, "{name:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_that_is_shown_leads_back_to_its_file(name in "[a-z.: \\\\*\u{1}\u{F022}\u{F028}\u{F029}é]{1,8}") {
+            if let Some(share) = to_share(name.as_bytes()) {
+                prop_assert_eq!(to_host(&share), Some(name));
+                prop_assert!(SharePath::parse(Text::from(share.as_str())).is_ok());
+            }
+        }
+
+        #[test]
+        fn a_name_on_the_host_is_one_component(name in "\\PC{0,6}") {
+            if let Some(host) = to_host(&name) {
+                prop_assert!(!host.contains('/') && !host.contains('\0') && host != "." && host != "..");
+            }
+        }
+    }
+}

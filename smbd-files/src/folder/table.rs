@@ -1,0 +1,104 @@
+//! Files that clients have open, and what they owe each other.
+
+use std::collections::BTreeMap;
+
+use smbd_smb2::server::{FileResult, Locks, Use};
+use smbd_smb2::wire::NtStatus;
+
+use super::beneath::{Key, Place};
+use super::listing::Listing;
+
+/// Open files by what they are on the host, so that two names of one file are one file.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    nodes: BTreeMap<Key, Node>,
+    last: u64,
+}
+
+/// A file that is open.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    opens: BTreeMap<u64, Opened>,
+    pub(super) locks: Locks,
+    /// The name that goes when nobody has the file open any more.
+    pub(super) pending: Option<Place>,
+}
+
+/// One who has it open.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) usage: Use,
+    /// Its name, for whoever may delete it or give it another.
+    pub(super) place: Option<Place>,
+    pub(super) delete_on_close: bool,
+    pub(super) listing: Option<Listing>,
+}
+
+impl Table {
+    /// Adds one who has a file open. Returns its number.
+    pub(super) fn add(&mut self, key: Key, opened: Opened) -> u64 {
+        self.last = self.last.saturating_add(1);
+        self.nodes.entry(key).or_default().opens.insert(self.last, opened);
+        self.last
+    }
+
+    /// Whether a file can be used like this beside those who have it open.
+    pub(super) fn check(&self, key: Key, usage: &Use) -> FileResult<()> {
+        let Some(node) = self.nodes.get(&key) else { return Ok(()) };
+        if node.opens.values().all(|open| open.usage.goes_with(usage)) {
+            Ok(())
+        } else {
+            Err(NtStatus::SHARING_VIOLATION)
+        }
+    }
+
+    pub(super) fn is_open(&self, key: Key) -> bool {
+        self.nodes.contains_key(&key)
+    }
+
+    pub(super) fn is_pending(&self, key: Key) -> bool {
+        self.nodes.get(&key).is_some_and(|node| node.pending.is_some())
+    }
+
+    pub(super) fn node(&self, key: Key) -> FileResult<&Node> {
+        self.nodes.get(&key).ok_or(NtStatus::FILE_CLOSED)
+    }
+
+    pub(super) fn node_mut(&mut self, key: Key) -> FileResult<&mut Node> {
+        self.nodes.get_mut(&key).ok_or(NtStatus::FILE_CLOSED)
+    }
+
+    pub(super) fn opened(&self, key: Key, open: u64) -> FileResult<&Opened> {
+        self.node(key)?.opens.get(&open).ok_or(NtStatus::FILE_CLOSED)
+    }
+
+    pub(super) fn opened_mut(&mut self, key: Key, open: u64) -> FileResult<&mut Opened> {
+        self.node_mut(key)?.opens.get_mut(&open).ok_or(NtStatus::FILE_CLOSED)
+    }
+
+    /// Takes one away who had a file open.
+    pub(super) fn remove(&mut self, key: Key, open: u64) -> Option<Opened> {
+        let node = self.nodes.get_mut(&key)?;
+        node.locks.end(open);
+        node.opens.remove(&open)
+    }
+
+    /// Forgets a file that nobody has open. Returns the name that has to go.
+    pub(super) fn forget(&mut self, key: Key) -> Option<Place> {
+        if self.nodes.get(&key).is_none_or(|node| !node.opens.is_empty()) {
+            return None;
+        }
+        self.nodes.remove(&key)?.pending
+    }
+
+    /// A file has another name.
+    pub(super) fn renamed(&mut self, key: Key, from: &Place, to: &Place) {
+        let Some(node) = self.nodes.get_mut(&key) else { return };
+        let places = node.opens.values_mut().filter_map(|open| open.place.as_mut());
+        for place in places.chain(node.pending.as_mut()) {
+            if place.is(from) {
+                *place = to.clone();
+            }
+        }
+    }
+}

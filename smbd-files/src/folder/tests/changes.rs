@@ -1,0 +1,163 @@
+use std::fs;
+
+use smbd_smb2::server::{BasicChange, Change, FileSystem, SharePath};
+use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, FileAttributes, NtStatus, Text};
+
+use super::{How, Rig};
+
+fn rename(to: &str, replace: bool) -> Change {
+    Change::Rename { path: SharePath::parse(Text::from(to)).unwrap(), replace }
+}
+
+const DELETE: Change = Change::Delete(true);
+
+#[test]
+fn a_file_goes_with_the_last_who_has_it_open() {
+    let mut rig = Rig::new();
+    let (one, other) = (rig.make("f").unwrap(), rig.open("f").unwrap());
+    rig.folder.change(&one, &DELETE, 0).unwrap();
+    assert!(rig.folder.attributes(&other).unwrap().is_delete_pending);
+    rig.close(one);
+    assert_eq!(rig.status("f"), NtStatus::DELETE_PENDING);
+    assert!(rig.host("f").exists());
+    rig.close(other);
+    assert!(!rig.host("f").exists());
+    assert_eq!(rig.status("f"), NtStatus::OBJECT_NAME_NOT_FOUND);
+}
+
+#[test]
+fn a_file_that_is_not_to_be_deleted_any_more_stays() {
+    let mut rig = Rig::new();
+    let file = rig.make("f").unwrap();
+    rig.folder.change(&file, &DELETE, 0).unwrap();
+    rig.folder.change(&file, &Change::Delete(false), 0).unwrap();
+    rig.close(file);
+    assert!(rig.host("f").exists());
+}
+
+#[test]
+fn what_is_deleted_on_close_goes_with_a_directory_only_if_that_is_empty() {
+    let mut rig = Rig::new();
+    let options = CreateOptions::DELETE_ON_CLOSE;
+    let how = How { options, ..How::of(CreateDisposition::CREATE) };
+    let (file, _) = rig.open_as("f", how).unwrap();
+    rig.close(file);
+    assert!(!rig.host("f").exists());
+
+    let directory = How { options: options | CreateOptions::DIRECTORY_FILE, ..how };
+    let (file, _) = rig.open_as("d", directory).unwrap();
+    rig.write("d/child", b"");
+    rig.close(file);
+    assert!(rig.host("d").exists());
+    let file = rig.open("d").unwrap();
+    assert_eq!(rig.folder.change(&file, &DELETE, 0), Err(NtStatus::DIRECTORY_NOT_EMPTY));
+    fs::remove_file(rig.host("d/child")).unwrap();
+    rig.folder.change(&file, &DELETE, 0).unwrap();
+    assert_eq!(rig.make("d\\new").map(|_| ()), Err(NtStatus::DELETE_PENDING));
+    rig.close(file);
+    assert!(!rig.host("d").exists());
+}
+
+#[test]
+fn the_root_is_neither_deleted_nor_renamed() {
+    let mut rig = Rig::new();
+    let root = rig.open("").unwrap();
+    assert_eq!(rig.folder.change(&root, &DELETE, 0), Err(NtStatus::CANNOT_DELETE));
+    assert_eq!(rig.folder.change(&root, &rename("x", false), 0), Err(NtStatus::ACCESS_DENIED));
+}
+
+#[test]
+fn a_file_has_its_new_name_for_all_who_have_it_open() {
+    let mut rig = Rig::new();
+    let (one, other) = (rig.make("a").unwrap(), rig.open("a").unwrap());
+    let directory = rig.make_directory("d").unwrap();
+    rig.folder.change(&one, &rename("d\\b", false), 0).unwrap();
+    assert!(!rig.host("a").exists() && rig.host("d/b").exists());
+    // The other deletes what it has open, and not what its name was.
+    rig.write("a", b"another");
+    rig.folder.change(&other, &DELETE, 0).unwrap();
+    rig.close(one);
+    rig.close(other);
+    rig.close(directory);
+    assert!(rig.host("a").exists() && !rig.host("d/b").exists());
+}
+
+#[test]
+fn a_name_is_taken_from_another_file_only_if_it_may_be() {
+    let mut rig = Rig::new();
+    rig.write("to", b"old");
+    rig.write("from", b"new");
+    let file = rig.open("from").unwrap();
+    assert_eq!(rig.folder.change(&file, &rename("to", false), 0), Err(NtStatus::OBJECT_NAME_COLLISION));
+    assert_eq!(rig.folder.change(&file, &rename("TO", false), 0), Err(NtStatus::OBJECT_NAME_COLLISION));
+    let other = rig.open("to").unwrap();
+    assert_eq!(rig.folder.change(&file, &rename("to", true), 0), Err(NtStatus::ACCESS_DENIED));
+    rig.close(other);
+    rig.folder.change(&file, &rename("to", true), 0).unwrap();
+    assert_eq!(fs::read(rig.host("to")).unwrap(), b"new");
+    let directory = rig.make_directory("d").unwrap();
+    assert_eq!(rig.folder.change(&file, &rename("d", true), 0), Err(NtStatus::ACCESS_DENIED));
+    assert_eq!(rig.folder.change(&directory, &rename("d\\e", false), 0), Err(NtStatus::ACCESS_DENIED));
+    assert_eq!(rig.folder.change(&file, &rename("none\\e", false), 0), Err(NtStatus::OBJECT_PATH_NOT_FOUND));
+}
+
+#[test]
+fn the_capitals_of_a_name_change_and_nothing_else_does() {
+    let mut rig = Rig::new();
+    let file = rig.make("name").unwrap();
+    rig.folder.change(&file, &rename("NAME", false), 0).unwrap();
+    let names: Vec<_> = fs::read_dir(rig.host("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["NAME"]);
+}
+
+#[test]
+fn what_has_become_another_file_is_neither_deleted_nor_renamed() {
+    let mut rig = Rig::new();
+    let file = rig.make("f").unwrap();
+    rig.folder.change(&file, &DELETE, 0).unwrap();
+    fs::rename(rig.host("f"), rig.host("moved")).unwrap();
+    rig.write("f", b"another");
+    rig.close(file);
+    assert!(rig.host("f").exists() && rig.host("moved").exists());
+
+    let file = rig.open("moved").unwrap();
+    fs::rename(rig.host("f"), rig.host("moved")).unwrap();
+    assert_eq!(rig.folder.change(&file, &rename("g", false), 0), Err(NtStatus::OBJECT_NAME_NOT_FOUND));
+    assert!(rig.host("moved").exists() && !rig.host("g").exists());
+}
+
+#[test]
+fn times_and_read_only_are_kept() {
+    let mut rig = Rig::new();
+    let file = rig.make("f").unwrap();
+    let time = 0x01dc_5000_0000_0000 / 10 * 10;
+    let change = BasicChange {
+        last_write_time: Some(time),
+        last_access_time: Some(time + 10),
+        file_attributes: Some(FileAttributes::READONLY),
+        ..BasicChange::default()
+    };
+    rig.folder.change(&file, &Change::Basic(change), 0).unwrap();
+    let known = rig.folder.attributes(&file).unwrap();
+    assert_eq!((known.last_write_time, known.last_access_time), (time, time + 10));
+    assert!(known.file_attributes.contains(FileAttributes::READONLY));
+    let change = BasicChange { file_attributes: Some(FileAttributes::ARCHIVE), ..BasicChange::default() };
+    rig.folder.change(&file, &Change::Basic(change), 0).unwrap();
+    let known = rig.folder.attributes(&file).unwrap();
+    assert_eq!(known.file_attributes, FileAttributes::ARCHIVE);
+    assert_eq!(known.last_write_time, time);
+}
+
+#[test]
+fn an_allocation_that_is_smaller_than_a_file_cuts_it_and_a_larger_one_does_nothing() {
+    let mut rig = Rig::new();
+    rig.write("f", b"0123456789");
+    let file = rig.open("f").unwrap();
+    rig.folder.change(&file, &Change::Allocation(1 << 40), 0).unwrap();
+    assert_eq!(rig.folder.attributes(&file).unwrap().end_of_file, 10);
+    rig.folder.change(&file, &Change::Allocation(4), 0).unwrap();
+    assert_eq!(fs::read(rig.host("f")).unwrap(), b"0123");
+    let how = How { access: AccessMask::READ_DATA, ..How::default() };
+    let (directory, _) = rig.open_as("", how).unwrap();
+    assert_eq!(rig.folder.change(&directory, &Change::EndOfFile(0), 0), Err(NtStatus::INVALID_PARAMETER));
+}

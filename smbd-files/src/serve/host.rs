@@ -1,0 +1,97 @@
+//! What is served to all clients.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use smbd_smb2::server::{Completion, ConnectionId, Files, OperationId, Server};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::folder::Folder;
+
+/// What a client's task is told.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// An operation has ended. With the data that it has read for RDMA.
+    Done(OperationId, Completion, Option<Vec<u8>>),
+    /// It waits for a lock.
+    Waits(OperationId),
+    /// A user has another session, which replaces this one.
+    Replaced { session_id: u64, user: String },
+}
+
+/// What is served: a server and the folders of its shares. All clients share it.
+#[derive(Debug)]
+pub struct Host {
+    server: Arc<Server>,
+    files: Mutex<Files<Folder>>,
+    clients: Mutex<BTreeMap<ConnectionId, UnboundedSender<Told>>>,
+    last: AtomicU64,
+}
+
+impl Host {
+    /// Serves these folders, in the order of the server's shares.
+    #[must_use]
+    pub fn new(server: Arc<Server>, folders: Vec<Folder>) -> Self {
+        let (files, clients) = (Mutex::new(Files::new(folders)), Mutex::default());
+        Self { server, files, clients, last: AtomicU64::new(0) }
+    }
+
+    /// The server.
+    #[must_use]
+    pub const fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// How many files are open.
+    #[must_use]
+    pub fn open_count(&self) -> usize {
+        self.files().open_count()
+    }
+
+    /// The files. Whoever panicked with them has left them as whole as an error would have.
+    pub(super) fn files(&self) -> MutexGuard<'_, Files<Folder>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, UnboundedSender<Told>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client has come. Returns its number.
+    pub(super) fn enter(&self, tell: UnboundedSender<Told>) -> ConnectionId {
+        let number = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        self.clients().insert(number, tell);
+        number
+    }
+
+    /// A client has left. None of its operations is being carried out any more.
+    pub(super) fn leave(&self, number: ConnectionId, now: u64) {
+        self.clients().remove(&number);
+        self.files().end(number, now);
+        self.retry();
+    }
+
+    /// Tells a client something. One that has left is told nothing.
+    pub(super) fn tell(&self, number: ConnectionId, told: Told) {
+        if let Some(tell) = self.clients().get(&number) {
+            // It is about to leave.
+            let _ = tell.send(told);
+        }
+    }
+
+    /// Tells all others that a session is replaced.
+    pub(super) fn replaced(&self, by: ConnectionId, session_id: u64, user: &str) {
+        for (_, tell) in self.clients().iter().filter(|(number, _)| **number != by) {
+            let _ = tell.send(Told::Replaced { session_id, user: user.to_owned() });
+        }
+    }
+
+    /// Tries locks that wait, because something was unlocked.
+    pub(super) fn retry(&self) {
+        let ended = self.files().retry();
+        for (number, id, completion) in ended {
+            self.tell(number, Told::Done(id, completion, None));
+        }
+    }
+}

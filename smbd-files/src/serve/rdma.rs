@@ -1,0 +1,248 @@
+//! Clients over SMB Direct.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use smbd_core::error::{CloseReason, DisconnectReason};
+use smbd_core::runtime::tokio::Operation;
+use smbd_smb2::server::{OperationId, Transport};
+use smbd_verbs::Buffer;
+use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};
+
+use super::link::{Event, Link, Order};
+use crate::transport::Lost;
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Transfers under way at one time. The configuration of the connection has to allow so many.
+pub const TRANSFERS_MAX: u16 = 32;
+/// Bytes that may wait to be sent before nothing more is received.
+const WAITING_MAX: usize = 4 << 20;
+/// How long messages may still take to leave when a connection is closed.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+/// Idle buffers that are kept, and the shortest that is made, in bytes.
+const IDLE_MAX: usize = 8;
+const BUFFER_MIN: u32 = 64 << 10;
+
+/// A client over SMB Direct.
+pub struct RdmaLink {
+    send_max: u32,
+    sender: Sender,
+    receiver: Receiver,
+    outbox: VecDeque<Order>,
+    /// Bytes of orders that the connection has not taken.
+    waiting: usize,
+    /// The order that the connection is about to take.
+    queueing: Option<(usize, Boxed<Result<Queued, Failure>>)>,
+    transfers: Vec<Transfer>,
+    idle: Vec<Buffer>,
+    closing: Option<Boxed<()>>,
+}
+
+enum Queued {
+    Message,
+    Transfer(Transfer),
+}
+
+struct Transfer {
+    id: OperationId,
+    buffer: Buffer,
+    len: u32,
+    is_fetch: bool,
+    running: Operation<AsyncEnd>,
+}
+
+impl RdmaLink {
+    /// Wraps an established connection, whose configuration allows [`Self::TRANSFERS_MAX`] RDMA operations.
+    #[must_use]
+    pub fn new(connection: Connection) -> Self {
+        let send_max = connection.negotiated().max_fragmented_send_size;
+        let (sender, receiver) = connection.split();
+        Self {
+            send_max,
+            sender,
+            receiver,
+            outbox: VecDeque::new(),
+            waiting: 0,
+            queueing: None,
+            transfers: Vec::new(),
+            idle: Vec::new(),
+            closing: None,
+        }
+    }
+
+    /// Transfers under way at one time.
+    pub const TRANSFERS_MAX: u16 = TRANSFERS_MAX;
+
+    /// A buffer of so many bytes at least.
+    fn buffer(&mut self, len: u32) -> Option<Buffer> {
+        let fits = |buffer: &Buffer| buffer.len() >= len;
+        match self.idle.iter().position(fits) {
+            Some(at) => Some(self.idle.swap_remove(at)),
+            None => Buffer::new(len.max(BUFFER_MIN).checked_next_power_of_two()?).ok(),
+        }
+    }
+
+    /// Gives the connection what waits; ready when it has taken everything.
+    fn poll_orders(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        loop {
+            if let Some((len, queueing)) = &mut self.queueing {
+                let queued = ready!(queueing.as_mut().poll(cx));
+                self.waiting = self.waiting.saturating_sub(*len);
+                self.queueing = None;
+                match queued.map_err(why)? {
+                    Queued::Message => {}
+                    Queued::Transfer(transfer) => self.transfers.push(transfer),
+                }
+            }
+            let is_transfer = !matches!(self.outbox.front(), Some(Order::Send { .. }) | None);
+            if is_transfer && self.transfers.len() >= usize::from(TRANSFERS_MAX) {
+                return Poll::Pending;
+            }
+            let Some(order) = self.outbox.pop_front() else { return Poll::Ready(Ok(())) };
+            let len = len(&order);
+            let queueing = self.queue(order);
+            self.queueing = Some((len, queueing));
+        }
+    }
+
+    fn queue(&mut self, order: Order) -> Boxed<Result<Queued, Failure>> {
+        let sender = self.sender.clone();
+        match order {
+            Order::Send { message, invalidate } => {
+                let (bytes, start) = message.into_parts();
+                let message = Bytes::from(bytes);
+                let message = message.slice(start.min(message.len())..);
+                Box::pin(async move {
+                    let sent = match invalidate {
+                        Some(token) => sender.send_invalidating(message, token).await,
+                        None => sender.send(message).await,
+                    };
+                    sent.map(|()| Queued::Message)
+                })
+            }
+            Order::Fetch { id, buffers, len } => {
+                let buffer = self.buffer(len);
+                let remote = Arc::from(buffers);
+                Box::pin(async move {
+                    let buffer = buffer.ok_or(Failure::Closed(CloseReason::Local))?;
+                    let running = sender.start_rdma_read(&buffer, &remote, 0, len).await?;
+                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: true, running }))
+                })
+            }
+            Order::Deliver { id, data, buffers } => {
+                let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+                let buffer = self.buffer(len).filter(|buffer| buffer.fill(0, &data).is_ok());
+                let remote = Arc::from(buffers);
+                Box::pin(async move {
+                    let buffer = buffer.ok_or(Failure::Closed(CloseReason::Local))?;
+                    let running = sender.start_rdma_write(&buffer, &remote, 0, len).await?;
+                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: false, running }))
+                })
+            }
+        }
+    }
+
+    /// A transfer that is over.
+    fn poll_transfers(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let over = self.transfers.iter_mut().enumerate().find_map(|(at, transfer)| {
+            match Pin::new(&mut transfer.running).poll(cx) {
+                Poll::Ready(result) => Some((at, result.is_ok())),
+                Poll::Pending => None,
+            }
+        });
+        let Some((at, is_success)) = over else { return Poll::Pending };
+        let Transfer { id, buffer, len, is_fetch, .. } = self.transfers.swap_remove(at);
+        let event = if is_fetch {
+            let mut data = vec![0; len as usize];
+            let is_there = is_success && buffer.read(0, &mut data).is_ok();
+            Event::Fetched(id, is_there.then_some(data))
+        } else {
+            Event::Delivered(id, is_success)
+        };
+        if self.idle.len() < IDLE_MAX {
+            self.idle.push(buffer);
+        }
+        Poll::Ready(event)
+    }
+}
+
+/// Bytes that an order keeps.
+fn len(order: &Order) -> usize {
+    match order {
+        Order::Send { message, .. } => message.bytes().len(),
+        Order::Fetch { len, .. } => *len as usize,
+        Order::Deliver { data, .. } => data.len(),
+    }
+}
+
+/// The end of a connection in the words of who looks after the server.
+fn why(failure: Failure) -> Lost {
+    match failure {
+        Failure::Closed(CloseReason::PeerClosed) => Lost::because("the client has left"),
+        Failure::Closed(CloseReason::Lost { reason: DisconnectReason::Unknown }) => {
+            Lost::because("the client has left, or its connection was lost: this device does not tell")
+        }
+        other => Lost::because(other),
+    }
+}
+
+impl Link for RdmaLink {
+    fn transport(&self) -> Transport {
+        Transport::Rdma { send_max: self.send_max }
+    }
+
+    fn order(&mut self, order: Order) {
+        self.waiting = self.waiting.saturating_add(len(&order));
+        self.outbox.push_back(order);
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Result<Event, Lost>> {
+        if let Poll::Ready(Err(lost)) = self.poll_orders(cx) {
+            return Poll::Ready(Err(lost));
+        }
+        if let Poll::Ready(event) = self.poll_transfers(cx) {
+            return Poll::Ready(Ok(event));
+        }
+        if !wants_messages || self.waiting > WAITING_MAX {
+            return Poll::Pending;
+        }
+        // The task stays registered when this future is dropped, and nothing is lost with it.
+        let message = ready!(pin!(self.receiver.recv()).poll(cx)).map_err(why)?;
+        Poll::Ready(Ok(Event::Message(BytesMut::from(message))))
+    }
+
+    fn is_transferring(&self) -> bool {
+        let is_transfer = |order: &Order| !matches!(order, Order::Send { .. });
+        !self.transfers.is_empty() || self.queueing.is_some() || self.outbox.iter().any(is_transfer)
+    }
+
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // What comes of transfers is told to nobody any more, but the messages behind them have to leave.
+        while self.poll_transfers(cx).is_ready() {}
+        self.poll_orders(cx).map(|_| ())
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let sender = self.sender.clone();
+        let closing = self.closing.get_or_insert_with(|| {
+            Box::pin(async move {
+                // How it ends makes no difference any more.
+                let _ = sender.close(CLOSE_WITHIN).await;
+            })
+        });
+        closing.as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for RdmaLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RdmaLink").field("send_max", &self.send_max).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,202 @@
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_smb2::security::{Credentials, NtHash};
+use smbd_smb2::server::{
+    Done, Handle, OpenParameters, Operation, OperationId, Params, Server, Share, SharePath,
+};
+use smbd_smb2::wire::{
+    AccessMask, CreateDisposition, CreateOptions, FileAttributes, Guid, LockElement, LockFlags, NtStatus,
+    ShareAccess, Text,
+};
+use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::carry::carry_out;
+use super::client::{End, serve};
+use super::host::{Host, Told};
+use crate::folder::{self, Folder};
+use crate::transport::Tcp;
+use crate::{Remote, Settings};
+
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A share of a folder of the test's own.
+struct Rig {
+    path: PathBuf,
+    host: Arc<Host>,
+    stop: watch::Sender<bool>,
+}
+
+impl Rig {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("smbd-serve-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        let mut params = Params::new(Guid([7; 16]), "SERVER");
+        params.shares = vec![Share::new("data")];
+        let accounts = |user: &str, _: &str| (user == "tester").then(|| NtHash::of_password("right"));
+        let server = Arc::new(Server::new(params, accounts).unwrap());
+        let folder = Folder::open(&path, "data", folder::Options::default()).unwrap();
+        Self { path, host: Arc::new(Host::new(server, vec![folder])), stop: watch::channel(false).0 }
+    }
+
+    /// A client's stream, and what serves it.
+    fn stream(&self) -> (DuplexStream, JoinHandle<End>) {
+        let (here, there) = duplex(1 << 16);
+        let link = Tcp::over(there).receiving(9 << 20);
+        let served = serve(Arc::clone(&self.host), link, self.stop.subscribe(), DRAIN, |_| {});
+        (here, tokio::spawn(served))
+    }
+
+    fn remote(&self) -> (Remote, JoinHandle<End>) {
+        let (here, served) = self.stream();
+        let (remote, driver) = Remote::over(Tcp::over(here), &Settings::new("server")).unwrap();
+        tokio::spawn(driver);
+        (remote, served)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn tester(password: &str) -> Credentials {
+    let hash = NtHash::of_password(password);
+    Credentials::User { user: "tester".into(), domain: String::new(), hash }
+}
+
+#[tokio::test]
+async fn what_a_client_writes_is_in_the_folder_and_nothing_is_left_of_it_when_it_has_gone() {
+    let rig = Rig::new("copies");
+    let (remote, served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let content: Vec<u8> = (0..500_000_u32).flat_map(u32::to_le_bytes).collect();
+    let file = share.create("f").await.unwrap();
+    file.write_at(0, content.clone().into()).await.unwrap();
+    assert_eq!(file.read_at(1_000_000, 1 << 20).await.unwrap(), content[1_000_000..]);
+    assert_eq!(fs::read(rig.path.join("f")).unwrap(), content);
+    assert_eq!(rig.host.open_count(), 1);
+    // It goes without closing its file.
+    drop((file, share, remote));
+    let End { why, seen } = served.await.unwrap();
+    let seen = seen.unwrap();
+    // It may be found out when an answer is sent.
+    assert!(["the client has left", "broken pipe"].contains(&why.as_str()), "{why}");
+    assert_eq!(seen.about.user.as_deref(), Some("tester"));
+    assert!(seen.counts.messages_in > 2_000_000 && seen.counts.messages_out > 1_000_000);
+    assert_eq!(rig.host.open_count(), 0);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused() {
+    let rig = Rig::new("password");
+    let (remote, _served) = rig.remote();
+    let said = remote.login(tester("wrong")).await.unwrap_err().to_string();
+    assert!(said.contains("STATUS_LOGON_FAILURE"), "{said}");
+}
+
+#[tokio::test]
+async fn clients_end_when_the_server_does_and_one_that_speaks_nonsense_ends_alone() {
+    let rig = Rig::new("ends");
+    let (remote, served) = rig.remote();
+    let _share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let (mut stream, nonsense) = rig.stream();
+    tokio::io::AsyncWriteExt::write_all(&mut stream, b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let why = nonsense.await.unwrap().why;
+    assert!(why.contains("StreamProtocolLength begins with 0x47"), "{why}");
+    assert_eq!(stream.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+    rig.stop.send_replace(true);
+    assert_eq!(served.await.unwrap().why, "the server ends");
+}
+
+/// Two clients with a file open, without their connections.
+struct Two {
+    rig: Rig,
+    told: [UnboundedReceiver<Told>; 2],
+    numbers: [u64; 2],
+}
+
+const FILE: Handle = Handle(1);
+
+impl Two {
+    fn new(name: &str) -> Self {
+        let rig = Rig::new(name);
+        let clients = [unbounded_channel(), unbounded_channel()];
+        let numbers = [0, 1].map(|at| rig.host.enter(clients[at].0.clone()));
+        let told = clients.map(|(_, told)| told);
+        let mut two = Self { rig, told, numbers };
+        for at in [0, 1] {
+            let parameters = OpenParameters {
+                share: 0,
+                path: SharePath::parse(Text::from("f")).unwrap(),
+                access: AccessMask(0x001F_01FF),
+                share_access: ShareAccess(7),
+                disposition: CreateDisposition::OPEN_IF,
+                options: CreateOptions::NONE,
+                file_attributes: FileAttributes::NONE,
+            };
+            two.carry_out(at, 1, Operation::Open(FILE, parameters));
+            assert!(matches!(two.next(at), Some(Told::Done(_, Ok(Done::Opened { .. }), None))));
+        }
+        two
+    }
+
+    fn carry_out(&mut self, at: usize, id: u64, operation: Operation) {
+        carry_out(&self.rig.host, self.numbers[at], OperationId(id), operation, Vec::new(), 0);
+    }
+
+    fn next(&mut self, at: usize) -> Option<Told> {
+        self.told[at].try_recv().ok()
+    }
+
+    fn lock(&mut self, at: usize, id: u64) {
+        let range = LockElement { offset: 0, length: 10, flags: LockFlags::EXCLUSIVE_LOCK };
+        self.carry_out(at, id, Operation::Lock(FILE, vec![range]));
+    }
+}
+
+#[test]
+fn a_lock_waits_until_another_client_unlocks_or_goes() {
+    for unlocks in [true, false] {
+        let mut two = Two::new("locks");
+        two.lock(0, 2);
+        assert!(matches!(two.next(0), Some(Told::Done(OperationId(2), Ok(Done::Nothing), None))));
+        two.lock(1, 3);
+        assert!(matches!(two.next(1), Some(Told::Waits(OperationId(3)))));
+        assert!(two.next(1).is_none());
+        if unlocks {
+            let range = LockElement { offset: 0, length: 10, flags: LockFlags::UNLOCK };
+            two.carry_out(0, 4, Operation::Unlock(FILE, vec![range]));
+        } else {
+            two.rig.host.leave(two.numbers[0], 0);
+        }
+        assert!(matches!(two.next(1), Some(Told::Done(OperationId(3), Ok(Done::Nothing), None))));
+    }
+}
+
+#[test]
+fn a_lock_of_another_client_keeps_data_that_go_by_rdma_away_as_well() {
+    let mut two = Two::new("channel");
+    two.lock(0, 2);
+    two.carry_out(1, 3, Operation::ReadChannel { handle: FILE, offset: 0, len: 10 });
+    let told = two.next(1);
+    assert!(matches!(told, Some(Told::Done(_, Err(NtStatus::FILE_LOCK_CONFLICT), None))), "{told:?}");
+    two.carry_out(1, 4, Operation::ReadChannel { handle: FILE, offset: 10, len: 10 });
+    let told = two.next(1);
+    assert!(matches!(told, Some(Told::Done(_, Ok(Done::Count(0)), Some(_)))), "{told:?}");
+}
+
+#[test]
+fn a_session_that_is_replaced_is_told_to_all_others() {
+    let mut two = Two::new("replaced");
+    two.rig.host.replaced(two.numbers[0], 9, "tester");
+    assert!(two.next(0).is_none());
+    assert!(matches!(two.next(1), Some(Told::Replaced { session_id: 9, .. })));
+}

@@ -1,0 +1,135 @@
+//! `smbd-serve`, against `smbd-cp`.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::server::{content, folder};
+
+const PASSWORD: &str = "correct horse";
+
+fn users(folder: &Path, mode: u32) -> String {
+    let path = folder.join("users");
+    fs::write(&path, format!("# one user\ntester:password:{PASSWORD}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-serve"));
+    command.args(arguments);
+    command
+}
+
+/// A server that runs, what it says, and its port. Dropped, it is killed.
+struct Serve {
+    child: Child,
+    lines: Box<dyn Iterator<Item = String>>,
+    port: String,
+}
+
+impl Serve {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child =
+            command(arguments).args(["--listen", "tcp:127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let first = lines.next().unwrap();
+        let port = first.strip_prefix("listening address=127.0.0.1:").and_then(|rest| rest.split(' ').next());
+        let port = port.unwrap_or_else(|| panic!("{first}")).to_owned();
+        Self { child, lines: Box::new(lines), port }
+    }
+
+    fn cp(&self, arguments: &[&str]) -> Output {
+        let url = format!("smb://tester@127.0.0.1:{}/share", self.port);
+        let arguments = arguments.iter().map(|argument| argument.replace("URL", &url));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
+        command.args(arguments).env("SMBD_PASSWORD", PASSWORD).output().unwrap()
+    }
+
+    /// Ends it in order. Returns its exit status and what it said last.
+    fn terminate(mut self) -> (Option<i32>, Vec<String>) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let lines = self.lines.by_ref().collect();
+        (self.child.wait().unwrap().code(), lines)
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn files_go_there_and_back_and_each_client_is_told_in_the_log() {
+    let folder = folder("serve");
+    let share = folder.join("share");
+    fs::create_dir(&share).unwrap();
+    let file = folder.join("in");
+    fs::write(&file, content(300_000)).unwrap();
+    let serve = Serve::start(&[text(&share), "--users", &users(&folder, 0o600)]);
+    for option in [&[][..], &["--sign"], &["--encrypt"]] {
+        let put = [&["put", text(&file), "URL/f"], option].concat();
+        assert!(serve.cp(&put).status.success());
+        assert_eq!(fs::read(share.join("f")).unwrap(), content(300_000));
+    }
+    let out = folder.join("out");
+    assert!(serve.cp(&["get", "URL/f", text(&out)]).status.success());
+    assert_eq!(fs::read(&out).unwrap(), content(300_000));
+    let (code, lines) = serve.terminate();
+    assert_eq!(code, Some(0));
+    let ended: Vec<_> = lines.iter().filter(|line| line.starts_with("client ended ")).collect();
+    assert_eq!(ended.len(), 4, "{lines:?}");
+    assert!(ended.iter().all(|line| {
+        line.contains(" user=tester dialect=3.1.1 ") && line.ends_with(r#" why="the client has left""#)
+    }));
+    assert!(ended[1].contains(" signed=AES-GMAC encrypted=no "), "{}", ended[1]);
+    assert_eq!(lines.last().unwrap(), "ended");
+}
+
+#[test]
+fn nothing_is_written_to_a_share_that_is_read_only() {
+    let folder = folder("serve-read-only");
+    fs::write(folder.join("f"), "text").unwrap();
+    let serve = Serve::start(&[text(&folder), "--users", &users(&folder, 0o600), "--read-only"]);
+    let out = folder.join("out");
+    assert!(serve.cp(&["get", "URL/f", text(&out)]).status.success());
+    let put = serve.cp(&["put", text(&out), "URL/g"]);
+    assert_eq!(put.status.code(), Some(1));
+    assert!(String::from_utf8(put.stderr).unwrap().contains("STATUS_ACCESS_DENIED"));
+    assert!(!folder.join("g").exists());
+}
+
+#[test]
+fn what_cannot_be_served_is_told_with_its_cure() {
+    let folder = folder("serve-errors");
+    let none = folder.join("none");
+    let (good, open) = (users(&folder, 0o600), folder.join("open"));
+    fs::copy(&good, &open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
+    let listen = ["--listen", "tcp:127.0.0.1:0"];
+    for (arguments, code, said) in [
+        (vec![text(&folder), "--users", &good], 2, "--listen <ADDR:PORT>"),
+        (vec![text(&folder), "--listen", "127.0.0.1", "--users", &good], 2, "is no ADDR:PORT"),
+        ([&[text(&folder)][..], &listen].concat(), 2, "--users <FILE>"),
+        ([&[text(&none), "--users", &good][..], &listen].concat(), 1, "No such file or directory"),
+        ([&[text(&folder), "--users", text(&open)][..], &listen].concat(), 1, "chmod 600"),
+        ([&[text(&folder), "--users", &good, "--memory", "24"][..], &listen].concat(), 2, "need 1536 MiB"),
+        ([&[text(&folder), "--users", &good, "--share", "IPC$"][..], &listen].concat(), 2, "IPC$"),
+        (vec![text(&folder), "--users", &good, "--listen", "tcp:192.0.2.1:445"], 1, "tcp:192.0.2.1:445: "),
+    ] {
+        let Output { status, stderr, .. } = command(&arguments).output().unwrap();
+        let err = String::from_utf8(stderr).unwrap();
+        assert_eq!((status.code(), err.contains(said)), (Some(code), true), "{arguments:?}: {err}");
+    }
+}

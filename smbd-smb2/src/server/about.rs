@@ -1,0 +1,47 @@
+//! What is known of a client.
+
+use alloc::string::String;
+
+use super::inner::Inner;
+use super::session::Session;
+use crate::security::Identity;
+use crate::wire::{Cipher, Dialect, SigningAlgorithm};
+
+/// What is known of a client: for logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// What was negotiated; nothing before that.
+    pub dialect: Option<Dialect>,
+    /// How messages are signed, if they are.
+    pub signing: Option<SigningAlgorithm>,
+    /// How messages can be encrypted, if they can.
+    pub cipher: Option<Cipher>,
+    /// The user of the first session that is valid. Empty: a guest or an anonymous user.
+    pub user: Option<String>,
+    /// The server or a client requires that sessions are signed.
+    pub is_signed: bool,
+    /// All of a session, or a share that it uses, is encrypted.
+    pub is_encrypted: bool,
+}
+
+impl About {
+    pub(super) fn of(inner: &Inner) -> Self {
+        let negotiated = inner.negotiated().ok();
+        let sessions = || inner.sessions.values().filter_map(Session::valid);
+        let user = sessions().next().map(|session| match &session.identity {
+            Identity::User { user, .. } => user.clone(),
+            Identity::Guest | Identity::Anonymous => String::new(),
+        });
+        Self {
+            dialect: negotiated.map(|negotiated| negotiated.dialect),
+            signing: negotiated.map(|negotiated| negotiated.signing),
+            cipher: negotiated.and_then(|negotiated| negotiated.cipher),
+            user,
+            is_signed: sessions().any(|session| session.signing_required),
+            is_encrypted: sessions().any(|session| {
+                let shares = session.trees.values();
+                session.encrypt_data || shares.into_iter().any(|tree| tree.is_secret())
+            }),
+        }
+    }
+}
