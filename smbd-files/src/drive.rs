@@ -302,6 +302,10 @@ where
             }
             Output::Close(reason) => Then::Close(Lost::because(reason)),
             Output::Idle(deadline) => Then::Idle(deadline),
+            // No transform is offered: memory of transports cannot be changed in place.
+            Output::Sign(_) | Output::Encrypt(_) | Output::Check(_) => {
+                Then::Close(Lost::because("data are to be transformed, which was not offered"))
+            }
             // Oplocks and leases are never asked for, and what is left alone changes nothing.
             Output::Negotiated(_) | Output::OplockBreak(_) | Output::LeaseBreak(_) | Output::Discarded(_) => {
                 Then::GoOn

@@ -197,6 +197,11 @@ impl Host {
                     self.transfers.push(id);
                 }
                 Action::RdmaWrite { id, .. } => self.transfers.push(id),
+                Action::Transform { id, len } => {
+                    let data = self.buffers.get_mut(&id).and_then(|buffer| buffer.get_mut(..len as usize));
+                    let data = data.expect("a buffer as long as it says");
+                    assert!(self.connection.transform(NOW, id, &mut [data]).is_ok());
+                }
                 Action::File { id, operation } => self.held.push((id, operation)),
                 Action::Cancel(id) => {
                     if let Some(completion) = self.files.cancel(1, id) {

@@ -149,7 +149,7 @@ fn in_other_capitals(directory: impl AsFd, name: &str) -> FileResult<Option<OsSt
     for entry in entries(directory)?.take(ENTRIES_MAX) {
         let entry = entry.map_err(status::of)?;
         let bytes = entry.file_name().to_bytes();
-        let is_it = std::str::from_utf8(bytes).is_ok_and(|entry| capital(entry) == capitals);
+        let is_it = names::same_in_capitals(bytes, name, &capitals);
         if is_it && found.as_deref().is_none_or(|found| bytes < found) {
             found = Some(bytes.to_vec());
         }

@@ -4,6 +4,8 @@
 //! them with characters of the private use area (U+F001 to U+F01F, U+F020 to U+F029), and so does this, both ways. A name of the host that
 //! is not UTF-8, or has one of those characters itself, cannot be told and is not shown.
 
+use smbd_smb2::security::capital;
+
 /// The first of the characters that stand for control characters.
 const CONTROL: u32 = 0xF000;
 /// What stands for what, besides.
@@ -58,6 +60,15 @@ pub(super) fn to_share(name: &[u8]) -> Option<String> {
     // What a client asks for by this name has to be this file.
     let is_itself = to_host(&share).as_deref() == Some(host);
     (is_itself && share.encode_utf16().count() <= SHARE_MAX).then_some(share)
+}
+
+/// Whether a name of the host is another one but for its capitals, which are those of the other. Most names are told apart by their
+/// bytes.
+pub(super) fn same_in_capitals(host: &[u8], other: &str, capitals: &str) -> bool {
+    if host.is_ascii() && other.is_ascii() {
+        return host.eq_ignore_ascii_case(other.as_bytes());
+    }
+    std::str::from_utf8(host).is_ok_and(|host| capital(host) == capitals)
 }
 
 fn of_share(c: char) -> char {
@@ -120,6 +131,12 @@ mod tests {
                 prop_assert_eq!(to_host(&share), Some(name));
                 prop_assert!(SharePath::parse(Text::from(share.as_str())).is_ok());
             }
+        }
+
+        #[test]
+        fn names_are_the_same_if_their_capitals_are(one in "[aAbıſéÉ]{0,3}", other in "[aAbSIéÉ]{0,3}") {
+            let capitals = capital(&other);
+            prop_assert_eq!(same_in_capitals(one.as_bytes(), &other, &capitals), capital(&one) == capitals);
         }
 
         #[test]

@@ -174,6 +174,11 @@ impl<L: Link> Client<L> {
                     add(&mut self.counts.rdma_out, data.len());
                     self.link.order(Order::Deliver { id, data, buffers });
                 }
+                Action::Transform { id, len } => {
+                    let data = self.data.get_mut(&id).and_then(|data| data.get_mut(..len as usize));
+                    // Without its data a request fails.
+                    let _ = self.connection.transform(now(), id, &mut [data.unwrap_or_default()]);
+                }
                 Action::File { id, operation } => self.start(id, operation),
                 Action::Cancel(id) => self.cancel(id),
                 Action::SessionReplaced { session_id, user } => {

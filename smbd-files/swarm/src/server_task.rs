@@ -231,6 +231,12 @@ impl<E: ServerEnd> ServerTask<E> {
                     self.end.order(Order::Write(id, buffers, bytes));
                 }
                 Action::File { id, operation } => self.begin(id, operation),
+                // No client here offers one.
+                Action::Transform { .. } => {
+                    self.shared
+                        .notes
+                        .judge(Err("protection: data are to be transformed, which was not offered".into()));
+                }
                 Action::Cancel(id) => self.cancel(id),
                 Action::SessionReplaced { .. } => {}
                 Action::Close(reason) => {

@@ -94,6 +94,7 @@ fn files_go_there_and_back_and_each_client_is_told_in_the_log() {
         line.contains(" user=tester dialect=3.1.1 ") && line.ends_with(r#" why="the client has left""#)
     }));
     assert!(ended[1].contains(" signed=AES-GMAC encrypted=no "), "{}", ended[1]);
+    assert!(ended[2].contains(" signed=no encrypted=AES-128-GCM "), "{}", ended[2]);
     assert_eq!(lines.last().unwrap(), "ended");
 }
 

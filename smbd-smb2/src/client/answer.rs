@@ -1,5 +1,7 @@
 //! Answers to operations: trees, files, and the end of sessions (3.2.5.4 to 3.2.5.18).
 
+use alloc::boxed::Box;
+
 use smbd_core::Instant;
 
 use super::ids::OperationId;
@@ -8,14 +10,15 @@ use super::negotiate::{self, NegotiateError};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Fatal, Reason};
 use super::receive::Part;
-use super::request::{Memory, Outcome, Owner};
+use super::request::{Cover, Memory, Outcome, Owner, Request};
 use super::session::{Session, Tree};
 use super::table::Key;
 use super::transfer::Piece;
+use super::transform::Facts;
 use super::validate;
 use crate::wire::{
-    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, ReadResponse, ReadResponseFlags,
-    ShareFlags, TreeConnectResponse, WriteResponse, has_error_body, read,
+    Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, RdmaTransformType, ReadResponse,
+    ReadResponseFlags, ShareFlags, TreeConnectResponse, WriteResponse, has_error_body, read,
 };
 
 impl Machine {
@@ -175,15 +178,38 @@ impl Machine {
         let request = self.requests.get(key)?;
         let piece = request.piece?;
         let has_channel = !matches!(request.memory, Memory::None);
-        let (moved, data) = match moved(part, piece, has_channel) {
-            Ok((moved, data)) => (Outcome::Moved(moved), data),
-            Err(failure) => (Outcome::failed(failure), None),
+        let facts = || self.facts(request, part, has_channel);
+        let (moved, data, cover) = match moved(part, piece, has_channel, facts) {
+            Ok((moved, data, cover)) => (Outcome::Moved(moved), data, cover),
+            Err(failure) => {
+                // What was written is not shown, even if nobody asked for a transform.
+                let is_wrong = matches!(failure, Failure::Transform(_)) && !facts().ids.is_empty();
+                let wrong = || Box::new(Cover { transform: RdmaTransformType::SIGNING, signature: None });
+                (Outcome::failed(failure), None, is_wrong.then(wrong))
+            }
         };
+        if cover.is_some()
+            && let Some(request) = self.requests.get_mut(key)
+        {
+            request.cover = cover;
+        }
         self.release(key, moved, now);
         let (at, len) = data?;
         let start = part.start.saturating_add(at);
         let end = start.saturating_add(len);
         Some(Step::Data { operation: OperationId(operation), offset: piece.offset, start, end })
+    }
+
+    /// What is known of the answer to a READ besides itself.
+    fn facts(&self, request: &Request, part: &Part<'_>, has_channel: bool) -> Facts<'_> {
+        let negotiated = self.negotiated.as_ref();
+        Facts {
+            ids: negotiated.map(|negotiated| negotiated.rdma_transforms).unwrap_or_default(),
+            has_flags: negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1),
+            has_channel,
+            is_encrypted: part.is_encrypted_for(request.session),
+            session: request.session.and_then(|key| self.sessions.get(key)),
+        }
     }
 
     /// Ends a session: its tree connects are gone, and its operations fail. It stays until the answers to its requests have come.
@@ -233,8 +259,17 @@ impl Machine {
 /// Where data are in an element, and how many bytes.
 type Place = (usize, usize);
 
-/// How many bytes a READ or WRITE has moved, and where in the element they are, if they are there.
-fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Option<Place>), Failure> {
+/// How many bytes a READ or WRITE has moved, where in the element they are, if they are there, and how they are protected, if they are.
+type Moved = (u32, Option<Place>, Option<Box<Cover>>);
+
+/// What the answer to a READ or WRITE says.
+fn moved<'a>(
+    part: &Part<'_>,
+    piece: Piece,
+    has_channel: bool,
+    facts: impl FnOnce() -> Facts<'a>,
+) -> Result<Moved, Failure> {
+    let mut cover = None;
     let status = part.header.status;
     if status.is_error() || has_error_body(&part.header, part.bytes)? {
         return Err(Failure::Status(status));
@@ -242,11 +277,8 @@ fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Optio
     let (field, got, section, data) = if part.header.command == Command::READ {
         let answer = ReadResponse::parse(part.bytes)?;
         let len = answer.data.len();
-        if answer.flags.contains(ReadResponseFlags::RDMA_TRANSFORM) {
-            return Err(Failure::Transform);
-        }
-        if has_channel && len > 0 {
-            return Err(Failure::InlineData { got: len as u64 });
+        if answer.flags != ReadResponseFlags::NONE || (has_channel && len > 0) {
+            cover = facts().cover(&answer)?.map(Box::new);
         }
         if has_channel {
             ("DataRemaining", answer.data_remaining, "3.2.5.11", None)
@@ -260,5 +292,5 @@ fn moved(part: &Part<'_>, piece: Piece, has_channel: bool) -> Result<(u32, Optio
     if got > piece.len {
         return Err(Failure::TooMuch { field, got: got.into(), max: piece.len.into(), section });
     }
-    Ok((got, data.filter(|(_, len)| *len > 0)))
+    Ok((got, data.filter(|(_, len)| *len > 0), cover))
 }

@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use thiserror::Error;
 
+use crate::security::RdmaTransforms;
 use crate::wire::{Cipher, Dialect, Guid, SigningAlgorithm};
 
 /// The transport below, for one connection. Sizes are in bytes.
@@ -45,6 +46,13 @@ pub struct Params {
     pub ciphers: Vec<Cipher>,
     /// Signing algorithms of 3.1.1, the preferred one first; without one AES-CMAC is used.
     pub signing: Vec<SigningAlgorithm>,
+    /// Transforms that data may have which go by RDMA, in 3.1.1 (2.2.3.1.6). Whoever offers one does what [`Output::Sign`],
+    /// [`Output::Encrypt`] and [`Output::Check`] ask for. Otherwise data of signed or encrypted requests go in messages.
+    ///
+    /// [`Output::Sign`]: super::Output::Sign
+    /// [`Output::Encrypt`]: super::Output::Encrypt
+    /// [`Output::Check`]: super::Output::Check
+    pub rdma_transforms: RdmaTransforms,
     /// RequireMessageSigning.
     pub require_signing: bool,
     /// Whether all of a session is encrypted, whatever the server wants.
@@ -92,6 +100,7 @@ impl Default for Params {
                 Cipher::AES_256_CCM,
             ]),
             signing: Vec::from([SigningAlgorithm::AES_GMAC, SigningAlgorithm::AES_CMAC]),
+            rdma_transforms: RdmaTransforms::NONE,
             require_signing: false,
             require_encryption: false,
             allow_guests: false,

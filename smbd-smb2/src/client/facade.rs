@@ -8,25 +8,26 @@ use smbd_core::wire::{BufferDescriptorV1, Token};
 
 use super::arrived::Arrived;
 use super::config::Config;
-use super::ids::{OperationId, RegistrationId, SessionHandle, TreeHandle};
+use super::ids::{BufferId, OperationId, RegistrationId, SessionHandle, TreeHandle};
 use super::login::{Login, Target};
 use super::machine::{Machine, Step};
 use super::negotiate::Negotiated;
 use super::operation::{Kind, Operation, SingleMessage, Stored};
-use super::output::{Access, Output, Reply};
+use super::output::{Access, DataPart, Output, Reply};
 use super::reason::{Discarded, Failure, Reason, Refused};
 use super::send;
 use super::session::Protection;
+use super::table::Key;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
-    Command, ErrorResponse, Header, LogoffRequest, Response, SessionId, Text, TreeConnectRequest,
-    TreeDisconnectRequest,
+    Command, ErrorResponse, Header, LogoffRequest, RdmaTransformType, Response, SessionId, Text,
+    TreeConnectRequest, TreeDisconnectRequest,
 };
 
 /// A client on one connection. See the [module](super).
 #[derive(Debug)]
 pub struct Client {
-    machine: Box<Machine>,
+    pub(super) machine: Box<Machine>,
 }
 
 impl Client {
@@ -296,6 +297,11 @@ impl Client {
                 let invalidations = u16::try_from(count).unwrap_or(u16::MAX);
                 Output::Send { message: [&machine.scratch, &[]], invalidations }
             }
+            Step::Protect(key, buffer, RdmaTransformType::ENCRYPTION) => {
+                Output::Encrypt(data_part(machine, key, buffer))
+            }
+            Step::Protect(key, buffer, _) => Output::Sign(data_part(machine, key, buffer)),
+            Step::Check(key, buffer) => Output::Check(data_part(machine, key, buffer)),
             Step::Register(key, buffer) => {
                 let request = machine.requests.get(key);
                 let piece = request.and_then(|request| request.piece).unwrap_or_default();
@@ -334,6 +340,11 @@ impl Client {
             Step::Idle(deadline) => Output::Idle(deadline),
         }
     }
+}
+
+fn data_part(machine: &Machine, key: Key, buffer: BufferId) -> DataPart {
+    let piece = machine.requests.get(key).and_then(|request| request.piece).unwrap_or_default();
+    DataPart { registration: RegistrationId(key), buffer, offset: piece.offset, len: piece.len }
 }
 
 fn reply(stored: Stored) -> Reply<'static> {

@@ -18,8 +18,8 @@ use super::table::{Key, Table};
 use super::window::Window;
 use crate::security::PreauthHash;
 use crate::wire::{
-    Body, Command, CommandBody, EchoRequest, Header, MessageId, SessionId, Target, TreeId, WireError,
-    write_element,
+    Body, Command, CommandBody, EchoRequest, Header, MessageId, RdmaTransformType, SessionId, Target, TreeId,
+    WireError, write_element,
 };
 
 /// What is around the payload of a message at most: headers of an encrypted WRITE, and room for what servers put between.
@@ -78,6 +78,8 @@ pub(super) enum Task {
     Register(Key),
     /// It is to be taken back.
     Deregister(Key),
+    /// It is back, and to be looked at.
+    Check(Key),
     /// CANCEL of a request is to be sent.
     Cancel(Key),
     /// The result of an operation is to be told.
@@ -91,9 +93,11 @@ pub(super) enum Step {
     Send(Key),
     /// What is in `scratch`, and how many tokens its answers may invalidate.
     SendScratch(usize),
+    Protect(Key, BufferId, RdmaTransformType),
     Register(Key, BufferId),
     /// With the number of tokens that are valid still.
     Deregister(Key, usize),
+    Check(Key, BufferId),
     Data {
         operation: OperationId,
         offset: u64,
@@ -249,8 +253,8 @@ impl Machine {
             }
             Memory::Asked(first) => request.memory = Memory::Asked(first.or(Some(outcome))),
             // The first outcome counts.
-            memory @ (Memory::Leaving(..) | Memory::Left(_)) => request.memory = memory,
-            Memory::None | Memory::Wanted(_) => self.settle(key, outcome, now),
+            memory @ (Memory::Leaving(..) | Memory::Left(_) | Memory::Back(..)) => request.memory = memory,
+            Memory::None | Memory::Bare(_) | Memory::Wanted(_) => self.settle(key, outcome, now),
         }
     }
 
@@ -344,9 +348,11 @@ impl Machine {
             return;
         }
         self.end = Some(End { reason, is_told: false });
+        // What is in memory is looked at when it is back.
+        self.tasks.retain(|task| !matches!(task, Task::Check(_)));
         for operation in self.operations.keys(|_| true) {
             let holds = self.requests.iter().any(|(_, request)| {
-                let is_used = !matches!(request.memory, Memory::None | Memory::Wanted(_));
+                let is_used = !matches!(request.memory, Memory::None | Memory::Bare(_) | Memory::Wanted(_));
                 is_used && request.owner == Owner::Operation(operation)
             });
             if !holds {
@@ -361,6 +367,7 @@ impl Machine {
         if let Some(end) = &mut self.end {
             end.is_told = true;
         }
+        self.check_all();
         for operation in self.operations.keys(|_| true) {
             self.finish(operation, Err(Failure::Closed));
         }

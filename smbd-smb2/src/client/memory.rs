@@ -10,9 +10,10 @@ use smbd_core::wire::{BufferDescriptorV1, Token};
 use super::machine::{Machine, Running, Step, Task};
 use super::operation::Kind;
 use super::reason::{Failure, Refused};
-use super::request::{Memory, Outcome, Owner, Wire};
+use super::request::{Cover, Memory, Outcome, Owner, Wire};
 use super::table::Key;
 use super::tokens::Tokens;
+use super::transform;
 use crate::wire::{Channel, Dialect, pack_to};
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");
@@ -22,6 +23,10 @@ impl Machine {
     pub(super) fn register(&mut self, key: Key) -> Option<Step> {
         let request = self.requests.get_mut(key)?;
         let Memory::Wanted(buffer) = request.memory else { return None };
+        if let Some(transform) = request.bare() {
+            request.memory = Memory::Bare(buffer);
+            return Some(Step::Protect(key, buffer, transform));
+        }
         request.memory = Memory::Asked(None);
         Some(Step::Register(key, buffer))
     }
@@ -84,7 +89,11 @@ impl Machine {
         let invalidates = self.config.transport.rdma.is_some_and(|rdma| rdma.invalidates);
         let is_late = self.negotiated.is_some_and(|negotiated| negotiated.dialect >= Dialect::SMB_3_0_2);
         let channel = if invalidates && is_late { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
-        Ok(self.write_piece(element, transfer, piece, scope, Some((channel, info)))?)
+        let Some(Cover { transform: kind, signature: Some(signature) }) = request.cover.as_deref() else {
+            return Ok(self.write_piece(element, transfer, piece, scope, Some((channel, info)))?);
+        };
+        let info = transform::channel_info(channel, *kind, signature, info)?;
+        Ok(self.write_piece(element, transfer, piece, scope, Some((Channel::RDMA_TRANSFORM, &info)))?)
     }
 
     /// The caller could not register it.
@@ -103,8 +112,13 @@ impl Machine {
         if !matches!(request.memory, Memory::Left(_)) {
             return Err(UNKNOWN);
         }
+        let is_covered = request.cover.is_some();
         if let Memory::Left(outcome) = replace(&mut request.memory, Memory::None) {
-            self.settle(key, outcome, now);
+            // RT-9
+            match self.covered_buffer(key).filter(|_| is_covered) {
+                Some(buffer) => self.begin_check(key, buffer, outcome),
+                None => self.settle(key, outcome, now),
+            }
         }
         Ok(())
     }

@@ -69,6 +69,11 @@
 //! RDMA_V1_INVALIDATE is asked for from 3.0.2 on. An answer that invalidates nothing, or not all, is no error: the caller ends the rest.
 //! A READ with a channel that is answered in the message fails ([`Failure::InlineData`]): it is not zero bytes.
 //!
+//! **RDMA transforms.** Where requests are signed or encrypted, the channel is used if, and only if, [`Params::rdma_transforms`] and the
+//! server have the transform that goes with it (RT-1). Bytes are the caller's, so it is asked for them: [`Output::Sign`] and
+//! [`Output::Encrypt`] come before a WRITE's buffer is registered, [`Output::Check`] after the access to a READ's has ended, and before
+//! its result. What fails the check becomes zeros. Ciphertext that was made once is sent again as it is, never made twice.
+//!
 //! **What ends what.** A message that cannot be trusted ends the connection ([`Reason`]): a wrong signature or none, no encryption where
 //! there has to be some, another command than the request's. The texts would discard some of these (3.2.5.1.3, 3.2.5.1.8); then their
 //! operations would hang. Answers to no request are discarded and told ([`Discarded`]). A body that cannot be read fails its operation
@@ -87,6 +92,7 @@ mod answer;
 mod arrived;
 mod authenticate;
 mod config;
+mod cover;
 mod facade;
 mod ids;
 mod login;
@@ -98,6 +104,7 @@ mod output;
 mod paths;
 mod pieces;
 mod poll;
+mod protect;
 mod reason;
 mod receive;
 mod request;
@@ -108,6 +115,8 @@ mod table;
 mod timer;
 mod tokens;
 mod transfer;
+mod transform;
+mod transform_error;
 mod validate;
 mod window;
 
@@ -117,7 +126,8 @@ pub use facade::Client;
 pub use ids::{BufferId, OperationId, RegistrationId, SessionHandle, TreeHandle};
 pub use negotiate::{NegotiateError, Negotiated};
 pub use operation::{Operation, Read, SingleMessage, Write, WriteData};
-pub use output::{Access, Output, Reply};
+pub use output::{Access, DataPart, Output, Reply};
 pub use paths::{Path, PathKind, interface_query, paths};
 pub use reason::{Discarded, Failure, Reason, Refused};
 pub use session::Protection;
+pub use transform_error::TransformError;

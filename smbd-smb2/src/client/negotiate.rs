@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 use super::config::Config;
+use crate::security::RdmaTransforms;
 use crate::wire::{
     Capabilities, Cipher, ContextType, Dialect, Guid, HashAlgorithm, List, NegotiateContext,
-    NegotiateRequest, NegotiateResponse, NtStatus, Records, SecurityMode, SigningAlgorithm, Text, WireError,
+    NegotiateRequest, NegotiateResponse, NtStatus, RdmaTransformId, Records, SecurityMode, SigningAlgorithm,
+    Text, WireError,
 };
 
 /// What a connection has negotiated. Sizes are in bytes.
@@ -31,6 +33,8 @@ pub struct Negotiated {
     pub cipher: Option<Cipher>,
     /// Connection.SigningAlgorithmId.
     pub signing: SigningAlgorithm,
+    /// Connection.RDMATransformIds.
+    pub rdma_transforms: RdmaTransforms,
     /// The server's clock, as a FILETIME: 100 ns since 1601.
     pub system_time: u64,
 }
@@ -80,6 +84,16 @@ pub enum NegotiateError {
         /// How many values it has.
         count: usize,
     },
+    /// A context has more values than were offered.
+    #[error("{context} has {count} values, and {max} were offered (3.2.5.2)")]
+    TooMany {
+        /// The context.
+        context: ContextType,
+        /// How many values it has.
+        count: usize,
+        /// How many were offered.
+        max: usize,
+    },
     /// A context has a value that was not offered.
     #[error("{context} has 0x{value:04x}, which was not offered (3.2.5.2)")]
     NotOffered {
@@ -121,6 +135,9 @@ pub(super) fn with_request<T>(config: &Config, write: impl FnOnce(&NegotiateRequ
     if !config.signing.is_empty() {
         contexts.push(NegotiateContext::Signing(List::from(&config.signing[..])));
     }
+    if !config.rdma_transforms.is_empty() {
+        contexts.push(NegotiateContext::RdmaTransform(List::from(config.rdma_transforms.ids())));
+    }
     if !config.server_name.is_empty() {
         contexts.push(NegotiateContext::Netname(Text::from(config.server_name.as_str())));
     }
@@ -146,12 +163,12 @@ pub(super) fn accept(config: &Config, answer: &NegotiateResponse<'_>) -> Result<
     if let Some((field, got)) = sizes.into_iter().find(|(_, size)| *size < 65536) {
         return Err(NegotiateError::TooSmall { field, got });
     }
-    let (cipher, signing) = if answer.dialect == Dialect::SMB_3_1_1 {
+    let Chosen { cipher, signing, rdma_transforms } = if answer.dialect == Dialect::SMB_3_1_1 {
         contexts(config, answer)?
     } else {
         let can_encrypt = answer.capabilities.contains(Capabilities::ENCRYPTION)
             && config.ciphers.contains(&Cipher::AES_128_CCM);
-        (can_encrypt.then_some(Cipher::AES_128_CCM), SigningAlgorithm::AES_CMAC)
+        Chosen { cipher: can_encrypt.then_some(Cipher::AES_128_CCM), ..Chosen::default() }
     };
     if config.require_encryption && cipher.is_none() {
         return Err(NegotiateError::NoEncryption);
@@ -166,17 +183,28 @@ pub(super) fn accept(config: &Config, answer: &NegotiateResponse<'_>) -> Result<
         max_write_size: answer.max_write_size,
         cipher,
         signing,
+        rdma_transforms,
         system_time: answer.system_time,
     })
 }
 
 /// What the contexts of 3.1.1 choose.
-fn contexts(
-    config: &Config,
-    answer: &NegotiateResponse<'_>,
-) -> Result<(Option<Cipher>, SigningAlgorithm), NegotiateError> {
-    let (mut hashes, mut ciphers, mut signings) = (0_usize, 0_usize, 0_usize);
-    let (mut cipher, mut signing) = (None, SigningAlgorithm::AES_CMAC);
+#[derive(Clone, Copy)]
+struct Chosen {
+    cipher: Option<Cipher>,
+    signing: SigningAlgorithm,
+    rdma_transforms: RdmaTransforms,
+}
+
+impl Default for Chosen {
+    fn default() -> Self {
+        Self { cipher: None, signing: SigningAlgorithm::AES_CMAC, rdma_transforms: RdmaTransforms::NONE }
+    }
+}
+
+fn contexts(config: &Config, answer: &NegotiateResponse<'_>) -> Result<Chosen, NegotiateError> {
+    let (mut hashes, mut ciphers, mut signings, mut transforms) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let Chosen { mut cipher, mut signing, mut rdma_transforms } = Chosen::default();
     for context in answer.contexts.iter() {
         match context? {
             NegotiateContext::PreauthIntegrity { hash_algorithms, .. } => {
@@ -196,8 +224,11 @@ fn contexts(
                 signing = only(ContextType::SIGNING, list, |signing| (signing.0, is_offered(signing)))?;
             }
             // What was not offered, and what nobody knows.
+            NegotiateContext::RdmaTransform(list) => {
+                transforms = transforms.saturating_add(1);
+                rdma_transforms = transforms_of(config, list)?;
+            }
             NegotiateContext::Compression { .. }
-            | NegotiateContext::RdmaTransform(_)
             | NegotiateContext::Netname(_)
             | NegotiateContext::Transport(_)
             | NegotiateContext::Other(..) => {}
@@ -206,10 +237,30 @@ fn contexts(
     if hashes != 1 {
         return Err(NegotiateError::Contexts { context: ContextType::PREAUTH_INTEGRITY, count: hashes });
     }
-    let once = [(ContextType::ENCRYPTION, ciphers), (ContextType::SIGNING, signings)];
+    let once = [
+        (ContextType::ENCRYPTION, ciphers),
+        (ContextType::SIGNING, signings),
+        (ContextType::RDMA_TRANSFORM, transforms),
+    ];
     match once.into_iter().find(|(_, count)| *count > 1) {
         Some((context, count)) => Err(NegotiateError::Contexts { context, count }),
-        None => Ok((cipher, signing)),
+        None => Ok(Chosen { cipher, signing, rdma_transforms }),
+    }
+}
+
+/// Connection.RDMATransformIds.
+fn transforms_of(config: &Config, list: List<'_, RdmaTransformId>) -> Result<RdmaTransforms, NegotiateError> {
+    let (offered, context) = (config.rdma_transforms.ids(), ContextType::RDMA_TRANSFORM);
+    // Whoever has offered none does not look at it. Alone, this value says that there is none (RT-6).
+    if offered.is_empty() || (list.len() == 1 && list.get(0) == Some(RdmaTransformId::NONE)) {
+        return Ok(RdmaTransforms::NONE);
+    }
+    if list.len() > offered.len() {
+        return Err(NegotiateError::TooMany { context, count: list.len(), max: offered.len() });
+    }
+    match list.iter().find(|id| !offered.contains(id)) {
+        Some(id) => Err(NegotiateError::NotOffered { context, value: id.0 }),
+        None => Ok(RdmaTransforms::of(list)),
     }
 }
 

@@ -22,6 +22,13 @@ pub enum Output<'a> {
         /// How many registrations' tokens the server is asked to invalidate with its answers.
         invalidations: u16,
     },
+    /// Data of a WRITE are to be signed before their part of a buffer is registered: [`Client::sign`](super::Client::sign). They stay as
+    /// they are until the result of the operation.
+    Sign(DataPart),
+    /// Data of a WRITE are to be encrypted before they are registered: in place by [`Client::encrypt`](super::Client::encrypt), or to
+    /// memory of the caller's by [`Client::encrypt_into`](super::Client::encrypt_into), which it registers in the place of the buffer
+    /// then. What is encrypted stays as it is until the result of the operation: it may be registered again.
+    Encrypt(DataPart),
     /// The server may use a part of a buffer, once [`Client::registered`](super::Client::registered) has its descriptors.
     Register {
         /// The registration.
@@ -42,6 +49,9 @@ pub enum Output<'a> {
         /// Whether the server has invalidated all of its tokens: then nothing is left to be invalidated here (MS-SMBD 3.1.5.8).
         is_invalidated: bool,
     },
+    /// The part of a buffer that a READ was to fill is to be looked at, by [`Client::check`](super::Client::check): the server can use it
+    /// no longer. Until then nobody else looks at it. It comes before the result, also if that is a failure.
+    Check(DataPart),
     /// Data of a READ that goes without the RDMA channel. They count only as far as its result says.
     Data {
         /// The operation.
@@ -74,6 +84,19 @@ pub enum Output<'a> {
     Close(Reason),
     /// There is nothing to do before something happens, or this time comes.
     Idle(Option<Instant>),
+}
+
+/// A part of a buffer, for which there is a registration or will be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataPart {
+    /// The registration.
+    pub registration: RegistrationId,
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Where in the buffer, in bytes.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub len: u32,
 }
 
 /// What the server does with a registered buffer.

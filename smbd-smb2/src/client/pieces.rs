@@ -44,6 +44,9 @@ impl Machine {
         let piece = transfer.cut(max)?;
         let mut request = self.spare.take(Owner::Operation(operation), transfer.way.command());
         request.carry(transfer, piece, scope);
+        if matches!(request.memory, Memory::Wanted(_)) {
+            request.cover = self.cover(scope);
+        }
         if matches!(request.memory, Memory::None)
             && let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation)
         {

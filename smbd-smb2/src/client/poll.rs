@@ -52,6 +52,7 @@ impl Machine {
         match task {
             Task::Register(key) => Ok(self.register(key)),
             Task::Deregister(key) => Ok(self.deregister(key)),
+            Task::Check(key) => Ok(self.next_check(key)),
             Task::Cancel(key) => self.cancel(key),
             Task::Tell(operation) => Ok(Some(Step::Done(operation))),
         }
@@ -79,10 +80,14 @@ impl Machine {
     }
 
     fn next_result(&mut self) -> Option<Step> {
-        let mut tasks = core::iter::from_fn(|| self.tasks.pop_front());
-        tasks.find_map(
-            |task| if let Task::Tell(operation) = task { Some(Step::Done(operation)) } else { None },
-        )
+        while let Some(task) = self.tasks.pop_front() {
+            match task {
+                Task::Tell(operation) => return Some(Step::Done(operation)),
+                Task::Check(key) => return self.next_check(key).or_else(|| self.next_result()),
+                Task::Register(_) | Task::Deregister(_) | Task::Cancel(_) => {}
+            }
+        }
+        None
     }
 
     /// 3.2.4.24

@@ -6,6 +6,7 @@ use core::time::Duration;
 use thiserror::Error;
 
 use super::negotiate::NegotiateError;
+use super::transform_error::TransformError;
 use crate::security::{AuthError, SecurityError};
 use crate::wire::{Command, MessageId, NtStatus, SessionId, WireError};
 
@@ -155,11 +156,9 @@ pub enum Failure {
         /// DataLength.
         got: u64,
     },
-    /// The answer to a READ has an RDMA transform, and none was negotiated (3.2.5.11).
-    #[error(
-        "RDMA_TRANSFORM is set in Flags of the answer to a READ, and no transform was negotiated (3.2.5.11)"
-    )]
-    Transform,
+    /// The data of a READ that came by RDMA are not what they have to be, or nothing says that they are (3.2.5.11). They are not shown.
+    #[error(transparent)]
+    Transform(#[from] TransformError),
     /// It waited too long (3.2.6.1).
     #[error("there was no answer in time (3.2.6.1)")]
     TimedOut,
@@ -238,6 +237,14 @@ pub enum Refused {
         /// Their length.
         got: u64,
         /// What was to be registered.
+        expected: u64,
+    },
+    /// What is given to be signed, encrypted or looked at is not as long as it has to be.
+    #[error("{got} bytes are given, and {expected} are needed")]
+    Length {
+        /// What was given, in bytes.
+        got: u64,
+        /// What is needed.
         expected: u64,
     },
     /// This operation cannot be part of a compound.

@@ -23,6 +23,13 @@ pub(super) struct Part<'a> {
     sealed: Option<Key>,
 }
 
+impl Part<'_> {
+    /// Whether it came encrypted for this session.
+    pub(super) fn is_encrypted_for(&self, session: Option<Key>) -> bool {
+        self.sealed.is_some() && self.sealed == session
+    }
+}
+
 /// What a signature or encryption says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {

@@ -12,7 +12,8 @@ use super::session::Protection;
 use super::table::Key;
 use super::tokens::Tokens;
 use super::transfer::{Piece, Source, Transfer};
-use crate::wire::Command;
+use crate::security::RdmaSignature;
+use crate::wire::{Command, RdmaTransformType};
 
 /// Who waits for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub(super) struct Request {
     pub(super) data: Bytes,
     pub(super) piece: Option<Piece>,
     pub(super) memory: Memory,
+    /// What its data need, or have, if they go by RDMA signed or encrypted.
+    pub(super) cover: Option<Box<Cover>>,
     pub(super) wire: Wire,
     /// The request that follows it in its message (3.2.4.1.4).
     pub(super) next: Option<Key>,
@@ -88,6 +91,8 @@ pub(super) enum Outcome {
 pub(super) enum Memory {
     /// None, or it is back.
     None,
+    /// To be given to be signed or encrypted, in this buffer: the data of a WRITE.
+    Bare(BufferId),
     /// To be registered, in this buffer.
     Wanted(BufferId),
     /// The caller registers it. With an outcome it is deregistered at once.
@@ -98,6 +103,16 @@ pub(super) enum Memory {
     Leaving(Tokens, Outcome),
     /// The caller deregisters it.
     Left(Outcome),
+    /// It is back, and to be given to be looked at, in this buffer: the data of a READ.
+    Back(BufferId, Outcome),
+}
+
+/// How data that go by RDMA are protected (2.2.43).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cover {
+    pub(super) transform: RdmaTransformType,
+    /// What is said of them: by this side of the data of a WRITE, by the server of those of a READ.
+    pub(super) signature: Option<RdmaSignature>,
 }
 
 /// Bytes for one credit (3.1.5.2).
@@ -120,7 +135,12 @@ impl Memory {
     pub(super) const fn tokens(&mut self) -> Option<&mut Tokens> {
         match self {
             Self::Valid(tokens) | Self::Leaving(tokens, _) => Some(tokens),
-            Self::None | Self::Wanted(_) | Self::Asked(_) | Self::Left(_) => None,
+            Self::None
+            | Self::Bare(_)
+            | Self::Wanted(_)
+            | Self::Asked(_)
+            | Self::Left(_)
+            | Self::Back(..) => None,
         }
     }
 }
@@ -138,6 +158,12 @@ impl Request {
             Source::Buffer(buffer) => self.memory = Memory::Wanted(*buffer),
             Source::Messages(data) => self.data = piece.of(data),
         }
+    }
+
+    /// The transform of a WRITE whose data are neither signed nor encrypted yet.
+    pub(super) fn bare(&self) -> Option<RdmaTransformType> {
+        let cover = self.cover.as_ref()?;
+        (cover.signature.is_none() && self.command == Command::WRITE).then_some(cover.transform)
     }
 
     pub(super) const fn sent(&self) -> Option<&Sent> {
@@ -158,6 +184,7 @@ impl Default for Request {
             data: Bytes::new(),
             piece: None,
             memory: Memory::None,
+            cover: None,
             wire: Wire::Idle,
             next: None,
             deadline: None,
@@ -192,7 +219,7 @@ impl Spare {
         }
         (request.session, request.tree, request.must_sign, request.charge) = (None, None, false, 1);
         (request.piece, request.memory, request.wire) = (None, Memory::None, Wire::Idle);
-        (request.next, request.deadline) = (None, None);
+        (request.next, request.deadline, request.cover) = (None, None, None);
         self.0.push(request);
     }
 }

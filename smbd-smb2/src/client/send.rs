@@ -12,6 +12,7 @@ use super::request::{Memory, Outcome, Owner, Request, Sent, Wire};
 use super::session::Protection;
 use super::submit::Scope;
 use super::table::Key;
+use super::transform as transform_of_data;
 use crate::security::SecurityError;
 use crate::wire::header::{self, field};
 use crate::wire::{
@@ -245,6 +246,10 @@ pub(super) fn invalidations(request: &Request) -> u16 {
         _ => &write::request::CHANNEL,
     };
     let asks = matches!(request.memory, Memory::Valid(_))
-        && channel.get(&request.element) == Ok(Channel::RDMA_V1_INVALIDATE);
+        && match channel.get(&request.element) {
+            Ok(Channel::RDMA_V1_INVALIDATE) => true,
+            Ok(Channel::RDMA_TRANSFORM) => transform_of_data::invalidates(&request.element),
+            Ok(_) | Err(_) => false,
+        };
     u16::from(asks)
 }

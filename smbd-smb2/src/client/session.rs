@@ -1,8 +1,8 @@
 //! Sessions and tree connects, and how their messages are protected (3.2.1.3, 3.2.1.4, 3.2.1.8).
 
 use super::table::Key;
-use crate::security::{Opener, Sealer, Secret, Signer, Verifier};
-use crate::wire::{Command, Dialect, NtStatus, SessionId, TreeId};
+use crate::security::{Opener, RdmaTransforms, Sealer, Secret, Signer, Verifier};
+use crate::wire::{Command, Dialect, NtStatus, RdmaTransformType, SessionId, TreeId};
 
 /// How a request is protected, and its answer has to be (3.2.4.1.1, 3.2.4.1.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,21 @@ impl Session {
         Protection::None
     }
 
+    /// The transform that data need which go by RDMA in a tree connect: that by which its requests are protected.
+    pub(super) const fn needed_transform(&self, tree: &Tree) -> Option<RdmaTransformType> {
+        if self.encrypts || tree.encrypts {
+            Some(RdmaTransformType::ENCRYPTION)
+        } else if self.signing_required {
+            Some(RdmaTransformType::SIGNING)
+        } else {
+            None
+        }
+    }
+
     /// Whether data may go by RDMA (3.2.4.6, 3.2.4.7).
-    pub(super) fn allows_channel(&self, tree: &Tree) -> bool {
-        !self.signing_required && !self.encrypts && !tree.encrypts
+    pub(super) fn allows_channel(&self, tree: &Tree, ids: RdmaTransforms) -> bool {
+        // RT-1, RT-3
+        self.needed_transform(tree).is_none_or(|transform| ids.has(transform))
     }
 }
 

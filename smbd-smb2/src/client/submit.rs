@@ -260,7 +260,8 @@ impl Machine {
         let session = self.sessions.get(scope.0?)?;
         let tree = self.trees.get(scope.1?)?;
         let rdma = self.config.transport.rdma?;
-        (length > rdma.threshold.into() && session.allows_channel(tree)).then_some(rdma)
+        let ids = self.negotiated.as_ref()?.rdma_transforms;
+        (length > rdma.threshold.into() && session.allows_channel(tree, ids)).then_some(rdma)
     }
 
     /// How a READ is carried out (3.2.4.6).

@@ -66,6 +66,14 @@ pub enum SecurityError {
     /// The flags of an encrypted message say something else.
     #[error("Flags/EncryptionAlgorithm is 0x{0:04x}, expected 0x0001 (2.2.41)")]
     Flags(u16),
+    /// There is another number of bytes to encrypt to than there are data.
+    #[error("the data have {len} bytes, and there is room for {room}")]
+    Room {
+        /// The length of the data.
+        len: u64,
+        /// That of what they are to be encrypted to.
+        room: u64,
+    },
     /// The nonce of data that go by RDMA has the wrong length.
     #[error("NonceLength is {got}, expected {expected} (3.2.5.11, 3.3.5.13)")]
     NonceLength {

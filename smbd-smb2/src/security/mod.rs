@@ -106,7 +106,7 @@ pub use ntlm::{
     NegotiateMessage, NtHash, NtlmAcceptor, NtlmClient, NtlmResponse, capital,
 };
 pub use preauth::PreauthHash;
-pub use rdma::RdmaSignature;
+pub use rdma::{RdmaSignature, RdmaTransforms};
 pub use seal::{Opener, Sealer};
 pub use secret::{SECRET_MAX, Secret};
 pub use sign::{Signer, SigningKey, Verifier};

@@ -5,7 +5,7 @@ use super::counter::Counter;
 use super::error::SecurityError;
 use super::rdma::{self, RdmaSignature};
 use super::secret::{Key, padded};
-use crate::wire::{Cipher, SessionId, TransformFlags, transform};
+use crate::wire::{Cipher, RdmaCryptoTransform, SessionId, TransformFlags, transform};
 
 /// Session.EncryptionKey: encrypts the messages that one side of a session sends, and its data that go by RDMA, over all channels.
 ///
@@ -88,6 +88,28 @@ impl Sealer {
         Ok(RdmaSignature::new(signature, nonce, self.key.nonce_len()))
     }
 
+    /// Encrypts data that go by RDMA to another place, and leaves them as they are. `into` is as long as they are together.
+    ///
+    /// # Errors
+    /// As [`Self::seal_rdma`], and [`SecurityError::Room`]. Nothing was written then.
+    pub fn seal_rdma_into(
+        &mut self,
+        from: &[&[u8]],
+        into: &mut [u8],
+    ) -> Result<RdmaSignature, SecurityError> {
+        let len = from.iter().fold(0, |len: u64, piece| len.saturating_add(piece.len() as u64));
+        let room = into.len() as u64;
+        if len != room {
+            return Err(SecurityError::Room { len, room });
+        }
+        let size = total(&[&mut *into])?;
+        // SE-6
+        let nonce = self.next_nonce()?;
+        // SE-7
+        let signature = self.key.seal_into(&nonce, from, into, size);
+        Ok(RdmaSignature::new(signature, nonce, self.key.nonce_len()))
+    }
+
     /// The count, and zeros: those behind the nonce of CCM are the reserved bytes of 2.2.41.
     fn next_nonce(&mut self) -> Result<[u8; 12], SecurityError> {
         let mut nonce = [0; 12];
@@ -145,6 +167,14 @@ impl Opener {
         copy(&mut nonce, &transform::field::NONCE.get(header)?);
         let tag = transform::field::SIGNATURE.get(header)?;
         self.key.open(&nonce, authenticated(header), pieces, &tag)
+    }
+
+    /// What SMB2_RDMA_CRYPTO_TRANSFORM has for [`Self::open_rdma`], if it has the lengths of this cipher.
+    ///
+    /// # Errors
+    /// [`SecurityError::NonceLength`], [`SecurityError::SignatureLength`].
+    pub fn rdma_signature(&self, crypto: &RdmaCryptoTransform<'_>) -> Result<RdmaSignature, SecurityError> {
+        RdmaSignature::of(crypto, self.key.nonce_len())
     }
 
     /// Decrypts data in place that came by RDMA, with Nonce and Signature of SMB2_RDMA_CRYPTO_TRANSFORM. Remote access to them has

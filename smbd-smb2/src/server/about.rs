@@ -20,7 +20,7 @@ pub struct About {
     pub user: Option<String>,
     /// The server or a client requires that sessions are signed.
     pub is_signed: bool,
-    /// All of a session, or a share that it uses, is encrypted.
+    /// Messages came encrypted, or have to.
     pub is_encrypted: bool,
 }
 
@@ -38,10 +38,7 @@ impl About {
             cipher: negotiated.and_then(|negotiated| negotiated.cipher),
             user,
             is_signed: sessions().any(|session| session.signing_required),
-            is_encrypted: sessions().any(|session| {
-                let shares = session.trees.values();
-                session.encrypt_data || shares.into_iter().any(|tree| tree.is_secret())
-            }),
+            is_encrypted: inner.was_encrypted || sessions().any(|session| session.encrypt_data),
         }
     }
 }

@@ -50,6 +50,15 @@ pub enum Action {
         /// How many bytes.
         len: u32,
     },
+    /// Give the first `len` bytes of the buffer that belongs to `id` to [`Connection::transform`](super::Connection::transform), which
+    /// signs, encrypts, verifies or decrypts them in place (2.2.43). They are in nobody else's hands: the transfer that brought them is
+    /// over, and the one that takes them away has not begun.
+    Transform {
+        /// The operation whose data they are.
+        id: OperationId,
+        /// How many bytes.
+        len: u32,
+    },
     /// Carry out an operation, at once or later, and say [`Connection::completed`](super::Connection::completed).
     File {
         /// Its name.

@@ -3,12 +3,20 @@
 use alloc::vec::Vec;
 
 use super::inner::Inner;
+use super::transform;
 use crate::wire::{
-    BufferDescriptorV1, Channel, Command, Dialect, Header, List, NtStatus, ReadRequest, Token, WireError,
-    WriteRequest,
+    BufferDescriptorV1, Channel, Command, Dialect, Header, List, NtStatus, ReadRequest, Token, WriteRequest,
 };
 
-/// Whether a channel may be named in this dialect. RDMA_TRANSFORM is not negotiated.
+/// Whether a WRITE may name this channel (3.3.5.13).
+pub(super) fn is_known_of_write(inner: &Inner, channel: Channel) -> bool {
+    let dialect = inner.dialect();
+    // RT-7: IsRDMATransformSupported.
+    let has_transforms = dialect == Dialect::SMB_3_1_1 && !inner.params().rdma_transforms.is_empty();
+    is_known(channel, dialect) || (channel == Channel::RDMA_TRANSFORM && has_transforms)
+}
+
+/// Whether a READ may name this channel in this dialect (3.3.5.12).
 pub(super) fn is_known(channel: Channel, dialect: Dialect) -> bool {
     match channel {
         Channel::NONE | Channel::RDMA_V1 => true,
@@ -20,10 +28,9 @@ pub(super) fn is_known(channel: Channel, dialect: Dialect) -> bool {
 /// The buffers of a request, if they are enough for `len` bytes and not too many.
 pub(super) fn buffers(
     inner: &Inner,
-    descriptors: Result<List<'_, BufferDescriptorV1>, WireError>,
+    descriptors: List<'_, BufferDescriptorV1>,
     len: u32,
 ) -> Result<Vec<BufferDescriptorV1>, NtStatus> {
-    let descriptors = descriptors.map_err(|_| NtStatus::INVALID_PARAMETER)?;
     let total = descriptors.iter().fold(0_u64, |total, buffer| total.saturating_add(buffer.length.into()));
     if total < len.into() || descriptors.len() > inner.params().descriptors_max {
         return Err(NtStatus::INVALID_PARAMETER);
@@ -40,6 +47,11 @@ pub(super) fn token(inner: &Inner, header: &Header, element: &[u8]) -> Option<To
         }
         Command::WRITE => {
             let request = WriteRequest::parse(element).ok()?;
+            if request.channel == Channel::RDMA_TRANSFORM {
+                let descriptors =
+                    transform::invalidated(inner, &request).filter(|_| inner.transport.is_rdma())?;
+                return descriptors.get(0).map(|first| first.token);
+            }
             (request.channel, request.descriptors().ok()?)
         }
         _ => return None,

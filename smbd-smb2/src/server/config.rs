@@ -7,7 +7,7 @@ use core::fmt;
 
 use thiserror::Error;
 
-use crate::security::{Accounts, Identity, NtHash, capital};
+use crate::security::{Accounts, Identity, NtHash, RdmaTransforms, capital};
 use crate::wire::{AccessMask, Guid};
 
 /// A share of files. IPC$ is there without being named.
@@ -71,6 +71,9 @@ pub struct Params {
     pub signing_required: bool,
     /// EncryptData: everything behind SESSION_SETUP is encrypted. Clients that cannot do it are refused.
     pub encrypted: bool,
+    /// Transforms that data may have which go by RDMA, in 3.1.1 (2.2.3.1.6); none: IsRDMATransformSupported is FALSE. Whoever has some
+    /// does what [`Action::Transform`](super::Action::Transform) asks for.
+    pub rdma_transforms: RdmaTransforms,
     /// MaxTransactSize: 65,536 to 8 MiB.
     pub max_transact_size: u32,
     /// MaxReadSize: 65,536 to 8 MiB.
@@ -112,6 +115,7 @@ impl Params {
             anonymous: false,
             signing_required: false,
             encrypted: false,
+            rdma_transforms: RdmaTransforms::NONE,
             max_transact_size: 1 << 20,
             max_read_size: 8 << 20,
             max_write_size: 8 << 20,

@@ -2,7 +2,7 @@
 
 use super::action::{Done, OperationId};
 use super::admit::{check_charge, check_echo};
-use super::answer::{failure, or_failure, success};
+use super::answer::{failure, failure_of_file, or_failure, success};
 use super::chain::Asked;
 use super::command::{
     close, create, directory, ioctl, lock, negotiate, notify, query, read, set, setup, tree, write,
@@ -96,12 +96,18 @@ pub(super) fn resume(
             close::plain_done(asked, file_id, done)
         }
         What::Read { file_id, minimum } => read::done(asked, file_id, minimum, done),
-        What::ReadChannel { file_id, minimum, buffers } => {
-            read::channel_done(inner, asked, id, (file_id, minimum, buffers), done)
+        What::ReadChannel(reading) => read::channel_done(inner, asked, id, reading, done),
+        What::Cover { reading, len, cover } => read::covered(inner, asked, id, (reading, len, &cover), done),
+        What::Fetch { file_id, len, operation, cover: Some(cover) } => {
+            Outcome::Wait(What::Uncover { file_id, len, operation, cover }, Task::Transform { len })
         }
-        What::Fetch { file_id, len, operation } => {
+        What::Fetch { file_id, len, operation, cover: None } => {
             Outcome::Wait(What::Write { file_id, len }, Task::File(operation))
         }
+        What::Uncover { file_id, len, operation, .. } => match done {
+            Ok(_) => Outcome::Wait(What::Write { file_id, len }, Task::File(operation)),
+            Err(status) => failure_of_file(asked, file_id, status),
+        },
         What::Write { file_id, len } => write::done(asked, file_id, len, done),
         What::Query(query) => query::done(inner.dialect(), asked, &query, done),
         What::List(enumeration) => directory::done(inner, asked, enumeration, done),

@@ -15,7 +15,7 @@ use super::pending::{Pending, WaitsFor, What};
 use super::session::{Open, Session, Tree, Valid};
 use super::transport::Transport;
 use super::window::Window;
-use crate::security::Fresh;
+use crate::security::{Fresh, RdmaTransforms};
 use crate::wire::{Command, Dialect, FileId, NtStatus, SessionId, TreeId};
 
 /// All that is known of a connection.
@@ -35,6 +35,8 @@ pub(super) struct Inner {
     pub(super) actions: VecDeque<Action>,
     /// Requests that waited for changes of a directory that is closed: they are answered as soon as nothing else is done.
     pub(super) cleanup: Vec<OperationId>,
+    /// Whether a message was encrypted.
+    pub(super) was_encrypted: bool,
     /// When somebody has to have logged in; nothing when somebody has.
     pub(super) deadline: Option<u64>,
     /// Files that the driver has open.
@@ -81,6 +83,7 @@ impl Inner {
             pending: BTreeMap::new(),
             actions: VecDeque::new(),
             cleanup: Vec::new(),
+            was_encrypted: false,
             deadline,
             files: BTreeMap::new(),
             silent: BTreeSet::new(),
@@ -106,6 +109,11 @@ impl Inner {
 
     pub(super) fn dialect(&self) -> Dialect {
         self.negotiated().map(|negotiated| negotiated.dialect).unwrap_or_default()
+    }
+
+    /// Connection.RDMATransformIds.
+    pub(super) fn rdma_transforms(&self) -> RdmaTransforms {
+        self.negotiated().map(|negotiated| negotiated.rdma_transforms).unwrap_or_default()
     }
 
     /// Connection.MaxTransactSize.
@@ -351,7 +359,7 @@ impl Inner {
 /// The file whose operations a request is among.
 fn counted(pending: &Pending) -> Option<Handle> {
     match pending.waits_for {
-        WaitsFor::File | WaitsFor::Rdma => pending.handle,
+        WaitsFor::File | WaitsFor::Rdma | WaitsFor::Transform => pending.handle,
         WaitsFor::Others | WaitsFor::Change => None,
     }
 }

@@ -16,13 +16,13 @@
 //! | signatures | whatever is signed is answered signed; required by the configuration, or by the client | 3.3.4.1.1, 3.3.5.2.4 |
 //! | encryption | of the whole server or of a share: whatever is not encrypted is refused there | 3.3.5.2.9, 3.3.5.2.11 |
 //! | channel | RDMA_V1 and RDMA_V1_INVALIDATE, several buffers; every final answer invalidates, an interim one does not | 3.3.5.12, 3.3.5.13 |
+//! | transforms | data of a READ get the one by which its request is protected, those of a WRITE are looked at before a file is written | 2.2.43 |
 //! | compounds | related ones are answered in one message, others each in its own | 3.3.5.2.7 |
 //! | credits | as many as a client asks for, within the limit; never none | 3.3.1.2 |
 //! | asynchronous | CHANGE_NOTIFY, and whatever the driver says may take long ([`Connection::prolong`]) | 3.3.4.2 |
 //!
-//! Declined: leases, oplocks and durable handles (no context comes back), multichannel, compression, transforms of RDMA, DFS, pipes. IPC$
-//! can be connected, and nothing in it opened. No change of a directory is told: CHANGE_NOTIFY waits until it is cancelled, or the
-//! directory closed.
+//! Declined: leases, oplocks and durable handles (no context comes back), multichannel, compression, DFS, pipes. IPC$ can be connected,
+//! and nothing in it opened. No change of a directory is told: CHANGE_NOTIFY waits until it is cancelled, or the directory closed.
 //!
 //! # Decisions
 //!
@@ -35,6 +35,7 @@
 //! - CLOSE waits for what is being done with the file. Locks that wait for others are cancelled by it.
 //! - FileAllInformation has a name, though 3.3.5.20.1 advises against: Linux takes an answer without one for too short.
 //! - A user who authenticates again has to be the same.
+//! - Where session or share has to be signed or encrypted, data go by RDMA with that transform or not at all: STATUS_ACCESS_DENIED (RT-10).
 //! - A READ whose answer the client could not receive is answered with fewer bytes.
 //!
 //! # How much is held
@@ -93,6 +94,7 @@ mod chain;
 mod channel;
 mod command;
 mod config;
+mod cover;
 mod dispatch;
 mod encode;
 mod entropy;
@@ -111,6 +113,7 @@ mod receive;
 mod session;
 mod sharing;
 mod status;
+mod transform;
 mod transport;
 mod window;
 
@@ -207,6 +210,22 @@ impl Connection {
             (false, _) => Err(Reason::RdmaFailed),
             (true, true) => Ok(()),
             (true, false) => receive::complete(inner, id, Ok(Done::Nothing)),
+        });
+        Ok(())
+    }
+
+    /// Signs, encrypts, verifies or decrypts data that go by RDMA: all that [`Action::Transform`] asks for, in any number of pieces.
+    /// What is not what its client sent becomes zeros, and its WRITE fails. So it does with STATUS_BAD_DATA if there are more or fewer
+    /// bytes.
+    ///
+    /// # Errors
+    /// [`Misuse`]: no such data are asked for. After the end nothing is done.
+    pub fn transform(&mut self, now: u64, id: OperationId, pieces: &mut [&mut [u8]]) -> Result<(), Misuse> {
+        let State::Open(inner) = &mut self.state else { return Ok(()) };
+        expect(inner, id, WaitsFor::Transform)?;
+        self.step(now, |inner| {
+            let done = transform::apply(inner, id, pieces);
+            receive::complete(inner, id, done)
         });
         Ok(())
     }

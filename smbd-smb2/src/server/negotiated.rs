@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::security::{KeySchedule, PreauthHash};
+use crate::security::{KeySchedule, PreauthHash, RdmaTransforms};
 use crate::wire::{Capabilities, Cipher, Dialect, Guid, SecurityMode, SigningAlgorithm};
 
 /// Connection.NegotiateDialect, and what a connection has with it.
@@ -30,6 +30,8 @@ pub(super) struct Negotiated {
     pub(super) cipher: Option<Cipher>,
     /// Connection.SigningAlgorithmId.
     pub(super) signing: SigningAlgorithm,
+    /// Connection.RDMATransformIds.
+    pub(super) rdma_transforms: RdmaTransforms,
     /// Connection.PreauthIntegrityHashValue.
     pub(super) preauth: PreauthHash,
 }

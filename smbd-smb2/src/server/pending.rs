@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::action::{Handle, Operation};
 use super::chain::{Answer, Asked, Chain};
+use super::cover::Cover;
 use super::path::SharePath;
 use super::reason::Reason;
 use super::session::Listing;
@@ -32,6 +33,8 @@ pub(super) enum Task {
     Close { handle: Handle, wants_attributes: bool },
     /// Data of a WRITE.
     RdmaRead { buffers: Vec<BufferDescriptorV1>, len: u32 },
+    /// Data that go by RDMA to be signed, encrypted, verified or decrypted.
+    Transform { len: u32 },
     /// A change that is never told: until it is cancelled, or the directory closed.
     Change { handle: Handle },
 }
@@ -48,9 +51,13 @@ pub(super) enum What {
     /// READ: into the answer.
     Read { file_id: FileId, minimum: u32 },
     /// READ by the channel.
-    ReadChannel { file_id: FileId, minimum: u32, buffers: Vec<BufferDescriptorV1> },
+    ReadChannel(Reading),
+    /// READ by the channel: its data are being signed or encrypted.
+    Cover { reading: Reading, len: u32, cover: Cover },
     /// WRITE whose data are being read, and what is to be done then.
-    Fetch { file_id: FileId, len: u32, operation: Operation },
+    Fetch { file_id: FileId, len: u32, operation: Operation, cover: Option<Cover> },
+    /// WRITE whose data are being verified or decrypted, and what is to be done then.
+    Uncover { file_id: FileId, len: u32, operation: Operation, cover: Cover },
     /// WRITE.
     Write { file_id: FileId, len: u32 },
     /// QUERY_INFO, of a file or volume.
@@ -59,6 +66,17 @@ pub(super) enum What {
     List(Enumeration),
     /// CHANGE_NOTIFY.
     Notify { file_id: FileId },
+}
+
+/// A READ by the channel.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) file_id: FileId,
+    pub(super) handle: Handle,
+    pub(super) minimum: u32,
+    pub(super) buffers: Vec<BufferDescriptorV1>,
+    /// The transform that its data get.
+    pub(super) cover: Option<Cover>,
 }
 
 /// A file that is being opened.
@@ -130,6 +148,8 @@ pub(super) enum WaitsFor {
     File,
     /// A transfer of the driver.
     Rdma,
+    /// Data of the driver.
+    Transform,
     /// Other operations of the same file.
     Others,
     /// Nobody.
@@ -142,6 +162,7 @@ impl Task {
             Self::File(_) => WaitsFor::File,
             Self::Close { .. } => WaitsFor::Others,
             Self::RdmaRead { .. } => WaitsFor::Rdma,
+            Self::Transform { .. } => WaitsFor::Transform,
             Self::Change { .. } => WaitsFor::Change,
         }
     }

@@ -56,6 +56,7 @@ fn open(inner: &mut Inner, front: &[u8], sealed: &mut [u8]) -> Result<SessionId,
     let keys = session.and_then(|session| session.keys.as_ref()?.encryption.as_ref());
     let Some((_, opener)) = keys else { return Err(Reason::NoKeys { session_id: session_id.0 }) };
     opener.open_message(front, &mut [sealed])?;
+    inner.was_encrypted = true;
     Ok(session_id)
 }
 
@@ -230,13 +231,16 @@ fn wait(
         (Task::File(operation), _) | (Task::RdmaRead { .. }, What::Fetch { operation, .. }) => {
             Some(operation.handle())
         }
+        (Task::Transform { .. }, What::Uncover { operation, .. }) => Some(operation.handle()),
+        (Task::Transform { .. }, What::Cover { reading, .. }) => Some(reading.handle),
         (Task::Change { handle }, _) => Some(*handle),
-        (Task::RdmaRead { .. }, _) => None,
+        (Task::RdmaRead { .. } | Task::Transform { .. }, _) => None,
     };
     inner.wait(id, Pending { asked, chain, what, handle, waits_for });
     match task {
         Task::File(operation) => inner.actions.push_back(Action::File { id, operation }),
         Task::RdmaRead { buffers, len } => inner.actions.push_back(Action::RdmaRead { id, buffers, len }),
+        Task::Transform { len } => inner.actions.push_back(Action::Transform { id, len }),
         Task::Close { handle, wants_attributes } => inner.close_for(id, handle, wants_attributes),
         Task::Change { .. } => {}
     }

@@ -53,6 +53,7 @@ pub mod oplock_break;
 mod place;
 pub mod query_directory;
 pub mod query_info;
+pub mod rdma_transform;
 pub mod read;
 pub(crate) mod reader;
 mod records;
@@ -120,6 +121,7 @@ pub use query_directory::{
     DirectoryInformationClass, QueryDirectoryFlags, QueryDirectoryRequest, QueryDirectoryResponse,
 };
 pub use query_info::{QueryInfoFlags, QueryInfoRequest, QueryInfoResponse};
+pub use rdma_transform::{RdmaCryptoTransform, RdmaTransform, RdmaTransformType};
 pub use read::{ReadFlags, ReadRequest, ReadResponse, ReadResponseFlags};
 pub use records::{Record, RecordIter, Records};
 pub use request::Request;

@@ -198,7 +198,7 @@ fn a_read_with_a_channel_that_is_answered_in_the_message_is_a_failure_and_not_no
             }),
             Failure::InlineData { got: 20 },
         ),
-        (Box::new(|bytes| set_flags(bytes)), Failure::Transform),
+        (Box::new(|bytes| set_flags(bytes)), Failure::Transform(TransformError::NotNegotiated)),
         (
             Box::new(|bytes| read::response::DATA_REMAINING.set(bytes, 5001).unwrap()),
             Failure::TooMuch { field: "DataRemaining", got: 5001, max: 5000, section: "3.2.5.11" },

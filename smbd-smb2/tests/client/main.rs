@@ -1,6 +1,7 @@
 //! The client against a small server.
 
 mod checks;
+mod covered;
 mod events;
 mod flows;
 mod hostile;
@@ -9,4 +10,5 @@ mod memory;
 mod orders;
 mod server;
 mod tape;
+mod transforms;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use smbd_smb2::client::{Access, BufferId, RegistrationId};
+use smbd_smb2::client::{Access, BufferId, DataPart, RegistrationId};
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
 
 #[derive(Clone, Debug)]
@@ -11,6 +11,8 @@ pub struct Region {
     pub buffer: BufferId,
     pub offset: u64,
     pub len: u32,
+    /// Where in its registration.
+    pub from: u32,
     pub access: Access,
 }
 
@@ -19,6 +21,8 @@ pub struct Region {
 pub struct Memory {
     pub buffers: BTreeMap<BufferId, Vec<u8>>,
     pub valid: BTreeMap<Token, Region>,
+    /// What is registered in the place of a part of a buffer.
+    pub places: BTreeMap<RegistrationId, Vec<u8>>,
     next: u32,
 }
 
@@ -31,7 +35,7 @@ impl Memory {
             self.next += 1;
             let (token, len) = (Token(self.next), max.min(end - at));
             let offset = region.offset + u64::from(at);
-            self.valid.insert(token, Region { offset, len, ..region.clone() });
+            self.valid.insert(token, Region { offset, len, from: at, ..region.clone() });
             descriptors.push(BufferDescriptorV1 { offset: 0x1000, token, length: len });
             at += len;
         }
@@ -47,6 +51,16 @@ impl Memory {
 
     pub fn is_registered(&self, buffer: BufferId) -> bool {
         self.valid.values().any(|region| region.buffer == buffer)
+    }
+
+    pub fn is_registered_part(&self, id: RegistrationId) -> bool {
+        self.valid.values().any(|region| region.id == id)
+    }
+
+    /// A part of a buffer.
+    pub fn part(&mut self, part: &DataPart) -> &mut [u8] {
+        let buffer = self.buffers.get_mut(&part.buffer).expect("a buffer");
+        &mut buffer[part.offset as usize..][..part.len as usize]
     }
 
     /// RDMA Write, into what the descriptors name.
@@ -69,9 +83,10 @@ impl Memory {
         for descriptor in descriptors {
             let region = self.valid.get(&descriptor.token).expect("a valid token");
             assert_eq!(region.access, Access::RemoteRead);
-            data.extend_from_slice(
-                &self.buffers[&region.buffer][region.offset as usize..][..region.len as usize],
-            );
+            data.extend_from_slice(match self.places.get(&region.id) {
+                Some(place) => &place[region.from as usize..][..region.len as usize],
+                None => &self.buffers[&region.buffer][region.offset as usize..][..region.len as usize],
+            });
         }
         data
     }

@@ -5,6 +5,7 @@
 
 use proptest::prelude::*;
 use smbd_smb2::client::*;
+use smbd_smb2::security::RdmaTransforms;
 use smbd_smb2::wire::*;
 
 use crate::flows::{content, read, write};
@@ -29,13 +30,15 @@ struct Case {
 fn setups() -> impl Strategy<Value = Setup> {
     let dialect = prop::sample::select(vec![Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1]);
     let credits = prop::option::of(0..20_u16);
-    (dialect, any::<bool>(), any::<bool>(), any::<bool>(), credits).prop_map(
-        |(dialect, require_signing, encrypt_share, multi_credit, credits)| Setup {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (dialect, flags, credits).prop_map(
+        |(dialect, (require_signing, encrypt_share, multi_credit, has_transforms), credits)| Setup {
             dialect,
             cipher: Some(Cipher::AES_128_CCM),
             // Debug builds encrypt slowly.
             encrypt_share: encrypt_share && require_signing,
             require_signing,
+            transforms: has_transforms.then(|| RdmaTransforms::ALL.ids().to_vec()),
             multi_credit,
             max_size: 65536 * 3,
             credits,
@@ -49,7 +52,8 @@ fn cases() -> impl Strategy<Value = Case> {
         (1..40_u16, 1..10_u16, 1..5_u16, any::<bool>()).prop_map(|(credits, requests, pieces, by_rdma)| {
             let transport = if by_rdma { rdma() } else { Params::default().transport };
             let requests = requests + 8;
-            Params { credits, requests, pieces, transport, ..Params::default() }
+            let rdma_transforms = RdmaTransforms::ALL;
+            Params { credits, requests, pieces, transport, rdma_transforms, ..Params::default() }
         });
     let reads = prop::collection::vec((0..300_000_u64, 0..400_000_u64), 0..4);
     let tape = || prop::collection::vec(any::<u8>(), 1..40);

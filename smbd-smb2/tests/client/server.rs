@@ -21,6 +21,8 @@ pub struct Setup {
     pub dialect: Dialect,
     pub cipher: Option<Cipher>,
     pub signing: SigningAlgorithm,
+    /// RDMA transforms that it has; `None`: it answers nothing to the context.
+    pub transforms: Option<Vec<RdmaTransformId>>,
     pub require_signing: bool,
     pub encrypt_session: bool,
     pub encrypt_share: bool,
@@ -39,6 +41,7 @@ impl Default for Setup {
             dialect: Dialect::SMB_3_1_1,
             cipher: Some(Cipher::AES_128_GCM),
             signing: SigningAlgorithm::AES_GMAC,
+            transforms: None,
             require_signing: false,
             encrypt_session: false,
             encrypt_share: false,
@@ -76,6 +79,10 @@ pub struct Server {
     pub deaf: Vec<Command>,
     /// What becomes of an answer before it is signed.
     pub before_signing: Option<Change>,
+    /// What becomes of protected data before they go by RDMA.
+    pub before_rdma: Option<Change>,
+    /// Nonces of data that came by RDMA.
+    pub nonces: Vec<Vec<u8>>,
     /// Whether it takes what it gets: a client that was told nonsense does it.
     pub is_lenient: bool,
     pub keys: Option<SessionKeys>,
@@ -111,6 +118,8 @@ impl Server {
             fail: BTreeMap::new(),
             deaf: Vec::new(),
             before_signing: None,
+            before_rdma: None,
+            nonces: Vec::new(),
             is_lenient: false,
             keys: None,
             waiting: BTreeMap::new(),
@@ -320,10 +329,8 @@ impl Server {
                 let data = if write.channel == Channel::NONE {
                     write.data.to_vec()
                 } else {
-                    assert!(!is_signed && !sealed, "a channel in a protected session");
                     assert_eq!(write.data, b"");
-                    let descriptors: Vec<_> = write.descriptors().unwrap().iter().collect();
-                    let data = memory.read(&descriptors);
+                    let data = self.transfer(write, is_signed, sealed, memory);
                     assert_eq!(data.len(), write.remaining_bytes as usize);
                     data
                 };
@@ -382,11 +389,71 @@ impl Server {
         if read.channel == Channel::NONE {
             return self.finish(header, &ReadResponse { data: &data, ..Default::default() }, signed, sealed);
         }
-        assert!(!signed && !sealed, "a channel in a protected session");
         let descriptors: Vec<_> = read.descriptors().unwrap().iter().collect();
-        memory.write(&descriptors, &data);
-        let body = ReadResponse { data_remaining: data.len() as u32, ..Default::default() };
+        let (sent, structure) = self.transformed(&data, signed, sealed);
+        memory.write(&descriptors, &sent);
+        let flags = ReadResponseFlags::NONE.with(ReadResponseFlags::RDMA_TRANSFORM, !structure.is_empty());
+        let body = ReadResponse { data_remaining: data.len() as u32, data: &structure, flags };
         self.finish(header, &body, signed, sealed)
+    }
+
+    fn has(&self, id: RdmaTransformId) -> bool {
+        self.setup.transforms.as_ref().is_some_and(|ids| ids.contains(&id))
+    }
+
+    /// The data of a READ as they go by RDMA, and what is said of them.
+    fn transformed(&mut self, data: &[u8], signed: bool, sealed: bool) -> (Vec<u8>, Vec<u8>) {
+        let (encrypts, signs) = (
+            sealed && self.has(RdmaTransformId::ENCRYPTION),
+            signed && !sealed && self.has(RdmaTransformId::SIGNING),
+        );
+        assert!(self.is_lenient || encrypts == sealed, "a channel in an encrypted session");
+        assert!(self.is_lenient || signs == signed, "a channel in a signed session");
+        let mut sent = data.to_vec();
+        let Some(keys) = self.keys.as_mut().filter(|_| encrypts || signs) else { return (sent, Vec::new()) };
+        let (kind, signature) = if encrypts {
+            let (sealer, _) = keys.encryption.as_mut().unwrap();
+            (RdmaTransformType::ENCRYPTION, sealer.seal_rdma(&mut [&mut sent]).unwrap())
+        } else {
+            (RdmaTransformType::SIGNING, keys.signer.sign_rdma([&sent[..]]).unwrap())
+        };
+        if let Some(change) = &mut self.before_rdma {
+            change(&mut sent);
+        }
+        let transforms = [signature.crypto(kind)];
+        let mut structure = Vec::new();
+        let body = RdmaTransform { transforms: Records::from(&transforms), ..RdmaTransform::default() };
+        body.write(&mut structure).unwrap();
+        (sent, structure)
+    }
+
+    /// The data of a WRITE, once they are decrypted or verified.
+    fn transfer(&mut self, write: &WriteRequest<'_>, signed: bool, sealed: bool, memory: &Memory) -> Vec<u8> {
+        if write.channel != Channel::RDMA_TRANSFORM {
+            assert!(!signed && !sealed, "a channel in a protected session");
+            return memory.read(&write.descriptors().unwrap().iter().collect::<Vec<_>>());
+        }
+        let structure = RdmaTransform::parse(write.channel_info).unwrap();
+        let crypto = structure.transforms.iter().next().unwrap().unwrap();
+        let behind = (rdma_transform::LEN + crypto.len()).next_multiple_of(8);
+        let place = rdma_transform::field::RDMA_DESCRIPTOR_OFFSET.get(write.channel_info).unwrap();
+        assert_eq!((usize::from(place), structure.transforms.count()), (behind, 1));
+        let mut data = memory.read(&structure.descriptors().unwrap().iter().collect::<Vec<_>>());
+        let keys = self.keys.as_ref().unwrap();
+        if sealed {
+            assert_eq!(crypto.transform_type, RdmaTransformType::ENCRYPTION);
+            let (_, opener) = keys.encryption.as_ref().unwrap();
+            opener
+                .open_rdma(crypto.nonce, crypto.signature, &mut [&mut data])
+                .expect("data as they were encrypted");
+        } else {
+            assert_eq!((crypto.transform_type, signed), (RdmaTransformType::SIGNING, true));
+            keys.verifier
+                .verify_rdma(crypto.nonce, crypto.signature, [&data[..]])
+                .expect("data as they were signed");
+        }
+        self.nonces.push(crypto.nonce.to_vec());
+        data
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -403,7 +470,7 @@ impl Server {
     fn negotiate(&mut self, header: Header, request: &[u8]) -> Answer {
         let ciphers = [self.setup.cipher.unwrap_or(Cipher::NONE)];
         let signings = [self.setup.signing];
-        let contexts = [
+        let mut contexts = vec![
             NegotiateContext::PreauthIntegrity {
                 hash_algorithms: List::from(&[HashAlgorithm::SHA_512]),
                 salt: &[1; 32],
@@ -411,6 +478,8 @@ impl Server {
             NegotiateContext::Encryption(List::from(&ciphers)),
             NegotiateContext::Signing(List::from(&signings)),
         ];
+        let transforms = self.setup.transforms.clone();
+        contexts.extend(transforms.as_ref().map(|ids| NegotiateContext::RdmaTransform(List::from(&ids[..]))));
         let body = NegotiateResponse {
             security_mode: self.mode(),
             dialect: self.setup.dialect,
@@ -419,7 +488,7 @@ impl Server {
             max_transact_size: self.setup.max_size,
             max_read_size: self.setup.max_size,
             max_write_size: self.setup.max_size,
-            contexts: Records::from(&contexts),
+            contexts: Records::from(&contexts[..]),
             ..NegotiateResponse::default()
         };
         let answer = self.finish(header, &body, false, false);
@@ -510,6 +579,10 @@ impl Server {
 fn token(request: &Request<'_>) -> Option<Token> {
     let (channel, descriptors) = match request {
         Request::Read(read) => (read.channel, read.descriptors().unwrap()),
+        Request::Write(write) if write.channel == Channel::RDMA_TRANSFORM => {
+            let structure = RdmaTransform::parse(write.channel_info).unwrap();
+            (structure.channel, structure.descriptors().unwrap())
+        }
         Request::Write(write) => (write.channel, write.descriptors().unwrap()),
         _ => return None,
     };

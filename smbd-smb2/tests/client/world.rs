@@ -12,6 +12,9 @@ use super::memory::{Memory, Region};
 use super::server::{Answer, Change, Server, Setup};
 use super::tape::Tape;
 
+/// Something that writes to memory.
+pub type OfMemory = Box<dyn FnMut(&mut Memory)>;
+
 /// A result that borrows nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Got {
@@ -45,6 +48,15 @@ pub struct World {
     pub tape: Tape,
     /// Changes an answer on its way.
     pub on_the_way: Option<Change>,
+    /// Whether data of WRITEs are encrypted to another place, which is registered.
+    pub has_own_place: bool,
+    /// What was signed or encrypted, and what was looked at, as it came.
+    pub protected: Vec<DataPart>,
+    pub checked: Vec<(DataPart, Vec<u8>)>,
+    /// What becomes of memory before a registration is taken back.
+    pub while_registered: Option<OfMemory>,
+    /// How many tokens the server was asked to invalidate.
+    pub invalidations: u32,
     registering: Vec<Region>,
     leaving: Vec<RegistrationId>,
 }
@@ -82,6 +94,11 @@ impl World {
             segment: u32::MAX,
             tape: Tape::default(),
             on_the_way: None,
+            has_own_place: false,
+            protected: Vec::new(),
+            checked: Vec::new(),
+            while_registered: None,
+            invalidations: 0,
             registering: Vec::new(),
             leaving: Vec::new(),
         }
@@ -163,6 +180,9 @@ impl World {
             } else if !self.leaving.is_empty() && (self.server.out.is_empty() || self.tape.pick(2) == 0) {
                 let at = self.tape.pick(self.leaving.len());
                 let id = self.leaving.remove(at);
+                if let Some(change) = &mut self.while_registered {
+                    change(&mut self.memory);
+                }
                 self.memory.deregister(id);
                 self.client.deregistered(self.now, id).unwrap();
             } else if !self.server.out.is_empty() {
@@ -215,17 +235,34 @@ impl World {
         loop {
             match self.client.poll(self.now, &mut arrived) {
                 Output::Idle(_) => break,
-                Output::Send { message, .. } => {
+                Output::Send { message, invalidations } => {
+                    self.invalidations += u32::from(invalidations);
                     assert!(self.ended.is_none(), "a message after the end");
                     self.server.receive(&message.concat(), &mut self.memory);
                 }
                 Output::Register { registration: id, buffer, offset, len, access } => {
-                    self.registering.push(Region { id, buffer, offset, len, access });
+                    self.registering.push(Region { id, buffer, offset, len, from: 0, access });
                 }
                 Output::Deregister { registration, is_invalidated } => {
                     let left = self.memory.valid.values().any(|region| region.id == registration);
                     assert_eq!(left, !is_invalidated);
                     self.leaving.push(registration);
+                }
+                Output::Sign(part) => {
+                    let data = self.memory.part(&part).to_vec();
+                    let (first, second) = data.split_at(data.len() / 3);
+                    self.client.sign(self.now, part.registration, &[first, second]).unwrap();
+                    self.protected.push(part);
+                }
+                Output::Encrypt(part) => {
+                    self.encrypt(&part);
+                    self.protected.push(part);
+                }
+                Output::Check(part) => {
+                    assert!(!self.memory.is_registered_part(part.registration), "the server may still write");
+                    self.checked.push((part, self.memory.part(&part).to_vec()));
+                    let (first, second) = self.memory.part(&part).split_at_mut(part.len as usize / 3);
+                    self.client.check(self.now, part.registration, &mut [first, second]).unwrap();
                 }
                 Output::Data { operation, offset, data } => {
                     let all = self.data.entry(operation).or_default();
@@ -249,6 +286,18 @@ impl World {
             }
         }
         assert!(arrived.is_taken());
+    }
+
+    fn encrypt(&mut self, part: &DataPart) {
+        let data = self.memory.part(part);
+        if self.has_own_place {
+            let mut into = vec![0; data.len()];
+            self.client.encrypt_into(self.now, part.registration, &[data], &mut into).unwrap();
+            self.memory.places.insert(part.registration, into);
+            return;
+        }
+        let (first, second) = data.split_at_mut(part.len as usize / 3);
+        self.client.encrypt(self.now, part.registration, &mut [first, second]).unwrap();
     }
 
     /// The transport ends.

@@ -7,6 +7,7 @@ mod hostile;
 mod known;
 mod ntlm;
 mod published;
+mod rdma;
 mod sealing;
 mod signing;
 mod spnego;

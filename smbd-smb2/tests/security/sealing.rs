@@ -146,6 +146,8 @@ fn no_nonce_comes_twice_over_messages_and_data() {
             let nonce = if at % 3 == 0 {
                 let signed = sealer.seal_rdma(&mut [&mut data]).unwrap();
                 signed.nonce().to_vec()
+            } else if at % 3 == 1 {
+                sealer.seal_rdma_into(&[&[7; 3]], &mut data).unwrap().nonce().to_vec()
             } else {
                 let header = sealer.seal_message(SessionId(at % 2), &mut [&mut data]).unwrap();
                 Transform::parse(&header).unwrap().nonce.to_vec()

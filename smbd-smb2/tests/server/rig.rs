@@ -14,9 +14,10 @@ use smbd_smb2::server::{
 use smbd_smb2::wire::{
     AccessMask, Body, BufferDescriptorV1, Capabilities, Cipher, CommandBody, CreateDisposition,
     CreateOptions, CreateRequest, CreateResponse, Dialect, Elements, FileId, Flags, Guid, HashAlgorithm,
-    Header, List, MessageId, NegotiateContext, NegotiateRequest, NegotiateResponse, NtStatus, Records,
-    SecurityMode, SessionFlags, SessionId, SessionSetupRequest, SessionSetupResponse, ShareAccess,
-    SigningAlgorithm, Target, Text, Token, TreeConnectRequest, TreeId, transform, write_element,
+    Header, List, MessageId, NegotiateContext, NegotiateRequest, NegotiateResponse, NtStatus,
+    RdmaTransformId, Records, SecurityMode, SessionFlags, SessionId, SessionSetupRequest,
+    SessionSetupResponse, ShareAccess, SigningAlgorithm, Target, Text, Token, TreeConnectRequest, TreeId,
+    transform, write_element,
 };
 
 /// A FILETIME of 2026.
@@ -76,6 +77,14 @@ pub struct Rig {
     /// Operations are kept instead of carried out.
     pub holds: bool,
     pub held: Vec<(OperationId, Operation)>,
+    /// What the client offers to transform data that go by RDMA, and what the server has answered.
+    pub offer: Option<Vec<RdmaTransformId>>,
+    pub chosen: Option<Vec<RdmaTransformId>>,
+    /// Signing algorithms that the client offers.
+    pub signings: Vec<SigningAlgorithm>,
+    /// Data are kept instead of transformed.
+    pub holds_data: bool,
+    pub untransformed: Vec<(OperationId, u32)>,
     /// Transfers are kept instead of completed.
     pub holds_rdma: bool,
     pub transfers: Vec<OperationId>,
@@ -117,6 +126,11 @@ impl Rig {
             sent: Vec::new(),
             holds: false,
             held: Vec::new(),
+            offer: None,
+            chosen: None,
+            signings: Vec::new(),
+            holds_data: false,
+            untransformed: Vec::new(),
             holds_rdma: false,
             transfers: Vec::new(),
             cancelled: Vec::new(),
@@ -134,10 +148,15 @@ impl Rig {
     /// A client that is logged in and connected to `data`.
     pub fn ready(params: Params, transport: Transport) -> Self {
         let mut rig = Self::new(params, transport);
-        rig.negotiate(&[Dialect::SMB_3_1_1], &[Cipher::AES_128_GCM]);
-        rig.log_in("tester", "correct horse");
-        rig.connect("data");
+        rig.begin();
         rig
+    }
+
+    /// Logs in, and connects to `data`.
+    pub fn begin(&mut self) {
+        self.negotiate(&[Dialect::SMB_3_1_1], &[Cipher::AES_128_GCM]);
+        self.log_in("tester", "correct horse");
+        self.connect("data");
     }
 
     /// The header of the next request, which charges for `len` bytes and asks for 64 credits.
@@ -234,20 +253,24 @@ impl Rig {
     }
 
     pub fn negotiate(&mut self, dialects: &[Dialect], ciphers: &[Cipher]) -> Answer {
-        let contexts = [
-            NegotiateContext::PreauthIntegrity {
-                hash_algorithms: List::from(&[HashAlgorithm::SHA_512]),
-                salt: &[0x5a; 32],
-            },
-            NegotiateContext::Encryption(List::from(ciphers)),
-        ];
-        let contexts = if ciphers.is_empty() { &contexts[..1] } else { &contexts };
+        let mut contexts = vec![NegotiateContext::PreauthIntegrity {
+            hash_algorithms: List::from(&[HashAlgorithm::SHA_512]),
+            salt: &[0x5a; 32],
+        }];
+        let (signings, offer) = (self.signings.clone(), self.offer.clone());
+        if !ciphers.is_empty() {
+            contexts.push(NegotiateContext::Encryption(List::from(ciphers)));
+        }
+        if !signings.is_empty() {
+            contexts.push(NegotiateContext::Signing(List::from(&signings[..])));
+        }
+        contexts.extend(offer.as_ref().map(|ids| NegotiateContext::RdmaTransform(List::from(&ids[..]))));
         let request = NegotiateRequest {
             security_mode: SecurityMode::SIGNING_ENABLED,
             capabilities: Capabilities::LARGE_MTU.with(Capabilities::ENCRYPTION, !ciphers.is_empty()),
             client_guid: Guid([0xc1; 16]),
             dialects: List::from(dialects),
-            contexts: Records::from(contexts),
+            contexts: Records::from(&contexts[..]),
         };
         let header = self.header::<NegotiateRequest<'_>>(0);
         let mut message = Vec::new();
@@ -266,6 +289,7 @@ impl Rig {
                         self.cipher = ciphers.get(0).filter(|cipher| *cipher != Cipher::NONE);
                     }
                     NegotiateContext::Signing(algorithms) => self.signing = algorithms.get(0).unwrap(),
+                    NegotiateContext::RdmaTransform(ids) => self.chosen = Some(ids.iter().collect()),
                     _ => {}
                 }
             }
@@ -418,6 +442,8 @@ impl Rig {
                     assert!(left.is_empty());
                     self.transfer(id);
                 }
+                Action::Transform { id, len } if self.holds_data => self.untransformed.push((id, len)),
+                Action::Transform { id, len } => self.transform(id, len),
                 Action::File { id, operation } if self.holds => self.held.push((id, operation)),
                 Action::File { id, operation } => self.carry_out(id, operation),
                 Action::Cancel(id) => {
@@ -433,6 +459,13 @@ impl Rig {
                 }
             }
         }
+    }
+
+    /// Gives data to the server, in two pieces.
+    pub fn transform(&mut self, id: OperationId, len: u32) {
+        let data = &mut self.buffers.get_mut(&id).unwrap()[..len as usize];
+        let (first, second) = data.split_at_mut(len as usize / 3);
+        self.connection.transform(self.now, id, &mut [first, second]).unwrap();
     }
 
     fn transfer(&mut self, id: OperationId) {

@@ -15,6 +15,8 @@ fn bodies() -> Vec<(&'static Layout, usize, usize)> {
         (&negotiate_context::compression::LAYOUT, 0, 8),
         (&negotiate_context::preauth_integrity::LAYOUT, 0, 4),
         (&negotiate_context::rdma_transform::LAYOUT, 0, 8),
+        (&rdma_transform::field::LAYOUT, 0, 16),
+        (&rdma_transform::crypto::LAYOUT, 0, 8),
         (&lock::element::LAYOUT, 0, 24),
         (&error_response::context::LAYOUT, 0, 8),
         (&network_interface::field::LAYOUT, 0, 152),

@@ -5,5 +5,6 @@ mod hostile;
 mod known;
 mod layouts;
 mod places;
+mod rdma_transform;
 mod round_trip;
 mod samples;

@@ -16,6 +16,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use smbd_smb2::client::{
     BufferId, Operation, OperationId, Params, Read, Refused, SessionHandle, TreeHandle, Write, WriteData,
 };
+use smbd_smb2::security::RdmaTransforms;
 use smbd_smb2::wire::{
     ChangeNotifyRequest, Cipher, CloseRequest, Command, CreateRequest, Dialect, NtStatus, SessionId,
     WriteFlags,
@@ -104,10 +105,13 @@ impl Play {
             encrypt_session: flag(1),
             encrypt_share: flag(2),
             multi_credit: !flag(3),
+            transforms: flag(5).then(|| RdmaTransforms::ALL.ids().to_vec()),
             ..Setup::default()
         };
         let transport = if flag(4) { rdma() } else { Params::default().transport };
-        let params = Params { transport, credits: setting.credits.into(), ..Params::default() };
+        let rdma_transforms = if flag(5) { RdmaTransforms::ALL } else { RdmaTransforms::NONE };
+        let params =
+            Params { transport, credits: setting.credits.into(), rdma_transforms, ..Params::default() };
         let mut world = World::new(setup, Params { credits: params.credits.max(1), ..params });
         world.server.is_lenient = true;
         world.server.file = vec![7; 20_000];

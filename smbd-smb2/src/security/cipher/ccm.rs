@@ -177,15 +177,15 @@ fn counter(nonce: &[u8; 11]) -> u128 {
     u128::from_be_bytes(block)
 }
 
-/// Encrypts or decrypts the pieces in place; `len` is their length together. Gives the tag that they get, or have to have.
-pub(super) fn run<C: BlockCipherEncrypt<BlockSize = U16>>(
+/// Encrypts or decrypts parts in place; `len` is their length together. Gives the tag that they get, or have to have.
+pub(super) fn run<'p, C: BlockCipherEncrypt<BlockSize = U16>>(
     cipher: &C,
     direction: Direction,
     (nonce, associated): (&[u8; 11], &[u8]),
-    pieces: &mut [&mut [u8]],
+    parts: impl Iterator<Item = &'p mut [u8]>,
     len: u32,
 ) -> [u8; 16] {
     let mut flow = Flow::new(cipher, nonce, associated, len, direction);
-    pieces.iter_mut().for_each(|piece| flow.piece(piece));
+    parts.for_each(|part| flow.piece(part));
     flow.tag()
 }

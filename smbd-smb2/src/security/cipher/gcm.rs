@@ -8,7 +8,7 @@ use ghash::universal_hash::UniversalHash;
 use zeroize::Zeroize;
 
 use super::super::blocks::Blocks;
-use super::stream::{STEP, stream};
+use super::stream::stream;
 
 /// The hash under a key: associated data, then data, each in any number of pieces.
 #[derive(Clone)]
@@ -81,19 +81,19 @@ fn counter(nonce: &[u8; 12]) -> [u8; 16] {
     block
 }
 
-/// Encrypts the pieces in place.
-pub(super) fn seal<C: BlockCipherEncrypt<BlockSize = U16>>(
+/// Encrypts parts in place. Each is hashed while it is in the first cache.
+pub(super) fn seal<'p, C: BlockCipherEncrypt<BlockSize = U16>>(
     (cipher, hash): (&C, &Hash),
     nonce: &[u8; 12],
     associated: &[u8],
-    pieces: &mut [&mut [u8]],
+    parts: impl Iterator<Item = &'p mut [u8]>,
 ) -> [u8; 16] {
     let mut hash = hash.clone();
     hash.associate(associated);
     let (mut stream, mask) = stream(cipher, counter(nonce));
-    for step in pieces.iter_mut().flat_map(|piece| piece.chunks_mut(STEP)) {
-        stream.apply_keystream(step);
-        hash.update(step);
+    for part in parts {
+        stream.apply_keystream(part);
+        hash.update(part);
     }
     mask.hide(hash.finish())
 }

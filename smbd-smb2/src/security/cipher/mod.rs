@@ -1,6 +1,7 @@
 //! Authenticated encryption in place, over pieces.
 
 mod ccm;
+mod copied;
 mod gcm;
 mod mode;
 mod stream;

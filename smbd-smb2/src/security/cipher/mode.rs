@@ -9,7 +9,9 @@ use ctutils::CtEq;
 use super::super::error::SecurityError;
 use super::super::secret::Key;
 use super::ccm::Direction;
+use super::copied::Copied;
 use super::gcm::Hash;
+use super::stream::STEP;
 use super::{ccm, gcm};
 use crate::wire::Cipher;
 
@@ -95,12 +97,35 @@ impl CipherKey {
         pieces: &mut [&mut [u8]],
     ) -> Result<Tag, SecurityError> {
         let len = total(pieces)?;
-        Ok(match &self.0 {
-            Mode::Ccm128(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), pieces, len),
-            Mode::Ccm256(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), pieces, len),
-            Mode::Gcm128(aes, hash) => gcm::seal((aes, hash), nonce, associated, pieces),
-            Mode::Gcm256(aes, hash) => gcm::seal((aes, hash), nonce, associated, pieces),
-        })
+        let parts = pieces.iter_mut().flat_map(|piece| piece.chunks_mut(STEP));
+        Ok(self.seal_parts(nonce, associated, parts, len))
+    }
+
+    /// Encrypts `from` into as many bytes of `into`, and leaves `from` as it is.
+    pub(in super::super) fn seal_into(
+        &self,
+        nonce: &[u8; 12],
+        from: &[&[u8]],
+        into: &mut [u8],
+        len: u32,
+    ) -> Tag {
+        self.seal_parts(nonce, &[], Copied::new(from, into), len)
+    }
+
+    /// Encrypts parts, each of which is in the first cache.
+    fn seal_parts<'p>(
+        &self,
+        nonce: &[u8; 12],
+        associated: &[u8],
+        parts: impl Iterator<Item = &'p mut [u8]>,
+        len: u32,
+    ) -> Tag {
+        match &self.0 {
+            Mode::Ccm128(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), parts, len),
+            Mode::Ccm256(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), parts, len),
+            Mode::Gcm128(aes, hash) => gcm::seal((aes, hash), nonce, associated, parts),
+            Mode::Gcm256(aes, hash) => gcm::seal((aes, hash), nonce, associated, parts),
+        }
     }
 
     /// Decrypts the pieces in place. If the tag is another one, all bytes are 0 afterwards.
@@ -112,9 +137,10 @@ impl CipherKey {
         tag: &Tag,
     ) -> Result<(), SecurityError> {
         let len = total(pieces)?;
+        let parts = pieces.iter_mut().map(|piece| &mut **piece);
         let expected = match &self.0 {
-            Mode::Ccm128(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), pieces, len),
-            Mode::Ccm256(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), pieces, len),
+            Mode::Ccm128(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), parts, len),
+            Mode::Ccm256(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), parts, len),
             Mode::Gcm128(aes, hash) => gcm::expected((aes, hash), nonce, associated, pieces),
             Mode::Gcm256(aes, hash) => gcm::expected((aes, hash), nonce, associated, pieces),
         };

@@ -9,7 +9,7 @@ use super::mac::{Mac, MacKey};
 use super::nonce;
 use crate::side::Side;
 use crate::wire::header::{self, field};
-use crate::wire::{Command, Flags, MessageId, NtStatus, SigningAlgorithm};
+use crate::wire::{Command, Flags, MessageId, NtStatus, RdmaCryptoTransform, SigningAlgorithm};
 
 /// A key to sign with and the algorithm: Channel.SigningKey, or Session.SessionKey in 2.x.
 #[derive(Debug)]
@@ -120,6 +120,14 @@ impl Verifier {
     pub fn verify<'a>(&self, element: impl IntoIterator<Item = &'a [u8]>) -> Result<(), SecurityError> {
         let message = Element::read(&self.key, self.sender, element)?;
         compare(message.mac.finish(), message.signature)
+    }
+
+    /// What SMB2_RDMA_CRYPTO_TRANSFORM has for [`Self::verify_rdma`], if it has the lengths of this algorithm.
+    ///
+    /// # Errors
+    /// [`SecurityError::NonceLength`], [`SecurityError::SignatureLength`].
+    pub fn rdma_signature(&self, crypto: &RdmaCryptoTransform<'_>) -> Result<RdmaSignature, SecurityError> {
+        RdmaSignature::of(crypto, nonce_len(&self.key))
     }
 
     /// Verifies data that came by RDMA, with Nonce and Signature of SMB2_RDMA_CRYPTO_TRANSFORM. Remote access to them has ended before.

@@ -17,7 +17,7 @@ pub(in crate::server) fn request(inner: &mut Inner, asked: &Asked) -> Option<Ope
         WaitsFor::Change => return Some(id),
         WaitsFor::File => inner.actions.push_back(Action::Cancel(id)),
         // What has begun goes on.
-        WaitsFor::Rdma | WaitsFor::Others => {}
+        WaitsFor::Rdma | WaitsFor::Transform | WaitsFor::Others => {}
     }
     None
 }

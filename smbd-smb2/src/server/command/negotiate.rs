@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::setup::acceptor;
-use crate::security::PreauthHash;
+use crate::security::{PreauthHash, RdmaTransforms};
 use crate::server::answer::{answer, success};
 use crate::server::chain::{Answer, Asked, Hash};
 use crate::server::inner::Inner;
@@ -11,7 +11,7 @@ use crate::server::negotiated::{Negotiated, Phase};
 use crate::server::pending::Outcome;
 use crate::wire::{
     Capabilities, Cipher, Dialect, HashAlgorithm, List, NegotiateContext, NegotiateRequest,
-    NegotiateResponse, NtStatus, Records, SecurityMode, SigningAlgorithm, WireError,
+    NegotiateResponse, NtStatus, RdmaTransformId, Records, SecurityMode, SigningAlgorithm, WireError,
 };
 
 /// The most dialects that a client may offer. There are five.
@@ -45,7 +45,8 @@ pub(in crate::server) fn request(
     }
     let common = DIALECTS.into_iter().rev().find(|own| request.dialects.iter().any(|other| other == *own));
     let dialect = common.ok_or(NtStatus::NOT_SUPPORTED)?;
-    let chosen = if dialect == Dialect::SMB_3_1_1 { choose(request)? } else { Chosen::default() };
+    let own = inner.params().rdma_transforms;
+    let chosen = if dialect == Dialect::SMB_3_1_1 { choose(request, own)? } else { Chosen::default() };
     let mut capabilities = Capabilities::LARGE_MTU;
     let mut cipher = chosen.cipher;
     if dialect != Dialect::SMB_3_1_1 && request.capabilities.contains(Capabilities::ENCRYPTION) {
@@ -66,6 +67,7 @@ pub(in crate::server) fn request(
         security_mode: SecurityMode::SIGNING_ENABLED.with(SecurityMode::SIGNING_REQUIRED, signing_required),
         cipher,
         signing: chosen.signing.unwrap_or(SigningAlgorithm::AES_CMAC),
+        rdma_transforms: chosen.transforms.unwrap_or_default(),
         preauth,
     });
     let salt = inner.entropy.next();
@@ -81,6 +83,10 @@ pub(in crate::server) fn request(
     }
     if chosen.signing.is_some() || chosen.has_signing {
         contexts.push(NegotiateContext::Signing(List::from(&signing)));
+    }
+    if let Some(transforms) = chosen.transforms {
+        let ids = if transforms.is_empty() { &[RdmaTransformId::NONE][..] } else { transforms.ids() };
+        contexts.push(NegotiateContext::RdmaTransform(List::from(ids)));
     }
     Ok(respond(inner, asked, dialect, capabilities, &contexts))
 }
@@ -122,9 +128,11 @@ struct Chosen {
     has_ciphers: bool,
     signing: Option<SigningAlgorithm>,
     has_signing: bool,
+    /// Connection.RDMATransformIds, if the context is looked at.
+    transforms: Option<RdmaTransforms>,
 }
 
-fn choose(request: &NegotiateRequest<'_>) -> Result<Chosen, NtStatus> {
+fn choose(request: &NegotiateRequest<'_>, own: RdmaTransforms) -> Result<Chosen, NtStatus> {
     let mut chosen = Chosen::default();
     let mut hashes = None;
     let (mut compressions, mut transforms) = (0_u8, 0_u8);
@@ -146,9 +154,10 @@ fn choose(request: &NegotiateRequest<'_>) -> Result<Chosen, NtStatus> {
                 compressions = compressions.saturating_add(1);
                 once(compressions > 1)?;
             }
-            NegotiateContext::RdmaTransform(_) => {
+            NegotiateContext::RdmaTransform(ids) => {
                 transforms = transforms.saturating_add(1);
-                once(transforms > 1)?;
+                once(transforms > 1 || (ids.is_empty() && !own.is_empty()))?;
+                chosen.transforms = (!own.is_empty()).then(|| RdmaTransforms::of(ids).common(own));
             }
             NegotiateContext::Netname(_) | NegotiateContext::Transport(_) | NegotiateContext::Other(..) => {}
         }

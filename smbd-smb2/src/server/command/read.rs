@@ -6,11 +6,13 @@ use crate::server::action::{Action, Done, FRONT, Operation, OperationId, ReadBuf
 use crate::server::answer::{failure_of_file, of_file};
 use crate::server::chain::{Answer, Asked};
 use crate::server::channel;
+use crate::server::cover::Cover;
 use crate::server::inner::Inner;
-use crate::server::pending::{Outcome, Task, What};
+use crate::server::pending::{Outcome, Reading, Task, What};
+use crate::server::transform;
 use crate::wire::{
-    AccessMask, BufferDescriptorV1, Channel, ErrorResponse, FileId, NtStatus, ReadRequest, ReadResponse,
-    read, write_element,
+    AccessMask, Channel, ErrorResponse, FileId, NtStatus, ReadRequest, ReadResponse, ReadResponseFlags, read,
+    write_element,
 };
 
 /// 3.3.5.12. `element` is the request as it came.
@@ -36,9 +38,13 @@ pub(in crate::server) fn request(
             let operation = Operation::Read { handle, offset: request.offset, buffer };
             return Ok(Outcome::Wait(What::Read { file_id, minimum }, Task::File(operation)));
         }
-        let buffers = channel::buffers(inner, request.descriptors(), request.length)?;
+        let cover = transform::of_read(inner, asked);
+        transform::check(inner, asked, cover)?;
+        let descriptors = request.descriptors().map_err(|_| NtStatus::INVALID_PARAMETER)?;
+        let buffers = channel::buffers(inner, descriptors, request.length)?;
         let operation = Operation::ReadChannel { handle, offset: request.offset, len: request.length };
-        Ok(Outcome::Wait(What::ReadChannel { file_id, minimum, buffers }, Task::File(operation)))
+        let reading = Reading { file_id, handle, minimum, buffers, cover };
+        Ok(Outcome::Wait(What::ReadChannel(reading), Task::File(operation)))
     });
     // MS-FSA 2.1.5.3
     let outcome = outcome
@@ -96,14 +102,15 @@ pub(in crate::server) fn done(
     Outcome::Answer(Answer { bytes, file: Some(Ok(file_id)), ..answer })
 }
 
-/// The data are in the driver's buffer, and go to the client before the answer does.
+/// The data are in the driver's buffer. They are signed or encrypted there, if they have to be.
 pub(in crate::server) fn channel_done(
     inner: &mut Inner,
     asked: &Asked,
     id: OperationId,
-    (file_id, minimum, buffers): (FileId, u32, Vec<BufferDescriptorV1>),
+    reading: Reading,
     done: Result<Done, NtStatus>,
 ) -> Outcome {
+    let Reading { file_id, minimum, ref buffers, .. } = reading;
     let total = buffers.iter().fold(0_u64, |total, buffer| total.saturating_add(buffer.length.into()));
     let len = match done {
         Ok(Done::Count(len)) if u64::from(len) <= total => len,
@@ -113,8 +120,37 @@ pub(in crate::server) fn channel_done(
     if len < minimum {
         return failure_of_file(asked, file_id, NtStatus::END_OF_FILE);
     }
+    match reading.cover {
+        Some(cover) => Outcome::Wait(What::Cover { reading, len, cover }, Task::Transform { len }),
+        None => give(inner, asked, id, reading, (len, &[])),
+    }
+}
+
+/// The data are signed or encrypted.
+pub(in crate::server) fn covered(
+    inner: &mut Inner,
+    asked: &Asked,
+    id: OperationId,
+    (reading, len, cover): (Reading, u32, &Cover),
+    done: Result<Done, NtStatus>,
+) -> Outcome {
+    match done {
+        Ok(_) => give(inner, asked, id, reading, (len, &transform::buffer(cover))),
+        Err(status) => failure_of_file(asked, reading.file_id, status),
+    }
+}
+
+/// The data go to the client before the answer does.
+fn give(
+    inner: &mut Inner,
+    asked: &Asked,
+    id: OperationId,
+    Reading { file_id, buffers, .. }: Reading,
+    (len, data): (u32, &[u8]),
+) -> Outcome {
     inner.begin_write(id);
     inner.actions.push_back(Action::RdmaWrite { id, buffers, len });
-    let response = ReadResponse { data_remaining: len, ..ReadResponse::default() };
+    let flags = ReadResponseFlags::NONE.with(ReadResponseFlags::RDMA_TRANSFORM, !data.is_empty());
+    let response = ReadResponse { data_remaining: len, data, flags };
     of_file(asked, file_id, NtStatus::SUCCESS, &response)
 }

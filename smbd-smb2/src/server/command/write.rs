@@ -7,6 +7,7 @@ use crate::server::channel;
 use crate::server::inner::Inner;
 use crate::server::pending::{Outcome, Task, What};
 use crate::server::session::Open;
+use crate::server::transform;
 use crate::wire::{
     AccessMask, Channel, CreateOptions, Dialect, FileId, NtStatus, WriteFlags, WriteRequest, WriteResponse,
     write,
@@ -39,12 +40,14 @@ pub(in crate::server) fn request(
             let operation = data(WriteData::Bytes(request.data.to_vec()));
             return Ok(Outcome::Wait(What::Write { file_id, len }, Task::File(operation)));
         }
-        let buffers = channel::buffers(inner, request.descriptors(), len)?;
+        let (cover, descriptors) = transform::of_write(inner, asked, request)?;
+        transform::check(inner, asked, cover)?;
+        let buffers = channel::buffers(inner, descriptors, len)?;
         if buffers.first().is_none_or(|first| first.length == 0) {
             return Err(NtStatus::INVALID_PARAMETER);
         }
         let operation = data(WriteData::Channel(len));
-        Ok(Outcome::Wait(What::Fetch { file_id, len, operation }, Task::RdmaRead { buffers, len }))
+        Ok(Outcome::Wait(What::Fetch { file_id, len, operation, cover }, Task::RdmaRead { buffers, len }))
     });
     Ok(outcome.unwrap_or_else(|status| failure_of_file(asked, file_id, status)))
 }
@@ -53,7 +56,7 @@ pub(in crate::server) fn request(
 fn check(inner: &Inner, request: &WriteRequest<'_>, element: &[u8]) -> Result<u32, NtStatus> {
     let data_offset = write::request::DATA_OFFSET.get(element).unwrap_or_default();
     let length = write::request::LENGTH.get(element).unwrap_or_default();
-    if !channel::is_known(request.channel, inner.dialect()) {
+    if !channel::is_known_of_write(inner, request.channel) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
     let is_valid = if request.channel == Channel::NONE {
