@@ -6,6 +6,7 @@
 //!   Direct over RDMA devices. Both are a [`transport::Transport`], and so can be anything else.
 //! - [`Remote`], [`Share`] and [`File`]: handles of a connection, of a share and of a file, with async calls. A future, which
 //!   [`Remote::over`] returns and the caller spawns, drives the connection.
+//! - [`drive`]: what drives a connection, for operations that handles do not have.
 //! - [`copy`]: files copied with several pieces under way, resumed, and compared.
 //!
 //! The protocol is that of [`smbd_smb2::client`], which does no I/O. Data go by RDMA where the server and the session allow it: neither
@@ -37,6 +38,7 @@
 //! ```
 
 pub mod copy;
+pub mod drive;
 mod error;
 pub mod folder;
 mod remote;

@@ -5,18 +5,19 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use smbd_core::Instant;
 use smbd_smb2::client::{
-    BufferId, Operation, OperationId, Protection, Read, Refused, SessionHandle, TreeHandle, Write, WriteData,
+    BufferId, Client, Operation, OperationId, Protection, Read, Refused, SessionHandle, TreeHandle, Write,
+    WriteData,
 };
 use smbd_smb2::wire::{FileId, SessionId};
 
 use super::answer::Done;
 use super::command::{Command, Connected, Reply, What};
-use super::driver::Driver;
+use super::commands::Commands;
 use super::login::{fresh, initiator};
 use super::running::{Kind, Running};
 use super::settings::{PIECE_MAX, Way};
 use crate::Error;
-use crate::transport::{Memory as _, Transport};
+use crate::transport::{Lost, Memory};
 
 /// Why a command does not begin.
 enum Not {
@@ -31,22 +32,24 @@ impl From<Error> for Not {
     }
 }
 
-impl<T: Transport> Driver<T> {
+impl<M: Memory> Commands<M> {
     /// Takes the next command and begins it. Returns whether one was taken.
-    pub(super) fn begin(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(super) fn begin_next(
+        &mut self,
+        client: &mut Client,
+        now: Instant,
+        cx: &mut Context<'_>,
+    ) -> Result<bool, Lost> {
         let command = match self.next.take() {
             Some(command) => command,
-            None => match self.commands.poll_recv(cx) {
+            None => match self.asked.poll_recv(cx) {
                 Poll::Ready(Some(command)) => command,
-                Poll::Ready(None) => {
-                    self.close("it was closed".into());
-                    return true;
-                }
-                Poll::Pending => return false,
+                Poll::Ready(None) => return Err(Lost::because("it was closed")),
+                Poll::Pending => return Ok(false),
             },
         };
         let Command { what, answer } = command;
-        match self.start(&what) {
+        Ok(match self.start(client, now, &what) {
             Ok((operation, kind)) => {
                 self.running.insert(operation, Running { kind, answer });
                 true
@@ -60,13 +63,11 @@ impl<T: Transport> Driver<T> {
                 let _ = answer.send(Err(error));
                 true
             }
-        }
+        })
     }
 
-    fn start(&mut self, what: &What) -> Result<(OperationId, Kind), Not> {
-        let now = self.now();
+    fn start(&mut self, client: &mut Client, now: Instant, what: &What) -> Result<(OperationId, Kind), Not> {
         let is_busy = !self.running.is_empty();
-        let client = &mut self.client;
         let begun = match what {
             What::Login(user) => {
                 if client.negotiated().is_none() {
@@ -81,10 +82,10 @@ impl<T: Transport> Driver<T> {
             What::Disconnect(tree) => client.disconnect(now, *tree).map(plain),
             What::File(tree, request) => client.submit(now, *tree, &request.operation()).map(plain),
             What::Read { tree, file_id, offset, len } => {
-                return self.start_read(*tree, *file_id, (*offset, *len), now);
+                return self.start_read((client, now), *tree, *file_id, (*offset, *len));
             }
             What::Write { tree, file_id, offset, data } => {
-                return self.start_write(*tree, *file_id, (*offset, data), now);
+                return self.start_write((client, now), *tree, *file_id, (*offset, data));
             }
         };
         begun.map_err(|refused| not(refused, is_busy))
@@ -92,32 +93,32 @@ impl<T: Transport> Driver<T> {
 
     fn start_read(
         &mut self,
+        (client, now): (&mut Client, Instant),
         tree: TreeHandle,
         file_id: FileId,
         (offset, len): (u64, u32),
-        now: Instant,
     ) -> Result<(OperationId, Kind), Not> {
-        let buffer = self.buffer(tree, len.into())?;
+        let buffer = self.buffer(client, tree, len.into())?;
         let read = Read { file_id, offset, length: len.into(), buffer, ..Read::default() };
-        let begun = self.client.submit(now, tree, &Operation::Read(read));
+        let begun = client.submit(now, tree, &Operation::Read(read));
         let operation = self.or_give_back(buffer, begun)?;
         Ok((operation, Kind::Read { len: len as usize, data: Vec::new(), buffer }))
     }
 
     fn start_write(
         &mut self,
+        (client, now): (&mut Client, Instant),
         tree: TreeHandle,
         file_id: FileId,
         (offset, data): (u64, &Bytes),
-        now: Instant,
     ) -> Result<(OperationId, Kind), Not> {
-        let buffer = self.buffer(tree, data.len() as u64)?;
+        let buffer = self.buffer(client, tree, data.len() as u64)?;
         let memory = buffer.and_then(|buffer| self.pool.memory(buffer));
         let begun = match memory.map_or(Ok(()), |memory| memory.fill(data)) {
             Ok(()) => {
                 let data = WriteData::Bytes(data.clone(), buffer);
                 let write = Write { file_id, offset, flags: smbd_smb2::wire::WriteFlags(0), data };
-                self.client.submit(now, tree, &Operation::Write(write))
+                client.submit(now, tree, &Operation::Write(write))
             }
             Err(error) => {
                 self.give_back(buffer);
@@ -129,8 +130,8 @@ impl<T: Transport> Driver<T> {
     }
 
     /// A buffer for so many bytes, if they go by RDMA.
-    fn buffer(&mut self, tree: TreeHandle, len: u64) -> Result<Option<BufferId>, Not> {
-        if !self.client.uses_channel(tree, len) {
+    fn buffer(&mut self, client: &Client, tree: TreeHandle, len: u64) -> Result<Option<BufferId>, Not> {
+        if !client.uses_channel(tree, len) {
             return Ok(None);
         }
         match self.pool.take() {
@@ -158,17 +159,25 @@ impl<T: Transport> Driver<T> {
     }
 
     /// Authenticates the user of a session again (3.2.5.1.6). Whether that succeeds is seen by what waits for it.
-    pub(super) fn authenticate(&mut self, session: SessionHandle, now: Instant) {
-        let Some(user) = self.users.get(&session) else { return };
-        let begun = fresh()
-            .map(|fresh| self.client.reauthenticate(now, session, initiator(user, &self.server), fresh));
-        if !matches!(begun, Ok(Ok(_))) {
-            self.close("a session has expired, and its user cannot be authenticated again".into());
+    pub(super) fn authenticate(
+        &mut self,
+        client: &mut Client,
+        now: Instant,
+        session: SessionHandle,
+    ) -> Result<(), Lost> {
+        let Some(user) = self.users.get(&session) else { return Ok(()) };
+        let begun =
+            fresh().map(|fresh| client.reauthenticate(now, session, initiator(user, &self.server), fresh));
+        match begun {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => {
+                Err(Lost::because("a session has expired, and its user cannot be authenticated again"))
+            }
         }
     }
 
     /// An operation has ended.
-    pub(super) fn done(&mut self, operation: OperationId, result: Result<Done, Error>) {
+    pub(super) fn answer(&mut self, client: &Client, operation: OperationId, result: Result<Done, Error>) {
         // One of nobody's is the authentication of a session that had expired.
         let Some(Running { kind, answer }) = self.running.remove(&operation) else { return };
         let result = match (result, kind) {
@@ -187,7 +196,7 @@ impl<T: Transport> Driver<T> {
                 Ok(reply)
             }
             (Ok(Done::Reply(reply)), _) => Ok(reply),
-            (Ok(Done::Tree(tree)), _) => Ok(Reply::Tree(self.connected(tree))),
+            (Ok(Done::Tree(tree)), _) => Ok(Reply::Tree(self.connected(client, tree))),
             (Ok(Done::Session(_) | Done::Read(_)), _) => Err(Error::Answer("any that was sent")),
         };
         // After the connection's end that is the reason, whatever it was for the operation.
@@ -221,13 +230,13 @@ impl<T: Transport> Driver<T> {
         Ok(Reply::Data(data.into()))
     }
 
-    fn connected(&self, tree: TreeHandle) -> Connected {
-        let limits = self.transport.limits();
-        let negotiated = self.client.negotiated();
+    fn connected(&self, client: &Client, tree: TreeHandle) -> Connected {
+        let limits = self.limits;
+        let negotiated = client.negotiated();
         let (read_max, write_max) =
             negotiated.map_or((PIECE_MAX, PIECE_MAX), |it| (it.max_read_size, it.max_write_size));
-        let protection = self.client.protection(tree).unwrap_or(Protection::None);
-        let uses_channel = self.client.uses_channel(tree, PIECE_MAX.into());
+        let protection = client.protection(tree).unwrap_or(Protection::None);
+        let uses_channel = client.uses_channel(tree, PIECE_MAX.into());
         let way = match limits.rdma {
             Some(_) if uses_channel => Way::Rdma(protection),
             Some(_) => Way::RdmaMessages(protection),

@@ -3,7 +3,7 @@
 mod answer;
 mod begin;
 mod command;
-mod driver;
+mod commands;
 mod entry;
 mod file;
 mod handle;

@@ -9,11 +9,12 @@ use smbd_smb2::wire::{Dialect, Guid};
 use tokio::sync::mpsc;
 
 use super::command::{Reply, What};
-use super::driver::Driver;
+use super::commands::Commands;
 use super::handle::{Ended, Handle, nothing};
 use super::settings::Settings;
 use super::share::Share;
 use crate::Error;
+use crate::drive::{Driver, TokioTime};
 use crate::transport::Transport;
 
 /// Commands that may wait for the driver.
@@ -34,7 +35,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`Error::Config`]: the transport is none that a client can use. [`Error::Entropy`].
-    pub fn over<T: Transport + 'static>(
+    pub fn over<T: Transport + Send + 'static>(
         transport: T,
         settings: &Settings,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<T>), Error> {
@@ -56,7 +57,8 @@ impl Remote {
         })?;
         let ended = Ended::default();
         let (commands, asked) = mpsc::channel(COMMANDS);
-        let driver = Driver::new(Client::new(config), transport, asked, settings, Arc::clone(&ended));
+        let upper = Commands::new(asked, transport.limits(), settings, Arc::clone(&ended));
+        let driver = Driver::new(Client::new(config), transport, upper, TokioTime::start());
         let remote = Self { handle: Handle::new(commands, ended), server: settings.server.as_str().into() };
         Ok((remote, driver.run()))
     }

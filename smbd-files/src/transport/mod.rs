@@ -1,6 +1,7 @@
 //! What carries messages to a server, as a driver needs it.
 
 #[cfg(feature = "verbs")]
+mod connector;
 mod rdma;
 mod tcp;
 
@@ -13,9 +14,10 @@ use smbd_smb2::wire::{BufferDescriptorV1, Token};
 use thiserror::Error;
 
 #[cfg(feature = "verbs")]
-pub use rdma::{Connector, DEFAULT_PORTS, Rdma};
+pub use connector::{Connector, DEFAULT_PORTS};
+pub use rdma::Rdma;
 pub(crate) use tcp::CLOSED;
-pub use tcp::{Framing, Tcp};
+pub use tcp::{Framing, NoRdma, Tcp};
 
 /// The memory of a transport could not be had, or does not have this range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -94,7 +96,7 @@ pub struct Part<M> {
 }
 
 /// A connection to a server. All methods return at once; those that return `Pending` wake the task of `cx` later.
-pub trait Transport: Send {
+pub trait Transport {
     /// What can be registered.
     type Memory: Memory;
 
@@ -127,6 +129,9 @@ pub trait Transport: Send {
 
     /// Sends what waits for a short time, and ends the connection. Ready when it is over and the server can use no memory any more.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// What still waits while it is closed is not sent: it has taken too long.
+    fn give_up(&mut self) {}
 }
 
 /// The descriptors of a part of what `descriptors` describe; `None` if they are shorter.

@@ -1,102 +1,40 @@
-//! SMB Direct, over RDMA devices.
+//! SMB Direct, over anything that async tasks can wait for.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use smbd_core::{Access, Config, ConfigError, Params, Role};
+use smbd_core::Access;
+use smbd_core::runtime::tokio::{Connection, PollReady, Receiver, Sender};
+use smbd_core::runtime::{Failure, Registration};
 use smbd_smb2::client::{self, RegistrationId};
-use smbd_verbs::tokio::{Failure, Options, Receiver, Registration, Sender, establish};
-use smbd_verbs::{Buffer, Clock, VerbsConnection};
 
-use super::{Lost, Memory, MemoryError, Part, Received, Registered, Transport, part_of};
+use super::{Lost, Memory, Part, Received, Registered, Transport, part_of};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type FailureOf<B> = Failure<<B as PollReady>::Error>;
+/// What comes of a command.
+type Told<T, B> = Boxed<Result<T, FailureOf<B>>>;
 
-/// Ports of SMB Direct: on iWARP, and elsewhere. They are tried in this order, as clients of Linux do.
-pub const DEFAULT_PORTS: [u16; 2] = [5445, 445];
-/// Transfers of more bytes go by RDMA.
-const THRESHOLD: u32 = 4096;
-/// The longest message that a server may send here, in bytes: a piece of a READ without a channel and what is around it.
-const RECEIVE_MAX: u32 = (1 << 20) + 4096;
 /// Bytes that may wait to be sent before no more should be given.
 const WAITING_MAX: usize = 1 << 20;
 /// How long messages may still take to leave when a connection is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
-/// What connects to servers.
-#[derive(Clone, Debug)]
-pub struct Connector {
-    config: Config,
-}
-
-impl Connector {
-    /// With so many buffers that may be registered at once, and so long a wait for a server.
-    ///
-    /// # Errors
-    /// A number is not one that a connection can have.
-    pub fn new(registrations: u16, connect: Duration) -> Result<Self, ConfigError> {
-        let params = Params {
-            max_fragmented_recv_size: RECEIVE_MAX,
-            active_negotiation_timeout: connect,
-            registrations,
-            segments_max: registrations,
-            registration_slots: registrations,
-            rdma_ops: 0,
-            rdma_slots: 0,
-            ..Params::linux_client()
-        };
-        Ok(Self { config: Config::try_from(params)? })
-    }
-
-    /// Connects to a server. Call it inside a runtime with I/O and time enabled.
-    ///
-    /// # Errors
-    /// There is no device, or no server that answers.
-    pub async fn connect(&self, server: SocketAddr) -> Result<Rdma, Failure> {
-        let end = VerbsConnection::connect(server, None, &self.config, Clock::start())?;
-        let invalidation = end.remote_invalidation_later();
-        let connection = establish(Role::Initiator, end, &self.config, Options::default()).await?;
-        let negotiated = connection.negotiated();
-        let limits = client::Transport {
-            max_send: negotiated.max_fragmented_send_size,
-            max_receive: self.config.max_fragmented_recv_size,
-            rdma: Some(client::Rdma {
-                threshold: THRESHOLD,
-                max_read_write: negotiated.max_read_write_size,
-                invalidates: invalidation.is_possible(),
-            }),
-        };
-        let (sender, receiver) = connection.split();
-        Ok(Rdma {
-            limits,
-            sender,
-            receiver,
-            outbox: VecDeque::new(),
-            waiting: 0,
-            sending: None,
-            running: Vec::new(),
-            registrations: BTreeMap::new(),
-            closing: Closing::NotYet,
-        })
-    }
-}
-
-/// A server over an RDMA device.
-pub struct Rdma {
+/// A server over an RDMA device, or over another backend.
+pub struct Rdma<B: PollReady> {
     limits: client::Transport,
-    sender: Sender,
-    receiver: Receiver,
+    sender: Sender<B>,
+    receiver: Receiver<B>,
     outbox: VecDeque<Bytes>,
     waiting: usize,
     /// The message that waits for the connection to take it, with its length.
-    sending: Option<(usize, Boxed<Result<(), Failure>>)>,
-    running: Vec<(RegistrationId, Running)>,
+    sending: Option<(usize, Told<(), B>)>,
+    running: Vec<(RegistrationId, Running<B>)>,
     registrations: BTreeMap<RegistrationId, Registration>,
     closing: Closing,
 }
@@ -107,17 +45,39 @@ enum Closing {
     Over,
 }
 
-enum Running {
+enum Running<B: PollReady> {
     /// With the part of the memory that is described.
-    Register(Boxed<Result<Registration, Failure>>, u32, u32),
-    Deregister(Boxed<Result<(), Failure>>),
+    Register(Told<Registration, B>, u32, u32),
+    Deregister(Told<(), B>),
     /// The server has no access, because there was no registration.
     Nothing,
     /// It cannot be said any more: the connection has ended, and with it the access.
     Over,
 }
 
-impl Rdma {
+impl<B> Rdma<B>
+where
+    B: PollReady + 'static,
+    B::Buffer: Memory + Sync,
+    <B as PollReady>::Error: fmt::Display + Send + Sync,
+{
+    /// Over a connection that is established and carries this.
+    #[must_use]
+    pub fn new(connection: Connection<B>, limits: client::Transport) -> Self {
+        let (sender, receiver) = connection.split();
+        Self {
+            limits,
+            sender,
+            receiver,
+            outbox: VecDeque::new(),
+            waiting: 0,
+            sending: None,
+            running: Vec::new(),
+            registrations: BTreeMap::new(),
+            closing: Closing::NotYet,
+        }
+    }
+
     /// What one has come to.
     fn outcome(&mut self, at: usize, cx: &mut Context<'_>) -> Option<Registered> {
         let (id, running) = self.running.get_mut(at)?;
@@ -184,8 +144,13 @@ impl Rdma {
     }
 }
 
-impl Transport for Rdma {
-    type Memory = Buffer;
+impl<B> Transport for Rdma<B>
+where
+    B: PollReady + 'static,
+    B::Buffer: Memory + Sync,
+    <B as PollReady>::Error: fmt::Display + Send + Sync,
+{
+    type Memory = B::Buffer;
 
     fn limits(&self) -> client::Transport {
         self.limits
@@ -211,7 +176,7 @@ impl Transport for Rdma {
         self.outbox.push_back(message);
     }
 
-    fn register(&mut self, registration: RegistrationId, part: Part<Buffer>) {
+    fn register(&mut self, registration: RegistrationId, part: Part<B::Buffer>) {
         let sender = self.sender.clone();
         let Part { memory, offset, len, access } = part;
         let access = match access {
@@ -255,26 +220,7 @@ impl Transport for Rdma {
     }
 }
 
-impl Memory for Buffer {
-    fn allocate(len: u32) -> Result<Self, MemoryError> {
-        Self::new(len).map_err(|_| MemoryError { offset: 0, len })
-    }
-
-    fn fill(&self, bytes: &[u8]) -> Result<(), MemoryError> {
-        Self::fill(self, 0, bytes).map_err(|_| out_of_range(bytes.len()))
-    }
-
-    fn read(&self, out: &mut [u8]) -> Result<(), MemoryError> {
-        let len = out.len();
-        Self::read(self, 0, out).map_err(|_| out_of_range(len))
-    }
-}
-
-fn out_of_range(len: usize) -> MemoryError {
-    MemoryError { offset: 0, len: u32::try_from(len).unwrap_or(u32::MAX) }
-}
-
-impl fmt::Debug for Rdma {
+impl<B: PollReady> fmt::Debug for Rdma<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rdma").field("limits", &self.limits).finish_non_exhaustive()
     }

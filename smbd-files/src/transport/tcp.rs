@@ -205,7 +205,7 @@ fn read(
     Poll::Ready(Ok(read.filled().len()))
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for Tcp<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Transport for Tcp<S> {
     type Memory = NoRdma;
 
     fn limits(&self) -> client::Transport {
@@ -259,6 +259,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for Tcp<S> {
             }
         }
         Poll::Ready(())
+    }
+
+    fn give_up(&mut self) {
+        self.outbox.clear();
+        self.waiting = 0;
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use smbd_files::transport::Tcp;
 use smbd_files::{Error, Remote, Settings, Share, Way};
 use smbd_smb2::client::{Access, Protection};
 use smbd_smb2::wire::Command;
@@ -172,4 +173,13 @@ async fn wherever_a_connection_is_cut_every_operation_has_one_result_and_the_dri
     }
     // NEGOTIATE, two SESSION_SETUPs, TREE_CONNECT, CREATE, and eight WRITEs; the last cuts come too late.
     assert_eq!(ended, 13);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_whose_server_takes_nothing_is_closed_all_the_same() {
+    let (here, _there) = tokio::io::duplex(16);
+    let (remote, driver) = Remote::over(Tcp::over(here), &settings()).unwrap();
+    let driver = tokio::spawn(driver);
+    drop(remote);
+    tokio::time::timeout(Duration::from_secs(60), driver).await.expect("it is closed").unwrap();
 }

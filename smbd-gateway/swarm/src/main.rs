@@ -15,6 +15,7 @@ mod registered;
 mod reverse;
 mod run;
 mod scene;
+mod seeds;
 mod server_end;
 mod server_task;
 mod summary;
@@ -37,7 +38,7 @@ use summary::over_seeds;
 #[command(name = "smbd-gateway-swarm", version)]
 struct Arguments {
     /// Seeds: A..B, B not included
-    #[arg(long, value_name = "A..B", value_parser = range, default_value = "0..1000")]
+    #[arg(long, value_name = "A..B", value_parser = seeds::range, default_value = "0..1000")]
     seeds: Range<u64>,
     /// One seed, with all of its steps
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
@@ -62,13 +63,6 @@ impl Direction {
             Self::Reverse => reverse::run(seed, show),
         }
     }
-}
-
-fn range(text: &str) -> Result<Range<u64>, String> {
-    let (from, to) = text.split_once("..").ok_or("expected A..B")?;
-    let number = |text: &str| text.trim().parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
-    let range = number(from)?..number(to)?;
-    if range.is_empty() { Err("no seed in it".to_owned()) } else { Ok(range) }
 }
 
 fn main() -> ExitCode {

@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use smbd_core::Instant;
 use smbd_sim::loops::{Stage, Timer};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::model::Chance;
 
@@ -151,7 +153,7 @@ impl End {
                 // Whoever is early comes back then.
                 self.timer = due.map(|at| self.stage.sleep_until(at));
                 if let Some(timer) = &mut self.timer {
-                    let _ = std::pin::Pin::new(timer).poll(cx);
+                    let _ = Pin::new(timer).poll(cx);
                 }
                 return Poll::Pending;
             }
@@ -187,6 +189,32 @@ impl End {
     pub fn reset(&self) {
         self.to_peer.borrow_mut().reset();
         self.from_peer.borrow_mut().reset();
+    }
+}
+
+impl AsyncRead for End {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = into.remaining();
+        Self::poll_read(&mut self, cx, room, |bytes| into.put_slice(bytes)).map_ok(|_| ())
+    }
+}
+
+impl AsyncWrite for End {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Self::poll_write(&mut self, cx, &[bytes])
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.finish();
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -25,7 +25,7 @@ pub fn run_seeds(seeds: Range<u64>, options: &Options, done: &(dyn Fn(u64) + Syn
 
 /// Has `take` put what came of each seed into a sum of its thread, and `merge` put those together. On so many threads, as
 /// many as there are processors if left out; `done` hears how many more seeds are done.
-pub(crate) fn over_seeds<S: Default + Send>(
+pub fn over_seeds<S: Default + Send>(
     seeds: Range<u64>,
     threads: Option<NonZeroUsize>,
     take: &(dyn Fn(u64, &mut S) + Sync),

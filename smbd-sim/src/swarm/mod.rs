@@ -14,8 +14,7 @@ use crate::nic::Personality;
 
 pub use fault::{Arranged, Schedule};
 pub use kind::FaultKind;
-pub(crate) use many::over_seeds;
-pub use many::{run_seed, run_seeds};
+pub use many::{over_seeds, run_seed, run_seeds};
 pub use pair::{Loop, Pair};
 pub use plan::Plan;
 pub use report::Report;

@@ -147,6 +147,12 @@ impl Reply {
         self.elements.iter().zip(ends).map(|((start, protection), end)| (*start..end, *protection)).collect()
     }
 
+    /// Whether an answer can go in the same message, which may be encrypted and has `max` bytes then.
+    pub(super) fn has_room(&self, answer: &[u8], max: u32) -> bool {
+        let both = self.bytes.len().saturating_add(answer.len()).saturating_sub(FRONT);
+        self.elements.is_empty() || both.saturating_add(8) <= max as usize
+    }
+
     pub(super) fn is_long(&self, max: u32) -> bool {
         self.bytes.len() > (max as usize).saturating_add(LEN)
     }

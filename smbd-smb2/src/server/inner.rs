@@ -284,6 +284,11 @@ impl Inner {
         self.silent.remove(&id)
     }
 
+    /// Whether this is the close of a file for nobody.
+    pub(super) fn is_silent(&self, id: OperationId) -> bool {
+        self.silent.contains(&id)
+    }
+
     /// A transfer to the client begins.
     pub(super) fn begin_write(&mut self, id: OperationId) {
         self.writing.insert(id);

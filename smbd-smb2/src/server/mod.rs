@@ -187,6 +187,10 @@ impl Connection {
     /// [`Misuse`]: no such operation is being carried out.
     pub fn prolong(&mut self, now: u64, id: OperationId) -> Result<(), Misuse> {
         let State::Open(inner) = &mut self.state else { return Ok(()) };
+        // Nobody waits for it.
+        if inner.is_silent(id) {
+            return Ok(());
+        }
         expect(inner, id, WaitsFor::File)?;
         self.step(now, |inner| receive::prolong(inner, id));
         Ok(())

@@ -44,6 +44,9 @@ pub(super) fn settle(
     };
     field::CREDITS.set(answer.bytes.get_mut(FRONT..).unwrap_or_default(), credits)?;
     let protection = protection(inner, asked, &answer);
+    if !chain.reply.has_room(&answer.bytes, inner.transport.message_max()) {
+        send(inner, chain)?;
+    }
     chain.previous = Some(super::chain::Previous {
         session_id: Some(answer.session_id),
         tree_id: Some(answer.tree_id),

@@ -2,8 +2,8 @@
 
 use smbd_smb2::server::Reason;
 use smbd_smb2::wire::{
-    BufferDescriptorV1, Channel, Cipher, CloseRequest, Dialect, FileId, NtStatus, ReadRequest, ReadResponse,
-    Token, WriteRequest, WriteResponse, pack, read, write,
+    BufferDescriptorV1, Channel, Cipher, CloseRequest, Compound, Dialect, FileId, NtStatus, ReadRequest,
+    ReadResponse, Token, WriteRequest, WriteResponse, pack, read, write,
 };
 
 use crate::rig::{Answer, Protect, RDMA, Rig, TCP, message, params};
@@ -347,5 +347,52 @@ fn a_plain_read_whose_answer_the_client_could_not_receive_is_answered_with_less(
     let read = ReadRequest { minimum_count: 1 << 20, ..read_of(file, 1 << 20, Channel::NONE, b"") };
     let answer = rig.ask(&header, &read);
     assert_eq!(answer.status(), NtStatus::SUCCESS);
-    assert_eq!(ReadResponse::parse(&answer.bytes).unwrap().data.len(), 131_072 - 1024);
+    assert_eq!(ReadResponse::parse(&answer.bytes).unwrap().data.len(), 131_072 - 256);
+}
+
+/// Bytes of the file of a session over RDMA, and of what its client receives.
+const MESSAGE_MAX: u32 = 1 << 20;
+
+fn with_a_long_file() -> (Rig, FileId) {
+    let mut rig = Rig::ready(params(), RDMA);
+    let file = rig.file("long");
+    let data = vec![1; MESSAGE_MAX as usize];
+    let header = rig.header::<WriteRequest<'_>>(MESSAGE_MAX.into());
+    rig.ask(&header, &WriteRequest { file_id: file, data: &data, ..WriteRequest::default() });
+    (rig, file)
+}
+
+#[test]
+fn a_read_without_a_channel_brings_as_much_as_a_client_can_receive_with_256_bytes_around_it() {
+    for protect in [Protect::Sign, Protect::Seal] {
+        let (mut rig, file) = with_a_long_file();
+        rig.protect = protect;
+        let len = MESSAGE_MAX - 256;
+        let header = rig.header::<ReadRequest<'_>>(len.into());
+        let answer = rig.ask(&header, &read_of(file, len, Channel::NONE, b""));
+        assert_eq!(ReadResponse::parse(&answer.bytes).unwrap().data.len(), len as usize);
+        assert!(rig.sent.iter().all(|(message, _)| message.len() <= MESSAGE_MAX as usize));
+    }
+}
+
+#[test]
+fn answers_that_are_too_long_for_one_message_go_in_more() {
+    for len in [(MESSAGE_MAX - 256) / 2, MESSAGE_MAX / 2, MESSAGE_MAX - 256] {
+        let (mut rig, file) = with_a_long_file();
+        rig.protect = Protect::Seal;
+        let mut bytes = Vec::new();
+        let mut compound = Compound::new(&mut bytes);
+        for is_related in [false, true, true] {
+            let header = rig.header::<ReadRequest<'_>>(len.into());
+            let header = if is_related { header.related() } else { header };
+            compound.add(&header, &read_of(file, len, Channel::NONE, b"")).unwrap();
+        }
+        rig.send(bytes);
+        let answers = rig.answers();
+        let lengths: Vec<_> =
+            answers.iter().map(|answer| ReadResponse::parse(&answer.bytes).unwrap().data.len()).collect();
+        assert_eq!(lengths, [len as usize; 3]);
+        let longest = rig.sent.iter().map(|(message, _)| message.len()).max();
+        assert!(longest.is_some_and(|longest| longest <= MESSAGE_MAX as usize), "{longest:?}");
+    }
 }

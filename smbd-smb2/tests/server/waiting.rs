@@ -1,6 +1,6 @@
 //! What waits: locks, changes, operations that take long; and CANCEL (3.3.4.2, 3.3.5.14, 3.3.5.16, 3.3.5.19).
 
-use smbd_smb2::server::{Done, Misuse, OperationId};
+use smbd_smb2::server::{Done, Misuse, Operation, OperationId};
 use smbd_smb2::wire::{
     CancelRequest, ChangeNotifyRequest, CloseRequest, CreateDisposition, CreateOptions, FileId, Flags,
     FlushRequest, Header, LockElement, LockFlags, LockRequest, LogoffRequest, NtStatus,
@@ -246,4 +246,17 @@ fn nobody_else_cancels_what_a_session_waits_for() {
     rig.give(&mut bytes);
     assert!(rig.answers().is_empty(), "a wrong signature");
     assert_eq!(rig.ask_all(&cancel, &CancelRequest::default()).len(), 1);
+}
+
+#[test]
+fn a_file_that_is_closed_for_nobody_may_take_long() {
+    let mut rig = ready();
+    rig.file("a");
+    rig.holds = true;
+    assert_eq!(rig.status(&TreeDisconnectRequest::default()), NtStatus::SUCCESS);
+    let [(id, Operation::Close { .. })] = rig.held[..] else { panic!("{:?}", rig.held) };
+    rig.connection.prolong(rig.now, id).unwrap();
+    rig.release();
+    assert_eq!(rig.files.open_count(), 0);
+    assert_eq!(rig.answers().len(), 0);
 }

@@ -67,7 +67,7 @@ fn told(what: &str, place: &Place, error: &Error) -> Trouble {
 }
 
 fn drive(
-    transport: impl Transport + 'static,
+    transport: impl Transport + Send + 'static,
     settings: &Settings,
     driver: &mut Option<JoinHandle<()>>,
 ) -> Result<Remote, Trouble> {

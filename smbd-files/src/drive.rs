@@ -1,0 +1,324 @@
+//! What drives a client over a transport: for who has operations of [`smbd_smb2::client`] that handles do not have.
+//!
+//! [`Driver`] is a client, its transport and time. An [`Upper`] begins operations and takes what comes of them; that of the handles
+//! of this crate is one.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use smbd_core::Instant;
+use smbd_smb2::client::{
+    Arrived, BufferId, Client, Failure, OperationId, Output, Refused, Reply, SessionHandle,
+};
+use tokio::time::{self, Sleep};
+
+use crate::transport::{Lost, Memory, Part, Received, Registered, Transport};
+
+/// How long what waits may still be sent when a connection is closed.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+
+/// Time, as a driver needs it.
+pub trait Clock {
+    /// Ready after a time.
+    type Sleep: Future<Output = ()>;
+
+    /// Now.
+    fn now(&self) -> Instant;
+
+    /// Ready at a time.
+    fn sleep_until(&self, at: Instant) -> Self::Sleep;
+}
+
+/// Time of the runtime, from when it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct TokioTime(time::Instant);
+
+impl TokioTime {
+    /// Begins now. Call it inside a runtime with time enabled.
+    #[must_use]
+    pub fn start() -> Self {
+        Self(time::Instant::now())
+    }
+}
+
+impl Clock for TokioTime {
+    type Sleep = Sleep;
+
+    fn now(&self) -> Instant {
+        Instant::ORIGIN.saturating_add(self.0.elapsed())
+    }
+
+    fn sleep_until(&self, at: Instant) -> Sleep {
+        time::sleep(at.saturating_since(self.now()))
+    }
+}
+
+/// Who begins operations, and is told what comes of them.
+pub trait Upper {
+    /// What can be registered.
+    type Memory: Memory;
+    /// What is kept of the result of an operation, without anything that is borrowed.
+    type Kept;
+
+    /// Begins one operation, if there is one to be begun. Returns whether something was done; if not, the task is woken when there is
+    /// something to be begun.
+    ///
+    /// # Errors
+    /// Why the connection is to be closed.
+    fn begin(&mut self, client: &mut Client, now: Instant, cx: &mut Context<'_>) -> Result<bool, Lost>;
+
+    /// The memory of a buffer that an operation has.
+    fn memory(&self, buffer: BufferId) -> Option<&Self::Memory>;
+
+    /// Takes data of a READ that came in a message.
+    fn data(&mut self, operation: OperationId, offset: u64, data: &[u8]);
+
+    /// What is to be kept of a result.
+    fn keep(&mut self, operation: OperationId, result: Result<Reply<'_>, Failure>) -> Self::Kept;
+
+    /// Takes the result of an operation, which has ended.
+    fn done(&mut self, client: &Client, operation: OperationId, kept: Self::Kept);
+
+    /// A session has expired (3.2.5.1.6).
+    ///
+    /// # Errors
+    /// Why the connection is to be closed.
+    fn expired(&mut self, client: &mut Client, now: Instant, session: SessionHandle) -> Result<(), Lost>;
+
+    /// The server does not know a session any more.
+    fn session_ended(&mut self, session: SessionHandle);
+
+    /// A message was taken. It is decrypted.
+    fn taken(&mut self, message: &[u8]) {
+        let _ = message;
+    }
+
+    /// The connection is over, and why. Results may follow. It is said once.
+    fn ended(&mut self, why: &Lost);
+
+    /// All results were told. Ready when nothing is left to be done.
+    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+}
+
+/// Drives a connection.
+pub struct Driver<T, U, C: Clock = TokioTime> {
+    client: Client,
+    transport: T,
+    upper: U,
+    clock: C,
+    timer: Option<(Instant, Pin<Box<C::Sleep>>)>,
+    state: State,
+    /// For so long what waits may still be sent when the connection is closed.
+    closes_until: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Closing,
+    Over,
+}
+
+/// What an output of the client leaves to be done when nothing is borrowed of it any more.
+enum Then<K> {
+    GoOn,
+    Idle(Option<Instant>),
+    Done(OperationId, K),
+    Expired(SessionHandle),
+    Close(Lost),
+}
+
+impl<T, U, C> Driver<T, U, C>
+where
+    T: Transport,
+    U: Upper<Memory = T::Memory>,
+    C: Clock,
+{
+    /// For a client of which nothing was sent, and a transport that is connected.
+    #[must_use]
+    pub const fn new(client: Client, transport: T, upper: U, clock: C) -> Self {
+        Self { client, transport, upper, clock, timer: None, state: State::Open, closes_until: None }
+    }
+
+    /// Ready when the connection is over, all operations have their results, and the upper layer has nothing left to do.
+    pub async fn run(mut self) {
+        poll_fn(|cx| self.poll(cx)).await;
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match self.state {
+                State::Open => match self.turn(cx) {
+                    Ok(true) => {}
+                    Ok(false) => return Poll::Pending,
+                    Err(lost) => self.close(&lost),
+                },
+                State::Closing => match self.transport.poll_close(cx) {
+                    Poll::Ready(()) => {
+                        self.client.closed();
+                        self.say(&mut Arrived::nothing());
+                        self.state = State::Over;
+                    }
+                    Poll::Pending => {
+                        let until = self.closes_until;
+                        if until.is_none() || !self.is_due(until, cx) {
+                            return Poll::Pending;
+                        }
+                        self.closes_until = None;
+                        self.transport.give_up();
+                    }
+                },
+                State::Over => return self.upper.poll_over(cx),
+            }
+        }
+    }
+
+    /// Does what can be done. Returns whether there may be more; if not, the task is woken later.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Lost> {
+        let mut has_moved = false;
+        let deadline = self.say(&mut Arrived::nothing());
+        if self.state != State::Open {
+            return Ok(true);
+        }
+        // Behind what the client says: a registration goes on only while it is asked for.
+        while let Poll::Ready(registered) = self.transport.poll_registered(cx) {
+            self.on_registered(registered);
+            has_moved = true;
+        }
+        // Messages are taken always: a server that waits for this side to take its answers takes nothing itself.
+        match self.transport.poll_receive(cx) {
+            Poll::Ready(received) => {
+                self.take(received?);
+                has_moved = true;
+            }
+            Poll::Pending => {}
+        }
+        if let Poll::Ready(ready) = self.transport.poll_ready(cx) {
+            ready?;
+            has_moved |= self.upper.begin(&mut self.client, self.clock.now(), cx)?;
+        }
+        Ok(has_moved || self.state != State::Open || self.is_due(deadline, cx))
+    }
+
+    /// Whether this time has come. If not, the task is woken then.
+    fn is_due(&mut self, deadline: Option<Instant>, cx: &mut Context<'_>) -> bool {
+        let Some(deadline) = deadline else {
+            self.timer = None;
+            return false;
+        };
+        let Self { clock, timer, .. } = self;
+        let wait = || (deadline, Box::pin(clock.sleep_until(deadline)));
+        let timer = timer.get_or_insert_with(wait);
+        if timer.0 != deadline {
+            *timer = wait();
+        }
+        let is_due = timer.1.as_mut().poll(cx).is_ready();
+        if is_due {
+            self.timer = None;
+        }
+        is_due
+    }
+
+    fn close(&mut self, why: &Lost) {
+        if self.state == State::Open {
+            self.upper.ended(why);
+            self.closes_until = Some(self.clock.now().saturating_add(CLOSE_WITHIN));
+            self.state = State::Closing;
+        }
+    }
+
+    fn on_registered(&mut self, registered: Registered) {
+        let now = self.clock.now();
+        // Refused are only those that the client does not know any more.
+        let _ = match registered {
+            Registered::Valid(id, descriptors) => match self.client.registered(id, &descriptors) {
+                Err(Refused::Wire(_) | Refused::Descriptors { .. }) => self.client.not_registered(now, id),
+                other => other,
+            },
+            Registered::Impossible(id) => self.client.not_registered(now, id),
+            Registered::Ended(id) => self.client.deregistered(now, id),
+        };
+    }
+
+    /// Takes a message.
+    fn take(&mut self, Received { invalidated, mut message }: Received) {
+        for token in invalidated {
+            // One that names nothing any more needs nothing.
+            let _ = self.client.invalidated(token);
+        }
+        self.say(&mut Arrived::new(&mut message));
+        self.upper.taken(&message);
+    }
+
+    /// Does what the client says, until it has nothing to say. Returns when it wants to be asked again.
+    fn say(&mut self, arrived: &mut Arrived<'_>) -> Option<Instant> {
+        loop {
+            let now = self.clock.now();
+            match self.next_output(now, arrived) {
+                Then::GoOn => {}
+                Then::Idle(deadline) => return deadline,
+                Then::Done(operation, kept) => self.upper.done(&self.client, operation, kept),
+                Then::Expired(session) => {
+                    if let Err(why) = self.upper.expired(&mut self.client, now, session) {
+                        self.close(&why);
+                    }
+                }
+                Then::Close(why) => self.close(&why),
+            }
+        }
+    }
+
+    fn next_output(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Then<U::Kept> {
+        let Self { client, transport, upper, .. } = self;
+        match client.poll(now, arrived) {
+            Output::Send { message, .. } => {
+                transport.send(message);
+                Then::GoOn
+            }
+            Output::Register { registration, buffer, offset, len, access } => {
+                match upper.memory(buffer).cloned().zip(u32::try_from(offset).ok()) {
+                    Some((memory, offset)) => {
+                        transport.register(registration, Part { memory, offset, len, access });
+                        Then::GoOn
+                    }
+                    None => Then::Close(Lost::because("a buffer is used that there is none of")),
+                }
+            }
+            Output::Deregister { registration, .. } => {
+                transport.deregister(registration);
+                Then::GoOn
+            }
+            Output::Data { operation, offset, data } => {
+                upper.data(operation, offset, data);
+                Then::GoOn
+            }
+            Output::Done { operation, result, .. } => Then::Done(operation, upper.keep(operation, result)),
+            Output::SessionExpired(session) => Then::Expired(session),
+            Output::SessionEnded(session) => {
+                upper.session_ended(session);
+                Then::GoOn
+            }
+            Output::Close(reason) => Then::Close(Lost::because(reason)),
+            Output::Idle(deadline) => Then::Idle(deadline),
+            // No transform is offered: memory of transports cannot be changed in place.
+            Output::Sign(_) | Output::Encrypt(_) | Output::Check(_) => {
+                Then::Close(Lost::because("data are to be transformed, which was not offered"))
+            }
+            // Oplocks and leases are never asked for, and what is left alone changes nothing.
+            Output::Negotiated(_) | Output::OplockBreak(_) | Output::LeaseBreak(_) | Output::Discarded(_) => {
+                Then::GoOn
+            }
+        }
+    }
+}
+
+impl<T, U, C: Clock> std::fmt::Debug for Driver<T, U, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Driver")
+            .field("client", &self.client)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! Connections to servers over RDMA devices.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use smbd_core::{Config, ConfigError, Params, Role};
+use smbd_smb2::client;
+use smbd_verbs::tokio::{AsyncEnd, Failure, Options, establish};
+use smbd_verbs::{Buffer, Clock, VerbsConnection};
+
+use super::rdma::Rdma;
+use super::{Memory, MemoryError};
+
+/// Ports of SMB Direct: on iWARP, and elsewhere. They are tried in this order, as clients of Linux do.
+pub const DEFAULT_PORTS: [u16; 2] = [5445, 445];
+/// Transfers of more bytes go by RDMA.
+const THRESHOLD: u32 = 4096;
+/// The longest message that a server may send here, in bytes: a piece of a READ without a channel and what is around it.
+const RECEIVE_MAX: u32 = (1 << 20) + 4096;
+
+/// What connects to servers.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    config: Config,
+}
+
+impl Connector {
+    /// With so many buffers that may be registered at once, and so long a wait for a server.
+    ///
+    /// # Errors
+    /// A number is not one that a connection can have.
+    pub fn new(registrations: u16, connect: Duration) -> Result<Self, ConfigError> {
+        let params = Params {
+            max_fragmented_recv_size: RECEIVE_MAX,
+            active_negotiation_timeout: connect,
+            registrations,
+            segments_max: registrations,
+            registration_slots: registrations,
+            rdma_ops: 0,
+            rdma_slots: 0,
+            ..Params::linux_client()
+        };
+        Ok(Self { config: Config::try_from(params)? })
+    }
+
+    /// Connects to a server. Call it inside a runtime with I/O and time enabled.
+    ///
+    /// # Errors
+    /// There is no device, or no server that answers.
+    pub async fn connect(&self, server: SocketAddr) -> Result<Rdma<AsyncEnd>, Failure> {
+        let end = VerbsConnection::connect(server, None, &self.config, Clock::start())?;
+        let invalidation = end.remote_invalidation_later();
+        let connection = establish(Role::Initiator, end, &self.config, Options::default()).await?;
+        let negotiated = connection.negotiated();
+        let limits = client::Transport {
+            max_send: negotiated.max_fragmented_send_size,
+            max_receive: self.config.max_fragmented_recv_size,
+            rdma: Some(client::Rdma {
+                threshold: THRESHOLD,
+                max_read_write: negotiated.max_read_write_size,
+                invalidates: invalidation.is_possible(),
+            }),
+        };
+        Ok(Rdma::new(connection, limits))
+    }
+}
+
+impl Memory for Buffer {
+    fn allocate(len: u32) -> Result<Self, MemoryError> {
+        Self::new(len).map_err(|_| MemoryError { offset: 0, len })
+    }
+
+    fn fill(&self, bytes: &[u8]) -> Result<(), MemoryError> {
+        Self::fill(self, 0, bytes).map_err(|_| out_of_range(bytes.len()))
+    }
+
+    fn read(&self, out: &mut [u8]) -> Result<(), MemoryError> {
+        let len = out.len();
+        Self::read(self, 0, out).map_err(|_| out_of_range(len))
+    }
+}
+
+fn out_of_range(len: usize) -> MemoryError {
+    MemoryError { offset: 0, len: u32::try_from(len).unwrap_or(u32::MAX) }
+}

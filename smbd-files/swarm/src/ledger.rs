@@ -1,0 +1,224 @@
+//! Laws of the messages themselves. They are seen where they leave and where they were taken, decrypted by who has taken them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use smbd_smb2::wire::{
+    Channel, Command, Elements, Flags, Header, MessageId, NegotiateContext, NegotiateResponse, NtStatus,
+    ReadRequest, SigningAlgorithm, WriteRequest, transform,
+};
+
+use crate::model::{Breach, law};
+use crate::plan::Plan;
+
+/// Whose messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum From {
+    Client,
+    Server,
+}
+
+/// What was seen of all messages.
+#[derive(Debug)]
+pub struct Ledger {
+    is_signed: bool,
+    is_encrypted: bool,
+    limit: u64,
+    /// Somebody changes messages: only what each side sends counts.
+    is_disturbed: bool,
+    /// Messages that the client was given, and the credits in those that it has taken.
+    delivered: usize,
+    granted: Vec<u64>,
+    /// How many the client had been given when it sent each message that the server has not taken.
+    sends: VecDeque<usize>,
+    next_id: u64,
+    open: BTreeMap<u64, Command>,
+    /// Requests that were sent in clear, and unsigned: those that cancel them are as well.
+    clear: BTreeSet<u64>,
+    unsigned: BTreeSet<u64>,
+    nonces: BTreeSet<(From, u64, [u8; 16])>,
+    is_gmac: bool,
+    gmacs: BTreeSet<(From, u64, u64, bool)>,
+    /// Messages of each side, by how they are protected.
+    pub sealed: u64,
+    pub signed: u64,
+    pub channel: u64,
+}
+
+/// The elements of a message that is not encrypted any more; nothing if it cannot be cut.
+pub fn elements(message: &[u8]) -> Vec<(Header, &[u8])> {
+    let plain = match message.get(..4) {
+        Some(id) if id == transform::PROTOCOL_ID => message.get(transform::LEN..).unwrap_or_default(),
+        _ => message,
+    };
+    Elements::new(plain).map_while(Result::ok).map(|element| (element.header, element.bytes)).collect()
+}
+
+/// What a message is, for who reads the steps.
+pub fn told(message: &[u8]) -> String {
+    let text = |header: &Header| {
+        let status = if header.is_response() { format!(" {}", header.status) } else { String::new() };
+        format!("{} {}{status}", header.command, header.message_id)
+    };
+    let told: Vec<_> = elements(message).iter().map(|(header, _)| text(header)).collect();
+    format!("{} bytes: {}", message.len(), told.join(", "))
+}
+
+impl Ledger {
+    pub fn new(plan: &Plan) -> Self {
+        let protection = &plan.protection;
+        let is_encrypted = protection.client_encrypts || protection.server_encrypts;
+        Self {
+            is_signed: protection.is_whole() && !is_encrypted,
+            is_encrypted,
+            limit: plan.credits[1].into(),
+            is_disturbed: plan.mischief.is_some(),
+            delivered: 0,
+            granted: Vec::new(),
+            sends: VecDeque::new(),
+            next_id: 0,
+            open: BTreeMap::new(),
+            clear: BTreeSet::new(),
+            unsigned: BTreeSet::new(),
+            nonces: BTreeSet::new(),
+            is_gmac: false,
+            gmacs: BTreeSet::new(),
+            sealed: 0,
+            signed: 0,
+            channel: 0,
+        }
+    }
+
+    /// A message leaves, before anybody can change it.
+    pub fn leaves(&mut self, from: From, message: &[u8]) -> Result<(), Breach> {
+        if from == From::Client {
+            self.sends.push_back(self.delivered);
+        }
+        if message.get(..4) == Some(&transform::PROTOCOL_ID) {
+            self.sealed += 1;
+            let session = transform::field::SESSION_ID.get(message).map_err(|error| error.to_string())?;
+            let nonce = transform::field::NONCE.get(message).map_err(|error| error.to_string())?;
+            let is_new = self.nonces.insert((from, session.0, nonce));
+            law!("nonces", is_new, "{from:?} has used nonce {nonce:02x?} of session {session} before");
+            return Ok(());
+        }
+        for (header, _) in elements(message) {
+            let is_signed = header.flags.contains(Flags::SIGNED);
+            if from == From::Client && header.command != Command::CANCEL {
+                self.clear.insert(header.message_id.0);
+                if !is_signed {
+                    self.unsigned.insert(header.message_id.0);
+                }
+            }
+            let needs_none = header.status == NtStatus::PENDING && header.is_response();
+            self.signed += u64::from(is_signed);
+            // Who is asked something that was changed answers it as it came.
+            let is_own = from == From::Client || !self.is_disturbed;
+            let is_cancel = header.command == Command::CANCEL;
+            if header.command >= Command::CREATE && header.command != Command::ECHO && is_own {
+                let is_lost = header.status == NtStatus::USER_SESSION_DELETED;
+                // A login that is cancelled has no keys.
+                let is_early = is_cancel && self.clear.contains(&header.message_id.0);
+                law!(
+                    "protection",
+                    !self.is_encrypted || is_lost || is_early,
+                    "{from:?} sends {} in clear",
+                    header.command
+                );
+                let was_early = is_cancel && self.unsigned.contains(&header.message_id.0);
+                let is_well = !self.is_signed || is_signed || needs_none || was_early || is_lost;
+                law!("protection", is_well, "{from:?} sends {} unsigned", header.command);
+            }
+            if is_signed && self.is_gmac {
+                let key = (from, header.session_id.0, header.message_id.0, is_cancel);
+                let is_new = self.gmacs.insert(key);
+                law!("nonces", is_new, "{from:?} has signed {} {} before", header.command, header.message_id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The client is given a message.
+    pub fn delivered(&mut self) {
+        self.delivered += 1;
+    }
+
+    /// The server has taken a message, and decrypted it.
+    pub fn server_has(&mut self, message: &[u8]) -> Result<(), Breach> {
+        if self.is_disturbed {
+            return Ok(());
+        }
+        let known = self.sends.pop_front().unwrap_or_default();
+        let granted = 1 + self.granted.iter().take(known).sum::<u64>();
+        for (header, element) in elements(message) {
+            if header.command == Command::CANCEL {
+                continue;
+            }
+            let (id, charge) = (header.message_id.0, u64::from(header.credit_charge.max(1)));
+            law!("message ids", id == self.next_id, "{id} comes, and {} is next", self.next_id);
+            self.next_id += charge;
+            let next = self.next_id;
+            law!(
+                "credits",
+                next <= granted,
+                "{charge} ids from {id} on are used, and {granted} were granted"
+            );
+            self.open.insert(id, header.command);
+            let channel = match header.command {
+                Command::READ => ReadRequest::parse(element).map(|read| read.channel),
+                Command::WRITE => WriteRequest::parse(element).map(|write| write.channel),
+                _ => continue,
+            };
+            if channel.is_ok_and(|channel| channel != Channel::NONE) {
+                self.channel += 1;
+                let is_plain = !self.is_encrypted && !self.is_signed && !header.flags.contains(Flags::SIGNED);
+                law!("protection", is_plain, "{} {id} uses the channel", header.command);
+            }
+        }
+        Ok(())
+    }
+
+    /// The client has taken a message, and decrypted it.
+    pub fn client_has(&mut self, message: &[u8]) -> Result<(), Breach> {
+        let all = elements(message);
+        self.granted.push(all.iter().map(|(header, _)| u64::from(header.credits)).sum());
+        for (header, element) in &all {
+            if header.command == Command::NEGOTIATE
+                && let Ok(response) = NegotiateResponse::parse(element)
+            {
+                let mut contexts = response.contexts.iter().filter_map(Result::ok);
+                self.is_gmac |= contexts.any(|context| match context {
+                    NegotiateContext::Signing(list) => list.get(0) == Some(SigningAlgorithm::AES_GMAC),
+                    _ => false,
+                });
+            }
+            if self.is_disturbed || header.message_id == MessageId::UNSOLICITED {
+                continue;
+            }
+            let id = header.message_id.0;
+            let asked = self.open.get(&id).copied();
+            law!("answers", asked == Some(header.command), "{} {id} answers {asked:?}", header.command);
+            if header.status != NtStatus::PENDING {
+                self.open.remove(&id);
+            }
+        }
+        let held = (1 + self.granted.iter().sum::<u64>()).saturating_sub(self.next_id);
+        law!(
+            "credits",
+            self.is_disturbed || held <= self.limit,
+            "{held} credits, and {} are allowed",
+            self.limit
+        );
+        Ok(())
+    }
+
+    /// Everything was done.
+    pub fn is_over(&self) -> Result<(), Breach> {
+        if self.is_disturbed {
+            return Ok(());
+        }
+        law!("answers", self.open.is_empty(), "not answered: {:?}", self.open);
+        let granted = 1 + self.granted.iter().sum::<u64>();
+        law!("credits", granted > self.next_id, "none is left of {granted}");
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! A run: all of it, from its seed.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use smbd_core::Instant;
+use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
+use smbd_files::drive::{Clock, Driver};
+use smbd_files::transport::{Rdma, Tcp, Transport};
+use smbd_sim::loops::{LoopEnd, Stage, Timer};
+use smbd_sim::oracle::{Failure, Law};
+use smbd_sim::trace::Trace;
+use smbd_sim::{Rng, Side};
+use smbd_smb2::client::{self, Client};
+use smbd_smb2::security::{NtHash, capital};
+use smbd_smb2::server::{self, Connection as ServerConnection, Files, Server, Share};
+use smbd_smb2::wire::Guid;
+
+use crate::carrier::Overseen;
+use crate::judge::judge;
+use crate::ledger::{From, Ledger};
+use crate::memory::{Memory, Watched, play_on, touched};
+use crate::mischief::{Changer, Overheard, Tap};
+use crate::model::{Breach, Chance};
+use crate::notes::Notes;
+use crate::pipe::stream;
+use crate::plan::{CLIENT, Carrier, End, Plan};
+use crate::server_end::{OverRdma, OverTcp, ServerEnd};
+use crate::server_task::{EPOCH, ServerTask, Shared};
+use crate::work::{File, PASSWORD, USER, Work};
+
+/// Longer than any run takes, in virtual time.
+const LONGEST: Duration = Duration::from_secs(7200);
+/// More turns than any run takes.
+const TURNS_MAX: u32 = 600_000;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Report {
+    pub plan: Rc<Plan>,
+    pub breach: Option<Breach>,
+    pub is_done: bool,
+    pub client_ended: Option<String>,
+    pub server_ended: Option<String>,
+    pub counts: Vec<(&'static str, u64)>,
+    pub faults: Vec<u64>,
+    /// The digest of its trace; 0 if nothing was to be seen.
+    pub digest: u64,
+    /// Its steps, and its trace.
+    pub text: String,
+}
+
+/// How much is to be seen of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    Nothing,
+    All,
+}
+
+/// The time of a stage.
+#[derive(Clone, Debug)]
+struct VirtualTime(Stage);
+
+impl Clock for VirtualTime {
+    type Sleep = Timer;
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn sleep_until(&self, at: Instant) -> Timer {
+        self.0.sleep_until(at)
+    }
+}
+
+/// Everything that both sides of a run are made of.
+struct Scene {
+    shared: Shared,
+    content: Rc<RefCell<Vec<File>>>,
+    chance: RefCell<Chance>,
+    overheard: Option<Rc<RefCell<Overheard>>>,
+    tap: Tap,
+}
+
+impl Scene {
+    fn chance(&self) -> Chance {
+        Chance::new(self.chance.borrow_mut().bits())
+    }
+
+    /// Whoever changes messages of a side.
+    fn changer(&self, side: Side) -> Option<Changer> {
+        let mischief = self.shared.plan.mischief.filter(|mischief| mischief.of == side)?;
+        let from = if side == Side::Initiator { From::Client } else { From::Server };
+        let changer =
+            Changer::new(mischief, from, self.overheard.as_ref()?, (self.chance(), &self.shared.notes));
+        Some(changer.of_protected(self.shared.plan.protection.is_whole()))
+    }
+}
+
+/// Runs a seed.
+pub fn run(seed: u64, show: Show) -> Report {
+    let plan = Rc::new(Plan::of(seed));
+    let mut chance = Chance::new(seed ^ 0x7275_6e00);
+    let trace = (show == Show::All).then(Trace::kept);
+    let stage = Stage::new(&plan.sim, trace, Rng::new(chance.bits()));
+    play_on(Some(stage.clone()));
+    let tap = Tap::default();
+    let shares = if plan.protection.has_secret { 2 } else { 1 };
+    let files = (0..shares).map(|_| server::Memory::with_capacity("data", EPOCH, 64 << 20)).collect();
+    let scene = Scene {
+        shared: Shared {
+            plan: Rc::clone(&plan),
+            notes: Notes::new(&stage, show == Show::All),
+            ledger: Rc::new(RefCell::new(Ledger::new(&plan))),
+            files: Rc::new(RefCell::new(Files::new(files))),
+            pipes: Rc::default(),
+        },
+        content: Rc::default(),
+        overheard: plan.mischief.map(|_| Overheard::new(&plan, tap.clone())),
+        chance: RefCell::new(chance),
+        tap,
+    };
+    let scene = Rc::new(scene);
+    match plan.carrier {
+        Carrier::Rdma => over_rdma(&stage, &scene),
+        Carrier::Tcp => over_tcp(&stage, &scene),
+    }
+    play(&stage, &scene)
+}
+
+fn over_tcp(stage: &Stage, scene: &Rc<Scene>) {
+    let mut chance = scene.chance();
+    let (near, far) = stream(stage, scene.shared.plan.stream, &mut chance);
+    scene.shared.pipes.borrow_mut().extend([Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)]);
+    stage.spawn(serve(Rc::clone(scene), server::Transport::Tcp, OverTcp(Tcp::over(far))));
+    stage.spawn(ask(Rc::clone(scene), Tcp::over(near)));
+}
+
+fn over_rdma(stage: &Stage, scene: &Rc<Scene>) {
+    let plan = &scene.shared.plan;
+    let connecting = connect(stage, Side::Acceptor, plan.waiting[1]);
+    let of_server = Rc::clone(scene);
+    stage.spawn(async move {
+        let Some(connection) = established(connecting, &of_server).await else { return };
+        let send_max = connection.negotiated().max_fragmented_send_size;
+        serve(of_server, server::Transport::Rdma { send_max }, OverRdma::new(connection)).await;
+    });
+    let connecting = connect(stage, Side::Initiator, plan.waiting[0]);
+    let of_client = Rc::clone(scene);
+    stage.spawn(async move {
+        let Some(connection) = established(connecting, &of_client).await else { return };
+        let (negotiated, plan) = (connection.negotiated(), &of_client.shared.plan);
+        let limits = client::Transport {
+            max_send: negotiated.max_fragmented_send_size,
+            max_receive: plan.sim.configs[CLIENT].max_fragmented_recv_size,
+            rdma: Some(client::Rdma {
+                threshold: plan.threshold,
+                max_read_write: negotiated.max_read_write_size.min(plan.read_write_max),
+                invalidates: plan.sim.nics[0].windows && plan.sim.nics[1].send_with_invalidate,
+            }),
+        };
+        ask(Rc::clone(&of_client), Rdma::new(connection, limits)).await;
+    });
+}
+
+/// The connection of a side, whose driver is a task of its own.
+fn connect(stage: &Stage, side: Side, waiting: Options) -> Connecting<LoopEnd<Memory>> {
+    let (connecting, driver) = open_with(stage.machine(side), stage.end(side), waiting);
+    stage.spawn(async move {
+        driver.await;
+    });
+    connecting
+}
+
+async fn established(
+    connecting: Connecting<LoopEnd<Memory>>,
+    scene: &Scene,
+) -> Option<Connection<LoopEnd<Memory>>> {
+    match connecting.await {
+        Ok(connection) => Some(connection),
+        Err(failure) => {
+            scene.shared.notes.step(|| format!("not established: {failure}"));
+            scene.shared.notes.note(|seen| seen.is_refused = true);
+            None
+        }
+    }
+}
+
+/// The server, to its end.
+async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerEnd) {
+    let plan = &scene.shared.plan;
+    let protection = &plan.protection;
+    let mut params = server::Params::new(Guid([0x51; 16]), "SERVER");
+    params.shares = vec![Share::new("data")];
+    if protection.has_secret {
+        params.shares.push(Share { is_encrypted: true, ..Share::new("secret") });
+    }
+    params.signing_required = protection.server_signs;
+    params.encrypted = protection.server_encrypts;
+    params.credits_max = plan.credits[1];
+    let most = u32::from(plan.credits[1]) << 16;
+    params.max_read_size = params.max_read_size.min(most);
+    params.max_write_size = params.max_write_size.min(most);
+    params.max_transact_size = params.max_transact_size.min(most);
+    let accounts =
+        |user: &str, _: &str| (capital(user) == capital(USER)).then(|| NtHash::of_password(PASSWORD));
+    let server = match Server::new(params, accounts) {
+        Ok(server) => Arc::new(server),
+        Err(error) => return scene.shared.notes.judge(Err(format!("plan: {error}"))),
+    };
+    let mut seed = [7; 32];
+    seed[..8].copy_from_slice(&plan.seed.to_le_bytes());
+    let connection = ServerConnection::new(server, transport, EPOCH, seed);
+    let task =
+        ServerTask::new(&scene.shared, connection, end, (scene.chance(), scene.changer(Side::Acceptor)));
+    task.run().await;
+}
+
+/// The client, to its end.
+async fn ask<T>(scene: Rc<Scene>, transport: T)
+where
+    T: Transport,
+    T::Memory: Watched,
+{
+    let (plan, notes) = (&scene.shared.plan, &scene.shared.notes);
+    let protection = &plan.protection;
+    let defaults = client::Params::default();
+    let params = client::Params {
+        client_guid: Guid([0xC1; 16]),
+        min_dialect: if protection.client_encrypts { protection.dialect } else { defaults.min_dialect },
+        max_dialect: protection.dialect,
+        ciphers: protection.ciphers.clone(),
+        signing: protection.signing.clone(),
+        require_signing: protection.client_signs,
+        require_encryption: protection.client_encrypts,
+        salt: [plan.seed as u8; 32],
+        transport: transport.limits(),
+        credits: plan.credits[0],
+        requests: plan.requests,
+        pieces: plan.pieces,
+        timeout: plan.timeout,
+        // Who is hostile may say that it takes longer, and nothing else.
+        pending_timeout: plan.mischief.map(|_| plan.timeout),
+        ..defaults
+    };
+    let config = match client::Config::new(params) {
+        Ok(config) => config,
+        Err(error) => return notes.judge(Err(format!("plan: {error}"))),
+    };
+    let transport = Overseen {
+        transport,
+        shared: scene.shared.clone(),
+        overheard: scene.overheard.clone(),
+        changer: scene.changer(Side::Initiator),
+    };
+    let work = Work::new(&scene.shared, &scene.content, (scene.chance(), scene.tap.clone()));
+    let driver = Driver::new(Client::new(config), transport, work, VirtualTime(notes.stage().clone()));
+    let mut running = pin!(driver.run());
+    poll_fn(|cx| {
+        if running.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if plan.end == End::ClientVanishes && notes.seen().is_struck {
+            scene.shared.tear();
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether a law of the devices was broken by somebody who changes messages: who names other memory has it used.
+fn is_of_mischief(plan: &Plan, failure: &Failure) -> bool {
+    plan.mischief.is_some() && matches!(failure.law, Law::Device | Law::Tokens)
+}
+
+/// Plays to the end.
+fn play(stage: &Stage, scene: &Scene) -> Report {
+    let Shared { plan, notes, ledger, .. } = &scene.shared;
+    let longest = Instant::ORIGIN.saturating_add(LONGEST);
+    let mut turns = 0;
+    let mut goes_on = || {
+        turns += 1;
+        turns < TURNS_MAX && stage.now() < longest && stage.turn()
+    };
+    while stage.tasks() > 0 && notes.seen().breach.is_none() && goes_on() {
+        if touched() > 0 {
+            notes.judge(Err("end of access: memory is touched that is open to the peer".into()));
+        }
+    }
+    notes.step(|| stage.story());
+    if notes.seen().breach.is_none() && stage.failure().is_none() {
+        let judged = judge(&scene.shared, &scene.content.borrow(), stage);
+        notes.judge(judged);
+    }
+    stage.clear();
+    // What the devices and connections have seen comes first.
+    let verdict = stage.verdict().filter(|failure| !is_of_mischief(plan, failure));
+    let verdict = verdict.map(|failure| failure.to_string());
+    let (digest, trace) = stage.trace().unwrap_or_default();
+    let mut seen = notes.seen().counts.clone();
+    let ledger = ledger.borrow();
+    seen.extend([
+        ("messages encrypted", ledger.sealed),
+        ("messages signed", ledger.signed),
+        ("requests with a channel", ledger.channel),
+        ("messages changed", notes.seen().changes),
+    ]);
+    play_on(None);
+    let steps = notes.seen();
+    Report {
+        plan: Rc::clone(plan),
+        breach: steps.breach.clone().or(verdict),
+        is_done: steps.is_done,
+        client_ended: steps.client_ended.clone(),
+        server_ended: steps.server_ended.clone(),
+        counts: seen.into_iter().collect(),
+        faults: stage.faults(),
+        digest,
+        text: steps.steps.iter().flatten().map(|step| format!("{step}\n")).collect::<String>() + &trace,
+    }
+}
