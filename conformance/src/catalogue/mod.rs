@@ -23,6 +23,8 @@ pub use ids::{IssueId, Malformed, StatementId, issues};
 pub use statement::{Coverage, Level, Role, Statement};
 pub use summary::{Count, Summary};
 
+use std::sync::LazyLock;
+
 use serde::Deserialize;
 
 const STATEMENTS: &str = include_str!("../../requirements/ms-smbd.toml");
@@ -56,11 +58,16 @@ struct CaseFile {
 }
 
 impl Catalogue {
-    /// The catalogue this program was built with.
+    /// The catalogue this program was built with. It is read from its text once.
     ///
     /// # Errors
     /// Where a file is not what [`Self::parse`] takes.
     pub fn load() -> Result<Self, toml::de::Error> {
+        static LOADED: LazyLock<Result<Catalogue, toml::de::Error>> = LazyLock::new(Catalogue::read);
+        LOADED.clone()
+    }
+
+    fn read() -> Result<Self, toml::de::Error> {
         let mut all = Self::parse(STATEMENTS, CASES)?;
         let smb2 = Self::parse(SMB2_STATEMENTS, SMB2_CASES)?;
         all.statements.extend(smb2.statements);

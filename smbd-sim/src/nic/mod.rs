@@ -90,6 +90,7 @@ pub struct Nic {
     outcomes: VecDeque<SendDone>,
     /// Receives posted and not yet reported by `poll_recv`.
     recvs: u32,
+    /// All receive buffers up to the last that a message came into.
     slab: Vec<u8>,
     /// Of the messages in it.
     lengths: Vec<u32>,
@@ -100,8 +101,6 @@ impl Nic {
     /// A device with nothing posted, whose tokens are valid for the peer of connection `domain`.
     #[must_use]
     pub fn new(config: NicConfig, domain: DomainId) -> Self {
-        let slab =
-            if config.content { config.recv_slots as usize * config.recv_buffer_len as usize } else { 0 };
         Self {
             buffers: Buffers::new(config.content),
             tokens: Tokens::new(config.first_token),
@@ -115,7 +114,7 @@ impl Nic {
             recv_cq: VecDeque::with_capacity(config.recv_cq as usize),
             outcomes: VecDeque::with_capacity(config.send_queue as usize),
             recvs: 0,
-            slab: vec![0; slab],
+            slab: Vec::new(),
             lengths: vec![0; config.recv_slots as usize],
             pool: Vec::new(),
             config,

@@ -97,7 +97,12 @@ impl Nic {
     }
 
     fn store(&mut self, slot: u16, head: &Head, body: &[u8]) {
-        let start = usize::from(slot) * self.config.recv_buffer_len as usize;
+        let len = self.config.recv_buffer_len as usize;
+        let start = usize::from(slot) * len;
+        // Most of many buffers are never used.
+        if self.slab.len() < start + len {
+            self.slab.resize(start + len, 0);
+        }
         let head = head.as_bytes();
         let at = start + head.len();
         if let Some(to) = self.slab.get_mut(start..at) {

@@ -46,6 +46,8 @@ pub(crate) struct Case {
 pub(crate) enum Target {
     /// smbd on both sides.
     Ours,
+    /// The same with so much data that it takes long.
+    OursLong,
     /// The SMB server of the Linux kernel.
     Ksmbd,
     /// The SMB client of the Linux kernel.

@@ -35,6 +35,10 @@ const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outc
     Case { name, target: Target::Ours, about, run }
 }
 
+const fn long(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
+    Case { name, target: Target::OursLong, about, run }
+}
+
 pub(crate) const CASES: &[Case] = &[
     case(
         "ours::messages_of_the_example",
@@ -61,7 +65,7 @@ pub(crate) const CASES: &[Case] = &[
         "no byte, MaxReadWriteSize and one more",
         transfers::edges::<Connection>,
     ),
-    case("ours::a_gigabyte", "1 GiB by writes, reads and messages, hashed", bulk::gigabyte::<Connection>),
+    long("ours::a_gigabyte", "1 GiB by writes, reads and messages, hashed", bulk::gigabyte::<Connection>),
     case("ours::many_connections", "64 at once, engines on both sides", many::at_once),
     case("ours::a_busy_neighbour", "a quiet connection beside a busy one", neighbours::busy),
     case("ours::ipv6", "a connection over IPv6", address6::works),
@@ -106,5 +110,5 @@ pub(crate) const CASES: &[Case] = &[
         transfers::through_descriptors::<InTokio>,
     ),
     case("ours::tokio_rdma_of_nothing_and_of_all", "as without, in tokio", transfers::edges::<InTokio>),
-    case("ours::tokio_a_gigabyte", "as without, in tokio", bulk::gigabyte::<InTokio>),
+    long("ours::tokio_a_gigabyte", "as without, in tokio", bulk::gigabyte::<InTokio>),
 ];

@@ -1,0 +1,7 @@
+# shellcheck shell=bash
+about="smbd-verbs with itself: a gigabyte each way"
+guests=1
+limit=900
+long=yes
+
+scenario() { rdma_loopback "$KIND" 4096 && live ours-long; }
