@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-about="smbd-verbs with itself: a gigabyte each way"
+about="smbd-verbs with itself: a gigabyte each way, and the kit of the core as tokio waits"
 guests=1
 limit=900
 long=yes

@@ -46,12 +46,14 @@ pub(crate) struct Case {
 pub(crate) enum Target {
     /// smbd on both sides.
     Ours,
-    /// The same with so much data that it takes long.
+    /// The same, in tests that take long.
     OursLong,
     /// The SMB server of the Linux kernel.
     Ksmbd,
     /// The SMB client of the Linux kernel.
     Cifs,
+    /// The same, in tests that take long.
+    CifsLong,
     /// Two hosts, for captures.
     Pair,
     /// `smbd-echo`, by peers that mean it no good.

@@ -40,7 +40,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "cifs::files::echo_of_short_reads",
-        target: Target::Cifs,
+        target: Target::CifsLong,
         about: "the same with READs that are answered with fewer bytes than they ask for, and with large ones inline",
         run: echo_of_short_reads,
     },

@@ -20,7 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         name: "kit::every_line_as_tokio_waits",
-        target: Target::Ours,
+        target: Target::OursLong,
         about: "the same, with ends that are asked only when their task was woken",
         run: every_line_as_tokio_waits,
     },
