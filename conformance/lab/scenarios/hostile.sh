@@ -2,5 +2,6 @@
 about="hostile peers against smbd-echo"
 guests=1
 limit=1200
+long=rxe
 
 scenario() { rdma_loopback "$KIND" 4096 && honest_address && live hostile; }
