@@ -15,14 +15,13 @@
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use smbd_files::{Remote, Settings, transport::Tcp};
-//! use smbd_smb2::security::{Credentials, NtHash};
+//! use smbd_smb2::security::Credentials;
 //!
 //! let stream = tokio::net::TcpStream::connect("10.9.0.1:445").await?;
 //! let (remote, driver) = Remote::over(Tcp::new(stream)?, &Settings::new("10.9.0.1"))?;
 //! let driver = tokio::spawn(driver);
 //!
-//! let hash = NtHash::of_password("correct horse");
-//! let user = Credentials::User { user: "tester".into(), domain: String::new(), hash };
+//! let user = Credentials::of_password("tester", "correct horse");
 //! let share = remote.login(user).await?.connect("share").await?;
 //! let file = share.open("docs/a.txt").await?;
 //! println!("{} bytes, {}", file.size(), share.way());

@@ -10,6 +10,8 @@
 //! allocates nothing for it, [`relay`], `client` and `server` no more than their limits say, `security` a few times the length of a
 //! token.
 //!
+#![cfg_attr(all(feature = "client", feature = "server"), doc = include_str!("client_and_server.md"))]
+//!
 //! # A NEGOTIATE and its answer
 //!
 //! ```

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use smbd_smb2::security::{Credentials, Fresh, Initiator, NtlmClient};
+use smbd_smb2::security::{Credentials, Fresh, Initiator};
 
 use crate::Error;
 
@@ -10,8 +10,7 @@ use crate::Error;
 const EPOCH: u64 = 116_444_736_000_000_000;
 
 pub(super) fn initiator(user: &Credentials, server: &str) -> Initiator {
-    let ntlm = NtlmClient::new(user.clone(), String::new(), format!("cifs/{server}"));
-    Initiator::new(vec![Box::new(ntlm)])
+    Initiator::ntlm(user.clone(), "", &format!("cifs/{server}"))
 }
 
 /// The time and entropy of a login.

@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use smbd_smb2::security::{
-//!     Acceptor, AcceptorConfig, AuthError, Credentials, Fresh, Initiator, KeySchedule, NtHash, NtlmAcceptor, NtlmClient,
+//!     Acceptor, AcceptorConfig, AuthError, Credentials, Fresh, Initiator, KeySchedule, NtHash, NtlmAcceptor,
 //!     PreauthHash, SecurityError, Side, Step,
 //! };
 //! use smbd_smb2::wire::{Cipher, EchoRequest, Header, SessionId, SigningAlgorithm, transform, write_element};
@@ -26,13 +26,8 @@
 //! // Time and entropy: each from where the program has them.
 //! let fresh = |entropy: u8| Fresh::new(0x01dc_5000_0000_0000, [entropy; 32]);
 //!
-//! let user = Credentials::User {
-//!     user: "tester".into(),
-//!     domain: String::new(),
-//!     hash: NtHash::of_password("correct horse"),
-//! };
-//! let ntlm = NtlmClient::new(user, "CLIENT".into(), "cifs/server".into());
-//! let mut client = Initiator::new(vec![Box::new(ntlm)]);
+//! let user = Credentials::of_password("tester", "correct horse");
+//! let mut client = Initiator::ntlm(user, "CLIENT", "cifs/server");
 //!
 //! let accounts = |user: &str, _: &str| (user == "tester").then(|| NtHash::of_password("correct horse"));
 //! let ntlm = NtlmAcceptor::new(AcceptorConfig::new("SERVER"), accounts);

@@ -34,6 +34,14 @@ pub enum Credentials {
     Anonymous,
 }
 
+impl Credentials {
+    /// Of a user without a domain, by its password.
+    #[must_use]
+    pub fn of_password(user: &str, password: &str) -> Self {
+        Self::User { user: user.into(), domain: String::new(), hash: NtHash::of_password(password) }
+    }
+}
+
 /// What this client can do.
 const OFFERED: NegotiateFlags = NegotiateFlags::of(&[
     NegotiateFlags::UNICODE,

@@ -1,10 +1,13 @@
 //! The client (RFC 4178 3.2, MS-SPNG 3.3).
 
+use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::super::auth_error::AuthError;
 use super::super::mechanism::{AnyMechanism, Established, Fresh, Step};
+use super::super::ntlm::{Credentials, NtlmClient};
 use super::token::{MechTypes, NegState, NegTokenInit, NegTokenResp, mech_types};
 
 /// The client's side. It offers mechanisms in their order, with a token of the first one that can begin.
@@ -43,6 +46,12 @@ impl Initiator {
     #[must_use]
     pub const fn new(mechanisms: Vec<AnyMechanism>) -> Self {
         Self { mechanisms, state: State::Start }
+    }
+
+    /// With NTLM alone: `workstation` is the name of this machine, which may be empty, `target` the service's, `cifs/server`.
+    #[must_use]
+    pub fn ntlm(user: Credentials, workstation: &str, target: &str) -> Self {
+        Self::new(vec![Box::new(NtlmClient::new(user, workstation.into(), target.into()))])
     }
 
     /// Takes the server's token (empty at first, and if its last answer has none) and says what follows. The authentication has
