@@ -97,6 +97,38 @@ async fn files_are_copied_listed_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_share_is_measured_by_reads_and_writes_of_a_file_that_is_long_enough() {
+    let url = format!("{}/f", listen(&Host::new(|_| {})).await);
+    let perf = async |verb: &str, options: &[&str]| {
+        let said = cp(&[&["perf", verb, &url, "--json"], options].concat()).await;
+        let told = serde_json::from_str::<Value>(&said.out).unwrap_or_default();
+        (said, told)
+    };
+    // Pieces of 1 MiB, the last of them shorter.
+    let long = ["--size", "2500K", "--at-once", "3", "--time", "0.01"];
+    let (said, _) = perf("read", &long).await;
+    assert_eq!(said.err, "smbd-cp: f: STATUS_OBJECT_NAME_NOT_FOUND (there is no file of this name)\n");
+    for verb in ["write", "read"] {
+        let (said, told) = perf(verb, &long).await;
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        assert_eq!((&told["operation"], &told["at_once"]), (&verb.into(), &3.into()));
+        let operations = told["operations"].as_u64().unwrap();
+        assert!(operations >= 3 && told["seconds"].as_f64().unwrap() >= 0.01, "{told}");
+        assert_eq!((&told["bytes"], &told["way"]), (&(operations * 2_560_000).into(), &"plain".into()));
+    }
+    let (said, _) = perf("read", &["--size", "2500K", "--at-once", "4"]).await;
+    let expected = "f: the file has 7680000 bytes, and 4 operations of 2560000 bytes at once read 10240000";
+    assert!(said.code == Some(1) && said.err.contains(expected), "{}", said.err);
+    assert_eq!(perf("read", &["--size", "65M"]).await.0.code, Some(2));
+    let said = cp(&["perf", "write", &url, "--time", "0", "--size", "1"]).await;
+    assert!(
+        said.out.starts_with("write: 1 bytes, 8 at once, ") && said.out.ends_with(" s, plain\n"),
+        "{}",
+        said.out
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_fails_is_told_and_the_others_are_copied() {
     let folder = folder("some");
     let url = listen(&Host::new(|_| {})).await;

@@ -6,6 +6,7 @@ mod directory;
 mod options;
 mod outcome;
 mod password;
+mod perf;
 mod place;
 mod progress;
 mod summary;
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
-use options::{Command, Options};
+use options::{Command, Options, Verb};
 use place::{Place, Url};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -83,6 +84,7 @@ async fn work(
         Plan::Copy(plan, options) => copy::run(plan, options, common.json, &share).await,
         Plan::Ls(url) => directory::list(url, common.json, &share).await,
         Plan::Rm(_, urls, directory) => directory::remove(urls, *directory, common.json, &share).await,
+        Plan::Perf(url, verb, options) => perf::run(url, *verb, options, common.json, &share).await,
         Plan::Mkdir(_, urls) => directory::make(urls, common.json, &share).await,
     };
     drop(share);
@@ -96,6 +98,7 @@ enum Plan<'c> {
     Ls(&'c Url),
     Rm(&'c Place, &'c [Url], bool),
     Mkdir(&'c Place, &'c [Url]),
+    Perf(&'c Url, Verb, &'c options::Measure),
 }
 
 impl<'c> Plan<'c> {
@@ -106,13 +109,17 @@ impl<'c> Plan<'c> {
             Command::Ls { url, .. } => Self::Ls(url),
             Command::Rm { urls, directory, .. } => Self::Rm(one_place(urls)?, urls, *directory),
             Command::Mkdir { urls, .. } => Self::Mkdir(one_place(urls)?, urls),
+            Command::Perf { verb, url, measure, .. } => {
+                one_place(std::slice::from_ref(url))?;
+                Self::Perf(url, *verb, measure)
+            }
         })
     }
 
     const fn place(&self) -> &Place {
         match self {
             Self::Copy(plan, _) => plan.place(),
-            Self::Ls(url) => &url.place,
+            Self::Ls(url) | Self::Perf(url, ..) => &url.place,
             Self::Rm(place, ..) | Self::Mkdir(place, _) => place,
         }
     }

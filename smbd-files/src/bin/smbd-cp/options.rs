@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::perf;
 use crate::place::Url;
 
 /// Copies files to and from SMB servers over SMB Direct (RDMA) or TCP, in user space: no mount, no root.
@@ -25,6 +26,7 @@ Examples:
   smbd-cp put a.iso b.iso rdma://tester@10.9.0.1/share/images/ --check
   smbd-cp get smb://tester@server/share/big.img /srv --resume
   smbd-cp ls smb://tester@server/share/images
+  smbd-cp perf write rdma://tester@server/share/scratch --size 64K --at-once 1
 
 The password is read from --password-file, from SMBD_PASSWORD, or asked for on a terminal.
 Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C.";
@@ -68,6 +70,17 @@ pub(crate) enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Measures how fast a share is: keeps reads or writes of a file under way for a time
+    Perf {
+        /// What to measure. A write makes the file if it is not there, and overwrites its beginning; a read needs it to be long enough
+        verb: Verb,
+        /// A file of the share
+        url: Url,
+        #[command(flatten)]
+        measure: Measure,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Makes directories in a share
     Mkdir {
         /// URLs of one share
@@ -98,6 +111,36 @@ pub(crate) struct Copy {
     pub(crate) quiet: bool,
 }
 
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Verb {
+    Read,
+    Write,
+}
+
+impl Verb {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// How it is measured.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Measure {
+    /// Bytes of an operation: a number, or one of KiB (64K) or MiB (1M)
+    #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = perf::size)]
+    pub(crate) size: u32,
+    /// How many operations are under way at once, each at a place of its own
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=32))]
+    pub(crate) at_once: u16,
+    /// Seconds to measure at least
+    #[arg(long, value_name = "S", default_value = "5", value_parser = perf::time)]
+    pub(crate) time: f64,
+}
+
 /// What all commands take.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
@@ -125,6 +168,7 @@ impl Command {
             | Self::Put { common, .. }
             | Self::Ls { common, .. }
             | Self::Rm { common, .. }
+            | Self::Perf { common, .. }
             | Self::Mkdir { common, .. } => common,
         }
     }

@@ -1,0 +1,235 @@
+//! `perf`: how fast a share is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use smbd_files::{Error, File, Share, Way};
+use smbd_smb2::wire::NtStatus;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::options::{Measure, Verb};
+use crate::place::Url;
+use crate::summary::plain;
+use crate::trouble::Trouble;
+
+/// The longest operation.
+const SIZE_MAX: u32 = 64 << 20;
+
+/// What was measured.
+struct Measured {
+    verb: Verb,
+    size: u32,
+    at_once: u16,
+    operations: u64,
+    seconds: f64,
+    way: Way,
+}
+
+/// What one task has done.
+struct Done {
+    operations: u64,
+    took: Duration,
+}
+
+/// One place of the file, and what is done there.
+struct Place {
+    file: Arc<File>,
+    verb: Verb,
+    offset: u64,
+    data: Bytes,
+    time: Duration,
+}
+
+/// Keeps operations under way on a file for a time, and tells how many there were.
+pub(crate) async fn run(
+    url: &Url,
+    verb: Verb,
+    measure: &Measure,
+    as_json: bool,
+    share: &Share,
+) -> Result<(), Trouble> {
+    let told = |error: Error| Trouble::Failed(format!("{}: {error}", plain(&url.path)));
+    let needed = u64::from(measure.size).saturating_mul(measure.at_once.into());
+    let file = match verb {
+        Verb::Read => share.open(&url.path).await,
+        Verb::Write => share.open_for_writing(&url.path).await,
+    };
+    let file = Arc::new(file.map_err(told)?);
+    if verb == Verb::Read && file.size() < needed {
+        return Err(Trouble::Failed(format!(
+            "{}: the file has {} bytes, and {} operations of {} bytes at once read {needed}; `perf write` makes it longer",
+            plain(&url.path),
+            file.size(),
+            measure.at_once,
+            measure.size
+        )));
+    }
+    let done = all(&file, verb, measure).await.map_err(told)?;
+    let longest = done.iter().map(|done| done.took).max().unwrap_or_default();
+    let measured = Measured {
+        verb,
+        size: measure.size,
+        at_once: measure.at_once,
+        operations: done.iter().map(|done| done.operations).sum(),
+        seconds: longest.as_secs_f64(),
+        way: share.way(),
+    };
+    if as_json {
+        println!("{}", measured.json())
+    } else {
+        println!("{measured}")
+    }
+    Ok(())
+}
+
+/// A task for each operation that is to be under way. They begin together, when each has done one.
+async fn all(file: &Arc<File>, verb: Verb, measure: &Measure) -> Result<Vec<Done>, Error> {
+    let barrier = Arc::new(Barrier::new(measure.at_once.into()));
+    let data = Bytes::from(vec![0x5a; measure.size as usize]);
+    let mut tasks = JoinSet::new();
+    for number in 0..measure.at_once {
+        let place = Place {
+            file: Arc::clone(file),
+            verb,
+            offset: u64::from(number).saturating_mul(measure.size.into()),
+            data: data.clone(),
+            time: Duration::from_secs_f64(measure.time),
+        };
+        let barrier = Arc::clone(&barrier);
+        tasks.spawn(async move {
+            let first = place.operate().await;
+            // All of them, or the others would wait for ever.
+            barrier.wait().await;
+            first?;
+            place.repeat().await
+        });
+    }
+    let done = tasks.join_all().await;
+    done.into_iter().collect()
+}
+
+impl Place {
+    async fn repeat(&self) -> Result<Done, Error> {
+        let (began, mut operations) = (Instant::now(), 0);
+        loop {
+            self.operate().await?;
+            operations += 1;
+            let took = began.elapsed();
+            if took >= self.time {
+                return Ok(Done { operations, took });
+            }
+        }
+    }
+
+    /// One operation. What is longer than a request may be is several, all of them under way.
+    async fn operate(&self) -> Result<(), Error> {
+        match self.verb {
+            Verb::Read => self.read().await,
+            Verb::Write => self.write().await,
+        }
+    }
+
+    async fn read(&self) -> Result<(), Error> {
+        let (mut pieces, mut at) = (Vec::new(), 0_u32);
+        let len = u32::try_from(self.data.len()).unwrap_or(u32::MAX);
+        while at < len {
+            let piece = (len - at).min(self.file.read_max());
+            pieces.push((piece, self.file.start_read(self.offset + u64::from(at), piece).await?));
+            at += piece;
+        }
+        for (len, piece) in pieces {
+            // Somebody has made the file shorter.
+            if piece.wait().await?.len() < len as usize {
+                return Err(Error::Status(NtStatus::END_OF_FILE));
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&self) -> Result<(), Error> {
+        let (mut pieces, mut offset, mut left) = (Vec::new(), self.offset, self.data.clone());
+        while !left.is_empty() {
+            let data = left.split_to(left.len().min(self.file.write_max() as usize));
+            let len = data.len();
+            pieces.push((len, self.file.start_write(offset, data).await?));
+            offset += len as u64;
+        }
+        for (len, piece) in pieces {
+            let left = len.saturating_sub(usize::try_from(piece.wait().await?).unwrap_or(usize::MAX));
+            if left > 0 {
+                return Err(Error::NotWritten { left });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Measured {
+    const fn bytes(&self) -> u64 {
+        self.operations.saturating_mul(self.size as u64)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "operation": self.verb.name(),
+            "size": self.size,
+            "at_once": self.at_once,
+            "operations": self.operations,
+            "bytes": self.bytes(),
+            "seconds": self.seconds,
+            "way": self.way.to_string(),
+        })
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, size, at_once, operations, seconds, way } = self;
+        let each = |count: f64| if *seconds > 0.0 { count / seconds } else { 0.0 };
+        write!(
+            f,
+            "{}: {size} bytes, {at_once} at once, {:.1} MB/s, {:.0} operations/s, {seconds:.1} s, {way}",
+            verb.name(),
+            each(self.bytes() as f64) / 1e6,
+            each(*operations as f64),
+        )
+    }
+}
+
+/// Bytes of an operation, such as `4096`, `64K` or `1M`.
+pub(crate) fn size(text: &str) -> Result<u32, String> {
+    let (digits, unit) = match text.chars().last() {
+        Some('K' | 'k') => (&text[..text.len() - 1], 1 << 10),
+        Some('M' | 'm') => (&text[..text.len() - 1], 1 << 20),
+        _ => (text, 1),
+    };
+    let size = digits.parse::<u32>().ok().and_then(|number| number.checked_mul(unit));
+    size.filter(|size| (1..=SIZE_MAX).contains(size)).ok_or_else(|| {
+        format!("it has to be a number of bytes from 1 to {SIZE_MAX}, or of KiB (64K) or MiB (1M)")
+    })
+}
+
+/// Seconds, of which fractions count.
+pub(crate) fn time(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "it has to be a number of seconds from 0 to 3600".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_bytes_kib_or_mib_and_have_an_end() {
+        let sizes = ["1", "4096", "64K", "1m", "64M"].map(|text| size(text).unwrap());
+        assert_eq!(sizes, [1, 4096, 65_536, 1 << 20, 64 << 20]);
+        for wrong in ["", "0", "K", "65M", "4294967296", "4096M", "1G", "-1", "1.5M", "\u{e4}"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}
