@@ -14,7 +14,7 @@ use super::server::Downstream;
 use super::session;
 use super::shared::{Shared, add};
 use super::step::{Down, Progress};
-use crate::wire::{Token, header};
+use crate::wire::{Command, Token, header};
 
 /// An element that goes to the client, of so many bytes.
 struct Passing {
@@ -198,6 +198,9 @@ impl Downstream {
         };
         let is_interim = element.header.is_interim();
         session::count_answer(&element.header, is_interim, &mut shared.statistics);
+        if element.header.command == Command::NEGOTIATE {
+            shared.on_negotiate(&element.header, self.incoming.front(server, ANSWER_LEN));
+        }
         let is_final = element.header.is_response() && !is_interim;
         let request = if is_final { shared.pending.remove(element.header.message_id) } else { None };
         match mode {

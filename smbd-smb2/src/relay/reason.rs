@@ -155,7 +155,7 @@ pub enum Reason {
 pub enum Refusal {
     /// Its body, or what its fields point to, is not inside of it.
     Malformed,
-    /// A channel other than RDMA_V1 and RDMA_V1_INVALIDATE (3.3.5.12, 3.3.5.13).
+    /// A channel other than RDMA_V1 and, in 3.0.2 and 3.1.1, RDMA_V1_INVALIDATE (3.3.5.12, 3.3.5.13).
     UnknownChannel,
     /// A transfer of 0 bytes (3.3.5.12, 3.3.5.13).
     Empty,
@@ -165,6 +165,8 @@ pub enum Refusal {
     NoDescriptors,
     /// The last descriptor is not complete.
     RaggedDescriptors,
+    /// The first descriptor of a WRITE has no bytes (3.3.5.13).
+    EmptyDescriptor,
     /// A descriptor's end is not an address.
     DescriptorWraps,
     /// The descriptors are shorter than the transfer.
@@ -179,13 +181,14 @@ pub enum Refusal {
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Malformed,
         Self::UnknownChannel,
         Self::Empty,
         Self::InlineData,
         Self::NoDescriptors,
         Self::RaggedDescriptors,
+        Self::EmptyDescriptor,
         Self::DescriptorWraps,
         Self::ShortDescriptors,
         Self::AboveMaxReadWriteSize,
@@ -203,6 +206,7 @@ impl core::fmt::Display for Refusal {
             Self::InlineData => "inline data",
             Self::NoDescriptors => "no descriptors",
             Self::RaggedDescriptors => "ragged descriptors",
+            Self::EmptyDescriptor => "empty descriptor",
             Self::DescriptorWraps => "descriptor wraps",
             Self::ShortDescriptors => "short descriptors",
             Self::AboveMaxReadWriteSize => "above MaxReadWriteSize",

@@ -152,16 +152,23 @@ impl<'a> ChannelRequest<'a> {
     }
 
     /// The token that the final answer invalidates, whatever it is: that of the first descriptor (3.3.5.12, 3.3.5.13).
+    /// `may_invalidate`: whether this is a channel.
     #[inline]
-    pub(super) fn invalidate(&self) -> Option<Token> {
-        let is_asked = self.channel == Channel::RDMA_V1_INVALIDATE;
+    pub(super) fn invalidate(&self, may_invalidate: bool) -> Option<Token> {
+        let is_asked = self.channel == Channel::RDMA_V1_INVALIDATE && may_invalidate;
         self.first.filter(|_| is_asked).map(token)
     }
 
     /// How many bytes it orders, and where, if that is possible.
     #[inline]
-    pub(super) fn order(&self, max_read_write_size: u32) -> Result<(u32, BufferDescriptors<'a>), Refusal> {
-        if self.channel != Channel::RDMA_V1 && self.channel != Channel::RDMA_V1_INVALIDATE {
+    pub(super) fn order(
+        &self,
+        verb: Verb,
+        max_read_write_size: u32,
+        may_invalidate: bool,
+    ) -> Result<(u32, BufferDescriptors<'a>), Refusal> {
+        let may_be_invalidated = self.channel == Channel::RDMA_V1_INVALIDATE && may_invalidate;
+        if self.channel != Channel::RDMA_V1 && !may_be_invalidated {
             return Err(Refusal::UnknownChannel);
         }
         if self.len == 0 {
@@ -174,6 +181,10 @@ impl<'a> ChannelRequest<'a> {
         let descriptors = BufferDescriptors::new(info).map_err(|_| Refusal::RaggedDescriptors)?;
         if descriptors.is_empty() {
             return Err(Refusal::NoDescriptors);
+        }
+        // 3.3.5.13
+        if verb == Verb::Write && descriptors.get(0).is_some_and(|first| first.length == 0) {
+            return Err(Refusal::EmptyDescriptor);
         }
         let mut total = 0_u64;
         for BufferDescriptorV1 { offset, length, .. } in descriptors.iter() {

@@ -132,6 +132,39 @@ fn a_bad_request_is_forwarded_in_a_form_that_is_refused_and_its_token_is_invalid
 }
 
 #[test]
+fn a_write_whose_first_descriptor_has_no_bytes_is_refused_and_a_read_is_not() {
+    assert_eq!(refused(&write(3, INVALIDATE, &[0, 8])).1, [(Refusal::EmptyDescriptor, 1)]);
+    assert_eq!(refused(&write(3, INVALIDATE, &[8, 0])).1, []);
+    assert_eq!(refused(&read(3, INVALIDATE, &[0, 8])).1, []);
+}
+
+#[test]
+fn in_3_0_rdma_v1_invalidate_is_no_channel_and_invalidates_nothing() {
+    let dialects = [(Dialect::SMB_3_0, false), (Dialect::SMB_3_0_2, true), (Dialect::SMB_3_1_1, true)];
+    for (dialect, is_channel) in dialects {
+        for size in [1, 65, 1000] {
+            for request in [read(3, INVALIDATE, &[8]), write(3, INVALIDATE, &[8])] {
+                let mut rig = Rig::new();
+                let negotiate = Header::request::<NegotiateRequest>(0);
+                rig.client(&build(&negotiate, &NegotiateRequest::default()));
+                let answer = NegotiateResponse { dialect, ..NegotiateResponse::default() };
+                let answer = framed(&build(&negotiate.response(NtStatus::SUCCESS), &answer));
+                answer.chunks(size).for_each(|piece| rig.stream(piece));
+                rig.client(&request);
+                let refusals = rig.relay().statistics().refusals.iter().find(|(_, count)| *count > 0);
+                let expected = (Refusal::UnknownChannel, 1);
+                assert_eq!(refusals, Some(expected).filter(|_| !is_channel), "{dialect}");
+                rig.server(&failure(3, NtStatus::INVALID_PARAMETER));
+                let token = Some(Token(70)).filter(|_| is_channel);
+                assert_eq!(rig.to_client.last().unwrap().1, token, "{dialect}");
+                rig.client(&read(4, V1, &[8]));
+                assert!(rig.relay().statistics().refusals.total() <= 1);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_write_with_data_beside_its_channel_is_refused() {
     let mut message = write(3, INVALIDATE, &[8]);
     write::request::LENGTH.set(&mut message, 1).unwrap();

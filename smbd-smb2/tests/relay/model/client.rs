@@ -398,7 +398,11 @@ impl Client {
         self.next_write += len;
         let data: Vec<_> = (0..len).map(|at| first.wrapping_add((at % 251) as u8)).collect();
         let channel = self.channel(manner, chance);
-        let descriptors = if channel == Channel::NONE { Vec::new() } else { self.register(&data, chance) };
+        let mut descriptors =
+            if channel == Channel::NONE { Vec::new() } else { self.register(&data, chance) };
+        // 3.3.5.13: the first one has to have bytes.
+        let empty = descriptors.iter().take_while(|descriptor| descriptor.length == 0).count();
+        descriptors.drain(..empty);
         let info = pack(&descriptors);
         let request = WriteRequest {
             offset: offset as u64,
@@ -416,7 +420,7 @@ impl Client {
 
     /// A request whose transfer is not possible.
     fn bad(&mut self, message: &mut Vec<u8>, manner: Manner, is_related: bool, chance: &mut Chance) {
-        let (is_read, what) = (chance.one_in(2), chance.below(9));
+        let (is_read, what) = (chance.one_in(2), chance.below(10));
         let header = match is_read {
             true => self.header::<ReadRequest>(manner, is_related, 1),
             false => self.header::<WriteRequest>(manner, is_related, 1),
@@ -434,6 +438,8 @@ impl Client {
                 len = self.limits.read_write as u32 + 1;
                 descriptors[0].length = len;
             }
+            9 if is_read => len = 64 * 20,
+            9 => descriptors[0].length = 0,
             _ => {}
         }
         let (info, start) = (pack(&descriptors), message.len().next_multiple_of(8));
