@@ -10,7 +10,8 @@ use std::thread;
 use smbd_sim::swarm::FaultKind;
 
 use crate::Direction;
-use crate::scene::{Report, Show};
+use crate::common::Show;
+use crate::scene::Report;
 
 /// Seeds that a thread takes at a time.
 const CHUNK: u64 = 16;
@@ -44,15 +45,15 @@ impl Summary {
 
     pub fn take(&mut self, seed: u64, report: &Report) {
         self.runs += 1;
-        self.done += u64::from(report.is_done);
-        if let Some(breach) = &report.breach {
+        self.done += u64::from(report.played.is_done);
+        if let Some(breach) = &report.played.breach {
             self.failures.insert(seed, breach.clone());
         }
         let ending =
             report.ending.as_ref().map_or_else(|| "not established".into(), |ending| format!("{ending:?}"));
         let name = ending.split(['(', ' ', '{']).next().unwrap_or_default().to_owned();
         *self.endings.entry(name).or_default() += 1;
-        for (kind, count) in FaultKind::ALL.iter().zip(&report.faults) {
+        for (kind, count) in FaultKind::ALL.iter().zip(&report.played.faults) {
             *self.faults.entry(kind.name()).or_default() += count;
         }
         let Some(statistics) = &report.statistics else { return };

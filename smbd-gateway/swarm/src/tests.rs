@@ -1,5 +1,5 @@
 use crate::Direction;
-use crate::scene::Show;
+use crate::common::Show;
 use crate::summary::over_seeds;
 
 #[test]
@@ -31,8 +31,8 @@ fn the_same_seed_gives_the_same_trace_and_the_same_steps() {
     for seed in 0..20 {
         let direction = if seed < 10 { Direction::Forward } else { Direction::Reverse };
         let [first, second] = [(); 2].map(|()| direction.run(seed, Show::All));
-        assert_eq!(first.text, second.text, "seed {seed}");
-        assert_eq!(first.digest, second.digest, "seed {seed}");
-        assert!(first.text.lines().count() > 10, "seed {seed}");
+        assert_eq!(first.played.text, second.played.text, "seed {seed}");
+        assert_eq!(first.played.digest, second.played.digest, "seed {seed}");
+        assert!(first.played.text.lines().count() > 10, "seed {seed}");
     }
 }
