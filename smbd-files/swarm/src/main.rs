@@ -28,7 +28,6 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use common::Show;
 use run::run;
@@ -57,11 +56,7 @@ fn main() -> ExitCode {
         let (client, server) = (of(report.client_ended), of(report.server_ended));
         return report.played.print(seed, &format!("client ended: {client}\nserver ended: {server}"));
     }
-    let bar = ProgressBar::new(arguments.seeds.end - arguments.seeds.start);
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {per_sec}, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let summary = many(arguments.seeds, &|more| bar.inc(more));
-    bar.finish_and_clear();
+    let summary = common::seeds::shown(arguments.seeds, many);
     print!("{summary}");
     if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

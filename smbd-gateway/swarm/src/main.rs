@@ -29,7 +29,7 @@ use clap::Parser;
 
 use common::Show;
 use scene::Report;
-use summary::over_seeds;
+use summary::many;
 
 /// Runs smbd-gateway's pump over simulated devices and a simulated stream, under faults.
 ///
@@ -49,8 +49,9 @@ struct Arguments {
 }
 
 /// Which way a run goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Direction {
+    #[default]
     Forward,
     Reverse,
 }
@@ -77,7 +78,7 @@ fn main() -> ExitCode {
         let ending = report.ending.map_or_else(|| "not established".into(), |ending| ending.to_string());
         return report.played.print(seed, &format!("planned: {}; ended: {ending}", report.end));
     }
-    let summary = over_seeds(arguments.seeds, direction);
+    let summary = common::seeds::shown(arguments.seeds, |seeds, done| many(seeds, direction, done));
     print!("{summary}");
     if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,10 +1,10 @@
 use crate::Direction;
 use crate::common::Show;
-use crate::summary::over_seeds;
+use crate::summary::many;
 
 #[test]
 fn every_law_holds_with_every_seed_and_everything_is_tried() {
-    let summary = over_seeds(0..400, Direction::Forward);
+    let summary = many(0..400, Direction::Forward, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
     assert!(summary.counts.len() == 8 && summary.counts.values().all(|count| *count > 0), "{summary}");
     for ending in ["Client", "Server", "Relay", "NoSession", "RdmaWithoutSession", "Stopped"] {
@@ -15,7 +15,7 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
 
 #[test]
 fn the_other_way_round_every_law_holds_with_every_seed_and_everything_is_tried() {
-    let summary = over_seeds(0..400, Direction::Reverse);
+    let summary = many(0..400, Direction::Reverse, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
     // Nothing is refused that way.
     let is_tried = |(name, count): (&&str, &u64)| *count > 0 || *name == "requests refused";
