@@ -13,5 +13,15 @@ file_matches() {
   head -c "$1" /dev/urandom >/run/file && rm -f /run/back "$OUT/said" &&
     cp_says said put /run/file "$url/up" --check "${options[@]}" && cmp /run/file "$SHARE/up" &&
     cp_says said get "$url/up" /run/back "${options[@]}" && cmp /run/file /run/back &&
-    [ "$(grep -c " MB/s, $2" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
+    [ "$(grep -Ec " MB/s, $2(, xxh3 [0-9a-f]{16})?\$" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
+}
+
+# other_ways_match    a file is the same on both sides where it does not go by RDMA: signed, over TCP, and encrypted
+other_ways_match() {
+  local url=$url options=(--sign)
+  check "signed, a file is the same on both sides, in messages" file_matches 65537 'rdma messages signed'
+  url=smb:${url#rdma:} options=()
+  check "over TCP, a file is the same on both sides" file_matches 3000001 plain
+  options=(--encrypt)
+  check "encrypted over TCP, a file is the same on both sides" file_matches 3000001 'tcp encrypted'
 }

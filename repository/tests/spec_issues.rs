@@ -25,6 +25,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
+/// Whether an entry is of MS-SMB2, and not of MS-SMBD.
+fn is_smb2(id: &str) -> bool {
+    id.starts_with("SE") || id.starts_with("RT")
+}
+
 /// Text of each entry, by its id.
 fn register() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("docs/spec-issues.md")).unwrap();
@@ -97,6 +102,14 @@ fn the_register_has_every_entry_once_and_each_says_everything() {
 }
 
 #[test]
+fn the_first_page_says_how_many_entries_the_register_has() {
+    let (smb2, smbd): (Vec<_>, Vec<_>) = register().into_keys().partition(|id| is_smb2(id));
+    let said = format!("[{} issues, and {} of MS-SMB2](docs/spec-issues.md)", smbd.len(), smb2.len());
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(&said), "README.md does not say {said}");
+}
+
+#[test]
 fn every_id_cited_anywhere_is_in_the_register() {
     let register = register();
     let text = fs::read_to_string(root().join("docs/spec-issues.md")).unwrap();
@@ -115,8 +128,7 @@ fn every_file_and_test_the_register_names_exists() {
     let sources = sources();
     for (id, entry) in register() {
         for name in named(&entry) {
-            let is_smb2 = id.starts_with("SE-") || id.starts_with("RT-");
-            let crate_of = if is_smb2 { "smbd-smb2/src" } else { "smbd-core/src" };
+            let crate_of = if is_smb2(&id) { "smbd-smb2/src" } else { "smbd-core/src" };
             let exists = if name.ends_with(".rs") {
                 sources.iter().any(|(path, _)| path == &Path::new(crate_of).join(name))
             } else {

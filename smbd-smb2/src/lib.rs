@@ -134,6 +134,8 @@ extern crate alloc;
 
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(any(feature = "client", feature = "server"))]
+mod cover;
 pub mod relay;
 #[cfg(feature = "security")]
 pub mod security;

@@ -41,10 +41,5 @@ scenario() {
   check "directories are made, listed and removed" directories
   check "a file that is not there is told" fails 1 STATUS_OBJECT_NAME_NOT_FOUND get "$url/none" /run/none
   SMBD_PASSWORD=wrong check "a wrong password is told" fails 1 STATUS_LOGON_FAILURE ls "$url"
-  options=(--sign)
-  check "signed, a file is the same on both sides, in messages" file_matches 65537 'rdma messages signed'
-  url=smb://tester@$ADDRESS/share options=()
-  check "over TCP, a file is the same on both sides" file_matches 3000001 plain
-  options=(--encrypt)
-  check "encrypted over TCP, a file is the same on both sides" file_matches 3000001 'tcp encrypted'
+  other_ways_match
 }

@@ -57,13 +57,7 @@ scenario() {
   for size in 0 1 4096 4097 65537 1048577 16777216; do
     check "smbd-cp: a file of $size bytes is the same on both sides, by RDMA" file_matches "$size" rdma
   done
-  options=(--sign)
-  check "smbd-cp, signed: a file is the same on both sides, in messages" file_matches 65537 'rdma messages'
-  url=smb://tester@$ADDRESS/share options=()
-  check "smbd-cp over TCP: a file is the same on both sides" file_matches 3000001 plain
-  options=(--encrypt)
-  check "smbd-cp, encrypted over TCP: a file is the same on both sides" file_matches 3000001 'tcp encrypted'
-  options=()
+  other_ways_match
   if with_samba; then
     samba_programs || return
     check "smbclient: a folder is made, a file written, renamed, read, listed and removed" client_copies

@@ -4,7 +4,7 @@ use smbd_sim::loops::Stage;
 use smbd_smb2::server::{Completion, Done, Handle, OpenParameters, Operation, OperationId, SharePath};
 use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, FileAttributes, ShareAccess, Text};
 
-use crate::model::{Breach, law};
+use crate::common::{Breach, law};
 use crate::plan::End;
 use crate::server_task::{EPOCH, Shared};
 use crate::work::File;
@@ -22,7 +22,7 @@ pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breac
         return Ok(());
     }
     let is_left_alone = plan.is_gentle && plan.mischief.is_none() && !plan.is_hasty && !seen.is_asked;
-    let (client, server) = (&seen.client_ended, &seen.server_ended);
+    let (client, server) = (&seen.own.client_ended, &seen.own.server_ended);
     law!(
         "ends",
         seen.is_done || !is_left_alone || plan.end != End::Quiet,

@@ -7,7 +7,7 @@ use smbd_smb2::wire::{
     ReadRequest, SigningAlgorithm, WriteRequest, transform,
 };
 
-use crate::model::{Breach, law};
+use crate::common::{Breach, law};
 use crate::plan::Plan;
 
 /// Whose messages.

@@ -151,7 +151,7 @@ impl Changer {
             }
             return vec![message];
         }
-        self.notes.note(|seen| seen.changes += 1);
+        self.notes.note(|seen| seen.own.changes += 1);
         if self.flips && self.chance.one_in(2) {
             let at = message.len() / 2 + self.chance.below(message.len() / 2);
             message[at] ^= 1 << self.chance.below(8);

@@ -1,94 +1,30 @@
-//! What is noted of a run.
+//! What is noted of the client and the server.
 
-use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
-use std::time::Duration;
 
-use smbd_core::Instant;
-use smbd_sim::loops::Stage;
+use crate::common;
 
-use crate::model::{Breach, Chance};
-
-/// What came of a run so far.
+/// What came of both sides so far.
 #[derive(Debug, Default)]
-pub struct Seen {
-    /// The first law that was broken.
-    pub breach: Option<Breach>,
+pub struct OfSides {
     /// Why the client's connection was over.
     pub client_ended: Option<String>,
     /// Why the server's connection was over.
     pub server_ended: Option<String>,
-    /// There was no connection.
-    pub is_refused: bool,
-    /// Everything that was planned was done, and the connection closed in order.
-    pub is_done: bool,
-    /// What the plan has for the end has happened.
-    pub is_struck: bool,
-    /// The simulated devices were told to end a connection.
-    pub is_asked: bool,
     /// Somebody has changed a message.
     pub changes: u64,
     /// What was done, by name.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Steps, if they are wanted.
-    pub steps: Option<Vec<String>>,
 }
 
-/// The notes of a run; clones are the same ones.
-#[derive(Clone, Debug)]
-pub struct Notes(Rc<(Stage, RefCell<Seen>)>);
+pub type Notes = common::Notes<OfSides>;
 
 impl Notes {
-    pub fn new(stage: &Stage, is_loud: bool) -> Self {
-        let seen = Seen { steps: is_loud.then(Vec::new), ..Seen::default() };
-        Self(Rc::new((stage.clone(), RefCell::new(seen))))
-    }
-
-    pub fn stage(&self) -> &Stage {
-        &self.0.0
-    }
-
-    pub fn now(&self) -> Instant {
-        self.stage().now()
-    }
-
-    /// A time from now on, at most so much later.
-    pub fn soon(&self, chance: &mut Chance, most: Duration) -> Instant {
-        let nanos = chance.size(0, most.as_nanos() as usize) as u64;
-        self.now().saturating_add(Duration::from_nanos(nanos))
-    }
-
-    pub fn seen(&self) -> Ref<'_, Seen> {
-        self.0.1.borrow()
-    }
-
-    pub fn note(&self, change: impl FnOnce(&mut Seen)) {
-        change(&mut self.0.1.borrow_mut());
-    }
-
     pub fn count(&self, name: &'static str) {
         self.add(name, 1);
     }
 
     pub fn add(&self, name: &'static str, count: u64) {
-        self.note(|seen| *seen.counts.entry(name).or_default() += count);
-    }
-
-    /// A law is broken, or not.
-    pub fn judge(&self, result: Result<(), Breach>) {
-        if let Err(breach) = result {
-            self.note(|seen| _ = seen.breach.get_or_insert(breach));
-        }
-    }
-
-    /// A step, for who wants to see them.
-    pub fn step(&self, text: impl FnOnce() -> String) {
-        let nanos = self.now().as_nanos();
-        self.note(|seen| {
-            if let Some(steps) = &mut seen.steps {
-                steps.push(format!("{:>10}.{:03} us {}", nanos / 1000, nanos % 1000, text()));
-            }
-        });
+        self.note(|seen| *seen.own.counts.entry(name).or_default() += count);
     }
 }

@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use smbd_core::Instant;
 use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
@@ -14,7 +13,6 @@ use smbd_files::drive::{Clock, Driver};
 use smbd_files::transport::{Rdma, Tcp, Transport};
 use smbd_sim::loops::{LoopEnd, Stage, Timer};
 use smbd_sim::oracle::{Failure, Law};
-use smbd_sim::trace::Trace;
 use smbd_sim::{Rng, Side};
 use smbd_smb2::client::{self, Client};
 use smbd_smb2::security::{NtHash, capital};
@@ -22,44 +20,29 @@ use smbd_smb2::server::{self, Connection as ServerConnection, Files, Server, Sha
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
+use crate::common::pipe::stream;
+use crate::common::{Place, Played, Show, TooLong, play, play_on};
 use crate::judge::judge;
 use crate::ledger::{From, Ledger};
-use crate::memory::{Memory, Watched, play_on, touched};
+use crate::memory::{Memory, Watched};
 use crate::mischief::{Changer, Overheard, Tap};
-use crate::model::{Breach, Chance};
+use crate::model::Chance;
 use crate::notes::Notes;
-use crate::pipe::stream;
 use crate::plan::{CLIENT, Carrier, End, Plan};
 use crate::server_end::{OverRdma, OverTcp, ServerEnd};
 use crate::server_task::{EPOCH, ServerTask, Shared};
 use crate::work::{File, PASSWORD, USER, Work};
 
-/// Longer than any run takes, in virtual time.
-const LONGEST: Duration = Duration::from_secs(7200);
-/// More turns than any run takes.
-const TURNS_MAX: u32 = 600_000;
+const TOO_LONG: TooLong = TooLong(600_000);
 
 /// What came of a run.
 #[derive(Debug)]
 pub struct Report {
+    pub played: Played,
     pub plan: Rc<Plan>,
-    pub breach: Option<Breach>,
-    pub is_done: bool,
     pub client_ended: Option<String>,
     pub server_ended: Option<String>,
     pub counts: Vec<(&'static str, u64)>,
-    pub faults: Vec<u64>,
-    /// The digest of its trace; 0 if nothing was to be seen.
-    pub digest: u64,
-    /// Its steps, and its trace.
-    pub text: String,
-}
-
-/// How much is to be seen of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Show {
-    Nothing,
-    All,
 }
 
 /// The time of a stage.
@@ -106,9 +89,8 @@ impl Scene {
 pub fn run(seed: u64, show: Show) -> Report {
     let plan = Rc::new(Plan::of(seed));
     let mut chance = Chance::new(seed ^ 0x7275_6e00);
-    let trace = (show == Show::All).then(Trace::kept);
-    let stage = Stage::new(&plan.sim, trace, Rng::new(chance.bits()));
-    play_on(Some(stage.clone()));
+    let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
+    play_on(Some(Place { stage: stage.clone(), home: Side::Initiator, watches_both: true }));
     let tap = Tap::default();
     let shares = if plan.protection.has_secret { 2 } else { 1 };
     let files = (0..shares).map(|_| server::Memory::with_capacity("data", EPOCH, 64 << 20)).collect();
@@ -130,7 +112,7 @@ pub fn run(seed: u64, show: Show) -> Report {
         Carrier::Rdma => over_rdma(&stage, &scene),
         Carrier::Tcp => over_tcp(&stage, &scene),
     }
-    play(&stage, &scene)
+    to_end(&stage, &scene)
 }
 
 fn over_tcp(stage: &Stage, scene: &Rc<Scene>) {
@@ -279,49 +261,23 @@ fn is_of_mischief(plan: &Plan, failure: &Failure) -> bool {
     plan.mischief.is_some() && matches!(failure.law, Law::Device | Law::Tokens)
 }
 
-/// Plays to the end.
-fn play(stage: &Stage, scene: &Scene) -> Report {
+fn to_end(stage: &Stage, scene: &Scene) -> Report {
     let Shared { plan, notes, ledger, .. } = &scene.shared;
-    let longest = Instant::ORIGIN.saturating_add(LONGEST);
-    let mut turns = 0;
-    let mut goes_on = || {
-        turns += 1;
-        turns < TURNS_MAX && stage.now() < longest && stage.turn()
-    };
-    while stage.tasks() > 0 && notes.seen().breach.is_none() && goes_on() {
-        if touched() > 0 {
-            notes.judge(Err("end of access: memory is touched that is open to the peer".into()));
-        }
-    }
-    notes.step(|| stage.story());
-    if notes.seen().breach.is_none() && stage.failure().is_none() {
-        let judged = judge(&scene.shared, &scene.content.borrow(), stage);
-        notes.judge(judged);
-    }
-    stage.clear();
-    // What the devices and connections have seen comes first.
-    let verdict = stage.verdict().filter(|failure| !is_of_mischief(plan, failure));
-    let verdict = verdict.map(|failure| failure.to_string());
-    let (digest, trace) = stage.trace().unwrap_or_default();
-    let mut seen = notes.seen().counts.clone();
-    let ledger = ledger.borrow();
-    seen.extend([
+    let of_end = || judge(&scene.shared, &scene.content.borrow(), stage);
+    let played = play(notes, TOO_LONG, || Ok(()), of_end, |failure| is_of_mischief(plan, failure));
+    let (seen, ledger) = (notes.seen(), ledger.borrow());
+    let mut counts = seen.own.counts.clone();
+    counts.extend([
         ("messages encrypted", ledger.sealed),
         ("messages signed", ledger.signed),
         ("requests with a channel", ledger.channel),
-        ("messages changed", notes.seen().changes),
+        ("messages changed", seen.own.changes),
     ]);
-    play_on(None);
-    let steps = notes.seen();
     Report {
+        played,
         plan: Rc::clone(plan),
-        breach: steps.breach.clone().or(verdict),
-        is_done: steps.is_done,
-        client_ended: steps.client_ended.clone(),
-        server_ended: steps.server_ended.clone(),
-        counts: seen.into_iter().collect(),
-        faults: stage.faults(),
-        digest,
-        text: steps.steps.iter().flatten().map(|step| format!("{step}\n")).collect::<String>() + &trace,
+        client_ended: seen.own.client_ended.clone(),
+        server_ended: seen.own.server_ended.clone(),
+        counts: counts.into_iter().collect(),
     }
 }

@@ -15,8 +15,8 @@ use smbd_sim::loops::LoopEnd;
 use smbd_smb2::server::OperationId;
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
 
+use crate::common::pipe::End;
 use crate::memory::Memory;
-use crate::pipe::End;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 

@@ -17,11 +17,12 @@ use smbd_smb2::server::{
 };
 use smbd_smb2::wire::NtStatus;
 
+use crate::common::pipe::Pipe;
+use crate::common::{Breach, law};
 use crate::ledger::{From, Ledger, told};
 use crate::mischief::Changer;
-use crate::model::{Breach, Chance, law};
+use crate::model::Chance;
 use crate::notes::Notes;
-use crate::pipe::Pipe;
 use crate::plan::{End, Plan};
 use crate::server_end::{Order, ServerEnd};
 
@@ -143,7 +144,7 @@ impl<E: ServerEnd> ServerTask<E> {
     fn over(&mut self, why: &str) {
         self.connection.closed();
         self.act();
-        self.shared.notes.note(|seen| _ = seen.server_ended.get_or_insert_with(|| why.to_owned()));
+        self.shared.notes.note(|seen| _ = seen.own.server_ended.get_or_insert_with(|| why.to_owned()));
         let left = self.shared.files.borrow().open_count();
         let judged = (|| {
             law!("ends", left == 0, "{left} files are open when the server's connection is over");
@@ -241,7 +242,9 @@ impl<E: ServerEnd> ServerTask<E> {
                 Action::SessionReplaced { .. } => {}
                 Action::Close(reason) => {
                     self.shared.notes.step(|| format!("server: closes: {reason}"));
-                    self.shared.notes.note(|seen| _ = seen.server_ended.get_or_insert(reason.to_string()));
+                    self.shared
+                        .notes
+                        .note(|seen| _ = seen.own.server_ended.get_or_insert(reason.to_string()));
                     self.shared.files.borrow_mut().end(NUMBER, self.time());
                     self.work.clear();
                     self.buffers.clear();

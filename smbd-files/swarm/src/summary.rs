@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use smbd_sim::Side;
 use smbd_sim::swarm::{FaultKind, over_seeds};
 
-use crate::run::{Report, Show, run};
+use crate::common::Show;
+use crate::run::{Report, run};
 
 /// All runs, summed up.
 #[derive(Debug, Default)]
@@ -35,8 +36,8 @@ fn general(reason: &str) -> String {
 impl Summary {
     pub fn take(&mut self, seed: u64, report: &Report) {
         self.runs += 1;
-        self.done += u64::from(report.is_done);
-        if let Some(breach) = &report.breach {
+        self.done += u64::from(report.played.is_done);
+        if let Some(breach) = &report.played.breach {
             self.failures.insert(seed, breach.clone());
         }
         let plan = &report.plan;
@@ -62,7 +63,7 @@ impl Summary {
         for (name, count) in &report.counts {
             *self.counts.entry(name).or_default() += count;
         }
-        for (kind, count) in FaultKind::ALL.iter().zip(&report.faults) {
+        for (kind, count) in FaultKind::ALL.iter().zip(&report.played.faults) {
             *self.faults.entry(kind.name()).or_default() += count;
         }
         for (who, ending) in [("client", &report.client_ended), ("server", &report.server_ended)] {

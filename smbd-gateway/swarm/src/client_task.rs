@@ -89,7 +89,7 @@ impl ClientTask {
     }
 
     fn leave(&mut self, machine: &mut impl Messages, now: Instant, within: Duration) {
-        self.notes.note(|seen, _| seen.has_left = true);
+        self.notes.note(|seen| seen.own.has_left = true);
         self.notes.step(|| format!("client: leaves within {within:?}"));
         self.is_closing = true;
         let how =
@@ -113,7 +113,7 @@ impl ClientTask {
                 return;
             }
             if is_early {
-                self.notes.note(|seen, _| seen.is_struck = true);
+                self.notes.note(|seen| seen.is_struck = true);
                 self.is_silent = true;
                 model.early_write(&mut self.chance)
             } else {
@@ -124,13 +124,13 @@ impl ClientTask {
             match self.plan.end {
                 End::SignedChannel if !has_memory || model.credits < 12 => return,
                 End::SignedChannel => {
-                    self.notes.note(|seen, _| seen.is_struck = true);
+                    self.notes.note(|seen| seen.is_struck = true);
                     self.is_silent = true;
                     model.signed_channel(&mut self.chance)
                 }
                 end => {
                     drop(model);
-                    self.notes.note(|seen, _| seen.is_struck = true);
+                    self.notes.note(|seen| seen.is_struck = true);
                     let within =
                         if end == End::ClientAborts { Duration::ZERO } else { Duration::from_secs(1) };
                     return self.leave(machine, now, within);
@@ -198,7 +198,7 @@ impl<C: Messages> AtDevice<C> for ClientTask {
             return None;
         }
         if let Some(within) = self.notes.stage().take_ending(Side::Initiator) {
-            self.notes.note(|seen, _| seen.is_asked = true);
+            self.notes.note(|seen| seen.is_asked = true);
             self.leave(machine, now, within);
             return None;
         }
@@ -218,7 +218,7 @@ impl<C: Messages> AtDevice<C> for ClientTask {
         }
         self.give(machine, now);
         if self.is_done() {
-            self.notes.note(|seen, _| seen.is_done = true);
+            self.notes.note(|seen| seen.is_done = true);
             self.notes.step(|| "client: done".into());
             self.is_closing = true;
             machine.close(now, Close::Flush { until: now.saturating_add(LONG) });
@@ -270,7 +270,7 @@ impl<C: Messages> Handler<LoopEnd<Memory>, C> for ClientTask {
             }
             EndpointEvent::Deregistered { id, result: Ok(()) } => self.memory.on_gone(id),
             // Its end may have been seen before what came just before it.
-            EndpointEvent::Sent { result: Err(_), .. } => self.notes.note(|seen, _| seen.is_cut = true),
+            EndpointEvent::Sent { result: Err(_), .. } => self.notes.note(|seen| seen.own.is_cut = true),
             EndpointEvent::Writable => {}
             EndpointEvent::Closed(_) | EndpointEvent::ConnectFailed(_) => {
                 self.notes.step(|| format!("client: {event:?}"));

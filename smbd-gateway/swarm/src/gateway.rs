@@ -80,7 +80,8 @@ pub fn connect(
         let result = driver.await.result;
         let why = result.map_or_else(|failure| failure.to_string(), |reason| reason.to_string());
         of_driver.step(|| format!("gateway: connection over: {why}"));
-        of_driver.note(|seen, now| seen.driver_ended = Some((now, why)));
+        let now = of_driver.now();
+        of_driver.note(|seen| seen.own.driver_ended = Some((now, why)));
     });
     connecting
 }
@@ -94,7 +95,7 @@ pub async fn established(
         Ok(connection) => Some(connection),
         Err(failure) => {
             notes.step(|| format!("gateway: not established: {failure}"));
-            notes.note(|seen, _| seen.is_refused = true);
+            notes.note(|seen| seen.is_refused = true);
             None
         }
     }
@@ -120,7 +121,7 @@ pub async fn until_told(
             return Poll::Pending;
         }
         notes.step(|| "gateway: told to stop".into());
-        notes.note(|seen, _| {
+        notes.note(|seen| {
             seen.is_struck |= is_told;
             seen.is_asked |= is_asked;
         });
@@ -132,8 +133,9 @@ pub async fn until_told(
 /// The pump has ended.
 pub fn note_end(notes: &Notes, ending: Ending, statistics: &Statistics) {
     notes.step(|| format!("gateway: pump ended: {ending}"));
-    notes.note(|seen, now| {
-        seen.statistics = Some(statistics.clone());
-        seen.pump_ended = Some((now, ending));
+    let now = notes.now();
+    notes.note(|seen| {
+        seen.own.statistics = Some(statistics.clone());
+        seen.own.pump_ended = Some((now, ending));
     });
 }

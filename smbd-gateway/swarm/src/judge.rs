@@ -5,9 +5,9 @@ use smbd_gateway::Ending;
 use smbd_sim::loops::Stage;
 use smbd_smb2::relay::Reason;
 
+use crate::common::pipe::Pipe;
 use crate::model::{Breach, CANCEL, Client, Server, law};
 use crate::notes::Seen;
-use crate::pipe::Pipe;
 use crate::plan::{End, Plan};
 
 /// When and how the pump ended; `None` if there was no connection to serve.
@@ -21,7 +21,7 @@ pub fn ending<'s>(
         law!("ends", !is_gentle, "the connection was not established");
         return Ok(None);
     }
-    seen.pump_ended.as_ref().map(Some).ok_or_else(|| "ends: the pump has no end".into())
+    seen.own.pump_ended.as_ref().map(Some).ok_or_else(|| "ends: the pump has no end".into())
 }
 
 /// The laws of a run that is over.
@@ -36,7 +36,7 @@ pub fn judge(
     let Some((at, ending)) = ending(stage, seen, plan.is_gentle)? else { return Ok(()) };
     let is_due = match ending {
         Ending::Client(_) => {
-            seen.driver_ended.is_some() && (!plan.is_gentle || seen.is_done || seen.has_left)
+            seen.own.driver_ended.is_some() && (!plan.is_gentle || seen.is_done || seen.own.has_left)
         }
         Ending::Server(_) | Ending::Relay(Reason::ServerEnded) => {
             seen.is_struck && matches!(plan.end, End::ServerFinishes | End::ServerResets)
@@ -45,10 +45,10 @@ pub fn judge(
             seen.is_struck && plan.end == End::SignedChannel
         }
         // Of a client whose operations fail the connection is over.
-        Ending::Relay(Reason::RdmaFailed) => !plan.is_gentle || seen.has_left,
+        Ending::Relay(Reason::RdmaFailed) => !plan.is_gentle || seen.own.has_left,
         Ending::NoSession { .. } => {
             // A request with too many descriptors is refused in any case.
-            let is_refused = seen.statistics.as_ref().is_some_and(|seen| seen.refusals.total() > 0);
+            let is_refused = seen.own.statistics.as_ref().is_some_and(|seen| seen.refusals.total() > 0);
             let is_early = plan.end == End::EarlyRdma && is_refused;
             plan.end == End::NoSession || is_early || !plan.is_gentle
         }
@@ -59,14 +59,14 @@ pub fn judge(
         _ => false,
     };
     law!("ends", is_due, "{:?}: {ending}", plan.end);
-    if let Some((driver, why)) = &seen.driver_ended {
+    if let Some((driver, why)) = &seen.own.driver_ended {
         law!("ends", *at <= *driver, "the client ended at {driver:?} ({why}), the pump at {at:?}");
     }
     for pipe in pipes {
         let Some(known) = pipe.end_seen else { continue };
         law!("ends", *at <= known, "the stream's end was known at {known:?}, the pump ended at {at:?}");
     }
-    if let (Ending::Client(_), Some(gone)) = (ending, seen.stream_gone) {
+    if let (Ending::Client(_), Some(gone)) = (ending, seen.own.stream_gone) {
         law!("ends", gone == *at, "the pump ended at {at:?}, its stream at {gone:?}");
     }
     if seen.is_done {
@@ -78,7 +78,7 @@ pub fn judge(
     law!("stall", plan.end != End::Quiet || seen.is_done, "the client was not served to its end");
     // What was sent whole before the end comes before it. A device may show that a send was flushed before what it has received: of
     // that the connection makes nothing any more.
-    let may_be_lost = plan.sim.polling.shuffled && seen.is_cut;
+    let may_be_lost = plan.sim.polling.shuffled && seen.own.is_cut;
     let is_orderly = matches!(ending, Ending::Relay(Reason::ServerEnded) | Ending::Stopped);
     if is_orderly && !may_be_lost && plan.end != End::ServerResets {
         let (answered, came) = (server.answered(), client.finished);
@@ -105,7 +105,7 @@ fn quiet(client: &Client, server: &Server, seen: &Seen) -> Result<(), Breach> {
     law!("bytes", client.written == server.files[1], "file 1 is another");
     let sent = client.sent.iter().filter(|id| *id & CANCEL == 0).count() as u64;
     law!("answers", client.finished == sent, "{} of {sent}", client.finished);
-    let outstanding = seen.statistics.as_ref().map_or(0, |statistics| statistics.outstanding());
+    let outstanding = seen.own.statistics.as_ref().map_or(0, |statistics| statistics.outstanding());
     law!("statistics", outstanding == 0, "{outstanding} requests are outstanding");
     Ok(())
 }

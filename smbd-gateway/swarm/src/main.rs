@@ -4,18 +4,17 @@
 //! The other way round it is `ReversePump`, with its server. A seed decides everything. One that fails is printed with the command that repeats it.
 
 mod client_task;
+mod common;
 mod gateway;
 mod judge;
 mod memory;
 mod model;
 mod notes;
-mod pipe;
 mod plan;
 mod registered;
 mod reverse;
 mod run;
 mod scene;
-mod seeds;
 mod server_end;
 mod server_task;
 mod summary;
@@ -28,8 +27,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use scene::{Report, Show};
-use summary::over_seeds;
+use common::Show;
+use scene::Report;
+use summary::many;
 
 /// Runs smbd-gateway's pump over simulated devices and a simulated stream, under faults.
 ///
@@ -38,7 +38,7 @@ use summary::over_seeds;
 #[command(name = "smbd-gateway-swarm", version)]
 struct Arguments {
     /// Seeds: A..B, B not included
-    #[arg(long, value_name = "A..B", value_parser = seeds::range, default_value = "0..1000")]
+    #[arg(long, value_name = "A..B", value_parser = common::seeds::range, default_value = "0..1000")]
     seeds: Range<u64>,
     /// One seed, with all of its steps
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
@@ -49,8 +49,9 @@ struct Arguments {
 }
 
 /// Which way a run goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Direction {
+    #[default]
     Forward,
     Reverse,
 }
@@ -74,19 +75,10 @@ fn main() -> ExitCode {
             Direction::Reverse => println!("{:#?}", reverse::Plan::of(seed)),
         }
         let report = direction.run(seed, Show::All);
-        print!("{}", report.text);
         let ending = report.ending.map_or_else(|| "not established".into(), |ending| ending.to_string());
-        println!("planned: {}; ended: {ending}; everything done: {}", report.end, report.is_done);
-        println!("digest {:016x}", report.digest);
-        return match report.breach {
-            Some(breach) => {
-                println!("seed {seed}: {breach}");
-                ExitCode::FAILURE
-            }
-            None => ExitCode::SUCCESS,
-        };
+        return report.played.print(seed, &format!("planned: {}; ended: {ending}", report.end));
     }
-    let summary = over_seeds(arguments.seeds, direction);
+    let summary = common::seeds::shown(arguments.seeds, |seeds, done| many(seeds, direction, done));
     print!("{summary}");
     if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

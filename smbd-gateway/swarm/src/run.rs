@@ -7,11 +7,12 @@ use smbd_sim::Side;
 use smbd_smb2::relay;
 
 use crate::client_task::ClientTask;
+use crate::common::Show;
 use crate::gateway::serve;
 use crate::judge::judge;
 use crate::model::{Chance, Client, Limits, Pool, Server};
 use crate::plan::Plan;
-use crate::scene::{Report, Scene, Show};
+use crate::scene::{Report, Scene};
 use crate::server_task::ServerTask;
 use crate::turns::{drive_to_end, stay};
 

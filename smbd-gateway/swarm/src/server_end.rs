@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use smbd_gateway::{Memory as _, Part, Server};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::common::pipe::End;
 use crate::memory::Memory;
 use crate::notes::Notes;
-use crate::pipe::End;
 
 /// Goes between the stream and memory of the device in one call, as `Tcp`.
 pub struct Direct(pub Stream);
@@ -22,7 +22,8 @@ pub struct Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.notes.stream_gone();
+        let now = self.notes.now();
+        self.notes.note(|seen| _ = seen.own.stream_gone.get_or_insert(now));
     }
 }
 

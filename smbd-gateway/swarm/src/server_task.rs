@@ -6,9 +6,9 @@ use std::task::Context;
 
 use smbd_core::Instant;
 
+use crate::common::pipe;
 use crate::model::{Chance, Client, Server};
 use crate::notes::Notes;
-use crate::pipe;
 use crate::plan::{End, Plan};
 use crate::turns::{AtStream, Tried, read, write};
 
@@ -114,7 +114,7 @@ impl AtStream for ServerTask {
         if !self.is_to_end() {
             return false;
         }
-        self.notes.note(|seen, _| seen.is_struck = true);
+        self.notes.note(|seen| seen.is_struck = true);
         self.notes.step(|| format!("server: {:?}", self.plan.end));
         if self.plan.end == End::ServerResets {
             self.end.reset();

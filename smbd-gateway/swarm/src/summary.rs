@@ -4,19 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
-use smbd_sim::swarm::FaultKind;
+use smbd_sim::swarm::{FaultKind, over_seeds};
 
 use crate::Direction;
-use crate::scene::{Report, Show};
-
-/// Seeds that a thread takes at a time.
-const CHUNK: u64 = 16;
+use crate::common::Show;
+use crate::scene::Report;
 
 /// All runs, summed up.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Summary {
     direction: Direction,
     pub runs: u64,
@@ -30,29 +26,17 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn new(direction: Direction) -> Self {
-        Self {
-            direction,
-            runs: 0,
-            failures: BTreeMap::new(),
-            done: 0,
-            endings: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            faults: BTreeMap::new(),
-        }
-    }
-
     pub fn take(&mut self, seed: u64, report: &Report) {
         self.runs += 1;
-        self.done += u64::from(report.is_done);
-        if let Some(breach) = &report.breach {
+        self.done += u64::from(report.played.is_done);
+        if let Some(breach) = &report.played.breach {
             self.failures.insert(seed, breach.clone());
         }
         let ending =
             report.ending.as_ref().map_or_else(|| "not established".into(), |ending| format!("{ending:?}"));
         let name = ending.split(['(', ' ', '{']).next().unwrap_or_default().to_owned();
         *self.endings.entry(name).or_default() += 1;
-        for (kind, count) in FaultKind::ALL.iter().zip(&report.faults) {
+        for (kind, count) in FaultKind::ALL.iter().zip(&report.played.faults) {
             *self.faults.entry(kind.name()).or_default() += count;
         }
         let Some(statistics) = &report.statistics else { return };
@@ -81,37 +65,17 @@ impl Summary {
     }
 }
 
-/// Runs all seeds, on as many threads as there are processors. Their number cannot be seen in the result.
-pub fn over_seeds(seeds: Range<u64>, direction: Direction) -> Summary {
-    let next = AtomicU64::new(seeds.start);
-    let worker = || {
-        let mut sum = Summary::new(direction);
-        loop {
-            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
-            if start >= seeds.end {
-                return sum;
-            }
-            for seed in start..seeds.end.min(start.saturating_add(CHUNK)) {
-                // What broken code says may be too much for a model.
-                match catch_unwind(AssertUnwindSafe(|| direction.run(seed, Show::Nothing))) {
-                    Ok(report) => sum.take(seed, &report),
-                    Err(_) => drop(sum.failures.insert(seed, "panic".into())),
-                }
-            }
+/// Runs all seeds; `done` hears how many more are done. The number of threads cannot be seen in the result.
+pub fn many(seeds: Range<u64>, direction: Direction, done: &(dyn Fn(u64) + Sync)) -> Summary {
+    let take = |seed: u64, sum: &mut Summary| {
+        // What broken code says may be too much for a model.
+        match catch_unwind(AssertUnwindSafe(|| direction.run(seed, Show::Nothing))) {
+            Ok(report) => sum.take(seed, &report),
+            Err(_) => drop(sum.failures.insert(seed, "panic: see above".into())),
         }
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let mut sum = Summary::new(direction);
-        for worker in workers {
-            match worker.join() {
-                Ok(part) => sum.merge(part),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        sum
-    })
+    let sum = over_seeds(seeds, None, &take, Summary::merge, done);
+    Summary { direction, ..sum }
 }
 
 impl fmt::Display for Summary {

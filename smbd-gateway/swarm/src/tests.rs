@@ -1,10 +1,10 @@
 use crate::Direction;
-use crate::scene::Show;
-use crate::summary::over_seeds;
+use crate::common::Show;
+use crate::summary::many;
 
 #[test]
 fn every_law_holds_with_every_seed_and_everything_is_tried() {
-    let summary = over_seeds(0..400, Direction::Forward);
+    let summary = many(0..400, Direction::Forward, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
     assert!(summary.counts.len() == 8 && summary.counts.values().all(|count| *count > 0), "{summary}");
     for ending in ["Client", "Server", "Relay", "NoSession", "RdmaWithoutSession", "Stopped"] {
@@ -15,7 +15,7 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
 
 #[test]
 fn the_other_way_round_every_law_holds_with_every_seed_and_everything_is_tried() {
-    let summary = over_seeds(0..400, Direction::Reverse);
+    let summary = many(0..400, Direction::Reverse, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
     // Nothing is refused that way.
     let is_tried = |(name, count): (&&str, &u64)| *count > 0 || *name == "requests refused";
@@ -31,8 +31,8 @@ fn the_same_seed_gives_the_same_trace_and_the_same_steps() {
     for seed in 0..20 {
         let direction = if seed < 10 { Direction::Forward } else { Direction::Reverse };
         let [first, second] = [(); 2].map(|()| direction.run(seed, Show::All));
-        assert_eq!(first.text, second.text, "seed {seed}");
-        assert_eq!(first.digest, second.digest, "seed {seed}");
-        assert!(first.text.lines().count() > 10, "seed {seed}");
+        assert_eq!(first.played.text, second.played.text, "seed {seed}");
+        assert_eq!(first.played.digest, second.played.digest, "seed {seed}");
+        assert!(first.played.text.lines().count() > 10, "seed {seed}");
     }
 }

@@ -10,9 +10,9 @@ use smbd_core::runtime::Messages;
 use smbd_core::runtime::tokio::PollReady;
 use smbd_sim::loops::{LoopEnd, Timer};
 
+use crate::common::pipe;
 use crate::memory::Memory;
 use crate::notes::Notes;
-use crate::pipe;
 
 /// Bytes of the stream that are read at once.
 const ROOM: usize = 64 << 10;

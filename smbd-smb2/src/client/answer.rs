@@ -10,12 +10,13 @@ use super::negotiate::{self, NegotiateError};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Fatal, Reason};
 use super::receive::Part;
-use super::request::{Cover, Memory, Outcome, Owner, Request};
+use super::request::{Memory, Outcome, Owner, Request};
 use super::session::{Session, Tree};
 use super::table::Key;
 use super::transfer::Piece;
 use super::transform::Facts;
 use super::validate;
+use crate::cover::Cover;
 use crate::wire::{
     Command, Dialect, IoctlResponse, NegotiateResponse, NtStatus, RdmaTransformType, ReadResponse,
     ReadResponseFlags, ShareFlags, TreeConnectResponse, WriteResponse, has_error_body, read,

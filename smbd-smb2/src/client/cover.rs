@@ -9,10 +9,11 @@ use smbd_core::Instant;
 use super::ids::BufferId;
 use super::machine::{Machine, Step, Task};
 use super::reason::{Failure, Refused};
-use super::request::{Cover, Memory, Outcome, Owner, Request};
+use super::request::{Memory, Outcome, Owner, Request};
 use super::submit::Scope;
 use super::table::Key;
 use super::transform_error::TransformError;
+use crate::cover::Cover;
 use crate::security::{RdmaSignature, SecurityError};
 use crate::wire::{Command, RdmaTransformType};
 
@@ -174,15 +175,7 @@ impl Machine {
         // RT-4
         let signature = cover.signature.ok_or(missing)?;
         let session = request.session.and_then(|key| self.sessions.get(key)).ok_or(missing)?;
-        let (nonce, tag) = (signature.nonce(), &signature.signature);
-        if cover.transform == RdmaTransformType::ENCRYPTION {
-            let (_, opener) = session.encryption.as_ref().ok_or(missing)?;
-            opener.open_rdma(nonce, tag, data)?;
-        } else {
-            let channel = session.channel.as_ref().ok_or(missing)?;
-            channel.verifier.verify_rdma(nonce, tag, data.iter().map(|piece| &**piece))?;
-        }
-        Ok(())
+        Ok(session.cover_key(cover.transform).ok_or(missing)?.open(&signature, data)?)
     }
 
     /// The connection is over: what is in the memory of READs was not looked at, and never will be.

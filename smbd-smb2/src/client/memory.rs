@@ -10,10 +10,11 @@ use smbd_core::wire::{BufferDescriptorV1, Token};
 use super::machine::{Machine, Running, Step, Task};
 use super::operation::Kind;
 use super::reason::{Failure, Refused};
-use super::request::{Cover, Memory, Outcome, Owner, Wire};
+use super::request::{Memory, Outcome, Owner, Wire};
 use super::table::Key;
 use super::tokens::Tokens;
 use super::transform;
+use crate::cover::Cover;
 use crate::wire::{Channel, Dialect, pack_to};
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");

@@ -12,7 +12,7 @@ use super::session::Protection;
 use super::table::Key;
 use super::tokens::Tokens;
 use super::transfer::{Piece, Source, Transfer};
-use crate::security::RdmaSignature;
+use crate::cover::Cover;
 use crate::wire::{Command, RdmaTransformType};
 
 /// Who waits for the answer.
@@ -105,14 +105,6 @@ pub(super) enum Memory {
     Left(Outcome),
     /// It is back, and to be given to be looked at, in this buffer: the data of a READ.
     Back(BufferId, Outcome),
-}
-
-/// How data that go by RDMA are protected (2.2.43).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cover {
-    pub(super) transform: RdmaTransformType,
-    /// What is said of them: by this side of the data of a WRITE, by the server of those of a READ.
-    pub(super) signature: Option<RdmaSignature>,
 }
 
 /// Bytes for one credit (3.1.5.2).

@@ -1,6 +1,7 @@
 //! Sessions and tree connects, and how their messages are protected (3.2.1.3, 3.2.1.4, 3.2.1.8).
 
 use super::table::Key;
+use crate::cover::CoverKey;
 use crate::security::{Opener, RdmaTransforms, Sealer, Secret, Signer, Verifier};
 use crate::wire::{Command, Dialect, NtStatus, RdmaTransformType, SessionId, TreeId};
 
@@ -67,6 +68,12 @@ impl Session {
             return Protection::Signed;
         }
         Protection::None
+    }
+
+    /// What verifies or decrypts data that the server has protected.
+    pub(super) fn cover_key(&self, transform: RdmaTransformType) -> Option<CoverKey<'_>> {
+        let verifier = self.channel.as_ref().map(|channel| &channel.verifier);
+        CoverKey::of(transform, verifier, self.encryption.as_ref())
     }
 
     /// The transform that data need which go by RDMA in a tree connect: that by which its requests are protected.

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 
 use super::reason::Failure;
-use super::request::Cover;
 use super::session::Session;
 use super::transform_error::TransformError;
+use crate::cover::Cover;
 use crate::security::{RdmaSignature, RdmaTransforms};
 use crate::wire::{
     Channel, RdmaTransform, RdmaTransformType, ReadResponse, ReadResponseFlags, Records, WireError,
@@ -74,12 +74,8 @@ impl Facts<'_> {
         }
         let missing = TransformError::Missing(transform);
         let session = self.session.ok_or(missing)?;
-        let signature = if transform == RdmaTransformType::ENCRYPTION {
-            session.encryption.as_ref().ok_or(missing)?.1.rdma_signature(&crypto)
-        } else {
-            session.channel.as_ref().ok_or(missing)?.verifier.rdma_signature(&crypto)
-        };
-        Ok(Cover { transform, signature: Some(signature?) })
+        let signature = session.cover_key(transform).ok_or(missing)?.signature(&crypto)?;
+        Ok(Cover { transform, signature: Some(signature) })
     }
 }
 

@@ -94,7 +94,6 @@ mod chain;
 mod channel;
 mod command;
 mod config;
-mod cover;
 mod dispatch;
 mod encode;
 mod entropy;

@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use super::action::{Handle, Operation};
 use super::chain::{Answer, Asked, Chain};
-use super::cover::Cover;
 use super::path::SharePath;
 use super::reason::Reason;
 use super::session::Listing;
+use crate::cover::Cover;
 use crate::wire::{
     AccessMask, AdditionalInformation, BufferDescriptorV1, CreateOptions, DirectoryInformationClass, FileId,
     TreeId,

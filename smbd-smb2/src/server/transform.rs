@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use super::action::{Done, OperationId};
 use super::chain::Asked;
-use super::cover::Cover;
 use super::inner::Inner;
 use super::pending::{Pending, What};
 use super::session::{Session, Tree};
+use crate::cover::{Cover, CoverKey};
 use crate::security::{RdmaSignature, SecurityError, SessionKeys};
 use crate::wire::{
     BufferDescriptorV1, Channel, List, NtStatus, RdmaTransform, RdmaTransformType, Records, WriteRequest,
@@ -55,13 +55,8 @@ pub(super) fn of_write<'a>(
     if !is_one || !is_protected || !ids.has(crypto.transform_type) || place != Some(stated.into()) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
-    let keys = keys(inner, asked)?;
-    let signature = match (crypto.transform_type, &keys.encryption) {
-        (RdmaTransformType::ENCRYPTION, Some((_, opener))) => opener.rdma_signature(&crypto),
-        (RdmaTransformType::ENCRYPTION, None) => return Err(NtStatus::INVALID_PARAMETER),
-        _ => keys.verifier.rdma_signature(&crypto),
-    };
-    let signature = signature.map_err(|_| status(crypto.transform_type))?;
+    let key = cover_key(keys(inner, asked)?, crypto.transform_type).ok_or(NtStatus::INVALID_PARAMETER)?;
+    let signature = key.signature(&crypto).map_err(|_| status(crypto.transform_type))?;
     let cover = Cover { transform: crypto.transform_type, signature: Some(signature) };
     Ok((Some(cover), structure.descriptors().map_err(invalid)?))
 }
@@ -155,12 +150,11 @@ fn cover_data(
 
 fn uncover_data(keys: &SessionKeys, cover: &Cover, pieces: &mut [&mut [u8]]) -> Result<(), SecurityError> {
     let signature = cover.signature.as_ref().ok_or(SecurityError::Empty)?;
-    let (nonce, tag) = (signature.nonce(), &signature.signature);
-    match (cover.transform, &keys.encryption) {
-        (RdmaTransformType::ENCRYPTION, Some((_, opener))) => opener.open_rdma(nonce, tag, pieces),
-        (RdmaTransformType::ENCRYPTION, None) => Err(SecurityError::Empty),
-        _ => keys.verifier.verify_rdma(nonce, tag, pieces.iter().map(|piece| &**piece)),
-    }
+    cover_key(keys, cover.transform).ok_or(SecurityError::Empty)?.open(signature, pieces)
+}
+
+fn cover_key(keys: &SessionKeys, transform: RdmaTransformType) -> Option<CoverKey<'_>> {
+    CoverKey::of(transform, Some(&keys.verifier), keys.encryption.as_ref())
 }
 
 /// What a client is told of data that are not what they have to be (RT-8).

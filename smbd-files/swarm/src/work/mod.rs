@@ -20,9 +20,10 @@ use smbd_sim::Side;
 use smbd_sim::loops::Timer;
 use smbd_smb2::client::{BufferId, Client, Failure, OperationId, Refused, Reply, SessionHandle};
 
+use crate::common::{Breach, law};
 use crate::memory::Watched;
 use crate::mischief::Tap;
-use crate::model::{Breach, Chance, law};
+use crate::model::Chance;
 use crate::plan::End;
 use crate::server_task::Shared;
 
@@ -306,7 +307,7 @@ impl<M: Watched> Upper for Work<M> {
 
     fn ended(&mut self, why: &Lost) {
         self.shared.notes.step(|| format!("client: the connection is over: {why}"));
-        self.shared.notes.note(|seen| _ = seen.client_ended.get_or_insert_with(|| why.to_string()));
+        self.shared.notes.note(|seen| _ = seen.own.client_ended.get_or_insert_with(|| why.to_string()));
         self.is_ended = true;
     }
 

@@ -7,8 +7,8 @@ use smbd_smb2::wire::{NtStatus, Response};
 
 use super::state::{Claim, File, Kept, Running, Step, What, expected, names};
 use super::{Phase, Work};
+use crate::common::{Breach, law};
 use crate::memory::Watched;
-use crate::model::{Breach, law};
 use crate::server_task::Shared;
 
 /// What is kept of a result.

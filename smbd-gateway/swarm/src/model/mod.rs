@@ -12,21 +12,10 @@ mod pool;
 #[path = "../../../../smbd-smb2/tests/relay/model/server.rs"]
 mod server;
 
+pub use crate::common::Breach;
+pub(crate) use crate::common::law;
 pub use chance::Chance;
 pub use client::{CANCEL, Client, Limits, append};
 pub use message::{decrypt, elements, encrypt, is_sealed, seal};
 pub use pool::Pool;
 pub use server::{CREDITS, FILE_LEN, Server, elements_or_none, file};
-
-/// A law that was broken: its name, and how.
-pub type Breach = String;
-
-/// Demands a law.
-macro_rules! law {
-    ($name:literal, $holds:expr, $($how:tt)*) => {
-        if !$holds {
-            return Err(format!("{}: {}", $name, format!($($how)*)));
-        }
-    };
-}
-pub(crate) use law;

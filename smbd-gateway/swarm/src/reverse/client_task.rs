@@ -9,9 +9,9 @@ use smbd_core::Instant;
 
 use super::model::{Client, Device, Server};
 use super::plan::{End, Plan};
+use crate::common::pipe;
 use crate::model::Chance;
 use crate::notes::Notes;
-use crate::pipe;
 use crate::turns::{AtStream, Tried, read, write};
 
 /// Bytes that it has to send, beyond which it asks for nothing new.
@@ -75,7 +75,7 @@ impl ClientTask {
                 _ => {}
             }
             if model.out.len() > before {
-                self.notes.note(|seen, _| seen.is_struck = true);
+                self.notes.note(|seen| seen.is_struck = true);
                 self.notes.step(|| format!("client: {:?}", self.plan.end));
                 self.state.is_silent = true;
                 return Tried::Something;
@@ -134,7 +134,7 @@ impl AtStream for ClientTask {
 
     fn leaves(&mut self) -> bool {
         if self.is_to_end() {
-            self.notes.note(|seen, _| seen.is_struck = true);
+            self.notes.note(|seen| seen.is_struck = true);
             self.notes.step(|| format!("client: {:?}", self.plan.end));
             if self.plan.end == End::ClientResets {
                 self.end.reset();
@@ -143,7 +143,7 @@ impl AtStream for ClientTask {
         }
         let is_done = self.is_done();
         if is_done {
-            self.notes.note(|seen, _| seen.is_done = true);
+            self.notes.note(|seen| seen.is_done = true);
             self.notes.step(|| "client: done".into());
         }
         is_done

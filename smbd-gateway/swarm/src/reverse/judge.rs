@@ -6,10 +6,10 @@ use smbd_smb2::relay::Reason;
 
 use super::model::{Client, Lie, Server};
 use super::plan::{End, Plan};
+use crate::common::pipe::Pipe;
 use crate::gateway::FLUSH_WITHIN;
 use crate::model::{Breach, CANCEL, law};
 use crate::notes::Seen;
-use crate::pipe::Pipe;
 
 /// The laws of a run that is over.
 pub fn judge(
@@ -23,7 +23,7 @@ pub fn judge(
     let is_gentle = plan.common.is_gentle;
     let Some((at, ending)) = crate::judge::ending(stage, seen, is_gentle)? else { return Ok(()) };
     law!("ends", is_due(plan, seen, ending), "{:?}: {ending}", plan.end);
-    if let Some((driver, why)) = &seen.driver_ended {
+    if let Some((driver, why)) = &seen.own.driver_ended {
         law!("ends", *at <= *driver, "the server ended at {driver:?} ({why}), the pump at {at:?}");
     }
     for pipe in pipes {
@@ -32,7 +32,7 @@ pub fn judge(
         law!("ends", *at <= most, "the stream's end was known at {known:?}, the pump ended at {at:?}");
     }
     // A clock may jump.
-    if let Some(gone) = seen.stream_gone.filter(|_| is_gentle) {
+    if let Some(gone) = seen.own.stream_gone.filter(|_| is_gentle) {
         let most = at.saturating_add(FLUSH_WITHIN);
         law!("ends", gone <= most, "the pump ended at {at:?}, its stream at {gone:?}");
     }
@@ -58,12 +58,12 @@ fn is_due(plan: &Plan, seen: &Seen, ending: &Ending) -> bool {
     let is_struck = |is_it: bool| seen.is_struck && is_it;
     match ending {
         Ending::Client(_) => is_struck(matches!(plan.end, End::ClientResets | End::ClientFinishes)),
-        Ending::Server(_) => seen.driver_ended.is_some() && (!is_gentle || seen.has_left),
+        Ending::Server(_) => seen.own.driver_ended.is_some() && (!is_gentle || seen.own.has_left),
         Ending::NoSession { .. } => plan.end == End::NoSession || !is_gentle,
         Ending::Stopped | Ending::Deadline { .. } => is_struck(plan.end == End::Stop) || seen.is_asked,
         Ending::Relay(reason) => match reason {
             Reason::ClientEnded => seen.is_done || is_struck(plan.end == End::ClientFinishes),
-            Reason::RegistrationFailed => plan.may_lack_memory() || !is_gentle || seen.has_left,
+            Reason::RegistrationFailed => plan.may_lack_memory() || !is_gentle || seen.own.has_left,
             Reason::TooMuchData { .. } => is_struck(plan.end == End::Lie(Lie::TooMuch)),
             Reason::DataTwice { .. } => is_struck(plan.end == End::Lie(Lie::Twice)),
             Reason::SignedAnswer { .. } | Reason::SignedInCompound { .. } => {
@@ -96,7 +96,7 @@ fn quiet(client: &Client, server: &Server, seen: &Seen) -> Result<(), Breach> {
     law!("bytes", client.written == server.files[1], "file 1 is another");
     let count = sent.iter().filter(|id| *id & CANCEL == 0).count() as u64;
     law!("answers", client.finished == count, "{} of {count}", client.finished);
-    if let Some(statistics) = &seen.statistics {
+    if let Some(statistics) = &seen.own.statistics {
         let (outstanding, written) = (statistics.outstanding(), statistics.bytes.rdma_write);
         law!("statistics", outstanding == 0, "{outstanding} requests are outstanding");
         law!("statistics", written == server.bytes_written, "{written}, not {}", server.bytes_written);

@@ -12,8 +12,9 @@ use super::judge::judge;
 use super::model::{Client, Device, Server};
 use super::plan::Plan;
 use super::server_task::ServerTask;
+use crate::common::Show;
 use crate::model::Chance;
-use crate::scene::{Report, Scene, Show};
+use crate::scene::{Report, Scene};
 use crate::turns::{drive_to_end, stay};
 
 /// Runs a seed.

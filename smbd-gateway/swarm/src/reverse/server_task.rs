@@ -65,7 +65,7 @@ struct Transfer {
 
 impl ServerTask {
     fn leave(&mut self, machine: &mut impl Messages, now: Instant, within: Duration) {
-        self.notes.note(|seen, _| seen.has_left = true);
+        self.notes.note(|seen| seen.own.has_left = true);
         self.notes.step(|| format!("server: leaves within {within:?}"));
         self.state.is_closing = true;
         let how =
@@ -119,7 +119,7 @@ impl ServerTask {
         let result = model.answer(&self.client.borrow(), &mut device, &mut self.chance);
         self.notes.judge(result);
         if self.state.lie.is_some() && model.lie.is_none() {
-            self.notes.note(|seen, _| seen.is_struck = true);
+            self.notes.note(|seen| seen.is_struck = true);
         }
         let tokens = model.decided.values().flat_map(|decided| decided.tokens.iter().copied());
         match device.answered(tokens) {
@@ -188,13 +188,13 @@ impl<C: Messages> AtDevice<C> for ServerTask {
             return None;
         }
         if let Some(within) = self.notes.stage().take_ending(Side::Acceptor) {
-            self.notes.note(|seen, _| seen.is_asked = true);
+            self.notes.note(|seen| seen.is_asked = true);
             self.leave(machine, now, within);
             return None;
         }
         let is_late = self.model.borrow().received.len() > self.plan.common.end_at + 3;
         if is_late && matches!(self.plan.end, End::ServerCloses | End::ServerAborts) {
-            self.notes.note(|seen, _| seen.is_struck = true);
+            self.notes.note(|seen| seen.is_struck = true);
             let is_abort = self.plan.end == End::ServerAborts;
             self.leave(machine, now, Duration::from_secs(u64::from(!is_abort)));
             return None;

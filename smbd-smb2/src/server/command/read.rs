@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
+use crate::cover::Cover;
 use crate::server::action::{Action, Done, FRONT, Operation, OperationId, ReadBuffer};
 use crate::server::answer::{failure_of_file, of_file};
 use crate::server::chain::{Answer, Asked};
 use crate::server::channel;
-use crate::server::cover::Cover;
 use crate::server::inner::Inner;
 use crate::server::pending::{Outcome, Reading, Task, What};
 use crate::server::transform;
