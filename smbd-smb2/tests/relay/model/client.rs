@@ -439,7 +439,7 @@ impl Client {
                 descriptors[0].length = len;
             }
             9 if is_read => len = 64 * 20,
-            9 => descriptors[0].length = 0,
+            9 => descriptors.insert(0, BufferDescriptorV1 { length: 0, ..descriptors[0] }),
             _ => {}
         }
         let (info, start) = (pack(&descriptors), message.len().next_multiple_of(8));

@@ -1,39 +1,36 @@
-//! Reads and writes through the gateway, and on other ways, one after the other, again and again.
+//! Reads and writes through the gateway, by `smbd-cp`, and on other ways, one after the other, again and again.
 //!
-//! The share of a server is mounted once for each way. A round measures each cell (read or write, a size, one or some at once) on
-//! all ways in turn before it goes on to the next cell, so that what the machine does besides hits all alike.
+//! The share of a server is mounted once for each way of the kernel's client. A round measures each cell (read or write, a size, one or
+//! some at once) on all ways in turn before it goes on to the next cell, so that what the machine does besides hits all alike.
 
+mod client;
 mod direct;
 pub(crate) mod memory;
 mod processor;
 mod ratio;
 mod rdma;
 mod report;
+mod subject;
 mod table;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
-
-use clap::ValueEnum;
 
 use crate::case::Failure;
 use direct::Moved;
 use processor::Processor;
 use rdma::Rdma;
 use report::{Cell, Report, Verb, Way, rounded};
-
-/// The file on each share.
-const FILE: &str = "numbers";
+use subject::Subject;
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Mounts: WAY=FOLDER, and for those of a gateway WAY=FOLDER,PID with its process.
-    #[arg(required = true, value_name = "WAY=FOLDER")]
-    mounts: Vec<Mount>,
+    /// Mounts: WAY=FOLDER, and for those of a gateway WAY=FOLDER,PID with its process; shares that smbd-cp uses: WAY=URL.
+    #[arg(required = true, value_name = "WAY=FOLDER|URL")]
+    subjects: Vec<Subject>,
     /// Where the numbers go; the file is written again after each cell.
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
@@ -54,29 +51,6 @@ pub(crate) struct Options {
     at_once: Vec<u16>,
 }
 
-/// A mounted share.
-#[derive(Clone, Debug)]
-struct Mount {
-    way: Way,
-    folder: PathBuf,
-    /// The process of its gateway.
-    gateway: Option<u32>,
-}
-
-impl FromStr for Mount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not WAY=FOLDER or WAY=FOLDER,PID");
-        let (way, rest) = text.split_once('=').ok_or_else(wrong)?;
-        let (folder, gateway) = match rest.split_once(',') {
-            Some((folder, pid)) => (folder, Some(pid.parse().map_err(|_| wrong())?)),
-            None => (rest, None),
-        };
-        Ok(Self { way: Way::from_str(way, false)?, folder: folder.into(), gateway })
-    }
-}
-
 /// Measures, and writes the file.
 pub(crate) fn run(address: IpAddr, options: &Options) -> Result<(), Failure> {
     let rdma = Rdma::start(address)?;
@@ -84,14 +58,14 @@ pub(crate) fn run(address: IpAddr, options: &Options) -> Result<(), Failure> {
     let mut report = Report { kind: options.kind.clone(), seconds: options.seconds, cells: cells(options) };
     let longest = options.sizes.iter().max().copied().unwrap_or_default() as usize;
     let most: usize = options.at_once.iter().max().copied().unwrap_or_default().into();
-    for mount in &options.mounts {
-        eprintln!("prepares {}", mount.folder.display());
-        direct::prepare(&mount.folder.join(FILE), longest * most)?;
+    for subject in &options.subjects {
+        eprintln!("prepares {}", subject.way);
+        subject.prepare(longest * most)?;
     }
     for round in 1..=options.rounds {
         for number in 0..report.cells.len() {
             let Some(cell) = report.cells.get_mut(number) else { break };
-            measure(cell, &options.mounts, &rdma, time);
+            measure(cell, &options.subjects, &rdma, time);
             eprintln!("round {round} of {}, {}", options.rounds, table::last(cell));
             report.write(&options.output)?;
         }
@@ -102,6 +76,10 @@ pub(crate) fn run(address: IpAddr, options: &Options) -> Result<(), Failure> {
 /// Prints the tables of a file in Markdown. Whether all goals were reached.
 pub(crate) fn print(file: &std::path::Path) -> Result<bool, Failure> {
     let report = Report::read(file)?;
+    if client::is_of(&report) {
+        print!("{}", client::table(&report));
+        return Ok(client::all_reached(&report.cells));
+    }
     print!("{}", table::of(&report));
     Ok(ratio::all_reached(&report.cells))
 }
@@ -120,17 +98,18 @@ fn cells(options: &Options) -> Vec<Cell> {
 }
 
 /// One round of a cell.
-fn measure(cell: &mut Cell, mounts: &[Mount], rdma: &Rdma, time: Duration) {
-    for mount in mounts {
-        let before = mount.gateway.map(Processor::of);
-        let moved = direct::run(&mount.folder.join(FILE), cell, time);
-        let after = mount.gateway.map(Processor::of);
-        let moved = told(mount.way, moved);
-        cell.rates.entry(mount.way).or_default().push(moved.map(|moved| rounded(moved.rate)));
+fn measure(cell: &mut Cell, subjects: &[Subject], rdma: &Rdma, time: Duration) {
+    for subject in subjects {
+        let (way, gateway) = (subject.way, subject.gateway());
+        let before = gateway.map(Processor::of);
+        let moved = subject.run(cell, time);
+        let after = gateway.map(Processor::of);
+        let moved = told(way, moved);
+        cell.rates.entry(way).or_default().push(moved.map(|moved| rounded(moved.rate)));
         if let (Some(before), Some(after)) = (before, after) {
             let used = before.and_then(|before| Ok(after?.since(before)));
-            let used = moved.and_then(|moved| Some(each(told(mount.way, used)?, moved)));
-            cell.processor.entry(mount.way).or_default().push(used);
+            let used = moved.and_then(|moved| Some(each(told(way, used)?, moved)));
+            cell.processor.entry(way).or_default().push(used);
         }
     }
     let rate = told(Way::Rdma, rdma.measure(cell, time));

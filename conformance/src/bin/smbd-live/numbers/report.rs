@@ -67,6 +67,8 @@ pub(crate) enum Way {
     GatewayMemory,
     /// cifs over TCP to the server in memory.
     Memory,
+    /// `smbd-cp` over RDMA to ksmbd.
+    SmbdCp,
     /// RDMA operations of smbd-perf, in the direction in which the gateway orders them.
     Rdma,
 }
@@ -80,6 +82,7 @@ impl fmt::Display for Way {
             Self::Ksmbd => "ksmbd",
             Self::GatewayMemory => "gateway-memory",
             Self::Memory => "memory",
+            Self::SmbdCp => "smbd-cp",
             Self::Rdma => "rdma",
         })
     }

@@ -7,7 +7,7 @@ use super::report::{Cell, Report, Way};
 use crate::compare::median;
 
 /// What an operation of a cell is, such as `read 64 KiB, 8 at once`.
-fn name(cell: &Cell) -> String {
+pub(super) fn name(cell: &Cell) -> String {
     let size = match cell.size {
         size if size >= 1 << 20 => format!("{} MiB", size >> 20),
         size => format!("{} KiB", size >> 10),
@@ -55,7 +55,7 @@ pub(super) fn of(report: &Report) -> String {
 fn row(cell: &Cell, ways: [Way; 2], pair: Pair) -> String {
     let [gateway, server] = ways.map(|way| rate(cell, way));
     let ratios = pair.ratios(cell);
-    let rounds: Vec<_> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+    let rounds = rounds(&ratios);
     let goal = match pair.goal(cell) {
         None => "-".into(),
         Some(goal) if pair.is_reached(cell) => format!("≥ {goal:.1}"),
@@ -66,18 +66,23 @@ fn row(cell: &Cell, ways: [Way; 2], pair: Pair) -> String {
         name(cell),
         rate(cell, Way::Rdma),
         ratio(ratios),
-        rounds.join(" "),
+        rounds,
         ratio(pair.ratios_in_turn(cell))
     )
 }
 
+/// All of them.
+pub(super) fn rounds(ratios: &[f64]) -> String {
+    ratios.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(" ")
+}
+
 /// The median of ratios.
-fn ratio(rounds: Vec<f64>) -> String {
+pub(super) fn ratio(rounds: Vec<f64>) -> String {
     median(rounds).map_or("-".into(), |ratio| format!("{ratio:.2}"))
 }
 
 /// The median of a way's rounds.
-fn rate(cell: &Cell, way: Way) -> String {
+pub(super) fn rate(cell: &Cell, way: Way) -> String {
     let rates = cell.rates.get(&way).map(Vec::as_slice).unwrap_or_default();
     median(rates.iter().copied().flatten().collect()).map_or("-".into(), short)
 }
