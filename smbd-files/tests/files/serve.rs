@@ -1,12 +1,16 @@
 //! `smbd-serve`, against `smbd-cp`.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use smbd_smb2::wire::{
+    Dialect, Guid, Header, List, NegotiateRequest, NegotiateResponse, SecurityMode, write_element,
+};
 
 use super::server::{content, folder};
 
@@ -48,6 +52,28 @@ impl Serve {
         let arguments = arguments.iter().map(|argument| argument.replace("URL", &url));
         let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
         command.args(arguments).env("SMBD_PASSWORD", PASSWORD).output().unwrap()
+    }
+
+    /// MaxReadSize and MaxWriteSize, in bytes.
+    fn transfers_max(&self) -> [u32; 2] {
+        let request = NegotiateRequest {
+            security_mode: SecurityMode::SIGNING_ENABLED,
+            client_guid: Guid([7; 16]),
+            dialects: List::from(&[Dialect::SMB_3_0_2]),
+            ..NegotiateRequest::default()
+        };
+        let mut message = vec![0; 4];
+        write_element(&mut message, &Header::request::<NegotiateRequest>(0), &request).unwrap();
+        let len = u32::try_from(message.len() - 4).unwrap();
+        message[..4].copy_from_slice(&len.to_be_bytes());
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        stream.write_all(&message).unwrap();
+        let mut len = [0; 4];
+        stream.read_exact(&mut len).unwrap();
+        let mut answer = vec![0; u32::from_be_bytes(len) as usize];
+        stream.read_exact(&mut answer).unwrap();
+        let response = NegotiateResponse::parse(&answer).unwrap();
+        [response.max_read_size, response.max_write_size]
     }
 
     /// Ends it in order. Returns its exit status and what it said last.
@@ -96,6 +122,19 @@ fn files_go_there_and_back_and_each_client_is_told_in_the_log() {
     assert!(ended[1].contains(" signed=AES-GMAC encrypted=no "), "{}", ended[1]);
     assert!(ended[2].contains(" signed=no encrypted=AES-128-GCM "), "{}", ended[2]);
     assert_eq!(lines.last().unwrap(), "ended");
+}
+
+/// cifs.ko 6.12 registers whole pages, and a buffer may begin anywhere in one. For more pages than a region has it tries again for ever.
+#[test]
+fn no_transfer_touches_more_pages_than_a_region_of_cifs_has() {
+    const PAGE: u32 = 4096;
+    const REGION: u32 = 256;
+    let folder = folder("serve-transfers");
+    let serve = Serve::start(&[text(&folder), "--users", &users(&folder, 0o600)]);
+    for len in serve.transfers_max() {
+        let pages = (PAGE - 1 + len).div_ceil(PAGE);
+        assert_eq!(pages, REGION, "{len} bytes behind the last byte of a page");
+    }
 }
 
 #[test]
