@@ -8,7 +8,7 @@ use super::basis::Basis;
 use super::outcome::Stop;
 use super::peer::Peer;
 use super::script::{Data, Grant};
-use super::seen::Whole;
+use super::seen::{Seen, Whole};
 use super::state::State;
 use super::upper::{self, Match, Question};
 
@@ -170,6 +170,41 @@ impl Peer<'_> {
         self.state().dialogue.judge(question, message) == Match::Answer
     }
 
+    /// Takes in the next message; whether it was the last fragment of the answer to one of these messages, or of what is in its place. Any
+    /// other message of the subject is passed over: that a request is under way, for example.
+    pub fn take_answer(&mut self, whole: &mut Whole, seen: Seen, questions: &[Question]) -> bool {
+        whole.take(seen) && !self.passes_over(whole, questions)
+    }
+
+    /// Passes over a message that has nothing to do with these.
+    pub fn passes_over(&mut self, whole: &mut Whole, questions: &[Question]) -> bool {
+        let dialogue = &self.state().dialogue;
+        let is_other = |question| dialogue.judge(question, &whole.payload) == Match::Other;
+        let passes = !questions.is_empty() && questions.iter().all(is_other);
+        if passes {
+            whole.pass_over();
+        }
+        passes
+    }
+
+    /// The rest of the answer to one of these messages, or of what is in its place.
+    ///
+    /// # Errors
+    /// As [`rest_of`](Self::rest_of).
+    pub fn rest_of_answer(
+        &mut self,
+        mut begun: Whole,
+        statements: &str,
+        questions: &[Question],
+    ) -> Result<Whole, Stop> {
+        loop {
+            begun = self.rest_of(begun, statements)?;
+            if !self.passes_over(&mut begun, questions) {
+                return Ok(begun);
+            }
+        }
+    }
+
     /// `answered`: the answer to a message, its fragments put together. Other messages of the subject are passed over.
     ///
     /// # Errors
@@ -198,7 +233,10 @@ impl Peer<'_> {
                     self.check(statements, false, || text);
                     return Ok(whole);
                 }
-                Match::Other => self.keep(whole),
+                Match::Other => {
+                    self.keep(whole);
+                    self.keep_granting()?;
+                }
             }
         }
     }

@@ -55,6 +55,8 @@ pub struct Whole {
     pub fragments: Vec<Seen>,
     /// The messages without data that came before and between.
     pub empties: Vec<Seen>,
+    /// The messages that carried what was passed over before it.
+    pub others: Vec<Seen>,
 }
 
 impl Whole {
@@ -68,5 +70,11 @@ impl Whole {
         let last = seen.header.remaining_data_length == 0;
         self.fragments.push(seen);
         last
+    }
+
+    /// What has come is not what is awaited: that begins now.
+    pub(super) fn pass_over(&mut self) {
+        self.payload.clear();
+        self.others.append(&mut self.fragments);
     }
 }

@@ -1,5 +1,6 @@
 //! Microsoft's cases of credits.
 
+use std::slice::from_ref;
 use std::time::Duration;
 
 use smbd_core::{Keepalive, Params};
@@ -94,7 +95,12 @@ fn begin_answer(play: &mut Play, seed: u64) -> Result<Question, Stop> {
 }
 
 /// Reads until the subject has used up its credits: nothing has come for 1 s.
-fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: &mut Option<usize>) -> Result<(), Stop> {
+fn read_all(
+    peer: &mut Peer<'_>,
+    whole: &mut Whole,
+    total: &mut Option<usize>,
+    question: &Question,
+) -> Result<(), Stop> {
     loop {
         let message = match peer.next(Duration::from_secs(1)) {
             Next::Message(message) => message,
@@ -107,7 +113,7 @@ fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: &mut Option<usize>) -
         let seen = peer.as_data(message)?;
         last_credit(peer, &seen);
         if seen.header.data_length == 0 {
-            whole.empties.push(seen);
+            whole.take(seen);
             continue;
         }
         let says = seen.header.data_length.saturating_add(seen.header.remaining_data_length) as usize;
@@ -116,8 +122,9 @@ fn read_all(peer: &mut Peer<'_>, whole: &mut Whole, total: &mut Option<usize>) -
         peer.check("3.1.5.4-18", says == missing, || {
             format!("DataLength and RemainingDataLength should make {missing}, they make {says}")
         });
-        whole.payload.extend_from_slice(seen.payload());
-        whole.fragments.push(seen);
+        if whole.take(seen) && peer.passes_over(whole, from_ref(question)) {
+            *total = None;
+        }
     }
 }
 
@@ -127,7 +134,7 @@ fn consume_receive_credits(play: &mut Play) -> Result<(), Stop> {
     let mut whole = Whole::default();
     let mut total = peer.answers_in_order().then_some(question.len());
     for _ in 0..question.len() {
-        read_all(&mut peer, &mut whole, &mut total)?;
+        read_all(&mut peer, &mut whole, &mut total, &question)?;
         if total.is_some_and(|total| whole.payload.len() >= total) {
             break;
         }
@@ -144,7 +151,7 @@ fn consume_receive_credits(play: &mut Play) -> Result<(), Stop> {
         peer.quiet_for("3.1.5.1-06", Duration::from_secs(1));
         let before = whole.payload.len();
         peer.send(&Data::empty().granting(10))?;
-        read_all(&mut peer, &mut whole, &mut total)?;
+        read_all(&mut peer, &mut whole, &mut total, &question)?;
         if whole.payload.len() == before {
             peer.nothing_returned(question.len())?;
         }

@@ -327,7 +327,9 @@ pub(super) fn judge((id, count): (u64, usize), content: Option<&[u8]>, message: 
             }
         }
     }
-    match (is_answer && responses == count, wrong) {
+    // A READ that takes longer is answered behind the others, in a message of its own (3.3.4.2).
+    let is_whole = responses == count || (content.is_some() && responses < count);
+    match (is_answer && is_whole, wrong) {
         (true, None) => Match::Answer,
         (true, Some(text)) => Match::Wrong(text),
         (false, _) => Match::Other,

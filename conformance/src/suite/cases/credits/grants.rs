@@ -1,5 +1,6 @@
 //! Grants: how many credits, and when.
 
+use std::slice::from_ref;
 use std::time::Duration;
 
 use super::super::keepalive::able_to_speak;
@@ -25,7 +26,11 @@ fn back_and_forth(peer: &mut Peer<'_>, rounds: u64, one_each: bool) -> Result<i6
         }
         peer.send_now(&data)?;
         let mut whole = Whole::default();
-        while !whole.take(peer.back(ECHOED, question.len(), GRANT_TIME)?) {
+        loop {
+            let seen = peer.back(ECHOED, question.len(), GRANT_TIME)?;
+            if peer.take_answer(&mut whole, seen, from_ref(&question)) {
+                break;
+            }
             if one_each && peer.granted() <= 0 && peer.credits() > 0 {
                 peer.send_now(&Data::empty().granting(1))?;
             }
@@ -169,7 +174,7 @@ pub(super) fn worked_out_late(play: &mut Play) -> Result<(), Stop> {
         format!("the first message should grant the 5 receives used, it grants {granted} to {before} left")
     });
     let mut whole = Whole::default();
-    if whole.take(first) {
+    if peer.take_answer(&mut whole, first, &questions) {
         let answered = questions.iter().position(|question| peer.is_answer(question, &whole.payload));
         let fits = answered.is_some_and(|index| index == 0 || !peer.answers_in_order());
         peer.check("3.1.5.4-24", fits, || "the answer to the first message should come".into());

@@ -1,6 +1,7 @@
 //! The last credit.
 
 use std::collections::VecDeque;
+use std::slice::from_ref;
 use std::time::Duration;
 
 use super::{is_whole, last_credit_grants};
@@ -68,7 +69,7 @@ fn one_at_a_time(play: &mut Play) -> Result<(), Stop> {
         let Next::Message(message) = next else { continue };
         let seen = peer.as_data(message)?;
         last_credit_grants(&mut peer, LAST, &seen);
-        if whole.take(seen) {
+        if peer.take_answer(&mut whole, seen, from_ref(&question)) {
             break;
         }
     }
@@ -101,6 +102,12 @@ pub(super) fn waits(play: &mut Play) -> Result<(), Stop> {
     let Next::Message(message) = next else { return Ok(()) };
     let seen = peer.as_data(message)?;
     last_credit_grants(&mut peer, WAITS, &seen);
+    let mut whole = Whole::default();
+    if !peer.take_answer(&mut whole, seen.clone(), from_ref(&question)) && !whole.others.is_empty() {
+        // It was passed over: what it announces needs another credit.
+        peer.send(&Data::empty().requesting(1).granting(1))?;
+        return peer.answered("3.1.5.4-24", &question).map(|_| ());
+    }
     // One credit brings no more than the first fragment of an answer.
     let answered = seen.header.remaining_data_length > 0 || peer.is_answer(&question, seen.payload());
     peer.check("3.1.5.4-24", answered, || {
@@ -134,7 +141,7 @@ pub(super) fn one_each_way(play: &mut Play) -> Result<(), Stop> {
     loop {
         let seen = peer.back("3.1.5.8-16", question.len(), CREDIT_TIME)?;
         last_credit_grants(&mut peer, LAST, &seen);
-        if whole.take(seen) {
+        if peer.take_answer(&mut whole, seen, from_ref(&question)) {
             break;
         }
         credit_comes(&mut peer)?;

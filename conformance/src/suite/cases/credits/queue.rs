@@ -1,16 +1,17 @@
 //! Messages that wait for credits.
 
+use std::slice::from_ref;
 use std::time::Duration;
 
 use super::{had_a_credit, is_whole, last_credit_grants};
 use crate::suite::words::{self, Words};
-use crate::suite::{Data, Next, Peer, Play, Seen, Stop, Terms, Whole, pattern};
+use crate::suite::{Data, Next, Peer, Play, Question, Seen, Stop, Terms, Whole, pattern};
 
-/// What comes until nothing has come for so long; how many messages it was, and whether the last fragment was among them.
+/// What comes of the answer to one of these messages until nothing has come for so long; how many messages it was, and whether the last fragment was among them.
 fn read(
     peer: &mut Peer<'_>,
     statements: &str,
-    whole: &mut Whole,
+    (whole, questions): (&mut Whole, &[Question]),
     quiet: Duration,
 ) -> Result<(usize, bool), Stop> {
     let mut came = 0;
@@ -19,7 +20,7 @@ fn read(
         had_a_credit(peer, statements, &seen);
         last_credit_grants(peer, "3.1.5.1-07", &seen);
         came += 1;
-        if whole.take(seen) {
+        if peer.take_answer(whole, seen, questions) {
             return Ok((came, true));
         }
     }
@@ -34,18 +35,20 @@ pub(super) fn nothing_without(play: &mut Play) -> Result<(), Stop> {
         peer.send(&fragment.granting(0))?;
     }
     let mut whole = Whole::default();
-    let (first, mut over) = read(&mut peer, WAITS, &mut whole, Duration::from_secs(3))?;
+    let asked = from_ref(&question);
+    let (first, mut over) = read(&mut peer, WAITS, (&mut whole, asked), Duration::from_secs(3))?;
     peer.check(WAITS, first <= 2 && !over, || {
         format!("the subject has 2 credits, which is not enough for 3000 bytes, {first} messages came")
     });
     while !over {
-        let before = whole.fragments.len();
+        let carried = |whole: &Whole| whole.fragments.len() + whole.others.len();
+        let before = carried(&whole);
         peer.send(&Data::empty().granting(2))?;
-        (_, over) = read(&mut peer, WAITS, &mut whole, Duration::from_secs(3))?;
-        if whole.fragments.len() == before {
+        (_, over) = read(&mut peer, WAITS, (&mut whole, asked), Duration::from_secs(3))?;
+        if carried(&whole) == before {
             peer.nothing_returned(question.len())?;
         }
-        peer.require("3.1.5.8-16 +3.1.5.8-15", whole.fragments.len() > before, || {
+        peer.require("3.1.5.8-16 +3.1.5.8-15", carried(&whole) > before, || {
             "a fragment should come within 3 s of a grant, none came".into()
         })?;
     }
@@ -68,7 +71,8 @@ pub(super) fn keeps_its_order(play: &mut Play) -> Result<(), Stop> {
     for grant in [2, 1, 1, 10] {
         peer.send(&Data::empty().granting(grant))?;
         while done.len() < questions.len() {
-            let (came, over) = read(&mut peer, "3.1.5.1-06", &mut whole, Duration::from_secs(1))?;
+            let (came, over) =
+                read(&mut peer, "3.1.5.1-06", (&mut whole, &questions), Duration::from_secs(1))?;
             if over {
                 done.push(std::mem::take(&mut whole).payload);
             } else if came == 0 || peer.granted() <= 0 {

@@ -1,5 +1,6 @@
 //! Messages of both sides at the same time.
 
+use std::slice::from_ref;
 use std::time::Duration;
 
 use super::settled;
@@ -39,7 +40,8 @@ pub(super) fn empties_are_nothing(play: &mut Play) -> Result<(), Stop> {
     let mut came = vec![Whole::default()];
     while let Next::Message(message) = peer.next(Duration::from_secs(3)) {
         let seen = peer.as_data(message)?;
-        if came.last_mut().is_some_and(|whole| whole.take(seen)) {
+        let whole = came.last_mut();
+        if whole.is_some_and(|whole| peer.take_answer(whole, seen, from_ref(&question))) {
             came.push(Whole::default());
         }
     }
@@ -87,7 +89,7 @@ pub(super) fn at_once(play: &mut Play) -> Result<(), Stop> {
             peer.send(&fragment)?;
             while let Next::Message(message) = peer.next(Duration::ZERO) {
                 let seen = peer.as_data(message)?;
-                if whole.take(seen) {
+                if peer.take_answer(&mut whole, seen, &questions) {
                     same(&mut peer, &std::mem::take(&mut whole), &mut questions);
                     done += 1;
                 }
@@ -100,7 +102,7 @@ pub(super) fn at_once(play: &mut Play) -> Result<(), Stop> {
     while done < COUNT {
         peer.keep_granting()?;
         let seen = peer.back("3.1.5.8-17", 65_536, CREDIT_TIME)?;
-        if whole.take(seen) {
+        if peer.take_answer(&mut whole, seen, &questions) {
             same(&mut peer, &std::mem::take(&mut whole), &mut questions);
             done += 1;
         }
@@ -119,7 +121,12 @@ fn in_the_middle(play: &mut Play) -> Result<(), Stop> {
     }
     // Nothing more is granted until the echo is there.
     let mut whole = Whole::default();
-    while !whole.take(peer.back("2.2-02", 100, Duration::from_secs(3))?) {}
+    loop {
+        let seen = peer.back("2.2-02", 100, Duration::from_secs(3))?;
+        if peer.take_answer(&mut whole, seen, from_ref(&first)) {
+            break;
+        }
+    }
     let answered = peer.is_answer(&first, &whole.payload);
     peer.check("3.1.5.8-24", answered, || {
         format!("the answer to the first message should come, {} other bytes came", whole.payload.len())

@@ -110,7 +110,7 @@ fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
     });
     let (mut echoes, mut whole) = (Vec::new(), Whole::default());
     for seen in answers {
-        if whole.take(seen) {
+        if peer.take_answer(&mut whole, seen, &questions) {
             echoes.push(std::mem::take(&mut whole));
         }
     }
@@ -118,7 +118,7 @@ fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
         peer.send(&Data::empty().granting(10))?;
     }
     while echoes.len() < questions.len() {
-        echoes.push(peer.rest_of(std::mem::take(&mut whole), "3.1.5.8-16")?);
+        echoes.push(peer.rest_of_answer(std::mem::take(&mut whole), "3.1.5.8-16", &questions)?);
     }
     let mut same = echoes.len() == questions.len();
     for question in &questions {

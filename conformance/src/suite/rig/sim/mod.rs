@@ -14,7 +14,7 @@ use crate::catalogue::{Need, UnderTest};
 pub use life::{Poison, Reaction};
 pub use mortal::Mortal;
 use rig::{SimRig, UpperLayer};
-pub use served::SimServer;
+pub use served::{SimLate, SimServer};
 
 /// Two sets of parameters on two kinds of network.
 const VARIANTS: [(&str, Profile, Personality); 4] = [

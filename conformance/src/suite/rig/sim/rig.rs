@@ -69,6 +69,8 @@ pub(super) enum UpperLayer {
     Messages,
     /// A server of files or a client, as little of them as other cases need.
     Smb2,
+    /// Such a server, which says of each request that it is under way, before it answers.
+    Late,
     /// The server of `smbd-smb2`.
     Server(Shared),
 }
@@ -177,6 +179,7 @@ impl Rig for SimRig {
         let subject = match &self.upper {
             UpperLayer::Messages => subject,
             UpperLayer::Smb2 => subject.speaking_smb2(role),
+            UpperLayer::Late => subject.answering_late(),
             UpperLayer::Server(share) => subject.serving(share),
         };
         self.connections.push(Connection {

@@ -1,4 +1,4 @@
-//! The server of `smbd-smb2` over `smbd-core` in the simulator.
+//! Servers of SMB2 over `smbd-core` in the simulator that only accept: that of `smbd-smb2`, and one that is late with its answers.
 
 use super::rig::UpperLayer;
 use super::{Need, Rig, Settings, Sim, SimSmb2, Target, Unable, UnderTest, rig};
@@ -23,10 +23,7 @@ impl Target for SimServer {
     }
 
     fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
-        match role {
-            UnderTest::Initiator => Some("the peer is a server, which does not connect".into()),
-            UnderTest::Acceptor | UnderTest::Both => SimSmb2.lacks(role, need),
-        }
+        of_a_server(role, need)
     }
 
     fn rig(
@@ -37,5 +34,39 @@ impl Target for SimServer {
     ) -> Result<Box<dyn Rig>, Unable> {
         let share = Shared::new().map_err(Unable::Broken)?;
         Ok(Box::new(rig(variant, role, settings)?.over(UpperLayer::Server(share))))
+    }
+}
+
+/// The target with an SMB2 server as its upper layer that says of each request that it is under way, before it answers. It only accepts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SimLate;
+
+impl Target for SimLate {
+    fn name(&self) -> String {
+        "sim, SMB2 with interim answers".into()
+    }
+
+    fn variants(&self) -> Vec<String> {
+        Sim.variants()
+    }
+
+    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
+        of_a_server(role, need)
+    }
+
+    fn rig(
+        &mut self,
+        variant: usize,
+        role: UnderTest,
+        settings: Option<Settings>,
+    ) -> Result<Box<dyn Rig>, Unable> {
+        Ok(Box::new(rig(variant, role, settings)?.over(UpperLayer::Late)))
+    }
+}
+
+fn of_a_server(role: UnderTest, need: Option<Need>) -> Option<String> {
+    match role {
+        UnderTest::Initiator => Some("the peer is a server, which does not connect".into()),
+        UnderTest::Acceptor | UnderTest::Both => SimSmb2.lacks(role, need),
     }
 }

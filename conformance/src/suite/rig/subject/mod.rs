@@ -55,9 +55,15 @@ impl<M: Clone + fmt::Debug> Subject<M> {
     /// The same with SMB2 as its upper layer: a server if it accepts, a client that copies a file if it connects.
     pub(super) fn speaking_smb2(mut self, role: Role) -> Self {
         self.layer.smb2 = Some(match role {
-            Role::Acceptor => Smb2::server(),
+            Role::Acceptor => Smb2::server(false),
             Role::Initiator => Smb2::client(),
         });
+        self
+    }
+
+    /// The same with an SMB2 server as its upper layer that says of each request that it is under way, before it answers.
+    pub(super) fn answering_late(mut self) -> Self {
+        self.layer.smb2 = Some(Smb2::server(true));
         self
     }
 

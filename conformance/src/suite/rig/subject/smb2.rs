@@ -1,6 +1,7 @@
 //! SMB2 as the upper layer of a subject: a server of files, or a client that copies one; or the server of `smbd-smb2`.
 
 mod copying;
+mod late;
 mod machine;
 mod serving;
 
@@ -46,8 +47,9 @@ enum Side<M> {
 }
 
 impl<M: Clone + fmt::Debug> Smb2<M> {
-    pub(super) fn server() -> Self {
-        Self { side: Side::Server(Box::new(Serving::new())), backlog: VecDeque::new() }
+    /// A server; one that `is_late` says of each request that it is under way, before it answers.
+    pub(super) fn server(is_late: bool) -> Self {
+        Self { side: Side::Server(Box::new(Serving::new(is_late))), backlog: VecDeque::new() }
     }
 
     pub(super) fn client() -> Self {

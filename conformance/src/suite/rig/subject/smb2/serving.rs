@@ -10,6 +10,7 @@ use smbd_smb2::wire::header::field;
 use smbd_smb2::wire::{Elements, NtStatus};
 
 use super::Outgoing;
+use super::late::announced;
 use crate::smb2::client::FILE;
 use crate::smb2::server::{Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer};
 use crate::smb2::share_to_copy;
@@ -38,15 +39,17 @@ pub(super) struct Serving<M> {
     /// Requests with a channel that have not begun.
     waiting: VecDeque<Served>,
     operations: BTreeMap<OpId, Operation<M>>,
+    /// It says of each request that it is under way, before it answers.
+    is_late: bool,
 }
 
 impl<M: Clone + fmt::Debug> Serving<M> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(is_late: bool) -> Self {
         let mut options = share_to_copy();
         // Each connection has a server of its own; what cases read is in the file of all of them.
         let put = options.files.put(FILE, &content());
         debug_assert_eq!(put, Ok(()), "there is room for it");
-        Self { server: Server::new(options), waiting: VecDeque::new(), operations: BTreeMap::new() }
+        Self { server: Server::new(options), waiting: VecDeque::new(), operations: BTreeMap::new(), is_late }
     }
 
     pub(super) fn operation(&self, op: OpId) -> Option<&M> {
@@ -65,7 +68,19 @@ impl<M: Clone + fmt::Debug> Serving<M> {
                 Served::Read(_) | Served::Write(_) => self.waiting.push_back(served),
             }
         }
-        out.extend(answers.into_iter().reduce(joined).map(Outgoing::of));
+        if let Some(answer) = answers.into_iter().reduce(joined) {
+            self.put(Outgoing::of(answer), out);
+        }
+    }
+
+    fn put(&self, answer: Outgoing, out: &mut VecDeque<Outgoing>) {
+        if !self.is_late {
+            return out.push_back(answer);
+        }
+        out.extend(announced(answer.bytes.into()).into_iter().map(Outgoing::of));
+        if let Some(last) = out.back_mut() {
+            last.invalidate = answer.invalidate;
+        }
     }
 
     fn read(&mut self, read: &Read) -> Vec<u8> {
@@ -97,7 +112,9 @@ impl<M: Clone + fmt::Debug> Serving<M> {
                 Served::Answer(_) => Ok(None),
             };
             let Ok(answer) = begun else { return self.waiting.push_front(served) };
-            out.extend(answer);
+            if let Some(answer) = answer {
+                self.put(answer, out);
+            }
         }
     }
 
@@ -171,7 +188,8 @@ impl<M: Clone + fmt::Debug> Serving<M> {
             },
             Err(_) => WriteAnswer::Failed(NtStatus::INTERNAL_ERROR),
         };
-        out.push_back(self.answer(&write, answer));
+        let answer = self.answer(&write, answer);
+        self.put(answer, out);
     }
 }
 
