@@ -12,21 +12,17 @@ impl Memory {
     }
 }
 
-fn outside(len: usize) -> MemoryError {
-    MemoryError { offset: 0, len: u32::try_from(len).unwrap_or(u32::MAX) }
-}
-
 impl transport::Memory for Memory {
     fn allocate(len: u32) -> Result<Self, MemoryError> {
         Self::at_home(len).ok_or(MemoryError { offset: 0, len })
     }
 
-    fn fill(&self, bytes: &[u8]) -> Result<(), MemoryError> {
-        self.write_at(0, bytes).map_err(|_| outside(bytes.len()))
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), MemoryError> {
+        self.write_at(offset, bytes).map_err(|_| MemoryError::outside(offset, bytes.len()))
     }
 
-    fn read(&self, out: &mut [u8]) -> Result<(), MemoryError> {
-        self.read_at(0, out).map_err(|_| outside(out.len()))
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), MemoryError> {
+        self.read_at(offset, out).map_err(|_| MemoryError::outside(offset, out.len()))
     }
 }
 

@@ -76,7 +76,7 @@ impl<M: Watched> Work<M> {
         }
         let memory = M::allocate(u32::try_from(len).ok()?).ok()?;
         if !data.is_empty() {
-            memory.fill(data).ok()?;
+            memory.fill(0, data).ok()?;
         }
         self.buffers += 1;
         let buffer = BufferId(self.buffers);

@@ -18,7 +18,7 @@ use smbd_files::drive::Upper;
 use smbd_files::transport::Lost;
 use smbd_sim::Side;
 use smbd_sim::loops::Timer;
-use smbd_smb2::client::{BufferId, Client, Failure, OperationId, Refused, Reply, SessionHandle};
+use smbd_smb2::client::{BufferId, Client, DataPart, Failure, OperationId, Refused, Reply, SessionHandle};
 
 use crate::common::{Breach, law};
 use crate::memory::Watched;
@@ -241,6 +241,14 @@ impl<M: Watched> Upper for Work<M> {
 
     fn memory(&self, buffer: BufferId) -> Option<&M> {
         self.memory.get(&buffer)
+    }
+
+    fn plain(&self, _: &DataPart) -> Option<&[u8]> {
+        None
+    }
+
+    fn checked(&mut self, part: &DataPart, _: Vec<u8>) {
+        self.judge(Err(format!("protection: {part:?} is checked, and no transform was offered")));
     }
 
     fn data(&mut self, operation: OperationId, offset: u64, data: &[u8]) {

@@ -269,7 +269,7 @@ impl<M: Watched> Work<M> {
 
 fn memory_of<M: Watched>(memory: &M, len: usize) -> Result<Vec<u8>, Breach> {
     let mut bytes = vec![0; len];
-    memory.read(&mut bytes).map_err(|error| format!("bytes: {error}"))?;
+    memory.read(0, &mut bytes).map_err(|error| format!("bytes: {error}"))?;
     Ok(bytes)
 }
 
