@@ -30,9 +30,10 @@ pub struct Wire {
     server: Option<Waker>,
     is_over: bool,
     pub on_the_way: Option<OnTheWay>,
-    /// All that went by RDMA, and what else its token had opened to the server then.
+    /// All that went by RDMA.
     pub moved: Vec<(Access, Vec<u8>)>,
-    pub opened: Vec<Vec<u8>>,
+    /// What each registration has opened to the server when it became valid: all of its memory. Kept if somebody wants it.
+    pub opened: Option<Vec<Vec<u8>>>,
 }
 
 type Shared = Arc<Mutex<Wire>>;
@@ -87,7 +88,6 @@ impl Wire {
                 here.copy_from_slice(there)
             }
             at += len;
-            self.opened.push(memory.clone());
         }
         assert_eq!(at, data.len());
         if !is_write {
@@ -147,6 +147,9 @@ impl transport::Transport for ClientEnd {
         let descriptors =
             both.into_iter().map(|(offset, length)| BufferDescriptorV1 { offset, token, length });
         wire.registered.push_back(Registered::Valid(id, descriptors.collect()));
+        if let Some(opened) = &mut wire.opened {
+            opened.push(part.memory.bytes().clone());
+        }
         wire.valid.insert(token.0, (id, part));
     }
 
