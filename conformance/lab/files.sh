@@ -16,10 +16,10 @@ file_matches() {
     [ "$(grep -Ec " MB/s, $2(, xxh3 [0-9a-f]{16})?\$" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
 }
 
-# other_ways_match    a file is the same on both sides where it does not go by RDMA: signed, over TCP, and encrypted
+# other_ways_match SIGNED    a file is the same on both sides signed, by this way, and over TCP, encrypted too
 other_ways_match() {
   local url=$url options=(--sign)
-  check "signed, a file is the same on both sides, in messages" file_matches 65537 'rdma messages signed'
+  check "signed, a file is the same on both sides" file_matches 65537 "$1"
   url=smb:${url#rdma:} options=()
   check "over TCP, a file is the same on both sides" file_matches 3000001 plain
   options=(--encrypt)

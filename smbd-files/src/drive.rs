@@ -3,6 +3,8 @@
 //! [`Driver`] is a client, its transport and time. An [`Upper`] begins operations and takes what comes of them; that of the handles
 //! of this crate is one.
 
+mod transform;
+
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,11 +12,12 @@ use std::time::Duration;
 
 use smbd_core::Instant;
 use smbd_smb2::client::{
-    Arrived, BufferId, Client, Failure, OperationId, Output, Refused, Reply, SessionHandle,
+    Arrived, BufferId, Client, DataPart, Failure, OperationId, Output, Refused, Reply, SessionHandle,
 };
 use tokio::time::{self, Sleep};
 
 use crate::transport::{Lost, Memory, Part, Received, Registered, Transport};
+use transform::Transform;
 
 /// How long what waits may still be sent when a connection is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
@@ -69,8 +72,15 @@ pub trait Upper {
     /// Why the connection is to be closed.
     fn begin(&mut self, client: &mut Client, now: Instant, cx: &mut Context<'_>) -> Result<bool, Lost>;
 
-    /// The memory of a buffer that an operation has.
+    /// The memory of a buffer that an operation has. That of a WRITE has its data, unless they are to be encrypted.
     fn memory(&self, buffer: BufferId) -> Option<&Self::Memory>;
+
+    /// All data of a part of a buffer that a WRITE has, to be signed or encrypted. They are not in the memory of a transport.
+    fn plain(&self, part: &DataPart) -> Option<&[u8]>;
+
+    /// Takes the data of a part of a buffer that a READ has, which came signed or encrypted and were checked; what is not good is zeros.
+    /// They count in the place of what is in its memory, and only as far as the result says.
+    fn checked(&mut self, part: &DataPart, data: Vec<u8>);
 
     /// Takes data of a READ that came in a message.
     fn data(&mut self, operation: OperationId, offset: u64, data: &[u8]);
@@ -109,6 +119,8 @@ pub struct Driver<T, U, C: Clock = TokioTime> {
     upper: U,
     clock: C,
     timer: Option<(Instant, Pin<Box<C::Sleep>>)>,
+    /// Data on their way from who writes them to memory that is registered.
+    room: Vec<u8>,
     state: State,
     /// For so long what waits may still be sent when the connection is closed.
     closes_until: Option<Instant>,
@@ -126,6 +138,7 @@ enum Then<K> {
     GoOn,
     Idle(Option<Instant>),
     Done(OperationId, K),
+    Transform(Transform, DataPart),
     Expired(SessionHandle),
     Close(Lost),
 }
@@ -139,7 +152,8 @@ where
     /// For a client of which nothing was sent, and a transport that is connected.
     #[must_use]
     pub const fn new(client: Client, transport: T, upper: U, clock: C) -> Self {
-        Self { client, transport, upper, clock, timer: None, state: State::Open, closes_until: None }
+        let room = Vec::new();
+        Self { client, transport, upper, clock, timer: None, room, state: State::Open, closes_until: None }
     }
 
     /// Ready when the connection is over, all operations have their results, and the upper layer has nothing left to do.
@@ -260,6 +274,11 @@ where
                 Then::GoOn => {}
                 Then::Idle(deadline) => return deadline,
                 Then::Done(operation, kept) => self.upper.done(&self.client, operation, kept),
+                Then::Transform(transform, part) => {
+                    if let Err(why) = self.transform(now, transform, &part) {
+                        self.close(&why);
+                    }
+                }
                 Then::Expired(session) => {
                     if let Err(why) = self.upper.expired(&mut self.client, now, session) {
                         self.close(&why);
@@ -283,7 +302,7 @@ where
                         transport.register(registration, Part { memory, offset, len, access });
                         Then::GoOn
                     }
-                    None => Then::Close(Lost::because("a buffer is used that there is none of")),
+                    None => Then::Close(no_buffer()),
                 }
             }
             Output::Deregister { registration, .. } => {
@@ -302,16 +321,40 @@ where
             }
             Output::Close(reason) => Then::Close(Lost::because(reason)),
             Output::Idle(deadline) => Then::Idle(deadline),
-            // No transform is offered: memory of transports cannot be changed in place.
-            Output::Sign(_) | Output::Encrypt(_) | Output::Check(_) => {
-                Then::Close(Lost::because("data are to be transformed, which was not offered"))
-            }
+            Output::Sign(part) => Then::Transform(Transform::Sign, part),
+            Output::Encrypt(part) => Then::Transform(Transform::Encrypt, part),
+            Output::Check(part) => Then::Transform(Transform::Check, part),
             // Oplocks and leases are never asked for, and what is left alone changes nothing.
             Output::Negotiated(_) | Output::OplockBreak(_) | Output::LeaseBreak(_) | Output::Discarded(_) => {
                 Then::GoOn
             }
         }
     }
+
+    /// Signs or encrypts data before they are registered, or looks at those that have come.
+    fn transform(&mut self, now: Instant, transform: Transform, part: &DataPart) -> Result<(), Lost> {
+        let Self { client, upper, room, .. } = self;
+        let memory = upper.memory(part.buffer).ok_or_else(no_buffer)?;
+        match transform {
+            Transform::Sign => {
+                let plain = upper.plain(part).ok_or_else(no_buffer)?;
+                transform::sign(client, now, part, plain)
+            }
+            Transform::Encrypt => {
+                let plain = upper.plain(part).ok_or_else(no_buffer)?;
+                transform::encrypt(client, now, part, (plain, memory), room)
+            }
+            Transform::Check => {
+                let data = transform::check(client, now, part, memory)?;
+                upper.checked(part, data);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn no_buffer() -> Lost {
+    Lost::because("a buffer is used that there is none of")
 }
 
 impl<T, U, C: Clock> std::fmt::Debug for Driver<T, U, C> {

@@ -9,8 +9,10 @@
 //! - [`drive`]: what drives a connection, for operations that handles do not have.
 //! - [`copy`]: files copied with several pieces under way, resumed, and compared.
 //!
-//! The protocol is that of [`smbd_smb2::client`], which does no I/O. Data go by RDMA where the server and the session allow it: neither
-//! signed nor encrypted. They are copied once, between memory that the device knows and what the calls take and return.
+//! The protocol is that of [`smbd_smb2::client`], which does no I/O. Data go by RDMA where server and session allow it: in sessions that are
+//! neither signed nor encrypted, and in others if the server has RDMA transforms, with which data are signed or encrypted as well. They
+//! are copied once, between memory that the device knows and what the calls take and return. What is encrypted is never there as plain
+//! text, and what was not checked is never returned.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -57,7 +57,15 @@ scenario() {
   for size in 0 1 4096 4097 65537 1048577 16777216; do
     check "smbd-cp: a file of $size bytes is the same on both sides, by RDMA" file_matches "$size" rdma
   done
-  other_ways_match
+  for size in 4097 1048577 16777216; do
+    options=(--sign)
+    check "smbd-cp, signed: a file of $size bytes is the same on both sides, by RDMA" file_matches "$size" 'rdma signed'
+    options=(--encrypt)
+    check "smbd-cp, encrypted: a file of $size bytes is the same on both sides, by RDMA" file_matches "$size" 'rdma encrypted'
+  done
+  options=()
+  check "the server has encrypted what went by RDMA" grep -q 'client ended .*encrypted=AES-128-GCM .*rdma_in=[1-9].*rdma_out=[1-9]' "$OUT/serve.log"
+  other_ways_match 'rdma signed'
   if with_samba; then
     samba_programs || return
     check "smbclient: a folder is made, a file written, renamed, read, listed and removed" client_copies

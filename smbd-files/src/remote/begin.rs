@@ -113,8 +113,9 @@ impl<M: Memory> Commands<M> {
         (offset, data): (u64, &Bytes),
     ) -> Result<(OperationId, Kind), Not> {
         let buffer = self.buffer(client, tree, data.len() as u64)?;
-        let memory = buffer.and_then(|buffer| self.pool.memory(buffer));
-        let begun = match memory.map_or(Ok(()), |memory| memory.fill(data)) {
+        let is_encrypted = client.protection(tree) == Some(Protection::Encrypted);
+        let filled = buffer.map_or(Ok(()), |buffer| self.pool.fill(buffer, data, is_encrypted));
+        let begun = match filled {
             Ok(()) => {
                 let data = WriteData::Bytes(data.clone(), buffer);
                 let write = Write { file_id, offset, flags: smbd_smb2::wire::WriteFlags(0), data };
@@ -217,15 +218,11 @@ impl<M: Memory> Commands<M> {
         buffer: Option<BufferId>,
     ) -> Result<Reply, Error> {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(len);
-        let mut copied = Ok(());
         if let Some(buffer) = buffer {
-            data.resize(count, 0);
-            if let Some(memory) = self.pool.memory(buffer) {
-                copied = memory.read(&mut data);
-            }
+            let brought = self.pool.read(buffer, count);
             self.pool.give_back(buffer);
+            data = brought?;
         }
-        copied?;
         data.truncate(count);
         Ok(Reply::Data(data.into()))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use smbd_core::Instant;
-use smbd_smb2::client::{self, BufferId, Client, Failure, OperationId, SessionHandle};
+use smbd_smb2::client::{self, BufferId, Client, DataPart, Failure, OperationId, SessionHandle};
 use smbd_smb2::security::Credentials;
 use tokio::sync::{mpsc, oneshot};
 
@@ -67,6 +67,14 @@ impl<M: Memory> Upper for Commands<M> {
 
     fn memory(&self, buffer: BufferId) -> Option<&M> {
         self.pool.memory(buffer)
+    }
+
+    fn plain(&self, part: &DataPart) -> Option<&[u8]> {
+        self.pool.plain(part.buffer, part.offset, part.len)
+    }
+
+    fn checked(&mut self, part: &DataPart, data: Vec<u8>) {
+        self.pool.checked(part.buffer, part.offset, data);
     }
 
     fn data(&mut self, operation: OperationId, offset: u64, data: &[u8]) {

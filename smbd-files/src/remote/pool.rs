@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use smbd_smb2::client::BufferId;
 
 use super::settings::PIECE_MAX;
@@ -11,8 +12,17 @@ use crate::transport::{Memory, MemoryError};
 #[derive(Debug)]
 pub(super) struct Pool<M> {
     max: usize,
-    all: BTreeMap<BufferId, M>,
+    all: BTreeMap<BufferId, Buffer<M>>,
     free: Vec<BufferId>,
+}
+
+#[derive(Debug)]
+struct Buffer<M> {
+    memory: M,
+    /// The data of a WRITE, as they were given.
+    plain: Bytes,
+    /// Parts of a READ that were checked: where they begin, and their data.
+    checked: Vec<(usize, Vec<u8>)>,
 }
 
 impl<M: Memory> Pool<M> {
@@ -31,7 +41,7 @@ impl<M: Memory> Pool<M> {
         match M::allocate(PIECE_MAX) {
             Ok(memory) => {
                 let buffer = BufferId(self.all.len() as u64);
-                self.all.insert(buffer, memory);
+                self.all.insert(buffer, Buffer { memory, plain: Bytes::new(), checked: Vec::new() });
                 Ok(Some(buffer))
             }
             // With less memory it goes on more slowly.
@@ -43,12 +53,66 @@ impl<M: Memory> Pool<M> {
         }
     }
 
-    /// Takes one back.
+    /// Takes one back. What was in it is shown to nobody any more.
     pub(super) fn give_back(&mut self, buffer: BufferId) {
+        if let Some(back) = self.all.get_mut(&buffer) {
+            (back.plain, back.checked) = (Bytes::new(), Vec::new());
+        }
         self.free.push(buffer);
     }
 
     pub(super) fn memory(&self, buffer: BufferId) -> Option<&M> {
-        self.all.get(&buffer)
+        self.all.get(&buffer).map(|buffer| &buffer.memory)
+    }
+
+    /// Gives a buffer the data of a WRITE. Those that will be encrypted do not get into memory that a device knows as they are.
+    pub(super) fn fill(
+        &mut self,
+        buffer: BufferId,
+        plain: &Bytes,
+        is_encrypted: bool,
+    ) -> Result<(), MemoryError> {
+        let Some(buffer) = self.all.get_mut(&buffer) else { return Ok(()) };
+        if !is_encrypted {
+            buffer.memory.fill(0, plain)?;
+        }
+        buffer.plain = plain.clone();
+        Ok(())
+    }
+
+    /// So many bytes of the data of a WRITE.
+    pub(super) fn plain(&self, buffer: BufferId, offset: u64, len: u32) -> Option<&[u8]> {
+        let (start, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
+        self.all.get(&buffer)?.plain.get(start..start.checked_add(len)?)
+    }
+
+    /// Takes data of a READ that were checked.
+    pub(super) fn checked(&mut self, buffer: BufferId, offset: u64, data: Vec<u8>) {
+        if let (Some(buffer), Ok(start)) = (self.all.get_mut(&buffer), usize::try_from(offset)) {
+            buffer.checked.push((start, data));
+        }
+    }
+
+    /// The first `count` bytes that a READ has brought.
+    pub(super) fn read(&mut self, buffer: BufferId, count: usize) -> Result<Vec<u8>, MemoryError> {
+        let Some(buffer) = self.all.get_mut(&buffer) else { return Ok(Vec::new()) };
+        let mut checked = std::mem::take(&mut buffer.checked);
+        if let [(0, data)] = &mut checked[..]
+            && data.len() >= count
+        {
+            let mut data = std::mem::take(data);
+            data.truncate(count);
+            return Ok(data);
+        }
+        let mut all = vec![0; count];
+        buffer.memory.read(0, &mut all)?;
+        for (start, data) in checked {
+            let room = all.get_mut(start..).unwrap_or_default();
+            room.iter_mut().zip(data).for_each(|(to, from)| *to = from);
+        }
+        Ok(all)
     }
 }
+
+#[cfg(test)]
+mod tests;

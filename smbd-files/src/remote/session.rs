@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use smbd_smb2::client::{Client, Config, Params, SessionHandle};
-use smbd_smb2::security::Credentials;
-use smbd_smb2::wire::{Dialect, Guid};
+use smbd_smb2::security::{Credentials, RdmaTransforms};
+use smbd_smb2::wire::Guid;
 use tokio::sync::mpsc;
 
 use super::command::{Reply, What};
@@ -42,22 +42,27 @@ impl Remote {
         let (mut guid, mut salt) = ([0; 16], [0; 32]);
         getrandom::fill(&mut guid).map_err(Error::Entropy)?;
         getrandom::fill(&mut salt).map_err(Error::Entropy)?;
+        let limits = transport.limits();
+        let rdma_transforms = limits.rdma.map_or(RdmaTransforms::NONE, |_| settings.rdma_transforms);
         let config = Config::new(Params {
             client_guid: Guid(guid),
             salt,
             server_name: settings.server.clone(),
-            min_dialect: Dialect::SMB_3_0,
+            min_dialect: settings.min_dialect,
             max_dialect: settings.max_dialect,
             require_encryption: settings.encrypt,
             require_signing: settings.sign,
-            transport: transport.limits(),
+            ciphers: settings.ciphers.clone(),
+            signing: settings.signing.clone(),
+            rdma_transforms,
+            transport: limits,
             operations: OPERATIONS,
             timeout: settings.timeout,
             ..Params::default()
         })?;
         let ended = Ended::default();
         let (commands, asked) = mpsc::channel(COMMANDS);
-        let upper = Commands::new(asked, transport.limits(), settings, Arc::clone(&ended));
+        let upper = Commands::new(asked, limits, settings, Arc::clone(&ended));
         let driver = Driver::new(Client::new(config), transport, upper, TokioTime::start());
         let remote = Self { handle: Handle::new(commands, ended), server: settings.server.as_str().into() };
         Ok((remote, driver.run()))

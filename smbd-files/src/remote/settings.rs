@@ -3,18 +3,29 @@
 use std::fmt;
 use std::time::Duration;
 
-use smbd_smb2::client::Protection;
-use smbd_smb2::wire::Dialect;
+use smbd_smb2::client::{Params, Protection};
+use smbd_smb2::security::RdmaTransforms;
+use smbd_smb2::wire::{Cipher, Dialect, SigningAlgorithm};
 
 /// What is wanted of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The server's name, as users know it.
     pub server: String,
-    /// Whether all messages behind the login are encrypted, whatever the server wants. Then nothing goes by RDMA.
+    /// Whether all messages behind the login are encrypted, whatever the server wants. Data go by RDMA then if the server can encrypt
+    /// them for it.
     pub encrypt: bool,
-    /// Whether all messages are signed, whatever the server wants. Then nothing goes by RDMA.
+    /// Whether all messages are signed, whatever the server wants. Data go by RDMA then if the server can sign them for it.
     pub sign: bool,
+    /// Ciphers that are offered in 3.1.1, the preferred one first.
+    pub ciphers: Vec<Cipher>,
+    /// Signing algorithms that are offered in 3.1.1, the preferred one first.
+    pub signing: Vec<SigningAlgorithm>,
+    /// Transforms that are offered for data that go by RDMA in signed and encrypted sessions (MS-SMB2 2.2.3.1.6). What goes by RDMA
+    /// without one is neither signed nor encrypted, and only in sessions that are not.
+    pub rdma_transforms: RdmaTransforms,
+    /// The lowest dialect that is offered: 3.0, 3.0.2 or 3.1.1. The first two know AES-128-CCM only.
+    pub min_dialect: Dialect,
     /// The highest dialect that is offered.
     pub max_dialect: Dialect,
     /// How many buffers of [`PIECE_MAX`] bytes there are at most for data that go by RDMA. With none left, transfers wait.
@@ -27,10 +38,15 @@ impl Settings {
     /// For a server of this name; nothing is required of it.
     #[must_use]
     pub fn new(server: &str) -> Self {
+        let Params { ciphers, signing, .. } = Params::default();
         Self {
             server: server.into(),
             encrypt: false,
             sign: false,
+            ciphers,
+            signing,
+            rdma_transforms: RdmaTransforms::ALL,
+            min_dialect: Dialect::SMB_3_0,
             max_dialect: Dialect::SMB_3_1_1,
             buffers: 32,
             timeout: Duration::from_secs(60),

@@ -187,6 +187,8 @@ impl<L: Link> Client<L> {
                 Action::Close(reason) => return Some(reason.to_string()),
             }
         }
+        // What was asked for was asked for by now: data of requests that have failed are nobody's.
+        self.data.clear();
         None
     }
 

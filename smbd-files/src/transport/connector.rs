@@ -70,16 +70,12 @@ impl Memory for Buffer {
         Self::new(len).map_err(|_| MemoryError { offset: 0, len })
     }
 
-    fn fill(&self, bytes: &[u8]) -> Result<(), MemoryError> {
-        Self::fill(self, 0, bytes).map_err(|_| out_of_range(bytes.len()))
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), MemoryError> {
+        Self::fill(self, offset, bytes).map_err(|_| MemoryError::outside(offset, bytes.len()))
     }
 
-    fn read(&self, out: &mut [u8]) -> Result<(), MemoryError> {
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), MemoryError> {
         let len = out.len();
-        Self::read(self, 0, out).map_err(|_| out_of_range(len))
+        Self::read(self, offset, out).map_err(|_| MemoryError::outside(offset, len))
     }
-}
-
-fn out_of_range(len: usize) -> MemoryError {
-    MemoryError { offset: 0, len: u32::try_from(len).unwrap_or(u32::MAX) }
 }

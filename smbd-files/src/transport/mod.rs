@@ -29,6 +29,14 @@ pub struct MemoryError {
     pub len: u32,
 }
 
+impl MemoryError {
+    /// Of a range that is outside. A length that is too long for a buffer is told as the longest.
+    #[must_use]
+    pub fn outside(offset: u32, len: usize) -> Self {
+        Self { offset, len: u32::try_from(len).unwrap_or(u32::MAX) }
+    }
+}
+
 /// Memory that a server can read or write by RDMA. Clones name the same memory.
 pub trait Memory: Clone + Send + 'static {
     /// New memory of `len` bytes.
@@ -37,17 +45,17 @@ pub trait Memory: Clone + Send + 'static {
     /// There is not enough.
     fn allocate(len: u32) -> Result<Self, MemoryError>;
 
-    /// Copies `bytes` to its beginning.
+    /// Copies `bytes` to it, from byte `offset` on.
     ///
     /// # Errors
-    /// They are more than it has. Nothing is copied.
-    fn fill(&self, bytes: &[u8]) -> Result<(), MemoryError>;
+    /// It has no such range. Nothing is copied.
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), MemoryError>;
 
-    /// Copies its beginning to `out`.
+    /// Copies its bytes to `out`, from byte `offset` on.
     ///
     /// # Errors
-    /// `out` is longer than it is. Nothing is copied.
-    fn read(&self, out: &mut [u8]) -> Result<(), MemoryError>;
+    /// It has no such range. Nothing is copied.
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), MemoryError>;
 }
 
 /// Why a transport is over, as a text for people. Clones share it.

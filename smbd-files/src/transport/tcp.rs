@@ -276,11 +276,11 @@ impl Memory for NoRdma {
         Err(MemoryError { offset: 0, len })
     }
 
-    fn fill(&self, _: &[u8]) -> Result<(), MemoryError> {
+    fn fill(&self, _: u32, _: &[u8]) -> Result<(), MemoryError> {
         match self.0 {}
     }
 
-    fn read(&self, _: &mut [u8]) -> Result<(), MemoryError> {
+    fn read(&self, _: u32, _: &mut [u8]) -> Result<(), MemoryError> {
         match self.0 {}
     }
 }

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use smbd_smb2::security::RdmaTransforms;
 use smbd_smb2::wire::{
-    Channel, Command, Elements, Flags, Header, MessageId, NegotiateContext, NegotiateResponse, NtStatus,
-    ReadRequest, SigningAlgorithm, WriteRequest, transform,
+    Command, Elements, Flags, Header, MessageId, NegotiateContext, NegotiateResponse, NtStatus,
+    RdmaTransformType, SigningAlgorithm, transform,
 };
 
 use crate::common::{Breach, law};
 use crate::plan::Plan;
+use crate::transforms::{Stated, of_answer, of_request};
 
 /// Whose messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +27,8 @@ pub struct Ledger {
     limit: u64,
     /// Somebody changes messages: only what each side sends counts.
     is_disturbed: bool,
+    /// What both can do to data that go by RDMA.
+    transforms: RdmaTransforms,
     /// Messages that the client was given, and the credits in those that it has taken.
     delivered: usize,
     granted: Vec<u64>,
@@ -38,10 +42,14 @@ pub struct Ledger {
     nonces: BTreeSet<(From, u64, [u8; 16])>,
     is_gmac: bool,
     gmacs: BTreeSet<(From, u64, u64, bool)>,
+    /// Nonces of data that were signed.
+    signed_data: BTreeSet<(From, u64, [u8; 16])>,
     /// Messages of each side, by how they are protected.
     pub sealed: u64,
     pub signed: u64,
     pub channel: u64,
+    /// Transfers whose data were signed or encrypted.
+    pub covered: u64,
 }
 
 /// The elements of a message that is not encrypted any more; nothing if it cannot be cut.
@@ -51,6 +59,11 @@ pub fn elements(message: &[u8]) -> Vec<(Header, &[u8])> {
         _ => message,
     };
     Elements::new(plain).map_while(Result::ok).map(|element| (element.header, element.bytes)).collect()
+}
+
+/// Whether it is encrypted. One that was decrypted where it lies still begins so.
+fn is_sealed(message: &[u8]) -> bool {
+    message.get(..4) == Some(&transform::PROTOCOL_ID)
 }
 
 /// What a message is, for who reads the steps.
@@ -72,6 +85,7 @@ impl Ledger {
             is_encrypted,
             limit: plan.credits[1].into(),
             is_disturbed: plan.mischief.is_some(),
+            transforms: protection.common(),
             delivered: 0,
             granted: Vec::new(),
             sends: VecDeque::new(),
@@ -82,9 +96,11 @@ impl Ledger {
             nonces: BTreeSet::new(),
             is_gmac: false,
             gmacs: BTreeSet::new(),
+            signed_data: BTreeSet::new(),
             sealed: 0,
             signed: 0,
             channel: 0,
+            covered: 0,
         }
     }
 
@@ -163,17 +179,32 @@ impl Ledger {
                 "{charge} ids from {id} on are used, and {granted} were granted"
             );
             self.open.insert(id, header.command);
-            let channel = match header.command {
-                Command::READ => ReadRequest::parse(element).map(|read| read.channel),
-                Command::WRITE => WriteRequest::parse(element).map(|write| write.channel),
-                _ => continue,
-            };
-            if channel.is_ok_and(|channel| channel != Channel::NONE) {
+            if let Some((needed, stated)) = of_request(&header, element, is_sealed(message))? {
                 self.channel += 1;
-                let is_plain = !self.is_encrypted && !self.is_signed && !header.flags.contains(Flags::SIGNED);
-                law!("protection", is_plain, "{} {id} uses the channel", header.command);
+                let has_it = needed.is_some_and(|needed| self.transforms.has(needed));
+                let is_plain = needed.is_none() && !self.is_encrypted && !self.is_signed;
+                law!("protection", has_it || is_plain, "{} {id} uses the channel", header.command);
+                self.uses(From::Client, &header, stated)?;
             }
         }
+        Ok(())
+    }
+
+    /// Whether every message behind the login is encrypted.
+    pub const fn is_encrypted(&self) -> bool {
+        self.is_encrypted
+    }
+
+    /// A nonce of data that go by RDMA. Those of encrypted data are of the same key as those of messages.
+    fn uses(&mut self, from: From, header: &Header, stated: Option<Stated>) -> Result<(), Breach> {
+        let Some(Stated { transform, nonce, has_nonce }) = stated else { return Ok(()) };
+        self.covered += 1;
+        let session = header.session_id.0;
+        let is_new = match transform {
+            RdmaTransformType::ENCRYPTION => self.nonces.insert((from, session, nonce)),
+            _ => !has_nonce || self.signed_data.insert((from, session, nonce)),
+        };
+        law!("nonces", is_new, "{from:?} has used nonce {nonce:02x?} of session {session} for data before");
         Ok(())
     }
 
@@ -200,6 +231,8 @@ impl Ledger {
             if header.status != NtStatus::PENDING {
                 self.open.remove(&id);
             }
+            let stated = of_answer(header, element, is_sealed(message))?;
+            self.uses(From::Server, header, stated)?;
         }
         let held = (1 + self.granted.iter().sum::<u64>()).saturating_sub(self.next_id);
         law!(

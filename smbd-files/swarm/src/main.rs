@@ -22,6 +22,7 @@ mod server_task;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod transforms;
 mod work;
 
 use std::ops::Range;

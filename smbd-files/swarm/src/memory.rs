@@ -12,21 +12,19 @@ impl Memory {
     }
 }
 
-fn outside(len: usize) -> MemoryError {
-    MemoryError { offset: 0, len: u32::try_from(len).unwrap_or(u32::MAX) }
-}
-
 impl transport::Memory for Memory {
     fn allocate(len: u32) -> Result<Self, MemoryError> {
         Self::at_home(len).ok_or(MemoryError { offset: 0, len })
     }
 
-    fn fill(&self, bytes: &[u8]) -> Result<(), MemoryError> {
-        self.write_at(0, bytes).map_err(|_| outside(bytes.len()))
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), MemoryError> {
+        // The driver encrypts a part, and copies one that is to be checked, while the peer may still use another part of the buffer, and
+        // with it the whole.
+        self.put_at(offset, bytes).map_err(|_| MemoryError::outside(offset, bytes.len()))
     }
 
-    fn read(&self, out: &mut [u8]) -> Result<(), MemoryError> {
-        self.read_at(0, out).map_err(|_| outside(out.len()))
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), MemoryError> {
+        self.copy_at(offset, out).map_err(|_| MemoryError::outside(offset, out.len()))
     }
 }
 
@@ -34,16 +32,27 @@ impl transport::Memory for Memory {
 pub trait Watched: transport::Memory {
     /// Whether it has it now.
     fn is_open(&self) -> bool;
+
+    /// Its first bytes, which nobody can change any more.
+    fn settled(&self, len: usize) -> Option<Vec<u8>>;
 }
 
 impl Watched for Memory {
     fn is_open(&self) -> bool {
         Self::is_open(self)
     }
+
+    fn settled(&self, len: usize) -> Option<Vec<u8>> {
+        self.bytes(len)
+    }
 }
 
 impl Watched for NoRdma {
     fn is_open(&self) -> bool {
         false
+    }
+
+    fn settled(&self, _: usize) -> Option<Vec<u8>> {
+        None
     }
 }

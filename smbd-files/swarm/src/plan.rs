@@ -7,6 +7,7 @@ use smbd_core::{Config, Params};
 use smbd_sim::Side;
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
+use smbd_smb2::security::RdmaTransforms;
 use smbd_smb2::wire::{Cipher, Dialect, SigningAlgorithm};
 
 use crate::common::pipe::Manner;
@@ -61,12 +62,20 @@ pub struct Protection {
     pub server_encrypts: bool,
     /// A second share, whose files are reached in encrypted messages only.
     pub has_secret: bool,
+    /// What client and server can do to data that go by RDMA.
+    pub transforms: [RdmaTransforms; 2],
 }
 
 impl Protection {
     /// Whether every message behind the login is protected.
     pub const fn is_whole(&self) -> bool {
         self.client_signs || self.server_signs || self.client_encrypts || self.server_encrypts
+    }
+
+    /// Connection.RDMATransformIds.
+    pub fn common(&self) -> RdmaTransforms {
+        let [client, server] = self.transforms;
+        if self.dialect == Dialect::SMB_3_1_1 { client.common(server) } else { RdmaTransforms::NONE }
     }
 }
 
@@ -91,6 +100,8 @@ pub struct Plan {
     pub is_gentle: bool,
     pub protection: Protection,
     pub mischief: Option<Mischief>,
+    /// Somebody changes data on their way by RDMA, all of which are protected: of one transfer of so many.
+    pub tampers: Option<usize>,
     /// Requests may wait for so short a time that some are too late.
     pub is_hasty: bool,
     pub timeout: Duration,
@@ -122,6 +133,8 @@ pub const CLIENT: usize = 0;
 
 /// Tells the plan's stream of chance from others of the seed.
 const SALT: u64 = 0x7365_7373_696f_6e73;
+/// Of what was chosen first: what came later does not move it.
+const LATER: u64 = 0x7472_616e_7366_6f72;
 
 impl Plan {
     pub fn of(seed: u64) -> Self {
@@ -139,18 +152,24 @@ impl Plan {
         };
         let operations = chance.size(20, 200);
         let micros = |most: usize, chance: &mut Chance| Duration::from_micros(chance.size(0, most) as u64);
-        let protection = protection(chance);
+        let later = &mut Chance::new(seed ^ LATER);
+        let protection = Protection { transforms: transforms(later), ..protection(chance) };
         // With the channel, whoever gives up takes memory away that the server still uses: that is the end of the connection.
-        let is_plain = carrier == Carrier::Tcp || protection.is_whole();
-        let is_hasty = chance.one_in(8) && is_plain;
+        let has_no_channel =
+            carrier == Carrier::Tcp || (protection.is_whole() && protection.common().is_empty());
+        let is_hasty = chance.one_in(8) && has_no_channel;
         let server_credits = chance.pick(&[16, 20, 64, 512]);
+        let mischief = chance.one_in(5).then(|| mischief(chance));
+        let may_tamper = protection.is_whole() && mischief.is_none();
+        let tampers = (may_tamper && later.below(3) > 0).then(|| later.pick(&[2, 3, 8]));
         Self {
             seed,
             sim,
             carrier,
             is_gentle: carrier == Carrier::Tcp || level == 0,
             protection,
-            mischief: chance.one_in(5).then(|| mischief(chance)),
+            mischief,
+            tampers,
             is_hasty,
             timeout: if is_hasty {
                 Duration::from_micros(chance.size(500, 20_000) as u64)
@@ -233,7 +252,16 @@ fn protection(chance: &mut Chance) -> Protection {
         client_encrypts: kind == 8,
         server_encrypts: kind == 9,
         has_secret: chance.one_in(3),
+        transforms: [RdmaTransforms::NONE; 2],
     }
+}
+
+/// What client and server can do: mostly everything, as Windows.
+fn transforms(chance: &mut Chance) -> [RdmaTransforms; 2] {
+    let (none, all) = (RdmaTransforms::NONE, RdmaTransforms::ALL);
+    let encryption = RdmaTransforms { encryption: true, signing: false };
+    let signing = RdmaTransforms { encryption: false, signing: true };
+    std::array::from_fn(|_| chance.pick(&[all, all, all, all, all, none, encryption, signing]))
 }
 
 fn mischief(chance: &mut Chance) -> Mischief {

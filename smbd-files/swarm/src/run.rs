@@ -184,6 +184,7 @@ async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerE
     }
     params.signing_required = protection.server_signs;
     params.encrypted = protection.server_encrypts;
+    params.rdma_transforms = protection.transforms[1];
     params.credits_max = plan.credits[1];
     let most = u32::from(plan.credits[1]) << 16;
     params.max_read_size = params.max_read_size.min(most);
@@ -220,6 +221,7 @@ where
         signing: protection.signing.clone(),
         require_signing: protection.client_signs,
         require_encryption: protection.client_encrypts,
+        rdma_transforms: protection.transforms[0],
         salt: [plan.seed as u8; 32],
         transport: transport.limits(),
         credits: plan.credits[0],
@@ -271,6 +273,7 @@ fn to_end(stage: &Stage, scene: &Scene) -> Report {
         ("messages encrypted", ledger.sealed),
         ("messages signed", ledger.signed),
         ("requests with a channel", ledger.channel),
+        ("transfers signed or encrypted", ledger.covered),
         ("messages changed", seen.own.changes),
     ]);
     Report {

@@ -99,7 +99,7 @@ async fn begin(sender: Sender<LoopEnd<Memory>>, order: Order) -> Result<Option<R
         Order::Write(id, buffers, bytes) => {
             let len = bytes.len() as u32;
             let (memory, remote) = (memory(len)?, Arc::from(buffers));
-            transport::Memory::fill(&memory, &bytes).map_err(Lost::because)?;
+            transport::Memory::fill(&memory, 0, &bytes).map_err(Lost::because)?;
             let operation = sender.start_rdma_write(&memory, &remote, 0, len).await.map_err(Lost::because)?;
             Ok(Some(Running { id, operation, memory, reads: None }))
         }

@@ -1,5 +1,7 @@
 //! The server of a run: the machine that ships, a driver for it, and files in memory.
 
+mod transform;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
@@ -176,7 +178,8 @@ impl<E: ServerEnd> ServerTask<E> {
         let mut has_moved = self.act();
         while let Poll::Ready((id, bytes)) = self.end.poll_moved(cx) {
             let is_success = bytes.is_some();
-            if let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
+            if let Some(mut bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
+                self.tamper(&mut bytes);
                 self.buffers.insert(id, bytes);
             }
             self.say(|connection, now| connection.rdma_done(now, id, is_success));
@@ -229,15 +232,11 @@ impl<E: ServerEnd> ServerTask<E> {
                 Action::RdmaWrite { id, buffers, len } => {
                     let mut bytes = self.buffers.remove(&id).unwrap_or_default();
                     bytes.truncate(len as usize);
+                    self.tamper(&mut bytes);
                     self.end.order(Order::Write(id, buffers, bytes));
                 }
                 Action::File { id, operation } => self.begin(id, operation),
-                // No client here offers one.
-                Action::Transform { .. } => {
-                    self.shared
-                        .notes
-                        .judge(Err("protection: data are to be transformed, which was not offered".into()));
-                }
+                Action::Transform { id, len } => self.transform(id, len as usize),
                 Action::Cancel(id) => self.cancel(id),
                 Action::SessionReplaced { .. } => {}
                 Action::Close(reason) => {
@@ -253,6 +252,9 @@ impl<E: ServerEnd> ServerTask<E> {
                 }
             }
         }
+        // Data of requests that have failed are nobody's.
+        let Self { buffers, work, .. } = self;
+        buffers.retain(|id, _| work.iter().any(|work| work.id == *id));
         any
     }
 

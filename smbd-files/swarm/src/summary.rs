@@ -47,6 +47,9 @@ impl Summary {
             (false, true) => "signed",
             (false, false) => "plain",
         };
+        let is_changed =
+            report.counts.iter().any(|(name, count)| name.starts_with("data changed") && *count > 0);
+        let way = if is_changed { format!("{way}, data are changed on their way") } else { way.to_owned() };
         let mischief = match plan.mischief {
             Some(mischief) => {
                 let side = if mischief.of == Side::Initiator { "client" } else { "server" };

@@ -11,6 +11,9 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
         "bytes written",
         "cancelled",
         "compounds",
+        "data changed on their way by RDMA",
+        "data encrypted or decrypted",
+        "data signed or verified",
         "listings",
         "locks that waited",
         "messages changed",
@@ -20,6 +23,7 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
         "operations that failed",
         "requests with a channel",
         "transfers by RDMA",
+        "transfers signed or encrypted",
         "users who authenticated again",
     ];
     for name in tried {

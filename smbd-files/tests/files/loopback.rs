@@ -26,18 +26,24 @@ pub enum Event {
 #[derive(Clone, Debug)]
 pub struct TestMemory(Arc<Mutex<Vec<u8>>>);
 
+impl TestMemory {
+    pub fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap()
+    }
+}
+
 impl transport::Memory for TestMemory {
     fn allocate(len: u32) -> Result<Self, MemoryError> {
         Ok(Self(Arc::new(Mutex::new(vec![0; len as usize]))))
     }
 
-    fn fill(&self, bytes: &[u8]) -> Result<(), MemoryError> {
-        self.0.lock().unwrap()[..bytes.len()].copy_from_slice(bytes);
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), MemoryError> {
+        self.bytes()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 
-    fn read(&self, out: &mut [u8]) -> Result<(), MemoryError> {
-        out.copy_from_slice(&self.0.lock().unwrap()[..out.len()]);
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), MemoryError> {
+        out.copy_from_slice(&self.bytes()[offset as usize..][..out.len()]);
         Ok(())
     }
 }
@@ -160,7 +166,7 @@ impl Loopback {
             let (_, memory) = self.valid.get(&buffer.token.0).expect("a token that is valid");
             let now = left.min(buffer.length as usize);
             let start = usize::try_from(buffer.offset).unwrap();
-            part(&mut memory.0.lock().unwrap()[start..start + now]);
+            part(&mut memory.bytes()[start..start + now]);
             left -= now;
         }
         assert_eq!(left, 0);

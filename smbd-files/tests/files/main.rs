@@ -1,5 +1,6 @@
 //! Files of a server in memory, over streams in this process, and over a transport with RDMA that writes down what is asked of it.
 
+mod bridge;
 mod copies;
 mod driver;
 mod loopback;
@@ -7,3 +8,4 @@ mod program;
 mod serve;
 mod server;
 mod share;
+mod transforms;

@@ -147,10 +147,10 @@ pub(crate) struct Common {
     /// A file whose first line is the password
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
-    /// Encrypts everything behind the login; then nothing goes by RDMA
+    /// Encrypts everything behind the login, also what goes by RDMA. If the server cannot do that, data go in messages
     #[arg(long)]
     pub(crate) encrypt: bool,
-    /// Signs everything behind the login; then nothing goes by RDMA
+    /// Signs everything behind the login, also what goes by RDMA. If the server cannot do that, data go in messages
     #[arg(long)]
     pub(crate) sign: bool,
     /// Seconds to wait for the connection

@@ -22,7 +22,7 @@ use log::Line;
 use options::Options;
 use smbd_files::folder::{self, Folder};
 use smbd_files::serve::Host;
-use smbd_smb2::security::{NtHash, capital};
+use smbd_smb2::security::{NtHash, RdmaTransforms, capital};
 use smbd_smb2::server::{Params, Server, Share};
 use smbd_smb2::wire::Guid;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -80,6 +80,8 @@ fn host(options: &Options) -> Result<Host, Trouble> {
         vec![Share { is_read_only: options.read_only, guests: options.guest, ..Share::new(&options.share) }];
     (params.guests, params.anonymous) = (options.guest, options.guest);
     (params.signing_required, params.encrypted) = (options.sign, options.encrypt);
+    params.rdma_transforms =
+        if options.no_rdma_transforms { RdmaTransforms::NONE } else { RdmaTransforms::ALL };
     (params.max_read_size, params.max_write_size) = (TRANSFER_MAX, TRANSFER_MAX);
     limits::divide(&mut params, options.connections, options.memory, limits::descriptors())
         .map_err(Trouble::Usage)?;

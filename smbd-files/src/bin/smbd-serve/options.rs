@@ -32,12 +32,15 @@ pub(crate) struct Options {
     /// Names in other capitals are other files, as for programs of this host
     #[arg(long)]
     pub(crate) case_sensitive: bool,
-    /// Refuses what is not signed; then nothing goes by RDMA
+    /// Refuses what is not signed
     #[arg(long)]
     pub(crate) sign: bool,
-    /// Refuses what is not encrypted; then nothing goes by RDMA
+    /// Refuses what is not encrypted
     #[arg(long)]
     pub(crate) encrypt: bool,
+    /// Signs and encrypts no data for RDMA: those of signed and encrypted sessions go in messages, whatever the client can do
+    #[arg(long)]
+    pub(crate) no_rdma_transforms: bool,
     /// The most clients at one time; more are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
@@ -56,9 +59,11 @@ TCP themselves (so ADDR:5445 is SMB Direct only there).
 It is fit for sharing a directory with clients that are trusted with all of it: copies, scratch space, tests, machines of one owner. It is
 not fit as a file server of many users: all clients have the rights of the user that runs it, there are no access control lists, no
 streams, no extended attributes, no oplocks or leases (so clients cache nothing), no durable handles (files are closed with their
-connection), no notification of changes, no printers and no DFS. Locks hold among its clients, not against programs of this host. Data go
-by RDMA only in sessions that are neither signed nor encrypted. Links in the directory are not followed. It has no limit of guesses of a
-password: do not let the internet reach it.
+connection), no notification of changes, no printers and no DFS. Locks hold among its clients, not against programs of this host. Links
+in the directory are not followed. It has no limit of guesses of a password: do not let the internet reach it.
+
+Data of signed and encrypted sessions go by RDMA, signed and encrypted as well, to clients that can do it in 3.1.1 (RDMA transforms:
+smbd-cp, Windows 11, Windows Server 2022). With all others they go in messages: Linux has no transforms.
 
 Example:
   smbd-serve /srv/data --listen 10.9.0.1:445 --users users

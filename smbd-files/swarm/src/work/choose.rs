@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use smbd_core::Instant;
 use smbd_smb2::client::{
-    BufferId, Client, Operation, OperationId, Read, SingleMessage, TreeHandle, Write, WriteData,
+    BufferId, Client, Operation, OperationId, Protection, Read, SingleMessage, TreeHandle, Write, WriteData,
 };
 use smbd_smb2::wire::{
     ChangeNotifyFlags, ChangeNotifyRequest, CloseRequest, Command, CompletionFilter, CreateDisposition,
@@ -75,8 +75,9 @@ impl<M: Watched> Work<M> {
             return None;
         }
         let memory = M::allocate(u32::try_from(len).ok()?).ok()?;
-        if !data.is_empty() {
-            memory.fill(data).ok()?;
+        // What is encrypted gets there when it is.
+        if !data.is_empty() && client.protection(tree) != Some(Protection::Encrypted) {
+            memory.fill(0, data).ok()?;
         }
         self.buffers += 1;
         let buffer = BufferId(self.buffers);
@@ -105,9 +106,10 @@ impl<M: Watched> Work<M> {
         }
         let buffer = self.buffer(client, tree, len, &[]);
         let read = Read { file_id, offset: offset as u64, length: len as u64, buffer, ..Read::default() };
+        let is_covered = buffer.is_some() && client.protection(tree) != Some(Protection::None);
         let begun = client.submit(now, tree, &Operation::Read(read));
         let running = What::Read { file, offset, len }.of_file(file, claim);
-        self.begun(begun, Running { buffer, got: vec![0; len], ..running })
+        self.begun(begun, Running { buffer, got: vec![0; len], is_covered, ..running })
     }
 
     fn bytes(&mut self, len: usize) -> Vec<u8> {

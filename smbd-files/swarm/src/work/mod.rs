@@ -8,6 +8,7 @@ mod state;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -18,7 +19,7 @@ use smbd_files::drive::Upper;
 use smbd_files::transport::Lost;
 use smbd_sim::Side;
 use smbd_sim::loops::Timer;
-use smbd_smb2::client::{BufferId, Client, Failure, OperationId, Refused, Reply, SessionHandle};
+use smbd_smb2::client::{BufferId, Client, DataPart, Failure, OperationId, Refused, Reply, SessionHandle};
 
 use crate::common::{Breach, law};
 use crate::memory::Watched;
@@ -29,7 +30,7 @@ use crate::server_task::Shared;
 
 pub use setup::{PASSWORD, USER};
 pub use state::File;
-use state::{Kept, Running, Todo, Tree};
+use state::{Kept, Running, Todo, Tree, What};
 
 /// After so long something else is tried.
 const MOMENT: Duration = Duration::from_micros(50);
@@ -243,6 +244,30 @@ impl<M: Watched> Upper for Work<M> {
         self.memory.get(&buffer)
     }
 
+    fn plain(&self, part: &DataPart) -> Option<&[u8]> {
+        let running = self.running.values().find(|running| running.buffer == Some(part.buffer))?;
+        let What::Write { data, .. } = &running.what else { return None };
+        data.get(range(part))
+    }
+
+    fn checked(&mut self, part: &DataPart, data: Vec<u8>) {
+        let is_open = self.memory.get(&part.buffer).is_some_and(Watched::is_open);
+        let running = self.running.values_mut().find(|running| running.buffer == Some(part.buffer));
+        let range = range(part);
+        let Some(running) = running.filter(|running| range.end <= running.got.len()) else {
+            return self.judge(Err(format!("bytes: {part:?} is checked of no READ")));
+        };
+        running.checked.push(range.clone());
+        running.got[range].copy_from_slice(&data);
+        // A device opens the whole of a buffer for each of its parts.
+        let is_whole = data.len() == running.got.len();
+        let judged = (|| {
+            law!("end of access", !is_open || !is_whole, "{part:?} is checked while the server can use it");
+            Ok(())
+        })();
+        self.judge(judged);
+    }
+
     fn data(&mut self, operation: OperationId, offset: u64, data: &[u8]) {
         let Some(running) = self.running.get_mut(&operation) else { return };
         let room =
@@ -320,6 +345,12 @@ impl<M: Watched> Upper for Work<M> {
         self.judge(judged);
         Poll::Ready(())
     }
+}
+
+/// Where a part is.
+fn range(part: &DataPart) -> Range<usize> {
+    let start = part.offset as usize;
+    start..start + part.len as usize
 }
 
 fn brief(running: &Running) -> String {

@@ -1,6 +1,7 @@
 //! What came of an operation, and whether it is what has to come of it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use smbd_smb2::client::{Failure, OperationId, Reply};
 use smbd_smb2::wire::{NtStatus, Response};
@@ -36,12 +37,22 @@ impl<M: Watched> Work<M> {
     fn may_fail(&self, running: &Running, failure: &Failure) -> bool {
         match failure {
             Failure::Status(NtStatus::CANCELLED) | Failure::Cancelled => running.is_cancelled,
+            Failure::Transform(error) => self.may_be_bad(running, error.status()),
+            Failure::Status(status @ (NtStatus::INVALID_SIGNATURE | NtStatus::AUTH_TAG_MISMATCH)) => {
+                self.may_be_bad(running, *status)
+            }
             Failure::TimedOut => self.shared.plan.is_hasty || !self.shared.plan.is_gentle,
             Failure::Registration => running.buffer.is_some(),
             // More than the client wants to have, there need not be.
             Failure::Credits { needed, .. } => *needed > self.shared.plan.credits[0],
             _ => false,
         }
+    }
+
+    /// Whether data that went by RDMA may not be what was sent, which has this status.
+    fn may_be_bad(&self, running: &Running, status: NtStatus) -> bool {
+        let is_known = [NtStatus::INVALID_SIGNATURE, NtStatus::AUTH_TAG_MISMATCH].contains(&status);
+        is_known && running.buffer.is_some() && self.shared.plan.tampers.is_some()
     }
 
     pub(super) fn outcome(
@@ -97,6 +108,7 @@ impl<M: Watched> Work<M> {
             }
             What::Read { file, offset, len } => {
                 let file = &files[*file];
+                shown(file, operation, *offset, running)?;
                 let ends = *failure == Failure::Status(NtStatus::END_OF_FILE);
                 let is_behind = *offset >= file.content.len() && *len > 0;
                 let is_known = file.is_lost || ends == is_behind;
@@ -172,8 +184,15 @@ impl<M: Watched> Work<M> {
             (What::Read { file, offset, len }, Kept::Moved(count)) => {
                 notes.add("bytes read", count);
                 let count = usize::try_from(count).unwrap_or(usize::MAX);
-                let data = match memory {
-                    Some(memory) => memory_of(&memory, count.min(len))?,
+                let checked: usize = running.checked.iter().map(Range::len).sum();
+                let is_checked = running.is_covered || checked > 0;
+                law!(
+                    "protection",
+                    !is_checked || checked >= count.min(len) || !is_trusted,
+                    "{operation:?}: {checked} bytes were checked, and {count} are there"
+                );
+                let data = match memory.filter(|_| !is_checked) {
+                    Some(memory) => memory.settled(count.min(len)).unwrap_or_default(),
                     None => running.got,
                 };
                 let is_short = running.is_cancelled;
@@ -267,10 +286,15 @@ impl<M: Watched> Work<M> {
     }
 }
 
-fn memory_of<M: Watched>(memory: &M, len: usize) -> Result<Vec<u8>, Breach> {
-    let mut bytes = vec![0; len];
-    memory.read(&mut bytes).map_err(|error| format!("bytes: {error}"))?;
-    Ok(bytes)
+/// Whether a READ that has failed shows nothing but what is there: what was not good is zeros.
+fn shown(file: &File, operation: OperationId, offset: usize, running: &Running) -> Result<(), Breach> {
+    for range in &running.checked {
+        let shown = running.got.get(range.clone()).unwrap_or_default().iter().zip(range.clone());
+        let is_wrong = |at: usize, byte: u8| byte != 0 && file.content.wrong(offset + at, &[byte]).is_some();
+        let wrong = shown.into_iter().find(|(byte, at)| !file.is_lost && is_wrong(*at, **byte));
+        law!("bytes", wrong.is_none(), "{operation:?} has failed, and shows what is not there: {wrong:?}");
+    }
+    Ok(())
 }
 
 /// Whether a READ has brought what is there.

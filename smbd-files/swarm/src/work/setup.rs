@@ -34,12 +34,20 @@ pub fn create(name: &str, disposition: CreateDisposition, options: CreateOptions
 impl What {
     /// An operation that has neither memory nor data of its own.
     pub const fn plain(self) -> Running {
-        Running { what: self, claim: None, buffer: None, got: Vec::new(), is_cancelled: false }
+        Running {
+            what: self,
+            claim: None,
+            buffer: None,
+            got: Vec::new(),
+            checked: Vec::new(),
+            is_covered: false,
+            is_cancelled: false,
+        }
     }
 
     /// One of which a file is not to have others at the same time.
-    pub const fn of_file(self, file: usize, claim: Claim) -> Running {
-        Running { what: self, claim: Some((file, claim)), buffer: None, got: Vec::new(), is_cancelled: false }
+    pub fn of_file(self, file: usize, claim: Claim) -> Running {
+        Running { claim: Some((file, claim)), ..self.plain() }
     }
 }
 

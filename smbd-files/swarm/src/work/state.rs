@@ -137,6 +137,10 @@ pub struct Running {
     pub claim: Option<(usize, Claim)>,
     pub buffer: Option<BufferId>,
     pub got: Vec<u8>,
+    /// Parts of it that came by RDMA and were checked.
+    pub checked: Vec<Range<usize>>,
+    /// What comes by RDMA has to be checked.
+    pub is_covered: bool,
     /// Its cancellation was asked for, or its file is being closed.
     pub is_cancelled: bool,
 }

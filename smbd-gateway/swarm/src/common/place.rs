@@ -71,12 +71,22 @@ impl Memory {
     /// Nowhere, nothing happens.
     pub fn write_at(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
         self.touch();
+        self.put_at(offset, bytes)
+    }
+
+    /// The same, for who may do so while the peer has access to it: it has no use for these bytes yet.
+    pub fn put_at(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
         with(|place| place.stage.fill(&self.block, offset, bytes)).unwrap_or(Ok(()))
     }
 
     /// Nowhere, nothing happens.
     pub fn read_at(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         self.touch();
+        self.copy_at(offset, out)
+    }
+
+    /// The same, for who may do so while the peer has access to it: nothing of what is copied is believed.
+    pub fn copy_at(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         with(|place| place.stage.read(&self.block, offset, out)).unwrap_or(Ok(()))
     }
 }
