@@ -3,7 +3,9 @@
 mod copies;
 mod driver;
 mod loopback;
+mod multichannel;
 mod program;
 mod serve;
 mod server;
 mod share;
+mod small;

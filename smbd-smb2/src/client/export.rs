@@ -26,11 +26,19 @@ pub struct SessionExport {
 }
 
 /// A tree connect of a session: it is valid on all of its connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeExport {
     pub(super) session_id: SessionId,
     pub(super) id: TreeId,
     pub(super) encrypts: bool,
+}
+
+impl TreeExport {
+    /// The SessionId of its session.
+    #[must_use]
+    pub const fn session_id(&self) -> SessionId {
+        self.session_id
+    }
 }
 
 impl SessionExport {
