@@ -51,6 +51,8 @@ pub(super) struct Lane {
     moved: mpsc::UnboundedSender<Command>,
     ended: Ended,
     load: Arc<AtomicUsize>,
+    /// How many commands for data it has had.
+    given: Arc<AtomicUsize>,
 }
 
 /// Where a driver takes its commands from.
@@ -62,15 +64,21 @@ pub(super) struct Inlet {
 }
 
 pub(super) fn lane() -> (Lane, Inlet) {
-    let (ended, load) = (Ended::default(), Arc::default());
+    let (ended, load, given) = (Ended::default(), Arc::default(), Arc::default());
     let ((commands, asked), (moves, moved)) = (mpsc::channel(COMMANDS), mpsc::unbounded_channel());
-    let lane = Lane { asked: commands, moved: moves, ended: Arc::clone(&ended), load };
+    let lane = Lane { asked: commands, moved: moves, ended: Arc::clone(&ended), load, given };
     (lane, Inlet { asked, moved, ended })
 }
 
 impl Lane {
     fn is_live(&self) -> bool {
         self.ended.get().is_none()
+    }
+
+    /// A command is its own now.
+    fn takes(&self, what: &What) -> Load {
+        self.given.fetch_add(usize::from(what.is_data()), Ordering::Relaxed);
+        Load::new(&self.load)
     }
 
     /// Its driver takes nothing any more. If it has not said why, somebody has dropped it.
@@ -118,9 +126,13 @@ impl Channels {
         u16::try_from(lost & usize::from(u16::MAX)).unwrap_or(u16::MAX)
     }
 
-    /// Of several connections that with the fewest commands for data, and the first for anything else (3.2.4.1.7).
+    /// For data, of several connections that with the fewest commands, and of these that which has had the fewest; the first for anything
+    /// else (3.2.4.1.7).
     fn pick(&self, what: &What) -> Option<Lane> {
-        let load = |lane: &&Lane| if what.is_data() { lane.load.load(Ordering::Relaxed) } else { 0 };
+        let load = |lane: &&Lane| match what.is_data() {
+            true => (lane.load.load(Ordering::Relaxed), lane.given.load(Ordering::Relaxed)),
+            false => (0, 0),
+        };
         self.with(|lanes| lanes.iter().filter(|lane| lane.is_live()).min_by_key(load).cloned())
     }
 
@@ -138,7 +150,7 @@ impl Channels {
     ) -> Result<(), Error> {
         let mut command = self.command(what, answer);
         while let Some(lane) = self.pick(&command.what) {
-            command.load = Some(Load::new(&lane.load));
+            command.load = Some(lane.takes(&command.what));
             match lane.asked.send(command).await {
                 Ok(()) => return Ok(()),
                 Err(back) => {
@@ -197,7 +209,7 @@ impl Command {
         }
         self.is_replay |= was_sent;
         while let Some(lane) = home.pick(&self.what) {
-            self.load = Some(Load::new(&lane.load));
+            self.load = Some(lane.takes(&self.what));
             match lane.moved.send(self) {
                 Ok(()) => return,
                 Err(back) => {

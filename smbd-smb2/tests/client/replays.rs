@@ -35,6 +35,9 @@ fn requests_have_the_sessions_channel_sequence_also_those_that_waited() {
     world.client.set_channel_sequence(session, 0xFFFE).unwrap();
     let sent = headers(&mut world);
     assert!(sent.len() > 2 && sent.iter().all(|it| it.channel_sequence() == 0xFFFE), "{sent:?}");
+    world.run();
+    world.submit(tree, &read(0, 10, None));
+    assert_eq!(headers(&mut world)[0].channel_sequence(), 0xFFFE);
     // The small server verifies all signatures.
     world.run();
     assert_eq!(world.ended, None);
