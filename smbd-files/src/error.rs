@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_smb2::client::{ConfigError, Failure, Refused};
-use smbd_smb2::wire::NtStatus;
+use smbd_smb2::wire::{NtStatus, WireError};
 use thiserror::Error;
 
 use crate::transport::MemoryError;
@@ -24,6 +24,15 @@ pub enum Error {
     /// The connection is over, or ends before the operation did.
     #[error("the connection is over: {0}")]
     Ended(Arc<str>),
+    /// The connection ended while it was under way, and nobody knows whether the server has carried it out; the session has other
+    /// connections, where carrying it out again would not be the same.
+    #[error("the connection is over: {why}; nobody knows whether the server has carried out {what}")]
+    Unknown {
+        /// The request.
+        what: &'static str,
+        /// Why the connection is over.
+        why: Arc<str>,
+    },
     /// What is wanted of a connection is none that one can have.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -47,6 +56,9 @@ pub enum Error {
         /// Where the entry begins, in bytes.
         at: usize,
     },
+    /// What a server says of its network interfaces cannot be read.
+    #[error("the server's network interfaces cannot be read: {0}")]
+    Interfaces(WireError),
     /// A directory has more entries than are taken.
     #[error("the directory has more than {0} entries")]
     TooMany(usize),

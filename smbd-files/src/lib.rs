@@ -47,4 +47,6 @@ pub mod serve;
 pub mod transport;
 
 pub use error::Error;
-pub use remote::{Entry, File, PIECE_MAX, Pending, Remote, Session, Settings, Share, Stat, Way};
+pub use remote::{
+    CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, Settings, Share, Stat, Way,
+};

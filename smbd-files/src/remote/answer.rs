@@ -35,6 +35,7 @@ fn of_file(response: Response<'_>) -> Result<Reply, Error> {
     match response {
         Response::Create(created) => Ok(Reply::Opened(opened(&created))),
         Response::QueryDirectory(listed) => Ok(Reply::Data(Bytes::copy_from_slice(listed.output))),
+        Response::Ioctl(answer) => Ok(Reply::Data(Bytes::copy_from_slice(answer.output))),
         Response::Close(_) | Response::Flush(_) | Response::SetInfo(_) => Ok(Reply::Nothing),
         _ => Err(Error::Answer("any that was sent")),
     }

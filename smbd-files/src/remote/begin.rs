@@ -1,21 +1,20 @@
-//! Commands of handles begin, and their operations end.
+//! Commands of handles begin.
 
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use smbd_core::Instant;
 use smbd_smb2::client::{
-    BufferId, Client, Operation, OperationId, Protection, Read, Refused, SessionHandle, TreeHandle, Write,
-    WriteData,
+    BufferId, Client, Operation, OperationId, Protection, Read, Refused, SessionHandle, TreeExport,
+    TreeHandle, Write, WriteData,
 };
 use smbd_smb2::wire::{FileId, SessionId};
 
-use super::answer::Done;
-use super::command::{Command, Connected, Reply, What};
+use super::channels::Command;
+use super::command::{Bindable, Reply, Request, What};
 use super::commands::Commands;
 use super::login::{fresh, initiator};
 use super::running::{Kind, Running};
-use super::settings::{PIECE_MAX, Way};
 use crate::Error;
 use crate::transport::{Lost, Memory};
 
@@ -25,6 +24,15 @@ enum Not {
     Yet,
     Ever(Error),
 }
+
+/// What comes of a command that begins.
+enum Begun {
+    Running(OperationId, Kind),
+    /// It is over.
+    Over(Reply),
+}
+
+const NO_SESSION: Refused = Refused::Unknown("the session");
 
 impl From<Error> for Not {
     fn from(error: Error) -> Self {
@@ -40,35 +48,60 @@ impl<M: Memory> Commands<M> {
         now: Instant,
         cx: &mut Context<'_>,
     ) -> Result<bool, Lost> {
-        let command = match self.next.take() {
-            Some(command) => command,
-            None => match self.asked.poll_recv(cx) {
-                Poll::Ready(Some(command)) => command,
-                Poll::Ready(None) => return Err(Lost::because("it was closed")),
-                Poll::Pending => return Ok(false),
-            },
-        };
-        let Command { what, answer } = command;
-        Ok(match self.start(client, now, &what) {
-            Ok((operation, kind)) => {
-                self.running.insert(operation, Running { kind, answer });
+        let Some(mut command) = self.next_command(cx)? else { return Ok(false) };
+        self.tell_sequence(client, &command);
+        Ok(match self.start(client, now, &mut command) {
+            Ok(Begun::Running(operation, kind)) => {
+                self.running.insert(operation, Running { kind, command });
+                true
+            }
+            Ok(Begun::Over(reply)) => {
+                command.answer(Ok(reply));
                 true
             }
             Err(Not::Yet) => {
-                self.next = Some(Command { what, answer });
+                self.next = Some(command);
                 false
             }
             Err(Not::Ever(error)) => {
-                // Whoever asked may have gone.
-                let _ = answer.send(Err(error));
+                command.answer(Err(error));
                 true
             }
         })
     }
 
-    fn start(&mut self, client: &mut Client, now: Instant, what: &What) -> Result<(OperationId, Kind), Not> {
+    /// The next command: first what has waited, then what another connection has left.
+    fn next_command(&mut self, cx: &mut Context<'_>) -> Result<Option<Command>, Lost> {
+        if let Some(command) = self.next.take().or_else(|| self.later.next(cx)) {
+            return Ok(Some(command));
+        }
+        if let Poll::Ready(Some(command)) = self.inlet.moved.poll_recv(cx) {
+            return Ok(Some(command));
+        }
+        match self.inlet.asked.poll_recv(cx) {
+            Poll::Ready(Some(command)) => Ok(Some(command)),
+            Poll::Ready(None) => Err(Lost::because("it was closed")),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// Tells the client how many connections the session of a command has lost (3.2.7.1).
+    fn tell_sequence(&mut self, client: &mut Client, command: &Command) {
+        let sequence = command.home().map_or(0, |home| home.sequence());
+        let Some(id) = command.what.session().filter(|_| sequence > 0) else { return };
+        if self.sequences.get(&id) != Some(&sequence)
+            && let Some(session) = self.sessions.get(&id)
+        {
+            // A server that does not look at it has no other connections.
+            let _ = client.set_channel_sequence(*session, sequence);
+            self.sequences.insert(id, sequence);
+        }
+    }
+
+    fn start(&mut self, client: &mut Client, now: Instant, command: &mut Command) -> Result<Begun, Not> {
         let is_busy = !self.running.is_empty();
-        let begun = match what {
+        let is_replay = command.is_replay;
+        let begun = match &mut command.what {
             What::Login(user) => {
                 if client.negotiated().is_none() {
                     return Err(Not::Yet);
@@ -77,41 +110,95 @@ impl<M: Memory> Commands<M> {
                 let begun = client.login(now, initiator(user, &self.server), fresh, SessionId::NONE);
                 begun.map(|operation| (operation, Kind::Login(user.clone())))
             }
-            What::Logoff(session) => client.logoff(now, *session).map(plain),
-            What::Connect(session, path) => client.connect(now, *session, path).map(plain),
-            What::Disconnect(tree) => client.disconnect(now, *tree).map(plain),
-            What::File(tree, request) => client.submit(now, *tree, &request.operation()).map(plain),
+            What::Export(id) => return self.export(client, *id).map(Begun::Over),
+            What::Bind(bindable) => {
+                let Some(session) = bindable.as_ref().map(|it| &it.session) else {
+                    return Err(Error::Refused(NO_SESSION).into());
+                };
+                if client.negotiated().is_none() {
+                    return Err(Not::Yet);
+                }
+                client.can_bind(session).map_err(|refused| not(refused, is_busy))?;
+                let (fresh, bindable) = (fresh()?, bindable.take());
+                let bound = bindable.map_or(Err(NO_SESSION), |bindable| {
+                    client.bind(now, bindable.session, initiator(&bindable.user, &self.server), fresh)
+                });
+                bound.map(|operation| (operation, Kind::Bind))
+            }
+            What::Logoff(id) => self.session(*id).and_then(|session| client.logoff(now, session)).map(plain),
+            What::Connect(id, path) => {
+                self.session(*id).and_then(|session| client.connect(now, session, path)).map(plain)
+            }
+            What::Disconnect(tree) => {
+                let handle = self.tree(client, tree);
+                self.trees.remove(tree);
+                handle.and_then(|tree| client.disconnect(now, tree)).map(plain)
+            }
+            What::File(tree, request) => {
+                // What is opened twice is closed with the session.
+                let is_replay = is_replay && !matches!(request, Request::Open(_));
+                let operation = request.operation();
+                let handle = self.tree(client, tree);
+                handle.and_then(|tree| submit(client, now, tree, &operation, is_replay)).map(plain)
+            }
             What::Read { tree, file_id, offset, len } => {
-                return self.start_read((client, now), *tree, *file_id, (*offset, *len));
+                let place = (*file_id, *offset, is_replay);
+                let tree = self.tree(client, tree).map_err(Error::Refused)?;
+                return self.start_read((client, now), tree, place, *len);
             }
             What::Write { tree, file_id, offset, data } => {
-                return self.start_write((client, now), *tree, *file_id, (*offset, data));
+                let place = (*file_id, *offset, is_replay);
+                let tree = self.tree(client, tree).map_err(Error::Refused)?;
+                return self.start_write((client, now), tree, place, data);
             }
         };
-        begun.map_err(|refused| not(refused, is_busy))
+        let begun = begun.map_err(|refused| not(refused, is_busy));
+        begun.map(|(operation, kind)| Begun::Running(operation, kind))
+    }
+
+    /// Gives a session away, for another connection.
+    fn export(&self, client: &mut Client, id: SessionId) -> Result<Reply, Not> {
+        let session = self.session(id).map_err(Error::Refused)?;
+        let user = self.users.get(&session).ok_or(Error::Refused(NO_SESSION))?.clone();
+        let session = client.export(session).map_err(Error::Refused)?;
+        Ok(Reply::Bindable(Box::new(Bindable { session, user })))
+    }
+
+    fn session(&self, id: SessionId) -> Result<SessionHandle, Refused> {
+        self.sessions.get(&id).copied().ok_or(NO_SESSION)
+    }
+
+    /// A tree connect of a session: one that another connection has made is known here as well.
+    fn tree(&mut self, client: &mut Client, tree: &TreeExport) -> Result<TreeHandle, Refused> {
+        if let Some(handle) = self.trees.get(tree) {
+            return Ok(*handle);
+        }
+        let handle = client.share_tree(self.session(tree.session_id())?, tree)?;
+        self.trees.insert(*tree, handle);
+        Ok(handle)
     }
 
     fn start_read(
         &mut self,
         (client, now): (&mut Client, Instant),
         tree: TreeHandle,
-        file_id: FileId,
-        (offset, len): (u64, u32),
-    ) -> Result<(OperationId, Kind), Not> {
+        (file_id, offset, is_replay): (FileId, u64, bool),
+        len: u32,
+    ) -> Result<Begun, Not> {
         let buffer = self.buffer(client, tree, len.into())?;
         let read = Read { file_id, offset, length: len.into(), buffer, ..Read::default() };
-        let begun = client.submit(now, tree, &Operation::Read(read));
+        let begun = submit(client, now, tree, &Operation::Read(read), is_replay);
         let operation = self.or_give_back(buffer, begun)?;
-        Ok((operation, Kind::Read { len: len as usize, data: Vec::new(), buffer }))
+        Ok(Begun::Running(operation, Kind::Read { len: len as usize, data: Vec::new(), buffer }))
     }
 
     fn start_write(
         &mut self,
         (client, now): (&mut Client, Instant),
         tree: TreeHandle,
-        file_id: FileId,
-        (offset, data): (u64, &Bytes),
-    ) -> Result<(OperationId, Kind), Not> {
+        (file_id, offset, is_replay): (FileId, u64, bool),
+        data: &Bytes,
+    ) -> Result<Begun, Not> {
         let buffer = self.buffer(client, tree, data.len() as u64)?;
         let is_encrypted = client.protection(tree) == Some(Protection::Encrypted);
         let filled = buffer.map_or(Ok(()), |buffer| self.pool.fill(buffer, data, is_encrypted));
@@ -119,7 +206,7 @@ impl<M: Memory> Commands<M> {
             Ok(()) => {
                 let data = WriteData::Bytes(data.clone(), buffer);
                 let write = Write { file_id, offset, flags: smbd_smb2::wire::WriteFlags(0), data };
-                client.submit(now, tree, &Operation::Write(write))
+                submit(client, now, tree, &Operation::Write(write), is_replay)
             }
             Err(error) => {
                 self.give_back(buffer);
@@ -127,7 +214,7 @@ impl<M: Memory> Commands<M> {
             }
         };
         let operation = self.or_give_back(buffer, begun)?;
-        Ok((operation, Kind::Write { buffer }))
+        Ok(Begun::Running(operation, Kind::Write { buffer }))
     }
 
     /// A buffer for so many bytes, if they go by RDMA.
@@ -153,95 +240,24 @@ impl<M: Memory> Commands<M> {
         begun.map_err(|refused| not(refused, !self.running.is_empty()))
     }
 
-    fn give_back(&mut self, buffer: Option<BufferId>) {
+    pub(super) fn give_back(&mut self, buffer: Option<BufferId>) {
         if let Some(buffer) = buffer {
             self.pool.give_back(buffer);
         }
     }
+}
 
-    /// Authenticates the user of a session again (3.2.5.1.6). Whether that succeeds is seen by what waits for it.
-    pub(super) fn authenticate(
-        &mut self,
-        client: &mut Client,
-        now: Instant,
-        session: SessionHandle,
-    ) -> Result<(), Lost> {
-        let Some(user) = self.users.get(&session) else { return Ok(()) };
-        let begun =
-            fresh().map(|fresh| client.reauthenticate(now, session, initiator(user, &self.server), fresh));
-        match begun {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) | Err(_) => {
-                Err(Lost::because("a session has expired, and its user cannot be authenticated again"))
-            }
-        }
-    }
-
-    /// An operation has ended.
-    pub(super) fn answer(&mut self, client: &Client, operation: OperationId, result: Result<Done, Error>) {
-        // One of nobody's is the authentication of a session that had expired.
-        let Some(Running { kind, answer }) = self.running.remove(&operation) else { return };
-        let result = match (result, kind) {
-            (Err(error), Kind::Read { buffer, .. } | Kind::Write { buffer }) => {
-                self.give_back(buffer);
-                Err(error)
-            }
-            (Err(error), Kind::Plain | Kind::Login(_)) => Err(error),
-            (Ok(Done::Session(session)), Kind::Login(user)) => {
-                self.users.insert(session, user);
-                Ok(Reply::Session(session))
-            }
-            (Ok(Done::Read(count)), Kind::Read { len, data, buffer }) => self.read(count, len, data, buffer),
-            (Ok(Done::Reply(reply)), Kind::Write { buffer }) => {
-                self.give_back(buffer);
-                Ok(reply)
-            }
-            (Ok(Done::Reply(reply)), _) => Ok(reply),
-            (Ok(Done::Tree(tree)), _) => Ok(Reply::Tree(self.connected(client, tree))),
-            (Ok(Done::Session(_) | Done::Read(_)), _) => Err(Error::Answer("any that was sent")),
-        };
-        // After the connection's end that is the reason, whatever it was for the operation.
-        let result = match result {
-            Err(Error::Failure(smbd_smb2::client::Failure::Closed)) => Err(Error::Ended(self.why_ended())),
-            other => other,
-        };
-        // Whoever asked may have gone.
-        let _ = answer.send(result);
-    }
-
-    /// The data of a READ.
-    fn read(
-        &mut self,
-        count: u64,
-        len: usize,
-        mut data: Vec<u8>,
-        buffer: Option<BufferId>,
-    ) -> Result<Reply, Error> {
-        let count = usize::try_from(count).unwrap_or(usize::MAX).min(len);
-        if let Some(buffer) = buffer {
-            let brought = self.pool.read(buffer, count);
-            self.pool.give_back(buffer);
-            data = brought?;
-        }
-        data.truncate(count);
-        Ok(Reply::Data(data.into()))
-    }
-
-    fn connected(&self, client: &Client, tree: TreeHandle) -> Connected {
-        let limits = self.limits;
-        let negotiated = client.negotiated();
-        let (read_max, write_max) =
-            negotiated.map_or((PIECE_MAX, PIECE_MAX), |it| (it.max_read_size, it.max_write_size));
-        let protection = client.protection(tree).unwrap_or(Protection::None);
-        let uses_channel = client.uses_channel(tree, PIECE_MAX.into());
-        let way = match limits.rdma {
-            Some(_) if uses_channel => Way::Rdma(protection),
-            Some(_) => Way::RdmaMessages(protection),
-            None => Way::Tcp(protection),
-        };
-        let rdma = limits.rdma.filter(|_| uses_channel).map_or(PIECE_MAX, |rdma| rdma.max_read_write);
-        let max = |server: u32| server.min(rdma).clamp(1, PIECE_MAX);
-        Connected { tree, way, read_max: max(read_max), write_max: max(write_max) }
+/// Submits an operation, or one again that was under way on a connection that is lost.
+fn submit(
+    client: &mut Client,
+    now: Instant,
+    tree: TreeHandle,
+    operation: &Operation<'_>,
+    is_replay: bool,
+) -> Result<OperationId, Refused> {
+    match is_replay {
+        true => client.replay(now, tree, operation),
+        false => client.submit(now, tree, operation),
     }
 }
 

@@ -1,38 +1,104 @@
 //! What handles ask of the driver, and what it answers.
 
 use bytes::Bytes;
-use smbd_smb2::client::{Operation, SessionHandle, TreeHandle};
+use smbd_smb2::client::{Operation, SessionExport, TreeExport, interface_query};
 use smbd_smb2::security::Credentials;
 use smbd_smb2::wire::{
     AccessMask, CloseRequest, CreateDisposition, CreateOptions, CreateRequest, DirectoryInformationClass,
     FileAttributes, FileId, FlushRequest, ImpersonationLevel, InfoType, QueryDirectoryFlags,
-    QueryDirectoryRequest, SetInfoRequest, ShareAccess, Text,
+    QueryDirectoryRequest, SessionId, SetInfoRequest, ShareAccess, Text,
 };
-use tokio::sync::oneshot;
 
 use super::settings::Way;
-use crate::Error;
 
 /// Bytes of a part of a listing.
 const LISTING: u32 = 64 << 10;
 
-/// Something to be done. Exactly one answer is given.
-#[derive(Debug)]
-pub(super) struct Command {
-    pub(super) what: What,
-    pub(super) answer: oneshot::Sender<Result<Reply, Error>>,
-}
-
-/// What is to be done.
+/// What is to be done. Sessions and tree connects have names that all connections of a session know.
 #[derive(Debug)]
 pub(super) enum What {
     Login(Credentials),
-    Logoff(SessionHandle),
-    Connect(SessionHandle, String),
-    Disconnect(TreeHandle),
-    File(TreeHandle, Request),
-    Read { tree: TreeHandle, file_id: FileId, offset: u64, len: u32 },
-    Write { tree: TreeHandle, file_id: FileId, offset: u64, data: Bytes },
+    /// Gives a session away, for another connection.
+    Export(SessionId),
+    /// Binds one that was given away.
+    Bind(Option<Box<Bindable>>),
+    Logoff(SessionId),
+    Connect(SessionId, String),
+    Disconnect(TreeExport),
+    File(TreeExport, Request),
+    Read {
+        tree: TreeExport,
+        file_id: FileId,
+        offset: u64,
+        len: u32,
+    },
+    Write {
+        tree: TreeExport,
+        file_id: FileId,
+        offset: u64,
+        data: Bytes,
+    },
+}
+
+/// A session for another connection, and whose it is.
+#[derive(Debug)]
+pub(super) struct Bindable {
+    pub(super) session: SessionExport,
+    pub(super) user: Credentials,
+}
+
+impl What {
+    /// Whether it moves data: several connections share that.
+    pub(super) const fn is_data(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::Write { .. })
+    }
+
+    /// Whether it may be done again on another connection when nobody knows whether it was done.
+    pub(super) fn can_repeat(&self) -> bool {
+        match self {
+            Self::Read { .. } | Self::Write { .. } | Self::Connect(..) => true,
+            // What is opened twice is closed with the session. Nothing that is in a file goes by it.
+            Self::File(_, Request::Open(open)) => {
+                matches!(open.disposition, CreateDisposition::OPEN | CreateDisposition::OPEN_IF)
+            }
+            Self::File(_, request) => request.operation().replay().is_ok(),
+            Self::Login(_) | Self::Export(_) | Self::Bind(_) | Self::Logoff(_) | Self::Disconnect(_) => false,
+        }
+    }
+
+    pub(super) const fn closes(&self) -> bool {
+        matches!(self, Self::File(_, Request::Close(_)))
+    }
+
+    /// The session that it is in.
+    pub(super) const fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Login(_) | Self::Bind(_) => None,
+            Self::Export(session) | Self::Logoff(session) | Self::Connect(session, _) => Some(*session),
+            Self::Disconnect(tree)
+            | Self::File(tree, _)
+            | Self::Read { tree, .. }
+            | Self::Write { tree, .. } => Some(tree.session_id()),
+        }
+    }
+
+    /// The name of its request.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Login(_) | Self::Export(_) | Self::Bind(_) => "SESSION_SETUP",
+            Self::Logoff(_) => "LOGOFF",
+            Self::Connect(..) => "TREE_CONNECT",
+            Self::Disconnect(_) => "TREE_DISCONNECT",
+            Self::File(_, Request::Open(_)) => "CREATE",
+            Self::File(_, Request::Close(_)) => "CLOSE",
+            Self::File(_, Request::Flush(_)) => "FLUSH",
+            Self::File(_, Request::List { .. }) => "QUERY_DIRECTORY",
+            Self::File(_, Request::Set { .. }) => "SET_INFO",
+            Self::File(_, Request::Interfaces) => "IOCTL",
+            Self::Read { .. } => "READ",
+            Self::Write { .. } => "WRITE",
+        }
+    }
 }
 
 /// A request about a file.
@@ -41,8 +107,17 @@ pub(super) enum Request {
     Open(Open),
     Close(FileId),
     Flush(FileId),
-    List { file_id: FileId, restarts: bool },
-    Set { file_id: FileId, class: u8, input: Vec<u8> },
+    List {
+        file_id: FileId,
+        restarts: bool,
+    },
+    Set {
+        file_id: FileId,
+        class: u8,
+        input: Vec<u8>,
+    },
+    /// Of the server.
+    Interfaces,
 }
 
 /// How a file is opened.
@@ -88,15 +163,17 @@ impl Request {
                 input,
                 ..SetInfoRequest::default()
             }),
+            Self::Interfaces => interface_query(),
         }
     }
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Reply {
     Nothing,
-    Session(SessionHandle),
+    Session(SessionId),
+    Bindable(Box<Bindable>),
     Tree(Connected),
     Opened(Opened),
     Data(Bytes),
@@ -106,7 +183,7 @@ pub(super) enum Reply {
 /// A share that is connected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connected {
-    pub(super) tree: TreeHandle,
+    pub(super) tree: TreeExport,
     pub(super) way: Way,
     /// The most bytes of one READ and of one WRITE.
     pub(super) read_max: u32,

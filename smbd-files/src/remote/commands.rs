@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use smbd_core::Instant;
-use smbd_smb2::client::{self, BufferId, Client, DataPart, Failure, OperationId, SessionHandle};
+use smbd_smb2::client::{
+    self, BufferId, Client, DataPart, Failure, OperationId, SessionHandle, TreeExport, TreeHandle,
+};
 use smbd_smb2::security::Credentials;
-use tokio::sync::{mpsc, oneshot};
+use smbd_smb2::wire::SessionId;
 
 use super::answer::Done;
-use super::command::{Command, Reply};
-use super::handle::Ended;
+use super::channels::{Command, Inlet};
+use super::later::Later;
 use super::pool::Pool;
 use super::running::Running;
 use super::settings::Settings;
@@ -21,39 +23,42 @@ use crate::transport::{Lost, Memory};
 
 /// The commands of a connection.
 pub(super) struct Commands<M> {
-    pub(super) asked: mpsc::Receiver<Command>,
+    pub(super) inlet: Inlet,
     /// A command that waits for room.
     pub(super) next: Option<Command>,
+    /// Commands that wait for the server.
+    pub(super) later: Later,
     pub(super) running: BTreeMap<OperationId, Running>,
     pub(super) pool: Pool<M>,
-    /// Who is logged in, for when a session expires.
+    /// The sessions of this connection, by their names, and who has logged in here, for when one expires.
+    pub(super) sessions: BTreeMap<SessionId, SessionHandle>,
     pub(super) users: BTreeMap<SessionHandle, Credentials>,
+    pub(super) trees: BTreeMap<TreeExport, TreeHandle>,
+    /// How many lost connections the client was told of, by session.
+    pub(super) sequences: BTreeMap<SessionId, u16>,
     pub(super) server: String,
     pub(super) limits: client::Transport,
-    ended: Ended,
 }
 
 impl<M: Memory> Commands<M> {
-    pub(super) fn new(
-        asked: mpsc::Receiver<Command>,
-        limits: client::Transport,
-        settings: &Settings,
-        ended: Ended,
-    ) -> Self {
+    pub(super) fn new(inlet: Inlet, limits: client::Transport, settings: &Settings) -> Self {
         Self {
-            asked,
+            inlet,
             next: None,
+            later: Later::default(),
             running: BTreeMap::new(),
             pool: Pool::new(settings.buffers),
+            sessions: BTreeMap::new(),
             users: BTreeMap::new(),
+            trees: BTreeMap::new(),
+            sequences: BTreeMap::new(),
             server: settings.server.clone(),
             limits,
-            ended,
         }
     }
 
     pub(super) fn why_ended(&self) -> Arc<str> {
-        self.ended.get().cloned().unwrap_or_else(|| "it was closed".into())
+        self.inlet.ended.get().cloned().unwrap_or_else(|| "it was closed".into())
     }
 }
 
@@ -97,29 +102,29 @@ impl<M: Memory> Upper for Commands<M> {
 
     fn session_ended(&mut self, session: SessionHandle) {
         self.users.remove(&session);
+        self.sessions.retain(|_, other| *other != session);
     }
 
     fn ended(&mut self, why: &Lost) {
         // It is said once.
-        let _ = self.ended.set(Arc::clone(&why.0));
+        let _ = self.inlet.ended.set(Arc::clone(&why.0));
     }
 
     fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.asked.close();
-        let waiting = std::mem::take(&mut self.running).into_values().map(|running| running.answer);
-        let next = self.next.take().map(|command| command.answer);
-        for answer in waiting.chain(next) {
-            refuse(answer, self.why_ended());
+        let why = self.why_ended();
+        self.inlet.asked.close();
+        self.inlet.moved.close();
+        for (_, running) in std::mem::take(&mut self.running) {
+            running.command.go_on(true, Arc::clone(&why));
         }
-        while let Some(command) = ready!(self.asked.poll_recv(cx)) {
-            refuse(command.answer, self.why_ended());
+        let waiting = self.next.take().into_iter().chain(self.later.take_all());
+        waiting.for_each(|command| command.go_on(false, Arc::clone(&why)));
+        while let Poll::Ready(Some(command)) = self.inlet.moved.poll_recv(cx) {
+            command.go_on(false, Arc::clone(&why));
+        }
+        while let Some(command) = ready!(self.inlet.asked.poll_recv(cx)) {
+            command.go_on(false, Arc::clone(&why));
         }
         Poll::Ready(())
     }
-}
-
-/// Tells somebody that the connection is over.
-fn refuse(answer: oneshot::Sender<Result<Reply, Error>>, why: Arc<str>) {
-    // Whoever asked may have gone.
-    let _ = answer.send(Err(Error::Ended(why)));
 }

@@ -1,26 +1,31 @@
-//! What all handles of a connection share: the way to its driver.
+//! What all handles of a connection share: the way to its driver, or to those of all connections of a session.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::command::{Command, Reply, What};
+use super::channels::{Channels, Lane};
+use super::command::{Reply, What};
 use crate::Error;
 
-/// Why a connection is over, once it is.
-pub(super) type Ended = Arc<OnceLock<Arc<str>>>;
-
-/// Asks the driver. Clones are the same.
-#[derive(Clone)]
+/// Asks the drivers of a session's connections. Clones are the same.
+#[derive(Clone, Debug)]
 pub(super) struct Handle {
-    commands: mpsc::Sender<Command>,
-    ended: Ended,
+    channels: Arc<Channels>,
 }
 
 impl Handle {
-    pub(super) const fn new(commands: mpsc::Sender<Command>, ended: Ended) -> Self {
-        Self { commands, ended }
+    pub(super) fn new(lane: Lane) -> Self {
+        Self { channels: Channels::new(lane) }
+    }
+
+    /// For a session of its own, which begins on the same connection.
+    pub(super) fn of_session(&self) -> Option<Self> {
+        self.channels.first().map(Self::new)
+    }
+
+    pub(super) fn channels(&self) -> &Channels {
+        &self.channels
     }
 
     /// Hands a command to the driver. Waits for room.
@@ -31,7 +36,7 @@ impl Handle {
         name: &'static str,
     ) -> Result<Pending<T>, Error> {
         let (answer, told) = oneshot::channel();
-        self.commands.send(Command { what, answer }).await.map_err(|_| self.over())?;
+        self.channels.ask(what, answer).await?;
         Ok(Pending { told, of, name, handle: self.clone() })
     }
 
@@ -46,19 +51,7 @@ impl Handle {
 
     /// Hands over a command whose result nobody waits for, if there is room.
     pub(super) fn tell(&self, what: What) {
-        let (answer, _) = oneshot::channel();
-        // Without room, or without a driver, it is not done: what it would free ends with the share.
-        let _ = self.commands.try_send(Command { what, answer });
-    }
-
-    fn over(&self) -> Error {
-        Error::Ended(self.ended.get().cloned().unwrap_or_else(|| "its driver was dropped".into()))
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("ended", &self.ended.get()).finish_non_exhaustive()
+        self.channels.tell(what);
     }
 }
 
@@ -80,7 +73,7 @@ impl<T> Pending<T> {
     /// # Errors
     /// It fails, or the connection ends.
     pub async fn wait(self) -> Result<T, Error> {
-        let reply = self.told.await.map_err(|_| self.handle.over())??;
+        let reply = self.told.await.map_err(|_| self.handle.channels.why())??;
         (self.of)(reply).ok_or(Error::Answer(self.name))
     }
 }
@@ -88,6 +81,11 @@ impl<T> Pending<T> {
 pub(super) fn nothing(reply: Reply) -> Option<()> {
     match reply {
         Reply::Nothing => Some(()),
-        Reply::Session(_) | Reply::Tree(_) | Reply::Opened(_) | Reply::Data(_) | Reply::Written(_) => None,
+        Reply::Session(_)
+        | Reply::Bindable(_)
+        | Reply::Tree(_)
+        | Reply::Opened(_)
+        | Reply::Data(_)
+        | Reply::Written(_) => None,
     }
 }

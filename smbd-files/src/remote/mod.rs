@@ -2,11 +2,14 @@
 
 mod answer;
 mod begin;
+mod channels;
 mod command;
 mod commands;
 mod entry;
 mod file;
+mod finish;
 mod handle;
+mod later;
 mod login;
 mod pool;
 mod running;
@@ -18,7 +21,7 @@ mod stat;
 pub use entry::Entry;
 pub use file::File;
 pub use handle::Pending;
-pub use session::{Remote, Session};
-pub use settings::{PIECE_MAX, Settings, Way};
+pub use session::{Channel, Remote, Session};
+pub use settings::{CHANNELS_MAX, PIECE_MAX, Settings, Way};
 pub use share::Share;
 pub use stat::Stat;

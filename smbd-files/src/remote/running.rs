@@ -2,16 +2,14 @@
 
 use smbd_smb2::client::BufferId;
 use smbd_smb2::security::Credentials;
-use tokio::sync::oneshot;
 
-use super::command::Reply;
-use crate::Error;
+use super::channels::Command;
 
 /// An operation that is under way, and who waits for it.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) kind: Kind,
-    pub(super) answer: oneshot::Sender<Result<Reply, Error>>,
+    pub(super) command: Command,
 }
 
 /// What has to be known of it when it ends.
@@ -19,6 +17,8 @@ pub(super) struct Running {
 pub(super) enum Kind {
     Plain,
     Login(Credentials),
+    /// A session is bound to the connection.
+    Bind,
     /// A READ of `len` bytes at most, with what has come of it in messages, or with the buffer into which it comes by RDMA.
     Read {
         len: usize,

@@ -1,32 +1,41 @@
-//! A connection, and the users who are logged in.
+//! A connection, the users who are logged in, and further connections of theirs.
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
-use smbd_smb2::client::{Client, Config, Params, SessionHandle};
+use smbd_smb2::client::{Client, Config, Params};
 use smbd_smb2::security::{Credentials, RdmaTransforms};
-use smbd_smb2::wire::Guid;
-use tokio::sync::mpsc;
+use smbd_smb2::wire::{Guid, SessionId};
 
+use super::channels::{self, Lane};
 use super::command::{Reply, What};
 use super::commands::Commands;
-use super::handle::{Ended, Handle, nothing};
-use super::settings::Settings;
+use super::handle::{Handle, nothing};
+use super::settings::{CHANNELS_MAX, Settings};
 use super::share::Share;
 use crate::Error;
 use crate::drive::{Driver, TokioTime};
 use crate::transport::Transport;
 
-/// Commands that may wait for the driver.
-const COMMANDS: usize = 32;
 /// Operations that may be under way at once.
 const OPERATIONS: u16 = 64;
+/// Of a session with several connections: when a server that says nothing is asked whether it is there, and when the connection is over.
+const ECHO_AFTER: Duration = Duration::from_secs(10);
+const SILENCE_MAX: Duration = Duration::from_secs(20);
 
 /// A connection to a server. When it and all handles that came of it are dropped, the connection is closed.
 #[derive(Clone, Debug)]
 pub struct Remote {
     handle: Handle,
-    server: Arc<str>,
+    client: Arc<This>,
+}
+
+/// What all connections of a client have in common.
+#[derive(Debug)]
+struct This {
+    settings: Settings,
+    guid: Guid,
 }
 
 impl Remote {
@@ -39,33 +48,9 @@ impl Remote {
         transport: T,
         settings: &Settings,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<T>), Error> {
-        let (mut guid, mut salt) = ([0; 16], [0; 32]);
-        getrandom::fill(&mut guid).map_err(Error::Entropy)?;
-        getrandom::fill(&mut salt).map_err(Error::Entropy)?;
-        let limits = transport.limits();
-        let rdma_transforms = limits.rdma.map_or(RdmaTransforms::NONE, |_| settings.rdma_transforms);
-        let config = Config::new(Params {
-            client_guid: Guid(guid),
-            salt,
-            server_name: settings.server.clone(),
-            min_dialect: settings.min_dialect,
-            max_dialect: settings.max_dialect,
-            require_encryption: settings.encrypt,
-            require_signing: settings.sign,
-            ciphers: settings.ciphers.clone(),
-            signing: settings.signing.clone(),
-            rdma_transforms,
-            transport: limits,
-            operations: OPERATIONS,
-            timeout: settings.timeout,
-            ..Params::default()
-        })?;
-        let ended = Ended::default();
-        let (commands, asked) = mpsc::channel(COMMANDS);
-        let upper = Commands::new(asked, limits, settings, Arc::clone(&ended));
-        let driver = Driver::new(Client::new(config), transport, upper, TokioTime::start());
-        let remote = Self { handle: Handle::new(commands, ended), server: settings.server.as_str().into() };
-        Ok((remote, driver.run()))
+        let client = Arc::new(This { settings: settings.clone(), guid: Guid(random()?) });
+        let (lane, driver) = client.connection(transport)?;
+        Ok((Self { handle: Handle::new(lane), client }, driver))
     }
 
     /// Logs a user in. Waits for the server.
@@ -78,16 +63,64 @@ impl Remote {
             _ => None,
         };
         let session = self.handle.ask(What::Login(user), of, "SESSION_SETUP").await?;
-        Ok(Session { handle: self.handle.clone(), server: Arc::clone(&self.server), session })
+        let handle = self.handle.of_session().ok_or_else(|| self.handle.channels().why())?;
+        Ok(Session { handle, client: Arc::clone(&self.client), session })
     }
+}
+
+impl This {
+    /// A client on a connection, and what drives it.
+    fn connection<T: Transport + Send + 'static>(
+        &self,
+        transport: T,
+    ) -> Result<(Lane, impl Future<Output = ()> + Send + use<T>), Error> {
+        let settings = &self.settings;
+        let bindings = settings.channels.clamp(1, CHANNELS_MAX).saturating_sub(1);
+        let usual = Params::default();
+        let (echo_after, silence_max) = match bindings {
+            0 => (usual.echo_after, usual.silence_max),
+            _ => (ECHO_AFTER, SILENCE_MAX),
+        };
+        let limits = transport.limits();
+        let rdma_transforms = limits.rdma.map_or(RdmaTransforms::NONE, |_| settings.rdma_transforms);
+        let config = Config::new(Params {
+            client_guid: self.guid,
+            salt: random()?,
+            server_name: settings.server.clone(),
+            min_dialect: settings.min_dialect,
+            max_dialect: settings.max_dialect,
+            require_encryption: settings.encrypt,
+            require_signing: settings.sign,
+            ciphers: settings.ciphers.clone(),
+            signing: settings.signing.clone(),
+            rdma_transforms,
+            transport: limits,
+            operations: OPERATIONS,
+            timeout: settings.timeout,
+            bindings,
+            echo_after,
+            silence_max,
+            ..usual
+        })?;
+        let (lane, inlet) = channels::lane();
+        let upper = Commands::new(inlet, limits, settings);
+        let driver = Driver::new(Client::new(config), transport, upper, TokioTime::start());
+        Ok((lane, driver.run()))
+    }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(Error::Entropy)?;
+    Ok(bytes)
 }
 
 /// A user who is logged in. When the session expires, the user is authenticated again.
 #[derive(Clone, Debug)]
 pub struct Session {
     handle: Handle,
-    server: Arc<str>,
-    session: SessionHandle,
+    client: Arc<This>,
+    session: SessionId,
 }
 
 impl Session {
@@ -100,9 +133,32 @@ impl Session {
             Reply::Tree(connected) => Some(connected),
             _ => None,
         };
-        let path = format!(r"\\{}\{share}", self.server);
+        let path = format!(r"\\{}\{share}", self.client.settings.server);
         let connected = self.handle.ask(What::Connect(self.session, path), of, "TREE_CONNECT").await?;
         Ok(Share::new(self.handle.clone(), connected))
+    }
+
+    /// Another connection of this session, over a transport to the same server. Returns at once, with the future that drives it, which the
+    /// caller spawns as that of [`Remote::over`]. It is used once [`Channel::bind`] has ended: READs and WRITEs then go to the connection
+    /// with the fewest of them.
+    ///
+    /// When a connection of several ends, what was under way there goes on at the others, if carrying it out twice is the same as once;
+    /// the rest fails with [`Error::Unknown`].
+    ///
+    /// # Errors
+    /// As of [`Remote::over`].
+    pub fn channel<T: Transport + Send + 'static>(
+        &self,
+        transport: T,
+    ) -> Result<(Channel, impl Future<Output = ()> + Send + use<T>), Error> {
+        let (lane, driver) = self.client.connection(transport)?;
+        Ok((Channel { own: Handle::new(lane.clone()), lane, session: self.clone() }, driver))
+    }
+
+    /// How many connections it has, and how many it has lost.
+    #[must_use]
+    pub fn connections(&self) -> (usize, usize) {
+        self.handle.channels().count()
     }
 
     /// Logs the user off. Shares and files of the session are gone then.
@@ -111,5 +167,39 @@ impl Session {
     /// [`Error::Ended`], or what the server says.
     pub async fn logoff(self) -> Result<(), Error> {
         self.handle.ask(What::Logoff(self.session), nothing, "LOGOFF").await
+    }
+}
+
+/// A connection that is to be one of a session.
+#[derive(Debug)]
+pub struct Channel {
+    /// The way to this connection alone.
+    own: Handle,
+    lane: Lane,
+    session: Session,
+}
+
+impl Channel {
+    /// Binds the session to the connection (3.2.4.2.3): its user is authenticated again. Waits for the server.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: the server knows no sessions on several connections, or the session has as many as it may have
+    /// ([`Settings::channels`]). [`Error::Status`]: the server refuses it. [`Error::Failure`], [`Error::Ended`]. The connection is closed
+    /// then.
+    pub async fn bind(self) -> Result<(), Error> {
+        let bindable = |reply| match reply {
+            Reply::Bindable(bindable) => Some(bindable),
+            _ => None,
+        };
+        let bound = |reply| match reply {
+            Reply::Session(session) => Some(session),
+            _ => None,
+        };
+        let Self { own, lane, session } = self;
+        let what = What::Export(session.session);
+        let given = session.handle.ask(what, bindable, "SESSION_SETUP").await?;
+        own.ask(What::Bind(Some(given)), bound, "SESSION_SETUP").await?;
+        session.handle.channels().add(lane);
+        Ok(())
     }
 }

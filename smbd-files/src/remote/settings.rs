@@ -32,7 +32,16 @@ pub struct Settings {
     pub buffers: u16,
     /// How long a request may wait for its answer.
     pub timeout: Duration,
+    /// How many connections a session may have: 1 to [`CHANNELS_MAX`]; others count as the nearest. With more than one, a connection
+    /// on which the server says nothing is given up after 20 seconds.
+    pub channels: u16,
 }
+
+/// The most connections of a session.
+pub const CHANNELS_MAX: u16 = 8;
+
+/// Commands that may wait for the driver of a connection.
+pub(super) const COMMANDS: usize = 32;
 
 impl Settings {
     /// For a server of this name; nothing is required of it.
@@ -50,6 +59,7 @@ impl Settings {
             max_dialect: Dialect::SMB_3_1_1,
             buffers: 32,
             timeout: Duration::from_secs(60),
+            channels: 1,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! A share that is connected.
 
-use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, NtStatus, ShareAccess, info::class};
+use smbd_smb2::wire::{
+    AccessMask, CreateDisposition, CreateOptions, NetworkInterface, NetworkInterfaces, NtStatus, ShareAccess,
+    info::class,
+};
 
 use super::command::{Connected, Open, Opened, Reply, Request, What};
 use super::entry::{self, Entry};
@@ -35,6 +38,26 @@ impl Share {
     #[must_use]
     pub const fn way(&self) -> Way {
         self.connected.way
+    }
+
+    /// How many connections its session has, and how many it has lost.
+    #[must_use]
+    pub fn connections(&self) -> (usize, usize) {
+        self.handle.channels().count()
+    }
+
+    /// The network interfaces of the server, for further connections (3.2.4.20.10).
+    ///
+    /// # Errors
+    /// What the server says, [`Error::Interfaces`], or [`Error::Ended`].
+    pub async fn interfaces(&self) -> Result<Vec<NetworkInterface>, Error> {
+        let of = |reply| match reply {
+            Reply::Data(data) => Some(data),
+            _ => None,
+        };
+        let output = self.ask(Request::Interfaces, of, "IOCTL").await?;
+        let interfaces = NetworkInterfaces::from(&output[..]);
+        interfaces.iter().collect::<Result<_, _>>().map_err(Error::Interfaces)
     }
 
     /// Opens a file to read it.

@@ -217,3 +217,22 @@ fn a_server_that_does_not_answer_is_named_with_its_address() {
         format!("smbd-cp: smb://u@127.0.0.1/s: cannot connect: 127.0.0.1:{port}: Connection refused");
     assert!(err.starts_with(&expected), "{err}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_multichannel_is_told_and_files_are_copied_over_one_connection() {
+    let folder = folder("channels-none");
+    let url = listen(&Host::new(|_| {})).await;
+    let file = folder.join("f");
+    fs::write(&file, content(3_000_000)).unwrap();
+    let put = cp(&["put", path(&file), &format!("{url}/f"), "--channels", "4", "--json"]).await;
+    assert_eq!(put.code, Some(0));
+    assert!(
+        put.err.contains(": no further connection: STATUS_") && put.err.lines().count() == 1,
+        "{}",
+        put.err
+    );
+    let told: Value = serde_json::from_str(&put.out).unwrap();
+    assert_eq!((&told["connections"], &told["lost"]), (&1.into(), &0.into()));
+    let get = cp(&["get", &format!("{url}/f"), path(&folder.join("got")), "--channels", "9"]).await;
+    assert_eq!(get.code, Some(2));
+}

@@ -4,20 +4,21 @@ use alloc::boxed::Box;
 
 use smbd_core::Instant;
 
+use super::export::SessionExport;
 use super::ids::{OperationId, SessionHandle};
 use super::login::{Login, Target};
 use super::machine::{Machine, Running, Step, element};
-use super::negotiate;
+use super::negotiate::{self, Negotiated};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Fatal, Reason, Refused};
 use super::receive::Part;
 use super::request::{Owner, Wire};
-use super::session::{Channel, Session};
+use super::session::{Channel, Home, Session};
 use super::table::Key;
 use crate::security::{AuthError, Established, KeySchedule, PreauthHash, SessionKeys, Side, Step as Token};
 use crate::wire::{
     Command, Dialect, Flags, Header, NtStatus, SecurityMode, SessionFlags, SessionId, SessionSecurityMode,
-    SessionSetupRequest, SessionSetupResponse,
+    SessionSetupFlags, SessionSetupRequest, SessionSetupResponse,
 };
 
 impl Machine {
@@ -34,8 +35,11 @@ impl Machine {
         let (session, session_id, previous) = match &login.target {
             Target::New { session_id, previous, .. } => (None, *session_id, *previous),
             Target::Again(key) => (Some(*key), SessionId::NONE, SessionId::NONE),
+            Target::Bind(binding) => (None, binding.session.id, SessionId::NONE),
         };
+        let is_binding = matches!(login.target, Target::Bind(_));
         let body = SessionSetupRequest {
+            flags: SessionSetupFlags::NONE.with(SessionSetupFlags::BINDING, is_binding),
             security_mode: SessionSecurityMode(mode),
             previous_session_id: previous,
             security_buffer: token,
@@ -84,11 +88,20 @@ impl Machine {
         let answer = SessionSetupResponse::parse(part.bytes)?;
         let Some(running) = self.operations.get_mut(operation) else { return Ok(()) };
         let Kind::Login(login) = &mut running.kind else { return Ok(()) };
+        if let Target::Bind(binding) = &login.target
+            && !is_last
+        {
+            binding.verify(part.header.flags, part.bytes).map_err(|_| signature(part))?;
+        }
         match (login.step(answer.security_buffer)?, is_last) {
             (Token::Continue(token), false) => {
-                if let Target::New { session_id, preauth, .. } = &mut login.target {
-                    *session_id = part.header.session_id;
-                    preauth.update([part.bytes]);
+                match &mut login.target {
+                    Target::New { session_id, preauth, .. } => {
+                        *session_id = part.header.session_id;
+                        preauth.update([part.bytes]);
+                    }
+                    Target::Bind(binding) => binding.preauth.update([part.bytes]),
+                    Target::Again(_) => {}
                 }
                 Ok(self.session_setup(operation, &token, now)?)
             }
@@ -104,10 +117,16 @@ impl Machine {
         flags: SessionFlags,
         now: Instant,
     ) -> Result<(), Fault> {
-        let Some(running) = self.operations.get(operation) else { return Ok(()) };
-        let Kind::Login(login) = &running.kind else { return Ok(()) };
+        let Some(running) = self.operations.get_mut(operation) else { return Ok(()) };
+        let Kind::Login(login) = &mut running.kind else { return Ok(()) };
         let preauth = match &login.target {
             Target::New { preauth, .. } => *preauth,
+            Target::Bind(_) => {
+                let session = self.bound(operation, part, flags)?;
+                let key = self.sessions.insert(session).ok_or(Failure::SessionEnded)?;
+                self.finish(operation, Ok(Stored::Session(key)));
+                return Ok(());
+            }
             Target::Again(session) => {
                 let session = *session;
                 self.refresh(session, now);
@@ -116,8 +135,12 @@ impl Machine {
             }
         };
         let established = login.established().ok_or(AuthError::OutOfOrder)?;
-        let session = self.session(&part.header, &preauth, &established, flags)?;
+        let mut session = self.session(&part.header, &preauth, &established, flags)?;
         check_last(&session, part)?;
+        if let Some(channel) = &mut session.channel {
+            // SE-2
+            channel.signer.leave(part.header.message_id);
+        }
         let key = self.sessions.insert(session).ok_or(Failure::SessionEnded)?;
         self.finish(operation, Ok(Stored::Session(key)));
         Ok(())
@@ -146,6 +169,8 @@ impl Machine {
             application_key: None,
             signing_required: false,
             encrypts: false,
+            channel_sequence: 0,
+            home: Home::First { bindings: self.config.bindings },
             has_ended: false,
             is_expired: false,
         };
@@ -161,13 +186,8 @@ impl Machine {
             };
             return Err(Failure::Unprotected { required }.into());
         };
-        let SessionKeys { signer, verifier, encryption, application_key } = match negotiated.dialect {
-            Dialect::SMB_3_1_1 => {
-                KeySchedule::Smb311 { signing: negotiated.signing, cipher: negotiated.cipher, preauth }
-            }
-            _ => KeySchedule::Smb30 { can_encrypt: negotiated.cipher.is_some() },
-        }
-        .session(Side::Client, secret)?;
+        let SessionKeys { signer, verifier, encryption, application_key } =
+            schedule(negotiated, preauth).session(Side::Client, secret)?;
         if wants_encryption && encryption.is_none() {
             return Err(Failure::Unprotected { required: "encryption" }.into());
         }
@@ -181,6 +201,42 @@ impl Machine {
         session.encryption = encryption;
         session.application_key = Some(application_key);
         Ok(session)
+    }
+
+    /// A session that is bound to this connection (3.2.5.3.3): its keys, and a signing key of the connection's own.
+    fn bound(&mut self, operation: Key, part: &Part<'_>, flags: SessionFlags) -> Result<Session, Fault> {
+        let Some(negotiated) = &self.negotiated else { return Err(Failure::Closed.into()) };
+        if flags.contains(SessionFlags::IS_GUEST) {
+            return Err(Failure::GuestBinding { flags: flags.0 }.into());
+        }
+        let kind = self.operations.get_mut(operation).map(|running| &mut running.kind);
+        let Some(Kind::Login(login)) = kind else { return Err(Failure::Closed.into()) };
+        let established = login.established().ok_or(AuthError::OutOfOrder)?;
+        let Target::Bind(binding) = &mut login.target else { return Err(Failure::Closed.into()) };
+        let required = Failure::Unprotected { required: "a key to sign with" };
+        let secret = established.session_key.ok_or(required)?;
+        let (signer, verifier) = schedule(negotiated, &binding.preauth).channel(Side::Client, &secret)?;
+        // SE-12: not every server sets the flag.
+        if verifier.verify([part.bytes]).is_err() {
+            return match part.header.flags.contains(Flags::SIGNED) {
+                true => Err(signature(part).into()),
+                false => Err(Failure::UnsignedSession.into()),
+            };
+        }
+        let SessionExport { id, encryption, application_key, signing_required, encrypts, .. } =
+            &mut binding.session;
+        Ok(Session {
+            id: *id,
+            channel: Some(Channel { signer, verifier }),
+            encryption: encryption.take(),
+            application_key: application_key.take(),
+            signing_required: *signing_required,
+            encrypts: *encrypts,
+            channel_sequence: 0,
+            home: Home::Bound,
+            has_ended: false,
+            is_expired: false,
+        })
     }
 
     /// A session that was authenticated again (3.2.5.3.2). Its keys stay; what waited for it goes.
@@ -216,13 +272,25 @@ impl Machine {
     }
 }
 
+fn schedule<'p>(negotiated: &Negotiated, preauth: &'p PreauthHash) -> KeySchedule<'p> {
+    match negotiated.dialect {
+        Dialect::SMB_3_1_1 => {
+            KeySchedule::Smb311 { signing: negotiated.signing, cipher: negotiated.cipher, preauth }
+        }
+        _ => KeySchedule::Smb30 { can_encrypt: negotiated.cipher.is_some() },
+    }
+}
+
+/// An answer to SESSION_SETUP is signed wrongly.
+const fn signature(part: &Part<'_>) -> Reason {
+    Reason::Signature { message_id: part.header.message_id, command: Command::SESSION_SETUP }
+}
+
 /// Refuses a last answer that is signed with other keys than those that it makes.
 fn check_last(session: &Session, part: &Part<'_>) -> Result<(), Reason> {
     match &session.channel {
         Some(channel) if part.header.flags.contains(Flags::SIGNED) => {
-            let message_id = part.header.message_id;
-            let reason = Reason::Signature { message_id, command: Command::SESSION_SETUP };
-            channel.verifier.verify([part.bytes]).map_err(|_| reason)
+            channel.verifier.verify([part.bytes]).map_err(|_| signature(part))
         }
         _ => Ok(()),
     }

@@ -53,6 +53,10 @@ pub struct Params {
     /// [`Output::Encrypt`]: super::Output::Encrypt
     /// [`Output::Check`]: super::Output::Check
     pub rdma_transforms: RdmaTransforms,
+    /// How often a session may be bound to another connection; 0: never, and then SMB2_GLOBAL_CAP_MULTI_CHANNEL is not offered. All
+    /// connections of a session have to offer it. If AES-GMAC signs, a login begins with as many ECHOs as bring it to the MessageId
+    /// 2 * `bindings`.
+    pub bindings: u16,
     /// RequireMessageSigning.
     pub require_signing: bool,
     /// Whether all of a session is encrypted, whatever the server wants.
@@ -101,6 +105,7 @@ impl Default for Params {
             ]),
             signing: Vec::from([SigningAlgorithm::AES_GMAC, SigningAlgorithm::AES_CMAC]),
             rdma_transforms: RdmaTransforms::NONE,
+            bindings: 0,
             require_signing: false,
             require_encryption: false,
             allow_guests: false,

@@ -7,6 +7,7 @@ use smbd_core::Instant;
 use smbd_core::wire::{BufferDescriptorV1, Token};
 
 use super::arrived::Arrived;
+use super::bind_error::BindError;
 use super::config::Config;
 use super::ids::{BufferId, OperationId, RegistrationId, SessionHandle, TreeHandle};
 use super::login::{Login, Target};
@@ -16,7 +17,7 @@ use super::operation::{Kind, Operation, SingleMessage, Stored};
 use super::output::{Access, DataPart, Output, Reply};
 use super::reason::{Discarded, Failure, Reason, Refused};
 use super::send;
-use super::session::Protection;
+use super::session::{Home, Protection};
 use super::table::Key;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
@@ -69,19 +70,17 @@ impl Client {
     ) -> Result<OperationId, Refused> {
         let machine = &mut *self.machine;
         machine.ready()?;
-        let is_new =
-            |kind: &Kind| matches!(kind, Kind::Login(login) if matches!(login.target, Target::New { .. }));
-        let coming = machine.operations.iter().filter(|(_, running)| is_new(&running.kind)).count();
-        if machine.sessions.free_count() <= coming {
+        if machine.sessions.free_count() <= machine.coming_sessions() {
             return Err(Refused::Full("sessions"));
         }
+        machine.leave_ids()?;
         let preauth = machine.preauth;
         let target = Target::New { session_id: SessionId::NONE, preauth, previous };
         machine.begin_login(Login::new(initiator, fresh, target), None, now)
     }
 
     /// Authenticates the user of a session again (3.2.4.2.3.1): when it has expired, or before. Its keys stay. The result is
-    /// [`Reply::Reauthenticated`].
+    /// [`Reply::Reauthenticated`]. On a connection to which the session was bound it is refused: its first one does it.
     ///
     /// # Errors
     /// [`Refused`].
@@ -93,7 +92,9 @@ impl Client {
         fresh: Fresh,
     ) -> Result<OperationId, Refused> {
         self.machine.ready()?;
-        self.machine.live(session.0)?;
+        if let Home::Bound = self.machine.live(session.0)?.home {
+            return Err(BindError::NotFirst.into());
+        }
         let login = Login::new(initiator, fresh, Target::Again(session.0));
         self.machine.begin_login(login, Some(session.0), now)
     }
@@ -153,7 +154,7 @@ impl Client {
         operation: &Operation<'_>,
     ) -> Result<OperationId, Refused> {
         let scope = self.machine.scope(tree)?;
-        self.machine.submit(scope, operation, now)
+        self.machine.submit(scope, operation, false, now)
     }
 
     /// Begins several operations in one message (3.2.4.1.4). Each but the first uses the file of the one before it if its FileId is
@@ -186,7 +187,7 @@ impl Client {
             self.machine.live(session.0)?;
         }
         let scope = (session.map(|session| session.0), None);
-        self.machine.submit(scope, &Operation::Message(message), now)
+        self.machine.submit(scope, &Operation::Message(message), false, now)
     }
 
     /// Has an operation cancelled (3.2.4.24). It still ends in its one result: what has not been sent fails with

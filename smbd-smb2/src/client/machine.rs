@@ -18,8 +18,8 @@ use super::table::{Key, Table};
 use super::window::Window;
 use crate::security::PreauthHash;
 use crate::wire::{
-    Body, Command, CommandBody, EchoRequest, Header, MessageId, RdmaTransformType, SessionId, Target, TreeId,
-    WireError, write_element,
+    Body, Command, CommandBody, EchoRequest, Header, MessageId, NtStatus, RdmaTransformType, SessionId,
+    Target, TreeId, WireError, write_element,
 };
 
 /// What is around the payload of a message at most: headers of an encrypted WRITE, and room for what servers put between.
@@ -221,10 +221,18 @@ impl Machine {
 
     /// The header of a request, without what is known when it is sent.
     pub(super) fn header<M: CommandBody>(&self, _: &M, session: Option<Key>, tree: Option<Key>) -> Header {
-        let session_id =
-            session.and_then(|key| self.sessions.get(key)).map_or(SessionId::NONE, |session| session.id);
+        let session = session.and_then(|key| self.sessions.get(key));
+        let (session_id, sequence) =
+            session.map_or((SessionId::NONE, 0), |session| (session.id, session.channel_sequence));
         let tree_id = tree.and_then(|key| self.trees.get(key)).map_or(TreeId::NONE, |tree| tree.id);
-        Header { session_id, target: Target::Sync { process_id: 0, tree_id }, ..Header::request::<M>(0) }
+        // 3.2.4.1: ChannelSequence
+        let status = NtStatus(sequence.into());
+        Header {
+            session_id,
+            status,
+            target: Target::Sync { process_id: 0, tree_id },
+            ..Header::request::<M>(0)
+        }
     }
 
     /// Writes the element of a request in a session or a tree connect, without what is known when it is sent.
@@ -340,37 +348,6 @@ impl Machine {
     /// The requests of an operation.
     pub(super) fn requests_of(&self, operation: Key) -> Vec<Key> {
         self.requests.keys(|request| request.owner == Owner::Operation(operation))
-    }
-
-    /// The connection ends. Operations whose memory the server may still use wait for [`Self::drained`].
-    pub(super) fn close(&mut self, reason: Reason) {
-        if self.end.is_some() {
-            return;
-        }
-        self.end = Some(End { reason, is_told: false });
-        // What is in memory is looked at when it is back.
-        self.tasks.retain(|task| !matches!(task, Task::Check(_)));
-        for operation in self.operations.keys(|_| true) {
-            let holds = self.requests.iter().any(|(_, request)| {
-                let is_used = !matches!(request.memory, Memory::None | Memory::Bare(_) | Memory::Wanted(_));
-                is_used && request.owner == Owner::Operation(operation)
-            });
-            if !holds {
-                self.finish(operation, Err(Failure::Closed));
-            }
-        }
-    }
-
-    /// The transport connection is over, and no memory is registered any more.
-    pub(super) fn drained(&mut self) {
-        self.close(Reason::TransportEnded);
-        if let Some(end) = &mut self.end {
-            end.is_told = true;
-        }
-        self.check_all();
-        for operation in self.operations.keys(|_| true) {
-            self.finish(operation, Err(Failure::Closed));
-        }
     }
 }
 

@@ -86,13 +86,22 @@
 //! **Expired sessions** are told once ([`Output::SessionExpired`]). Their requests wait, and go again when the session has been
 //! authenticated again, with new MessageIds and new registrations (3.2.5.1.6).
 //!
-//! **Keys.** Those of a session and the signing key of this connection are kept apart (3.2.1.8), for sessions on more than one.
+//! **Several connections.** Each has a client. One logs the user in and gives the session to others ([`Client::export`]), which bind it
+//! to theirs ([`Client::bind`]) with a signing key of its own (3.2.1.8). The keys that encrypt are the session's. No nonce is used twice
+//! under one, without anything that the clients share: a nonce is a count and the number of the connection, which an export has and no
+//! other. Who loses a connection tells the others by [`Client::set_channel_sequence`], and submits what was under way there by
+//! [`Client::replay`], if that is safe ([`Operation::replay`]); [`Failure::Unsent`] is what nobody has seen. Sessions are authenticated
+//! again on their first connection only.
 
 mod answer;
 mod arrived;
 mod authenticate;
+mod bind;
+mod bind_error;
 mod config;
 mod cover;
+mod end;
+mod export;
 mod facade;
 mod ids;
 mod login;
@@ -107,6 +116,8 @@ mod poll;
 mod protect;
 mod reason;
 mod receive;
+mod replay;
+mod replay_error;
 mod request;
 mod send;
 mod session;
@@ -121,7 +132,9 @@ mod validate;
 mod window;
 
 pub use arrived::Arrived;
+pub use bind_error::BindError;
 pub use config::{Config, ConfigError, Params, Rdma, Transport};
+pub use export::{SessionExport, TreeExport};
 pub use facade::Client;
 pub use ids::{BufferId, OperationId, RegistrationId, SessionHandle, TreeHandle};
 pub use negotiate::{NegotiateError, Negotiated};
@@ -129,5 +142,7 @@ pub use operation::{Operation, Read, SingleMessage, Write, WriteData};
 pub use output::{Access, DataPart, Output, Reply};
 pub use paths::{Path, PathKind, interface_query, paths};
 pub use reason::{Discarded, Failure, Reason, Refused};
+pub use replay::Replay;
+pub use replay_error::NotReplayable;
 pub use session::Protection;
 pub use transform_error::TransformError;

@@ -114,6 +114,7 @@ pub(super) fn capabilities(config: &Config) -> Capabilities {
         _ => config.ciphers.contains(&Cipher::AES_128_CCM),
     };
     let capabilities = Capabilities::LARGE_MTU.with(Capabilities::LEASING, true);
+    let capabilities = capabilities.with(Capabilities::MULTI_CHANNEL, config.bindings > 0);
     capabilities.with(Capabilities::ENCRYPTION, can_encrypt)
 }
 

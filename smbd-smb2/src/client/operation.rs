@@ -117,6 +117,13 @@ pub(super) enum Kind {
     Finished(Result<Stored, Failure>),
 }
 
+impl Kind {
+    /// Whether it is one request, and no authentication.
+    pub(super) const fn is_single(&self) -> bool {
+        matches!(self, Self::Connect | Self::Disconnect(_) | Self::Logoff(_) | Self::Single | Self::Message)
+    }
+}
+
 /// A result that needs no message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stored {

@@ -112,7 +112,7 @@ pub enum Access {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Reply<'a> {
-    /// A user has logged in.
+    /// A user has logged in, or a session is bound to the connection.
     Session(SessionHandle),
     /// A session was authenticated again.
     Reauthenticated(SessionHandle),

@@ -9,7 +9,7 @@ use super::ids::BufferId;
 use super::machine::{Machine, Running};
 use super::operation::{Kind, Stored};
 use super::request::{CREDIT_BYTES, Memory, Owner, Request};
-use super::submit::Scope;
+use super::submit::{Scope, mark_replay};
 use super::table::Key;
 use super::transfer::{Piece, Source, Transfer, Way};
 use crate::wire::{Channel, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, write};
@@ -93,7 +93,7 @@ impl Machine {
                     remaining_bytes: 0,
                     channel_info,
                 };
-                self.write_request(element, &body, session, tree)
+                self.write_request(element, &body, session, tree)?;
             }
             Way::Write { flags } => {
                 let body = WriteRequest {
@@ -111,8 +111,8 @@ impl Machine {
                     element.truncate(write::request::LAYOUT.end());
                     write::request::LENGTH.set(element, piece.len)?;
                 }
-                Ok(())
             }
         }
+        if transfer.is_replay { mark_replay(element) } else { Ok(()) }
     }
 }

@@ -5,7 +5,9 @@ use core::time::Duration;
 
 use thiserror::Error;
 
+use super::bind_error::BindError;
 use super::negotiate::NegotiateError;
+use super::replay_error::NotReplayable;
 use super::transform_error::TransformError;
 use crate::security::{AuthError, SecurityError};
 use crate::wire::{Command, MessageId, NtStatus, SessionId, WireError};
@@ -191,9 +193,18 @@ pub enum Failure {
         /// What is required.
         required: &'static str,
     },
+    /// A session is bound as a guest's (3.2.5.3.3).
+    #[error("SessionFlags is 0x{flags:04x}: a session is not bound as a guest's (3.2.5.3.3)")]
+    GuestBinding {
+        /// SessionFlags.
+        flags: u16,
+    },
     /// Its session has ended.
     #[error("its session has ended")]
     SessionEnded,
+    /// The connection has ended, and nothing of it was sent before: the server has not carried it out.
+    #[error("the connection has ended before it was sent")]
+    Unsent,
     /// The connection has ended.
     #[error("the connection has ended")]
     Closed,
@@ -250,6 +261,12 @@ pub enum Refused {
     /// This operation cannot be part of a compound.
     #[error("READ and WRITE with a channel, or in pieces, cannot be part of a compound")]
     Compound,
+    /// A session cannot be bound to a connection.
+    #[error(transparent)]
+    Binding(#[from] BindError),
+    /// It is not safe to submit an operation again.
+    #[error(transparent)]
+    NotReplayable(#[from] NotReplayable),
     /// The authentication cannot begin.
     #[error("the authentication cannot begin")]
     Authentication,

@@ -41,7 +41,7 @@ impl Machine {
     }
 
     /// Credits of a message that begins with this request; `None` if it has gone.
-    fn charge_of(&self, first: Key) -> Option<u64> {
+    pub(super) fn charge_of(&self, first: Key) -> Option<u64> {
         let request = self.requests.get(first)?;
         if !matches!(request.wire, Wire::Queued) {
             return None;
@@ -110,7 +110,7 @@ impl Machine {
         }
         if is_alone && protection != Protection::Encrypted {
             self.number(first, protection, now)?;
-            self.hash(first);
+            self.hash(first)?;
             return Ok(Step::Send(first));
         }
         let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
@@ -120,7 +120,7 @@ impl Machine {
         while let Some(key) = next {
             self.pad(key)?;
             self.number(key, protection, now)?;
-            self.hash(key);
+            self.hash(key)?;
             let Some(request) = self.requests.get(key) else { break };
             next = request.next;
             count = count.saturating_add(invalidations(request).into());
@@ -179,18 +179,22 @@ impl Machine {
         Ok(())
     }
 
-    /// The preauthentication integrity of 3.1.1 (3.2.5.2, 3.2.5.3.1).
-    fn hash(&mut self, key: Key) {
-        let Some(request) = self.requests.get(key) else { return };
+    /// The preauthentication integrity of 3.1.1 (3.2.5.2, 3.2.5.3.1, 3.2.5.3.3), and the signature of a binding.
+    fn hash(&mut self, key: Key) -> Result<(), Fatal> {
+        let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
         if request.command == Command::NEGOTIATE && request.owner == Owner::Negotiate {
             self.preauth.update([&request.element[..]]);
         } else if request.command == Command::SESSION_SETUP
             && let Owner::Operation(operation) = request.owner
             && let Some(Running { kind: Kind::Login(login), .. }) = self.operations.get_mut(operation)
-            && let Target::New { preauth, .. } = &mut login.target
         {
-            preauth.update([&request.element[..]]);
+            match &mut login.target {
+                Target::New { preauth, .. } => preauth.update([&request.element[..]]),
+                Target::Bind(binding) => binding.sign(&mut request.element)?,
+                Target::Again(_) => {}
+            }
         }
+        Ok(())
     }
 
     /// Encrypts what is in `scratch` behind the room for its header.

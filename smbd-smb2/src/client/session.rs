@@ -35,10 +35,22 @@ pub(super) struct Session {
     pub(super) signing_required: bool,
     /// Session.EncryptData.
     pub(super) encrypts: bool,
+    /// Session.ChannelSequence.
+    pub(super) channel_sequence: u16,
+    pub(super) home: Home,
     /// Whether it is over, and stays only until the answers to its requests have come.
     pub(super) has_ended: bool,
     /// Whether the server has said that it has to be authenticated again.
     pub(super) is_expired: bool,
+}
+
+/// Whether it is on its first connection here.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Home {
+    /// It is, and may be bound to others so many times.
+    First { bindings: u16 },
+    /// It was bound to this one.
+    Bound,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@ use super::session::Session;
 use super::table::Key;
 use super::transfer::{Source, Transfer, Way};
 use crate::wire::header::{self, field};
-use crate::wire::{CommandBody, EchoRequest, FileId, Flags, transform};
+use crate::wire::{CommandBody, EchoRequest, FileId, Flags, WireError, transform};
 
 /// Where an operation belongs.
 pub(super) type Scope = (Option<Key>, Option<Key>);
@@ -66,17 +66,22 @@ impl Machine {
         &mut self,
         scope: Scope,
         operation: &Operation<'_>,
+        is_replay: bool,
         now: Instant,
     ) -> Result<OperationId, Refused> {
         self.ready()?;
-        let transfer = if let Operation::Read(read) = operation {
+        let mut transfer = if let Operation::Read(read) = operation {
             self.read(scope, read)?
         } else if let Operation::Write(write) = operation {
             self.write(scope, write)?
         } else {
-            let (kind, request) = self.request(scope, operation)?;
+            let (kind, mut request) = self.request(scope, operation)?;
+            if is_replay {
+                mark_replay(&mut request.element)?;
+            }
             return self.put(kind, request, now);
         };
+        transfer.is_replay = is_replay;
         let operation = self.operations.insert(running(scope, Kind::Transfer(transfer)));
         let operation = operation.ok_or(Refused::Full("operations"))?;
         self.advance(operation, now);
@@ -313,6 +318,12 @@ impl Machine {
         let max = if negotiated.has_multi_credit() { max } else { max.min(CREDIT_BYTES) };
         Ok(Transfer::new(way, source, file_id, (offset, length), max))
     }
+}
+
+/// Says that a request may have been sent on another connection (3.2.7.1).
+pub(super) fn mark_replay(element: &mut [u8]) -> Result<(), WireError> {
+    let flags = field::FLAGS.get(element)?.with(Flags::REPLAY_OPERATION, true);
+    field::FLAGS.set(element, flags)
 }
 
 fn running((session, tree): Scope, kind: Kind) -> Running {

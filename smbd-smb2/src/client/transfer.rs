@@ -67,6 +67,8 @@ pub(super) struct Transfer {
     failure: Option<(u64, Box<Failure>)>,
     /// The most bytes of a piece.
     piece_max: u32,
+    /// Whether its requests have SMB2_FLAGS_REPLAY_OPERATION.
+    pub(super) is_replay: bool,
 }
 
 impl Transfer {
@@ -78,7 +80,8 @@ impl Transfer {
         piece_max: u32,
     ) -> Self {
         let (next, under_way, end, failure) = (Some(0), 0, length, None);
-        Self { way, source, file_id, offset, length, next, under_way, end, failure, piece_max }
+        let is_replay = false;
+        Self { way, source, file_id, offset, length, next, under_way, end, failure, piece_max, is_replay }
     }
 
     /// Whether all of it is one piece.

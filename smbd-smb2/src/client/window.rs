@@ -18,6 +18,11 @@ impl Window {
         Self { next: 0, end: 1, asked: 0, target }
     }
 
+    /// The id that is taken next.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
     /// Credits that can be spent now.
     pub(super) const fn available(&self) -> u64 {
         self.end.saturating_sub(self.next)

@@ -14,6 +14,11 @@ impl Counter {
         Self { used: 0, limit: u64::MAX }
     }
 
+    /// One that begins from the start, with the same limit.
+    pub(super) const fn again(self) -> Self {
+        Self { used: 0, limit: self.limit }
+    }
+
     pub(super) const fn used(self) -> u64 {
         self.used
     }

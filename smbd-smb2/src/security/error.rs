@@ -38,6 +38,23 @@ pub enum SecurityError {
         /// The MessageId.
         message_id: MessageId,
     },
+    /// AES-GMAC takes its nonce from the MessageId, and this MessageId is not one for this use: some are left to bindings, and a binding
+    /// has two of them (SE-2).
+    #[error("{message_id} cannot be signed here with AES-GMAC: {} (3.2.4.1.1)", ids(*next, *end))]
+    NonceKept {
+        /// The MessageId.
+        message_id: MessageId,
+        /// The first MessageId that can be signed.
+        next: u64,
+        /// The first one behind it that cannot.
+        end: u64,
+    },
+    /// No MessageId is left with which another binding of the session could be signed by AES-GMAC (SE-2).
+    #[error("AES-GMAC cannot sign another binding of the session: no MessageIds are left for it (3.2.4.1.1)")]
+    NoIds,
+    /// A session has as many channels as can have nonces of their own, or it is not its first channel that is asked.
+    #[error("no other channel of the session can have nonces of its own")]
+    Channels,
     /// The key has been used as often as it may.
     #[error("the key was used {used} times, which is its limit")]
     Exhausted {
@@ -88,4 +105,13 @@ pub enum SecurityError {
         /// What it is.
         got: usize,
     },
+}
+
+/// Which MessageIds can be signed.
+fn ids(next: u64, end: u64) -> alloc::string::String {
+    match end {
+        u64::MAX => alloc::format!("those from {next} on can"),
+        _ if next < end => alloc::format!("those from {next} on and below {end} can"),
+        _ => "none is left".into(),
+    }
 }

@@ -104,7 +104,7 @@ pub use preauth::PreauthHash;
 pub use rdma::{RdmaSignature, RdmaTransforms};
 pub use seal::{Opener, Sealer};
 pub use secret::{SECRET_MAX, Secret};
-pub use sign::{Signer, SigningKey, Verifier};
+pub use sign::{BindingSigner, Signer, SigningKey, Verifier};
 pub use spnego::{
     Acceptor, Initiator, KERBEROS_OID, KERBEROS_OID_MICROSOFT, MechTypes, NegState, NegTokenInit,
     NegTokenResp,

@@ -11,10 +11,34 @@ use crate::wire::{Cipher, RdmaCryptoTransform, SessionId, TransformFlags, transf
 ///
 /// It counts its uses, and each has a nonce of its own. So there is one for a session, and it stays when the session is authenticated
 /// again, which makes no new keys.
+///
+/// Other channels of the session have one each, which [`Self::channel`] makes. All have the same key, and a count of their own: the nonce
+/// is the count and the number of the channel, so no two are equal and nobody has to ask the others (SE-11).
 #[derive(Debug)]
 pub struct Sealer {
     key: CipherKey,
     counter: Counter,
+    lane: Lane,
+}
+
+/// Which part of the nonces is a sealer's own.
+#[derive(Clone, Copy, Debug)]
+enum Lane {
+    /// That of the session's first channel, with the number 0. It knows how many others there were.
+    First { others: u16 },
+    /// That of another one.
+    Other { number: u16 },
+}
+
+impl Lane {
+    const FIRST: Self = Self::First { others: 0 };
+
+    const fn number(self) -> u16 {
+        match self {
+            Self::First { .. } => 0,
+            Self::Other { number } => number,
+        }
+    }
 }
 
 impl Sealer {
@@ -23,11 +47,24 @@ impl Sealer {
     /// # Errors
     /// [`SecurityError::UnknownCipher`], [`SecurityError::KeyLength`].
     pub fn new(cipher: Cipher, key: &[u8]) -> Result<Self, SecurityError> {
-        Ok(Self { key: cipher_key(cipher, key)?, counter: Counter::new() })
+        Ok(Self { key: cipher_key(cipher, key)?, counter: Counter::new(), lane: Lane::FIRST })
     }
 
     pub(super) fn derived(cipher: Cipher, key: &Key<32>) -> Result<Self, SecurityError> {
-        Ok(Self { key: CipherKey::new(cipher, key)?, counter: Counter::new() })
+        Ok(Self { key: CipherKey::new(cipher, key)?, counter: Counter::new(), lane: Lane::FIRST })
+    }
+
+    /// For another channel of the session, which is told by a number that no other has: 65,535 times. Only that of the first channel
+    /// makes others. A limit of this one is one of the other's own as well.
+    ///
+    /// # Errors
+    /// [`SecurityError::Channels`].
+    pub fn channel(&mut self) -> Result<Self, SecurityError> {
+        let Lane::First { others } = self.lane else { return Err(SecurityError::Channels) };
+        let number = others.checked_add(1).ok_or(SecurityError::Channels)?;
+        self.lane = Lane::First { others: number };
+        let lane = Lane::Other { number };
+        Ok(Self { key: self.key.clone(), counter: self.counter.again(), lane })
     }
 
     /// The cipher.
@@ -110,16 +147,16 @@ impl Sealer {
         Ok(RdmaSignature::new(signature, nonce, self.key.nonce_len()))
     }
 
-    /// The count, and zeros: those behind the nonce of CCM are the reserved bytes of 2.2.41.
+    /// The count, the number of the channel, and zeros: those behind the nonce of CCM are the reserved bytes of 2.2.41.
     fn next_nonce(&mut self) -> Result<[u8; 12], SecurityError> {
-        let mut nonce = [0; 12];
-        copy(&mut nonce, &self.counter.take()?.to_le_bytes());
-        Ok(nonce)
+        let [a, b, c, d, e, f, g, h] = self.counter.take()?.to_le_bytes();
+        let [low, high] = self.lane.number().to_le_bytes();
+        Ok([a, b, c, d, e, f, g, h, low, high, 0, 0])
     }
 }
 
-/// Session.DecryptionKey: decrypts what the other side of a session sends, over all channels.
-#[derive(Debug)]
+/// Session.DecryptionKey: decrypts what the other side of a session sends, over all channels. Clones do the same.
+#[derive(Clone, Debug)]
 pub struct Opener {
     key: CipherKey,
 }

@@ -1,5 +1,7 @@
 //! The client against a small server.
 
+mod bindable;
+mod binding;
 mod checks;
 mod covered;
 mod events;
@@ -8,7 +10,9 @@ mod hostile;
 mod known;
 mod memory;
 mod orders;
+mod replays;
 mod server;
 mod tape;
 mod transforms;
+mod words;
 mod world;

@@ -10,6 +10,7 @@ use smbd_smb2::wire::*;
 
 use super::memory::Memory;
 use super::tape::Tape;
+use super::words::describe;
 
 pub const SESSION: SessionId = SessionId(0x5000_0001);
 pub const TREE: TreeId = TreeId(7);
@@ -28,6 +29,8 @@ pub struct Setup {
     pub encrypt_share: bool,
     pub session_flags: SessionFlags,
     pub multi_credit: bool,
+    pub multi_channel: bool,
+    pub server_guid: Guid,
     pub max_size: u32,
     /// What it tells of negotiation when asked to confirm it.
     pub validated_capabilities: Option<Capabilities>,
@@ -47,12 +50,17 @@ impl Default for Setup {
             encrypt_share: false,
             session_flags: SessionFlags::NONE,
             multi_credit: true,
+            multi_channel: false,
+            server_guid: Guid([9; 16]),
             max_size: 1 << 17,
             validated_capabilities: None,
             credits: None,
         }
     }
 }
+
+/// Answers a SESSION_SETUP, of which all bytes are there too.
+pub type OnBinding = Box<dyn FnMut(&mut Server, Header, &SessionSetupRequest<'_>, &[u8]) -> Answer>;
 
 /// Changes a message.
 pub type Change = Box<dyn FnMut(&mut Vec<u8>)>;
@@ -71,6 +79,8 @@ pub struct Server {
     pub out: Vec<Answer>,
     /// Every request, in words.
     pub log: Vec<String>,
+    /// The headers of all requests.
+    pub headers: Vec<Header>,
     /// Every message of the client, as it came.
     pub bytes: Vec<String>,
     /// Statuses that the next requests of these commands are answered with.
@@ -86,17 +96,19 @@ pub struct Server {
     /// Whether it takes what it gets: a client that was told nonsense does it.
     pub is_lenient: bool,
     pub keys: Option<SessionKeys>,
+    /// Answers SESSION_SETUP, if it binds a session of another connection.
+    pub on_binding: Option<OnBinding>,
     /// Requests with an interim answer, which CANCEL ends.
     pub waiting: BTreeMap<MessageId, (Header, bool)>,
-    acceptor: Acceptor,
-    preauth: PreauthHash,
+    pub acceptor: Acceptor,
+    pub preauth: PreauthHash,
     /// The first MessageId that has not been used, and the first one that may not be.
     pub next_id: u64,
     pub end_id: u64,
     pub charges: u64,
 }
 
-fn fresh(seed: u8) -> Fresh {
+pub fn fresh(seed: u8) -> Fresh {
     Fresh::new(0x01dd_5b3a_0000_0000, [seed; 32])
 }
 
@@ -114,6 +126,7 @@ impl Server {
             file: Vec::new(),
             out: Vec::new(),
             log: Vec::new(),
+            headers: Vec::new(),
             bytes: Vec::new(),
             fail: BTreeMap::new(),
             deaf: Vec::new(),
@@ -122,6 +135,7 @@ impl Server {
             nonces: Vec::new(),
             is_lenient: false,
             keys: None,
+            on_binding: None,
             waiting: BTreeMap::new(),
             acceptor: acceptor(),
             preauth: PreauthHash::new(),
@@ -158,6 +172,7 @@ impl Server {
             }
             let request = Request::parse(element.bytes).expect("a request");
             self.log.push(describe(&element.header, &request, sealed));
+            self.headers.push(element.header);
             if self.deaf.contains(&element.header.command) {
                 continue;
             }
@@ -174,9 +189,10 @@ impl Server {
         }
         let is_signed = header.flags.contains(Flags::SIGNED);
         assert!(!(is_signed && sealed), "signed and encrypted");
-        if is_signed {
+        let is_binding = self.on_binding.is_some() && header.command == Command::SESSION_SETUP;
+        if is_signed && !is_binding {
             self.keys.as_ref().unwrap().verifier.verify([bytes]).expect("a good signature");
-        } else {
+        } else if !is_signed {
             assert_eq!(header.signature, [0; 16]);
         }
         if let Some(keys) = &self.keys
@@ -308,7 +324,14 @@ impl Server {
         }
         match body {
             Request::Negotiate(_) => self.negotiate(header, bytes),
-            Request::SessionSetup(setup) => self.session_setup(header, setup, bytes, is_signed, sealed),
+            Request::SessionSetup(setup) => match self.on_binding.take() {
+                Some(mut on_binding) => {
+                    let answer = on_binding(self, header, setup, bytes);
+                    self.on_binding = Some(on_binding);
+                    answer
+                }
+                None => self.session_setup(header, setup, bytes, is_signed, sealed),
+            },
             Request::TreeConnect(_) => {
                 header.target = Target::Sync { process_id: 0, tree_id: TREE };
                 let share_flags = ShareFlags::NONE.with(ShareFlags::ENCRYPT_DATA, self.setup.encrypt_share);
@@ -460,6 +483,7 @@ impl Server {
         let encrypts = self.setup.cipher.is_some();
         Capabilities::NONE
             .with(Capabilities::LARGE_MTU, self.setup.multi_credit)
+            .with(Capabilities::MULTI_CHANNEL, self.setup.multi_channel)
             .with(Capabilities::ENCRYPTION, encrypts && self.setup.dialect < Dialect::SMB_3_1_1)
     }
 
@@ -483,7 +507,7 @@ impl Server {
         let body = NegotiateResponse {
             security_mode: self.mode(),
             dialect: self.setup.dialect,
-            server_guid: Guid([9; 16]),
+            server_guid: self.setup.server_guid,
             capabilities: self.capabilities(),
             max_transact_size: self.setup.max_size,
             max_read_size: self.setup.max_size,
@@ -530,6 +554,7 @@ impl Server {
         }
         let established = self.acceptor.established().unwrap();
         self.acceptor = acceptor();
+        assert_eq!(setup.flags, SessionSetupFlags::NONE);
         if is_again {
             return self.finish(header, &body, is_signed, sealed);
         }
@@ -538,18 +563,23 @@ impl Server {
             body.flags = body.flags.with(SessionFlags::IS_NULL, true);
         }
         if let Some(key) = established.session_key {
-            let schedule = match self.setup.dialect {
-                Dialect::SMB_3_1_1 => KeySchedule::Smb311 {
-                    signing: self.setup.signing,
-                    cipher: self.setup.cipher,
-                    preauth: &self.preauth,
-                },
-                _ => KeySchedule::Smb30 { can_encrypt: self.setup.cipher.is_some() },
-            };
-            self.keys = Some(schedule.session(Side::Server, &key).unwrap());
+            let mut keys = self.schedule().session(Side::Server, &key).unwrap();
+            keys.signer.leave(header.message_id);
+            self.keys = Some(keys);
         }
         let is_guest = body.flags.contains(SessionFlags::IS_GUEST);
         self.finish(header, &body, !is_guest, false)
+    }
+
+    pub fn schedule(&self) -> KeySchedule<'_> {
+        match self.setup.dialect {
+            Dialect::SMB_3_1_1 => KeySchedule::Smb311 {
+                signing: self.setup.signing,
+                cipher: self.setup.cipher,
+                preauth: &self.preauth,
+            },
+            _ => KeySchedule::Smb30 { can_encrypt: self.setup.cipher.is_some() },
+        }
     }
 
     /// Puts answers into the queue, together or each on its own.
@@ -605,30 +635,4 @@ fn plain(request: &Request<'_>) -> Response<'static> {
         Request::LeaseBreak(_) => Response::LeaseBreak(LeaseBreakResponse::default()),
         other => panic!("{}", other.command()),
     }
-}
-
-/// A request, in words.
-fn describe(header: &Header, request: &Request<'_>, sealed: bool) -> String {
-    let how = match (sealed, header.flags.contains(Flags::SIGNED)) {
-        (true, _) => " encrypted",
-        (_, true) => " signed",
-        _ => "",
-    };
-    let what = match request {
-        Request::Read(read) => {
-            let count = read.descriptors().unwrap().len();
-            format!(" {}+{} channel {} descriptors {count}", read.offset, read.length, read.channel)
-        }
-        Request::Write(write) => {
-            let count = write.descriptors().unwrap().len();
-            let len = write.data.len();
-            format!(
-                " {}+{len} channel {} remaining {} descriptors {count}",
-                write.offset, write.channel, write.remaining_bytes
-            )
-        }
-        _ => String::new(),
-    };
-    let Header { command, message_id, credit_charge, credits, .. } = header;
-    format!("{message_id} {command}{how} charge {credit_charge} asks {credits}{what}")
 }

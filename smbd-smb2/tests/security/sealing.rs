@@ -289,3 +289,41 @@ fn debug_shows_no_key() {
     }
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn channels_of_a_session_have_nonces_of_their_own_and_one_key() {
+    for cipher in CIPHERS {
+        let (mut first, opener) = both(cipher);
+        let mut sealers = vec![first.channel().unwrap(), first.channel().unwrap()];
+        assert_eq!(sealers[0].channel().unwrap_err(), SecurityError::Channels, "only the first makes others");
+        sealers.push(first);
+        let mut nonces = BTreeSet::new();
+        for sealer in &mut sealers {
+            for _ in 0..300 {
+                let mut message = *b"a message";
+                let header = sealer.seal_message(SessionId(1), &mut [&mut message]).unwrap();
+                assert_eq!(opener.clone().open_message(&header, &mut [&mut message]), Ok(()));
+                assert!(nonces.insert(header[20..36].to_vec()), "a message");
+                let signed = sealer.seal_rdma(&mut [&mut message]).unwrap();
+                let mut nonce = signed.nonce().to_vec();
+                nonce.resize(16, 0);
+                assert!(nonces.insert(nonce), "data");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_has_65_535_channels_besides_its_first_and_they_have_its_limit() {
+    let (mut first, _) = both(Cipher::AES_128_GCM);
+    first.limit(2);
+    for _ in 0..u16::MAX {
+        first.channel().unwrap();
+    }
+    assert_eq!(first.channel().unwrap_err(), SecurityError::Channels);
+    let (mut first, _) = both(Cipher::AES_128_GCM);
+    first.limit(2);
+    let mut other = first.channel().unwrap();
+    assert!((0..2).all(|_| other.seal_rdma(&mut []).is_ok()));
+    assert_eq!(other.seal_rdma(&mut []), Err(SecurityError::Exhausted { used: 2 }));
+}

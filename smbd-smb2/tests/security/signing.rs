@@ -179,3 +179,48 @@ fn an_unknown_algorithm_is_refused() {
     let refused = SigningKey::new(unknown, &[0; 16]).unwrap_err();
     assert_eq!(refused, SecurityError::UnknownSigning(unknown));
 }
+
+#[test]
+fn message_ids_that_are_left_to_bindings_are_signed_by_one_of_them_and_once() {
+    let (mut signer, verifier) = both(SigningAlgorithm::AES_GMAC);
+    assert_eq!(signer.binding(1).unwrap_err(), SecurityError::NoIds);
+    signer.leave(MessageId(6));
+    let mut bindings = [signer.binding(2).unwrap(), signer.binding(2).unwrap()];
+    assert_eq!(signer.binding(2).unwrap_err(), SecurityError::NoIds, "one is left");
+    let kept = |id, next, end| Err(SecurityError::NonceKept { message_id: MessageId(id), next, end });
+    let mut signed = Vec::new();
+    for id in 0..8 {
+        let mut sign = |result: Result<(), SecurityError>, message: &[u8]| {
+            if result.is_ok() {
+                verifier.verify([message]).unwrap();
+                signed.push(id);
+            }
+        };
+        let mut message = element(id, b"data");
+        sign(signer.sign_in_place(&mut message), &message);
+        for binding in &mut bindings {
+            let mut message = element(id, b"other");
+            sign(binding.sign_in_place(&mut message), &message);
+        }
+    }
+    assert_eq!(signed, [1, 2, 3, 4, 6, 7]);
+    assert_eq!(signer.sign_in_place(&mut element(5, b"")), kept(5, 6, u64::MAX));
+    assert_eq!(bindings[0].sign_in_place(&mut element(2, b"")), kept(2, 3, 3));
+    let said = bindings[0].sign_in_place(&mut element(2, b"")).unwrap_err().to_string();
+    assert_eq!(said, "0x0000000000000002 cannot be signed here with AES-GMAC: none is left (3.2.4.1.1)");
+}
+
+#[test]
+fn algorithms_without_a_nonce_sign_bindings_with_any_message_id() {
+    for algorithm in [SigningAlgorithm::AES_CMAC, SigningAlgorithm::HMAC_SHA256] {
+        let (mut signer, verifier) = both(algorithm);
+        signer.leave(MessageId(100));
+        let mut binding = signer.binding(2).unwrap();
+        for id in [7, 7, 1] {
+            let mut message = element(id, b"data");
+            binding.sign_in_place(&mut message).unwrap();
+            assert_eq!(verifier.verify([&message[..]]), Ok(()));
+            signer.sign_in_place(&mut message).unwrap();
+        }
+    }
+}

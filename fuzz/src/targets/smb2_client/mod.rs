@@ -6,6 +6,8 @@ mod memory;
 mod server;
 #[path = "../../../../smbd-smb2/tests/client/tape.rs"]
 mod tape;
+#[path = "../../../../smbd-smb2/tests/client/words.rs"]
+mod words;
 #[path = "../../../../smbd-smb2/tests/client/world.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod world;

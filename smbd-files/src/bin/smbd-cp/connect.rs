@@ -6,16 +6,15 @@ use std::time::Duration;
 use smbd_files::transport::{Tcp, Transport};
 use smbd_files::{Error, Remote, Session, Settings, Share};
 use smbd_smb2::security::{Credentials, NtHash};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::options::Common;
 use crate::place::{Place, Scheme};
 use crate::trouble::Trouble;
+use crate::{channels, reach};
 
-/// The port of SMB over TCP.
-const PORT: u16 = 445;
 /// How long a server may take to log a user off.
 const LOGOFF_WITHIN: Duration = Duration::from_secs(2);
 
@@ -34,19 +33,21 @@ impl Connection {
     }
 }
 
-/// Connects to a server and to a share of it. `driver` gets what drives the connection.
+/// Connects to a server and to a share of it. `drivers` gets what drives its connections.
 pub(crate) async fn connect(
     place: &Place,
     common: &Common,
     password: &str,
-    driver: &mut Option<JoinHandle<()>>,
+    drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<Connection, Trouble> {
     let within = Duration::from_secs(common.connect_timeout.into());
-    let settings = Settings { encrypt: common.encrypt, sign: common.sign, ..Settings::new(&place.host) };
+    let channels = common.channels;
+    let settings =
+        Settings { encrypt: common.encrypt, sign: common.sign, channels, ..Settings::new(&place.host) };
     let remote = match place.scheme {
-        Scheme::Smb => drive(tcp(place, within).await?, &settings, driver),
+        Scheme::Smb => drive(tcp(place, within).await?, &settings, drivers),
         #[cfg(feature = "verbs")]
-        Scheme::Rdma => rdma(place, within, &settings, driver).await,
+        Scheme::Rdma => rdma(place, within, &settings, drivers).await,
         #[cfg(not(feature = "verbs"))]
         Scheme::Rdma => Err(Trouble::Usage(crate::place::NO_RDMA.into())),
     }?;
@@ -59,6 +60,12 @@ pub(crate) async fn connect(
     let session = login.map_err(|error| told("cannot log in", place, &error))?;
     let share = session.connect(&place.share).await;
     let share = share.map_err(|error| told("cannot connect the share", place, &error))?;
+    if channels > 1
+        && let Err(why) = channels::open(place, within, &settings, (&session, &share), drivers).await
+    {
+        // One is enough.
+        eprintln!("smbd-cp: {place}: no further connection: {why}");
+    }
     Ok(Connection { share, session })
 }
 
@@ -69,10 +76,10 @@ fn told(what: &str, place: &Place, error: &Error) -> Trouble {
 fn drive(
     transport: impl Transport + Send + 'static,
     settings: &Settings,
-    driver: &mut Option<JoinHandle<()>>,
+    drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<Remote, Trouble> {
     let (remote, future) = Remote::over(transport, settings).map_err(Trouble::failed)?;
-    *driver = Some(tokio::spawn(future));
+    drivers.push(tokio::spawn(future));
     Ok(remote)
 }
 
@@ -88,13 +95,11 @@ async fn addresses(place: &Place, port: u16) -> Result<Vec<SocketAddr>, Trouble>
 /// Of several addresses, the first that answers.
 async fn tcp(place: &Place, within: Duration) -> Result<Tcp, Trouble> {
     let mut all = Vec::new();
-    for address in addresses(place, place.port.unwrap_or(PORT)).await? {
-        let why = match timeout(within, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Tcp::new(stream).map_err(Trouble::failed),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", within.as_secs()),
-        };
-        all.push(format!("{address}: {why}"));
+    for address in addresses(place, place.port.unwrap_or(reach::PORT)).await? {
+        match reach::tcp(address, within).await {
+            Ok(tcp) => return Ok(tcp),
+            Err(why) => all.push(format!("{address}: {why}")),
+        }
     }
     Err(Trouble::Failed(format!("{place}: cannot connect: {}", all.join("; "))))
 }
@@ -104,21 +109,16 @@ async fn rdma(
     place: &Place,
     within: Duration,
     settings: &Settings,
-    driver: &mut Option<JoinHandle<()>>,
+    drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<Remote, Trouble> {
-    use smbd_files::transport::{Connector, DEFAULT_PORTS};
-
-    let connector = Connector::new(settings.buffers, within).map_err(Trouble::failed)?;
-    let ports = place.port.map_or(DEFAULT_PORTS.to_vec(), |port| vec![port]);
+    let ports = place.port.map_or(smbd_files::transport::DEFAULT_PORTS.to_vec(), |port| vec![port]);
     let mut all = Vec::new();
     for port in ports {
         for address in addresses(place, port).await? {
-            let why = match timeout(within, connector.connect(address)).await {
-                Ok(Ok(transport)) => return drive(transport, settings, driver),
-                Ok(Err(failure)) => failure.to_string(),
-                Err(_) => format!("no answer within {} s", within.as_secs()),
-            };
-            all.push(format!("{address}: {why}"));
+            match reach::rdma(address, within, settings).await {
+                Ok(transport) => return drive(transport, settings, drivers),
+                Err(why) => all.push(format!("{address}: {why}")),
+            }
         }
     }
     Err(Trouble::Failed(format!("{place}: cannot connect: {}", all.join("; "))))

@@ -132,12 +132,12 @@ pub(crate) async fn run(
         let Some(ended) = running.join_next().await else { break };
         let outcome = ended.map_err(Trouble::failed)?;
         if !as_json {
-            bars.say(&outcome, share.way());
+            bars.say(&outcome, &summary::way(share));
         }
         outcomes.push(outcome);
     }
     if as_json {
-        println!("{}", summary::copies(&outcomes, plan.place(), share.way(), began.elapsed()));
+        println!("{}", summary::copies(&outcomes, plan.place(), share, began.elapsed()));
     }
     if outcomes.iter().any(|outcome| outcome.result.is_err()) { Err(Trouble::Files) } else { Ok(()) }
 }

@@ -1,5 +1,6 @@
 //! `smbd-cp`: files to and from SMB servers, over SMB Direct or TCP.
 
+mod channels;
 mod connect;
 mod copy;
 mod directory;
@@ -9,6 +10,7 @@ mod password;
 mod perf;
 mod place;
 mod progress;
+mod reach;
 mod summary;
 mod trouble;
 
@@ -56,29 +58,33 @@ fn run(command: &Command) -> Result<(), Trouble> {
     let password = password::password(common.password_file.as_deref(), &who)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(|error| Trouble::Failed(error.to_string()))?.block_on(async {
-        let mut driver = None;
+        let mut drivers = Vec::new();
         let result = tokio::select! {
             // First: so the signal is waited for before anything is sent.
             biased;
             signal = tokio::signal::ctrl_c() => Err(signal.map_or_else(Trouble::failed, |()| Trouble::Interrupted)),
-            result = work(&plan, command, &password, &mut driver) => result,
+            result = work(&plan, command, &password, &mut drivers) => result,
         };
-        // All handles are gone, so it closes the connection. One that does not end in time is left.
-        if let Some(driver) = driver {
-            let _ = timeout(CLOSE_WITHIN, driver).await;
-        }
+        // All handles are gone, so they close their connections. One that does not end in time is left.
+        let _ = timeout(CLOSE_WITHIN, join_all(drivers)).await;
         result
     })
+}
+
+async fn join_all(drivers: Vec<JoinHandle<()>>) {
+    for driver in drivers {
+        let _ = driver.await;
+    }
 }
 
 async fn work(
     plan: &Plan<'_>,
     command: &Command,
     password: &str,
-    driver: &mut Option<JoinHandle<()>>,
+    drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<(), Trouble> {
     let common = command.common();
-    let connection = connect::connect(plan.place(), common, password, driver).await?;
+    let connection = connect::connect(plan.place(), common, password, drivers).await?;
     let share = connection.share.clone();
     let result = match plan {
         Plan::Copy(plan, options) => copy::run(plan, options, common.json, &share).await,

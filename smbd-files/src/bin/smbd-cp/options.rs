@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use smbd_files::CHANNELS_MAX;
 
 use crate::perf;
 use crate::place::Url;
@@ -18,7 +19,10 @@ pub(crate) struct Options {
 const EXAMPLES: &str = "\
 A URL is rdma://[DOMAIN;]USER@HOST[:PORT]/SHARE/PATH, or smb:// in the place of rdma://.
   rdma://  over SMB Direct. Without a port: 5445, then 445
-  smb://   over TCP. Without a port: 445. RDMA is not looked for
+  smb://   over TCP. Without a port: 445
+With --channels N up to N connections carry the data: the first is that of the URL, the others go where
+the server says it has interfaces, over RDMA if both sides have it. Without a port in the URL of their kind
+they go to the same ports. When one is lost, the others go on.
 Characters that mean something in a URL are written %40 (@), %3B (;), %25 (%), %20 (a space).
 
 Examples:
@@ -27,6 +31,7 @@ Examples:
   smbd-cp get smb://tester@server/share/big.img /srv --resume
   smbd-cp ls smb://tester@server/share/images
   smbd-cp perf write rdma://tester@server/share/scratch --size 64K --at-once 1
+  smbd-cp put a.iso smb://tester@server/share/ --channels 4
 
 The password is read from --password-file, from SMBD_PASSWORD, or asked for on a terminal.
 Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C.";
@@ -156,6 +161,9 @@ pub(crate) struct Common {
     /// Seconds to wait for the connection
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
     pub(crate) connect_timeout: u16,
+    /// How many connections carry the data at most; more than 1 asks the server for its interfaces
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(CHANNELS_MAX)))]
+    pub(crate) channels: u16,
     /// Prints what was done as JSON, on one line
     #[arg(long)]
     pub(crate) json: bool,

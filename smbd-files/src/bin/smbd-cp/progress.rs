@@ -31,7 +31,7 @@ impl Bars {
     }
 
     /// Tells what came of a file: failures always.
-    pub(crate) fn say(&self, outcome: &Outcome, way: Way) {
+    pub(crate) fn say(&self, outcome: &Outcome, way: &str) {
         self.all.suspend(|| match &outcome.result {
             Ok(done) if !self.is_quiet => println!("{}", summary::line(&outcome.job, done, way)),
             Ok(_) => {}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use smbd_files::{Entry, Way};
+use smbd_files::{Entry, Share};
 
 use crate::outcome::{Done, Job, Outcome};
 use crate::place::Place;
@@ -12,8 +12,18 @@ use crate::place::Place;
 const EPOCH: u64 = 116_444_736_000_000_000;
 const TICKS: u64 = 10_000_000;
 
+/// How data go to a share, over how many connections, and how many of them were lost.
+pub(crate) fn way(share: &Share) -> String {
+    let way = share.way();
+    match share.connections() {
+        (..2, 0) => way.to_string(),
+        (live, 0) => format!("{way}, {live} connections"),
+        (live, lost) => format!("{way}, {live} connections, {lost} lost"),
+    }
+}
+
 /// A file that was copied.
-pub(crate) fn line(job: &Job, done: &Done, way: Way) -> String {
+pub(crate) fn line(job: &Job, done: &Done, way: &str) -> String {
     let Done { copied, took, sum } = done;
     let name = match job.is_get {
         true => job.local.display().to_string(),
@@ -38,7 +48,8 @@ fn rate(bytes: u64, took: Duration) -> f64 {
 }
 
 /// All files, as one line.
-pub(crate) fn copies(outcomes: &[Outcome], place: &Place, way: Way, took: Duration) -> Value {
+pub(crate) fn copies(outcomes: &[Outcome], place: &Place, share: &Share, took: Duration) -> Value {
+    let (connections, lost) = share.connections();
     let files: Vec<Value> = outcomes
         .iter()
         .map(|Outcome { job, result }| {
@@ -57,7 +68,9 @@ pub(crate) fn copies(outcomes: &[Outcome], place: &Place, way: Way, took: Durati
     json!({
         "server": place.host,
         "share": place.share,
-        "way": way.to_string(),
+        "way": share.way().to_string(),
+        "connections": connections,
+        "lost": lost,
         "seconds": took.as_secs_f64(),
         "failed": outcomes.iter().filter(|outcome| outcome.result.is_err()).count(),
         "files": files,

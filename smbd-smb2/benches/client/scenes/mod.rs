@@ -10,6 +10,8 @@ mod server;
 #[path = "../../../tests/client/tape.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod tape;
+#[path = "../../../tests/client/words.rs"]
+mod words;
 #[path = "../../../tests/client/world.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod world;

@@ -28,8 +28,10 @@ pub(in super::super) fn total(pieces: &[&mut [u8]]) -> Result<u32, SecurityError
 }
 
 /// A key of one cipher. The key schedules are wiped when they are dropped.
+#[derive(Clone)]
 pub(in super::super) struct CipherKey(Mode);
 
+#[derive(Clone)]
 enum Mode {
     Ccm128(Aes128),
     Ccm256(Aes256),

@@ -27,7 +27,7 @@ impl SigningKey {
     /// What signs what `side` sends, and what verifies what it receives.
     #[must_use]
     pub fn split(self, side: Side) -> (Signer, Verifier) {
-        let signer = Signer { key: self.0.clone(), side, counter: Counter::new() };
+        let signer = Signer { key: self.0.clone(), side, counter: Counter::new(), left: Ids::NONE };
         (signer, Verifier { key: self.0, sender: side.other() })
     }
 }
@@ -38,12 +38,28 @@ impl SigningKey {
 /// side, gives the key away. A request that is sent again goes with a new MessageId, or byte for byte as it was.
 ///
 /// SESSION_SETUP that binds a new connection to a session is signed with the key of the session's first channel (3.2.4.1.1), under a
-/// MessageId of the new connection. It has to be one that neither the first channel nor another binding uses (SE-2).
+/// MessageId of the new connection. It has to be one that neither the first channel nor another binding uses (SE-2): [`Self::leave`]
+/// says which the first channel does without, and [`Self::binding`] gives them to bindings, each to one.
 #[derive(Debug)]
 pub struct Signer {
     key: MacKey,
     side: Side,
     counter: Counter,
+    /// MessageIds that bindings may still have. Nothing below their end is signed.
+    left: Ids,
+}
+
+/// MessageIds that follow each other: from the first on, and below the second.
+#[derive(Clone, Copy, Debug)]
+struct Ids {
+    next: u64,
+    end: u64,
+}
+
+impl Ids {
+    /// The id 0 is that of NEGOTIATE, which no binding has.
+    const NONE: Self = Self { next: 1, end: 1 };
+    const ALL: Self = Self { next: 0, end: u64::MAX };
 }
 
 impl Signer {
@@ -58,6 +74,30 @@ impl Signer {
         self.counter.limit(transfers);
     }
 
+    /// Leaves the MessageIds below this one to bindings: with AES-GMAC, what has one of them is not signed any more. To be said when the
+    /// user has logged in, with the MessageId of the last SESSION_SETUP: nothing below it was signed with this key.
+    pub fn leave(&mut self, below: MessageId) {
+        self.left.end = self.left.end.max(below.0);
+    }
+
+    /// What signs up to `messages` of a binding. With AES-GMAC they have MessageIds of their own, and [`BindingSigner::first_id`] says
+    /// which is the first; the other algorithms take any.
+    ///
+    /// # Errors
+    /// [`SecurityError::NoIds`].
+    pub fn binding(&mut self, messages: u16) -> Result<BindingSigner, SecurityError> {
+        let mut ids = Ids::ALL;
+        if self.key.has_nonce() {
+            let end = self.left.next.saturating_add(messages.into());
+            if end > self.left.end {
+                return Err(SecurityError::NoIds);
+            }
+            ids = Ids { end, ..self.left };
+            self.left.next = end;
+        }
+        Ok(BindingSigner { key: self.key.clone(), side: self.side, ids })
+    }
+
     /// The signature of an element, from the beginning of its SMB2 header to its end, padding of a compound included, in any number of
     /// pieces. SMB2_FLAGS_SIGNED is set in it already; whatever is in the field Signature counts as zeros.
     ///
@@ -69,6 +109,11 @@ impl Signer {
         // SE-3
         if self.key.has_nonce() && message.shares_its_id {
             return Err(SecurityError::NonceShared { message_id: message.id });
+        }
+        // SE-2
+        if self.key.has_nonce() && message.id.0 < self.left.end {
+            let (next, end) = (self.left.end, u64::MAX);
+            return Err(SecurityError::NonceKept { message_id: message.id, next, end });
         }
         Ok(message.mac.finish())
     }
@@ -98,8 +143,50 @@ impl Signer {
     }
 }
 
-/// Verifies what the other side sent on a channel.
+/// Signs SESSION_SETUP, or its answers, on a connection that is bound to a session, with the key of the session's first channel.
 #[derive(Debug)]
+pub struct BindingSigner {
+    key: MacKey,
+    side: Side,
+    ids: Ids,
+}
+
+impl BindingSigner {
+    /// The algorithm.
+    #[must_use]
+    pub const fn algorithm(&self) -> SigningAlgorithm {
+        self.key.algorithm()
+    }
+
+    /// The MessageId that the first message has to have at least; it is as good as any without AES-GMAC.
+    #[must_use]
+    pub const fn first_id(&self) -> u64 {
+        self.ids.next
+    }
+
+    /// Sets SMB2_FLAGS_SIGNED and Signature of an element that is in one piece. MessageIds ascend, and none is signed twice.
+    ///
+    /// # Errors
+    /// [`SecurityError::Wire`] if the header is not complete, [`SecurityError::NonceKept`].
+    pub fn sign_in_place(&mut self, element: &mut [u8]) -> Result<(), SecurityError> {
+        let Ids { next, end } = self.ids;
+        let message_id = field::MESSAGE_ID.get(element)?;
+        if self.key.has_nonce() {
+            if !(next..end).contains(&message_id.0) {
+                return Err(SecurityError::NonceKept { message_id, next, end });
+            }
+            self.ids.next = message_id.0.saturating_add(1);
+        }
+        let flags = field::FLAGS.get(element)?;
+        field::FLAGS.set(element, flags.with(Flags::SIGNED, true))?;
+        let message = Element::read(&self.key, self.side, [&*element])?;
+        let signature = message.mac.finish();
+        Ok(field::SIGNATURE.set(element, signature)?)
+    }
+}
+
+/// Verifies what the other side sent on a channel. Clones do the same.
+#[derive(Clone, Debug)]
 pub struct Verifier {
     key: MacKey,
     sender: Side,

@@ -4,4 +4,4 @@ mod channel;
 mod mac;
 mod nonce;
 
-pub use channel::{Signer, SigningKey, Verifier};
+pub use channel::{BindingSigner, Signer, SigningKey, Verifier};

@@ -1,0 +1,155 @@
+//! Further connections of a session, between the addresses that the server and this host have.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use smbd_files::transport::Transport;
+use smbd_files::{Session, Settings, Share};
+use smbd_smb2::client::{Path, PathKind, paths};
+use smbd_smb2::wire::{InterfaceCapabilities, NetworkInterface};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::place::{Place, Scheme};
+use crate::reach;
+
+/// Makes as many further connections as `settings` say, as far as the server's interfaces have room for them, and tells what is wrong.
+pub(crate) async fn open(
+    place: &Place,
+    within: Duration,
+    settings: &Settings,
+    (session, share): (&Session, &Share),
+    drivers: &mut Vec<JoinHandle<()>>,
+) -> Result<(), String> {
+    let remote = share.interfaces().await.map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    for has_rdma in [cfg!(feature = "verbs"), false] {
+        let local = local(&remote, has_rdma);
+        for path in in_turn(&paths(&local, &remote)) {
+            if session.connections().0 >= usize::from(settings.channels) {
+                return Ok(());
+            }
+            if let Err(why) = connect(&path, place, within, settings, session, drivers).await {
+                all.push(format!("{}: {why}", path.remote));
+            }
+        }
+    }
+    match (session.connections().0, all.is_empty()) {
+        (2.., _) => Ok(()),
+        (_, true) => Err("the server says no address that this host could reach".into()),
+        (_, false) => Err(all.join("; ")),
+    }
+}
+
+/// Each path as often as connections are made between its addresses, one after the other.
+fn in_turn(paths: &[Path]) -> Vec<Path> {
+    let most = paths.iter().map(|path| path.kind.connections()).max().unwrap_or(0);
+    let round = |number| paths.iter().filter(move |path| number < path.kind.connections()).copied();
+    (0..most).flat_map(round).collect()
+}
+
+/// The addresses from which this host reaches those of the server.
+fn local(remote: &[NetworkInterface], has_rdma: bool) -> Vec<NetworkInterface> {
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in remote.iter().filter_map(|interface| interface.address).filter_map(from) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    let (rss, rdma) = (InterfaceCapabilities::RSS_CAPABLE, InterfaceCapabilities::RDMA_CAPABLE);
+    let capabilities = rss.with(rdma, has_rdma);
+    let interface = |(address, index)| NetworkInterface {
+        index,
+        capabilities,
+        link_speed: u64::MAX,
+        address: Some(address),
+    };
+    addresses.into_iter().zip(1..).map(interface).collect()
+}
+
+/// From where the system would send to an address. Nothing is sent.
+fn from(to: IpAddr) -> Option<IpAddr> {
+    let any: IpAddr = if to.is_ipv4() { [0; 4].into() } else { [0_u16; 8].into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((to, reach::PORT)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+async fn connect(
+    path: &Path,
+    place: &Place,
+    within: Duration,
+    #[cfg_attr(not(feature = "verbs"), expect(unused_variables, reason = "only RDMA has buffers"))]
+    settings: &Settings,
+    session: &Session,
+    drivers: &mut Vec<JoinHandle<()>>,
+) -> Result<(), String> {
+    match path.kind {
+        #[cfg(feature = "verbs")]
+        PathKind::Rdma => {
+            let port = place.port.filter(|_| place.scheme == Scheme::Rdma);
+            let ports = port.map_or(smbd_files::transport::DEFAULT_PORTS.to_vec(), |port| vec![port]);
+            let mut all = Vec::new();
+            for port in ports {
+                match reach::rdma(SocketAddr::new(path.remote, port), within, settings).await {
+                    Ok(transport) => return bind(transport, within, session, drivers).await,
+                    Err(why) => all.push(why),
+                }
+            }
+            Err(all.join("; "))
+        }
+        #[cfg(not(feature = "verbs"))]
+        PathKind::Rdma => Err(crate::place::NO_RDMA.into()),
+        PathKind::Tcp | PathKind::Rss => {
+            let port = place.port.filter(|_| place.scheme == Scheme::Smb).unwrap_or(reach::PORT);
+            bind(reach::tcp(SocketAddr::new(path.remote, port), within).await?, within, session, drivers)
+                .await
+        }
+    }
+}
+
+async fn bind(
+    transport: impl Transport + Send + 'static,
+    within: Duration,
+    session: &Session,
+    drivers: &mut Vec<JoinHandle<()>>,
+) -> Result<(), String> {
+    let (channel, driver) = session.channel(transport).map_err(|error| error.to_string())?;
+    drivers.push(tokio::spawn(driver));
+    match timeout(within, channel.bind()).await {
+        Ok(bound) => bound.map_err(|error| format!("the session cannot be bound: {error}")),
+        Err(_) => Err(reach::silent(within)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_has_a_connection_before_one_has_its_second() {
+        let path = |last, kind| {
+            let address = IpAddr::from([10, 0, 0, last]);
+            Path { local: address, remote: address, kind, link_speed: 1 }
+        };
+        let turns = in_turn(&[path(1, PathKind::Rdma), path(2, PathKind::Tcp), path(3, PathKind::Rdma)]);
+        let order: Vec<_> = turns.iter().map(|path| path.remote.to_string()).collect();
+        assert_eq!(order, ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.1", "10.0.0.3"]);
+    }
+
+    #[test]
+    fn an_address_of_this_host_is_reached_from_itself_and_once() {
+        let interface = |text: &str, index| NetworkInterface {
+            index,
+            capabilities: InterfaceCapabilities::NONE,
+            link_speed: 1,
+            address: Some(text.parse().unwrap()),
+        };
+        let remote = [interface("127.0.0.1", 1), interface("127.0.0.1", 2)];
+        let local = local(&remote, true);
+        assert_eq!(local.len(), 1);
+        assert_eq!((local[0].address, local[0].index), (remote[0].address, 1));
+        assert!(local[0].capabilities.contains(InterfaceCapabilities::RDMA_CAPABLE));
+        assert_eq!(paths(&local, &remote).len(), 2);
+    }
+}

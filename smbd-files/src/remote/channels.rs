@@ -1,0 +1,223 @@
+//! The connections of a session: which of them a command is handed to, and where it goes on when one is lost.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::command::{Reply, What};
+use super::settings::COMMANDS;
+use crate::Error;
+
+/// Why a connection is over, once it is.
+pub(super) type Ended = Arc<OnceLock<Arc<str>>>;
+
+/// Something to be done. Exactly one answer is given.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) what: What,
+    pub(super) answer: oneshot::Sender<Result<Reply, Error>>,
+    /// Whether it was under way on a connection that is lost, so that nobody knows whether it was carried out.
+    pub(super) is_replay: bool,
+    /// How often the server has put it off.
+    pub(super) tries: u16,
+    home: Weak<Channels>,
+    /// Of the connection that has it.
+    load: Option<Load>,
+}
+
+/// One of many commands that a connection has.
+#[derive(Debug)]
+struct Load(Arc<AtomicUsize>);
+
+impl Load {
+    fn new(of: &Arc<AtomicUsize>) -> Self {
+        of.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(of))
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The way to the driver of a connection. Clones are the same.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    asked: mpsc::Sender<Command>,
+    /// Commands that were another connection's before. There are no more than those have had.
+    moved: mpsc::UnboundedSender<Command>,
+    ended: Ended,
+    load: Arc<AtomicUsize>,
+    /// How many commands for data it has had.
+    given: Arc<AtomicUsize>,
+}
+
+/// Where a driver takes its commands from.
+#[derive(Debug)]
+pub(super) struct Inlet {
+    pub(super) asked: mpsc::Receiver<Command>,
+    pub(super) moved: mpsc::UnboundedReceiver<Command>,
+    pub(super) ended: Ended,
+}
+
+pub(super) fn lane() -> (Lane, Inlet) {
+    let (ended, load, given) = (Ended::default(), Arc::default(), Arc::default());
+    let ((commands, asked), (moves, moved)) = (mpsc::channel(COMMANDS), mpsc::unbounded_channel());
+    let lane = Lane { asked: commands, moved: moves, ended: Arc::clone(&ended), load, given };
+    (lane, Inlet { asked, moved, ended })
+}
+
+impl Lane {
+    fn is_live(&self) -> bool {
+        self.ended.get().is_none()
+    }
+
+    /// A command is its own now.
+    fn takes(&self, what: &What) -> Load {
+        self.given.fetch_add(usize::from(what.is_data()), Ordering::Relaxed);
+        Load::new(&self.load)
+    }
+
+    /// Its driver takes nothing any more. If it has not said why, somebody has dropped it.
+    fn over(&self) {
+        // It is said once.
+        let _ = self.ended.set("its driver was dropped".into());
+    }
+}
+
+/// The connections of a session, in the order in which they were made. Those that are lost stay.
+#[derive(Debug)]
+pub(super) struct Channels {
+    lanes: Mutex<Vec<Lane>>,
+}
+
+impl Channels {
+    pub(super) fn new(first: Lane) -> Arc<Self> {
+        Arc::new(Self { lanes: Mutex::new(vec![first]) })
+    }
+
+    fn with<T>(&self, of: impl FnOnce(&mut Vec<Lane>) -> T) -> T {
+        of(&mut self.lanes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn add(&self, lane: Lane) {
+        self.with(|lanes| lanes.push(lane));
+    }
+
+    /// The connection that the others were bound to.
+    pub(super) fn first(&self) -> Option<Lane> {
+        self.with(|lanes| lanes.first().cloned())
+    }
+
+    /// How many are there, and how many are lost.
+    pub(super) fn count(&self) -> (usize, usize) {
+        self.with(|lanes| {
+            let live = lanes.iter().filter(|lane| lane.is_live()).count();
+            (live, lanes.len().saturating_sub(live))
+        })
+    }
+
+    /// Session.ChannelSequence: how many connections are lost (3.2.7.1). The number wraps.
+    pub(super) fn sequence(&self) -> u16 {
+        let (_, lost) = self.count();
+        u16::try_from(lost & usize::from(u16::MAX)).unwrap_or(u16::MAX)
+    }
+
+    /// For data, of several connections that with the fewest commands, and of these that which has had the fewest; the first for anything
+    /// else (3.2.4.1.7).
+    fn pick(&self, what: &What) -> Option<Lane> {
+        let load = |lane: &&Lane| match what.is_data() {
+            true => (lane.load.load(Ordering::Relaxed), lane.given.load(Ordering::Relaxed)),
+            false => (0, 0),
+        };
+        self.with(|lanes| lanes.iter().filter(|lane| lane.is_live()).min_by_key(load).cloned())
+    }
+
+    /// Why the session has no connection any more.
+    pub(super) fn why(&self) -> Error {
+        let why = self.with(|lanes| lanes.iter().rev().find_map(|lane| lane.ended.get().cloned()));
+        Error::Ended(why.unwrap_or_else(|| "its driver was dropped".into()))
+    }
+
+    /// Hands a command to a connection. Waits for room.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        what: What,
+        answer: oneshot::Sender<Result<Reply, Error>>,
+    ) -> Result<(), Error> {
+        let mut command = self.command(what, answer);
+        while let Some(lane) = self.pick(&command.what) {
+            command.load = Some(lane.takes(&command.what));
+            match lane.asked.send(command).await {
+                Ok(()) => return Ok(()),
+                Err(back) => {
+                    lane.over();
+                    command = back.0;
+                }
+            }
+        }
+        Err(self.why())
+    }
+
+    /// Hands over a command if there is room; nobody waits for it.
+    pub(super) fn tell(self: &Arc<Self>, what: What) {
+        let (answer, _) = oneshot::channel();
+        if let Some(lane) = self.pick(&what) {
+            // Without room, or without a driver, it is not done: what it would free ends with the share.
+            let _ = lane.asked.try_send(self.command(what, answer));
+        }
+    }
+
+    fn command(self: &Arc<Self>, what: What, answer: oneshot::Sender<Result<Reply, Error>>) -> Command {
+        Command { what, answer, is_replay: false, tries: 0, home: Arc::downgrade(self), load: None }
+    }
+}
+
+impl Command {
+    /// The connections of its session; `None` if nobody has a handle of it any more.
+    pub(super) fn home(&self) -> Option<Arc<Channels>> {
+        self.home.upgrade()
+    }
+
+    pub(super) fn answer(self, result: Result<Reply, Error>) {
+        // Whoever asked may have gone.
+        let _ = self.answer.send(result);
+    }
+
+    /// Whether the server may put it off, because the session has lost a connection on which something was under way.
+    pub(super) fn can_wait(&self) -> bool {
+        self.what.can_repeat() && self.home().is_some_and(|home| home.sequence() > 0)
+    }
+
+    /// Whether it closes a file that may be closed already.
+    pub(super) const fn closes_again(&self) -> bool {
+        self.is_replay && self.what.closes()
+    }
+
+    /// Goes on at another connection of its session. `was_sent`: nobody knows whether it was carried out; then it is only done if twice
+    /// is the same as once.
+    pub(super) fn go_on(mut self, was_sent: bool, why: Arc<str>) {
+        let Some(home) = self.home().filter(|home| home.pick(&self.what).is_some()) else {
+            return self.answer(Err(Error::Ended(why)));
+        };
+        if was_sent && !self.what.can_repeat() {
+            let what = self.what.name();
+            return self.answer(Err(Error::Unknown { what, why }));
+        }
+        self.is_replay |= was_sent;
+        while let Some(lane) = home.pick(&self.what) {
+            self.load = Some(lane.takes(&self.what));
+            match lane.moved.send(self) {
+                Ok(()) => return,
+                Err(back) => {
+                    lane.over();
+                    self = back.0;
+                }
+            }
+        }
+        self.answer(Err(home.why()));
+    }
+}
