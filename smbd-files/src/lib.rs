@@ -11,7 +11,8 @@
 //!
 //! The protocol is that of [`smbd_smb2::client`], which does no I/O. Data go by RDMA where server and session allow it: in sessions that are
 //! neither signed nor encrypted, and in others if the server has RDMA transforms, with which data are signed or encrypted as well. They
-//! are copied once, between memory that the device knows and what the calls take and return. What is encrypted is never there as plain
+//! are copied once, between memory that the device knows and what the calls take and return; not at all with a [`Buffer`], in sessions that
+//! are neither signed nor encrypted. What is encrypted is never there as plain
 //! text, and what was not checked is never returned.
 //!
 //! ```no_run
@@ -48,5 +49,6 @@ pub mod transport;
 
 pub use error::Error;
 pub use remote::{
-    CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, Settings, Share, Stat, Way,
+    Buffer, CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, Settings, Share, Stat,
+    Way,
 };

@@ -1,5 +1,6 @@
 //! Commands of handles begin.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,13 +11,15 @@ use smbd_smb2::client::{
 };
 use smbd_smb2::wire::{FileId, SessionId};
 
+use super::buffer::Lent;
 use super::channels::Command;
 use super::command::{Bindable, Reply, Request, What};
 use super::commands::Commands;
 use super::login::{fresh, initiator};
 use super::running::{Kind, Running};
+use super::settings::PIECE_MAX;
 use crate::Error;
-use crate::transport::{Lost, Memory};
+use crate::transport::{Lost, Memory, MemoryError};
 
 /// Why a command does not begin.
 enum Not {
@@ -151,6 +154,17 @@ impl<M: Memory> Commands<M> {
                 let tree = self.tree(client, tree).map_err(Error::Refused)?;
                 return self.start_write((client, now), tree, place, data);
             }
+            What::Lend(len) => return self.lend(*len).map(Begun::Over),
+            What::ReadInto { tree, file_id, offset, len, buffer } => {
+                let place = (*file_id, *offset, is_replay);
+                let tree = self.tree(client, tree).map_err(Error::Refused)?;
+                return self.read_into((client, now), tree, place, (*len, buffer));
+            }
+            What::WriteFrom { tree, file_id, offset, len, buffer } => {
+                let place = (*file_id, *offset, is_replay);
+                let tree = self.tree(client, tree).map_err(Error::Refused)?;
+                return self.write_from((client, now), tree, place, (*len, buffer));
+            }
         };
         let begun = begun.map_err(|refused| not(refused, is_busy));
         begun.map(|(operation, kind)| Begun::Running(operation, kind))
@@ -176,6 +190,63 @@ impl<M: Memory> Commands<M> {
         let handle = client.share_tree(self.session(tree.session_id())?, tree)?;
         self.trees.insert(*tree, handle);
         Ok(handle)
+    }
+
+    /// New memory for the caller: such as the device knows, if data go by RDMA.
+    fn lend(&mut self, len: u32) -> Result<Reply, Not> {
+        if len == 0 || len > PIECE_MAX {
+            return Err(Error::from(MemoryError { offset: 0, len }).into());
+        }
+        if self.limits.rdma.is_none() {
+            return Ok(Reply::Lent(Lent::plain(len)));
+        }
+        let (buffer, memory) = self.pool.lend(len).map_err(Error::from)?;
+        Ok(Reply::Lent(Lent { len, memory, home: Some((Arc::clone(&self.inlet.ended), buffer)) }))
+    }
+
+    /// The caller's buffer, if its data can go by RDMA as they are there: neither signed nor encrypted.
+    fn own(&self, client: &Client, tree: TreeHandle, (len, buffer): (u32, &Lent)) -> Option<BufferId> {
+        let is_plain = client.protection(tree) == Some(Protection::None);
+        let buffer = buffer.at(&self.inlet.ended).filter(|_| len <= buffer.len)?;
+        (is_plain && client.uses_channel(tree, len.into())).then_some(buffer)
+    }
+
+    fn read_into(
+        &mut self,
+        (client, now): (&mut Client, Instant),
+        tree: TreeHandle,
+        place: (FileId, u64, bool),
+        (len, buffer): (u32, &Lent),
+    ) -> Result<Begun, Not> {
+        let len = len.min(buffer.len);
+        let Some(own) = self.own(client, tree, (len, buffer)) else {
+            return self.start_read((client, now), tree, place, len);
+        };
+        let (file_id, offset, is_replay) = place;
+        let read = Read { file_id, offset, length: len.into(), buffer: Some(own), ..Read::default() };
+        let begun = submit(client, now, tree, &Operation::Read(read), is_replay);
+        let operation = self.or_give_back(None, begun)?;
+        Ok(Begun::Running(operation, Kind::Into))
+    }
+
+    fn write_from(
+        &mut self,
+        (client, now): (&mut Client, Instant),
+        tree: TreeHandle,
+        place: (FileId, u64, bool),
+        (len, buffer): (u32, &Lent),
+    ) -> Result<Begun, Not> {
+        let len = len.min(buffer.len);
+        let Some(own) = self.own(client, tree, (len, buffer)) else {
+            let data = buffer.to_vec(len).map_err(Error::from)?;
+            return self.start_write((client, now), tree, place, &data.into());
+        };
+        let (file_id, offset, is_replay) = place;
+        let data = WriteData::Buffer(own, len.into());
+        let write = Write { file_id, offset, flags: smbd_smb2::wire::WriteFlags(0), data };
+        let begun = submit(client, now, tree, &Operation::Write(write), is_replay);
+        let operation = self.or_give_back(None, begun)?;
+        Ok(Begun::Running(operation, Kind::Write { buffer: None }))
     }
 
     fn start_read(

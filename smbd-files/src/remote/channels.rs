@@ -127,8 +127,13 @@ impl Channels {
     }
 
     /// For data, of several connections that with the fewest commands, and of these that which has had the fewest; the first for anything
-    /// else (3.2.4.1.7).
+    /// else (3.2.4.1.7). What uses memory that a device knows goes to the connection of that device.
     fn pick(&self, what: &What) -> Option<Lane> {
+        let is_home = |lane: &&Lane| what.buffer().is_some_and(|buffer| buffer.at(&lane.ended).is_some());
+        let home = self.with(|lanes| lanes.iter().find(is_home).cloned());
+        if let Some(home) = home.filter(Lane::is_live) {
+            return Some(home);
+        }
         let load = |lane: &&Lane| match what.is_data() {
             true => (lane.load.load(Ordering::Relaxed), lane.given.load(Ordering::Relaxed)),
             false => (0, 0),

@@ -9,6 +9,7 @@ use smbd_smb2::wire::{
     QueryDirectoryRequest, SessionId, SetInfoRequest, ShareAccess, Text,
 };
 
+use super::buffer::Lent;
 use super::settings::Way;
 
 /// Bytes of a part of a listing.
@@ -38,6 +39,22 @@ pub(super) enum What {
         offset: u64,
         data: Bytes,
     },
+    /// Memory of this length, for the two below.
+    Lend(u32),
+    ReadInto {
+        tree: TreeExport,
+        file_id: FileId,
+        offset: u64,
+        len: u32,
+        buffer: Lent,
+    },
+    WriteFrom {
+        tree: TreeExport,
+        file_id: FileId,
+        offset: u64,
+        len: u32,
+        buffer: Lent,
+    },
 }
 
 /// A session for another connection, and whose it is.
@@ -50,13 +67,29 @@ pub(super) struct Bindable {
 impl What {
     /// Whether it moves data: several connections share that.
     pub(super) const fn is_data(&self) -> bool {
-        matches!(self, Self::Read { .. } | Self::Write { .. })
+        matches!(
+            self,
+            Self::Read { .. }
+                | Self::Write { .. }
+                | Self::Lend(_)
+                | Self::ReadInto { .. }
+                | Self::WriteFrom { .. }
+        )
+    }
+
+    /// The memory that it uses.
+    pub(super) const fn buffer(&self) -> Option<&Lent> {
+        match self {
+            Self::ReadInto { buffer, .. } | Self::WriteFrom { buffer, .. } => Some(buffer),
+            _ => None,
+        }
     }
 
     /// Whether it may be done again on another connection when nobody knows whether it was done.
     pub(super) fn can_repeat(&self) -> bool {
         match self {
             Self::Read { .. } | Self::Write { .. } | Self::Connect(..) => true,
+            Self::ReadInto { .. } | Self::WriteFrom { .. } | Self::Lend(_) => true,
             // What is opened twice is closed with the session. Nothing that is in a file goes by it.
             Self::File(_, Request::Open(open)) => {
                 matches!(open.disposition, CreateDisposition::OPEN | CreateDisposition::OPEN_IF)
@@ -73,12 +106,14 @@ impl What {
     /// The session that it is in.
     pub(super) const fn session(&self) -> Option<SessionId> {
         match self {
-            Self::Login(_) | Self::Bind(_) => None,
+            Self::Login(_) | Self::Bind(_) | Self::Lend(_) => None,
             Self::Export(session) | Self::Logoff(session) | Self::Connect(session, _) => Some(*session),
             Self::Disconnect(tree)
             | Self::File(tree, _)
             | Self::Read { tree, .. }
-            | Self::Write { tree, .. } => Some(tree.session_id()),
+            | Self::Write { tree, .. }
+            | Self::ReadInto { tree, .. }
+            | Self::WriteFrom { tree, .. } => Some(tree.session_id()),
         }
     }
 
@@ -95,8 +130,9 @@ impl What {
             Self::File(_, Request::List { .. }) => "QUERY_DIRECTORY",
             Self::File(_, Request::Set { .. }) => "SET_INFO",
             Self::File(_, Request::Interfaces) => "IOCTL",
-            Self::Read { .. } => "READ",
-            Self::Write { .. } => "WRITE",
+            Self::Read { .. } | Self::ReadInto { .. } => "READ",
+            Self::Write { .. } | Self::WriteFrom { .. } => "WRITE",
+            Self::Lend(_) => "none",
         }
     }
 }
@@ -178,6 +214,9 @@ pub(super) enum Reply {
     Opened(Opened),
     Data(Bytes),
     Written(u64),
+    Lent(Lent),
+    /// So many bytes are in the buffer.
+    Filled(u32),
 }
 
 /// A share that is connected.

@@ -1,8 +1,10 @@
 //! A file that is open.
 
 use bytes::Bytes;
+use smbd_smb2::wire::NtStatus;
 use smbd_smb2::wire::info::class;
 
+use super::buffer::Buffer;
 use super::command::{Connected, Opened, Reply, Request, What};
 use super::handle::{Handle, Pending, nothing};
 use super::stat::Stat;
@@ -53,7 +55,7 @@ impl File {
     /// What the server says, or [`Error::Ended`].
     pub async fn read_at(&self, offset: u64, len: u32) -> Result<Bytes, Error> {
         match self.start_read(offset, len).await?.wait().await {
-            Err(Error::Status(smbd_smb2::wire::NtStatus::END_OF_FILE)) => Ok(Bytes::new()),
+            Err(Error::Status(NtStatus::END_OF_FILE)) => Ok(Bytes::new()),
             other => other,
         }
     }
@@ -103,6 +105,65 @@ impl File {
         data.truncate(self.write_max() as usize);
         let (tree, file_id) = (self.connected.tree, self.opened.file_id);
         self.handle.start(What::Write { tree, file_id, offset, data }, of, "WRITE").await
+    }
+
+    /// Reads `len` bytes, but no more than [`Self::read_max`] and the buffer has room for, from byte `offset` on, to the beginning of a
+    /// buffer. Returns how many have come: fewer at the end of the file, none behind it.
+    ///
+    /// # Errors
+    /// What the server says, or [`Error::Ended`].
+    pub async fn read_into(&self, offset: u64, buffer: &Buffer, len: u32) -> Result<u32, Error> {
+        match self.start_read_into(offset, buffer, len).await?.wait().await {
+            Err(Error::Status(NtStatus::END_OF_FILE)) => Ok(0),
+            other => other,
+        }
+    }
+
+    /// Begins what [`Self::read_into`] does. Waits for room. Behind the end of the file, the result is STATUS_END_OF_FILE.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub async fn start_read_into(
+        &self,
+        offset: u64,
+        buffer: &Buffer,
+        len: u32,
+    ) -> Result<Pending<u32>, Error> {
+        let of = |reply| match reply {
+            Reply::Filled(count) => Some(count),
+            _ => None,
+        };
+        let (tree, file_id) = (self.connected.tree, self.opened.file_id);
+        let (len, buffer) = (len.min(self.read_max()), buffer.lent().clone());
+        self.handle.start(What::ReadInto { tree, file_id, offset, len, buffer }, of, "READ").await
+    }
+
+    /// Writes the first `len` bytes of a buffer, but no more than [`Self::write_max`], from byte `offset` on. Returns how many were
+    /// written.
+    ///
+    /// # Errors
+    /// What the server says, or [`Error::Ended`].
+    pub async fn write_from(&self, offset: u64, buffer: &Buffer, len: u32) -> Result<u64, Error> {
+        self.start_write_from(offset, buffer, len).await?.wait().await
+    }
+
+    /// Begins what [`Self::write_from`] does. Waits for room.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub async fn start_write_from(
+        &self,
+        offset: u64,
+        buffer: &Buffer,
+        len: u32,
+    ) -> Result<Pending<u64>, Error> {
+        let of = |reply| match reply {
+            Reply::Written(count) => Some(count),
+            _ => None,
+        };
+        let (tree, file_id) = (self.connected.tree, self.opened.file_id);
+        let (len, buffer) = (len.min(self.write_max()), buffer.lent().clone());
+        self.handle.start(What::WriteFrom { tree, file_id, offset, len, buffer }, of, "WRITE").await
     }
 
     /// Sets how many bytes it has: what is beyond is gone, what is new is zero.

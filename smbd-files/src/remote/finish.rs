@@ -47,13 +47,22 @@ impl<M: Memory> Commands<M> {
                 self.give_back(buffer);
                 Err(error)
             }
-            (Err(error), Kind::Plain | Kind::Login(_) | Kind::Bind) => Err(error),
+            (Err(error), Kind::Plain | Kind::Login(_) | Kind::Bind | Kind::Into) => Err(error),
             (Ok(Done::Session(session)), Kind::Login(user)) => {
                 self.users.insert(session, user);
                 self.logged_in(client, session)
             }
             (Ok(Done::Session(session)), Kind::Bind) => self.logged_in(client, session),
-            (Ok(Done::Read(count)), Kind::Read { len, data, buffer }) => self.read(count, len, data, buffer),
+            (Ok(Done::Read(count)), Kind::Read { len, data, buffer }) => {
+                let data = self.read(count, len, data, buffer);
+                data.and_then(|data| match command.what.buffer() {
+                    Some(into) => {
+                        into.memory.fill(0, &data).map(|()| filled(data.len() as u64)).map_err(Error::from)
+                    }
+                    None => Ok(Reply::Data(data.into())),
+                })
+            }
+            (Ok(Done::Read(count)), Kind::Into) => Ok(filled(count)),
             (Ok(Done::Reply(reply)), Kind::Write { buffer }) => {
                 self.give_back(buffer);
                 Ok(reply)
@@ -96,7 +105,7 @@ impl<M: Memory> Commands<M> {
         len: usize,
         mut data: Vec<u8>,
         buffer: Option<BufferId>,
-    ) -> Result<Reply, Error> {
+    ) -> Result<Vec<u8>, Error> {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(len);
         if let Some(buffer) = buffer {
             let brought = self.pool.read(buffer, count);
@@ -104,7 +113,7 @@ impl<M: Memory> Commands<M> {
             data = brought?;
         }
         data.truncate(count);
-        Ok(Reply::Data(data.into()))
+        Ok(data)
     }
 
     fn connected(&mut self, client: &Client, handle: TreeHandle) -> Result<Connected, Error> {
@@ -125,4 +134,9 @@ impl<M: Memory> Commands<M> {
         let max = |server: u32| server.min(rdma).clamp(1, PIECE_MAX);
         Ok(Connected { tree, way, read_max: max(read_max), write_max: max(write_max) })
     }
+}
+
+/// No buffer has more bytes than a u32 counts.
+fn filled(count: u64) -> Reply {
+    Reply::Filled(u32::try_from(count).unwrap_or(u32::MAX))
 }

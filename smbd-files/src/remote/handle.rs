@@ -86,6 +86,8 @@ pub(super) fn nothing(reply: Reply) -> Option<()> {
         | Reply::Tree(_)
         | Reply::Opened(_)
         | Reply::Data(_)
-        | Reply::Written(_) => None,
+        | Reply::Written(_)
+        | Reply::Lent(_)
+        | Reply::Filled(_) => None,
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod begin;
+mod buffer;
 mod channels;
 mod command;
 mod commands;
@@ -18,6 +19,7 @@ mod settings;
 mod share;
 mod stat;
 
+pub use buffer::Buffer;
 pub use entry::Entry;
 pub use file::File;
 pub use handle::Pending;

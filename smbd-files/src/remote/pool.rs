@@ -1,10 +1,12 @@
 //! Memory for data that go by RDMA: a buffer for each transfer under way.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use smbd_smb2::client::BufferId;
 
+use super::buffer::{Of, Place};
 use super::settings::PIECE_MAX;
 use crate::transport::{Memory, MemoryError};
 
@@ -14,7 +16,15 @@ pub(super) struct Pool<M> {
     max: usize,
     all: BTreeMap<BufferId, Buffer<M>>,
     free: Vec<BufferId>,
+    /// The callers', as long as they have them.
+    lent: BTreeMap<BufferId, (M, Weak<Of<M>>)>,
+    next_lent: u64,
 }
+
+/// Names of the callers' buffers begin here.
+const FIRST_LENT: u64 = 1 << 32;
+/// How many they may have at one time.
+const LENT_MAX: usize = 1024;
 
 #[derive(Debug)]
 struct Buffer<M> {
@@ -27,7 +37,8 @@ struct Buffer<M> {
 
 impl<M: Memory> Pool<M> {
     pub(super) fn new(max: u16) -> Self {
-        Self { max: max.max(1).into(), all: BTreeMap::new(), free: Vec::new() }
+        let (all, free, lent) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        Self { max: max.max(1).into(), all, free, lent, next_lent: FIRST_LENT }
     }
 
     /// A buffer that nobody uses; `None` if all are used.
@@ -62,7 +73,21 @@ impl<M: Memory> Pool<M> {
     }
 
     pub(super) fn memory(&self, buffer: BufferId) -> Option<&M> {
-        self.all.get(&buffer).map(|buffer| &buffer.memory)
+        let lent = || self.lent.get(&buffer).map(|(memory, _)| memory);
+        self.all.get(&buffer).map(|buffer| &buffer.memory).or_else(lent)
+    }
+
+    /// New memory for a caller. It is forgotten when the caller, and whatever is under way, has dropped it.
+    pub(super) fn lend(&mut self, len: u32) -> Result<(BufferId, Arc<dyn Place>), MemoryError> {
+        self.lent.retain(|_, (_, caller)| caller.strong_count() > 0);
+        if self.lent.len() >= LENT_MAX {
+            return Err(MemoryError { offset: 0, len });
+        }
+        let memory = M::allocate(len)?;
+        let (buffer, caller) = (BufferId(self.next_lent), Arc::new(Of(memory.clone())));
+        self.next_lent = self.next_lent.saturating_add(1);
+        self.lent.insert(buffer, (memory, Arc::downgrade(&caller)));
+        Ok((buffer, caller))
     }
 
     /// Gives a buffer the data of a WRITE. Those that will be encrypted do not get into memory that a device knows as they are.

@@ -25,6 +25,8 @@ pub(super) enum Kind {
         data: Vec<u8>,
         buffer: Option<BufferId>,
     },
+    /// A READ by RDMA into the caller's memory.
+    Into,
     /// A WRITE, with the buffer that has its data.
     Write {
         buffer: Option<BufferId>,

@@ -5,6 +5,7 @@ use smbd_smb2::wire::{
     info::class,
 };
 
+use super::buffer::Buffer;
 use super::command::{Connected, Open, Opened, Reply, Request, What};
 use super::entry::{self, Entry};
 use super::file::File;
@@ -87,6 +88,19 @@ impl Share {
     async fn file(&self, path: &str, access: AccessMask, how: CreateDisposition) -> Result<File, Error> {
         let opened = self.opened(path, access, how, CreateOptions::NON_DIRECTORY_FILE).await?;
         Ok(File::new(self.handle.clone(), self.connected, opened))
+    }
+
+    /// Memory of `len` bytes, at most [`PIECE_MAX`](super::PIECE_MAX), for [`File::read_into`] and [`File::write_from`]. All of it is zero.
+    /// A connection has up to 1024 of them.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::Ended`].
+    pub async fn buffer(&self, len: u32) -> Result<Buffer, Error> {
+        let of = |reply| match reply {
+            Reply::Lent(lent) => Some(lent),
+            _ => None,
+        };
+        self.handle.ask(What::Lend(len), of, "none").await.map(Buffer::new)
     }
 
     /// What is known of a file or directory.

@@ -38,7 +38,7 @@ impl MemoryError {
 }
 
 /// Memory that a server can read or write by RDMA. Clones name the same memory.
-pub trait Memory: Clone + Send + 'static {
+pub trait Memory: Clone + Send + Sync + 'static {
     /// New memory of `len` bytes.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! A transport with RDMA whose other end is a server, at once: it writes down what is asked of it, and can hold things back or be cut.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
@@ -23,6 +24,15 @@ pub enum Event {
     Close,
 }
 
+thread_local! {
+    static COPIES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How often this thread has copied bytes into memory of a transport, or out of it.
+pub fn copies() -> usize {
+    COPIES.get()
+}
+
 #[derive(Clone, Debug)]
 pub struct TestMemory(Arc<Mutex<Vec<u8>>>);
 
@@ -38,12 +48,18 @@ impl transport::Memory for TestMemory {
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), MemoryError> {
-        self.bytes()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        COPIES.set(copies() + 1);
+        let mut all = self.bytes();
+        let room = all.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
+        room.ok_or(MemoryError::outside(offset, bytes.len()))?.copy_from_slice(bytes);
         Ok(())
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), MemoryError> {
-        out.copy_from_slice(&self.bytes()[offset as usize..][..out.len()]);
+        COPIES.set(copies() + 1);
+        let all = self.bytes();
+        let bytes = all.get(offset as usize..).and_then(|rest| rest.get(..out.len()));
+        out.copy_from_slice(bytes.ok_or(MemoryError::outside(offset, out.len()))?);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Files of a server in memory, over streams in this process, and over a transport with RDMA that writes down what is asked of it.
 
 mod bridge;
+mod buffers;
 mod copies;
 mod driver;
 mod loopback;

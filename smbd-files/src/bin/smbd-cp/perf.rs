@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
-use smbd_files::{Error, File, Share, Way};
+use smbd_files::{Buffer, Error, File, PIECE_MAX, Share, Way};
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -40,8 +39,8 @@ struct Done {
 struct Place {
     file: Arc<File>,
     verb: Verb,
-    offset: u64,
-    data: Bytes,
+    /// Parts of it: where each begins, and memory as long as it.
+    parts: Vec<(u64, Buffer)>,
     time: Duration,
 }
 
@@ -69,7 +68,8 @@ pub(crate) async fn run(
             measure.size
         )));
     }
-    let done = all(&file, verb, measure).await.map_err(told)?;
+    let places = places(share, &file, verb, measure).await.map_err(told)?;
+    let done = all(places).await.map_err(told)?;
     let longest = done.iter().map(|done| done.took).max().unwrap_or_default();
     let measured = Measured {
         verb,
@@ -87,19 +87,33 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// A task for each operation that is to be under way. They begin together, when each has done one.
-async fn all(file: &Arc<File>, verb: Verb, measure: &Measure) -> Result<Vec<Done>, Error> {
-    let barrier = Arc::new(Barrier::new(measure.at_once.into()));
-    let data = Bytes::from(vec![0x5a; measure.size as usize]);
+/// Places side by side, each with memory of its own.
+async fn places(share: &Share, file: &Arc<File>, verb: Verb, measure: &Measure) -> Result<Vec<Place>, Error> {
+    let max = match verb {
+        Verb::Read => file.read_max(),
+        Verb::Write => file.write_max(),
+    };
+    let (max, mut places, mut at) = (max.clamp(1, PIECE_MAX), Vec::new(), 0_u64);
+    let time = Duration::from_secs_f64(measure.time);
+    for _ in 0..measure.at_once {
+        let (mut parts, mut left) = (Vec::new(), measure.size);
+        while left > 0 {
+            let buffer = share.buffer(left.min(max)).await?;
+            left -= buffer.len();
+            let offset = at;
+            at += u64::from(buffer.len());
+            parts.push((offset, buffer));
+        }
+        places.push(Place { file: Arc::clone(file), verb, parts, time });
+    }
+    Ok(places)
+}
+
+/// A task for each place. They begin together, when each has done one operation.
+async fn all(places: Vec<Place>) -> Result<Vec<Done>, Error> {
+    let barrier = Arc::new(Barrier::new(places.len()));
     let mut tasks = JoinSet::new();
-    for number in 0..measure.at_once {
-        let place = Place {
-            file: Arc::clone(file),
-            verb,
-            offset: u64::from(number).saturating_mul(measure.size.into()),
-            data: data.clone(),
-            time: Duration::from_secs_f64(measure.time),
-        };
+    for place in places {
         let barrier = Arc::clone(&barrier);
         tasks.spawn(async move {
             let first = place.operate().await;
@@ -135,16 +149,14 @@ impl Place {
     }
 
     async fn read(&self) -> Result<(), Error> {
-        let (mut pieces, mut at) = (Vec::new(), 0_u32);
-        let len = u32::try_from(self.data.len()).unwrap_or(u32::MAX);
-        while at < len {
-            let piece = (len - at).min(self.file.read_max());
-            pieces.push((piece, self.file.start_read(self.offset + u64::from(at), piece).await?));
-            at += piece;
+        let mut under_way = Vec::new();
+        for (offset, buffer) in &self.parts {
+            let read = self.file.start_read_into(*offset, buffer, buffer.len()).await?;
+            under_way.push((buffer.len(), read));
         }
-        for (len, piece) in pieces {
+        for (len, read) in under_way {
             // Somebody has made the file shorter.
-            if piece.wait().await?.len() < len as usize {
+            if read.wait().await? < len {
                 return Err(Error::Status(NtStatus::END_OF_FILE));
             }
         }
@@ -152,17 +164,15 @@ impl Place {
     }
 
     async fn write(&self) -> Result<(), Error> {
-        let (mut pieces, mut offset, mut left) = (Vec::new(), self.offset, self.data.clone());
-        while !left.is_empty() {
-            let data = left.split_to(left.len().min(self.file.write_max() as usize));
-            let len = data.len();
-            pieces.push((len, self.file.start_write(offset, data).await?));
-            offset += len as u64;
+        let mut under_way = Vec::new();
+        for (offset, buffer) in &self.parts {
+            let write = self.file.start_write_from(*offset, buffer, buffer.len()).await?;
+            under_way.push((u64::from(buffer.len()), write));
         }
-        for (len, piece) in pieces {
-            let left = len.saturating_sub(usize::try_from(piece.wait().await?).unwrap_or(usize::MAX));
+        for (len, write) in under_way {
+            let left = len.saturating_sub(write.wait().await?);
             if left > 0 {
-                return Err(Error::NotWritten { left });
+                return Err(Error::NotWritten { left: usize::try_from(left).unwrap_or(usize::MAX) });
             }
         }
         Ok(())
