@@ -288,6 +288,20 @@ async fn what_would_not_be_the_same_twice_fails_and_says_that_nobody_knows() {
 }
 
 #[tokio::test]
+async fn what_was_not_sent_on_a_connection_that_is_lost_goes_to_another_one_whatever_it_is() {
+    local(async {
+        // One request at a time.
+        let world = World::new(Setup { credits: Some(1), ..setup() }).await;
+        world.dies(0, Command::CREATE, 1, true);
+        let (first, second) = tokio::join!(world.share.create("f"), world.share.create("g"));
+        assert!(matches!(first, Err(Error::Unknown { what: "CREATE", .. })), "{first:?}");
+        second.unwrap();
+        assert_eq!(world.ends.each_ref().map(|end| end.sent(Command::CREATE).len()), [1, 1]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_file_is_opened_and_closed_again_on_the_other_connection() {
     local(async {
         for is_carried_out in [false, true] {
