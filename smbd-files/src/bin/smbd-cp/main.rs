@@ -15,11 +15,13 @@ mod summary;
 mod trouble;
 
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use options::{Command, Options, Verb};
 use place::{Place, Url};
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use trouble::Trouble;
@@ -56,8 +58,7 @@ fn run(command: &Command) -> Result<(), Trouble> {
     place.check_scheme().map_err(Trouble::Usage)?;
     let who = format!("{} at {}", place.user, place.host);
     let password = password::password(common.password_file.as_deref(), &who)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(|error| Trouble::Failed(error.to_string()))?.block_on(async {
+    runtime().map_err(|error| Trouble::Failed(error.to_string()))?.block_on(async {
         let mut drivers = Vec::new();
         let result = tokio::select! {
             // First: so the signal is waited for before anything is sent.
@@ -75,6 +76,15 @@ async fn join_all(drivers: Vec<JoinHandle<()>>) {
     for driver in drivers {
         let _ = driver.await;
     }
+}
+
+/// One thread for the connection, and another one for files if there is a processor for it: on one, they only wake each other.
+fn runtime() -> std::io::Result<Runtime> {
+    let mut builder = match thread::available_parallelism() {
+        Ok(processors) if processors.get() > 1 => Builder::new_multi_thread(),
+        Ok(_) | Err(_) => Builder::new_current_thread(),
+    };
+    builder.worker_threads(2).enable_all().build()
 }
 
 async fn work(
