@@ -198,9 +198,6 @@ impl Downstream {
         };
         let is_interim = element.header.is_interim();
         session::count_answer(&element.header, is_interim, &mut shared.statistics);
-        if element.header.command == Command::NEGOTIATE {
-            shared.on_negotiate(&element.header, self.incoming.front(server, ANSWER_LEN));
-        }
         let is_final = element.header.is_response() && !is_interim;
         let request = if is_final { shared.pending.remove(element.header.message_id) } else { None };
         match mode {
@@ -213,8 +210,20 @@ impl Downstream {
         }
         match request {
             Some(request) => self.answer_of_channel(&element, request, server),
-            None => Ok(Some(Passing { len: element.len, invalidate: None })),
+            None => {
+                if element.header.command == Command::NEGOTIATE {
+                    self.on_negotiate(&element.header, server, shared);
+                }
+                Ok(Some(Passing { len: element.len, invalidate: None }))
+            }
         }
+    }
+
+    /// The answer to NEGOTIATE, as far as it is looked at. Out of line: there is one.
+    #[cold]
+    #[inline(never)]
+    fn on_negotiate(&self, header: &Front, server: &[u8], shared: &mut Shared) {
+        shared.on_negotiate(header, self.incoming.front(server, ANSWER_LEN));
     }
 
     /// The final answer to a request with a channel.

@@ -44,8 +44,8 @@ pub(super) struct ChannelRequest<'a> {
     channel: Channel,
     /// Bytes to be moved.
     len: u32,
-    /// Whether it has data, or a place for data, in the message too.
-    has_inline_data: bool,
+    /// What only a WRITE can have wrong (3.3.5.13).
+    wrong: Option<Refusal>,
     /// What describes the channel, if it lies inside the element.
     info: Option<&'a [u8]>,
     /// The first descriptor.
@@ -125,6 +125,12 @@ const fn token([_, _, _, _, _, _, _, _, a, b, c, d, ..]: &[u8; BufferDescriptorV
     Token(u32::from_le_bytes([*a, *b, *c, *d]))
 }
 
+/// Whether a descriptor has no bytes.
+#[inline]
+const fn is_empty([_, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d]: &[u8; BufferDescriptorV1::LEN]) -> bool {
+    u32::from_le_bytes([*a, *b, *c, *d]) == 0
+}
+
 impl<'a> ChannelRequest<'a> {
     /// Reads an element with [`HEAD_LEN`] bytes at least.
     #[inline]
@@ -138,15 +144,21 @@ impl<'a> ChannelRequest<'a> {
             Verb::Read => {
                 let offset = read::READ_CHANNEL_INFO_OFFSET.get(head)?;
                 let (info, first) = info(element, offset, read::READ_CHANNEL_INFO_LENGTH.get(head)?);
-                Self { head, channel, len: read::LENGTH.get(head)?, has_inline_data: false, info, first }
+                Self { head, channel, len: read::LENGTH.get(head)?, wrong: None, info, first }
             }
             Verb::Write => {
                 let offset = write::WRITE_CHANNEL_INFO_OFFSET.get(head)?;
                 let (info, first) = info(element, offset, write::WRITE_CHANNEL_INFO_LENGTH.get(head)?);
                 let len = write::REMAINING_BYTES.get(head)?;
                 // 3.3.5.13
-                let has_inline_data = write::LENGTH.get(head)? != 0 || write::DATA_OFFSET.get(head)? != 0;
-                Self { head, channel, len, has_inline_data, info, first }
+                let wrong = if write::LENGTH.get(head)? != 0 || write::DATA_OFFSET.get(head)? != 0 {
+                    Some(Refusal::InlineData)
+                } else if first.is_some_and(is_empty) {
+                    Some(Refusal::EmptyDescriptor)
+                } else {
+                    None
+                };
+                Self { head, channel, len, wrong, info, first }
             }
         })
     }
@@ -163,7 +175,6 @@ impl<'a> ChannelRequest<'a> {
     #[inline]
     pub(super) fn order(
         &self,
-        verb: Verb,
         max_read_write_size: u32,
         may_invalidate: bool,
     ) -> Result<(u32, BufferDescriptors<'a>), Refusal> {
@@ -174,17 +185,13 @@ impl<'a> ChannelRequest<'a> {
         if self.len == 0 {
             return Err(Refusal::Empty);
         }
-        if self.has_inline_data {
-            return Err(Refusal::InlineData);
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
         }
         let info = self.info.ok_or(Refusal::Malformed)?;
         let descriptors = BufferDescriptors::new(info).map_err(|_| Refusal::RaggedDescriptors)?;
         if descriptors.is_empty() {
             return Err(Refusal::NoDescriptors);
-        }
-        // 3.3.5.13
-        if verb == Verb::Write && descriptors.get(0).is_some_and(|first| first.length == 0) {
-            return Err(Refusal::EmptyDescriptor);
         }
         let mut total = 0_u64;
         for BufferDescriptorV1 { offset, length, .. } in descriptors.iter() {

@@ -134,7 +134,7 @@ fn order(
 ) -> Result<Order, Refusal> {
     let (config, pending) = (&shared.config, &mut shared.pending);
     let max = config.params().max_read_write_size;
-    let (len, descriptors) = request.order(verb, max, shared.may_invalidate)?;
+    let (len, descriptors) = request.order(max, shared.may_invalidate)?;
     if !pending.has_room(descriptors.len()) {
         return Err(Refusal::TableFull);
     }

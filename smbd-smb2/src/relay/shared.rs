@@ -24,7 +24,6 @@ impl Shared {
     }
 
     /// The answer to NEGOTIATE, by its first bytes (2.2.4).
-    #[cold]
     pub(super) fn on_negotiate(&mut self, header: &Front, element: &[u8]) {
         if header.is_response() && header.status == NtStatus::SUCCESS {
             self.may_invalidate = response::DIALECT_REVISION.get(element) != Ok(Dialect::SMB_3_0);
