@@ -48,5 +48,6 @@ pub mod transport;
 
 pub use error::Error;
 pub use remote::{
-    CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, Settings, Share, Stat, Way,
+    CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, SessionKey, Settings, Share,
+    Stat, Way,
 };
