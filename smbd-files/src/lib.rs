@@ -49,6 +49,6 @@ pub mod transport;
 
 pub use error::Error;
 pub use remote::{
-    Buffer, CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, Settings, Share, Stat,
-    Way,
+    Buffer, CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, SessionKey, Settings,
+    Share, Stat, Way,
 };

@@ -26,6 +26,17 @@ serve_ends() {
   kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"
 }
 
+# others_verify NAME OPTION    what smbd-cp moves by RDMA with this option is what another library decrypts and verifies: `cryptography` of
+# Python, of a capture and the keys
+others_verify() {
+  local keys=/run/$1.keys to=/run/$1
+  capture_start "$1" && head -c 3000001 /dev/urandom >/run/file &&
+    cp_says said put /run/file "$url/up" "$2" --wireshark-keys "$keys" &&
+    cp_says said get "$url/up" /run/back "$2" --wireshark-keys "$keys" && capture_stop &&
+    python3 "$LAB/rdma_transforms.py" "$OUT/$1.pcap" "$keys" "$to" >>"$OUT/verified.log" 2>&1 &&
+    cmp /run/file "$to/written" && cmp /run/file "$to/read" || complain "$(tail -n 1 "$OUT/verified.log")"
+}
+
 # client COMMANDS    smbclient carries them out
 client() { timeout 120 smbclient -s /run/smb.conf "//$ADDRESS/share" -U tester%test123 "${options[@]}" -c "$1" >>"$OUT/client.log" 2>&1; }
 
@@ -65,6 +76,14 @@ scenario() {
   done
   options=()
   check "the server has encrypted what went by RDMA" grep -q 'client ended .*encrypted=AES-128-GCM .*rdma_in=[1-9].*rdma_out=[1-9]' "$OUT/serve.log"
+  if [ "$KIND" != siw ]; then
+    skip "other libraries" "within one guest nothing of rxe can be captured"
+  elif ! python3 -c 'import cryptography' 2>/dev/null; then
+    skip "other libraries" "Python has no package cryptography (python3-cryptography)"
+  else
+    check "what was signed and went by RDMA is verified by another library" others_verify signed --sign
+    check "what was encrypted and went by RDMA is decrypted by another library" others_verify encrypted --encrypt
+  fi
   other_ways_match 'rdma signed'
   if with_samba; then
     samba_programs || return

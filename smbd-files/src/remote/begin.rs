@@ -15,7 +15,7 @@ use super::buffer::Lent;
 use super::channels::Command;
 use super::command::{Bindable, Reply, Request, What};
 use super::commands::Commands;
-use super::login::{fresh, initiator};
+use super::login::{fresh, initiator, leaving};
 use super::running::{Kind, Running};
 use super::settings::PIECE_MAX;
 use crate::Error;
@@ -105,12 +105,16 @@ impl<M: Memory> Commands<M> {
         let is_busy = !self.running.is_empty();
         let is_replay = command.is_replay;
         let begun = match &mut command.what {
-            What::Login(user) => {
+            What::Login(user, key) => {
                 if client.negotiated().is_none() {
                     return Err(Not::Yet);
                 }
                 let fresh = fresh()?;
-                let begun = client.login(now, initiator(user, &self.server), fresh, SessionId::NONE);
+                let initiator = match key {
+                    Some(place) => leaving(user, &self.server, place),
+                    None => initiator(user, &self.server),
+                };
+                let begun = client.login(now, initiator, fresh, SessionId::NONE);
                 begun.map(|operation| (operation, Kind::Login(user.clone())))
             }
             What::Export(id) => return self.export(client, *id).map(Begun::Over),

@@ -10,6 +10,7 @@ use smbd_smb2::wire::{
 };
 
 use super::buffer::Lent;
+use super::key::Place;
 use super::settings::Way;
 
 /// Bytes of a part of a listing.
@@ -18,7 +19,8 @@ const LISTING: u32 = 64 << 10;
 /// What is to be done. Sessions and tree connects have names that all connections of a session know.
 #[derive(Debug)]
 pub(super) enum What {
-    Login(Credentials),
+    /// With the place where the key of the session is left, if somebody wants it.
+    Login(Credentials, Option<Place>),
     /// Gives a session away, for another connection.
     Export(SessionId),
     /// Binds one that was given away.
@@ -95,7 +97,9 @@ impl What {
                 matches!(open.disposition, CreateDisposition::OPEN | CreateDisposition::OPEN_IF)
             }
             Self::File(_, request) => request.operation().replay().is_ok(),
-            Self::Login(_) | Self::Export(_) | Self::Bind(_) | Self::Logoff(_) | Self::Disconnect(_) => false,
+            Self::Login(..) | Self::Export(_) | Self::Bind(_) | Self::Logoff(_) | Self::Disconnect(_) => {
+                false
+            }
         }
     }
 
@@ -106,7 +110,7 @@ impl What {
     /// The session that it is in.
     pub(super) const fn session(&self) -> Option<SessionId> {
         match self {
-            Self::Login(_) | Self::Bind(_) | Self::Lend(_) => None,
+            Self::Login(..) | Self::Bind(_) | Self::Lend(_) => None,
             Self::Export(session) | Self::Logoff(session) | Self::Connect(session, _) => Some(*session),
             Self::Disconnect(tree)
             | Self::File(tree, _)
@@ -120,7 +124,7 @@ impl What {
     /// The name of its request.
     pub(super) const fn name(&self) -> &'static str {
         match self {
-            Self::Login(_) | Self::Export(_) | Self::Bind(_) => "SESSION_SETUP",
+            Self::Login(..) | Self::Export(_) | Self::Bind(_) => "SESSION_SETUP",
             Self::Logoff(_) => "LOGOFF",
             Self::Connect(..) => "TREE_CONNECT",
             Self::Disconnect(_) => "TREE_DISCONNECT",

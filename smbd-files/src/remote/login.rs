@@ -2,8 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use smbd_smb2::security::{Credentials, Fresh, Initiator};
+use smbd_smb2::security::{Credentials, Fresh, Initiator, NtlmClient};
 
+use super::key::{Leaving, Place};
 use crate::Error;
 
 /// 1970 as a FILETIME: 100 ns since 1601.
@@ -11,6 +12,12 @@ const EPOCH: u64 = 116_444_736_000_000_000;
 
 pub(super) fn initiator(user: &Credentials, server: &str) -> Initiator {
     Initiator::ntlm(user.clone(), "", &format!("cifs/{server}"))
+}
+
+/// One that leaves the key of its session somewhere.
+pub(super) fn leaving(user: &Credentials, server: &str, place: &Place) -> Initiator {
+    let ntlm = NtlmClient::new(user.clone(), String::new(), format!("cifs/{server}"));
+    Initiator::new(vec![Box::new(Leaving { ntlm, place: Place::clone(place) })])
 }
 
 /// The time and entropy of a login.

@@ -12,6 +12,7 @@ use super::channels::{self, Lane};
 use super::command::{Reply, What};
 use super::commands::Commands;
 use super::handle::{Handle, nothing};
+use super::key::{Place, SessionKey};
 use super::settings::{CHANNELS_MAX, Settings};
 use super::share::Share;
 use crate::Error;
@@ -62,9 +63,11 @@ impl Remote {
             Reply::Session(session) => Some(session),
             _ => None,
         };
-        let session = self.handle.ask(What::Login(user), of, "SESSION_SETUP").await?;
+        let place = self.client.settings.keeps_keys.then(Place::default);
+        let session = self.handle.ask(What::Login(user, place.clone()), of, "SESSION_SETUP").await?;
+        let key = place.and_then(|place| SessionKey::left(session, &place));
         let handle = self.handle.of_session().ok_or_else(|| self.handle.channels().why())?;
-        Ok(Session { handle, client: Arc::clone(&self.client), session })
+        Ok(Session { handle, client: Arc::clone(&self.client), session, key })
     }
 }
 
@@ -121,9 +124,16 @@ pub struct Session {
     handle: Handle,
     client: Arc<This>,
     session: SessionId,
+    key: Option<SessionKey>,
 }
 
 impl Session {
+    /// Its key, if [`Settings::keeps_keys`] says so: for who reads a capture, as a line for Wireshark.
+    #[must_use]
+    pub const fn key(&self) -> Option<&SessionKey> {
+        self.key.as_ref()
+    }
+
     /// Connects a share, by its name. Waits for the server.
     ///
     /// # Errors

@@ -30,6 +30,8 @@ pub struct Settings {
     pub max_dialect: Dialect,
     /// How many buffers of [`PIECE_MAX`] bytes there are at most for data that go by RDMA. With none left, transfers wait.
     pub buffers: u16,
+    /// Whether [`Session::key`](super::Session::key) has the key of a session, for who reads a capture of it.
+    pub keeps_keys: bool,
     /// How long a request may wait for its answer.
     pub timeout: Duration,
     /// How many connections a session may have: 1 to [`CHANNELS_MAX`]; others count as the nearest. With more than one, a connection
@@ -58,6 +60,7 @@ impl Settings {
             min_dialect: Dialect::SMB_3_0,
             max_dialect: Dialect::SMB_3_1_1,
             buffers: 32,
+            keeps_keys: false,
             timeout: Duration::from_secs(60),
             channels: 1,
         }

@@ -10,7 +10,7 @@ use smbd_smb2::wire::{
 
 use crate::common::{Breach, law};
 use crate::plan::Plan;
-use crate::transforms::{Stated, of_answer, of_request};
+use crate::transforms::{ByChannel, Stated, of_answer, of_request};
 
 /// Whose messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,7 +179,7 @@ impl Ledger {
                 "{charge} ids from {id} on are used, and {granted} were granted"
             );
             self.open.insert(id, header.command);
-            if let Some((needed, stated)) = of_request(&header, element, is_sealed(message))? {
+            if let Some(ByChannel { needed, stated }) = of_request(&header, element, is_sealed(message))? {
                 self.channel += 1;
                 let has_it = needed.is_some_and(|needed| self.transforms.has(needed));
                 let is_plain = needed.is_none() && !self.is_encrypted && !self.is_signed;

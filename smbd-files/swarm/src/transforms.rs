@@ -17,6 +17,14 @@ pub struct Stated {
     pub has_nonce: bool,
 }
 
+/// A request by the channel.
+#[derive(Clone, Copy, Debug)]
+pub struct ByChannel {
+    /// The transform that its data need.
+    pub needed: Option<RdmaTransformType>,
+    pub stated: Option<Stated>,
+}
+
 fn stated(structure: &[u8]) -> Result<Stated, Breach> {
     let structure = RdmaTransform::parse(structure).map_err(|error| error.to_string())?;
     let crypto = structure.transforms.iter().next().and_then(Result::ok);
@@ -40,11 +48,7 @@ fn needed(header: &Header, is_sealed: bool) -> Option<RdmaTransformType> {
 }
 
 /// What a request by the channel says of its data, and whether that is as its message is protected; nothing of another request.
-pub fn of_request(
-    header: &Header,
-    element: &[u8],
-    is_sealed: bool,
-) -> Result<Option<(Option<RdmaTransformType>, Option<Stated>)>, Breach> {
+pub fn of_request(header: &Header, element: &[u8], is_sealed: bool) -> Result<Option<ByChannel>, Breach> {
     let needed = needed(header, is_sealed);
     let (channel, info) = match header.command {
         Command::READ => match ReadRequest::parse(element) {
@@ -72,7 +76,7 @@ pub fn of_request(
         header.command,
         header.message_id
     );
-    Ok(Some((needed, stated)))
+    Ok(Some(ByChannel { needed, stated }))
 }
 
 /// What the answer to a READ by the channel says of its data, which is as it is protected itself; nothing of another answer.

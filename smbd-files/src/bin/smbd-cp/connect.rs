@@ -1,10 +1,14 @@
 //! A server is reached, and a user logged in.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use smbd_files::transport::{Tcp, Transport};
-use smbd_files::{Error, Remote, Session, Settings, Share};
+use smbd_files::{Error, Remote, Session, SessionKey, Settings, Share};
 use smbd_smb2::security::{Credentials, NtHash};
 use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
@@ -42,8 +46,13 @@ pub(crate) async fn connect(
 ) -> Result<Connection, Trouble> {
     let within = Duration::from_secs(common.connect_timeout.into());
     let channels = common.channels;
-    let settings =
-        Settings { encrypt: common.encrypt, sign: common.sign, channels, ..Settings::new(&place.host) };
+    let settings = Settings {
+        encrypt: common.encrypt,
+        sign: common.sign,
+        channels,
+        keeps_keys: common.wireshark_keys.is_some(),
+        ..Settings::new(&place.host)
+    };
     let remote = match place.scheme {
         Scheme::Smb => drive(tcp(place, within).await?, &settings, drivers),
         #[cfg(feature = "verbs")]
@@ -58,6 +67,9 @@ pub(crate) async fn connect(
     };
     let login = remote.login(user).await;
     let session = login.map_err(|error| told("cannot log in", place, &error))?;
+    if let (Some(path), Some(key)) = (&common.wireshark_keys, session.key()) {
+        append(path, key).map_err(|error| Trouble::Failed(format!("{}: {error}", path.display())))?;
+    }
     let share = session.connect(&place.share).await;
     let share = share.map_err(|error| told("cannot connect the share", place, &error))?;
     if channels > 1
@@ -67,6 +79,12 @@ pub(crate) async fn connect(
         eprintln!("smbd-cp: {place}: no further connection: {why}");
     }
     Ok(Connection { share, session })
+}
+
+/// Appends the key of a session to a file that nobody else may read.
+fn append(path: &Path, key: &SessionKey) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    writeln!(file, "{key}")
 }
 
 fn told(what: &str, place: &Place, error: &Error) -> Trouble {

@@ -158,6 +158,10 @@ pub(crate) struct Common {
     /// Signs everything behind the login, also what goes by RDMA. If the server cannot do that, data go in messages
     #[arg(long)]
     pub(crate) sign: bool,
+    /// Debugging: appends the key of the session to a file, as a line of Wireshark's table of SMB2 session keys (smb2_seskey_list).
+    /// Whoever has it can read a capture of everything
+    #[arg(long, value_name = "FILE")]
+    pub(crate) wireshark_keys: Option<PathBuf>,
     /// Seconds to wait for the connection
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
     pub(crate) connect_timeout: u16,

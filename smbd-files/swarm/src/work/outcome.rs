@@ -1,7 +1,6 @@
 //! What came of an operation, and whether it is what has to come of it.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use smbd_smb2::client::{Failure, OperationId, Reply};
 use smbd_smb2::wire::{NtStatus, Response};
@@ -170,7 +169,7 @@ impl<M: Watched> Work<M> {
         kept: Kept,
         memory: Option<M>,
     ) -> Result<(), Breach> {
-        let is_trusted = self.shared.plan.is_trusted();
+        let (is_trusted, checked) = (self.shared.plan.is_trusted(), running.checked());
         let (notes, files) = (self.shared.notes.clone(), std::rc::Rc::clone(&self.files));
         let mut files = files.borrow_mut();
         match (running.what, kept) {
@@ -184,17 +183,10 @@ impl<M: Watched> Work<M> {
             (What::Read { file, offset, len }, Kept::Moved(count)) => {
                 notes.add("bytes read", count);
                 let count = usize::try_from(count).unwrap_or(usize::MAX);
-                let checked: usize = running.checked.iter().map(Range::len).sum();
-                let is_checked = running.is_covered || checked > 0;
-                law!(
-                    "protection",
-                    !is_checked || checked >= count.min(len) || !is_trusted,
-                    "{operation:?}: {checked} bytes were checked, and {count} are there"
-                );
-                let data = match memory.filter(|_| !is_checked) {
-                    Some(memory) => memory.settled(count.min(len)).unwrap_or_default(),
-                    None => running.got,
-                };
+                let is_enough = checked.is_none_or(|checked| checked >= count.min(len)) || !is_trusted;
+                law!("protection", is_enough, "{operation:?}: {checked:?} of {count} bytes were checked");
+                let memory = memory.filter(|_| checked.is_none());
+                let data = memory.and_then(|memory| memory.settled(count.min(len))).unwrap_or(running.got);
                 let is_short = running.is_cancelled;
                 return check_read(&files[file], operation, (offset, len), (count, &data), is_short);
             }

@@ -146,6 +146,12 @@ pub struct Running {
 }
 
 impl Running {
+    /// How many bytes of a READ were checked; `None` if none have to be.
+    pub fn checked(&self) -> Option<usize> {
+        let checked = self.checked.iter().map(Range::len).sum();
+        (self.is_covered || checked > 0).then_some(checked)
+    }
+
     /// Whether it waits until somebody else does something.
     pub const fn waits(&self) -> bool {
         matches!(self.what, What::Notify | What::Lock { waits: true, .. })

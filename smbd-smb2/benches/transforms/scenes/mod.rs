@@ -1,0 +1,156 @@
+//! What is measured: 1 MiB of data, as [`smbd_smb2::client`] signs, encrypts, verifies and decrypts them, and as crates do it that have
+//! the whole of an algorithm and take data in one piece.
+
+mod measured;
+
+use aes_gcm::Aes128Gcm;
+use aes_gcm::aead::{AeadInOut, KeyInit, Nonce};
+use aes_gcm::aes::Aes128;
+use ccm::Ccm;
+use ccm::consts::{U11, U16};
+use smbd_repository::instructions::{Operation as Scene, Work};
+use smbd_smb2::security::{Opener, Sealer, Side, SigningKey};
+use smbd_smb2::wire::{Cipher, SigningAlgorithm};
+
+type Aes128Ccm = Ccm<Aes128, U16, U11>;
+
+const KEY: [u8; 16] = [7; 16];
+const SIZE: usize = 1 << 20;
+
+/// Of a MiB; few repetitions are enough. A goal is nine tenths of the speed of the crate.
+const fn scene(name: &'static str, what: &'static str, scene: fn(u32) -> Work) -> Scene {
+    Scene::new(name, what, scene).between(1, 5)
+}
+
+pub const OPERATIONS: &[Scene] = &[
+    scene("gcm_encrypt", "AES-128-GCM: 1 MiB encrypted to another place", |count| {
+        encrypt(count, Cipher::AES_128_GCM)
+    })
+    .goal(4_305_000),
+    scene("gcm_decrypt", "AES-128-GCM: 1 MiB decrypted in place", |count| {
+        decrypt(count, Cipher::AES_128_GCM)
+    })
+    .goal(4_305_000),
+    scene("gcm_crate", "the same by the crate aes-gcm: encrypted in place", encrypt_whole::<Aes128Gcm>),
+    scene(
+        "gcm_crate_decrypt",
+        "the same by the crate aes-gcm: decrypted in place",
+        decrypt_whole::<Aes128Gcm>,
+    ),
+    scene("ccm_encrypt", "AES-128-CCM: 1 MiB encrypted to another place", |count| {
+        encrypt(count, Cipher::AES_128_CCM)
+    })
+    .goal(4_706_000),
+    scene("ccm_decrypt", "AES-128-CCM: 1 MiB decrypted in place", |count| {
+        decrypt(count, Cipher::AES_128_CCM)
+    })
+    .goal(4_706_000),
+    scene("ccm_crate", "the same by the crate ccm: encrypted in place", encrypt_whole::<Aes128Ccm>),
+    scene("ccm_crate_decrypt", "the same by the crate ccm: decrypted in place", decrypt_whole::<Aes128Ccm>),
+    scene("gmac_sign", "AES-GMAC: 1 MiB signed", |count| sign(count, SigningAlgorithm::AES_GMAC))
+        .goal(2_585_000),
+    scene("gmac_verify", "AES-GMAC: 1 MiB verified", |count| verify(count, SigningAlgorithm::AES_GMAC))
+        .goal(2_585_000),
+    scene("gmac_crate", "the same by the crate aes-gcm", sign_whole),
+    scene("cmac_sign", "AES-CMAC: 1 MiB signed", |count| sign(count, SigningAlgorithm::AES_CMAC))
+        .goal(5_316_000),
+    scene("cmac_crate", "the same by the crate cmac", cmac_whole),
+];
+
+fn data() -> Vec<u8> {
+    (0..SIZE).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+fn encrypt(count: u32, cipher: Cipher) -> Work {
+    let mut sealer = Sealer::new(cipher, &KEY).expect("a cipher");
+    let (data, mut into) = (data(), vec![0; SIZE]);
+    Box::new(move || {
+        for _ in 0..count {
+            measured::encrypt(&mut sealer, &data, &mut into).expect("room");
+        }
+        Box::new(into)
+    })
+}
+
+fn decrypt(count: u32, cipher: Cipher) -> Work {
+    let mut sealer = Sealer::new(cipher, &KEY).expect("a cipher");
+    let opener = Opener::new(cipher, &KEY).expect("a cipher");
+    let mut data = data();
+    Box::new(move || {
+        for _ in 0..count {
+            let signature = sealer.seal_rdma(&mut [&mut data]).expect("room");
+            measured::decrypt(&opener, &signature, &mut data).expect("what was encrypted");
+        }
+        Box::new(data)
+    })
+}
+
+fn sign(count: u32, algorithm: SigningAlgorithm) -> Work {
+    let (mut signer, _) = SigningKey::new(algorithm, &KEY).expect("an algorithm").split(Side::Client);
+    let data = data();
+    Box::new(move || {
+        for _ in 0..count {
+            measured::sign(&mut signer, &data).expect("a nonce");
+        }
+        Box::new(signer)
+    })
+}
+
+fn verify(count: u32, algorithm: SigningAlgorithm) -> Work {
+    let key = || SigningKey::new(algorithm, &KEY).expect("an algorithm");
+    let ((mut signer, _), (_, verifier)) = (key().split(Side::Server), key().split(Side::Client));
+    let data = data();
+    let signature = signer.sign_rdma([&data[..]]).expect("a nonce");
+    Box::new(move || {
+        for _ in 0..count {
+            measured::verify(&verifier, &signature, &data).expect("what was signed");
+        }
+        Box::new(verifier)
+    })
+}
+
+fn encrypt_whole<A: AeadInOut + KeyInit + 'static>(count: u32) -> Work {
+    let cipher = A::new_from_slice(&KEY).expect("16 bytes");
+    let mut data = data();
+    Box::new(move || {
+        for _ in 0..count {
+            measured::encrypt_whole(&cipher, &Nonce::<A>::default(), &mut data).expect("room");
+        }
+        Box::new(data)
+    })
+}
+
+fn decrypt_whole<A: AeadInOut + KeyInit + 'static>(count: u32) -> Work {
+    let cipher = A::new_from_slice(&KEY).expect("16 bytes");
+    let (nonce, mut data) = (Nonce::<A>::default(), data());
+    Box::new(move || {
+        for _ in 0..count {
+            let tag = cipher.encrypt_inout_detached(&nonce, &[], data.as_mut_slice().into()).expect("room");
+            measured::decrypt_whole(&cipher, &nonce, &tag, &mut data).expect("what was encrypted");
+        }
+        Box::new(data)
+    })
+}
+
+fn sign_whole(count: u32) -> Work {
+    let cipher = Aes128Gcm::new_from_slice(&KEY).expect("16 bytes");
+    let data = data();
+    Box::new(move || {
+        for _ in 0..count {
+            measured::sign_whole(&cipher, &Nonce::<Aes128Gcm>::default(), &data).expect("room");
+        }
+        Box::new(data)
+    })
+}
+
+fn cmac_whole(count: u32) -> Work {
+    use cmac::KeyInit as _;
+    let mac = cmac::Cmac::new_from_slice(&KEY).expect("16 bytes");
+    let data = data();
+    Box::new(move || {
+        for _ in 0..count {
+            measured::cmac_whole(mac.clone(), &data);
+        }
+        Box::new(data)
+    })
+}
