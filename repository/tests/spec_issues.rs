@@ -45,12 +45,21 @@ fn register() -> BTreeMap<String, String> {
 /// All Rust sources of the workspace, with their paths from the root.
 fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut open: Vec<PathBuf> =
-        ["smbd-core", "smbd-smb2", "smbd-sim", "smbd-verbs", "smbd-tools", "fuzz", "conformance", "examples"]
-            .into_iter()
-            .map(|member| root().join(member))
-            .filter(|path| path.is_dir())
-            .collect();
+    let mut open: Vec<PathBuf> = [
+        "smbd-core",
+        "smbd-smb2",
+        "smbd-sim",
+        "smbd-verbs",
+        "smbd-tools",
+        "smbd-files",
+        "fuzz",
+        "conformance",
+        "examples",
+    ]
+    .into_iter()
+    .map(|member| root().join(member))
+    .filter(|path| path.is_dir())
+    .collect();
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();

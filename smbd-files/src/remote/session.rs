@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_smb2::client::{Client, Config, Params};
+use smbd_smb2::client::{BindError, Client, Config, Params};
 use smbd_smb2::security::{Credentials, RdmaTransforms};
 use smbd_smb2::wire::{Guid, SessionId};
 
@@ -13,7 +13,7 @@ use super::command::{Reply, What};
 use super::commands::Commands;
 use super::handle::{Handle, nothing};
 use super::key::{Place, SessionKey};
-use super::settings::{CHANNELS_MAX, Settings};
+use super::settings::Settings;
 use super::share::Share;
 use crate::Error;
 use crate::drive::{Driver, TokioTime};
@@ -24,6 +24,8 @@ const OPERATIONS: u16 = 64;
 /// Of a session with several connections: when a server that says nothing is asked whether it is there, and when the connection is over.
 const ECHO_AFTER: Duration = Duration::from_secs(10);
 const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// How many connections of a session can be lost, or be bound in vain, and replaced.
+const REPLACED_MAX: u16 = 2;
 
 /// A connection to a server. When it and all handles that came of it are dropped, the connection is closed.
 #[derive(Clone, Debug)]
@@ -78,7 +80,10 @@ impl This {
         transport: T,
     ) -> Result<(Lane, impl Future<Output = ()> + Send + use<T>), Error> {
         let settings = &self.settings;
-        let bindings = settings.channels.clamp(1, CHANNELS_MAX).saturating_sub(1);
+        let bindings = match settings.others() {
+            0 => 0,
+            others => others.saturating_add(REPLACED_MAX),
+        };
         let usual = Params::default();
         let (echo_after, silence_max) = match bindings {
             0 => (usual.echo_after, usual.silence_max),
@@ -194,7 +199,7 @@ impl Channel {
     ///
     /// # Errors
     /// [`Error::Refused`]: the server knows no sessions on several connections, or the session has as many as it may have
-    /// ([`Settings::channels`]). [`Error::Status`]: the server refuses it. [`Error::Failure`], [`Error::Ended`]. The connection is closed
+    /// ([`Settings::channels`]; two can be replaced). [`Error::Status`]: the server refuses it. [`Error::Failure`], [`Error::Ended`]. The connection is closed
     /// then.
     pub async fn bind(self) -> Result<(), Error> {
         let bindable = |reply| match reply {
@@ -206,6 +211,10 @@ impl Channel {
             _ => None,
         };
         let Self { own, lane, session } = self;
+        let max = session.client.settings.others();
+        if session.connections().0 > max.into() {
+            return Err(Error::Refused(BindError::TooMany { max }.into()));
+        }
         let what = What::Export(session.session);
         let given = session.handle.ask(what, bindable, "SESSION_SETUP").await?;
         own.ask(What::Bind(Some(given)), bound, "SESSION_SETUP").await?;

@@ -46,6 +46,11 @@ pub const CHANNELS_MAX: u16 = 8;
 pub(super) const COMMANDS: usize = 32;
 
 impl Settings {
+    /// How many connections a session may have besides its first.
+    pub(super) fn others(&self) -> u16 {
+        self.channels.clamp(1, CHANNELS_MAX).saturating_sub(1)
+    }
+
     /// For a server of this name; nothing is required of it.
     #[must_use]
     pub fn new(server: &str) -> Self {

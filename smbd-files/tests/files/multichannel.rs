@@ -340,6 +340,30 @@ async fn with_the_last_connection_the_session_ends() {
 }
 
 #[tokio::test]
+async fn a_connection_that_is_lost_can_be_replaced_twice() {
+    local(async {
+        let mut world = World::new(setup()).await;
+        let file = world.share.create("f").await.unwrap();
+        for lost in 1..4 {
+            world.dies(1, Command::WRITE, 1, false);
+            for at in 0..4 {
+                assert_eq!(file.write_at(at * 10, content(10).into()).await, Ok(()));
+            }
+            assert_eq!(world.session.connections(), (1, lost));
+            world.ends[1] = End::new(&world.file, setup());
+            let bound = match lost {
+                3 => world.session.channel(world.ends[1].serve()).unwrap().0.bind().await,
+                _ => second(&world.session, &world.ends).await,
+            };
+            assert_eq!(bound.is_ok(), lost < 3, "{bound:?}");
+        }
+        let last = world.ends[0].sent(Command::WRITE).last().map(Header::channel_sequence);
+        assert_eq!(last, Some(3));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_session_has_no_more_connections_than_the_settings_say() {
     local(async {
         let world = World::new(setup()).await;

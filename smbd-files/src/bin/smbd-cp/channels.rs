@@ -23,7 +23,11 @@ pub(crate) async fn open(
 ) -> Result<(), String> {
     let remote = share.interfaces().await.map_err(|error| error.to_string())?;
     let mut all = Vec::new();
-    for has_rdma in [cfg!(feature = "verbs"), false] {
+    // Without RDMA only if nothing can be reached with it.
+    for has_rdma in [true, false] {
+        if (has_rdma && cfg!(not(feature = "verbs"))) || session.connections().0 > 1 {
+            continue;
+        }
         let local = local(&remote, has_rdma);
         for path in in_turn(&paths(&local, &remote)) {
             if session.connections().0 >= usize::from(settings.channels) {
