@@ -266,7 +266,8 @@ async fn data_of_one_transfer_are_not_taken_for_those_of_another() {
 
 #[tokio::test]
 async fn what_a_server_or_a_share_demands_is_done_without_being_asked_for() {
-    let changes: [(fn(&mut Params), Protection); 3] = [
+    type Change = fn(&mut Params);
+    let changes: [(Change, Protection); 3] = [
         (|params| params.signing_required = true, Protection::Signed),
         (|params| params.encrypted = true, Protection::Encrypted),
         (|params| params.shares[0].is_encrypted = true, Protection::Encrypted),
