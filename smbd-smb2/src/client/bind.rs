@@ -63,7 +63,8 @@ impl Client {
     /// signing key of its own. Keys that encrypt are the session's, and so are FileIds and tree connects ([`Self::share_tree`]). The result
     /// is [`Reply::Session`](super::Reply::Session). Nothing else is begun on the connection before.
     ///
-    /// A guest's answer fails it (3.2.5.3.3), and so does a last answer that is not signed with the connection's key.
+    /// A guest's answer fails it (3.2.5.3.3), and so does a last answer that is not signed with the connection's key. With AES-GMAC it has
+    /// two messages at most, as NTLM has; a third ends the connection.
     ///
     /// # Errors
     /// As [`Self::can_bind`]. `session` is used up then.
