@@ -11,7 +11,7 @@ use smbd_smb2::client::{
 };
 use smbd_smb2::wire::{FileId, SessionId};
 
-use super::buffer::Lent;
+use super::buffer::Allocation;
 use super::channels::Command;
 use super::command::{Bindable, Reply, Request, What};
 use super::commands::Commands;
@@ -158,7 +158,7 @@ impl<M: Memory> Commands<M> {
                 let tree = self.tree(client, tree).map_err(Error::Refused)?;
                 return self.start_write((client, now), tree, place, data);
             }
-            What::Lend(len) => return self.lend(*len).map(Begun::Over),
+            What::Allocate(len) => return self.allocate(*len).map(Begun::Over),
             What::ReadInto { tree, file_id, offset, len, buffer } => {
                 let place = (*file_id, *offset, is_replay);
                 let tree = self.tree(client, tree).map_err(Error::Refused)?;
@@ -197,19 +197,19 @@ impl<M: Memory> Commands<M> {
     }
 
     /// New memory for the caller: such as the device knows, if data go by RDMA.
-    fn lend(&mut self, len: u32) -> Result<Reply, Not> {
+    fn allocate(&mut self, len: u32) -> Result<Reply, Not> {
         if len == 0 || len > PIECE_MAX {
             return Err(Error::from(MemoryError { offset: 0, len }).into());
         }
         if self.limits.rdma.is_none() {
-            return Ok(Reply::Lent(Lent::plain(len)));
+            return Ok(Reply::Allocated(Allocation::plain(len)));
         }
-        let (buffer, memory) = self.pool.lend(len).map_err(Error::from)?;
-        Ok(Reply::Lent(Lent { len, memory, home: Some((Arc::clone(&self.inlet.ended), buffer)) }))
+        let (buffer, memory) = self.pool.allocate(len).map_err(Error::from)?;
+        Ok(Reply::Allocated(Allocation { len, memory, home: Some((Arc::clone(&self.inlet.ended), buffer)) }))
     }
 
     /// The caller's buffer, if its data can go by RDMA as they are there: neither signed nor encrypted.
-    fn own(&self, client: &Client, tree: TreeHandle, (len, buffer): (u32, &Lent)) -> Option<BufferId> {
+    fn own(&self, client: &Client, tree: TreeHandle, (len, buffer): (u32, &Allocation)) -> Option<BufferId> {
         let is_plain = client.protection(tree) == Some(Protection::None);
         let buffer = buffer.at(&self.inlet.ended).filter(|_| len <= buffer.len)?;
         (is_plain && client.uses_channel(tree, len.into())).then_some(buffer)
@@ -220,7 +220,7 @@ impl<M: Memory> Commands<M> {
         (client, now): (&mut Client, Instant),
         tree: TreeHandle,
         place: (FileId, u64, bool),
-        (len, buffer): (u32, &Lent),
+        (len, buffer): (u32, &Allocation),
     ) -> Result<Begun, Not> {
         let len = len.min(buffer.len);
         let Some(own) = self.own(client, tree, (len, buffer)) else {
@@ -238,7 +238,7 @@ impl<M: Memory> Commands<M> {
         (client, now): (&mut Client, Instant),
         tree: TreeHandle,
         place: (FileId, u64, bool),
-        (len, buffer): (u32, &Lent),
+        (len, buffer): (u32, &Allocation),
     ) -> Result<Begun, Not> {
         let len = len.min(buffer.len);
         let Some(own) = self.own(client, tree, (len, buffer)) else {

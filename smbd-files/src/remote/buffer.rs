@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use smbd_smb2::client::BufferId;
 
-use super::channels::Ended;
+use super::ended::Ended;
 use crate::transport::{Memory, MemoryError};
 
 /// Memory for data of files, which [`Share::buffer`](super::Share::buffer) makes: as registered memory is, if they go by RDMA. What is
@@ -14,11 +14,11 @@ use crate::transport::{Memory, MemoryError};
 /// Its bytes are copied in and out by [`Self::fill`] and [`Self::read`]. Those of a transfer are unspecified until its result is there.
 /// Clones are the same memory.
 #[derive(Clone)]
-pub struct Buffer(Lent);
+pub struct Buffer(Allocation);
 
 /// What a driver knows a buffer by.
 #[derive(Clone)]
-pub(super) struct Lent {
+pub(super) struct Allocation {
     pub(super) len: u32,
     pub(super) memory: Arc<dyn Place>,
     /// The connection whose device knows the memory, and its name there; `None` if no device does.
@@ -63,7 +63,7 @@ impl Place for Plain {
     }
 }
 
-impl Lent {
+impl Allocation {
     /// For a connection without RDMA.
     pub(super) fn plain(len: u32) -> Self {
         Self { len, memory: Arc::new(Plain(Mutex::new(vec![0; len as usize]))), home: None }
@@ -83,11 +83,11 @@ impl Lent {
 }
 
 impl Buffer {
-    pub(super) const fn new(lent: Lent) -> Self {
-        Self(lent)
+    pub(super) const fn new(allocation: Allocation) -> Self {
+        Self(allocation)
     }
 
-    pub(super) const fn lent(&self) -> &Lent {
+    pub(super) const fn allocation(&self) -> &Allocation {
         &self.0
     }
 
@@ -121,7 +121,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-impl fmt::Debug for Lent {
+impl fmt::Debug for Allocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buffer").field("len", &self.len).finish_non_exhaustive()
     }

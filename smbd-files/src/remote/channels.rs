@@ -1,16 +1,14 @@
 //! The connections of a session: which of them a command is handed to, and where it goes on when one is lost.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::command::{Reply, What};
+use super::ended::Ended;
 use super::settings::COMMANDS;
 use crate::Error;
-
-/// Why a connection is over, once it is.
-pub(super) type Ended = Arc<OnceLock<Arc<str>>>;
 
 /// Something to be done. Exactly one answer is given.
 #[derive(Debug)]

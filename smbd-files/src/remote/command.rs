@@ -9,7 +9,7 @@ use smbd_smb2::wire::{
     QueryDirectoryRequest, SessionId, SetInfoRequest, ShareAccess, Text,
 };
 
-use super::buffer::Lent;
+use super::buffer::Allocation;
 use super::key::Place;
 use super::settings::Way;
 
@@ -42,20 +42,20 @@ pub(super) enum What {
         data: Bytes,
     },
     /// Memory of this length, for the two below.
-    Lend(u32),
+    Allocate(u32),
     ReadInto {
         tree: TreeExport,
         file_id: FileId,
         offset: u64,
         len: u32,
-        buffer: Lent,
+        buffer: Allocation,
     },
     WriteFrom {
         tree: TreeExport,
         file_id: FileId,
         offset: u64,
         len: u32,
-        buffer: Lent,
+        buffer: Allocation,
     },
 }
 
@@ -73,14 +73,14 @@ impl What {
             self,
             Self::Read { .. }
                 | Self::Write { .. }
-                | Self::Lend(_)
+                | Self::Allocate(_)
                 | Self::ReadInto { .. }
                 | Self::WriteFrom { .. }
         )
     }
 
     /// The memory that it uses.
-    pub(super) const fn buffer(&self) -> Option<&Lent> {
+    pub(super) const fn buffer(&self) -> Option<&Allocation> {
         match self {
             Self::ReadInto { buffer, .. } | Self::WriteFrom { buffer, .. } => Some(buffer),
             _ => None,
@@ -91,7 +91,7 @@ impl What {
     pub(super) fn can_repeat(&self) -> bool {
         match self {
             Self::Read { .. } | Self::Write { .. } | Self::Connect(..) => true,
-            Self::ReadInto { .. } | Self::WriteFrom { .. } | Self::Lend(_) => true,
+            Self::ReadInto { .. } | Self::WriteFrom { .. } | Self::Allocate(_) => true,
             // What is opened twice is closed with the session. Nothing that is in a file goes by it.
             Self::File(_, Request::Open(open)) => {
                 matches!(open.disposition, CreateDisposition::OPEN | CreateDisposition::OPEN_IF)
@@ -110,7 +110,7 @@ impl What {
     /// The session that it is in.
     pub(super) const fn session(&self) -> Option<SessionId> {
         match self {
-            Self::Login(..) | Self::Bind(_) | Self::Lend(_) => None,
+            Self::Login(..) | Self::Bind(_) | Self::Allocate(_) => None,
             Self::Export(session) | Self::Logoff(session) | Self::Connect(session, _) => Some(*session),
             Self::Disconnect(tree)
             | Self::File(tree, _)
@@ -136,7 +136,7 @@ impl What {
             Self::File(_, Request::Interfaces) => "IOCTL",
             Self::Read { .. } | Self::ReadInto { .. } => "READ",
             Self::Write { .. } | Self::WriteFrom { .. } => "WRITE",
-            Self::Lend(_) => "none",
+            Self::Allocate(_) => "none",
         }
     }
 }
@@ -218,7 +218,7 @@ pub(super) enum Reply {
     Opened(Opened),
     Data(Bytes),
     Written(u64),
-    Lent(Lent),
+    Allocated(Allocation),
     /// So many bytes are in the buffer.
     Filled(u32),
 }

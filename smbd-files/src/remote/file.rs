@@ -134,7 +134,7 @@ impl File {
             _ => None,
         };
         let (tree, file_id) = (self.connected.tree, self.opened.file_id);
-        let (len, buffer) = (len.min(self.read_max()), buffer.lent().clone());
+        let (len, buffer) = (len.min(self.read_max()), buffer.allocation().clone());
         self.handle.start(What::ReadInto { tree, file_id, offset, len, buffer }, of, "READ").await
     }
 
@@ -162,7 +162,7 @@ impl File {
             _ => None,
         };
         let (tree, file_id) = (self.connected.tree, self.opened.file_id);
-        let (len, buffer) = (len.min(self.write_max()), buffer.lent().clone());
+        let (len, buffer) = (len.min(self.write_max()), buffer.allocation().clone());
         self.handle.start(What::WriteFrom { tree, file_id, offset, len, buffer }, of, "WRITE").await
     }
 

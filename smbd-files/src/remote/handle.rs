@@ -87,7 +87,7 @@ pub(super) fn nothing(reply: Reply) -> Option<()> {
         | Reply::Opened(_)
         | Reply::Data(_)
         | Reply::Written(_)
-        | Reply::Lent(_)
+        | Reply::Allocated(_)
         | Reply::Filled(_) => None,
     }
 }

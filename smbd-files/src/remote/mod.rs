@@ -6,6 +6,7 @@ mod buffer;
 mod channels;
 mod command;
 mod commands;
+mod ended;
 mod entry;
 mod file;
 mod finish;

@@ -17,14 +17,14 @@ pub(super) struct Pool<M> {
     all: BTreeMap<BufferId, Buffer<M>>,
     free: Vec<BufferId>,
     /// The callers', as long as they have them.
-    lent: BTreeMap<BufferId, (M, Weak<Of<M>>)>,
-    next_lent: u64,
+    callers: BTreeMap<BufferId, (M, Weak<Of<M>>)>,
+    next_caller: u64,
 }
 
 /// Names of the callers' buffers begin here.
-const FIRST_LENT: u64 = 1 << 32;
+const CALLERS_FIRST: u64 = 1 << 32;
 /// How many they may have at one time.
-const LENT_MAX: usize = 1024;
+const CALLERS_MAX: usize = 1024;
 
 #[derive(Debug)]
 struct Buffer<M> {
@@ -37,8 +37,8 @@ struct Buffer<M> {
 
 impl<M: Memory> Pool<M> {
     pub(super) fn new(max: u16) -> Self {
-        let (all, free, lent) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-        Self { max: max.max(1).into(), all, free, lent, next_lent: FIRST_LENT }
+        let (all, free, callers) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        Self { max: max.max(1).into(), all, free, callers, next_caller: CALLERS_FIRST }
     }
 
     /// A buffer that nobody uses; `None` if all are used.
@@ -73,20 +73,20 @@ impl<M: Memory> Pool<M> {
     }
 
     pub(super) fn memory(&self, buffer: BufferId) -> Option<&M> {
-        let lent = || self.lent.get(&buffer).map(|(memory, _)| memory);
-        self.all.get(&buffer).map(|buffer| &buffer.memory).or_else(lent)
+        let callers = || self.callers.get(&buffer).map(|(memory, _)| memory);
+        self.all.get(&buffer).map(|buffer| &buffer.memory).or_else(callers)
     }
 
     /// New memory for a caller. It is forgotten when the caller, and whatever is under way, has dropped it.
-    pub(super) fn lend(&mut self, len: u32) -> Result<(BufferId, Arc<dyn Place>), MemoryError> {
-        self.lent.retain(|_, (_, caller)| caller.strong_count() > 0);
-        if self.lent.len() >= LENT_MAX {
+    pub(super) fn allocate(&mut self, len: u32) -> Result<(BufferId, Arc<dyn Place>), MemoryError> {
+        self.callers.retain(|_, (_, caller)| caller.strong_count() > 0);
+        if self.callers.len() >= CALLERS_MAX {
             return Err(MemoryError { offset: 0, len });
         }
         let memory = M::allocate(len)?;
-        let (buffer, caller) = (BufferId(self.next_lent), Arc::new(Of(memory.clone())));
-        self.next_lent = self.next_lent.saturating_add(1);
-        self.lent.insert(buffer, (memory, Arc::downgrade(&caller)));
+        let (buffer, caller) = (BufferId(self.next_caller), Arc::new(Of(memory.clone())));
+        self.next_caller = self.next_caller.saturating_add(1);
+        self.callers.insert(buffer, (memory, Arc::downgrade(&caller)));
         Ok((buffer, caller))
     }
 

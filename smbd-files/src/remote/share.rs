@@ -97,10 +97,10 @@ impl Share {
     /// [`Error::Memory`], [`Error::Ended`].
     pub async fn buffer(&self, len: u32) -> Result<Buffer, Error> {
         let of = |reply| match reply {
-            Reply::Lent(lent) => Some(lent),
+            Reply::Allocated(allocation) => Some(allocation),
             _ => None,
         };
-        self.handle.ask(What::Lend(len), of, "none").await.map(Buffer::new)
+        self.handle.ask(What::Allocate(len), of, "none").await.map(Buffer::new)
     }
 
     /// What is known of a file or directory.

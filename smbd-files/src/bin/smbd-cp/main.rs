@@ -10,6 +10,7 @@ mod password;
 mod perf;
 mod place;
 mod progress;
+mod quantity;
 mod reach;
 mod summary;
 mod trouble;

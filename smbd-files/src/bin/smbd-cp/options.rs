@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use smbd_files::CHANNELS_MAX;
 
-use crate::perf;
 use crate::place::Url;
+use crate::quantity;
 
 /// Copies files to and from SMB servers over SMB Direct (RDMA) or TCP, in user space: no mount, no root.
 #[derive(Debug, Parser)]
@@ -136,13 +136,13 @@ impl Verb {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Measure {
     /// Bytes of an operation: a number, or one of KiB (64K) or MiB (1M)
-    #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = perf::size)]
+    #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = quantity::size)]
     pub(crate) size: u32,
     /// How many operations are under way at once, each at a place of its own
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=32))]
     pub(crate) at_once: u16,
     /// Seconds to measure at least
-    #[arg(long, value_name = "S", default_value = "5", value_parser = perf::time)]
+    #[arg(long, value_name = "S", default_value = "5", value_parser = quantity::time)]
     pub(crate) time: f64,
 }
 
