@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use smbd_verbs::Clock;
 
+use super::calls;
 use super::pair::Pair;
 use crate::case::{Context, Failure};
 use crate::patience::PATIENCE;
@@ -33,8 +34,9 @@ impl Leaks {
     }
 
     /// From here on, after a first connection, which opens what a process keeps: the device, and a queue that works around
-    /// siw. It has let go of all else when it returns.
+    /// siw. It has let go of all else when it returns. A first runtime opens what tokio keeps for signals, if it was built with them.
     pub(crate) fn watch_after(connect: impl FnOnce() -> Result<(), Failure>) -> Result<Self, Failure> {
+        drop(calls::runtime());
         connect()?;
         Ok(Self { before: held()? })
     }
