@@ -223,16 +223,23 @@ where
             return false;
         };
         let Self { clock, timer, .. } = self;
-        let wait = || (deadline, Box::pin(clock.sleep_until(deadline)));
-        let timer = timer.get_or_insert_with(wait);
-        if timer.0 != deadline {
-            *timer = wait();
+        loop {
+            let wait = || (deadline, Box::pin(clock.sleep_until(deadline)));
+            let (at, sleep) = timer.get_or_insert_with(wait);
+            // Most deadlines move away with every message. A timer that is early is looked at for nothing, which costs less than to set
+            // it every time.
+            if deadline < *at {
+                (*at, *sleep) = wait();
+            }
+            if sleep.as_mut().poll(cx).is_pending() {
+                return false;
+            }
+            let was_due = *at;
+            *timer = None;
+            if deadline <= was_due {
+                return true;
+            }
         }
-        let is_due = timer.1.as_mut().poll(cx).is_ready();
-        if is_due {
-            self.timer = None;
-        }
-        is_due
     }
 
     fn close(&mut self, why: &Lost) {
@@ -268,8 +275,8 @@ where
 
     /// Does what the client says, until it has nothing to say. Returns when it wants to be asked again.
     fn say(&mut self, arrived: &mut Arrived<'_>) -> Option<Instant> {
+        let now = self.clock.now();
         loop {
-            let now = self.clock.now();
             match self.next_output(now, arrived) {
                 Then::GoOn => {}
                 Then::Idle(deadline) => return deadline,

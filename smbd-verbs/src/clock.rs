@@ -31,8 +31,8 @@ impl Clock {
 #[inline]
 fn system_nanos() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    let [secs, nanos] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    secs.saturating_mul(NANOS_PER_SEC).saturating_add(nanos)
+    let secs = u64::try_from(now.tv_sec).unwrap_or(0);
+    secs.saturating_mul(NANOS_PER_SEC).saturating_add(u64::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -65,6 +65,17 @@ enum Closing {
     Told,
 }
 
+/// Which commands were passed to the endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// All that there were. The task is woken for the next one.
+    All,
+    /// As many as are taken at a time.
+    Some,
+    /// All before one that finds no room.
+    WaitsForRoom,
+}
+
 enum Turn {
     Again,
     Asleep,
@@ -101,7 +112,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
         let now = backend.now();
         self.obey(now, cx);
-        self.take_commands(now, cx);
+        let taken = self.take_commands(now, cx);
         if self.may_resume() {
             self.machine.resume();
         }
@@ -116,8 +127,16 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
             self.waiting = None;
             while self.commands.try_recv().is_ok() {}
         }
-        let now = backend.now();
-        if self.take_commands(now, cx) || self.may_resume() {
+        // Commands that have come since then wake the task.
+        let goes_on = match taken {
+            Taken::All => false,
+            Taken::Some => true,
+            Taken::WaitsForRoom => {
+                let now = backend.now();
+                self.try_again(now)
+            }
+        };
+        if goes_on || self.may_resume() {
             return Ok(Turn::Again);
         }
         let close_at = match self.closing {
@@ -166,38 +185,41 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         }
     }
 
-    /// Passes commands to the endpoint while there is room. Returns whether it passed one or began to close.
-    fn take_commands(&mut self, now: Instant, cx: &mut Context<'_>) -> bool {
-        for taken in 0..COMMANDS_MAX {
+    /// Passes commands to the endpoint while there is room, and begins to close if that is due.
+    fn take_commands(&mut self, now: Instant, cx: &mut Context<'_>) -> Taken {
+        for _ in 0..COMMANDS_MAX {
             let next = match self.waiting.take() {
                 Some(command) => Poll::Ready(Some(command)),
                 None => self.commands.poll_recv(cx),
             };
-            let stopped = match next {
-                Poll::Ready(Some(command)) => {
-                    self.waiting = self.carry_out(command, now);
-                    self.waiting.is_some()
-                }
-                Poll::Ready(None) | Poll::Pending => true,
+            let Poll::Ready(Some(command)) = next else {
+                self.close_if_due(now);
+                return Taken::All;
             };
-            if stopped {
-                let closed = self.close_if_due(now, next_is_none(&self.waiting, &self.commands));
-                return closed || taken > 0;
+            self.waiting = self.carry_out(command, now);
+            if self.waiting.is_some() {
+                self.close_if_due(now);
+                return Taken::WaitsForRoom;
             }
         }
-        true
+        Taken::Some
     }
 
-    /// Begins to close if that was requested, and no command is before it or its time limit has come. Returns whether
-    /// it did.
-    fn close_if_due(&mut self, now: Instant, nothing_before: bool) -> bool {
-        let Closing::Asked(until) = self.closing else { return false };
-        if !nothing_before && until > now {
-            return false;
+    /// Passes the command that found no room. Returns whether it found some now.
+    fn try_again(&mut self, now: Instant) -> bool {
+        let Some(command) = self.waiting.take() else { return false };
+        self.waiting = self.carry_out(command, now);
+        self.waiting.is_none()
+    }
+
+    /// Begins to close if that was requested, and no command is before it or its time limit has come.
+    fn close_if_due(&mut self, now: Instant) {
+        let Closing::Asked(until) = self.closing else { return };
+        let is_first = self.waiting.is_none() && self.commands.is_closed() && self.commands.is_empty();
+        if is_first || until <= now {
+            self.closing = Closing::Told;
+            self.machine.close(now, Close::Flush { until });
         }
-        self.closing = Closing::Told;
-        self.machine.close(now, Close::Flush { until });
-        true
     }
 
     /// Passes a command to the endpoint. Returns the command if there is no room.
@@ -270,11 +292,6 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         self.ended.send_replace(Some(ending.clone()));
         ending
     }
-}
-
-/// Whether the channel is closed and no command is left.
-fn next_is_none<T>(waiting: &Option<T>, commands: &mpsc::Receiver<T>) -> bool {
-    waiting.is_none() && commands.is_closed() && commands.is_empty()
 }
 
 // Nothing in it is pinned.
