@@ -183,8 +183,13 @@ fn longer(said: &mut Said, more: u32) {
     });
 }
 
+/// Its transform has another type.
+fn typed(said: &mut Said, kind: RdmaTransformType) {
+    of_answer(said, |smb2| crypto::TRANSFORM_TYPE.set(&mut smb2[CRYPTO..], kind).unwrap());
+}
+
 fn of_reads() -> Vec<Row> {
-    use crypto::{NONCE_LENGTH, SIGNATURE_LENGTH, TRANSFORM_TYPE};
+    use crypto::{NONCE_LENGTH, SIGNATURE_LENGTH};
     use read::response::{DATA_LENGTH, FLAGS};
     vec![
         (
@@ -195,11 +200,7 @@ fn of_reads() -> Vec<Row> {
         ),
         (
             "encrypted data are said to be signed",
-            says(|said| {
-                of_answer(said, |smb2| {
-                    TRANSFORM_TYPE.set(&mut smb2[CRYPTO..], RdmaTransformType::SIGNING).unwrap();
-                });
-            }),
+            says(|said| typed(said, RdmaTransformType::SIGNING)),
             READ,
             &["3.3.5.12-06"],
         ),
@@ -212,11 +213,7 @@ fn of_reads() -> Vec<Row> {
         ("the signature of encrypted data is another", says(signature), READ, &["3.3.5.12-08"]),
         (
             "signed data are said to be encrypted",
-            says(|said| {
-                of_answer(said, |smb2| {
-                    TRANSFORM_TYPE.set(&mut smb2[CRYPTO..], RdmaTransformType::ENCRYPTION).unwrap();
-                });
-            }),
+            says(|said| typed(said, RdmaTransformType::ENCRYPTION)),
             SIGNED_READ,
             &["3.3.5.12-09"],
         ),
