@@ -11,7 +11,8 @@ use smbd_core::wire::{DataTransfer, NegotiateRequest};
 #[test]
 fn the_core_passes_every_case_with_smb2_on_top() {
     let catalogue = Catalogue::load().unwrap();
-    let choice = Choice { echo: true, smb2: true, share: Some(r"\\subject\share".into()) };
+    let choice =
+        Choice { echo: true, smb2: true, share: Some(r"\\subject\share".into()), ..Choice::default() };
     let (mut failed, mut played, mut not) = (Vec::new(), 0, Vec::new());
     for role in SIDES {
         let upper = detect(&mut SimSmb2, role, &choice);

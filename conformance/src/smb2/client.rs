@@ -3,13 +3,17 @@
 
 mod ntlm;
 mod requests;
+mod security;
 
+use smbd_smb2::security::{SecurityError, SessionKeys};
 use smbd_smb2::wire::{
     Command, CommandBody, CreateResponse, Dialect, Element, Elements, FileId, Header, NegotiateContext,
-    NegotiateResponse, NtStatus, RdmaTransformId, SessionId, Target, TreeId, WireError,
+    NegotiateResponse, NtStatus, RdmaTransformId, SessionId, SessionSetupResponse, Target, TreeId, WireError,
 };
 
 pub use requests::{By, Requests};
+use security::Security;
+pub use security::{ENTROPY, Protection, Secured, User};
 
 /// Credits that a client has at least, if the server grants them.
 const CREDITS_WANTED: u64 = 512;
@@ -33,8 +37,22 @@ pub struct Wants {
     pub dialects: Vec<Dialect>,
     /// Transforms of RDMA that are offered with 3.1.1.
     pub transforms: Vec<RdmaTransformId>,
-    /// A file of its own, which is empty at first, instead of [`FILE`].
-    pub empty_file: bool,
+    /// The file that is opened.
+    pub file: Opened,
+    /// A session as a user in the place of a guest's.
+    pub secured: Option<Secured>,
+}
+
+/// The file that a client opens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opened {
+    /// [`FILE`].
+    #[default]
+    Usual,
+    /// One of its own, which is empty then.
+    Emptied,
+    /// The same, with what is in it.
+    Kept,
 }
 
 /// What a server has said of itself.
@@ -78,6 +96,11 @@ enum Step {
 }
 
 impl Step {
+    /// Whether its request belongs to the preauthentication hash (3.2.5.2, 3.2.5.3.1).
+    const fn is_hashed(self) -> bool {
+        matches!(self, Self::Negotiate | Self::Challenge | Self::Login)
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Negotiate => "the response to SMB2 NEGOTIATE",
@@ -100,9 +123,12 @@ pub struct Refused {
 }
 
 /// The client.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Client {
     wants: Wants,
+    security: Option<Box<Security>>,
+    /// The server's last token.
+    token: Vec<u8>,
     step: Step,
     /// The MessageId of the step's request, if that was made.
     awaited: Option<u64>,
@@ -119,8 +145,11 @@ impl Client {
     /// A client that has said nothing.
     #[must_use]
     pub fn new(wants: Wants) -> Self {
+        let security = wants.secured.clone().map(|how| Box::new(Security::new(how)));
         Self {
             wants,
+            security,
+            token: Vec::new(),
             step: Step::Negotiate,
             awaited: None,
             next_id: 0,
@@ -142,17 +171,22 @@ impl Client {
             return Ok(None);
         }
         self.awaited = Some(self.next_id);
+        let step = self.step;
+        let token = self.next_token();
         let mut requests = Requests::new(self);
-        match requests.step() {
+        match step {
             Step::Negotiate => requests.negotiate()?,
             Step::Echo => requests.echo()?,
-            Step::Challenge => requests.session_setup(&ntlm::negotiate())?,
-            Step::Login => requests.session_setup(&ntlm::authenticate_as_guest())?,
+            Step::Challenge | Step::Login => requests.session_setup(&token)?,
             Step::Tree => requests.tree_connect()?,
             Step::Open => requests.create()?,
             Step::Ready => {}
         }
-        Ok(Some(requests.finish().0))
+        let message = requests.finish().0;
+        if let Some(security) = self.security.as_mut().filter(|_| step.is_hashed()) {
+            security.hash(&message);
+        }
+        Ok(Some(message))
     }
 
     /// Whether [`next_request`](Self::next_request) has something.
@@ -197,6 +231,56 @@ impl Client {
         self.credits
     }
 
+    /// What SESSION_SETUP says of the client, if that is next.
+    fn next_token(&mut self) -> Vec<u8> {
+        let from_server = std::mem::take(&mut self.token);
+        match (self.step, &mut self.security) {
+            (Step::Challenge | Step::Login, Some(security)) => security.token(&from_server),
+            (Step::Challenge, None) => ntlm::negotiate(),
+            (Step::Login, None) => ntlm::authenticate_as_guest(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A message of one request as it goes in this session.
+    ///
+    /// # Errors
+    /// A key cannot be used.
+    pub fn protect(&mut self, message: Vec<u8>) -> Result<Vec<u8>, SecurityError> {
+        match &mut self.security {
+            Some(security) => security.protect(self.session, message),
+            None => Ok(message),
+        }
+    }
+
+    /// The elements of a message of the server: decrypted, if they were encrypted.
+    ///
+    /// # Errors
+    /// It is not what a server with the session's keys has sent.
+    pub fn open(&self, message: Vec<u8>) -> Result<Vec<u8>, SecurityError> {
+        match &self.security {
+            Some(security) => security.open(message),
+            None => Ok(message),
+        }
+    }
+
+    /// The keys of a user's session.
+    pub fn keys(&mut self) -> Option<&mut SessionKeys> {
+        self.security.as_mut()?.keys.as_mut()
+    }
+
+    /// Whether the session is a user's, whose messages are signed or encrypted.
+    #[must_use]
+    pub const fn is_secured(&self) -> bool {
+        self.security.is_some()
+    }
+
+    /// A cipher or an algorithm that the session needs, and that the server did not choose.
+    #[must_use]
+    pub fn lacks(&self) -> Option<String> {
+        self.security.as_ref()?.lacks()
+    }
+
     /// Takes in a message of the server: credits, and the answer to the step's request.
     ///
     /// # Errors
@@ -224,9 +308,28 @@ impl Client {
             self.refused = Some(Refused { command, status });
             return Ok(());
         }
+        if let Some(security) = self.security.as_mut().filter(|_| self.step == Step::Negotiate || goes_on) {
+            security.hash(element.bytes);
+        }
         match self.step {
-            Step::Negotiate => self.negotiated = (&NegotiateResponse::parse(element.bytes)?).into(),
-            Step::Challenge => self.session = element.header.session_id,
+            Step::Negotiate => {
+                let response = NegotiateResponse::parse(element.bytes)?;
+                if let Some(security) = &mut self.security {
+                    security.negotiated(&response);
+                }
+                self.negotiated = (&response).into();
+            }
+            Step::Challenge => {
+                self.session = element.header.session_id;
+                self.token = SessionSetupResponse::parse(element.bytes)?.security_buffer.to_vec();
+            }
+            Step::Login if self.security.is_some() => {
+                let token = SessionSetupResponse::parse(element.bytes)?.security_buffer.to_vec();
+                if let Some(security) = &mut self.security {
+                    security.token(&token);
+                    security.established();
+                }
+            }
             Step::Tree => self.tree = element.header.tree_id().unwrap_or_default(),
             Step::Open => self.file = Some(CreateResponse::parse(element.bytes)?.file_id),
             Step::Echo | Step::Login | Step::Ready => {}

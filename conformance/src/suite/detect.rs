@@ -13,6 +13,7 @@ use super::rig::Target;
 use super::script::Terms;
 use super::upper::{ClientFacts, Question, Rdma, ServerFacts, Upper};
 use crate::catalogue::UnderTest;
+use crate::smb2::client::User;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Choice {
     pub smb2: bool,
     /// Of a server: the share on which a guest may read and write, `\\server\share`.
     pub share: Option<String>,
+    /// A user who may do that as well: for cases that need signed or encrypted messages.
+    pub user: Option<User>,
 }
 
 /// An answer comes within this time.
@@ -45,7 +48,7 @@ pub fn detect(target: &mut dyn Target, role: UnderTest, choice: &Choice) -> Uppe
     }
     let found = match role {
         UnderTest::Initiator => looking.client(),
-        UnderTest::Acceptor | UnderTest::Both => looking.server(choice.share.as_deref()),
+        UnderTest::Acceptor | UnderTest::Both => looking.server(choice),
     };
     found.unwrap_or_else(|why| {
         let echo = if choice.echo { "neither returns messages nor" } else { "does not" };
@@ -95,16 +98,16 @@ impl Looking<'_> {
         self.on_a_connection(upper, ANSWER, |peer| answered(peer, 1, len, answer))
     }
 
-    fn server(&mut self, share: Option<&str>) -> Result<Upper, String> {
+    fn server(&mut self, choice: &Choice) -> Result<Upper, String> {
         let longest = usize::MAX;
         let nothing = ServerFacts { longest, ..ServerFacts::default() };
         let dialect = self.on_a_connection(Upper::Server(nothing.clone()), ANSWER, |peer| {
             peer.prepare_upper()?;
             Ok(peer.state().dialogue.dialect())
         })?;
-        let mut facts = ServerFacts { dialect, ..nothing };
-        if let Some(share) = share {
-            facts.share = Some(share.to_owned());
+        let mut facts = ServerFacts { dialect, user: choice.user.clone(), ..nothing };
+        if let Some(share) = &choice.share {
+            facts.share = Some(share.clone());
             self.fill(&facts).map_err(|why| format!("no file on {share}: {why}"))?;
         }
         let echo = ServerFacts { echo: true, share: None, ..facts.clone() };

@@ -7,10 +7,10 @@ use smbd_conformance::suite::{Outcome, Played, cases, play};
 use smbd_core::Token;
 use smbd_smb2::wire::{Channel, Command, Header, NtStatus, ReadResponseFlags, header, read, write};
 
-use super::options;
 use super::wrong::{Said, Wrong};
+use super::{covered, options};
 
-const CHANNEL_3: u32 = Channel::RDMA_TRANSFORM.0;
+pub const CHANNEL_3: u32 = Channel::RDMA_TRANSFORM.0;
 
 fn is(smb2: &[u8], command: Command) -> bool {
     Header::parse(smb2).is_ok_and(|header| header.command == command)
@@ -21,7 +21,7 @@ fn succeeds(smb2: &[u8]) -> bool {
 }
 
 /// A request of this command with one of these channels comes with RDMA_V1.
-fn by_v1(smb2: &mut [u8], command: Command, channels: &[u32]) {
+pub fn by_v1(smb2: &mut [u8], command: Command, channels: &[u32]) {
     let channel = match command {
         Command::READ => &read::request::CHANNEL,
         _ => &write::request::CHANNEL,
@@ -31,7 +31,7 @@ fn by_v1(smb2: &mut [u8], command: Command, channels: &[u32]) {
     }
 }
 
-fn of_read(said: &mut Said, change: impl FnOnce(&mut Said)) {
+pub fn of_read(said: &mut Said, change: impl FnOnce(&mut Said)) {
     if is(&said.smb2, Command::READ) && succeeds(&said.smb2) {
         change(said);
     }
@@ -44,14 +44,14 @@ fn of_write(said: &mut Said, change: impl FnOnce(&mut Said)) {
 }
 
 /// A WRITE by a channel, as the server gets it.
-fn of_asked_write(smb2: &mut [u8], change: impl FnOnce(&mut [u8])) {
+pub fn of_asked_write(smb2: &mut [u8], change: impl FnOnce(&mut [u8])) {
     if is(smb2, Command::WRITE) && write::request::CHANNEL.get(smb2).unwrap() != Channel::NONE {
         change(smb2);
     }
 }
 
 /// The descriptors begin so many bytes later.
-fn behind(smb2: &mut [u8], bytes: u16) {
+pub fn behind(smb2: &mut [u8], bytes: u16) {
     use write::request::{WRITE_CHANNEL_INFO_LENGTH, WRITE_CHANNEL_INFO_OFFSET};
     let (offset, len) =
         (WRITE_CHANNEL_INFO_OFFSET.get(smb2).unwrap(), WRITE_CHANNEL_INFO_LENGTH.get(smb2).unwrap());
@@ -67,20 +67,20 @@ fn first_length(smb2: &[u8]) -> Option<u32> {
 }
 
 /// A server that is wrong in one thing, a case that finds it, and what it breaks.
-type Row = (&'static str, Wrong, &'static str, &'static [&'static str]);
+pub type Row = (&'static str, Wrong, &'static str, &'static [&'static str]);
 
 const LARGE_READ: &str = "BVT_Smb2OverRdmaChannel_ReadLargeFile";
 const LARGE_WRITE: &str = "BVT_Smb2OverRdmaChannel_WriteLargeFile";
 
-fn hears(hears: fn(&mut [u8])) -> Wrong {
+pub fn hears(hears: fn(&mut [u8])) -> Wrong {
     Wrong { hears, ..Wrong::default() }
 }
 
-fn says(says: fn(&mut Said)) -> Wrong {
+pub fn says(says: fn(&mut Said)) -> Wrong {
     Wrong { says, ..Wrong::default() }
 }
 
-fn flip_last(bytes: &mut [u8]) {
+pub fn flip_last(bytes: &mut [u8]) {
     bytes.last_mut().into_iter().for_each(|last| *last ^= 1);
 }
 
@@ -335,7 +335,7 @@ fn played(wrong: &Wrong, name: &str) -> Played {
 #[test]
 fn each_statement_is_named_when_it_is_broken_and_no_other_is() {
     let of_requests = [of_refused_reads(), of_channels_of_writes(), of_refused_writes()].concat();
-    let rows = [of_clients(), of_requests, of_reads(), of_writes()].concat();
+    let rows = [of_clients(), of_requests, of_reads(), of_writes(), covered::rows()].concat();
     let mut differing = Vec::new();
     for (what, wrong, case, listed) in &rows {
         let played = played(wrong, case);

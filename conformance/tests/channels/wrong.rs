@@ -7,6 +7,8 @@ use smbd_conformance::suite::rig::sim::{SimServer, SimSmb2};
 use smbd_conformance::suite::rig::{Full, News, Opening, Order, Rig, Settings, Target, Unable};
 use smbd_core::{Instant, RdmaVerb, Token};
 
+use super::keys::Keys;
+
 /// Where SMB2 begins in a Data Transfer message with 4 bytes of padding, and where its DataLength is.
 const SMB2_AT: usize = 24;
 const DATA_LENGTH_AT: usize = 16;
@@ -64,7 +66,7 @@ impl Target for Wrong {
             true => SimSmb2.rig(variant, role, settings)?,
             false => SimServer.rig(variant, role, settings)?,
         };
-        Ok(Box::new(WrongRig { rig, wrong: *self, writes: BTreeMap::new() }))
+        Ok(Box::new(WrongRig { rig, wrong: *self, writes: BTreeMap::new(), keys: BTreeMap::new() }))
     }
 }
 
@@ -73,11 +75,13 @@ struct WrongRig {
     wrong: Wrong,
     /// RDMA requests of the script on each connection.
     writes: BTreeMap<usize, u32>,
+    /// Of sessions that have keys.
+    keys: BTreeMap<usize, Keys>,
 }
 
 /// The first fragment of a message of SMB2.
 fn begins_smb2(bytes: &[u8]) -> bool {
-    bytes.get(SMB2_AT..).is_some_and(|smb2| smb2.starts_with(b"\xfeSMB"))
+    bytes.get(SMB2_AT..).is_some_and(|smb2| smb2.starts_with(b"\xfeSMB") || smb2.starts_with(b"\xfdSMB"))
 }
 
 impl Rig for WrongRig {
@@ -96,7 +100,8 @@ impl Rig for WrongRig {
         let Order::Send(bytes, token) = order else { return self.rig.order(connection, order) };
         let mut bytes = bytes.to_vec();
         if begins_smb2(&bytes) {
-            (self.wrong.hears)(&mut bytes[SMB2_AT..]);
+            let smb2 = bytes.split_off(SMB2_AT);
+            bytes.extend(self.keys.entry(connection).or_default().request(&smb2, self.wrong.hears));
         }
         self.rig.order(connection, Order::Send(&bytes, token))
     }
@@ -127,9 +132,15 @@ impl Rig for WrongRig {
         if !begins_smb2(&bytes) {
             return Some((at, News::Message(bytes, token)));
         }
-        let mut said = Said { smb2: bytes.split_off(SMB2_AT), token };
-        let was = said.smb2.len();
-        (self.wrong.says)(&mut said);
+        let smb2 = bytes.split_off(SMB2_AT);
+        let was = smb2.len();
+        let (mut token, says) = (token, self.wrong.says);
+        let smb2 = self.keys.entry(connection).or_default().response(&smb2, |smb2| {
+            let mut said = Said { smb2: std::mem::take(smb2), token };
+            says(&mut said);
+            (*smb2, token) = (said.smb2, said.token);
+        });
+        let mut said = Said { smb2, token };
         if said.smb2.len() != was {
             let len = u32::try_from(said.smb2.len()).unwrap().to_le_bytes();
             bytes[DATA_LENGTH_AT..DATA_LENGTH_AT + 4].copy_from_slice(&len);

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::profile::Profile;
+use smbd_conformance::smb2::client::User;
 use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::rig::sim::{Sim, SimServer, SimSmb2};
 use smbd_conformance::suite::{Choice, Upper, Uppers};
@@ -35,6 +36,10 @@ pub struct TargetArgs {
     /// length are answered, without it those that a server answers before there is a session
     #[arg(long, value_name = "NAME", conflicts_with = "listen")]
     share: Option<String>,
+    /// with --share: a user of the server who may do the same, for cases that need signed or encrypted messages. The password is in
+    /// the environment, as SMBD_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "share")]
+    user: Option<String>,
     /// what is known of the product, such as `linux-6.12`
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -94,12 +99,18 @@ impl TargetArgs {
             UpperName::Smb2 => false,
             UpperName::Server => {
                 let share = Some(SimServer::SHARE.to_owned());
-                return UpperLayers::Unknown(Choice { smb2: true, share, ..Choice::default() });
+                let user = Some(SimServer::user());
+                return UpperLayers::Unknown(Choice { echo: false, smb2: true, share, user });
             }
         };
         let host = self.connect.map_or_else(|| "subject".to_owned(), |to| to.ip().to_string());
         let share = self.share.as_ref().map(|name| format!(r"\\{host}\{name}"));
-        UpperLayers::Unknown(Choice { echo, smb2: true, share })
+        UpperLayers::Unknown(Choice { echo, smb2: true, share, user: self.user() })
+    }
+
+    fn user(&self) -> Option<User> {
+        let name = self.user.clone()?;
+        Some(User { name, password: std::env::var("SMBD_PASSWORD").unwrap_or_default() })
     }
 
     /// The implementation.

@@ -9,7 +9,7 @@ use smbd_smb2::wire::{
     TreeConnectRequest, WireError, WriteRequest, write_element,
 };
 
-use super::{Client, EMPTY_FILE, FILE, NO_SESSION, Step, Wants};
+use super::{Client, EMPTY_FILE, FILE, NO_SESSION, Opened, Wants};
 
 /// The way of data that are in no message.
 #[derive(Clone, Copy, Debug)]
@@ -156,10 +156,6 @@ impl<'c> Requests<'c> {
         (self.message, self.last_id)
     }
 
-    pub(super) const fn step(&self) -> Step {
-        self.client.step
-    }
-
     /// A NEGOTIATE, which is what a connection begins with. A second one is against the rules (3.3.5.4).
     ///
     /// # Errors
@@ -169,13 +165,21 @@ impl<'c> Requests<'c> {
         // NEGOTIATE charges nothing, and grants one credit whatever is asked for.
         let header = Header { credit_charge: 0, ..header };
         let usual = [Dialect::SMB_2_1, Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
-        let Wants { dialects, transforms, .. } = self.client.wants.clone();
+        let Wants { dialects, transforms, secured, .. } = self.client.wants.clone();
+        let (ciphers, algorithms) = match &secured {
+            Some(secured) => (vec![secured.cipher], vec![secured.signing]),
+            None => (Vec::new(), Vec::new()),
+        };
         let dialects = if dialects.is_empty() { usual.to_vec() } else { dialects };
         let hash_algorithms = [HashAlgorithm::SHA_512];
         let mut contexts = vec![NegotiateContext::PreauthIntegrity {
             hash_algorithms: (&hash_algorithms).into(),
             salt: &[0x5a; 32],
         }];
+        if secured.is_some() {
+            contexts.push(NegotiateContext::Encryption((&ciphers[..]).into()));
+            contexts.push(NegotiateContext::Signing((&algorithms[..]).into()));
+        }
         if !transforms.is_empty() {
             contexts.push(NegotiateContext::RdmaTransform((&transforms[..]).into()));
         }
@@ -211,9 +215,10 @@ impl<'c> Requests<'c> {
 
     pub(super) fn create(&mut self) -> Result<(), WireError> {
         let header = self.client.header::<CreateRequest<'_>>(0);
-        let (name, disposition) = match self.client.wants.empty_file {
-            true => (EMPTY_FILE, CreateDisposition::OVERWRITE_IF),
-            false => (FILE, CreateDisposition::OPEN_IF),
+        let (name, disposition) = match self.client.wants.file {
+            Opened::Usual => (FILE, CreateDisposition::OPEN_IF),
+            Opened::Emptied => (EMPTY_FILE, CreateDisposition::OVERWRITE_IF),
+            Opened::Kept => (EMPTY_FILE, CreateDisposition::OPEN_IF),
         };
         let access = AccessMask::READ_DATA.with(AccessMask::WRITE_DATA, true);
         let share = ShareAccess::READ.with(ShareAccess::WRITE, true).with(ShareAccess::DELETE, true);

@@ -86,7 +86,7 @@ impl Session<'_> {
 }
 
 /// Where the first bytes of what was found differ.
-fn different(found: &[u8], wanted: &[u8]) -> Option<usize> {
+pub(super) fn different(found: &[u8], wanted: &[u8]) -> Option<usize> {
     let differ = found.iter().zip(wanted).position(|(found, wanted)| found != wanted);
     differ.or_else(|| (found.len() < wanted.len()).then_some(found.len()))
 }

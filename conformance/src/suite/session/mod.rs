@@ -3,6 +3,8 @@
 mod content;
 mod opening;
 mod requests;
+mod secured;
+mod transforms;
 
 use std::time::Duration;
 
@@ -16,10 +18,13 @@ use super::seen::Whole;
 use super::waiting::{ANSWER_WITHIN, PATIENCE};
 use crate::smb2::client::Client;
 
+use content::different;
 pub(super) use opening::{V3, V302};
 pub(super) use requests::{Asked, Buffer};
+pub(super) use secured::How;
+pub(super) use transforms::{Crypto, Info};
 
-/// A guest's session, with a file that is open.
+/// A session of a guest or a user, with a file that is open.
 #[derive(Debug)]
 pub(super) struct Session<'p> {
     pub(super) peer: Peer<'p>,
@@ -97,8 +102,9 @@ impl Session<'_> {
     /// The answer to a request, if it is in this message.
     fn response(&mut self, id: u64, message: &Whole) -> Result<Option<Response>, Stop> {
         let not_smb2 = |error| Stop::NotJudged(Unjudged::alone(format!("an answer is no SMB2: {error}")));
-        self.client.take(&message.payload).map_err(not_smb2)?;
-        for element in Elements::new(&message.payload) {
+        let payload = self.opened(message.payload.clone())?;
+        self.client.take(&payload).map_err(not_smb2)?;
+        for element in Elements::new(&payload) {
             let element = element.map_err(not_smb2)?;
             let Header { message_id, status, .. } = element.header;
             if element.header.is_response() && message_id.0 == id && status != NtStatus::PENDING {

@@ -9,7 +9,7 @@ use super::super::script::{Data, Terms};
 use super::super::state::Announced;
 use super::super::upper::Upper;
 use super::Session;
-use crate::smb2::client::{Client, Wants};
+use crate::smb2::client::{Client, Opened, Wants};
 
 /// All of 3.
 pub(in super::super) const V3: &[Dialect] = &[Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
@@ -18,6 +18,8 @@ pub(in super::super) const V302: &[Dialect] = &[Dialect::SMB_3_0_2, Dialect::SMB
 
 /// No case moves more bytes with one request.
 const BYTES_MAX: u32 = 8 << 20;
+/// The same where the script has keys: all is encrypted or signed by it, and takes its time.
+const SECURED_MAX: u32 = 1 << 20;
 /// Bytes that a credit is good for (3.2.4.1.5).
 const CREDIT_BYTES: u64 = 65_536;
 
@@ -27,36 +29,25 @@ impl Play {
     /// # Errors
     /// The server has none of them, or no guests: not applicable.
     pub(in super::super) fn session(&mut self, dialects: &[Dialect]) -> Result<Session<'_>, Stop> {
-        self.session_offering(dialects, &[])
-    }
-
-    /// The same with transforms offered.
-    ///
-    /// # Errors
-    /// As [`session`](Self::session).
-    pub(in super::super) fn session_offering(
-        &mut self,
-        dialects: &[Dialect],
-        transforms: &[RdmaTransformId],
-    ) -> Result<Session<'_>, Stop> {
         let Upper::Server(facts) = &self.upper else {
             return Err(Stop::NotApplicable("the case is about an SMB2 server".into()));
         };
         let wants = Wants {
             share: facts.share.clone(),
-            echo: false,
             dialects: dialects.to_vec(),
-            transforms: transforms.to_vec(),
-            empty_file: true,
+            file: Opened::Emptied,
+            ..Wants::default()
         };
-        let peer = self.established_on(&Terms::credit_cases().credits(255))?;
-        let mut session = Session { peer, client: Client::new(wants) };
-        while let Some(message) = session.client.next_request().map_err(broken)? {
-            session.say(&message)?;
-            session.step_is_answered()?;
-        }
+        let mut session = self.begin(wants)?;
+        while session.advances()? {}
         session.is_there(dialects)?;
         Ok(session)
+    }
+
+    /// A connection on which nothing of SMB2 was said.
+    pub(super) fn begin(&mut self, wants: Wants) -> Result<Session<'_>, Stop> {
+        let peer = self.established_on(&Terms::credit_cases().credits(255))?;
+        Ok(Session { peer, client: Client::new(wants) })
     }
 }
 
@@ -65,8 +56,19 @@ pub(super) fn broken(error: WireError) -> Stop {
 }
 
 impl Session<'_> {
-    pub(super) fn say(&mut self, message: &[u8]) -> Result<(), Stop> {
-        for fragment in self.peer.fragments(message)? {
+    /// The next request on the way to a session, and its answer; whether there was one.
+    pub(super) fn advances(&mut self) -> Result<bool, Stop> {
+        let Some(message) = self.client.next_request().map_err(broken)? else { return Ok(false) };
+        self.say(message)?;
+        self.step_is_answered()?;
+        Ok(true)
+    }
+
+    pub(super) fn say(&mut self, message: Vec<u8>) -> Result<(), Stop> {
+        let message = self.client.protect(message);
+        let message =
+            message.map_err(|error| Stop::Broken(format!("a request cannot be protected: {error}")))?;
+        for fragment in self.peer.fragments(&message)? {
             self.peer.send(&Data { ..fragment })?;
         }
         Ok(())
@@ -77,7 +79,8 @@ impl Session<'_> {
         let awaited = self.client.awaits();
         while self.client.awaits().is_some() && self.client.awaits() == awaited && !self.client.has_next() {
             let whole = self.peer.whole_with("", Basis::Echo(1))?;
-            self.client.take(&whole.payload).map_err(|error| {
+            let message = self.opened(whole.payload)?;
+            self.client.take(&message).map_err(|error| {
                 Stop::NotJudged(Unjudged::alone(format!(
                     "an answer on the way to a session is no SMB2: {error}"
                 )))
@@ -86,7 +89,13 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn is_there(&mut self, dialects: &[Dialect]) -> Result<(), Stop> {
+    /// The elements of a message of the server.
+    pub(super) fn opened(&self, message: Vec<u8>) -> Result<Vec<u8>, Stop> {
+        let wrong = |error| format!("an answer is not protected with the keys of the session: {error}");
+        self.client.open(message).map_err(|error| Stop::NotJudged(Unjudged::alone(wrong(error))))
+    }
+
+    pub(super) fn is_there(&mut self, dialects: &[Dialect]) -> Result<(), Stop> {
         if let Some(refused) = self.client.refused() {
             let of = match (refused.command, refused.status) {
                 (Command::NEGOTIATE, NtStatus::NOT_SUPPORTED) => {
@@ -136,6 +145,7 @@ impl Session<'_> {
             _ => u32::MAX,
         };
         let paid = u32::try_from(self.client.credits().saturating_mul(CREDIT_BYTES)).unwrap_or(u32::MAX);
-        stated.min(direct).min(paid).min(BYTES_MAX)
+        let most = if self.client.is_secured() { SECURED_MAX } else { BYTES_MAX };
+        stated.min(direct).min(paid).min(most)
     }
 }

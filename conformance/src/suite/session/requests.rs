@@ -158,12 +158,12 @@ impl Session<'_> {
         if let Some(bend) = asked.bend {
             bend(&mut message);
         }
-        self.say(&message)?;
+        self.say(message)?;
         Ok(id)
     }
 
     /// An answer that says success. What the server has no resources for it need not do.
-    fn succeeds(&mut self, statements: &str, response: &Response, what: &str) -> Result<(), Stop> {
+    pub(super) fn succeeds(&mut self, statements: &str, response: &Response, what: &str) -> Result<(), Stop> {
         let status = response.status();
         if status == NtStatus::INSUFFICIENT_RESOURCES {
             return Err(Stop::NotJudged(Unjudged::alone(format!("the server answers {what} with {status}"))));
@@ -239,7 +239,7 @@ impl Session<'_> {
     }
 
     /// A check of a shared part: shown only for statements that the case lists.
-    fn asserts(&mut self, statements: &str, holds: bool, text: impl FnOnce() -> String) {
+    pub(super) fn asserts(&mut self, statements: &str, holds: bool, text: impl FnOnce() -> String) {
         let id = self.peer.id();
         self.peer.play.shared(id, statements, holds, text);
     }

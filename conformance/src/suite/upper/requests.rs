@@ -9,7 +9,7 @@ use smbd_smb2::wire::{Command, Dialect, Elements, Header, NtStatus, ReadResponse
 
 use super::super::script::pattern;
 use super::{Awaits, Match, NotMade, Question, Rdma, different};
-use crate::smb2::client::{By, Client, Requests as Building, Wants};
+use crate::smb2::client::{By, Client, Requests as Building, User, Wants};
 use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN};
 
 /// Bytes of an ECHO, either way.
@@ -49,6 +49,8 @@ pub struct ServerFacts {
     pub longest: usize,
     /// The share on which a guest may read and write: `\\server\share`.
     pub share: Option<String>,
+    /// A user who may do that as well.
+    pub user: Option<User>,
     /// READ and WRITE by RDMA.
     pub rdma: Rdma,
 }

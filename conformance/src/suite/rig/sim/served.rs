@@ -2,15 +2,22 @@
 
 use super::rig::UpperLayer;
 use super::{Need, Rig, Settings, Sim, SimSmb2, Target, Unable, UnderTest, rig};
-use crate::suite::rig::subject::Shared;
+use crate::smb2::client::User;
+use crate::suite::rig::subject::{PASSWORD, Shared, USER};
 
-/// The target with the server of `smbd-smb2` as its upper layer. It serves a file system in memory, to guests, and only accepts.
+/// The target with the server of `smbd-smb2` as its upper layer. It serves a file system in memory, to guests and a user, and only accepts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SimServer;
 
 impl SimServer {
     /// The share on which guests may read and write.
     pub const SHARE: &'static str = r"\\subject\share";
+
+    /// A user who may do that as well.
+    #[must_use]
+    pub fn user() -> User {
+        User { name: USER.into(), password: PASSWORD.into() }
+    }
 }
 
 impl Target for SimServer {

@@ -15,8 +15,8 @@ use smbd_core::{BufferDescriptorV1, Config, Endpoint, Instant, PhaseName, Role, 
 
 pub(super) use hand::Seat;
 use layer::Layer;
-pub(super) use smb2::Shared;
 use smb2::Smb2;
+pub(super) use smb2::{PASSWORD, Shared, USER};
 pub(super) use watched::Opens;
 use watched::{Device, Watched};
 

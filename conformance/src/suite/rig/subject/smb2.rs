@@ -16,7 +16,7 @@ use smbd_core::{Endpoint, Instant, OpId, RegId, Token};
 
 use copying::Copying;
 use machine::Machine;
-pub(in crate::suite::rig) use machine::Shared;
+pub(in crate::suite::rig) use machine::{PASSWORD, Shared, USER};
 use serving::Serving;
 
 /// A message, and the peer's token that goes with it.

@@ -10,6 +10,7 @@ use smbd_core::backend::HostMemory;
 use smbd_core::endpoint::NotSent;
 use smbd_core::error::{CommandError, RdmaError, SendError};
 use smbd_core::{BufferDescriptorV1, Close, Endpoint, Instant, OpId, RdmaVerb, Token};
+use smbd_smb2::security::{NtHash, RdmaTransforms};
 use smbd_smb2::server::{
     Action, Connection, ConnectionId, Files, Memory, Operation, OperationId, Params, Server, Share, Transport,
 };
@@ -17,6 +18,11 @@ use smbd_smb2::wire::Guid;
 
 /// When the play begins, as a FILETIME.
 const BEGIN: u64 = 0x01dc_5000_0000_0000;
+
+/// The user that the server knows.
+pub(in crate::suite::rig) const USER: &str = "tester";
+/// Its password.
+pub(in crate::suite::rig) const PASSWORD: &str = "correct horse";
 
 /// What connections of a server share.
 #[derive(Clone)]
@@ -35,12 +41,14 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// A server with one share, for guests.
+    /// A server with one share, for guests and [`USER`], that has all transforms.
     pub(in crate::suite::rig) fn new() -> Result<Self, String> {
         let mut params = Params::new(Guid(*b"smbd-smb2 server"), "SUBJECT");
         params.guests = true;
+        params.rdma_transforms = RdmaTransforms::ALL;
         params.shares.push(Share { guests: true, ..Share::new("share") });
-        let server = Server::new(params, |_: &str, _: &str| None).map_err(|error| error.to_string())?;
+        let accounts = |user: &str, _: &str| (user == USER).then(|| NtHash::of_password(PASSWORD));
+        let server = Server::new(params, accounts).map_err(|error| error.to_string())?;
         let files = Files::new(vec![Memory::new("share", BEGIN)]);
         Ok(Self(Rc::new(RefCell::new(Store { server: Arc::new(server), files, connections: 0 }))))
     }
@@ -151,6 +159,13 @@ impl<M: Clone + fmt::Debug> Machine<M> {
                     let taken = done.map_or(Ok(()), |done| connection.completed(now, id, done));
                     debug_assert_eq!(taken, Ok(()), "it was asked for");
                 }
+                Action::Transform { id, len } => {
+                    let data = self.data.entry(id).or_default();
+                    let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len());
+                    let (data, _) = data.split_at_mut(len);
+                    let taken = connection.transform(now, id, &mut [data]);
+                    debug_assert_eq!(taken, Ok(()), "it was asked for");
+                }
                 Action::Cancel(id) => {
                     if let Some(done) = store.files.cancel(self.number, id) {
                         let taken = connection.completed(now, id, done);
@@ -161,7 +176,7 @@ impl<M: Clone + fmt::Debug> Machine<M> {
                     store.files.end(self.number, now);
                     self.ended = true;
                 }
-                // Guests have no session that another one replaces, and no keys for more.
+                // No client of the suite says that it has lost a session.
                 _ => {}
             }
         }
