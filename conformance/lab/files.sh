@@ -5,7 +5,16 @@
 cp_says() {
   local said=$OUT/$1
   shift
-  timeout 120 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
+  timeout 300 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
+}
+
+# cp_fails STATUS TEXT COMMAND ...    smbd-cp ends with this status, and the last that it says matches TEXT
+cp_fails() {
+  local status=0 wanted=$1 text=$2
+  shift 2
+  cp_says fails "$@" || status=$?
+  [ "$status" = "$wanted" ] && tail -n 1 "$OUT/cp.log" | grep -qE -- "$text" ||
+    complain "exit status $status: $(tail -n 1 "$OUT/cp.log")"
 }
 
 # file_matches SIZE WAY    a file of this size is the same on both sides, by the way that the program says
@@ -25,3 +34,149 @@ other_ways_match() {
   options=(--encrypt)
   check "encrypted over TCP, a file is the same on both sides" file_matches 3000001 'tcp encrypted'
 }
+
+# --- smbd-serve ---------------------------------------------------------------------------------------------------
+
+# serve OPTION ...    smbd-serve with the share $SHARE, at all that it listens on
+serve() {
+  export SHARE=/run/share
+  mkdir -p "$SHARE" && (umask 077 && printf 'tester:password:test123\n' >/run/users) || return
+  "${SMBD_LIVE%/*}/smbd-serve" "$SHARE" --listen "$ADDRESS:445" --users /run/users "$@" >"$OUT/serve.log" 2>&1 &
+  SERVE_PID=$!
+  await "$patience" grep -q 'over=rdma' "$OUT/serve.log"
+}
+
+# serve_ends    SIGTERM ends it in good order, and it says so
+serve_ends() {
+  kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"
+}
+
+# --- all ways -----------------------------------------------------------------------------------------------------------
+
+# Sizes around which something changes: nothing, the threshold of RDMA, 64 KiB, the longest message of ksmbd (MaxFragmentedSize 173910) and
+# of smbd-cp (1 MiB and 4096 bytes), a request (1 MiB), four of them.
+edges=(0 1 4095 4096 4097 65535 65536 65537 173909 173910 173911 1048575 1048576 1048577 1052671 1052672 1052673
+  4194303 4194304 4194305 16777216)
+
+# How a session may be protected. 3.0 and 3.0.2 know the first three only.
+protections=(unprotected 'signed aes-cmac' 'encrypted aes-128-ccm' 'signed hmac-sha256' 'signed aes-gmac' 'encrypted aes-128-gcm'
+  'encrypted aes-256-ccm' 'encrypted aes-256-gcm')
+
+# edges_made    files of these sizes, in /run/edges
+edges_made() {
+  local size
+  mkdir -p /run/edges && mkdir -m 777 "$SHARE/edges" || return
+  for size in "${edges[@]}"; do head -c "$size" /dev/urandom >"/run/edges/$size" || return; done
+}
+
+# edges_match WAY DIALECT ALGORITHM    they are the same on both sides, this way, with what was negotiated so
+edges_match() {
+  rm -rf "$SHARE"/edges/* /run/back "$OUT/said" && mkdir /run/back &&
+    cp_says said put /run/edges/* "$url/edges/" --files 8 --json "${options[@]}" && diff -r /run/edges "$SHARE/edges" &&
+    cp_says said get "${edges[@]/#/$url/edges/}" /run/back --files 8 --json "${options[@]}" && diff -r /run/edges /run/back &&
+    [ "$(grep -F "\"way\":\"$1\"" "$OUT/said" | grep -F "\"dialect\":\"$2\"" | grep -ciF "\"$3\"")" = 2 ] ||
+    complain "$1, $2, $3: $(tail -n 3 "$OUT/cp.log") $(cut -c1-200 "$OUT/said")"
+}
+
+# protected WAY DIALECT KIND ALGORITHM    edges_match with a protection, if the server has it
+protected() {
+  local way=$1 dialect=$2 kind=$3 algorithm=${4:-} name="$2, $3${4:+ $4}, $1" options
+  options=(--dialect "$dialect")
+  case "$kind" in
+    signed) options+=(--sign --signing "$algorithm") ;;
+    encrypted) options+=(--encrypt --cipher "$algorithm") ;;
+  esac
+  # Where data of protected sessions cannot go by RDMA, nothing has to be said.
+  if [ "$way" != rdma ] && { [ "$kind" = unprotected ] || [[ " $transforms " == *" $dialect "* ]]; }; then options+=(--rdma-messages); fi
+  if [[ " $lacks " == *" $algorithm "* && -n $algorithm ]]; then
+    skip "$name" "$server has no $algorithm"
+  elif [[ $kind = "${breaks:-}" ]]; then
+    skip "$name" "$why_broken"
+  elif [[ $way = rdma && $kind != unprotected && " $transforms " != *" $dialect "* ]]; then
+    skip "$name" "without RDMA transforms of both sides, in 3.1.1, data of such a session go in messages"
+  else
+    [ "$kind" = unprotected ] || way+=" $kind"
+    check "$name: files of 0 bytes to 16 MiB are the same on both sides" edges_match "$way" "$dialect" "${algorithm:-$dialect}"
+  fi
+}
+
+# all_ways    every dialect, protection and way over SMB Direct. `server` is its name, `lacks` are algorithms that it has not, `transforms`
+# the dialects in which it has RDMA transforms; `breaks` is a protection with which it does not work, and `why_broken` says why.
+all_ways() {
+  local dialect protection way last
+  edges_made || return
+  for dialect in 3.1.1 3.0.2 3.0; do
+    last=${#protections[@]}
+    [ "$dialect" = 3.1.1 ] || last=3
+    for protection in "${protections[@]:0:last}"; do
+      # shellcheck disable=SC2086
+      for way in rdma 'rdma messages'; do protected "$way" "$dialect" $protection; done
+    done
+  done
+}
+
+# lacks_are_told    for each algorithm that the server has not, smbd-cp ends and says what the server does instead
+lacks_are_told() {
+  local algorithm text
+  for algorithm in $lacks; do
+    case "$algorithm" in
+      aes-?mac | hmac-*)
+        text="the server signs with AES-CMAC, and --signing has $algorithm only|SMB2_SIGNING_CAPABILITIES has 0x0001, which was not offered"
+        cp_fails 1 "$text" ls "$url" --signing "$algorithm"
+        ;;
+      *) cp_fails 1 'the server does not encrypt' ls "$url" --encrypt --cipher "$algorithm" ;;
+    esac || return
+  done
+}
+
+# --- what can go wrong --------------------------------------------------------------------------------------------------
+
+# big_file_matches    1 GiB, 8 pieces of it under way, is the same on both sides
+big_file_matches() {
+  rm -f "$OUT/said" && head -c 1073741824 /dev/urandom >/run/big &&
+    cp_says said put /run/big "$url/big" --pieces 8 && cmp /run/big "$SHARE/big" && rm /run/big &&
+    cp_says said get "$url/big" /run/big --pieces 8 && cmp /run/big "$SHARE/big" && cat "$OUT/said" >>"$OUT/big.txt" &&
+    [ "$(grep -c ': 1073741824 bytes, .* MB/s, rdma$' "$OUT/said")" = 2 ] || complain "1 GiB: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+}
+
+# with_lock COMMAND ...    while a client over TCP holds a lock of the first MiB of `locked` in the share `small`, which is /run/small and has
+# no oplocks: with one, a client keeps its locks to itself
+with_lock() {
+  local holder status=0
+  mkdir -p /mnt/lock && head -c 3000000 /dev/urandom >/run/small/locked && chmod 666 /run/small/locked &&
+    timeout 60 mount -t cifs "//${lock_host:-$ADDRESS}/small" /mnt/lock -o username=tester,password=test123,vers=3.1.1,cache=none || return
+  rm -f /run/locks
+  python3 -c 'import fcntl, time
+with open("/mnt/lock/locked", "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX, 1 << 20)
+    open("/run/locks", "w").close()
+    time.sleep(600)' &
+  holder=$!
+  await "$patience" test -e /run/locks || status=$?
+  [ "$status" != 0 ] || "$@" || status=$?
+  kill "$holder" && wait "$holder"
+  umount /mnt/lock
+  return "$status"
+}
+
+# locks_are_told    what another client has locked is not read, nor written, and what is told names it
+locks_are_told() {
+  local text='locked: STATUS_FILE_LOCK_CONFLICT'
+  cp_fails 1 "$text" get "${url%share}small/locked" /run/back &&
+    cp_fails 1 "$text" perf write "${url%share}small/locked" --time 0 --size 64K --at-once 1
+}
+
+# server_goes COMMAND ...    COMMAND ends the server while 1 GiB is read: smbd-cp says why the connection is over, in time
+server_goes() {
+  local copy status=0 began before
+  rm -f /run/back
+  before=$(wc -l <"$OUT/cp.log")
+  cp_says gone get "$url/big" /run/back --quiet &
+  copy=$!
+  await "$patience" is_long /run/back 50000000 && began=$SECONDS && "$@" || return
+  wait "$copy" || status=$?
+  echo "smbd-cp ended $((SECONDS - began)) s after the server: $status, $(tail -n 1 "$OUT/cp.log")" | tee -a "$OUT/gone.txt"
+  [ "$status" = 1 ] && [ "$(wc -l <"$OUT/cp.log")" -gt "$before" ] && tail -n 1 "$OUT/cp.log" | grep -q 'big: the connection is over: ' &&
+    [ $((SECONDS - began)) -lt 90 ]
+}
+is_long() { [ -e "$1" ] && [ "$(stat -c %s "$1")" -gt "$2" ]; }

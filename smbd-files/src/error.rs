@@ -97,6 +97,7 @@ const fn meaning(status: NtStatus) -> &'static str {
         NtStatus::BAD_NETWORK_NAME => " (the server has no share of this name)",
         NtStatus::DIRECTORY_NOT_EMPTY => " (the directory is not empty)",
         NtStatus::DISK_FULL => " (the server's disk is full)",
+        NtStatus::FILE_LOCK_CONFLICT => " (somebody else has locked a part of it)",
         NtStatus::FILE_IS_A_DIRECTORY => " (it is a directory)",
         NtStatus::LOGON_FAILURE => " (the user or the password is wrong)",
         NtStatus::NOT_A_DIRECTORY => " (it is no directory)",

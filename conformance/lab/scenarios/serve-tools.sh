@@ -12,20 +12,6 @@ long=yes
 # what the host can write beyond the longest file of NTFS is written.
 torture_failures="smb2.dir.modify smb2.dir.one smb2.read.position smb2.rw.invalid"
 
-# serve OPTION ...    smbd-serve with the share $SHARE, at all that it listens on
-serve() {
-  export SHARE=/run/share
-  mkdir -p "$SHARE" && (umask 077 && printf 'tester:password:test123\n' >/run/users) || return
-  "${SMBD_LIVE%/*}/smbd-serve" "$SHARE" --listen "$ADDRESS:445" --users /run/users "$@" >"$OUT/serve.log" 2>&1 &
-  SERVE_PID=$!
-  await "$patience" grep -q 'over=rdma' "$OUT/serve.log"
-}
-
-# serve_ends    SIGTERM ends it in good order, and it says so
-serve_ends() {
-  kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"
-}
-
 # others_verify NAME OPTION    what smbd-cp moves by RDMA with this option is what another library decrypts and verifies: `cryptography` of
 # Python, of a capture and the keys
 others_verify() {

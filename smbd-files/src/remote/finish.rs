@@ -120,9 +120,7 @@ impl<M: Memory> Commands<M> {
         let tree = client.export_tree(handle)?;
         self.trees.insert(tree, handle);
         let limits = self.limits;
-        let negotiated = client.negotiated();
-        let (read_max, write_max) =
-            negotiated.map_or((PIECE_MAX, PIECE_MAX), |it| (it.max_read_size, it.max_write_size));
+        let negotiated = *client.negotiated().ok_or(Refused::NotNegotiated)?;
         let protection = client.protection(handle).unwrap_or(Protection::None);
         let uses_channel = client.uses_channel(handle, PIECE_MAX.into());
         let way = match limits.rdma {
@@ -132,7 +130,8 @@ impl<M: Memory> Commands<M> {
         };
         let rdma = limits.rdma.filter(|_| uses_channel).map_or(PIECE_MAX, |rdma| rdma.max_read_write);
         let max = |server: u32| server.min(rdma).clamp(1, PIECE_MAX);
-        Ok(Connected { tree, way, read_max: max(read_max), write_max: max(write_max) })
+        let (read_max, write_max) = (max(negotiated.max_read_size), max(negotiated.max_write_size));
+        Ok(Connected { tree, way, negotiated, read_max, write_max })
     }
 }
 

@@ -89,7 +89,10 @@ impl This {
             0 => (usual.echo_after, usual.silence_max),
             _ => (ECHO_AFTER, SILENCE_MAX),
         };
-        let limits = transport.limits();
+        let mut limits = transport.limits();
+        if let Some(rdma) = limits.rdma.as_mut().filter(|_| !settings.rdma_data) {
+            rdma.threshold = u32::MAX;
+        }
         let rdma_transforms = limits.rdma.map_or(RdmaTransforms::NONE, |_| settings.rdma_transforms);
         let config = Config::new(Params {
             client_guid: self.guid,

@@ -24,6 +24,8 @@ pub struct Settings {
     /// Transforms that are offered for data that go by RDMA in signed and encrypted sessions (MS-SMB2 2.2.3.1.6). What goes by RDMA
     /// without one is neither signed nor encrypted, and only in sessions that are not.
     pub rdma_transforms: RdmaTransforms,
+    /// Whether data go by RDMA over SMB Direct, as far as they can. Otherwise they go in messages.
+    pub rdma_data: bool,
     /// The lowest dialect that is offered: 3.0, 3.0.2 or 3.1.1. The first two know AES-128-CCM only.
     pub min_dialect: Dialect,
     /// The highest dialect that is offered.
@@ -62,6 +64,7 @@ impl Settings {
             ciphers,
             signing,
             rdma_transforms: RdmaTransforms::ALL,
+            rdma_data: true,
             min_dialect: Dialect::SMB_3_0,
             max_dialect: Dialect::SMB_3_1_1,
             buffers: 32,

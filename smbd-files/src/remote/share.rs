@@ -1,5 +1,6 @@
 //! A share that is connected.
 
+use smbd_smb2::client::Negotiated;
 use smbd_smb2::wire::{
     AccessMask, CreateDisposition, CreateOptions, NetworkInterface, NetworkInterfaces, NtStatus, ShareAccess,
     info::class,
@@ -39,6 +40,12 @@ impl Share {
     #[must_use]
     pub const fn way(&self) -> Way {
         self.connected.way
+    }
+
+    /// What was negotiated with the server.
+    #[must_use]
+    pub const fn negotiated(&self) -> &Negotiated {
+        &self.connected.negotiated
     }
 
     /// How many connections its session has, and how many it has lost.

@@ -52,6 +52,10 @@ async fn by_rdma_nothing_is_copied_and_otherwise_once() {
     assert_eq!(share.way(), Way::RdmaMessages(Protection::Signed));
     assert_eq!(round_trip(&share, 65_537).await, 2);
 
+    let share = rdma(&host, &Settings { rdma_data: false, ..settings() }).await;
+    assert_eq!(share.way(), Way::RdmaMessages(Protection::None));
+    assert_eq!(round_trip(&share, PIECE_MAX).await, 2);
+
     let (share, _driver) = host.share(&settings(), "data").await.unwrap();
     assert_eq!(share.way(), Way::Tcp(Protection::None));
     for len in [1, 65_537, PIECE_MAX] {

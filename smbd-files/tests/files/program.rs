@@ -97,6 +97,36 @@ async fn files_are_copied_listed_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn dialect_cipher_and_signing_are_those_that_are_asked_for() {
+    let folder = folder("offer");
+    let url = listen(&Host::new(|_| {})).await;
+    let file = folder.join("f");
+    fs::write(&file, content(100_000)).unwrap();
+    for (options, dialect, protection) in [
+        (&["--dialect", "3.0"][..], "3.0", ("AES-128-CCM", "AES-CMAC", "plain")),
+        (&["--dialect", "3.0.2", "--encrypt"], "3.0.2", ("AES-128-CCM", "AES-CMAC", "tcp encrypted")),
+        (&["--dialect", "3.1.1", "--sign"], "3.1.1", ("AES-128-GCM", "AES-GMAC", "tcp signed")),
+        (&["--signing", "aes-cmac", "--sign"], "3.1.1", ("AES-128-GCM", "AES-CMAC", "tcp signed")),
+        (&["--signing", "hmac-sha256", "--sign"], "3.1.1", ("AES-128-GCM", "HMAC-SHA256", "tcp signed")),
+        (&["--cipher", "aes-256-ccm", "--encrypt"], "3.1.1", ("AES-256-CCM", "AES-GMAC", "tcp encrypted")),
+        // The server chooses among several.
+        (
+            &["--cipher", "aes-256-gcm,aes-128-ccm", "--encrypt"],
+            "3.1.1",
+            ("AES-128-CCM", "AES-GMAC", "tcp encrypted"),
+        ),
+    ] {
+        let put =
+            cp(&[&["put", path(&file), &format!("{url}/f"), "--check", "--json"], options].concat()).await;
+        assert_eq!((put.code, put.err.as_str()), (Some(0), ""), "{options:?}");
+        let told: Value = serde_json::from_str(&put.out).unwrap();
+        let said = ["dialect", "cipher", "signing", "way"].map(|name| told[name].as_str().unwrap());
+        let (cipher, signing, way) = protection;
+        assert_eq!(said, [dialect, cipher, signing, way], "{options:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_share_is_measured_by_reads_and_writes_of_a_file_that_is_long_enough() {
     let url = format!("{}/f", listen(&Host::new(|_| {})).await);
     let perf = async |verb: &str, options: &[&str]| {
@@ -192,6 +222,9 @@ fn wrong_usage_has_status_2_and_says_what_is_wrong() {
         (&["put", "a", "b", "smb://u@h/s/f"], "the URL has to be a directory"),
         (&["rm", "smb://u@h/s"], "path: there is none behind the share s"),
         (&["get", "smb://u@h/s/f", "out", "--pieces", "33"], "33 is not in 1..=32"),
+        (&["ls", "smb://u@h/s", "--dialect", "2.1"], "it has to be one of 3.0, 3.0.2, 3.1.1"),
+        (&["ls", "smb://u@h/s", "--cipher", "aes-256-gcm", "--dialect", "3.0"], "3.0 has aes-128-ccm only"),
+        (&["ls", "smb://u@h/s", "--signing", "aes-gmac", "--dialect", "3.0.2"], "signs with aes-cmac only"),
     ] {
         let Said { code, err, .. } = run(arguments, Some("x"));
         assert_eq!(code, Some(2), "{arguments:?}: {err}");

@@ -283,7 +283,8 @@ fn schedule<'p>(negotiated: &Negotiated, preauth: &'p PreauthHash) -> KeySchedul
 
 /// An answer to SESSION_SETUP is signed wrongly.
 const fn signature(part: &Part<'_>) -> Reason {
-    Reason::Signature { message_id: part.header.message_id, command: Command::SESSION_SETUP }
+    let Header { message_id, status, .. } = part.header;
+    Reason::Signature { message_id, command: Command::SESSION_SETUP, status }
 }
 
 /// Refuses a last answer that is signed with other keys than those that it makes.

@@ -1,6 +1,7 @@
 //! Why a connection, a session or an operation ends, and why a call or a message is refused.
 
 use alloc::boxed::Box;
+use core::fmt;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -73,12 +74,17 @@ pub enum Reason {
         expected: Command,
     },
     /// An answer has to be signed, and is not, or wrongly (3.2.5.1.3).
-    #[error("{message_id}: the answer to a signed {command} has a wrong signature, or none (3.2.5.1.3)")]
+    #[error(
+        "{message_id}: the answer to a signed {command} has a wrong signature, or none (3.2.5.1.3){}",
+        Unverified(*.status)
+    )]
     Signature {
         /// The MessageId.
         message_id: MessageId,
         /// The command.
         command: Command,
+        /// The status of the answer, of which nothing is sure.
+        status: NtStatus,
     },
     /// The answer to an encrypted request is not encrypted with the keys of its session (3.2.5.1.1.1, 3.3.4.1.4).
     #[error(
@@ -117,6 +123,18 @@ pub enum Reason {
     /// Nothing came from the server for so long, an answer to ECHO included.
     #[error("no message came from the server for {0:?}")]
     Silent(Duration),
+}
+
+/// What an answer says that cannot be trusted, if it is no success.
+struct Unverified(NtStatus);
+
+impl fmt::Display for Unverified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            NtStatus::SUCCESS => Ok(()),
+            status => write!(f, "; it says {status}, which nothing verifies"),
+        }
+    }
 }
 
 /// What ends the connection, while it is on its way to those who are told: boxed, because it is large and rare.

@@ -218,7 +218,7 @@ fn verify(request: &Request, sent: &Sent, session: &Session, part: &Part<'_>) ->
             if is_signed && channel.is_none_or(|channel| channel.verifier.verify([part.bytes]).is_ok()) {
                 return Ok(Check::Good);
             }
-            Reason::Signature { message_id, command }
+            Reason::Signature { message_id, command, status }
         }
     };
     if request.owner == Owner::Nobody {

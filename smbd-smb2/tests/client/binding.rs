@@ -284,7 +284,8 @@ fn the_last_answer_to_a_binding_is_signed_with_the_connections_own_key() {
         "secret",
         Says::default(),
     );
-    let reason = Reason::Signature { message_id: MessageId(2), command: Command::SESSION_SETUP };
+    let status = NtStatus::SUCCESS;
+    let reason = Reason::Signature { message_id: MessageId(2), command: Command::SESSION_SETUP, status };
     assert_eq!(broken, (Got::Failed(Failure::Closed), Some(reason)));
 }
 
@@ -302,7 +303,8 @@ fn an_answer_in_the_middle_of_a_binding_is_verified_if_it_is_signed() {
         "secret",
         Says::default(),
     );
-    let reason = Reason::Signature { message_id: MessageId(1), command: Command::SESSION_SETUP };
+    let status = NtStatus::MORE_PROCESSING_REQUIRED;
+    let reason = Reason::Signature { message_id: MessageId(1), command: Command::SESSION_SETUP, status };
     assert_eq!(broken, (Got::Failed(Failure::Closed), Some(reason)));
 }
 

@@ -95,15 +95,20 @@ fn the_command_of_an_answer_is_that_of_its_request() {
 
 #[test]
 fn a_signed_request_needs_a_signed_answer_with_a_good_signature() {
-    let bad = Reason::Signature { message_id: MessageId(4), command: Command::READ };
+    let bad = |status| Reason::Signature { message_id: MessageId(4), command: Command::READ, status };
+    let (success, denied) = (NtStatus::SUCCESS, NtStatus::ACCESS_DENIED);
     for signing in [SigningAlgorithm::AES_GMAC, SigningAlgorithm::AES_CMAC] {
         let setup = || Setup { signing, ..signed() };
-        assert_eq!(end(setup(), set(&field::SIGNATURE, [1; 16])), bad);
-        assert_eq!(end(setup(), set(&field::FLAGS, Flags::SERVER_TO_REDIR)), bad);
-        assert_eq!(end(setup(), |bytes| *bytes.last_mut().unwrap() ^= 1), bad);
+        assert_eq!(end(setup(), set(&field::SIGNATURE, [1; 16])), bad(success));
+        assert_eq!(end(setup(), set(&field::FLAGS, Flags::SERVER_TO_REDIR)), bad(success));
+        assert_eq!(end(setup(), |bytes| *bytes.last_mut().unwrap() ^= 1), bad(success));
         // An error is no exception.
-        assert_eq!(end(setup(), set(&field::STATUS, NtStatus::ACCESS_DENIED)), bad);
+        assert_eq!(end(setup(), set(&field::STATUS, denied)), bad(denied));
     }
+    let said = "0x0000000000000004: the answer to a signed READ has a wrong signature, or none (3.2.5.1.3)";
+    assert_eq!(bad(success).to_string(), said);
+    let unverified = format!("{said}; it says STATUS_ACCESS_DENIED, which nothing verifies");
+    assert_eq!(bad(denied).to_string(), unverified);
 }
 
 #[test]

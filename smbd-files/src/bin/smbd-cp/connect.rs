@@ -37,26 +37,33 @@ impl Connection {
     }
 }
 
+/// What is wanted of a connection to a server.
+///
+/// # Errors
+/// The options cannot be had together.
+pub(crate) fn settings(place: &Place, common: &Common) -> Result<Settings, String> {
+    common.offer.settings(Settings {
+        encrypt: common.encrypt,
+        sign: common.sign,
+        channels: common.channels,
+        keeps_keys: common.wireshark_keys.is_some(),
+        ..Settings::new(&place.host)
+    })
+}
+
 /// Connects to a server and to a share of it. `drivers` gets what drives its connections.
 pub(crate) async fn connect(
     place: &Place,
     common: &Common,
-    password: &str,
+    (settings, password): (&Settings, &str),
     drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<Connection, Trouble> {
     let within = Duration::from_secs(common.connect_timeout.into());
     let channels = common.channels;
-    let settings = Settings {
-        encrypt: common.encrypt,
-        sign: common.sign,
-        channels,
-        keeps_keys: common.wireshark_keys.is_some(),
-        ..Settings::new(&place.host)
-    };
     let remote = match place.scheme {
-        Scheme::Smb => drive(tcp(place, within).await?, &settings, drivers),
+        Scheme::Smb => drive(tcp(place, within).await?, settings, drivers),
         #[cfg(feature = "verbs")]
-        Scheme::Rdma => rdma(place, within, &settings, drivers).await,
+        Scheme::Rdma => rdma(place, within, settings, drivers).await,
         #[cfg(not(feature = "verbs"))]
         Scheme::Rdma => Err(Trouble::Usage(crate::place::NO_RDMA.into())),
     }?;
@@ -72,8 +79,10 @@ pub(crate) async fn connect(
     }
     let share = session.connect(&place.share).await;
     let share = share.map_err(|error| told("cannot connect the share", place, &error))?;
+    let chosen = share.negotiated().signing;
+    common.offer.check(chosen).map_err(|wrong| Trouble::Failed(format!("{place}: {wrong}")))?;
     if channels > 1
-        && let Err(why) = channels::open(place, within, &settings, (&session, &share), drivers).await
+        && let Err(why) = channels::open(place, within, settings, (&session, &share), drivers).await
     {
         // One is enough.
         eprintln!("smbd-cp: {place}: no further connection: {why}");

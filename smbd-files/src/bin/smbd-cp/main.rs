@@ -4,6 +4,7 @@ mod channels;
 mod connect;
 mod copy;
 mod directory;
+mod offer;
 mod options;
 mod outcome;
 mod password;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use clap::{CommandFactory as _, Parser as _};
 use options::{Command, Options, Verb};
 use place::{Place, Url};
+use smbd_files::Settings;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -58,6 +60,7 @@ fn run(command: &Command) -> Result<(), Trouble> {
     let (place, common) = (plan.place(), command.common());
     place.check_scheme().map_err(Trouble::Usage)?;
     let who = format!("{} at {}", place.user, place.host);
+    let settings = connect::settings(place, common).map_err(Trouble::Usage)?;
     let password = password::password(common.password_file.as_deref(), &who)?;
     runtime().map_err(|error| Trouble::Failed(error.to_string()))?.block_on(async {
         let mut drivers = Vec::new();
@@ -65,7 +68,7 @@ fn run(command: &Command) -> Result<(), Trouble> {
             // First: so the signal is waited for before anything is sent.
             biased;
             signal = tokio::signal::ctrl_c() => Err(signal.map_or_else(Trouble::failed, |()| Trouble::Interrupted)),
-            result = work(&plan, command, &password, &mut drivers) => result,
+            result = work(&plan, command, (&settings, &password), &mut drivers) => result,
         };
         // All handles are gone, so they close their connections. One that does not end in time is left.
         let _ = timeout(CLOSE_WITHIN, join_all(drivers)).await;
@@ -91,11 +94,11 @@ fn runtime() -> std::io::Result<Runtime> {
 async fn work(
     plan: &Plan<'_>,
     command: &Command,
-    password: &str,
+    (settings, password): (&Settings, &str),
     drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<(), Trouble> {
     let common = command.common();
-    let connection = connect::connect(plan.place(), common, password, drivers).await?;
+    let connection = connect::connect(plan.place(), common, (settings, password), drivers).await?;
     let share = connection.share.clone();
     let result = match plan {
         Plan::Copy(plan, options) => copy::run(plan, options, common.json, &share).await,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use smbd_files::CHANNELS_MAX;
 
+use crate::offer::Offer;
 use crate::place::Url;
 use crate::quantity;
 
@@ -158,6 +159,8 @@ pub(crate) struct Common {
     /// Signs everything behind the login, also what goes by RDMA. If the server cannot do that, data go in messages
     #[arg(long)]
     pub(crate) sign: bool,
+    #[command(flatten)]
+    pub(crate) offer: Offer,
     /// Debugging: appends the key of the session to a file, as a line of Wireshark's table of SMB2 session keys (smb2_seskey_list).
     /// Whoever has it can read a capture of everything
     #[arg(long, value_name = "FILE")]

@@ -50,6 +50,7 @@ fn rate(bytes: u64, took: Duration) -> f64 {
 /// All files, as one line.
 pub(crate) fn copies(outcomes: &[Outcome], place: &Place, share: &Share, took: Duration) -> Value {
     let (connections, lost) = share.connections();
+    let negotiated = share.negotiated();
     let files: Vec<Value> = outcomes
         .iter()
         .map(|Outcome { job, result }| {
@@ -69,6 +70,9 @@ pub(crate) fn copies(outcomes: &[Outcome], place: &Place, share: &Share, took: D
         "server": place.host,
         "share": place.share,
         "way": share.way().to_string(),
+        "dialect": negotiated.dialect.to_string(),
+        "cipher": negotiated.cipher.map(|cipher| cipher.to_string()),
+        "signing": negotiated.signing.to_string(),
         "connections": connections,
         "lost": lost,
         "seconds": took.as_secs_f64(),
