@@ -47,8 +47,14 @@ impl<'f> Window<'f> {
             other => other.map_err(&of)?,
         };
         self.given = self.given.saturating_add(data.len() as u64);
-        if data.len() < len as usize {
+        if data.is_empty() {
             return Err(Failure::Shorter { path: self.path.into(), end: self.given, size });
+        }
+        // A server need not send all at once: only nothing is the end.
+        let left = len.saturating_sub(u32::try_from(data.len()).unwrap_or(u32::MAX));
+        if left > 0 {
+            let rest = self.file.start_read(self.given, left).await.map_err(&of)?;
+            self.waiting.push_front((left, rest));
         }
         Ok(Some(data))
     }

@@ -15,8 +15,9 @@ use super::{Memory, MemoryError};
 pub const DEFAULT_PORTS: [u16; 2] = [5445, 445];
 /// Transfers of more bytes go by RDMA.
 const THRESHOLD: u32 = 4096;
-/// The longest message that a server may send here, in bytes: a piece of a READ without a channel and what is around it.
-const RECEIVE_MAX: u32 = (1 << 20) + 4096;
+/// The longest message that a server may send here, in bytes: as long as servers send them. READs without a channel are cut so that their
+/// answers fit.
+const RECEIVE_MAX: u32 = 1 << 20;
 
 /// What connects to servers.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Mutex;
 
 use smbd_files::copy::{self, Copied, Failure, Options, Watch};
-use smbd_files::{Remote, Share};
+use smbd_files::{Remote, Settings, Share};
 
 use super::loopback::Loopback;
 use super::server::{Host, PASSWORD, content, folder, login, settings};
@@ -128,6 +128,25 @@ async fn a_file_that_becomes_shorter_while_it_is_read_is_no_whole_copy() {
     copy::put(&from, &share, "f", Options::default(), &()).await.unwrap();
     let said = copy::get(&share, "f", &to, RESUME, &Cuts(share.clone())).await.unwrap_err().to_string();
     assert_eq!(said, "f: it ends at 1500000, and had 4000000 bytes when it was opened");
+}
+
+#[tokio::test]
+async fn a_server_that_answers_with_fewer_bytes_than_it_was_asked_for_is_asked_for_the_rest() {
+    let folder = folder("fewer");
+    let host = Host::new(|_| {});
+    let in_messages = Settings { rdma_data: false, ..settings() };
+    let (loopback, _) = Loopback::of_server_that_sends(100_000, &host);
+    let (remote, driver) = Remote::over(loopback, &in_messages).unwrap();
+    tokio::spawn(driver);
+    let share = login(&remote, PASSWORD).await.unwrap().connect("data").await.unwrap();
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    fs::write(&from, content(4_000_000)).unwrap();
+    copy::put(&from, &share, "f", Options::default(), &()).await.unwrap();
+    let file = share.open("f").await.unwrap();
+    let cut = file.start_read(0, 1_000_000).await.unwrap().wait().await.unwrap();
+    assert!(cut.len() < 100_000, "{}", cut.len());
+    copy::get(&share, "f", &to, Options::default(), &()).await.unwrap();
+    assert!(fs::read(&to).unwrap() == content(4_000_000));
 }
 
 #[tokio::test]

@@ -105,8 +105,13 @@ pub struct Loopback {
 
 impl Loopback {
     pub fn new(host: &Host) -> (Self, Arc<Mutex<Seen>>) {
+        Self::of_server_that_sends(1 << 20, host)
+    }
+
+    /// To a server that sends no message of more than so many bytes, which the client does not know.
+    pub fn of_server_that_sends(send_max: u32, host: &Host) -> (Self, Arc<Mutex<Seen>>) {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let transport = Transport::Rdma { send_max: 1 << 20 };
+        let transport = Transport::Rdma { send_max };
         let connection = Connection::new(Arc::clone(&host.server), transport, NOW, [7; 32]);
         let loopback = Self {
             seen: Arc::clone(&seen),
