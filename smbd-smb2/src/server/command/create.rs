@@ -159,7 +159,7 @@ pub(in crate::server) fn done(
         Ok(_) => return failed(asked, NtStatus::INTERNAL_ERROR),
         Err(status) => return failed(asked, status),
     };
-    inner.on_opened(creating.handle);
+    inner.on_opened(creating.handle, asked);
     // Session or tree connect may have gone in the meantime.
     if let Err(status) = inner.tree(asked) {
         inner.close_silently(creating.handle);
