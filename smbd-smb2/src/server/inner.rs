@@ -12,7 +12,7 @@ use super::entropy::Entropy;
 use super::link::Link;
 use super::negotiated::Negotiated;
 use super::pending::{Pending, WaitsFor, What};
-use super::session::{Open, Session, Tree, Valid};
+use super::session::{Kept, Open, Session, Tree, Valid};
 use super::transport::Transport;
 use crate::security::{Fresh, RdmaTransforms};
 use crate::wire::{Command, Dialect, FileId, Flags, NtStatus, SessionId, TreeId};
@@ -220,6 +220,15 @@ impl Inner {
         self.pending.values().any(|pending| {
             pending.handle == Some(Handle(handle)) && pending.asked.header.channel_sequence() != sequence
         })
+    }
+
+    /// Something has been done with a file, whichever of its connections it was asked for on.
+    pub(super) fn keep(&mut self, asked: &Asked, file_id: FileId, kept: Kept) {
+        if let Some(Session::Valid(valid)) = self.sessions.get_mut(&asked.session_id.0)
+            && let Some(open) = valid.opens.get_mut(&file_id.volatile)
+        {
+            open.keep(kept);
+        }
     }
 
     /// Whether another session can be on this connection.

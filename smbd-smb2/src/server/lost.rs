@@ -4,7 +4,6 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::action::{Action, Done, LinkId, OperationId};
-use super::command::set;
 use super::inner::Inner;
 use super::pending::{Pending, WaitsFor, What};
 use super::reason::Reason;
@@ -77,7 +76,7 @@ pub(super) fn complete(inner: &mut Inner, id: OperationId, done: Result<Done, Nt
             inner.on_opened(creating.handle, &asked);
             inner.close_silently(creating.handle);
         }
-        (What::Plain { file_id, renamed: Some(path) }, Ok(_)) => set::renamed(inner, &asked, file_id, path),
+        (What::Plain { file_id, kept: Some(kept) }, Ok(_)) => inner.keep(&asked, file_id, kept),
         _ => {}
     }
     handle.into_iter().for_each(|handle| inner.close_if_idle(handle));

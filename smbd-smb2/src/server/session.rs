@@ -140,6 +140,26 @@ pub(super) struct Open {
     pub(super) channel_sequence: u16,
     /// The enumeration of a directory, once it has begun.
     pub(super) listing: Option<Listing>,
+    /// Open.LockSequenceArray: the numbers of valid entries.
+    pub(super) lock_sequences: BTreeMap<u8, u8>,
+}
+
+impl Open {
+    pub(super) fn keep(&mut self, kept: Kept) {
+        match kept {
+            Kept::Path(path) => self.path = path,
+            Kept::LockSequence { index, number } => drop(self.lock_sequences.insert(index, number)),
+        }
+    }
+}
+
+/// What an open keeps of an operation that has succeeded.
+#[derive(Clone, Debug)]
+pub(super) enum Kept {
+    /// It has another name.
+    Path(SharePath),
+    /// Ranges are locked or unlocked (3.3.5.14).
+    LockSequence { index: u8, number: u8 },
 }
 
 /// How far an enumeration has come.

@@ -40,6 +40,15 @@ impl Rig {
         self.bind_with(first, Binding { user: "tester", password: "correct horse", session_id, signs: true })
     }
 
+    /// With MessageIds that the first connection has left to this binding, as AES-GMAC needs it (SE-2).
+    pub fn bind_with_nonces(&mut self, first: &mut Rig) -> NtStatus {
+        let binding = first.keys.as_mut().unwrap().signer.binding(2).unwrap();
+        self.give_echoes(binding.first_id() - self.next_id);
+        self.skip();
+        self.binding = Some(binding);
+        self.bind(first)
+    }
+
     pub fn bind_with(&mut self, first: &mut Rig, how: Binding<'_>) -> NtStatus {
         let mut initiator = Self::initiator(how.user, how.password);
         let (mut token, mut preauth, mut entropy) = (Vec::new(), self.preauth, 0x50);
@@ -49,7 +58,12 @@ impl Rig {
             entropy += 1;
             let Step::Continue(own) = initiator.step(&token, &fresh).unwrap() else { panic!("too early") };
             let signer = first.keys.as_mut().filter(|_| how.signs).map(|keys| &mut keys.signer);
-            let request = self.binding_request(signer, &own);
+            let mut own_signer = self.binding.take();
+            let mut request = self.binding_request(signer.filter(|_| own_signer.is_none()), &own);
+            if let Some(signer) = &mut own_signer {
+                signer.sign_in_place(&mut request).unwrap();
+            }
+            self.binding = own_signer;
             preauth.update([&request[..]]);
             let answer = self.answer_to(request);
             let header = Header::parse(&answer).unwrap();

@@ -3,8 +3,8 @@
 use smbd_smb2::server::{Action, Misuse, Operation, Reason, Transport};
 use smbd_smb2::wire::{
     BufferDescriptorV1, ChangeNotifyRequest, Channel, CloseRequest, CreateDisposition, CreateOptions, FileId,
-    Flags, FlushRequest, Header, LockElement, LockFlags, LockRequest, NtStatus, ReadRequest, ReadResponse,
-    Target, WriteRequest,
+    Flags, FlushRequest, Header, InfoType, LockElement, LockFlags, LockRequest, NtStatus, QueryInfoRequest,
+    ReadRequest, ReadResponse, SetInfoRequest, Target, WriteRequest, info,
 };
 
 use crate::bound::several;
@@ -228,6 +228,69 @@ fn data_go_through_the_connection_on_which_they_were_asked_for() {
     assert_eq!(second.status(&request), NtStatus::SUCCESS);
     assert_eq!(second.memory[&5], [9; 100]);
     assert!(!matches!(first.connection.poll(), Some(Action::RdmaWrite { .. })));
+}
+
+#[test]
+fn a_file_that_is_renamed_for_a_lost_connection_has_the_new_name() {
+    let (mut first, mut second, file_id) = pair(TCP);
+    first.holds = true;
+    let input = [&[0; 16][..], &4_u32.to_le_bytes(), b"n\0e\0"].concat();
+    let rename = SetInfoRequest {
+        info_type: InfoType::FILE,
+        info_class: info::class::FILE_RENAME,
+        file_id,
+        input: &input,
+        ..SetInfoRequest::default()
+    };
+    let header = first.header::<SetInfoRequest<'_>>(0);
+    first.silent(&header, &rename);
+    lose(&mut first);
+    first.release();
+    let query = QueryInfoRequest {
+        info_type: InfoType::FILE,
+        info_class: info::class::FILE_ALL,
+        file_id,
+        output_buffer_length: 1000,
+        ..QueryInfoRequest::default()
+    };
+    let answer = second.request(&query);
+    assert!(answer.bytes.ends_with(b"n\0e\0"), "{:02x?}", answer.bytes);
+}
+
+#[test]
+fn a_lock_whose_answer_was_lost_is_not_locked_twice() {
+    let (mut first, mut second, file_id) = pair(TCP);
+    let exclusive = LockFlags::EXCLUSIVE_LOCK | LockFlags::FAIL_IMMEDIATELY;
+    let ask = |rig: &mut Rig, lock_sequence, flags| {
+        let locks = [LockElement { offset: 0, length: 10, flags }];
+        rig.status(&LockRequest { file_id, lock_sequence, locks: (&locks).into() })
+    };
+    // LockSequenceIndex 3, LockSequenceNumber 5.
+    assert_eq!(ask(&mut first, 0x35, exclusive), NtStatus::SUCCESS);
+    assert_eq!(ask(&mut second, 0x35, exclusive), NtStatus::SUCCESS, "it has the lock");
+    for another in [0x36, 0x25, 0x05, 0x415, 0] {
+        assert_eq!(ask(&mut second, another, exclusive), NtStatus::LOCK_NOT_GRANTED, "{another:#x}");
+    }
+    // 0x36 has made the entry invalid.
+    assert_eq!(ask(&mut second, 0x35, exclusive), NtStatus::LOCK_NOT_GRANTED);
+    first.holds = true;
+    let locks = [LockElement { offset: 0, length: 10, flags: LockFlags::UNLOCK }];
+    let header = first.header::<LockRequest<'_>>(0);
+    first.silent(&header, &LockRequest { file_id, lock_sequence: 0x47, locks: (&locks).into() });
+    lose(&mut first);
+    first.release();
+    assert_eq!(ask(&mut second, 0x47, LockFlags::UNLOCK), NtStatus::SUCCESS, "it was unlocked for nobody");
+    assert_eq!(ask(&mut second, 0x48, LockFlags::UNLOCK), NtStatus(0xC000_007E));
+}
+
+#[test]
+fn without_channels_locks_have_no_numbers() {
+    let mut rig = Rig::ready(crate::rig::params(), TCP);
+    let file_id = rig.file("a");
+    let flags = LockFlags::EXCLUSIVE_LOCK | LockFlags::FAIL_IMMEDIATELY;
+    let locks = [LockElement { offset: 0, length: 10, flags }];
+    let lock = LockRequest { file_id, lock_sequence: 0x35, locks: (&locks).into() };
+    assert_eq!([(); 2].map(|()| rig.status(&lock)), [NtStatus::SUCCESS, NtStatus::LOCK_NOT_GRANTED]);
 }
 
 #[test]

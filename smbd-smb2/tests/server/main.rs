@@ -14,6 +14,7 @@ mod orders;
 mod port;
 mod rig;
 mod setup;
+mod several;
 mod snapshots;
 mod transforms;
 mod waiting;

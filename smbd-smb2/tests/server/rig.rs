@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smbd_smb2::security::{
-    Credentials, Fresh, Initiator, KeySchedule, NtHash, NtlmClient, PreauthHash, SessionKeys, Side, Step,
-    capital,
+    BindingSigner, Credentials, Fresh, Initiator, KeySchedule, NtHash, NtlmClient, PreauthHash, SessionKeys,
+    Side, Step, capital,
 };
 use smbd_smb2::server::{
     Action, Completion, Files, Memory, Operation, OperationId, Params, Reason, Server, Share, Transport,
@@ -84,6 +84,8 @@ pub struct Rig {
     /// Signing algorithms that the client offers.
     pub signings: Vec<SigningAlgorithm>,
     pub client_guid: Guid,
+    /// What signs the messages by which a session is bound to this connection, if they have MessageIds of their own.
+    pub binding: Option<BindingSigner>,
     /// The client offers SMB2_GLOBAL_CAP_MULTI_CHANNEL.
     pub knows_channels: bool,
     /// Data are kept instead of transformed.
@@ -146,6 +148,7 @@ impl Rig {
             chosen: None,
             signings: Vec::new(),
             client_guid: Guid([0xc1; 16]),
+            binding: None,
             knows_channels: false,
             holds_data: false,
             untransformed: Vec::new(),
