@@ -190,6 +190,8 @@ fn the_user_of_a_binding_is_the_one_of_the_session_and_proves_it() {
     assert_eq!(second.bind_with(&mut first, wrong), NtStatus::LOGON_FAILURE);
     let guest = Binding { user: "unknown", ..as_usual(&first) };
     assert_eq!(second.bind_with(&mut first, guest), NtStatus::NOT_SUPPORTED);
+    let other = Binding { user: "colleague", password: "another horse", ..as_usual(&first) };
+    assert_eq!(second.bind_with(&mut first, other), NtStatus::NOT_SUPPORTED);
     let nobody = Binding { user: "", ..as_usual(&first) };
     assert_ne!(second.bind_with(&mut first, nobody), NtStatus::SUCCESS);
     // CH-3: the session is as it was, and so is the connection.

@@ -114,8 +114,11 @@ impl Rig {
 
     /// With another entropy than others have.
     pub fn seeded(params: Params, transport: Transport, seed: u8) -> Self {
-        let accounts =
-            |user: &str, _: &str| (capital(user) == "TESTER").then(|| NtHash::of_password("correct horse"));
+        let accounts = |user: &str, _: &str| match capital(user).as_str() {
+            "TESTER" => Some(NtHash::of_password("correct horse")),
+            "COLLEAGUE" => Some(NtHash::of_password("another horse")),
+            _ => None,
+        };
         let (shares, knows_channels) = (params.shares.len(), params.channels_max > 1);
         let server = Arc::new(Server::new(params, accounts).unwrap());
         let memory = (0..shares).map(|_| Memory::with_capacity("data", NOW, 64 << 20)).collect();

@@ -1,0 +1,130 @@
+# shellcheck shell=bash
+about="smbd-serve has a session on two connections: smbd-cp over TCP and SMB Direct, of which one is lost, and the kernel's mount"
+guests=1
+limit=1200
+whole=yes
+long=yes
+
+# shellcheck source=../files.sh
+. "$LAB/files.sh"
+
+size=200000000
+url=
+
+# rdma_is_used    whether there is a connection on the device
+rdma_is_used() { [[ $(rdma_counts) =~ qp=[1-9] ]]; }
+
+# second_interface    one without a device, at 10.9.1.9: it stays when the other one goes
+second_interface() {
+  ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add 10.9.1.9/24 dev lab2 && ip link set lab2 up
+}
+
+# serve OPTION ...    smbd-serve with the share $SHARE, at an address with a device and at one without
+serve() {
+  export SHARE=/run/share
+  if [ -f "$OUT/serve.log" ]; then cat "$OUT/serve.log" >>"$OUT/served.log" && rm "$OUT/serve.log"; fi
+  mkdir -p "$SHARE" && (umask 077 && printf 'tester:password:test123\n' >/run/users) || return
+  "${SMBD_LIVE%/*}/smbd-serve" "$SHARE" --listen "$ADDRESS:445" --listen tcp:10.9.1.9:445 --users /run/users "$@" >"$OUT/serve.log" 2>&1 &
+  SERVE_PID=$!
+  await "$patience" grep -q 'over=rdma' "$OUT/serve.log"
+}
+
+serve_ends() { kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"; }
+
+# both put|get FROM TO    a file goes over both connections
+both() {
+  local how=$1
+  shift
+  rm -f "$OUT/said" && cp_says said "$how" "$@" --channels 2 --check "${options[@]}" && grep -q ' MB/s, .*, 2 connections, xxh3 ' "$OUT/said" ||
+    complain "$how: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+}
+
+# server_saw_both    the server has the user on a connection of each kind, both with data
+server_saw_both() {
+  grep -q 'client ended .*over=tcp .*user=tester .*bytes_in=[0-9]\{7\}' "$OUT/serve.log" &&
+    grep -q 'client ended .*over=rdma .*user=tester .*rdma_in=[0-9]\{7\}' "$OUT/serve.log"
+}
+
+# loses_rdma put|get FROM TO    the interface below the device goes down while a file is copied
+loses_rdma() {
+  local how=$1 status=0 copy
+  shift
+  rm -f "$OUT/said"
+  cp_says said "$how" "$@" --channels 2 --json &
+  copy=$!
+  await "$patience" rdma_is_used && sleep 1 || return
+  ip link set "$NETDEV" down
+  wait "$copy" || status=$?
+  [ "$status" = 0 ] && grep -q '"connections":1,' "$OUT/said" && grep -q '"lost":1,' "$OUT/said" ||
+    complain "$how: $status $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+}
+
+# mounts OPTION    the kernel's client mounts the share
+mounts() {
+  mkdir -p /run/mount && timeout 60 mount -t cifs "//$ADDRESS/share" /run/mount -o "username=tester,password=test123,vers=3.1.1,$1"
+}
+
+# has_two    whether the kernel's session has a second channel
+has_two() {
+  ls /run/mount >/dev/null && cp /proc/fs/cifs/DebugData "$OUT/cifs.log" && grep -q 'Extra Channels: [1-9]' "$OUT/cifs.log"
+}
+
+# has_two_again    the same when it has connected again, because the server has ended and begun
+has_two_again() { serve_ends && serve && await "$patience" has_two; }
+
+# kernel_has_two    a kernel without CONFIG_CIFS_DFS_UPCALL makes no second channel at the mount (docs/linux-6.12.md)
+kernel_has_two() {
+  if has_two || has_two_again >/dev/null 2>&1; then
+    mv "$OUT/cifs.log" "$OUT/cifs-$1.log"
+    check "the kernel has two channels, $1" true
+  else
+    skip "two channels of the kernel, $1" "cifs.ko 6.12 without CONFIG_CIFS_DFS_UPCALL makes no second one at the mount"
+  fi
+}
+
+mount_copies() {
+  head -c 20000003 /dev/urandom >/run/small && cp /run/small /run/mount/m && sync && cmp /run/small "$SHARE/m" &&
+    echo 3 >/proc/sys/vm/drop_caches && cmp /run/mount/m /run/small
+}
+
+# mounts_with tcp|rdma    the kernel's client, asked for two channels
+mounts_with() {
+  local option=multichannel,max_channels=2
+  [ "$1" = tcp ] || option=rdma,$option
+  check "the kernel mounts, asked for two channels, $1" mounts "$option" || return 0
+  kernel_has_two "$1"
+  check "a file is the same through the mount, $1" mount_copies
+  check "it is unmounted, $1" umount /run/mount
+}
+
+scenario() {
+  local programs=${SMBD_LIVE%/*} options=()
+  [ -x "$programs/smbd-serve" ] && [ -x "$programs/smbd-cp" ] ||
+    { skip "smbd-serve" "it or smbd-cp is not among the programs" && return; }
+  rdma_loopback "$KIND" 1024 && second_interface && serve || return
+  url=smb://tester@10.9.1.9/share
+  export SMBD_PASSWORD=test123
+  head -c "$size" /dev/urandom >/run/file
+  check "a file goes over both connections" both put /run/file "$url/up"
+  check "it is the same" cmp /run/file "$SHARE/up"
+  check "it comes back over both" both get "$url/up" /run/back
+  check "it is the same again" cmp /run/file /run/back
+  check "the server has seen both" server_saw_both
+  for options in --sign --encrypt; do
+    options=("$options")
+    check "a file goes over both and back, ${options[0]#--}ed" both put /run/file "$url/up"
+    check "it is the same, ${options[0]#--}ed" cmp /run/file "$SHARE/up"
+  done
+  options=()
+  mounts_with tcp
+  mounts_with rdma
+  # What goes from a guest to itself does not leave rxe, so nothing can be lost on its way.
+  if [ "$KIND" = siw ]; then
+    rm -f "$SHARE/up" /run/back
+    check "a copy to the server goes on without SMB Direct" loses_rdma put /run/file "$url/up"
+    check "each byte is right" cmp /run/file "$SHARE/up"
+  else
+    skip "a device that goes" "on rxe there is no link that could go"
+  fi
+  check "it ends in good order" serve_ends
+}
