@@ -25,3 +25,33 @@ other_ways_match() {
   options=(--encrypt)
   check "encrypted over TCP, a file is the same on both sides" file_matches 3000001 'tcp encrypted'
 }
+
+# rdma_is_used    whether there is a connection on the device
+rdma_is_used() { [[ $(rdma_counts) =~ qp=[1-9] ]]; }
+
+# second_interface    one without a device, at 10.9.1.9: it stays when the other one goes
+second_interface() {
+  ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add 10.9.1.9/24 dev lab2 && ip link set lab2 up
+}
+
+# both put|get FROM TO    a file goes over two connections, by the way that the program says ($way, a pattern; plain without it)
+both() {
+  local how=$1
+  shift
+  rm -f "$OUT/said" && cp_says said "$how" "$@" --channels 2 --check "${options[@]}" &&
+    grep -q " MB/s, ${way:-plain}, 2 connections, xxh3 " "$OUT/said" || complain "$how: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+}
+
+# loses_rdma put|get FROM TO    the interface below the device goes down while a file is copied
+loses_rdma() {
+  local how=$1 status=0 copy
+  shift
+  rm -f "$OUT/said"
+  cp_says said "$how" "$@" --channels 2 --json &
+  copy=$!
+  await "$patience" rdma_is_used && sleep 1 || return
+  ip link set "$NETDEV" down
+  wait "$copy" || status=$?
+  [ "$status" = 0 ] && grep -q '"connections":1,' "$OUT/said" && grep -q '"lost":1,' "$OUT/said" ||
+    complain "$how: $status $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+}
