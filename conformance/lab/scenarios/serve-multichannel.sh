@@ -34,13 +34,16 @@ mounts() {
   mkdir -p /run/mount && timeout 60 mount -t cifs "//$ADDRESS/share" /run/mount -o "username=tester,password=test123,vers=3.1.1,$1"
 }
 
+# begins_again    the server has a log without any client
+begins_again() { serve_ends && serve; }
+
 # has_two    whether the kernel's session has a second channel
 has_two() {
   ls /run/mount >/dev/null && cp /proc/fs/cifs/DebugData "$OUT/cifs.log" && grep -q 'Extra Channels: [1-9]' "$OUT/cifs.log"
 }
 
 # has_two_again    the same when it has connected again, because the server has ended and begun
-has_two_again() { serve_ends && serve && await "$patience" has_two; }
+has_two_again() { begins_again && await "$patience" has_two; }
 
 # kernel_has_two    a kernel without CONFIG_CIFS_DFS_UPCALL makes no second channel at the mount (docs/linux-6.12.md)
 kernel_has_two() {
@@ -48,7 +51,7 @@ kernel_has_two() {
     mv "$OUT/cifs.log" "$OUT/cifs-$1.log"
     check "the kernel has two channels, $1" true
   else
-    skip "two channels of the kernel, $1" "cifs.ko 6.12 without CONFIG_CIFS_DFS_UPCALL makes no second one at the mount"
+    skip "two channels of the kernel, $1" "cifs.ko has made no second one, neither at the mount nor when it connected again"
   fi
 }
 
@@ -56,6 +59,9 @@ mount_copies() {
   head -c 20000003 /dev/urandom >/run/small && cp /run/small /run/mount/m && sync && cmp /run/small "$SHARE/m" &&
     echo 3 >/proc/sys/vm/drop_caches && cmp /run/mount/m /run/small
 }
+
+# rdma_is_used    whether the copy has its session on the device: what is left of a mount is none
+rdma_is_used() { grep -q 'client session .*over=rdma' "$OUT/serve.log"; }
 
 # mounts_with tcp|rdma    the kernel's client, asked for two channels
 mounts_with() {
@@ -92,6 +98,7 @@ scenario() {
   # What goes from a guest to itself does not leave rxe, so nothing can be lost on its way.
   if [ "$KIND" = siw ]; then
     rm -f "$SHARE/up" /run/back
+    check "the server begins again" begins_again
     check "a copy to the server goes on without SMB Direct" loses_rdma put /run/file "$url/up"
     check "each byte is right" cmp /run/file "$SHARE/up"
   else
