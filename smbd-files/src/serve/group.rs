@@ -284,18 +284,20 @@ impl Group {
 
     /// What has come on one of the connections, each of which has its turn.
     fn poll_members(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Happened> {
-        let (before, behind): (Vec<_>, Vec<_>) =
-            self.members.iter_mut().partition(|(on, _)| **on <= self.last);
-        for (on, member) in behind.into_iter().chain(before) {
-            if member.ended.poll_closed(cx).is_ready() {
-                return Poll::Ready(Happened::Lost(*on, "nobody serves it any more".to_owned()));
-            }
-            if let Poll::Ready(event) = member.link.poll_event(cx, wants_messages) {
-                self.last = *on;
-                return Poll::Ready(match event {
-                    Ok(event) => Happened::Link(*on, event),
-                    Err(lost) => Happened::Lost(*on, lost.to_string()),
-                });
+        let last = self.last;
+        // Those behind the one that was listened to last come first.
+        for is_behind in [true, false] {
+            for (on, member) in self.members.iter_mut().filter(|(on, _)| (**on > last) == is_behind) {
+                if member.ended.poll_closed(cx).is_ready() {
+                    return Poll::Ready(Happened::Lost(*on, "nobody serves it any more".to_owned()));
+                }
+                if let Poll::Ready(event) = member.link.poll_event(cx, wants_messages) {
+                    self.last = *on;
+                    return Poll::Ready(match event {
+                        Ok(event) => Happened::Link(*on, event),
+                        Err(lost) => Happened::Lost(*on, lost.to_string()),
+                    });
+                }
             }
         }
         Poll::Pending
