@@ -29,6 +29,9 @@ other_ways_match() {
 # rdma_is_used    whether there is a connection on the device
 rdma_is_used() { [[ $(rdma_counts) =~ qp=[1-9] ]]; }
 
+# rdma_carries    whether what is copied has begun to go there
+rdma_carries() { rdma_is_used && sleep 1; }
+
 # second_interface    one without a device, at 10.9.1.9: it stays when the other one goes
 second_interface() {
   ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add 10.9.1.9/24 dev lab2 && ip link set lab2 up
@@ -49,7 +52,7 @@ loses_rdma() {
   rm -f "$OUT/said"
   cp_says said "$how" "$@" --channels 2 --json &
   copy=$!
-  await "$patience" rdma_is_used && sleep 1 || return
+  await "$patience" rdma_carries || return
   ip link set "$NETDEV" down
   wait "$copy" || status=$?
   [ "$status" = 0 ] && grep -q '"connections":1,' "$OUT/said" && grep -q '"lost":1,' "$OUT/said" ||

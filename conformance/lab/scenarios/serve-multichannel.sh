@@ -60,8 +60,8 @@ mount_copies() {
     echo 3 >/proc/sys/vm/drop_caches && cmp /run/mount/m /run/small
 }
 
-# rdma_is_used    whether the copy has its session on the device: what is left of a mount is none
-rdma_is_used() { grep -q 'client session .*over=rdma' "$OUT/serve.log"; }
+# rdma_carries    whether the copy has its session on the device, and a part of it is there; what is left of a mount is no session
+rdma_carries() { grep -q 'client session .*over=rdma' "$OUT/serve.log" && [ -n "$(find "$SHARE" -name 'up*' -size +20M)" ]; }
 
 # mounts_with tcp|rdma    the kernel's client, asked for two channels
 mounts_with() {
