@@ -45,6 +45,14 @@ both() {
     grep -q " MB/s, ${way:-plain}, 2 connections, xxh3 " "$OUT/said" || complain "$how: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
 }
 
+# both_ways    /run/file goes over both connections, and comes back
+both_ways() {
+  check "a file goes over both connections" both put /run/file "$url/up"
+  check "it is the same" cmp /run/file "$SHARE/up"
+  check "it comes back over both" both get "$url/up" /run/back
+  check "it is the same again" cmp /run/file /run/back
+}
+
 # loses_rdma put|get FROM TO    the interface below the device goes down while a file is copied
 loses_rdma() {
   local how=$1 status=0 copy

@@ -17,10 +17,7 @@ scenario() {
   url=smb://tester@10.9.1.9/share options=()
   export SMBD_PASSWORD=test123
   head -c "$size" /dev/urandom >/run/file
-  check "a file goes over both connections" both put /run/file "$url/up"
-  check "it is the same" cmp /run/file "$SHARE/up"
-  check "it comes back over both" both get "$url/up" /run/back
-  check "it is the same again" cmp /run/file /run/back
+  both_ways
   # What goes from a guest to itself does not leave rxe, so nothing can be lost on its way.
   [ "$KIND" = siw ] || { skip "a device that goes" "on rxe there is no link that could go" && return; }
   rm -f "$SHARE/up" /run/back

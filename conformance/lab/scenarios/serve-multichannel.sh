@@ -81,10 +81,7 @@ scenario() {
   url=smb://tester@10.9.1.9/share
   export SMBD_PASSWORD=test123
   head -c "$size" /dev/urandom >/run/file
-  check "a file goes over both connections" both put /run/file "$url/up"
-  check "it is the same" cmp /run/file "$SHARE/up"
-  check "it comes back over both" both get "$url/up" /run/back
-  check "it is the same again" cmp /run/file /run/back
+  both_ways
   check "the server has seen both" server_saw_both
   way='.*'
   for options in --sign --encrypt; do
