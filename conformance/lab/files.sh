@@ -32,6 +32,9 @@ rdma_is_used() { [[ $(rdma_counts) =~ qp=[1-9] ]]; }
 # rdma_carries    whether what is copied has begun to go there
 rdma_carries() { rdma_is_used && sleep 1; }
 
+# device_goes    the interface below the device goes down
+device_goes() { ip link set "$NETDEV" down; }
+
 # second_interface    one without a device, at 10.9.1.9: it stays when the other one goes
 second_interface() {
   ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add 10.9.1.9/24 dev lab2 && ip link set lab2 up
@@ -53,7 +56,7 @@ both_ways() {
   check "it is the same again" cmp /run/file /run/back
 }
 
-# loses_rdma put|get FROM TO    the interface below the device goes down while a file is copied
+# loses_rdma put|get FROM TO    the device goes while a file is copied
 loses_rdma() {
   local how=$1 status=0 copy
   shift
@@ -61,7 +64,7 @@ loses_rdma() {
   cp_says said "$how" "$@" --channels 2 --json &
   copy=$!
   await "$patience" rdma_carries || return
-  ip link set "$NETDEV" down
+  device_goes || return
   wait "$copy" || status=$?
   [ "$status" = 0 ] && grep -q '"connections":1,' "$OUT/said" && grep -q '"lost":1,' "$OUT/said" ||
     complain "$how: $status $(tail -n 3 "$OUT/said" "$OUT/cp.log")"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-about="smbd-serve has a session on two connections: smbd-cp over TCP and SMB Direct, of which one is lost, and the kernel's mount"
+about="smbd-serve has a session on two connections: smbd-cp over TCP and SMB Direct, and the kernel's mounts"
 guests=1
 limit=1200
 whole=yes
@@ -60,9 +60,6 @@ mount_copies() {
     echo 3 >/proc/sys/vm/drop_caches && cmp /run/mount/m /run/small
 }
 
-# rdma_carries    whether the copy has its session on the device, and a part of it is there; what is left of a mount is no session
-rdma_carries() { grep -q 'client session .*over=rdma' "$OUT/serve.log" && [ -n "$(find "$SHARE" -name 'up*' -size +20M)" ]; }
-
 # mounts_with tcp|rdma    the kernel's client, asked for two channels
 mounts_with() {
   local option=multichannel,max_channels=2
@@ -92,14 +89,5 @@ scenario() {
   options=()
   mounts_with tcp
   mounts_with rdma
-  # What goes from a guest to itself does not leave rxe, so nothing can be lost on its way.
-  if [ "$KIND" = siw ]; then
-    rm -f "$SHARE/up" /run/back
-    check "the server begins again" begins_again
-    check "a copy to the server goes on without SMB Direct" loses_rdma put /run/file "$url/up"
-    check "each byte is right" cmp /run/file "$SHARE/up"
-  else
-    skip "a device that goes" "on rxe there is no link that could go"
-  fi
   check "it ends in good order" serve_ends
 }
