@@ -180,3 +180,49 @@ server_goes() {
     [ $((SECONDS - began)) -lt 90 ]
 }
 is_long() { [ -e "$1" ] && [ "$(stat -c %s "$1")" -gt "$2" ]; }
+
+# --- several connections ------------------------------------------------------------------------------------------------
+
+# rdma_is_used    whether there is a connection on the device
+rdma_is_used() { [[ $(rdma_counts) =~ qp=[1-9] ]]; }
+
+# rdma_carries    whether what is copied has begun to go there
+rdma_carries() { rdma_is_used && sleep 1; }
+
+# device_goes    the interface below the device goes down
+device_goes() { ip link set "$NETDEV" down; }
+
+# second_interface    one without a device, at 10.9.1.9: it stays when the other one goes
+second_interface() {
+  ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add 10.9.1.9/24 dev lab2 && ip link set lab2 up
+}
+
+# both put|get FROM TO    a file goes over two connections, by the way that the program says ($way, a pattern; plain without it)
+both() {
+  local how=$1
+  shift
+  rm -f "$OUT/said" && cp_says said "$how" "$@" --channels 2 --check "${options[@]}" &&
+    grep -q " MB/s, ${way:-plain}, 2 connections, xxh3 " "$OUT/said" || complain "$how: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+}
+
+# both_ways    /run/file goes over both connections, and comes back
+both_ways() {
+  check "a file goes over both connections" both put /run/file "$url/up"
+  check "it is the same" cmp /run/file "$SHARE/up"
+  check "it comes back over both" both get "$url/up" /run/back
+  check "it is the same again" cmp /run/file /run/back
+}
+
+# loses_rdma put|get FROM TO    the device goes while a file is copied
+loses_rdma() {
+  local how=$1 status=0 copy
+  shift
+  rm -f "$OUT/said"
+  cp_says said "$how" "$@" --channels 2 --json &
+  copy=$!
+  await "$patience" rdma_carries || return
+  device_goes || return
+  wait "$copy" || status=$?
+  [ "$status" = 0 ] && grep -q '"connections":1,' "$OUT/said" && grep -q '"lost":1,' "$OUT/said" ||
+    complain "$how: $status $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+}

@@ -30,6 +30,12 @@ impl Run {
         self
     }
 
+    /// The first connection is lost.
+    fn lost(mut self) -> Self {
+        self.0.extend_from_slice(&[0x82, 0]);
+        self
+    }
+
     fn request<M: CommandBody>(self, body: &M) -> Self {
         let mut bytes = Vec::new();
         write_element(&mut bytes, &Header::request::<M>(0), body).expect("short");
@@ -50,6 +56,13 @@ fn create(name: &str, disposition: CreateDisposition, options: CreateOptions) ->
 
 fn file() -> Run {
     Run(vec![3]).request(&create("file", CreateDisposition::CREATE, CreateOptions::NONE))
+}
+
+/// A file, and a second connection to which the session is bound.
+fn channels() -> Run {
+    let mut run = Run(vec![3 | 16]).request(&create("file", CreateDisposition::CREATE, CreateOptions::NONE));
+    run.0.extend_from_slice(&[0x81, 0, 0x85, 0]);
+    run
 }
 
 fn directory() -> Run {
@@ -114,6 +127,7 @@ fn seeds() -> Vec<(&'static str, Run)> {
         ("trees", Run(vec![2]).request(&connect).request(&ioctl).request(&TreeDisconnectRequest::default())),
         ("logoff", file().request(&LogoffRequest::default()).request(&EchoRequest::default())),
         ("compound", Run(vec![3]).message(compound(&write))),
+        ("channels", channels().request(&write).lost().request(&read).request(&close)),
     ]
 }
 

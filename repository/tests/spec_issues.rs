@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Chapters of the register and how many entries each has.
-const CHAPTERS: [(&str, u32); 12] = [
+const CHAPTERS: [(&str, u32); 13] = [
     ("CR", 16),
     ("KA", 7),
     ("RA", 9),
@@ -18,6 +18,7 @@ const CHAPTERS: [(&str, u32); 12] = [
     ("LC", 4),
     ("DOC", 5),
     ("SE", 12),
+    ("CH", 6),
     ("RT", 13),
 ];
 
@@ -27,7 +28,7 @@ fn root() -> PathBuf {
 
 /// Whether an entry is of MS-SMB2, and not of MS-SMBD.
 fn is_smb2(id: &str) -> bool {
-    id.starts_with("SE") || id.starts_with("RT")
+    id.starts_with("SE") || id.starts_with("CH") || id.starts_with("RT")
 }
 
 /// Text of each entry, by its id.

@@ -175,7 +175,7 @@ fn catalogue() -> Catalogue {
 fn register() -> BTreeSet<IssueId> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/spec-issues.md");
     let mut issues = issues(&fs::read_to_string(path).unwrap());
-    issues.retain(|issue| !["SE-", "RT-"].iter().any(|group| issue.to_string().starts_with(group)));
+    issues.retain(|issue| !["SE-", "CH-", "RT-"].iter().any(|group| issue.to_string().starts_with(group)));
     issues
 }
 

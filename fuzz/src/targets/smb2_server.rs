@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use smbd_smb2::security::{Initiator, NtHash, NtlmClient, Step};
+use smbd_smb2::security::{Initiator, KeySchedule, NtHash, NtlmClient, SessionKeys, Side, Step};
 use smbd_smb2::server::{
-    Action, Connection, Files, Memory, Operation, OperationId, Params, Server, Share, Transport,
+    Action, Client, Files, LinkId, Memory, Operation, OperationId, Params, Server, Share, Transport,
 };
 use smbd_smb2::wire::{
     Dialect, Elements, Guid, Header, List, MessageId, NegotiateRequest, NtStatus, SessionId,
-    SessionSetupRequest, SessionSetupResponse, Target, Text, TreeConnectRequest, TreeId, header,
-    write_element,
+    SessionSetupFlags, SessionSetupRequest, SessionSetupResponse, Target, Text, TreeConnectRequest, TreeId,
+    header, write_element,
 };
 
 use super::security::{fresh, tester};
@@ -20,12 +20,16 @@ const NOW: u64 = 0x01dd_5b3a_0000_0000;
 const OPENS_MAX: usize = 8;
 /// Steps of a run, so that it ends in time.
 const STEPS_MAX: usize = 64;
+/// Connections of a run.
+const LINKS_MAX: usize = 4;
 
 /// The first byte says how far the client has come by itself: nowhere, NEGOTIATE, logged in, or connected to a share. Then, each time,
-/// a byte that says what happens: a message with its length, the end of an operation or of a transfer.
+/// a byte that says what happens: a message with its length, the end of an operation or of a transfer. With bit 4 of the first byte, a
+/// session can have several connections, and bit 7 of a step is about them: another one, one that is lost, one that binds the session.
 pub fn smb2_server(data: &[u8]) {
     let Some((phase, mut data)) = data.split_first() else { return };
-    let mut host = Host::new(phase & 8 == 0);
+    let has_channels = phase & 16 != 0;
+    let mut host = Host::new(phase & 8 == 0, has_channels);
     for come in 0..(phase & 3) {
         host.come(come);
     }
@@ -36,6 +40,11 @@ pub fn smb2_server(data: &[u8]) {
         data = rest;
         let choice = usize::from(*choice);
         match kind % 8 {
+            step if has_channels && kind & 0x80 != 0 => {
+                let (token, rest) = data.split_at(data.len().min(choice));
+                data = rest;
+                host.channels(step, choice, token);
+            }
             0..=3 => {
                 let (message, rest) = data.split_at(data.len().min(choice.saturating_mul(2)));
                 data = rest;
@@ -51,7 +60,7 @@ pub fn smb2_server(data: &[u8]) {
                 host.carry_out(id, operation);
             }
             6 if !host.transfers.is_empty() => {
-                let id = host.transfers.remove(choice % host.transfers.len());
+                let (_, id) = host.transfers.remove(choice % host.transfers.len());
                 let ended = host.connection.rdma_done(NOW, id, choice != 255);
                 assert!(ended.is_ok() || host.is_over);
             }
@@ -66,39 +75,61 @@ pub fn smb2_server(data: &[u8]) {
         }
         host.drive();
     }
-    host.connection.closed();
+    for at in 0..host.links.len() {
+        host.connection.closed(host.links[at].id);
+    }
     host.drive();
-    assert!(host.is_over);
+    assert!(host.is_over && host.connection.has_ended());
     assert_eq!(host.files.open_count(), 0);
 }
 
-struct Host {
-    connection: Connection,
-    files: Files<Memory>,
-    held: Vec<(OperationId, Operation)>,
-    transfers: Vec<OperationId>,
-    buffers: BTreeMap<OperationId, Vec<u8>>,
+/// A connection, as the client knows it.
+struct Link {
+    id: LinkId,
     is_over: bool,
-    client: Initiator,
-    token: Vec<u8>,
     next_id: u64,
-    session_id: SessionId,
-    tree_id: TreeId,
     /// MessageIds that are answered, and those with an interim answer.
     answered: BTreeSet<MessageId>,
     told: BTreeSet<MessageId>,
 }
 
+impl Link {
+    const fn new(id: LinkId) -> Self {
+        Self { id, is_over: false, next_id: 0, answered: BTreeSet::new(), told: BTreeSet::new() }
+    }
+}
+
+struct Host {
+    connection: Client,
+    links: Vec<Link>,
+    /// The one that is used.
+    at: usize,
+    files: Files<Memory>,
+    held: Vec<(OperationId, Operation)>,
+    transfers: Vec<(LinkId, OperationId)>,
+    buffers: BTreeMap<OperationId, Vec<u8>>,
+    is_over: bool,
+    client: Initiator,
+    token: Vec<u8>,
+    session_id: SessionId,
+    tree_id: TreeId,
+    /// What signs requests that bind the session.
+    keys: Option<SessionKeys>,
+}
+
 impl Host {
-    fn new(is_rdma: bool) -> Self {
+    fn new(is_rdma: bool, has_channels: bool) -> Self {
         let mut params = Params::new(Guid([1; 16]), "SERVER");
         (params.opens_max, params.waiting_max, params.guests) = (OPENS_MAX, 4, true);
+        params.channels_max = if has_channels { 3 } else { 1 };
         params.shares = vec![Share { guests: true, ..Share::new("data") }];
         let accounts = |user: &str, _: &str| (user == "tester").then(|| NtHash::new([0x5a; 16]));
         let server = Server::new(params, accounts).expect("valid");
         let transport = if is_rdma { Transport::Rdma { send_max: 1 << 20 } } else { Transport::Tcp };
         Self {
-            connection: Connection::new(Arc::new(server), transport, NOW, [3; 32]),
+            connection: Client::new(Arc::new(server), transport, NOW, [3; 32]),
+            links: vec![Link::new(LinkId::FIRST)],
+            at: 0,
             files: Files::new(vec![Memory::with_capacity("data", NOW, 1 << 20)]),
             held: Vec::new(),
             transfers: Vec::new(),
@@ -110,12 +141,67 @@ impl Host {
                 "cifs/server".into(),
             ))]),
             token: Vec::new(),
-            next_id: 0,
             session_id: SessionId::NONE,
             tree_id: TreeId::NONE,
-            answered: BTreeSet::new(),
-            told: BTreeSet::new(),
+            keys: None,
         }
+    }
+
+    fn next_id(&self) -> u64 {
+        self.links[self.at].next_id
+    }
+
+    /// Something about connections.
+    fn channels(&mut self, step: u8, choice: usize, token: &[u8]) {
+        match step {
+            0 | 1 if self.links.len() < LINKS_MAX => {
+                let transport =
+                    if step == 0 { Transport::Tcp } else { Transport::Rdma { send_max: 1 << 20 } };
+                let Some(id) = self.connection.join(transport, NOW) else { return };
+                self.links.push(Link::new(id));
+                self.at = self.links.len() - 1;
+                self.come(0);
+            }
+            2 => {
+                self.connection.closed(self.links[choice % self.links.len()].id);
+            }
+            3 | 4 => self.bind(&[token]),
+            5 => {
+                // As it has to be, whatever comes of it here.
+                let client = NtlmClient::new(tester(), "CLIENT".into(), "cifs/server".into());
+                let mut client = Initiator::new(vec![Box::new(client)]);
+                let mut last = Vec::new();
+                for seed in 2..4 {
+                    let Ok(Step::Continue(own)) = client.step(&last, &fresh(seed)) else { return };
+                    self.bind(&[&own]);
+                    last.clone_from(&self.token);
+                }
+            }
+            _ => self.at = choice % self.links.len(),
+        }
+    }
+
+    /// A request that binds the session, with the signature that it has to have.
+    fn bind(&mut self, token: &[&[u8]]) {
+        if self.keys.is_none() {
+            let key = self.client.established().and_then(|established| established.session_key);
+            let schedule = KeySchedule::Smb30 { can_encrypt: false };
+            self.keys = key.and_then(|key| schedule.session(Side::Client, &key).ok());
+        }
+        let token = token.concat();
+        let flags = SessionSetupFlags::BINDING;
+        let request =
+            SessionSetupRequest { flags, security_buffer: &token, ..SessionSetupRequest::default() };
+        let header = Header::request::<SessionSetupRequest<'_>>(self.next_id());
+        let header = Header { session_id: self.session_id, credits: 100, ..header };
+        let mut message = Vec::new();
+        write_element(&mut message, &header, &request).expect("short");
+        if let Some(keys) = &self.keys {
+            keys.signer.sign_in_place(&mut message).expect("AES-CMAC signs anything");
+        }
+        self.links[self.at].next_id += 1;
+        self.receive(&mut message);
+        self.drive();
     }
 
     /// One step of the way to a share: in 3.0.2, where nothing has to be signed.
@@ -125,7 +211,7 @@ impl Host {
                 let dialects = [Dialect::SMB_3_0_2];
                 let request =
                     NegotiateRequest { dialects: List::from(&dialects), ..NegotiateRequest::default() };
-                self.send(&Header::request::<NegotiateRequest<'_>>(self.next_id), &request);
+                self.send(&Header::request::<NegotiateRequest<'_>>(self.next_id()), &request);
             }
             1 => {
                 for seed in 0..2 {
@@ -134,14 +220,16 @@ impl Host {
                     };
                     let request =
                         SessionSetupRequest { security_buffer: &token, ..SessionSetupRequest::default() };
-                    let header = Header::request::<SessionSetupRequest<'_>>(self.next_id);
+                    let header = Header::request::<SessionSetupRequest<'_>>(self.next_id());
                     self.send(&Header { session_id: self.session_id, ..header }, &request);
                 }
+                // Its keys are there now.
+                let _ = self.client.step(&self.token, &fresh(2));
             }
             _ => {
                 let request =
                     TreeConnectRequest { path: Text::from("\\\\s\\data"), ..TreeConnectRequest::default() };
-                let header = Header::request::<TreeConnectRequest<'_>>(self.next_id);
+                let header = Header::request::<TreeConnectRequest<'_>>(self.next_id());
                 self.send(&Header { session_id: self.session_id, ..header }, &request);
             }
         }
@@ -150,7 +238,7 @@ impl Host {
     fn send(&mut self, header: &Header, body: &impl smbd_smb2::wire::Body) {
         let mut message = Vec::new();
         write_element(&mut message, &Header { credits: 100, ..*header }, body).expect("short");
-        self.next_id += 1;
+        self.links[self.at].next_id += 1;
         self.receive(&mut message);
         self.drive();
     }
@@ -162,16 +250,16 @@ impl Host {
             .and_then(|()| header::field::STRUCTURE_SIZE.set(message, 64))
             .and_then(|()| header::field::CREDIT_CHARGE.set(message, 1))
             .and_then(|()| header::field::CREDITS.set(message, 3))
-            .and_then(|()| header::field::MESSAGE_ID.set(message, MessageId(self.next_id)))
+            .and_then(|()| header::field::MESSAGE_ID.set(message, MessageId(self.next_id())))
             .and_then(|()| header::field::TREE_ID.set(message, self.tree_id))
             .and_then(|()| header::field::SESSION_ID.set(message, self.session_id));
         if fields.is_ok() {
-            self.next_id += 1;
+            self.links[self.at].next_id += 1;
         }
     }
 
     fn receive(&mut self, message: &mut [u8]) {
-        self.connection.received(NOW, message);
+        self.connection.received(NOW, self.links[self.at].id, message);
     }
 
     fn carry_out(&mut self, id: OperationId, operation: Operation) {
@@ -188,15 +276,15 @@ impl Host {
     }
 
     fn drive(&mut self) {
-        while let Some(action) = self.connection.poll() {
+        while let Some((on, action)) = self.connection.poll() {
             assert!(!self.is_over, "something comes after the end");
             match action {
-                Action::Send { message, .. } => self.look(message.bytes()),
+                Action::Send { message, .. } => self.look(on.expect("a connection"), message.bytes()),
                 Action::RdmaRead { id, len, .. } => {
                     self.buffers.insert(id, vec![7; len as usize]);
-                    self.transfers.push(id);
+                    self.transfers.push((on.expect("a connection"), id));
                 }
-                Action::RdmaWrite { id, .. } => self.transfers.push(id),
+                Action::RdmaWrite { id, .. } => self.transfers.push((on.expect("a connection"), id)),
                 Action::Transform { id, len } => {
                     let data = self.buffers.get_mut(&id).and_then(|buffer| buffer.get_mut(..len as usize));
                     let data = data.expect("a buffer as long as it says");
@@ -210,28 +298,34 @@ impl Host {
                 }
                 Action::SessionReplaced { .. } => {}
                 Action::Close(_) => {
-                    self.files.end(1, NOW);
-                    self.is_over = true;
-                    self.held.clear();
-                    self.transfers.clear();
+                    let link = self.links.iter_mut().find(|link| Some(link.id) == on).expect("a connection");
+                    assert!(!std::mem::replace(&mut link.is_over, true), "it has ended before");
+                    self.transfers.retain(|(of, _)| Some(*of) != on);
+                    if self.links.iter().all(|link| link.is_over) {
+                        self.files.end(1, NOW);
+                        self.is_over = true;
+                        self.held.clear();
+                    }
                 }
             }
         }
-        assert!(self.files.open_count() <= OPENS_MAX + self.held.len());
-        assert!(self.told.len() <= 4 + self.answered.len());
+        assert!(self.files.open_count() <= OPENS_MAX * self.links.len() + self.held.len());
+        assert!(self.links.iter().all(|link| link.told.len() <= 4 + link.answered.len()));
     }
 
-    fn look(&mut self, message: &[u8]) {
+    fn look(&mut self, on: LinkId, message: &[u8]) {
+        let link = self.links.iter_mut().find(|link| link.id == on).expect("a connection");
+        assert!(!link.is_over, "something is sent behind the end");
         for element in Elements::new(message) {
             // What is encrypted is none of these, and nobody has asked for it.
             let Ok(element) = element else { panic!("an answer cannot be read") };
             let header = element.header;
             assert!(header.is_response());
             if header.status == NtStatus::PENDING {
-                assert!(!self.answered.contains(&header.message_id) && self.told.insert(header.message_id));
+                assert!(!link.answered.contains(&header.message_id) && link.told.insert(header.message_id));
                 continue;
             }
-            assert!(self.answered.insert(header.message_id), "{} is answered twice", header.message_id);
+            assert!(link.answered.insert(header.message_id), "{} is answered twice", header.message_id);
             if let (NtStatus::SUCCESS | NtStatus::MORE_PROCESSING_REQUIRED, Ok(response)) =
                 (header.status, SessionSetupResponse::parse(element.bytes))
                 && header.command == smbd_smb2::wire::Command::SESSION_SETUP

@@ -1,12 +1,15 @@
 //! What is served to all clients.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smbd_smb2::server::{Completion, ConnectionId, Files, OperationId, Server};
-use tokio::sync::mpsc::UnboundedSender;
+use smbd_smb2::wire::Guid;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::member::Newcomer;
 use crate::folder::Folder;
 
 /// What a client's task is told.
@@ -21,12 +24,19 @@ pub(super) enum Told {
 }
 
 /// What is served: a server and the folders of its shares. All clients share it.
-#[derive(Debug)]
 pub struct Host {
     server: Arc<Server>,
     files: Mutex<Files<Folder>>,
     clients: Mutex<BTreeMap<ConnectionId, UnboundedSender<Told>>>,
     last: AtomicU64,
+    /// Clients that take other connections, by ClientGuid.
+    groups: Mutex<BTreeMap<[u8; 16], UnboundedSender<Newcomer>>>,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("server", &self.server).finish_non_exhaustive()
+    }
 }
 
 impl Host {
@@ -34,7 +44,7 @@ impl Host {
     #[must_use]
     pub fn new(server: Arc<Server>, folders: Vec<Folder>) -> Self {
         let (files, clients) = (Mutex::new(Files::new(folders)), Mutex::default());
-        Self { server, files, clients, last: AtomicU64::new(0) }
+        Self { server, files, clients, last: AtomicU64::new(0), groups: Mutex::default() }
     }
 
     /// The server.
@@ -56,6 +66,35 @@ impl Host {
 
     fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, UnboundedSender<Told>>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], UnboundedSender<Newcomer>>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a connection to the client with this ClientGuid. If there is none, it comes back, with what brings other connections of its
+    /// client.
+    pub(super) fn give(
+        &self,
+        guid: Option<Guid>,
+        newcomer: Newcomer,
+    ) -> Option<(Newcomer, UnboundedReceiver<Newcomer>)> {
+        let mut groups = self.groups();
+        let group = guid.and_then(|guid| groups.get(&guid.0));
+        let newcomer = match group {
+            Some(group) => group.send(newcomer).err()?.0,
+            None => newcomer,
+        };
+        let (bring, brought) = unbounded_channel();
+        if let Some(guid) = guid {
+            groups.insert(guid.0, bring);
+        }
+        Some((newcomer, brought))
+    }
+
+    /// Forgets clients that take no connections any more.
+    pub(super) fn forget(&self) {
+        self.groups().retain(|_, group| !group.is_closed());
     }
 
     /// A client has come. Returns its number.

@@ -17,8 +17,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::carry::carry_out;
-use super::client::{End, serve};
+use super::client::serve;
 use super::host::{Host, Told};
+use super::member::End;
 use crate::folder::{self, Folder};
 use crate::transport::Tcp;
 use crate::{Remote, Settings};

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod buffers;
+mod channels;
 mod copies;
 mod driver;
 mod loopback;

@@ -173,3 +173,22 @@ fn what_cannot_be_served_is_told_with_its_cure() {
         assert_eq!((status.code(), err.contains(said)), (Some(code), true), "{arguments:?}: {err}");
     }
 }
+
+#[test]
+fn a_client_is_told_of_the_address_and_makes_a_second_connection_if_that_is_allowed() {
+    let folder = folder("serve-channels");
+    let share = folder.join("share");
+    fs::create_dir(&share).unwrap();
+    let file = folder.join("in");
+    fs::write(&file, content(3_000_000)).unwrap();
+    let users = users(&folder, 0o600);
+    for (channels, connections) in [("2", 2), ("1", 1)] {
+        let serve = Serve::start(&[text(&share), "--users", &users, "--channels", channels]);
+        assert!(serve.cp(&["put", text(&file), "URL/f", "--channels", "2", "--check"]).status.success());
+        assert_eq!(fs::read(share.join("f")).unwrap(), content(3_000_000));
+        let (code, lines) = serve.terminate();
+        assert_eq!(code, Some(0));
+        let ended = lines.iter().filter(|line| line.starts_with("client ended "));
+        assert_eq!(ended.filter(|line| line.contains(" user=tester ")).count(), connections, "{lines:?}");
+    }
+}

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use super::inner::Inner;
+use super::link::Link;
 use super::session::Session;
 use crate::security::Identity;
 use crate::wire::{Cipher, Dialect, SigningAlgorithm};
@@ -25,9 +26,11 @@ pub struct About {
 }
 
 impl About {
-    pub(super) fn of(inner: &Inner) -> Self {
-        let negotiated = inner.negotiated().ok();
-        let sessions = || inner.sessions.values().filter_map(Session::valid);
+    /// What is known of one connection.
+    pub(super) fn of(inner: &Inner, link: &Link) -> Self {
+        let negotiated = link.negotiated();
+        let here = |session: &&Session| session.is_on(link.id);
+        let sessions = || inner.sessions.values().filter(here).filter_map(Session::valid);
         let user = sessions().next().map(|session| match &session.identity {
             Identity::User { user, .. } => user.clone(),
             Identity::Guest | Identity::Anonymous => String::new(),
@@ -38,7 +41,7 @@ impl About {
             cipher: negotiated.and_then(|negotiated| negotiated.cipher),
             user,
             is_signed: sessions().any(|session| session.signing_required),
-            is_encrypted: inner.was_encrypted || sessions().any(|session| session.encrypt_data),
+            is_encrypted: link.was_encrypted || sessions().any(|session| session.encrypt_data),
         }
     }
 }

@@ -20,6 +20,15 @@ pub struct OperationId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u64);
 
+/// Names a connection of a [`Client`](super::Client). It is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// The connection with which a client has begun.
+    pub const FIRST: Self = Self(1);
+}
+
 /// What is to be done next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {

@@ -4,7 +4,9 @@ use super::chain::{Asked, Chain};
 use super::channel;
 use super::inner::Inner;
 use super::session::Session;
-use crate::wire::{Command, Flags, Header, NtStatus, Request, SessionId, TreeId};
+use crate::wire::{
+    Command, Flags, Header, NtStatus, Request, SessionId, SessionSetupFlags, SessionSetupRequest, TreeId,
+};
 
 /// Bytes that a credit is good for (3.1.5.2).
 const CREDIT_LEN: u64 = 65536;
@@ -26,6 +28,7 @@ pub(super) fn admit(
     standing: Standing,
 ) -> (Asked, Result<(), NtStatus>) {
     let mut asked = Asked {
+        link: inner.link.id,
         header: *header,
         session_id: header.session_id,
         tree_id: header.tree_id().unwrap_or(TreeId::NONE),
@@ -65,19 +68,29 @@ fn verify(inner: &Inner, asked: &Asked, element: &[u8]) -> Result<bool, NtStatus
     if asked.header.command == Command::NEGOTIATE {
         return if is_signed { Err(NtStatus::INVALID_PARAMETER) } else { Ok(false) };
     }
-    let session = inner.sessions.get(&asked.session_id.0);
+    if binds(inner, asked, element) {
+        return Ok(false);
+    }
     if !is_signed {
+        let session = inner.sessions.get(&asked.session_id.0);
         let is_required = session.and_then(Session::valid).is_some_and(|valid| valid.signing_required);
         return if is_required { Err(NtStatus::ACCESS_DENIED) } else { Ok(false) };
     }
-    let valid = match session {
+    let valid = match inner.session_here(asked.session_id) {
         Some(Session::Valid(valid)) => valid,
         Some(Session::InProgress(_)) => return Err(NtStatus::NOT_SUPPORTED),
         Some(Session::Ended(_)) | None => return Err(NtStatus::USER_SESSION_DELETED),
     };
-    let keys = valid.keys.as_ref().ok_or(NtStatus::NOT_SUPPORTED)?;
-    keys.verifier.verify([element]).map_err(|_| NtStatus::ACCESS_DENIED)?;
+    let verifier = valid.channels.verifier(asked.link).ok_or(NtStatus::NOT_SUPPORTED)?;
+    verifier.verify([element]).map_err(|_| NtStatus::ACCESS_DENIED)?;
     Ok(true)
+}
+
+/// Whether a request binds a session: its signature is looked at among the checks of 3.3.5.5 (CH-1).
+fn binds(inner: &Inner, asked: &Asked, element: &[u8]) -> bool {
+    let is_capable = asked.header.command == Command::SESSION_SETUP && inner.params().channels_max > 1;
+    let request = SessionSetupRequest::parse(element).ok().filter(|_| is_capable);
+    request.is_some_and(|request| request.flags.contains(SessionSetupFlags::BINDING))
 }
 
 /// 3.3.5.2.5.

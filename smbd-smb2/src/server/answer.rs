@@ -1,7 +1,7 @@
 //! Answers (3.3.4.3, 3.3.4.4).
 
 use super::action::FRONT;
-use super::chain::{Answer, Asked};
+use super::chain::{Answer, Asked, Sign};
 use super::pending::Outcome;
 use crate::wire::{
     Body, Dialect, ErrorContext, ErrorId, ErrorResponse, FileId, NtStatus, Records, write_element,
@@ -23,7 +23,7 @@ pub(super) fn answer(asked: &Asked, status: NtStatus, body: &impl Body) -> Answe
         tree_id: asked.tree_id,
         file: asked.file,
         hash: None,
-        must_sign: false,
+        sign: Sign::AsAsked,
     }
 }
 

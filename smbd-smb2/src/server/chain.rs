@@ -2,13 +2,15 @@
 
 use alloc::vec::Vec;
 
-use super::action::FRONT;
+use super::action::{FRONT, LinkId};
 use crate::wire::header::{LEN, field};
 use crate::wire::{FileId, Flags, Header, NtStatus, SessionId, Target, Token, TreeId};
 
 /// What is known of a request before its command is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
+    /// The connection on which it came.
+    pub(super) link: LinkId,
     /// Its header, with the session and tree connect that it is about.
     pub(super) header: Header,
     pub(super) session_id: SessionId,
@@ -58,8 +60,19 @@ pub(super) struct Answer {
     pub(super) file: Option<Result<FileId, NtStatus>>,
     /// Its message goes into a hash.
     pub(super) hash: Option<Hash>,
-    /// It is signed although the request is not.
-    pub(super) must_sign: bool,
+    /// When it is signed, and with which key.
+    pub(super) sign: Sign,
+}
+
+/// When an answer is signed (3.3.4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// If the request was, with Channel.SigningKey.
+    AsAsked,
+    /// With Channel.SigningKey, although the request was not.
+    Always,
+    /// With Session.SigningKey: to a request that binds the session and has not bound it.
+    BySession,
 }
 
 /// Whose PreauthIntegrityHashValue a message goes into.
@@ -69,6 +82,8 @@ pub(super) enum Hash {
     Connection,
     /// That of the session.
     Session,
+    /// That of the binding of a session.
+    Binding,
 }
 
 /// What the requests before one leave to it.
@@ -83,7 +98,8 @@ pub(super) struct Previous {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Protection {
     pub(super) session_id: SessionId,
-    pub(super) sign: bool,
+    /// `None`: it is not.
+    pub(super) sign: Option<Sign>,
     pub(super) encrypt: bool,
     pub(super) hash: Option<Hash>,
 }

@@ -49,14 +49,14 @@ pub(super) fn token(inner: &Inner, header: &Header, element: &[u8]) -> Option<To
             let request = WriteRequest::parse(element).ok()?;
             if request.channel == Channel::RDMA_TRANSFORM {
                 let descriptors =
-                    transform::invalidated(inner, &request).filter(|_| inner.transport.is_rdma())?;
+                    transform::invalidated(inner, &request).filter(|_| inner.link.transport.is_rdma())?;
                 return descriptors.get(0).map(|first| first.token);
             }
             (request.channel, request.descriptors().ok()?)
         }
         _ => return None,
     };
-    let is_valid = inner.transport.is_rdma() && is_known(channel, inner.dialect());
+    let is_valid = inner.link.transport.is_rdma() && is_known(channel, inner.dialect());
     let first = descriptors.get(0).filter(|_| is_valid && channel == Channel::RDMA_V1_INVALIDATE)?;
     Some(first.token)
 }

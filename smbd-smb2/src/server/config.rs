@@ -8,7 +8,7 @@ use core::fmt;
 use thiserror::Error;
 
 use crate::security::{Accounts, Identity, NtHash, RdmaTransforms, capital};
-use crate::wire::{AccessMask, Guid};
+use crate::wire::{AccessMask, Guid, NetworkInterface};
 
 /// A share of files. IPC$ is there without being named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,9 +85,15 @@ pub struct Params {
     pub credits_max: u16,
     /// The most sessions on a connection, at least 1.
     pub sessions_max: usize,
+    /// The most channels of a session: connections that it is bound to. 1: IsMultiChannelCapable is FALSE. Whoever has more gives all
+    /// connections of one client to one [`Client`](super::Client).
+    pub channels_max: usize,
+    /// What FSCTL_QUERY_NETWORK_INTERFACE_INFO tells clients that can use more than one connection: addresses with which another can
+    /// be made. One whose index is 0 is not told (3.3.5.15.11).
+    pub interfaces: Vec<NetworkInterface>,
     /// The most tree connects of a session, at least 1.
     pub trees_max: usize,
-    /// The most files that are open on a connection, at least 1.
+    /// The most files that are open on a connection, at least 1. Those of a session count on each of its connections.
     pub opens_max: usize,
     /// The most requests that wait for something: locks and changes. Others fail with STATUS_INSUFFICIENT_RESOURCES.
     pub waiting_max: usize,
@@ -121,6 +127,8 @@ impl Params {
             max_write_size: 8 << 20,
             credits_max: 512,
             sessions_max: 16,
+            channels_max: 1,
+            interfaces: Vec::new(),
             trees_max: 64,
             opens_max: 4096,
             waiting_max: 256,
@@ -204,6 +212,7 @@ fn check(params: &Params) -> Result<(), ConfigError> {
     range("credits_max", params.credits_max.into(), largest.div_ceil(LEAST), 8192)?;
     for (field, value) in [
         ("sessions_max", params.sessions_max),
+        ("channels_max", params.channels_max),
         ("trees_max", params.trees_max),
         ("opens_max", params.opens_max),
         ("compound_max", params.compound_max),

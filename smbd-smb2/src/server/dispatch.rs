@@ -89,9 +89,9 @@ pub(super) fn resume(
     match what {
         What::Create(creating) => create::done(inner, asked, creating, done),
         What::Close { wants_attributes } => close::done(asked, wants_attributes, done),
-        What::Plain { file_id, renamed } => {
-            if let (Some(path), Ok(_)) = (renamed, &done) {
-                set::renamed(inner, asked, file_id, path);
+        What::Plain { file_id, kept } => {
+            if let (Some(kept), Ok(_)) = (kept, &done) {
+                inner.keep(asked, file_id, kept);
             }
             close::plain_done(asked, file_id, done)
         }

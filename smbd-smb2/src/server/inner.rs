@@ -1,50 +1,53 @@
-//! The state of a connection, and what all commands do with it.
+//! The state of a client, and what all commands do with it.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::mem::replace;
 
-use super::action::{Action, Handle, Operation, OperationId};
+use super::action::{Action, Handle, LinkId, Operation, OperationId};
 use super::chain::Asked;
 use super::config::{Params, Server};
 use super::entropy::Entropy;
-use super::negotiated::{Negotiated, Phase};
+use super::link::Link;
+use super::negotiated::Negotiated;
 use super::pending::{Pending, WaitsFor, What};
-use super::session::{Open, Session, Tree, Valid};
+use super::session::{Kept, Open, Session, Tree, Valid};
 use super::transport::Transport;
-use super::window::Window;
 use crate::security::{Fresh, RdmaTransforms};
-use crate::wire::{Command, Dialect, FileId, NtStatus, SessionId, TreeId};
+use crate::wire::{Command, Dialect, FileId, Flags, NtStatus, SessionId, TreeId};
 
-/// All that is known of a connection.
+/// All that is known of a client: of its connections, and of what they share.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) server: Arc<Server>,
-    pub(super) transport: Transport,
+    /// The connection on which something happens now.
+    pub(super) link: Link,
+    /// All others.
+    pub(super) others: BTreeMap<LinkId, Link>,
+    /// Client.Dialect (3.3.1.16): that of the first user.
+    pub(super) dialect_of_all: Option<Dialect>,
     /// The time of the last event: a FILETIME.
     pub(super) now: u64,
     pub(super) entropy: Entropy,
-    pub(super) phase: Phase,
-    pub(super) window: Window,
-    /// Connection.SessionTable.
+    /// GlobalSessionTable, as far as it is about this client.
     pub(super) sessions: BTreeMap<u64, Session>,
-    /// Connection.RequestList, without those that are being looked at.
+    /// Connection.RequestList of all connections, without those that are being looked at. Those of connections that are lost stay while
+    /// the driver carries them out.
     pub(super) pending: BTreeMap<OperationId, Pending>,
-    pub(super) actions: VecDeque<Action>,
+    /// What is to be done, with the connection if it goes through one.
+    pub(super) actions: VecDeque<(Option<LinkId>, Action)>,
     /// Requests that waited for changes of a directory that is closed: they are answered as soon as nothing else is done.
     pub(super) cleanup: Vec<OperationId>,
-    /// Whether a message was encrypted.
-    pub(super) was_encrypted: bool,
-    /// When somebody has to have logged in; nothing when somebody has.
-    pub(super) deadline: Option<u64>,
     /// Files that the driver has open.
     files: BTreeMap<Handle, FileState>,
     /// Files that are being closed for nobody.
     silent: BTreeSet<OperationId>,
     /// Transfers to the client that were not completed.
-    writing: BTreeSet<OperationId>,
+    pub(super) writing: BTreeMap<OperationId, LinkId>,
+    /// Transfers and data of connections that are lost. The driver may not have heard of it.
+    pub(super) lost: BTreeMap<OperationId, LinkId>,
+    pub(super) last_link: u32,
     next_operation: u64,
     next_handle: u64,
     next_tree: u32,
@@ -52,8 +55,11 @@ pub(super) struct Inner {
 }
 
 /// What is done with a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct FileState {
+    /// The connection that opened it, and the session.
+    link: LinkId,
+    session_id: SessionId,
     /// Operations and transfers that were not completed.
     in_flight: usize,
     /// Who closes it then.
@@ -71,23 +77,24 @@ enum Closing {
 impl Inner {
     pub(super) fn new(server: Arc<Server>, transport: Transport, now: u64, seed: [u8; 32]) -> Self {
         let params = server.params();
-        let (window, deadline) = (Window::new(params.credits_max), now.checked_add(params.setup_timeout));
+        let deadline = now.checked_add(params.setup_timeout);
+        let link = Link::new(LinkId::FIRST, transport, params.credits_max, deadline);
         Self {
             server,
-            transport,
+            link,
+            others: BTreeMap::new(),
+            dialect_of_all: None,
             now,
             entropy: Entropy::new(seed),
-            phase: Phase::Start,
-            window,
             sessions: BTreeMap::new(),
             pending: BTreeMap::new(),
             actions: VecDeque::new(),
             cleanup: Vec::new(),
-            was_encrypted: false,
-            deadline,
             files: BTreeMap::new(),
             silent: BTreeSet::new(),
-            writing: BTreeSet::new(),
+            writing: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            last_link: LinkId::FIRST.0,
             next_operation: 1,
             next_handle: 1,
             next_tree: 1,
@@ -101,24 +108,21 @@ impl Inner {
 
     /// What NEGOTIATE gave. Before it no other command comes this far.
     pub(super) fn negotiated(&self) -> Result<&Negotiated, NtStatus> {
-        match &self.phase {
-            Phase::Negotiated(negotiated) => Ok(negotiated),
-            Phase::Start | Phase::Smb1Answered => Err(NtStatus::INVALID_PARAMETER),
-        }
+        self.link.negotiated().ok_or(NtStatus::INVALID_PARAMETER)
     }
 
     pub(super) fn dialect(&self) -> Dialect {
-        self.negotiated().map(|negotiated| negotiated.dialect).unwrap_or_default()
+        self.link.dialect()
     }
 
     /// Connection.RDMATransformIds.
     pub(super) fn rdma_transforms(&self) -> RdmaTransforms {
-        self.negotiated().map(|negotiated| negotiated.rdma_transforms).unwrap_or_default()
+        self.link.rdma_transforms()
     }
 
     /// Connection.MaxTransactSize.
     pub(super) fn max_transact(&self) -> u32 {
-        self.transport.payload_max(self.params().max_transact_size)
+        self.link.transport.payload_max(self.params().max_transact_size)
     }
 
     /// What an authentication step needs.
@@ -126,7 +130,7 @@ impl Inner {
         Fresh::new(self.now, self.entropy.next())
     }
 
-    /// A SessionId that is none of the connection, and most probably none of another.
+    /// A SessionId that is none of the client, and most probably none of another.
     pub(super) fn new_session_id(&mut self) -> SessionId {
         loop {
             let id = self.entropy.number();
@@ -164,7 +168,8 @@ impl Inner {
     /// The session of a request (3.3.5.2.9).
     pub(super) fn session(&mut self, asked: &Asked) -> Result<&mut Valid, NtStatus> {
         let command = asked.header.command;
-        match self.sessions.get_mut(&asked.session_id.0) {
+        let session = self.sessions.get_mut(&asked.session_id.0);
+        match session.filter(|session| session.is_on(asked.link)) {
             Some(Session::Valid(valid)) => {
                 if valid.encrypt_data && !asked.is_encrypted {
                     return Err(NtStatus::ACCESS_DENIED);
@@ -192,34 +197,68 @@ impl Inner {
         self.tree(asked)?;
         let tree_id = asked.tree_id;
         let file_id = asked.file_id(named)?;
+        let is_behind = asked.header.flags.contains(Flags::REPLAY_OPERATION)
+            && self.has_older(file_id.persistent, asked.header.channel_sequence());
         let open = self.session(asked)?.opens.get_mut(&file_id.volatile);
         let open = open.filter(|open| open.tree == tree_id && file_id.persistent == open.handle.0);
         let open = open.ok_or(NtStatus::FILE_CLOSED)?;
-        let behind = asked.header.channel_sequence().wrapping_sub(open.channel_sequence);
-        if behind <= 0x7FFF {
+        let ahead = asked.header.channel_sequence().wrapping_sub(open.channel_sequence);
+        let is_new = ahead <= 0x7FFF;
+        if is_new {
             open.channel_sequence = asked.header.channel_sequence();
-        } else if matches!(asked.header.command, Command::WRITE | Command::SET_INFO | Command::IOCTL) {
+        }
+        let changes = matches!(asked.header.command, Command::WRITE | Command::SET_INFO | Command::IOCTL);
+        if changes && (!is_new || is_behind) {
             return Err(super::status::FILE_NOT_AVAILABLE);
         }
         Ok((file_id, open))
     }
 
-    /// Whether another file can be opened.
+    /// Whether Open.OutstandingPreRequestCount is not zero (3.3.5.2.10): something is under way that was asked for with another
+    /// ChannelSequence.
+    fn has_older(&self, handle: u64, sequence: u16) -> bool {
+        self.pending.values().any(|pending| {
+            pending.handle == Some(Handle(handle)) && pending.asked.header.channel_sequence() != sequence
+        })
+    }
+
+    /// Something has been done with a file, whichever of its connections it was asked for on.
+    pub(super) fn keep(&mut self, asked: &Asked, file_id: FileId, kept: Kept) {
+        if let Some(Session::Valid(valid)) = self.sessions.get_mut(&asked.session_id.0)
+            && let Some(open) = valid.opens.get_mut(&file_id.volatile)
+        {
+            open.keep(kept);
+        }
+    }
+
+    /// Whether another session can be on this connection.
+    pub(super) fn has_room_for_a_session(&self) -> bool {
+        let here = self.sessions.values().filter(|session| session.is_on(self.link.id)).count();
+        here.saturating_add(self.link.bindings.len()) < self.params().sessions_max
+    }
+
+    /// Whether another file can be opened on this connection.
     pub(super) fn has_room_for_a_file(&self) -> bool {
-        let creating =
-            self.pending.values().filter(|pending| matches!(pending.what, What::Create(_))).count();
-        self.files.len().saturating_add(creating) < self.params().opens_max
+        let here = self.link.id;
+        let is_here = |link, id| link == here || self.session_here(id).is_some();
+        let creating = self.pending.values().filter(|pending| {
+            matches!(pending.what, What::Create(_)) && is_here(pending.asked.link, pending.asked.session_id)
+        });
+        let open = self.files.values().filter(|file| is_here(file.link, file.session_id));
+        open.count().saturating_add(creating.count()) < self.params().opens_max
     }
 
     /// Whether another request may wait for something that may never happen.
     pub(super) fn has_room_for_a_wait(&self) -> bool {
-        let waiting = self.pending.values().filter(|pending| pending.asked.async_id.is_some()).count();
+        let is_own = |asked: &Asked| asked.link == self.link.id && asked.async_id.is_some();
+        let waiting = self.pending.values().filter(|pending| is_own(&pending.asked)).count();
         waiting < self.params().waiting_max
     }
 
     /// A file is open.
-    pub(super) fn on_opened(&mut self, handle: Handle) {
-        self.files.insert(handle, FileState::default());
+    pub(super) fn on_opened(&mut self, handle: Handle, asked: &Asked) {
+        let (link, session_id) = (asked.link, asked.session_id);
+        self.files.insert(handle, FileState { link, session_id, in_flight: 0, closing: None });
     }
 
     /// Keeps a request that waits.
@@ -252,14 +291,14 @@ impl Inner {
             pending.handle == Some(handle) && pending.asked.header.command == Command::LOCK
         });
         let locks: Vec<_> = locks.map(|(id, _)| Action::Cancel(*id)).collect();
-        self.actions.extend(locks);
+        locks.into_iter().for_each(|lock| self.push(lock));
         self.close_if_idle(handle);
     }
 
     /// Closes a file that is to be closed, if nothing is done with it any more.
     pub(super) fn close_if_idle(&mut self, handle: Handle) {
         let closing = match self.files.get(&handle) {
-            Some(FileState { in_flight: 0, closing: Some(closing) }) => *closing,
+            Some(FileState { in_flight: 0, closing: Some(closing), .. }) => *closing,
             Some(_) | None => return,
         };
         self.files.remove(&handle);
@@ -276,7 +315,7 @@ impl Inner {
                 (id, false)
             }
         };
-        self.actions.push_back(Action::File { id, operation: Operation::Close { handle, wants_attributes } });
+        self.push(Action::File { id, operation: Operation::Close { handle, wants_attributes } });
     }
 
     /// Whether this was the close of a file for nobody.
@@ -291,29 +330,20 @@ impl Inner {
 
     /// A transfer to the client begins.
     pub(super) fn begin_write(&mut self, id: OperationId) {
-        self.writing.insert(id);
-    }
-
-    /// Whether this was a transfer to the client, which is over.
-    pub(super) fn was_writing(&mut self, id: OperationId) -> bool {
-        self.writing.remove(&id)
+        self.writing.insert(id, self.link.id);
     }
 
     /// Ends a session: its files are closed, its keys stay for answers that are to be sent.
     pub(super) fn end_session(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id.0) else { return };
-        match replace(session, Session::Ended(Box::new(None))) {
-            Session::Valid(valid) => {
-                self.keep_keys(id, valid.keys);
-                self.close_all(valid.opens.values());
+        match self.sessions.remove(&id.0) {
+            Some(Session::Valid(valid)) => {
+                let Valid { channels, opens, .. } = *valid;
+                self.sessions.insert(id.0, Session::Ended(Box::new(channels)));
+                self.close_all(opens.values());
             }
-            Session::Ended(keys) => self.keep_keys(id, *keys),
-            Session::InProgress(_) => {}
+            Some(ended @ Session::Ended(_)) => drop(self.sessions.insert(id.0, ended)),
+            Some(Session::InProgress(_)) | None => {}
         }
-    }
-
-    fn keep_keys(&mut self, id: SessionId, keys: Option<crate::security::SessionKeys>) {
-        self.sessions.insert(id.0, Session::Ended(Box::new(keys)));
     }
 
     /// Closes files for nobody.
@@ -336,23 +366,6 @@ impl Inner {
             .iter()
             .filter(|(_, pending)| pending.handle == Some(handle) && pending.waits_for == WaitsFor::Change);
         self.cleanup.extend(own.map(|(id, _)| *id));
-    }
-
-    /// Forgets sessions that are over and have no answer left to be sent.
-    pub(super) fn forget_ended(&mut self) {
-        let pending = &self.pending;
-        self.sessions.retain(|id, session| {
-            let is_needed = || pending.values().any(|pending| pending.asked.session_id.0 == *id);
-            !session.is_ended() || is_needed()
-        });
-    }
-
-    /// Without anybody who has logged in, there is not for ever for somebody to do so.
-    pub(super) fn limit_idleness(&mut self) {
-        let has_user = self.sessions.values().any(|session| session.valid().is_some());
-        if !has_user && self.deadline.is_none() {
-            self.deadline = self.now.checked_add(self.params().setup_timeout);
-        }
     }
 }
 

@@ -36,7 +36,21 @@ pub(super) struct Negotiated {
     pub(super) preauth: PreauthHash,
 }
 
+/// What two connections have to have in common to have a session in common (3.3.5.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Agreed {
+    pub(super) client_guid: Guid,
+    pub(super) dialect: Dialect,
+    pub(super) cipher: Option<Cipher>,
+    pub(super) signing: SigningAlgorithm,
+}
+
 impl Negotiated {
+    pub(super) const fn agreed(&self) -> Agreed {
+        let Self { client_guid, dialect, cipher, signing, .. } = *self;
+        Agreed { client_guid, dialect, cipher, signing }
+    }
+
     /// How keys are made of that of an authentication.
     pub(super) fn schedule<'a>(&self, preauth: &'a PreauthHash) -> KeySchedule<'a> {
         if self.dialect == Dialect::SMB_3_1_1 {

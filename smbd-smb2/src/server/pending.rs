@@ -6,7 +6,7 @@ use super::action::{Handle, Operation};
 use super::chain::{Answer, Asked, Chain};
 use super::path::SharePath;
 use super::reason::Reason;
-use super::session::Listing;
+use super::session::{Kept, Listing};
 use crate::cover::Cover;
 use crate::wire::{
     AccessMask, AdditionalInformation, BufferDescriptorV1, CreateOptions, DirectoryInformationClass, FileId,
@@ -47,7 +47,7 @@ pub(super) enum What {
     /// CLOSE.
     Close { wants_attributes: bool },
     /// FLUSH, LOCK or SET_INFO: the answer says nothing.
-    Plain { file_id: FileId, renamed: Option<SharePath> },
+    Plain { file_id: FileId, kept: Option<Kept> },
     /// READ: into the answer.
     Read { file_id: FileId, minimum: u32 },
     /// READ by the channel.

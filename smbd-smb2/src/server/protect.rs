@@ -1,7 +1,7 @@
 //! Answers leave: signed (3.3.4.1.1), with credits (3.3.4.1.2), compounded (3.3.4.1.3), encrypted (3.3.4.1.4).
 
 use super::action::{Action, FRONT, Outgoing};
-use super::chain::{Answer, Asked, Chain, Hash, Protection, Reply};
+use super::chain::{Answer, Asked, Chain, Hash, Protection, Reply, Sign};
 use super::inner::Inner;
 use super::negotiated::Phase;
 use super::reason::Reason;
@@ -20,12 +20,18 @@ fn protection(inner: &mut Inner, asked: &Asked, answer: &Answer) -> Protection {
         let is_share = tree.is_some_and(Tree::is_secret);
         valid.encrypt_data || (is_share && command != Command::TREE_CONNECT)
     });
-    let keys = session.and_then(Session::keys_mut);
-    let can_sign = keys.is_some();
-    let can_encrypt = keys.is_some_and(|keys| keys.encryption.is_some());
+    let channels = session.and_then(Session::channels_mut);
+    let is_channel = channels.as_ref().is_some_and(|channels| channels.has(asked.link));
+    let has_keys = channels.as_ref().is_some_and(|channels| channels.has_keys());
+    let can_encrypt = is_channel && channels.is_some_and(|channels| channels.encryption().is_some());
     let encrypt = can_encrypt && (asked.is_encrypted || (is_secret && !is_setup));
     let is_interim = answer.status == NtStatus::PENDING;
-    let sign = can_sign && !encrypt && !is_interim && (asked.is_signed || answer.must_sign);
+    let is_wanted = match answer.sign {
+        Sign::AsAsked => is_channel && asked.is_signed,
+        Sign::Always => is_channel,
+        Sign::BySession => true,
+    };
+    let sign = (has_keys && is_wanted && !encrypt && !is_interim).then_some(answer.sign);
     Protection { session_id: answer.session_id, sign, encrypt, hash: answer.hash }
 }
 
@@ -40,11 +46,11 @@ pub(super) fn settle(
     let credits = if asked.async_id.is_some() && answer.status != NtStatus::PENDING {
         0
     } else {
-        inner.window.grant(asked.header.credits)
+        inner.link.window.grant(asked.header.credits)
     };
     field::CREDITS.set(answer.bytes.get_mut(FRONT..).unwrap_or_default(), credits)?;
     let protection = protection(inner, asked, &answer);
-    if !chain.reply.has_room(&answer.bytes, inner.transport.message_max()) {
+    if !chain.reply.has_room(&answer.bytes, inner.link.transport.message_max()) {
         send(inner, chain)?;
     }
     chain.previous = Some(super::chain::Previous {
@@ -71,8 +77,8 @@ pub(super) fn send(inner: &mut Inner, chain: &mut Chain) -> Result<(), Reason> {
     reply.link();
     for (range, protection) in reply.ranges() {
         let element = reply.bytes.get_mut(range).unwrap_or_default();
-        if protection.sign {
-            sign(inner, protection.session_id, element)?;
+        if let Some(key) = protection.sign {
+            sign(inner, protection.session_id, key, element)?;
         }
         hash(inner, protection, element);
     }
@@ -83,21 +89,31 @@ pub(super) fn send(inner: &mut Inner, chain: &mut Chain) -> Result<(), Reason> {
         seal(inner, protection.session_id, &mut bytes)?;
         start = 0;
     }
-    inner.actions.push_back(Action::Send { message: Outgoing::new(bytes, start), invalidate });
+    inner.push(Action::Send { message: Outgoing::new(bytes, start), invalidate });
     Ok(())
 }
 
-fn sign(inner: &mut Inner, session_id: SessionId, element: &mut [u8]) -> Result<(), SecurityError> {
-    match inner.sessions.get_mut(&session_id.0).and_then(Session::keys_mut) {
-        Some(keys) => keys.signer.sign_in_place(element),
-        None => Ok(()),
+fn sign(
+    inner: &mut Inner,
+    session_id: SessionId,
+    key: Sign,
+    element: &mut [u8],
+) -> Result<(), SecurityError> {
+    let link = inner.link.id;
+    let channels = inner.sessions.get_mut(&session_id.0).and_then(Session::channels_mut);
+    let Some(channels) = channels else { return Ok(()) };
+    match key {
+        Sign::BySession => channels.sign_binding(element),
+        Sign::AsAsked | Sign::Always => {
+            channels.signer(link).map_or(Ok(()), |signer| signer.sign_in_place(element))
+        }
     }
 }
 
 fn hash(inner: &mut Inner, protection: Protection, element: &[u8]) {
     match protection.hash {
         Some(Hash::Connection) => {
-            if let Phase::Negotiated(negotiated) = &mut inner.phase {
+            if let Phase::Negotiated(negotiated) = &mut inner.link.phase {
                 negotiated.preauth.update([element]);
             }
         }
@@ -106,13 +122,18 @@ fn hash(inner: &mut Inner, protection: Protection, element: &[u8]) {
                 login.preauth.update([element]);
             }
         }
+        Some(Hash::Binding) => {
+            if let Some(binding) = inner.link.bindings.get_mut(&protection.session_id.0) {
+                binding.preauth.update([element]);
+            }
+        }
         None => {}
     }
 }
 
 fn seal(inner: &mut Inner, session_id: SessionId, bytes: &mut [u8]) -> Result<(), SecurityError> {
-    let keys = inner.sessions.get_mut(&session_id.0).and_then(Session::keys_mut);
-    let Some((sealer, _)) = keys.and_then(|keys| keys.encryption.as_mut()) else {
+    let channels = inner.sessions.get_mut(&session_id.0).and_then(Session::channels_mut);
+    let Some((sealer, _)) = channels.and_then(|channels| channels.encryption_mut()) else {
         return Err(SecurityError::Empty);
     };
     let message = bytes.get_mut(FRONT..).unwrap_or_default();

@@ -10,6 +10,7 @@ use super::chain::{Asked, Chain};
 use super::command::{cancel, negotiate};
 use super::dispatch::{dispatch, resume};
 use super::inner::Inner;
+use super::lost::lose;
 use super::negotiated::Phase;
 use super::pending::{Outcome, Pending, Task, WaitsFor, What};
 use super::protect::{send, send_interim, settle};
@@ -52,17 +53,17 @@ pub(super) fn receive(inner: &mut Inner, message: &mut [u8]) -> Result<(), Reaso
 /// 3.3.5.2.1.1.
 fn open(inner: &mut Inner, front: &[u8], sealed: &mut [u8]) -> Result<SessionId, Reason> {
     let session_id = transform::field::SESSION_ID.get(front)?;
-    let session = inner.sessions.get(&session_id.0).and_then(Session::valid);
-    let keys = session.and_then(|session| session.keys.as_ref()?.encryption.as_ref());
-    let Some((_, opener)) = keys else { return Err(Reason::NoKeys { session_id: session_id.0 }) };
+    let session = inner.session_here(session_id).and_then(Session::valid);
+    let encryption = session.and_then(|session| session.channels.encryption());
+    let Some((_, opener)) = encryption else { return Err(Reason::NoKeys { session_id: session_id.0 }) };
     opener.open_message(front, &mut [sealed])?;
-    inner.was_encrypted = true;
+    inner.link.was_encrypted = true;
     Ok(session_id)
 }
 
 /// 3.3.5.3.
 fn of_smb1(inner: &mut Inner, offers: bool) -> Result<(), Reason> {
-    match inner.phase {
+    match inner.link.phase {
         Phase::Start => {}
         Phase::Smb1Answered | Phase::Negotiated(_) => return Err(Reason::OutOfOrder(Command::NEGOTIATE)),
     }
@@ -119,7 +120,7 @@ fn check(inner: &Inner, header: &Header, len: usize) -> Result<(), Reason> {
     if command > Command::OPLOCK_BREAK {
         return Err(Reason::UnknownCommand(command));
     }
-    let is_negotiated = matches!(inner.phase, Phase::Negotiated(_));
+    let is_negotiated = matches!(inner.link.phase, Phase::Negotiated(_));
     // 3.3.5.4
     if is_negotiated == (command == Command::NEGOTIATE) {
         return Err(Reason::OutOfOrder(command));
@@ -154,10 +155,14 @@ fn take(inner: &mut Inner, header: &Header) -> Result<(), Reason> {
     if header.command == Command::CANCEL {
         return Ok(());
     }
-    let is_negotiated = matches!(inner.phase, Phase::Negotiated(_));
+    let is_negotiated = matches!(inner.link.phase, Phase::Negotiated(_));
     let count = if is_negotiated { u64::from(header.credit_charge.max(1)) } else { 1 };
     let message_id = header.message_id.0;
-    if inner.window.take(message_id, count) { Ok(()) } else { Err(Reason::Sequence { message_id, count }) }
+    if inner.link.window.take(message_id, count) {
+        Ok(())
+    } else {
+        Err(Reason::Sequence { message_id, count })
+    }
 }
 
 /// Carries out requests, until one has to wait or all are answered.
@@ -238,9 +243,9 @@ fn wait(
     };
     inner.wait(id, Pending { asked, chain, what, handle, waits_for });
     match task {
-        Task::File(operation) => inner.actions.push_back(Action::File { id, operation }),
-        Task::RdmaRead { buffers, len } => inner.actions.push_back(Action::RdmaRead { id, buffers, len }),
-        Task::Transform { len } => inner.actions.push_back(Action::Transform { id, len }),
+        Task::File(operation) => inner.push(Action::File { id, operation }),
+        Task::RdmaRead { buffers, len } => inner.push(Action::RdmaRead { id, buffers, len }),
+        Task::Transform { len } => inner.push(Action::Transform { id, len }),
         Task::Close { handle, wants_attributes } => inner.close_for(id, handle, wants_attributes),
         Task::Change { .. } => {}
     }
@@ -285,16 +290,30 @@ pub(super) fn prolong(inner: &mut Inner, id: OperationId) -> Result<(), Reason> 
 }
 
 /// Answers what waited for changes of directories that are closed, and forgets sessions that are over.
+///
+/// # Errors
+/// Why the connection ends on which something happens now.
 pub(super) fn clean_up(inner: &mut Inner) -> Result<(), Reason> {
+    let here = inner.link.id;
+    let mut ended = Ok(());
     while let Some(id) = inner.cleanup.pop() {
-        if let Some(Pending { asked, mut chain, .. }) = inner.take(id) {
-            if let Outcome::Answer(answer) = failure(&asked, NtStatus::NOTIFY_CLEANUP) {
-                settle(inner, &mut chain, &asked, answer)?;
-            }
-            send(inner, &mut chain)?;
+        let Some(Pending { asked, chain, .. }) = inner.take(id) else { continue };
+        if !inner.enter(asked.link) {
+            continue;
+        }
+        if let Err(reason) = changes_end(inner, &asked, chain) {
+            if asked.link == here { ended = Err(reason) } else { lose(inner, reason) }
         }
     }
+    inner.enter(here);
     inner.forget_ended();
     inner.limit_idleness();
-    Ok(())
+    ended
+}
+
+fn changes_end(inner: &mut Inner, asked: &Asked, mut chain: Chain) -> Result<(), Reason> {
+    if let Outcome::Answer(answer) = failure(asked, NtStatus::NOTIFY_CLEANUP) {
+        settle(inner, &mut chain, asked, answer)?;
+    }
+    send(inner, &mut chain)
 }

@@ -1,12 +1,14 @@
-//! Sessions of a connection, their tree connects and open files (3.3.1.8, 3.3.1.9, 3.3.1.10).
+//! Sessions of a client, their tree connects and open files (3.3.1.8, 3.3.1.9, 3.3.1.10).
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-use super::action::Handle;
+use super::action::{Handle, LinkId};
+use super::channels::Channels;
+use super::negotiated::Agreed;
 use super::path::SharePath;
 use super::pattern::Pattern;
-use crate::security::{Acceptor, Identity, PreauthHash, SessionKeys, capital};
+use crate::security::{Acceptor, Identity, PreauthHash, capital};
 use crate::wire::{AccessMask, CreateOptions, TreeId};
 
 /// Session.State, and what a session has in it.
@@ -17,14 +19,18 @@ pub(super) enum Session {
     /// A user.
     Valid(Box<Valid>),
     /// It is over; its keys are for the answers that are still to be sent.
-    Ended(Box<Option<SessionKeys>>),
+    Ended(Box<Channels>),
 }
 
-/// An authentication that goes on.
+/// An authentication that goes on, of a new session or of one that is being bound.
 #[derive(Debug)]
 pub(super) struct Login {
+    /// The connection that it goes on on.
+    pub(super) on: LinkId,
+    /// What was negotiated there.
+    pub(super) agreed: Agreed,
     pub(super) acceptor: Acceptor,
-    /// Session.PreauthIntegrityHashValue.
+    /// Session.PreauthIntegrityHashValue, or PreauthSession.PreauthIntegrityHashValue.
     pub(super) preauth: PreauthHash,
 }
 
@@ -32,8 +38,10 @@ pub(super) struct Login {
 #[derive(Debug)]
 pub(super) struct Valid {
     pub(super) identity: Identity,
-    /// None for guests and anonymous users.
-    pub(super) keys: Option<SessionKeys>,
+    /// Session.ChannelList, and all keys.
+    pub(super) channels: Channels,
+    /// Of Session.Connection, as it was when the session was made.
+    pub(super) agreed: Agreed,
     /// Session.SigningRequired.
     pub(super) signing_required: bool,
     /// Session.EncryptData.
@@ -42,11 +50,18 @@ pub(super) struct Valid {
     pub(super) trees: BTreeMap<u32, Tree>,
     /// Session.OpenTable.
     pub(super) opens: BTreeMap<u64, Open>,
-    /// The user authenticates again (3.3.5.5.2).
-    pub(super) again: Option<Acceptor>,
 }
 
 impl Session {
+    /// Whether it is in Connection.SessionTable of this connection.
+    pub(super) fn is_on(&self, link: LinkId) -> bool {
+        match self {
+            Self::InProgress(login) => login.on == link,
+            Self::Valid(valid) => valid.channels.has(link),
+            Self::Ended(channels) => channels.has(link),
+        }
+    }
+
     pub(super) const fn valid(&self) -> Option<&Valid> {
         match self {
             Self::Valid(valid) => Some(valid),
@@ -55,11 +70,11 @@ impl Session {
     }
 
     /// Keys to protect answers with.
-    pub(super) fn keys_mut(&mut self) -> Option<&mut SessionKeys> {
+    pub(super) fn channels_mut(&mut self) -> Option<&mut Channels> {
         match self {
             Self::InProgress(_) => None,
-            Self::Valid(valid) => valid.keys.as_mut(),
-            Self::Ended(keys) => (**keys).as_mut(),
+            Self::Valid(valid) => Some(&mut valid.channels),
+            Self::Ended(channels) => Some(channels),
         }
     }
 
@@ -125,6 +140,26 @@ pub(super) struct Open {
     pub(super) channel_sequence: u16,
     /// The enumeration of a directory, once it has begun.
     pub(super) listing: Option<Listing>,
+    /// Open.LockSequenceArray: the numbers of valid entries.
+    pub(super) lock_sequences: BTreeMap<u8, u8>,
+}
+
+impl Open {
+    pub(super) fn keep(&mut self, kept: Kept) {
+        match kept {
+            Kept::Path(path) => self.path = path,
+            Kept::LockSequence { index, number } => drop(self.lock_sequences.insert(index, number)),
+        }
+    }
+}
+
+/// What an open keeps of an operation that has succeeded.
+#[derive(Clone, Debug)]
+pub(super) enum Kept {
+    /// It has another name.
+    Path(SharePath),
+    /// Ranges are locked or unlocked (3.3.5.14).
+    LockSequence { index: u8, number: u8 },
 }
 
 /// How far an enumeration has come.

@@ -2,13 +2,14 @@
 
 use alloc::vec::Vec;
 
-use super::action::{Done, OperationId};
+use super::action::{Done, LinkId, OperationId};
 use super::chain::Asked;
+use super::channels::Channels;
 use super::inner::Inner;
 use super::pending::{Pending, What};
 use super::session::{Session, Tree};
 use crate::cover::{Cover, CoverKey};
-use crate::security::{RdmaSignature, SecurityError, SessionKeys};
+use crate::security::{RdmaSignature, SecurityError};
 use crate::wire::{
     BufferDescriptorV1, Channel, List, NtStatus, RdmaTransform, RdmaTransformType, Records, WriteRequest,
     rdma_transform,
@@ -55,7 +56,9 @@ pub(super) fn of_write<'a>(
     if !is_one || !is_protected || !ids.has(crypto.transform_type) || place != Some(stated.into()) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
-    let key = cover_key(keys(inner, asked)?, crypto.transform_type).ok_or(NtStatus::INVALID_PARAMETER)?;
+    let session = inner.session_here(asked.session_id).and_then(Session::valid);
+    let key = session.and_then(|valid| cover_key(&valid.channels, asked.link, crypto.transform_type));
+    let key = key.ok_or(NtStatus::INVALID_PARAMETER)?;
     let signature = key.signature(&crypto).map_err(|_| status(crypto.transform_type))?;
     let cover = Cover { transform: crypto.transform_type, signature: Some(signature) };
     Ok((Some(cover), structure.descriptors().map_err(invalid)?))
@@ -103,19 +106,21 @@ pub(super) fn apply(inner: &mut Inner, id: OperationId, pieces: &mut [&mut [u8]]
     let Some(Pending { asked, what, .. }) = pending.get_mut(&id) else {
         return Err(NtStatus::INTERNAL_ERROR);
     };
-    let keys = sessions.get_mut(&asked.session_id.0).and_then(Session::keys_mut);
-    let keys = keys.ok_or(NtStatus::USER_SESSION_DELETED);
+    let link = asked.link;
+    let channels = sessions.get_mut(&asked.session_id.0).and_then(Session::channels_mut);
+    let channels = channels.ok_or(NtStatus::USER_SESSION_DELETED);
     let result = match what {
-        What::Cover { len, cover, .. } if got == u64::from(*len) => keys.and_then(|keys| {
-            let signature =
-                cover_data(keys, cover.transform, pieces).map_err(|_| NtStatus::INTERNAL_ERROR)?;
+        What::Cover { len, cover, .. } if got == u64::from(*len) => channels.and_then(|channels| {
+            let signature = cover_data(channels, link, cover.transform, pieces);
+            let signature = signature.map_err(|_| NtStatus::INTERNAL_ERROR)?;
             cover.signature = Some(signature);
             Ok(())
         }),
         What::Cover { .. } => Err(NtStatus::INTERNAL_ERROR),
         What::Uncover { len, cover, .. } if got == u64::from(*len) => {
             let cover = *cover;
-            keys.and_then(|keys| uncover_data(keys, &cover, pieces).map_err(|_| status(cover.transform)))
+            let failed = |_| status(cover.transform);
+            channels.and_then(|channels| uncover_data(channels, link, &cover, pieces).map_err(failed))
         }
         // As many bytes came as were decrypted, and they are not as many as the request says.
         What::Uncover { .. } => Err(NtStatus::BAD_DATA),
@@ -137,24 +142,31 @@ pub(super) fn apply(inner: &mut Inner, id: OperationId, pieces: &mut [&mut [u8]]
 }
 
 fn cover_data(
-    keys: &mut SessionKeys,
+    channels: &mut Channels,
+    link: LinkId,
     transform: RdmaTransformType,
     pieces: &mut [&mut [u8]],
 ) -> Result<RdmaSignature, SecurityError> {
-    match (transform, &mut keys.encryption) {
-        (RdmaTransformType::ENCRYPTION, Some((sealer, _))) => sealer.seal_rdma(pieces),
-        (RdmaTransformType::ENCRYPTION, None) => Err(SecurityError::Empty),
-        _ => keys.signer.sign_rdma(pieces.iter().map(|piece| &**piece)),
+    if transform == RdmaTransformType::ENCRYPTION {
+        let (sealer, _) = channels.encryption_mut().ok_or(SecurityError::Empty)?;
+        return sealer.seal_rdma(pieces);
     }
+    let signer = channels.signer(link).ok_or(SecurityError::Empty)?;
+    signer.sign_rdma(pieces.iter().map(|piece| &**piece))
 }
 
-fn uncover_data(keys: &SessionKeys, cover: &Cover, pieces: &mut [&mut [u8]]) -> Result<(), SecurityError> {
+fn uncover_data(
+    channels: &Channels,
+    link: LinkId,
+    cover: &Cover,
+    pieces: &mut [&mut [u8]],
+) -> Result<(), SecurityError> {
     let signature = cover.signature.as_ref().ok_or(SecurityError::Empty)?;
-    cover_key(keys, cover.transform).ok_or(SecurityError::Empty)?.open(signature, pieces)
+    cover_key(channels, link, cover.transform).ok_or(SecurityError::Empty)?.open(signature, pieces)
 }
 
-fn cover_key(keys: &SessionKeys, transform: RdmaTransformType) -> Option<CoverKey<'_>> {
-    CoverKey::of(transform, Some(&keys.verifier), keys.encryption.as_ref())
+fn cover_key(channels: &Channels, link: LinkId, transform: RdmaTransformType) -> Option<CoverKey<'_>> {
+    CoverKey::of(transform, channels.verifier(link), channels.encryption())
 }
 
 /// What a client is told of data that are not what they have to be (RT-8).
@@ -163,9 +175,4 @@ const fn status(transform: RdmaTransformType) -> NtStatus {
         RdmaTransformType::ENCRYPTION => NtStatus::AUTH_TAG_MISMATCH,
         _ => NtStatus::INVALID_SIGNATURE,
     }
-}
-
-fn keys<'a>(inner: &'a Inner, asked: &Asked) -> Result<&'a SessionKeys, NtStatus> {
-    let session = inner.sessions.get(&asked.session_id.0).and_then(Session::valid);
-    session.and_then(|session| session.keys.as_ref()).ok_or(NtStatus::INVALID_PARAMETER)
 }

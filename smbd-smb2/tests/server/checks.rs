@@ -157,7 +157,7 @@ fn a_changed_request_is_not_carried_out_3_3_5_2_4() {
     bytes[last] ^= 1;
     rig.give(&mut bytes);
     assert_eq!(rig.answers()[0].status(), NtStatus::ACCESS_DENIED);
-    assert_eq!(rig.files.shares()[0].used(), 0);
+    assert_eq!(rig.files.used(), 0);
 }
 
 #[test]

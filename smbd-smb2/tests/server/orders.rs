@@ -317,7 +317,7 @@ proptest! {
         let front = magic[usize::from(kind)];
         let len = front.len().min(bytes.len());
         bytes[..len].copy_from_slice(&front[..len]);
-        let mut rig = Rig::new(params(), RDMA);
+        let rig = Rig::new(params(), RDMA);
         rig.connection.received(rig.now, &mut bytes);
         while rig.connection.poll().is_some() {}
     }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smbd_smb2::security::{
-    Credentials, Fresh, Initiator, KeySchedule, NtHash, NtlmClient, PreauthHash, SessionKeys, Side, Step,
-    capital,
+    BindingSigner, Credentials, Fresh, Initiator, KeySchedule, NtHash, NtlmClient, PreauthHash, SessionKeys,
+    Side, Step, capital,
 };
 use smbd_smb2::server::{
-    Action, Completion, Connection, Files, Memory, Operation, OperationId, Params, Reason, Server, Share,
-    Transport,
+    Action, Completion, Files, Memory, Operation, OperationId, Params, Reason, Server, Share, Transport,
 };
 use smbd_smb2::wire::{
     AccessMask, Body, BufferDescriptorV1, Capabilities, Cipher, CommandBody, CreateDisposition,
@@ -19,6 +18,8 @@ use smbd_smb2::wire::{
     SessionSetupResponse, ShareAccess, SigningAlgorithm, Target, Text, Token, TreeConnectRequest, TreeId,
     transform, write_element,
 };
+
+use super::port::{Port, Shelf};
 
 /// A FILETIME of 2026.
 pub const NOW: u64 = 0x01dc_5000_0000_0000;
@@ -61,8 +62,8 @@ pub enum Protect {
 }
 
 pub struct Rig {
-    pub connection: Connection,
-    pub files: Files<Memory>,
+    pub connection: Port,
+    pub files: Shelf,
     pub now: u64,
     pub dialect: Dialect,
     pub next_id: u64,
@@ -82,6 +83,11 @@ pub struct Rig {
     pub chosen: Option<Vec<RdmaTransformId>>,
     /// Signing algorithms that the client offers.
     pub signings: Vec<SigningAlgorithm>,
+    pub client_guid: Guid,
+    /// What signs the messages by which a session is bound to this connection, if they have MessageIds of their own.
+    pub binding: Option<BindingSigner>,
+    /// The client offers SMB2_GLOBAL_CAP_MULTI_CHANNEL.
+    pub knows_channels: bool,
     /// Data are kept instead of transformed.
     pub holds_data: bool,
     pub untransformed: Vec<(OperationId, u32)>,
@@ -92,10 +98,10 @@ pub struct Rig {
     pub replaced: Vec<(u64, String)>,
     pub closed: Option<Reason>,
     buffers: BTreeMap<OperationId, Vec<u8>>,
-    preauth: PreauthHash,
+    pub(super) preauth: PreauthHash,
     /// What `sign` and `seal` were negotiated.
-    signing: SigningAlgorithm,
-    cipher: Option<Cipher>,
+    pub(super) signing: SigningAlgorithm,
+    pub(super) cipher: Option<Cipher>,
     /// How many of `sent` were looked at.
     seen: usize,
     credits: u64,
@@ -108,13 +114,28 @@ impl Rig {
 
     /// With another entropy than others have.
     pub fn seeded(params: Params, transport: Transport, seed: u8) -> Self {
-        let accounts =
-            |user: &str, _: &str| (capital(user) == "TESTER").then(|| NtHash::of_password("correct horse"));
-        let shares = params.shares.len();
+        let accounts = |user: &str, _: &str| match capital(user).as_str() {
+            "TESTER" => Some(NtHash::of_password("correct horse")),
+            "COLLEAGUE" => Some(NtHash::of_password("another horse")),
+            _ => None,
+        };
+        let (shares, knows_channels) = (params.shares.len(), params.channels_max > 1);
         let server = Arc::new(Server::new(params, accounts).unwrap());
+        let memory = (0..shares).map(|_| Memory::with_capacity("data", NOW, 64 << 20)).collect();
+        let port = Port::new(server, transport, NOW, [seed; 32]);
+        Self { knows_channels, ..Self::of(port, Shelf::new(Files::new(memory))) }
+    }
+
+    /// Another connection of the same client. Nothing has been sent on it.
+    pub fn another(&self, transport: Transport) -> Self {
+        let port = self.connection.join(transport, self.now).unwrap();
+        Self { knows_channels: self.knows_channels, ..Self::of(port, self.files.clone()) }
+    }
+
+    fn of(connection: Port, files: Shelf) -> Self {
         Self {
-            connection: Connection::new(server, transport, NOW, [seed; 32]),
-            files: Files::new((0..shares).map(|_| Memory::with_capacity("data", NOW, 64 << 20)).collect()),
+            connection,
+            files,
             now: NOW,
             dialect: Dialect::default(),
             next_id: 0,
@@ -129,6 +150,9 @@ impl Rig {
             offer: None,
             chosen: None,
             signings: Vec::new(),
+            client_guid: Guid([0xc1; 16]),
+            binding: None,
+            knows_channels: false,
             holds_data: false,
             untransformed: Vec::new(),
             holds_rdma: false,
@@ -227,6 +251,11 @@ impl Rig {
         answers
     }
 
+    /// Looks at no answer that has come by now.
+    pub fn skip(&mut self) {
+        self.seen = self.sent.len();
+    }
+
     /// Sends a request, and takes its only answer.
     pub fn ask<M: CommandBody>(&mut self, header: &Header, body: &M) -> Answer {
         let answers = self.ask_all(header, body);
@@ -267,8 +296,10 @@ impl Rig {
         contexts.extend(offer.as_ref().map(|ids| NegotiateContext::RdmaTransform(List::from(&ids[..]))));
         let request = NegotiateRequest {
             security_mode: SecurityMode::SIGNING_ENABLED,
-            capabilities: Capabilities::LARGE_MTU.with(Capabilities::ENCRYPTION, !ciphers.is_empty()),
-            client_guid: Guid([0xc1; 16]),
+            capabilities: Capabilities::LARGE_MTU
+                .with(Capabilities::ENCRYPTION, !ciphers.is_empty())
+                .with(Capabilities::MULTI_CHANNEL, self.knows_channels),
+            client_guid: self.client_guid,
             dialects: List::from(dialects),
             contexts: Records::from(&contexts[..]),
         };
@@ -300,7 +331,7 @@ impl Rig {
         answer
     }
 
-    fn initiator(user: &str, password: &str) -> Initiator {
+    pub(super) fn initiator(user: &str, password: &str) -> Initiator {
         let credentials = if user.is_empty() {
             Credentials::Anonymous
         } else {
@@ -448,13 +479,15 @@ impl Rig {
                 Action::File { id, operation } => self.carry_out(id, operation),
                 Action::Cancel(id) => {
                     self.cancelled.push(id);
-                    if let Some(completion) = self.files.cancel(1, id) {
+                    if let Some(completion) = self.files.cancel(id) {
                         self.complete(id, completion);
                     }
                 }
                 Action::SessionReplaced { session_id, user } => self.replaced.push((session_id, user)),
                 Action::Close(reason) => {
-                    self.files.end(1, self.now);
+                    if self.connection.has_ended() {
+                        self.files.end(self.now);
+                    }
                     self.closed = Some(reason);
                 }
             }
@@ -480,12 +513,12 @@ impl Rig {
         if matches!(operation, Operation::ReadChannel { .. }) {
             self.buffers.insert(id, Vec::new());
         }
-        let completion = self.files.carry_out(1, id, operation, self.buffers.get_mut(&id), self.now);
+        let completion = self.files.carry_out(id, operation, self.buffers.get_mut(&id), self.now);
         match completion {
             Some(completion) => self.complete(id, completion),
             None => self.connection.prolong(self.now, id).unwrap(),
         }
-        for (_, id, completion) in self.files.retry() {
+        for (id, completion) in self.files.retry() {
             self.complete(id, completion);
         }
     }

@@ -35,7 +35,7 @@ impl Clients {
         self,
         client: SocketAddr,
         over: &'static str,
-        link: impl Link,
+        link: impl Link + 'static,
         place: OwnedSemaphorePermit,
     ) {
         let line = move |what| Line::new(what).with("client", client).with("over", over);

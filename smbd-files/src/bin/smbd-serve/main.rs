@@ -2,6 +2,7 @@
 
 mod accept;
 mod clients;
+mod interfaces;
 mod limits;
 mod listen;
 mod listeners;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use clients::Clients;
+use listen::Addresses;
 use log::Line;
 use options::Options;
 use smbd_files::folder::{self, Folder};
@@ -53,21 +55,22 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Trouble> {
-    let host = host(options)?;
+    let addresses = listen::addresses(&options.listen, &devices());
+    let host = host(options, &addresses)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(THREADS_MAX)
         .enable_all()
         .build()
         .map_err(|error| Trouble::Failed(error.to_string()))?;
-    let result = runtime.block_on(serve(options, host));
+    let result = runtime.block_on(serve(options, host, &addresses));
     // A disk that does not answer is not waited for.
     runtime.shutdown_background();
     result
 }
 
 /// What is served, as far as it needs no network.
-fn host(options: &Options) -> Result<Host, Trouble> {
+fn host(options: &Options, addresses: &Addresses) -> Result<Host, Trouble> {
     let users = options.users.as_deref().map(users::read).transpose();
     let users = users.map_err(|error| Trouble::Failed(error.to_string()))?.unwrap_or_default();
     let served = folder::Options { case_sensitive: options.case_sensitive, read_only: options.read_only };
@@ -83,6 +86,8 @@ fn host(options: &Options) -> Result<Host, Trouble> {
     params.rdma_transforms =
         if options.no_rdma_transforms { RdmaTransforms::NONE } else { RdmaTransforms::ALL };
     (params.max_read_size, params.max_write_size) = (TRANSFER_MAX, TRANSFER_MAX);
+    params.channels_max = options.channels.into();
+    params.interfaces = interfaces::told(addresses);
     limits::divide(&mut params, options.connections, options.memory, limits::descriptors())
         .map_err(Trouble::Usage)?;
     let accounts = move |user: &str, _: &str| hash(&users, user);
@@ -102,7 +107,7 @@ fn computer() -> String {
     if name.is_empty() { "SMBD".into() } else { name }
 }
 
-async fn serve(options: &Options, host: Host) -> Result<(), Trouble> {
+async fn serve(options: &Options, host: Host, addresses: &Addresses) -> Result<(), Trouble> {
     let signals = |kind| signal(kind).map_err(|error| Trouble::Failed(error.to_string()));
     let (mut terminate, mut interrupt) =
         (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
@@ -110,8 +115,7 @@ async fn serve(options: &Options, host: Host) -> Result<(), Trouble> {
     let drain = Duration::from_secs(options.drain.into());
     let places = Arc::new(Semaphore::new(options.connections.into()));
     let clients = Clients { host: Arc::new(host), places, stop: stopped, drain };
-    let addresses = listen::addresses(&options.listen, &devices());
-    let mut listeners = listeners::open(&addresses, &clients).await?;
+    let mut listeners = listeners::open(addresses, &clients).await?;
     told(&mut terminate, &mut interrupt).await;
     Line::new("ending").with("seconds", options.drain).write();
     stop.send_replace(true);

@@ -41,7 +41,11 @@ pub(crate) struct Options {
     /// Signs and encrypts no data for RDMA: those of signed and encrypted sessions go in messages, whatever the client can do
     #[arg(long)]
     pub(crate) no_rdma_transforms: bool,
-    /// The most clients at one time; more are refused
+    /// The most connections of one session. Clients are told at which addresses they can make more, over TCP and SMB Direct; 1: they make
+    /// none, and are told nothing
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub(crate) channels: u8,
+    /// The most connections at one time; more are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
     /// The most memory for requests and answers of all clients together, in MiB: 24 for each of them at least
@@ -58,12 +62,15 @@ TCP themselves (so ADDR:5445 is SMB Direct only there).
 
 It is fit for sharing a directory with clients that are trusted with all of it: copies, scratch space, tests, machines of one owner. It is
 not fit as a file server of many users: all clients have the rights of the user that runs it, there are no access control lists, no
-streams, no extended attributes, no oplocks or leases (so clients cache nothing), no durable handles (files are closed with their
-connection), no notification of changes, no printers and no DFS. Locks hold among its clients, not against programs of this host. Links
+streams, no extended attributes, no oplocks or leases (so clients cache nothing), no durable handles (files are closed with the
+last connection of their session), no notification of changes, no printers and no DFS. Locks hold among its clients, not against programs of this host. Links
 in the directory are not followed. It has no limit of guesses of a password: do not let the internet reach it.
 
 Data of signed and encrypted sessions go by RDMA, signed and encrypted as well, to clients that can do it in 3.1.1 (RDMA transforms:
 smbd-cp, Windows 11, Windows Server 2022). With all others they go in messages: Linux has no transforms.
+
+Clients that use several connections for a session (multichannel) are told the addresses that are listened at, which of them have RDMA, and
+how fast they are: as fast as the system says, or 10 Gbit/s if it does not know. Such a session goes on until its last connection is lost.
 
 Example:
   smbd-serve /srv/data --listen 10.9.0.1:445 --users users

@@ -1,5 +1,7 @@
 //! Who signs and who verifies (3.1.4.1, 3.1.5.1).
 
+use alloc::collections::BTreeSet;
+
 use ctutils::CtEq;
 
 use super::super::counter::Counter;
@@ -10,6 +12,9 @@ use super::nonce;
 use crate::side::Side;
 use crate::wire::header::{self, field};
 use crate::wire::{Command, Flags, MessageId, NtStatus, RdmaCryptoTransform, SigningAlgorithm};
+
+/// Answers to bindings that are signed with AES-GMAC under one key: more than a session has channels.
+const ANSWERS_MAX: usize = 256;
 
 /// A key to sign with and the algorithm: Channel.SigningKey, or Session.SessionKey in 2.x.
 #[derive(Debug)]
@@ -27,7 +32,13 @@ impl SigningKey {
     /// What signs what `side` sends, and what verifies what it receives.
     #[must_use]
     pub fn split(self, side: Side) -> (Signer, Verifier) {
-        let signer = Signer { key: self.0.clone(), side, counter: Counter::new(), left: Ids::NONE };
+        let signer = Signer {
+            key: self.0.clone(),
+            side,
+            counter: Counter::new(),
+            left: Ids::NONE,
+            used: BTreeSet::new(),
+        };
         (signer, Verifier { key: self.0, sender: side.other() })
     }
 }
@@ -47,6 +58,8 @@ pub struct Signer {
     counter: Counter,
     /// MessageIds that bindings may still have. Nothing below their end is signed.
     left: Ids,
+    /// Those of them that [`Signer::sign_binding`] has used.
+    used: BTreeSet<u64>,
 }
 
 /// MessageIds that follow each other: from the first on, and below the second.
@@ -96,6 +109,23 @@ impl Signer {
             self.left.next = end;
         }
         Ok(BindingSigner { key: self.key.clone(), side: self.side, ids })
+    }
+
+    /// Sets SMB2_FLAGS_SIGNED and Signature of an answer to a binding, on the server's side, where the client chooses the MessageId. With
+    /// AES-GMAC it has to be one that was left ([`Self::leave`]), and that no other answer has had.
+    ///
+    /// # Errors
+    /// [`SecurityError::Wire`] if the header is not complete, [`SecurityError::NonceKept`]. The element is as it was then.
+    pub fn sign_binding(&mut self, element: &mut [u8]) -> Result<(), SecurityError> {
+        let message_id = field::MESSAGE_ID.get(element)?;
+        if self.key.has_nonce() {
+            let Ids { next, end } = self.left;
+            let is_left = (next..end).contains(&message_id.0) && self.used.len() < ANSWERS_MAX;
+            if !is_left || !self.used.insert(message_id.0) {
+                return Err(SecurityError::NonceKept { message_id, next, end });
+            }
+        }
+        mark_and_sign(&self.key, self.side, element)
     }
 
     /// The signature of an element, from the beginning of its SMB2 header to its end, padding of a compound included, in any number of
@@ -177,12 +207,15 @@ impl BindingSigner {
             }
             self.ids.next = message_id.0.saturating_add(1);
         }
-        let flags = field::FLAGS.get(element)?;
-        field::FLAGS.set(element, flags.with(Flags::SIGNED, true))?;
-        let message = Element::read(&self.key, self.side, [&*element])?;
-        let signature = message.mac.finish();
-        Ok(field::SIGNATURE.set(element, signature)?)
+        mark_and_sign(&self.key, self.side, element)
     }
+}
+
+fn mark_and_sign(key: &MacKey, side: Side, element: &mut [u8]) -> Result<(), SecurityError> {
+    let flags = field::FLAGS.get(element)?;
+    field::FLAGS.set(element, flags.with(Flags::SIGNED, true))?;
+    let signature = Element::read(key, side, [&*element])?.mac.finish();
+    Ok(field::SIGNATURE.set(element, signature)?)
 }
 
 /// Verifies what the other side sent on a channel. Clones do the same.

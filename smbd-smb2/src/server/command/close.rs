@@ -57,7 +57,7 @@ pub(in crate::server) fn flush(
     if !may_write.into_iter().any(|right| open.access.contains(right)) {
         return Err(NtStatus::ACCESS_DENIED);
     }
-    let what = What::Plain { file_id, renamed: None };
+    let what = What::Plain { file_id, kept: None };
     Ok(Outcome::Wait(what, Task::File(Operation::Flush(open.handle))))
 }
 

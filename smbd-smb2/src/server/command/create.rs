@@ -1,5 +1,6 @@
 //! CREATE (3.3.5.9).
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::server::action::{Done, OpenParameters, Operation};
@@ -159,7 +160,7 @@ pub(in crate::server) fn done(
         Ok(_) => return failed(asked, NtStatus::INTERNAL_ERROR),
         Err(status) => return failed(asked, status),
     };
-    inner.on_opened(creating.handle);
+    inner.on_opened(creating.handle, asked);
     // Session or tree connect may have gone in the meantime.
     if let Err(status) = inner.tree(asked) {
         inner.close_silently(creating.handle);
@@ -176,6 +177,7 @@ pub(in crate::server) fn done(
                 path: creating.path.clone(),
                 channel_sequence: creating.channel_sequence,
                 listing: None,
+                lock_sequences: BTreeMap::new(),
             };
             session.opens.insert(creating.handle.0, open);
             respond(asked, &creating, action, &attributes)

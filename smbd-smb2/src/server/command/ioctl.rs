@@ -8,7 +8,8 @@ use crate::server::inner::Inner;
 use crate::server::pending::Outcome;
 use crate::server::reason::Reason;
 use crate::wire::{
-    ControlCode, Dialect, FileId, IoctlFlags, IoctlRequest, IoctlResponse, NtStatus, SecurityMode,
+    Capabilities, ControlCode, Dialect, FileId, IoctlFlags, IoctlRequest, IoctlResponse, NetworkInterface,
+    NetworkInterfaces, NtStatus, SecurityMode, WireError,
 };
 
 /// Size of a VALIDATE_NEGOTIATE_INFO Response (2.2.32.6).
@@ -53,9 +54,32 @@ pub(in crate::server) fn request(
         }
         // 3.3.5.15.10
         ControlCode::PIPE_WAIT => Err(NtStatus::OBJECT_NAME_NOT_FOUND),
-        // 3.3.5.15.11
-        _ => Err(NtStatus::NOT_SUPPORTED),
+        _ => interfaces(inner, asked, request),
     }
+}
+
+/// 3.3.5.15.11. Who does not know of other connections is told of none.
+fn interfaces(inner: &Inner, asked: &Asked, request: &IoctlRequest<'_>) -> Result<Outcome, NtStatus> {
+    if !inner.negotiated()?.capabilities.contains(Capabilities::MULTI_CHANNEL) {
+        return Err(NtStatus::NOT_SUPPORTED);
+    }
+    let told = inner.params().interfaces.iter().filter(|interface| interface.index != 0);
+    let told: Vec<NetworkInterface> = told.copied().collect();
+    let mut output = Vec::new();
+    NetworkInterfaces::from(told.as_slice())
+        .write(&mut output)
+        .map_err(|_: WireError| NtStatus::INTERNAL_ERROR)?;
+    // CH-6
+    if output.len() > request.max_output_response as usize {
+        return Err(NtStatus::BUFFER_TOO_SMALL);
+    }
+    let response = IoctlResponse {
+        control_code: ControlCode::QUERY_NETWORK_INTERFACE_INFO,
+        file_id: FileId::RELATED,
+        output: &output,
+        ..IoctlResponse::default()
+    };
+    Ok(success(asked, &response))
 }
 
 /// 3.3.5.15.12.

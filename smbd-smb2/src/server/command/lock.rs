@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 
 use crate::server::action::Operation;
-use crate::server::answer::failure_of_file;
+use crate::server::answer::{failure_of_file, of_file};
 use crate::server::chain::Asked;
 use crate::server::inner::Inner;
 use crate::server::pending::{Outcome, Task, What};
+use crate::server::session::Kept;
 use crate::server::status;
-use crate::wire::{LockElement, LockFlags, LockRequest, NtStatus};
+use crate::wire::{Capabilities, LockElement, LockFlags, LockRequest, LockResponse, NtStatus};
 
 /// The most ranges of a request.
 const RANGES_MAX: usize = 64;
@@ -20,11 +21,24 @@ pub(in crate::server) fn request(
     request: &LockRequest<'_>,
 ) -> Result<Outcome, NtStatus> {
     let has_room = inner.has_room_for_a_wait();
+    let knows_channels = inner.negotiated()?.capabilities.contains(Capabilities::MULTI_CHANNEL);
     let (file_id, open) = inner.open(asked, request.file_id)?;
     let handle = open.handle;
     if open.is_directory {
         return Ok(failure_of_file(asked, file_id, NtStatus::INVALID_PARAMETER));
     }
+    let kept = sequence(request).filter(|_| knows_channels);
+    if let Some((index, number)) = kept {
+        match open.lock_sequences.remove(&index) {
+            // It was done before, and its answer was lost.
+            Some(done) if done == number => {
+                open.lock_sequences.insert(index, number);
+                return Ok(of_file(asked, file_id, NtStatus::SUCCESS, &LockResponse::default()));
+            }
+            Some(_) | None => {}
+        }
+    }
+    let kept = kept.map(|(index, number)| Kept::LockSequence { index, number });
     let ranges: Vec<LockElement> = request.locks.iter().take(RANGES_MAX.saturating_add(1)).collect();
     let operation = check(&ranges).and_then(|is_unlock| {
         if is_unlock {
@@ -39,9 +53,16 @@ pub(in crate::server) fn request(
         }
     });
     Ok(match operation {
-        Ok(operation) => Outcome::Wait(What::Plain { file_id, renamed: None }, Task::File(operation)),
+        Ok(operation) => Outcome::Wait(What::Plain { file_id, kept }, Task::File(operation)),
         Err(status) => failure_of_file(asked, file_id, status),
     })
+}
+
+/// LockSequenceIndex, from 1 to 64, and LockSequenceNumber, if the client uses them.
+fn sequence(request: &LockRequest<'_>) -> Option<(u8, u8)> {
+    let number = request.lock_sequence & 0xF;
+    let index = u8::try_from(request.lock_sequence >> 4).ok().filter(|index| (1..=64).contains(index))?;
+    Some((index, u8::try_from(number).ok()?))
 }
 
 /// Whether the ranges are unlocked. All are checked before any of them is.

@@ -1,5 +1,7 @@
 //! What each command does.
 
+mod authenticate;
+mod bind;
 pub(super) mod cancel;
 pub(super) mod close;
 pub(super) mod create;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::setup::acceptor;
+use super::authenticate::acceptor;
 use crate::security::{PreauthHash, RdmaTransforms};
 use crate::server::answer::{answer, success};
 use crate::server::chain::{Answer, Asked, Hash};
@@ -27,7 +27,7 @@ const SIGNING: [SigningAlgorithm; 3] =
 
 /// What a client of SMB1 is told, which offers SMB 2.??? (3.3.5.3.1).
 pub(in crate::server) fn of_smb1(inner: &mut Inner, asked: &Asked) -> Outcome {
-    inner.phase = Phase::Smb1Answered;
+    inner.link.phase = Phase::Smb1Answered;
     let capabilities = Capabilities::LARGE_MTU;
     respond(inner, asked, Dialect::SMB_2_WILDCARD, capabilities, &[])
 }
@@ -53,11 +53,14 @@ pub(in crate::server) fn request(
         capabilities = capabilities | Capabilities::ENCRYPTION;
         cipher = Some(Cipher::AES_128_CCM);
     }
+    if inner.params().channels_max > 1 && request.capabilities.contains(Capabilities::MULTI_CHANNEL) {
+        capabilities = capabilities | Capabilities::MULTI_CHANNEL;
+    }
     let signing_required = inner.params().signing_required;
     let mut preauth = PreauthHash::new();
     preauth.update([element]);
     let client_dialects: Vec<Dialect> = request.dialects.iter().collect();
-    inner.phase = Phase::Negotiated(Negotiated {
+    inner.link.phase = Phase::Negotiated(Negotiated {
         dialect,
         client_guid: request.client_guid,
         client_capabilities: request.capabilities,

@@ -32,7 +32,7 @@ pub(in crate::server) fn request(
     let outcome = check(inner, request, element).map(|()| {
         if request.channel == Channel::NONE {
             // A client that cannot receive the answer gets a part of the data.
-            let len = inner.transport.payload_max(request.length);
+            let len = inner.link.transport.payload_max(request.length);
             let minimum = if len < request.length { minimum.min(len) } else { minimum };
             let buffer = ReadBuffer::new(read::response::LAYOUT.end(), len);
             let operation = Operation::Read { handle, offset: request.offset, buffer };
@@ -65,7 +65,7 @@ fn check(inner: &Inner, request: &ReadRequest<'_>, element: &[u8]) -> Result<(),
     if request.channel != Channel::NONE {
         let offset = read::request::READ_CHANNEL_INFO_OFFSET.get(element).unwrap_or_default();
         let is_empty = request.length == 0 || offset == 0 || request.channel_info.is_empty();
-        if !inner.transport.is_rdma() || is_empty {
+        if !inner.link.transport.is_rdma() || is_empty {
             return Err(NtStatus::INVALID_PARAMETER);
         }
     }
@@ -149,7 +149,7 @@ fn give(
     (len, data): (u32, &[u8]),
 ) -> Outcome {
     inner.begin_write(id);
-    inner.actions.push_back(Action::RdmaWrite { id, buffers, len });
+    inner.push(Action::RdmaWrite { id, buffers, len });
     let flags = ReadResponseFlags::NONE.with(ReadResponseFlags::RDMA_TRANSFORM, !data.is_empty());
     let response = ReadResponse { data_remaining: len, data, flags };
     of_file(asked, file_id, NtStatus::SUCCESS, &response)

@@ -7,10 +7,9 @@ use crate::server::file::BasicChange;
 use crate::server::inner::Inner;
 use crate::server::path::SharePath;
 use crate::server::pending::{Outcome, Task, What};
+use crate::server::session::Kept;
 use crate::wire::info::class;
-use crate::wire::{
-    AccessMask, FileAttributes, FileId, InfoType, NtStatus, SetInfoRequest, SetInfoResponse, Text,
-};
+use crate::wire::{AccessMask, FileAttributes, InfoType, NtStatus, SetInfoRequest, SetInfoResponse, Text};
 
 /// FileDispositionInformationEx and FileRenameInformationEx (MS-FSCC 2.4.12, 2.4.43), which are not supported.
 const EXTENDED: [u8; 2] = [64, 65];
@@ -37,23 +36,14 @@ pub(in crate::server) fn request(
     };
     match change {
         Ok(Some(change)) => {
-            let renamed = match &change {
-                Change::Rename { path, .. } => Some(path.clone()),
+            let kept = match &change {
+                Change::Rename { path, .. } => Some(Kept::Path(path.clone())),
                 Change::Basic(_) | Change::EndOfFile(_) | Change::Allocation(_) | Change::Delete(_) => None,
             };
-            Ok(Outcome::Wait(What::Plain { file_id, renamed }, Task::File(Operation::Change(handle, change))))
+            Ok(Outcome::Wait(What::Plain { file_id, kept }, Task::File(Operation::Change(handle, change))))
         }
         Ok(None) => Ok(of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default())),
         Err(status) => Ok(failure_of_file(asked, file_id, status)),
-    }
-}
-
-/// The file has another name.
-pub(in crate::server) fn renamed(inner: &mut Inner, asked: &Asked, file_id: FileId, path: SharePath) {
-    if let Ok(session) = inner.session(asked)
-        && let Some(open) = session.opens.get_mut(&file_id.volatile)
-    {
-        open.path = path;
     }
 }
 

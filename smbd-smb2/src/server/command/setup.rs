@@ -4,30 +4,20 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-use crate::security::{
-    Acceptor, AcceptorConfig, AuthError, Established, Identity, NtlmAcceptor, PreauthHash, Side, Step,
-};
+use super::authenticate::{acceptor, flags_of, login, more, status_of};
+use super::bind;
+use crate::security::{Established, Identity, Side, Step};
 use crate::server::action::Action;
 use crate::server::answer::{answer, failure, success};
-use crate::server::chain::{Answer, Asked, Hash};
+use crate::server::chain::{Answer, Asked, Hash, Sign};
+use crate::server::channels::Channels;
 use crate::server::inner::Inner;
 use crate::server::pending::Outcome;
 use crate::server::session::{Login, Session, Valid};
 use crate::wire::{
-    LogoffResponse, NtStatus, SecurityMode, SessionFlags, SessionId, SessionSecurityMode, SessionSetupFlags,
+    LogoffResponse, NtStatus, SecurityMode, SessionId, SessionSecurityMode, SessionSetupFlags,
     SessionSetupRequest, SessionSetupResponse,
 };
-
-/// What takes the client's tokens.
-pub(in crate::server) fn acceptor(inner: &Inner) -> Acceptor {
-    let params = inner.params();
-    let config = AcceptorConfig {
-        guests: params.guests,
-        anonymous: params.anonymous,
-        ..AcceptorConfig::new(&params.computer)
-    };
-    Acceptor::new(alloc::vec![Box::new(NtlmAcceptor::new(config, inner.server.accounts()))])
-}
 
 /// 3.3.5.5. `element` is the whole message.
 pub(in crate::server) fn request(
@@ -42,14 +32,14 @@ pub(in crate::server) fn request(
     if inner.params().encrypted && inner.negotiated()?.cipher.is_none() {
         return Err(NtStatus::ACCESS_DENIED);
     }
-    // There is no other channel (3.3.5.5).
     if request.flags.contains(SessionSetupFlags::BINDING) {
-        return Err(NtStatus::REQUEST_NOT_ACCEPTED);
+        return bind::request(inner, asked, request, element);
     }
     let session_id = if asked.session_id == SessionId::NONE { begin(inner)? } else { asked.session_id };
     let asked = Asked { session_id, ..*asked };
     let fresh = inner.fresh();
-    let stepped = match inner.sessions.get_mut(&session_id.0) {
+    let session = inner.sessions.get_mut(&session_id.0);
+    let stepped = match session.filter(|session| session.is_on(asked.link)) {
         Some(Session::InProgress(login)) => {
             login.preauth.update([element]);
             login.acceptor.step(request.security_buffer, &fresh)
@@ -69,18 +59,12 @@ pub(in crate::server) fn request(
 
 /// 3.3.5.5.1.
 fn begin(inner: &mut Inner) -> Result<SessionId, NtStatus> {
-    if inner.sessions.len() >= inner.params().sessions_max {
+    if !inner.has_room_for_a_session() {
         return Err(NtStatus::INSUFFICIENT_RESOURCES);
     }
-    let preauth = inner.negotiated()?.preauth;
-    let (id, acceptor) = (inner.new_session_id(), acceptor(inner));
-    inner.sessions.insert(id.0, Session::InProgress(Login { acceptor, preauth }));
+    let (id, login) = (inner.new_session_id(), login(inner)?);
+    inner.sessions.insert(id.0, Session::InProgress(login));
     Ok(id)
-}
-
-fn more(asked: &Asked, token: &[u8], hash: Option<Hash>) -> Outcome {
-    let body = SessionSetupResponse { security_buffer: token, ..SessionSetupResponse::default() };
-    Outcome::Answer(Answer { hash, ..answer(asked, NtStatus::MORE_PROCESSING_REQUIRED, &body) })
 }
 
 /// The client is known (3.3.5.5.3).
@@ -93,16 +77,14 @@ fn finish(
     let Some(Session::InProgress(login)) = inner.sessions.remove(&asked.session_id.0) else {
         return Err(NtStatus::USER_SESSION_DELETED);
     };
-    let established = login.acceptor.established().ok_or(NtStatus::LOGON_FAILURE)?;
-    let valid = validate(inner, request, established, &login.preauth)?;
+    let valid = validate(inner, asked, request, login)?;
     let flags = flags_of(&valid);
-    let must_sign = valid.keys.is_some();
     let user = match &valid.identity {
         Identity::User { user, .. } => Some(user.clone()),
         Identity::Guest | Identity::Anonymous => None,
     };
     inner.sessions.insert(asked.session_id.0, Session::Valid(Box::new(valid)));
-    inner.deadline = None;
+    inner.link.deadline = None;
     let previous = request.previous_session_id;
     if let Some(user) = user
         && previous != SessionId::NONE
@@ -111,7 +93,7 @@ fn finish(
         replace(inner, previous, user);
     }
     let body = SessionSetupResponse { flags, security_buffer: token };
-    Ok(Outcome::Answer(Answer { must_sign, ..answer(asked, NtStatus::SUCCESS, &body) }))
+    Ok(Outcome::Answer(Answer { sign: Sign::Always, ..answer(asked, NtStatus::SUCCESS, &body) }))
 }
 
 /// Ends the session that this one replaces, here or wherever it is.
@@ -120,20 +102,22 @@ fn replace(inner: &mut Inner, previous: SessionId, user: String) {
     match session.map(|session| session.is_of(&user)) {
         Some(true) => inner.end_session(previous),
         Some(false) => {}
-        None => inner.actions.push_back(Action::SessionReplaced { session_id: previous.0, user }),
+        None => inner.push(Action::SessionReplaced { session_id: previous.0, user }),
     }
 }
 
 fn validate(
-    inner: &Inner,
+    inner: &mut Inner,
+    asked: &Asked,
     request: &SessionSetupRequest<'_>,
-    established: Established,
-    preauth: &PreauthHash,
+    login: Login,
 ) -> Result<Valid, NtStatus> {
+    let Login { on, agreed, acceptor, preauth } = login;
+    let established: Established = acceptor.established().ok_or(NtStatus::LOGON_FAILURE)?;
     let (params, negotiated) = (inner.params(), inner.negotiated()?);
     let keys = match &established.session_key {
         Some(key) => {
-            let keys = negotiated.schedule(preauth).session(Side::Server, key);
+            let keys = negotiated.schedule(&preauth).session(Side::Server, key);
             Some(keys.map_err(|_| NtStatus::INTERNAL_ERROR)?)
         }
         None => None,
@@ -150,24 +134,25 @@ fn validate(
     if !is_user && (params.encrypted || params.signing_required) {
         return Err(NtStatus::ACCESS_DENIED);
     }
+    let is_shared = params.channels_max > 1;
+    // 3.3.5.5.3: all connections of a client have one dialect.
+    if *inner.dialect_of_all.get_or_insert(agreed.dialect) != agreed.dialect {
+        return Err(NtStatus::USER_SESSION_DELETED);
+    }
+    let mut channels = Channels::new(on, keys);
+    if is_shared {
+        // SE-2
+        channels.leave(asked.header.message_id);
+    }
     Ok(Valid {
         identity: established.identity,
-        keys,
+        channels,
+        agreed,
         signing_required,
         encrypt_data,
         trees: BTreeMap::new(),
         opens: BTreeMap::new(),
-        again: None,
     })
-}
-
-fn flags_of(valid: &Valid) -> SessionFlags {
-    let flags = match valid.identity {
-        Identity::User { .. } => SessionFlags::NONE,
-        Identity::Guest => SessionFlags::IS_GUEST,
-        Identity::Anonymous => SessionFlags::IS_NULL,
-    };
-    flags.with(SessionFlags::ENCRYPT_DATA, valid.encrypt_data)
 }
 
 /// A user authenticates again (3.3.5.5.2): as the same, and the keys stay.
@@ -175,10 +160,13 @@ fn again(inner: &mut Inner, asked: &Asked, request: &SessionSetupRequest<'_>) ->
     let fresh = inner.fresh();
     let new = acceptor(inner);
     let valid = inner.session(asked)?;
-    let mut acceptor = valid.again.take().unwrap_or(new);
+    let before = valid.channels.again(asked.link).and_then(Option::take);
+    let mut acceptor = before.unwrap_or(new);
     let status = match acceptor.step(request.security_buffer, &fresh) {
         Ok(Step::Continue(token)) => {
-            valid.again = Some(acceptor);
+            if let Some(again) = valid.channels.again(asked.link) {
+                *again = Some(acceptor);
+            }
             return Ok(more(asked, &token, None));
         }
         Ok(Step::Done(token)) => {
@@ -192,8 +180,8 @@ fn again(inner: &mut Inner, asked: &Asked, request: &SessionSetupRequest<'_>) ->
                     flags: flags_of(valid),
                     security_buffer: &token.unwrap_or_default(),
                 };
-                let must_sign = valid.keys.is_some();
-                return Ok(Outcome::Answer(Answer { must_sign, ..answer(asked, NtStatus::SUCCESS, &body) }));
+                let answer = answer(asked, NtStatus::SUCCESS, &body);
+                return Ok(Outcome::Answer(Answer { sign: Sign::Always, ..answer }));
             }
             NtStatus::ACCESS_DENIED
         }
@@ -205,7 +193,7 @@ fn again(inner: &mut Inner, asked: &Asked, request: &SessionSetupRequest<'_>) ->
 
 /// 3.3.5.6.
 pub(in crate::server) fn logoff(inner: &mut Inner, asked: &Asked) -> Result<Outcome, NtStatus> {
-    match inner.sessions.get(&asked.session_id.0) {
+    match inner.session_here(asked.session_id) {
         Some(Session::InProgress(_)) => {}
         Some(Session::Valid(_) | Session::Ended(_)) | None => {
             inner.session(asked)?;
@@ -213,14 +201,4 @@ pub(in crate::server) fn logoff(inner: &mut Inner, asked: &Asked) -> Result<Outc
     }
     inner.end_session(asked.session_id);
     Ok(success(asked, &LogoffResponse::default()))
-}
-
-/// What the client is told of a failure.
-fn status_of(error: &AuthError) -> NtStatus {
-    use AuthError::{Der, OutOfOrder, TooLong, Wire};
-    if matches!(error, Wire(_) | Der { .. } | TooLong { .. } | OutOfOrder) {
-        NtStatus::INVALID_PARAMETER
-    } else {
-        NtStatus::LOGON_FAILURE
-    }
 }

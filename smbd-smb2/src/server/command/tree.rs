@@ -54,7 +54,7 @@ fn files(inner: &mut Inner, asked: &Asked, name: &str) -> Result<(Tree, TreeConn
     let index = server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?;
     let share = server.params().shares.get(index).ok_or(NtStatus::BAD_NETWORK_NAME)?;
     let session = inner.session(asked)?;
-    let can_encrypt = session.keys.as_ref().is_some_and(|keys| keys.encryption.is_some());
+    let can_encrypt = session.channels.encryption().is_some();
     if !share.lets_in(&session.identity) || (share.is_encrypted && !can_encrypt) {
         return Err(NtStatus::ACCESS_DENIED);
     }

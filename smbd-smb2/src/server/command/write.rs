@@ -64,7 +64,7 @@ fn check(inner: &Inner, request: &WriteRequest<'_>, element: &[u8]) -> Result<u3
     } else {
         let info = write::request::WRITE_CHANNEL_INFO_OFFSET.get(element).unwrap_or_default();
         let is_empty = request.remaining_bytes == 0 || info == 0 || request.channel_info.is_empty();
-        inner.transport.is_rdma() && length == 0 && data_offset == 0 && !is_empty
+        inner.link.transport.is_rdma() && length == 0 && data_offset == 0 && !is_empty
     };
     let len = if request.channel == Channel::NONE { length } else { request.remaining_bytes };
     let ends = request.offset.checked_add(len.into()).is_some_and(|end| i64::try_from(end).is_ok());

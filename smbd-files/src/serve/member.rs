@@ -1,0 +1,108 @@
+//! A connection of a client, as those see it who look after the server.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use smbd_smb2::server::About;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::link::Link;
+
+/// How long what was ordered may still take when a connection ends.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// What went between a client and the server on a connection, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Of messages from the client.
+    pub messages_in: u64,
+    /// Of messages to the client.
+    pub messages_out: u64,
+    /// Read from the client's memory.
+    pub rdma_in: u64,
+    /// Written to the client's memory.
+    pub rdma_out: u64,
+}
+
+/// What a client did on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What is known of it.
+    pub about: About,
+    /// What went there and back.
+    pub counts: Counts,
+}
+
+/// How a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Why, as a text for people.
+    pub why: String,
+    /// What the client did, as far as it was known.
+    pub seen: Option<Seen>,
+}
+
+/// Is told of a session.
+pub(super) type LoggedIn = Box<dyn FnMut(&About) + Send>;
+
+/// A connection whose first message has come.
+pub(super) struct Newcomer {
+    pub(super) link: Box<dyn Link>,
+    pub(super) first: BytesMut,
+    pub(super) logged_in: LoggedIn,
+    pub(super) ended: oneshot::Sender<End>,
+}
+
+/// A connection that is served.
+pub(super) struct Member {
+    pub(super) link: Box<dyn Link>,
+    pub(super) counts: Counts,
+    /// Why it is lost, if it is.
+    pub(super) why: Option<String>,
+    about: Option<About>,
+    logged_in: LoggedIn,
+    pub(super) ended: oneshot::Sender<End>,
+}
+
+impl Member {
+    pub(super) fn new(link: Box<dyn Link>, logged_in: LoggedIn, ended: oneshot::Sender<End>) -> Self {
+        Self { link, counts: Counts::default(), why: None, about: None, logged_in, ended }
+    }
+
+    /// Tells of a session as soon as there is one.
+    pub(super) fn look(&mut self, about: Option<About>) {
+        let had_user = self.about.as_ref().is_some_and(|about| about.user.is_some());
+        let Some(about) = about else { return };
+        if !had_user && about.user.is_some() {
+            (self.logged_in)(&about);
+        }
+        // What it was stays known when its sessions have ended.
+        if !had_user || about.user.is_some() {
+            self.about = Some(about);
+        }
+    }
+
+    /// Sends what was said last, and ends the connection.
+    pub(super) async fn close(&mut self) {
+        close(&mut *self.link).await;
+    }
+
+    /// Tells whoever waits for the end.
+    pub(super) fn tell(self, why: String) {
+        let Self { counts, about, ended, .. } = self;
+        // Nobody may wait any more.
+        let _ = ended.send(End { why, seen: about.map(|about| Seen { about, counts }) });
+    }
+}
+
+/// Ends a connection. What was said last leaves first: why a client is refused, for example.
+pub(super) async fn close(link: &mut dyn Link) {
+    let _ = timeout(CLOSE_WITHIN, poll_fn(|cx| link.poll_idle(cx))).await;
+    let _ = timeout(CLOSE_WITHIN, poll_fn(|cx| link.poll_close(cx))).await;
+}
+
+pub(super) fn add(count: &mut u64, bytes: usize) {
+    *count = count.saturating_add(bytes as u64);
+}
