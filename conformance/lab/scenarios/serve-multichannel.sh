@@ -21,8 +21,6 @@ serve() {
   await "$patience" grep -q 'over=rdma' "$OUT/serve.log"
 }
 
-serve_ends() { kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"; }
-
 # server_saw_both    the server has the user on a connection of each kind, both with data
 server_saw_both() {
   grep -q 'client ended .*over=tcp .*user=tester .*bytes_in=[0-9]\{7\}' "$OUT/serve.log" &&
