@@ -96,6 +96,8 @@ pub(super) fn buffer(cover: &Cover) -> Vec<u8> {
         // It is short.
         let _ = structure.write(&mut buffer);
     }
+    // RT-11
+    buffer.resize(buffer.len().checked_next_multiple_of(8).unwrap_or(buffer.len()), 0);
     buffer
 }
 

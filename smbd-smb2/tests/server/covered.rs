@@ -21,7 +21,7 @@ fn stated(answer: &Answer) -> (RdmaTransform<'_>, RdmaCryptoTransform<'_>) {
     assert_eq!((structure.channel, structure.transforms.count()), (Channel::NONE, 1));
     assert_eq!(field::RDMA_DESCRIPTOR_OFFSET.get(response.data), Ok(0));
     assert_eq!(field::RDMA_DESCRIPTOR_LENGTH.get(response.data), Ok(0));
-    assert_eq!(response.data.len(), rdma_transform::LEN + crypto.len(), "DataLength");
+    assert_eq!(response.data.len(), (rdma_transform::LEN + crypto.len()).next_multiple_of(8), "DataLength");
     (structure, crypto)
 }
 
@@ -108,6 +108,19 @@ fn data_of_an_encrypted_read_are_encrypted_with_every_cipher() {
             opener.open_rdma(crypto.nonce, crypto.signature, &mut [&mut data[..1000]]).unwrap();
             assert!(data[..1000] == content(1000));
         }
+    }
+}
+
+#[test]
+fn the_transform_of_an_answer_is_filled_up_to_a_multiple_of_8() {
+    for (cipher, nonce_len) in CIPHERS {
+        let (mut rig, file) = of(both(), RDMA, Protect::Seal, cipher, RdmaTransforms::ALL.ids());
+        filled(&mut rig, file, &content(1000));
+        let answer = fetch(&mut rig, file, 1000, V1);
+        let buffer = ReadResponse::parse(&answer.bytes).unwrap().data;
+        // Both fixed parts, and the tag.
+        let end = 16 + 8 + 16 + nonce_len;
+        assert!(end < 56 && buffer.len() == 56 && buffer[end..].iter().all(|byte| *byte == 0), "{cipher}");
     }
 }
 
