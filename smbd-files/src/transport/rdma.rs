@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use smbd_core::Access;
+use smbd_core::error::RegistrationError;
 use smbd_core::runtime::tokio::{Connection, PollReady, Receiver, Sender};
 use smbd_core::runtime::{Failure, Registration};
 use smbd_smb2::client::{self, RegistrationId};
@@ -87,6 +88,8 @@ where
             Running::Nothing => Some(Registered::Ended(id)),
             Running::Register(future, offset, len) => match future.as_mut().poll(cx) {
                 Poll::Pending => return None,
+                // With the connection, access ends when that is over, as it does for memory that is registered.
+                Poll::Ready(Err(Failure::Registration(RegistrationError::Aborted(_)))) => None,
                 Poll::Ready(Err(_)) => Some(Registered::Impossible(id)),
                 Poll::Ready(Ok(registration)) => {
                     let part = part_of(&registration.descriptors, *offset, *len);

@@ -173,8 +173,11 @@ impl Plan {
             is_hasty,
             timeout: if is_hasty {
                 Duration::from_micros(chance.size(500, 20_000) as u64)
-            } else {
+            } else if has_no_channel {
                 Duration::from_secs(60)
+            } else {
+                // Longer than any connection says nothing: who gives up first takes memory away, as above.
+                Duration::from_secs(600)
             },
             sessions: chance.pick(&[1, 1, 1, 2]),
             files: chance.size(1, 3),
