@@ -53,9 +53,9 @@ serve_ends() {
 
 # --- all ways -----------------------------------------------------------------------------------------------------------
 
-# Sizes around which something changes: nothing, the threshold of RDMA, 64 KiB, the longest message of ksmbd (MaxFragmentedSize 173910) and
-# of smbd-cp (1 MiB and 4096 bytes), a request (1 MiB), four of them.
-edges=(0 1 4095 4096 4097 65535 65536 65537 173909 173910 173911 1048575 1048576 1048577 1052671 1052672 1052673
+# Sizes around which something changes: nothing, the threshold of RDMA, 64 KiB, the longest message of ksmbd (MaxFragmentedSize 173910), the
+# longest READ of smbd-cp in a message (1 MiB less 256 bytes), a request (1 MiB, as its longest message), four of them.
+edges=(0 1 4095 4096 4097 65535 65536 65537 173909 173910 173911 1048319 1048320 1048321 1048575 1048576 1048577
   4194303 4194304 4194305 16777216)
 
 # How a session may be protected. 3.0 and 3.0.2 know the first three only.

@@ -11,14 +11,10 @@ long=yes
 size=200000000
 url=
 
-# serve OPTION ...    smbd-serve with the share $SHARE, at an address with a device and at one without
-serve() {
-  export SHARE=/run/share
+# serve_both    smbd-serve, at an address with a device and at one without; its log is a new one
+serve_both() {
   if [ -f "$OUT/serve.log" ]; then cat "$OUT/serve.log" >>"$OUT/served.log" && rm "$OUT/serve.log"; fi
-  mkdir -p "$SHARE" && (umask 077 && printf 'tester:password:test123\n' >/run/users) || return
-  "${SMBD_LIVE%/*}/smbd-serve" "$SHARE" --listen "$ADDRESS:445" --listen tcp:10.9.1.9:445 --users /run/users "$@" >"$OUT/serve.log" 2>&1 &
-  SERVE_PID=$!
-  await "$patience" grep -q 'over=rdma' "$OUT/serve.log"
+  serve --listen tcp:10.9.1.9:445
 }
 
 # server_saw_both    the server has the user on a connection of each kind, both with data
@@ -33,7 +29,7 @@ mounts() {
 }
 
 # begins_again    the server has a log without any client
-begins_again() { serve_ends && serve; }
+begins_again() { serve_ends && serve_both; }
 
 # has_two    whether the kernel's session has a second channel
 has_two() {
@@ -72,7 +68,7 @@ scenario() {
   local programs=${SMBD_LIVE%/*} options=()
   [ -x "$programs/smbd-serve" ] && [ -x "$programs/smbd-cp" ] ||
     { skip "smbd-serve" "it or smbd-cp is not among the programs" && return; }
-  rdma_loopback "$KIND" 1024 && second_interface && serve || return
+  rdma_loopback "$KIND" 1024 && second_interface && serve_both || return
   url=smb://tester@10.9.1.9/share
   export SMBD_PASSWORD=test123
   head -c "$size" /dev/urandom >/run/file
