@@ -16,7 +16,7 @@ use smbd_sim::oracle::{Failure, Law};
 use smbd_sim::{Rng, Side};
 use smbd_smb2::client::{self, Client};
 use smbd_smb2::security::{NtHash, capital};
-use smbd_smb2::server::{self, Connection as ServerConnection, Files, Server, Share};
+use smbd_smb2::server::{self, Files, Server, Share};
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
@@ -198,7 +198,7 @@ async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerE
     };
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&plan.seed.to_le_bytes());
-    let connection = ServerConnection::new(server, transport, EPOCH, seed);
+    let connection = server::Client::new(server, transport, EPOCH, seed);
     let task =
         ServerTask::new(&scene.shared, connection, end, (scene.chance(), scene.changer(Side::Acceptor)));
     task.run().await;

@@ -15,7 +15,7 @@ use smbd_files::transport::Lost;
 use smbd_sim::Side;
 use smbd_sim::loops::Timer;
 use smbd_smb2::server::{
-    Action, Completion, Connection, Files, Memory as MemoryFiles, Operation, OperationId,
+    Action, Client, Completion, Files, LinkId, Memory as MemoryFiles, Operation, OperationId,
 };
 use smbd_smb2::wire::NtStatus;
 
@@ -63,7 +63,7 @@ impl Shared {
 
 pub struct ServerTask<E> {
     shared: Shared,
-    connection: Connection,
+    connection: Client,
     end: E,
     chance: Chance,
     changer: Option<Changer>,
@@ -85,7 +85,7 @@ enum State {
 impl<E: ServerEnd> ServerTask<E> {
     pub fn new(
         shared: &Shared,
-        connection: Connection,
+        connection: Client,
         end: E,
         (chance, changer): (Chance, Option<Changer>),
     ) -> Self {
@@ -144,7 +144,7 @@ impl<E: ServerEnd> ServerTask<E> {
 
     /// Nothing of the connection is left.
     fn over(&mut self, why: &str) {
-        self.connection.closed();
+        self.connection.closed(LinkId::FIRST);
         self.act();
         self.shared.notes.note(|seen| _ = seen.own.server_ended.get_or_insert_with(|| why.to_owned()));
         let left = self.shared.files.borrow().open_count();
@@ -214,8 +214,12 @@ impl<E: ServerEnd> ServerTask<E> {
     }
 
     fn receive(&mut self, message: &mut [u8]) {
+        // After a transfer that has failed it takes nothing any more, and decrypts nothing.
+        if self.connection.has_ended() {
+            return;
+        }
         let time = self.time();
-        self.connection.received(time, message);
+        self.connection.received(time, LinkId::FIRST, message);
         self.shared.notes.step(|| format!("server: has received {}", told(message)));
         let judged = self.shared.ledger.borrow_mut().server_has(message);
         self.shared.notes.judge(judged);
@@ -224,7 +228,7 @@ impl<E: ServerEnd> ServerTask<E> {
     /// Does what the server says. Returns whether it said anything.
     fn act(&mut self) -> bool {
         let mut any = false;
-        while let Some(action) = self.connection.poll() {
+        while let Some((_, action)) = self.connection.poll() {
             any = true;
             match action {
                 Action::Send { message, invalidate } => self.send(message.bytes(), invalidate),
@@ -315,7 +319,7 @@ impl<E: ServerEnd> ServerTask<E> {
     }
 
     /// Tells the server something that it cannot refuse.
-    fn say<T: std::fmt::Display>(&mut self, call: impl FnOnce(&mut Connection, u64) -> Result<(), T>) {
+    fn say<T: std::fmt::Display>(&mut self, call: impl FnOnce(&mut Client, u64) -> Result<(), T>) {
         let time = self.time();
         if let Err(misuse) = call(&mut self.connection, time) {
             let breach: Breach = format!("driven: the server refuses what its driver says: {misuse}");

@@ -26,7 +26,7 @@ impl<E: ServerEnd> ServerTask<E> {
         let kind = if is_changed { "data encrypted or decrypted" } else { "data signed or verified" };
         self.shared.notes.count(kind);
         // What somebody had fetched from other memory may be zeros. After the end nothing is done.
-        let is_known = self.shared.plan.mischief.is_none() && !self.connection_is_over();
+        let is_known = self.shared.plan.mischief.is_none() && !self.connection.has_ended();
         let is_encrypted = self.shared.ledger.borrow().is_encrypted() && is_known;
         // Few bytes may be the same by chance.
         let judged = (|| {
