@@ -11,6 +11,8 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
         "bytes written",
         "cancelled",
         "compounds",
+        "connections bound",
+        "connections lost by a session that goes on",
         "data changed on their way by RDMA",
         "data encrypted or decrypted",
         "data signed or verified",
@@ -21,9 +23,11 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
         "messages encrypted",
         "messages signed",
         "operations that failed",
+        "operations while a connection was lost",
         "requests with a channel",
         "transfers by RDMA",
         "transfers signed or encrypted",
+        "transfers while a connection was lost",
         "users who authenticated again",
     ];
     for name in tried {
