@@ -62,40 +62,40 @@ impl Watched for NoRdma {
 }
 
 thread_local! {
-    static LENT: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
+    static POOLED: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
     static IS_PLAIN: Cell<bool> = const { Cell::new(false) };
     /// Bytes of each: handles want more than any transfer of a run needs.
-    static LENT_MAX: Cell<u32> = const { Cell::new(0) };
+    static POOLED_MAX: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Memory of a client's handles, all of which is known.
 #[derive(Clone, Debug)]
-pub struct Lent(Memory);
+pub struct Pooled(Memory);
 
-impl Lent {
+impl Pooled {
     /// A run begins whose transfers have so many bytes at most. `is_plain`: what goes by RDMA is neither signed nor encrypted, so nobody
     /// has a reason to touch memory that is open to the server.
     pub fn begin(max: u32, is_plain: bool) {
         Self::forget_all();
         IS_PLAIN.set(is_plain);
-        LENT_MAX.set(max);
+        POOLED_MAX.set(max);
     }
 
     /// A run is over.
     pub fn forget_all() {
-        LENT.take();
+        POOLED.take();
     }
 
     /// How much of it is open to the server.
     pub fn open_count() -> usize {
-        LENT.with_borrow(|lent| lent.iter().filter(|memory| memory.is_open()).count())
+        POOLED.with_borrow(|pooled| pooled.iter().filter(|memory| memory.is_open()).count())
     }
 }
 
-impl transport::Memory for Lent {
+impl transport::Memory for Pooled {
     fn allocate(len: u32) -> Result<Self, MemoryError> {
-        let memory = Memory::at_home(len.min(LENT_MAX.get())).ok_or(MemoryError { offset: 0, len })?;
-        LENT.with_borrow_mut(|lent| lent.push(memory.clone()));
+        let memory = Memory::at_home(len.min(POOLED_MAX.get())).ok_or(MemoryError { offset: 0, len })?;
+        POOLED.with_borrow_mut(|pooled| pooled.push(memory.clone()));
         Ok(Self(memory))
     }
 
@@ -112,7 +112,7 @@ impl transport::Memory for Lent {
     }
 }
 
-impl Placed for Lent {
+impl Placed for Pooled {
     fn range(&self) -> Range {
         self.0.range()
     }

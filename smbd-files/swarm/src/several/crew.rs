@@ -12,7 +12,7 @@ use super::fate::Standing;
 use super::worker::Worker;
 use super::{Driver, channel, open, remote};
 use crate::common::{Breach, law};
-use crate::memory::Lent;
+use crate::memory::Pooled;
 use crate::notes::Notes;
 use crate::plan::Plan;
 use crate::run::Scene;
@@ -89,7 +89,7 @@ impl Crew {
     }
 
     fn registrations_are_back(&self) -> Result<(), Breach> {
-        let open = if self.under_way.get() == 0 { Lent::open_count() } else { 0 };
+        let open = if self.under_way.get() == 0 { Pooled::open_count() } else { 0 };
         law!("end of access", open == 0, "nothing is under way, and the server can use {open} buffers");
         Ok(())
     }

@@ -21,7 +21,7 @@ use smbd_smb2::server;
 use crate::carrier::Overseen;
 use crate::common::law;
 use crate::common::pipe::{End, stream};
-use crate::memory::Lent;
+use crate::memory::Pooled;
 use crate::plan::{Carrier, Plan};
 use crate::run::{Scene, begin, connect, established, limits};
 use crate::server_end::{OverRdma, OverTcp, ServerEnd};
@@ -37,7 +37,7 @@ type Driver = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The client's end of a connection.
 enum Way {
-    Rdma(Rdma<LoopEnd<Lent>>),
+    Rdma(Rdma<LoopEnd<Pooled>>),
     Tcp(Tcp<End>),
 }
 
@@ -45,7 +45,7 @@ enum Way {
 pub fn spawn(stage: &Stage, scene: &Rc<Scene>) {
     let protection = &scene.shared.plan.protection;
     let is_plain = !protection.is_whole() && !protection.has_secret;
-    Lent::begin((scene.shared.plan.transfer_max as u32).max(LOOKED_AT), is_plain);
+    Pooled::begin((scene.shared.plan.transfer_max as u32).max(LOOKED_AT), is_plain);
     let crew = Rc::new(Crew::new(stage, scene));
     stage.spawn(async move { crew.play().await });
 }
@@ -94,7 +94,7 @@ async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way> {
             None => {}
         }
     });
-    let connection = established(connect::<Lent>(stage, Side::Initiator, plan.waiting[0]), scene).await?;
+    let connection = established(connect::<Pooled>(stage, Side::Initiator, plan.waiting[0]), scene).await?;
     let limits = limits(plan, &connection);
     Some(Way::Rdma(Rdma::new(connection, limits)))
 }
@@ -147,7 +147,7 @@ fn channel(stage: &Stage, scene: &Scene, session: &Session, way: Way) -> Result<
 
 /// The laws of a run that is over.
 pub fn judge(scene: &Scene) -> Result<(), crate::common::Breach> {
-    Lent::forget_all();
+    Pooled::forget_all();
     let (plan, seen) = (&scene.shared.plan, scene.shared.notes.seen());
     let Some(channels) = &plan.channels else { return Ok(()) };
     // The laws of operations say which may fail: then nothing else is in the way.
