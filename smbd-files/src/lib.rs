@@ -50,5 +50,5 @@ pub mod transport;
 pub use error::Error;
 pub use remote::{
     Buffer, CHANNELS_MAX, Channel, Entry, File, PIECE_MAX, Pending, Remote, Session, SessionKey, Settings,
-    Share, Stat, Way,
+    Share, Stat, Surroundings, Way,
 };

@@ -18,6 +18,7 @@ use super::commands::Commands;
 use super::login::{fresh, initiator, leaving};
 use super::running::{Kind, Running};
 use super::settings::PIECE_MAX;
+use super::surroundings::Surroundings;
 use crate::Error;
 use crate::transport::{Lost, Memory, MemoryError};
 
@@ -43,7 +44,7 @@ impl From<Error> for Not {
     }
 }
 
-impl<M: Memory> Commands<M> {
+impl<M: Memory, S: Surroundings> Commands<M, S> {
     /// Takes the next command and begins it. Returns whether one was taken.
     pub(super) fn begin_next(
         &mut self,
@@ -109,7 +110,7 @@ impl<M: Memory> Commands<M> {
                 if client.negotiated().is_none() {
                     return Err(Not::Yet);
                 }
-                let fresh = fresh()?;
+                let fresh = fresh(&self.surroundings)?;
                 let initiator = match key {
                     Some(place) => leaving(user, &self.server, place),
                     None => initiator(user, &self.server),
@@ -126,7 +127,7 @@ impl<M: Memory> Commands<M> {
                     return Err(Not::Yet);
                 }
                 client.can_bind(session).map_err(|refused| not(refused, is_busy))?;
-                let (fresh, bindable) = (fresh()?, bindable.take());
+                let (fresh, bindable) = (fresh(&self.surroundings)?, bindable.take());
                 let bound = bindable.map_or(Err(NO_SESSION), |bindable| {
                     client.bind(now, bindable.session, initiator(&bindable.user, &self.server), fresh)
                 });

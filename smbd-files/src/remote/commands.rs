@@ -17,17 +17,19 @@ use super::later::Later;
 use super::pool::Pool;
 use super::running::Running;
 use super::settings::Settings;
+use super::surroundings::Surroundings;
 use crate::Error;
 use crate::drive::Upper;
 use crate::transport::{Lost, Memory};
 
 /// The commands of a connection.
-pub(super) struct Commands<M> {
+pub(super) struct Commands<M, S: Surroundings> {
     pub(super) inlet: Inlet,
+    pub(super) surroundings: S,
     /// A command that waits for room.
     pub(super) next: Option<Command>,
     /// Commands that wait for the server.
-    pub(super) later: Later,
+    pub(super) later: Later<S>,
     pub(super) running: BTreeMap<OperationId, Running>,
     pub(super) pool: Pool<M>,
     /// The sessions of this connection, by their names, and who has logged in here, for when one expires.
@@ -40,12 +42,13 @@ pub(super) struct Commands<M> {
     pub(super) limits: client::Transport,
 }
 
-impl<M: Memory> Commands<M> {
-    pub(super) fn new(inlet: Inlet, limits: client::Transport, settings: &Settings) -> Self {
+impl<M: Memory, S: Surroundings> Commands<M, S> {
+    pub(super) fn new(inlet: Inlet, limits: client::Transport, settings: &Settings, surroundings: S) -> Self {
         Self {
             inlet,
             next: None,
-            later: Later::default(),
+            later: Later::new(surroundings.clone()),
+            surroundings,
             running: BTreeMap::new(),
             pool: Pool::new(settings.buffers),
             sessions: BTreeMap::new(),
@@ -62,7 +65,7 @@ impl<M: Memory> Commands<M> {
     }
 }
 
-impl<M: Memory> Upper for Commands<M> {
+impl<M: Memory, S: Surroundings> Upper for Commands<M, S> {
     type Memory = M;
     type Kept = Result<Done, Error>;
 
@@ -103,6 +106,10 @@ impl<M: Memory> Upper for Commands<M> {
     fn session_ended(&mut self, session: SessionHandle) {
         self.users.remove(&session);
         self.sessions.retain(|_, other| *other != session);
+    }
+
+    fn taken(&mut self, message: &[u8]) {
+        self.surroundings.taken(message);
     }
 
     fn ended(&mut self, why: &Lost) {

@@ -13,10 +13,11 @@ use super::commands::Commands;
 use super::login::{fresh, initiator};
 use super::running::{Kind, Running};
 use super::settings::{PIECE_MAX, Way};
+use super::surroundings::Surroundings;
 use crate::Error;
 use crate::transport::{Lost, Memory};
 
-impl<M: Memory> Commands<M> {
+impl<M: Memory, S: Surroundings> Commands<M, S> {
     /// Authenticates the user of a session again (3.2.5.1.6). Whether that succeeds is seen by what waits for it.
     pub(super) fn authenticate(
         &mut self,
@@ -28,8 +29,8 @@ impl<M: Memory> Commands<M> {
             // Its first connection sees it too, where what was under way here goes on.
             return Err(Lost::because("a session has expired that was bound to this connection"));
         };
-        let begun =
-            fresh().map(|fresh| client.reauthenticate(now, session, initiator(user, &self.server), fresh));
+        let begun = fresh(&self.surroundings)
+            .map(|fresh| client.reauthenticate(now, session, initiator(user, &self.server), fresh));
         match begun {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) | Err(_) => {

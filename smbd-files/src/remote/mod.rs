@@ -20,6 +20,7 @@ mod session;
 mod settings;
 mod share;
 mod stat;
+mod surroundings;
 
 pub use buffer::Buffer;
 pub use entry::Entry;
@@ -30,3 +31,4 @@ pub use session::{Channel, Remote, Session};
 pub use settings::{CHANNELS_MAX, PIECE_MAX, Settings, Way};
 pub use share::Share;
 pub use stat::Stat;
+pub use surroundings::Surroundings;

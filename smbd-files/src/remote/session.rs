@@ -15,8 +15,9 @@ use super::handle::{Handle, nothing};
 use super::key::{Place, SessionKey};
 use super::settings::Settings;
 use super::share::Share;
+use super::surroundings::{Process, Surroundings};
 use crate::Error;
-use crate::drive::{Driver, TokioTime};
+use crate::drive::Driver;
 use crate::transport::Transport;
 
 /// Operations that may be under way at once.
@@ -51,8 +52,20 @@ impl Remote {
         transport: T,
         settings: &Settings,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<T>), Error> {
-        let client = Arc::new(This { settings: settings.clone(), guid: Guid(random()?) });
-        let (lane, driver) = client.connection(transport)?;
+        Self::over_in(transport, settings, Process::start())
+    }
+
+    /// The same, with what else it needs than a transport. It needs no runtime.
+    ///
+    /// # Errors
+    /// As of [`Self::over`].
+    pub fn over_in<T: Transport, S: Surroundings>(
+        transport: T,
+        settings: &Settings,
+        surroundings: S,
+    ) -> Result<(Self, impl Future<Output = ()> + use<T, S>), Error> {
+        let client = Arc::new(This { settings: settings.clone(), guid: Guid(random(&surroundings)?) });
+        let (lane, driver) = client.connection(transport, surroundings)?;
         Ok((Self { handle: Handle::new(lane), client }, driver))
     }
 
@@ -75,10 +88,11 @@ impl Remote {
 
 impl This {
     /// A client on a connection, and what drives it.
-    fn connection<T: Transport + Send + 'static>(
+    fn connection<T: Transport, S: Surroundings>(
         &self,
         transport: T,
-    ) -> Result<(Lane, impl Future<Output = ()> + Send + use<T>), Error> {
+        surroundings: S,
+    ) -> Result<(Lane, impl Future<Output = ()> + use<T, S>), Error> {
         let settings = &self.settings;
         let bindings = match settings.others() {
             0 => 0,
@@ -96,7 +110,7 @@ impl This {
         let rdma_transforms = limits.rdma.map_or(RdmaTransforms::NONE, |_| settings.rdma_transforms);
         let config = Config::new(Params {
             client_guid: self.guid,
-            salt: random()?,
+            salt: random(&surroundings)?,
             server_name: settings.server.clone(),
             min_dialect: settings.min_dialect,
             max_dialect: settings.max_dialect,
@@ -114,15 +128,15 @@ impl This {
             ..usual
         })?;
         let (lane, inlet) = channels::lane();
-        let upper = Commands::new(inlet, limits, settings);
-        let driver = Driver::new(Client::new(config), transport, upper, TokioTime::start());
+        let upper = Commands::new(inlet, limits, settings, surroundings.clone());
+        let driver = Driver::new(Client::new(config), transport, upper, surroundings);
         Ok((lane, driver.run()))
     }
 }
 
-fn random<const N: usize>() -> Result<[u8; N], Error> {
+fn random<const N: usize>(surroundings: &impl Surroundings) -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(Error::Entropy)?;
+    surroundings.random(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -169,7 +183,19 @@ impl Session {
         &self,
         transport: T,
     ) -> Result<(Channel, impl Future<Output = ()> + Send + use<T>), Error> {
-        let (lane, driver) = self.client.connection(transport)?;
+        self.channel_in(transport, Process::start())
+    }
+
+    /// The same, with what else it needs than a transport, as [`Remote::over_in`].
+    ///
+    /// # Errors
+    /// As of [`Remote::over`].
+    pub fn channel_in<T: Transport, S: Surroundings>(
+        &self,
+        transport: T,
+        surroundings: S,
+    ) -> Result<(Channel, impl Future<Output = ()> + use<T, S>), Error> {
+        let (lane, driver) = self.client.connection(transport, surroundings)?;
         Ok((Channel { own: Handle::new(lane.clone()), lane, session: self.clone() }, driver))
     }
 

@@ -3,6 +3,7 @@
 use std::task::{Context, Poll};
 
 use smbd_files::transport::{Lost, Part, Received, Registered, Transport};
+use smbd_sim::Side;
 use smbd_smb2::client::{self, RegistrationId};
 
 use crate::ledger::{From, told};
@@ -18,6 +19,8 @@ pub struct Overseen<T> {
     pub shared: Shared,
     pub overheard: Option<Rc<RefCell<Overheard>>>,
     pub changer: Option<Changer>,
+    /// It ends when the devices say that the client is to end it. Otherwise somebody else hears of that.
+    pub ends_with_device: bool,
 }
 
 impl<T: Transport> Transport for Overseen<T> {
@@ -28,6 +31,13 @@ impl<T: Transport> Transport for Overseen<T> {
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Lost>> {
+        if self.ends_with_device && self.shared.is_device() {
+            let stage = self.shared.notes.stage();
+            if stage.take_ending(Side::Initiator).is_some() {
+                self.shared.notes.note(|seen| seen.is_asked = true);
+                return Poll::Ready(Err(Lost::because("the devices have it end")));
+            }
+        }
         self.transport.poll_receive(cx).map_ok(|received| {
             self.shared.ledger.borrow_mut().delivered();
             if let Some(overheard) = &self.overheard {

@@ -21,7 +21,9 @@ pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breac
         law!("ends", !plan.is_gentle, "the connection was not established");
         return Ok(());
     }
-    let is_left_alone = plan.is_gentle && plan.mischief.is_none() && !plan.is_hasty && !seen.is_asked;
+    let is_alone = plan.channels.is_none();
+    let is_left_alone =
+        is_alone && plan.is_gentle && plan.mischief.is_none() && !plan.is_hasty && !seen.is_asked;
     let (client, server) = (&seen.own.client_ended, &seen.own.server_ended);
     law!(
         "ends",
@@ -32,7 +34,7 @@ pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breac
     let is_gone = plan.end == End::ClientVanishes && seen.is_struck;
     law!("ends", client.is_some() || is_gone, "the client has not heard of the end");
     // Whoever gives up does not wait for the answer.
-    if seen.is_done && !plan.is_hasty && plan.is_gentle {
+    if seen.is_done && !plan.is_hasty && plan.is_gentle && is_alone {
         ledger.borrow().is_over()?;
     }
     for (at, file) in files.iter().enumerate() {

@@ -1,6 +1,8 @@
 //! The client and the server of `smbd-smb2` with each other, in virtual time: over simulated devices or a simulated stream, under the
 //! faults of the simulator's swarm. The client is driven by the code of `smbd-files`, over its transports.
 //!
+//! In one run of four the client has two connections, and loses one in the middle, or both. It is the handles of `smbd-files` then.
+//!
 //! A model of all files keeps records of its own, and all messages are looked at on their way. In some runs one side is hostile, or
 //! somebody between them. A seed decides everything. One that fails is printed with the command that repeats it.
 
@@ -19,6 +21,7 @@ mod plan;
 mod run;
 mod server_end;
 mod server_task;
+mod several;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -36,7 +39,8 @@ use summary::many;
 
 /// Runs the client and the server of smbd-smb2 with each other, over simulated devices or a simulated stream, under faults.
 ///
-/// A seed decides everything. Exit status 1: a law is broken.
+/// In one run of four the client has two connections, over which the handles of smbd-files share out what is asked for; mostly it loses
+/// one of them, or both. A seed decides everything. Exit status 1: a law is broken.
 #[derive(Debug, Parser)]
 #[command(name = "smbd-files-swarm", version)]
 struct Arguments {

@@ -1,6 +1,10 @@
 //! Memory as the client wants it.
 
+use std::cell::{Cell, RefCell};
+
 use smbd_files::transport::{self, MemoryError, NoRdma};
+use smbd_sim::device::Placed;
+use smbd_sim::memory::Range;
 
 pub use crate::common::Memory;
 
@@ -54,5 +58,62 @@ impl Watched for NoRdma {
 
     fn settled(&self, _: usize) -> Option<Vec<u8>> {
         None
+    }
+}
+
+thread_local! {
+    static POOLED: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
+    static IS_PLAIN: Cell<bool> = const { Cell::new(false) };
+    /// Bytes of each: handles want more than any transfer of a run needs.
+    static POOLED_MAX: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Memory of a client's handles, all of which is known.
+#[derive(Clone, Debug)]
+pub struct Pooled(Memory);
+
+impl Pooled {
+    /// A run begins whose transfers have so many bytes at most. `is_plain`: what goes by RDMA is neither signed nor encrypted, so nobody
+    /// has a reason to touch memory that is open to the server.
+    pub fn begin(max: u32, is_plain: bool) {
+        Self::forget_all();
+        IS_PLAIN.set(is_plain);
+        POOLED_MAX.set(max);
+    }
+
+    /// A run is over.
+    pub fn forget_all() {
+        POOLED.take();
+    }
+
+    /// How much of it is open to the server.
+    pub fn open_count() -> usize {
+        POOLED.with_borrow(|pooled| pooled.iter().filter(|memory| memory.is_open()).count())
+    }
+}
+
+impl transport::Memory for Pooled {
+    fn allocate(len: u32) -> Result<Self, MemoryError> {
+        let memory = Memory::at_home(len.min(POOLED_MAX.get())).ok_or(MemoryError { offset: 0, len })?;
+        POOLED.with_borrow_mut(|pooled| pooled.push(memory.clone()));
+        Ok(Self(memory))
+    }
+
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), MemoryError> {
+        let filled =
+            if IS_PLAIN.get() { self.0.write_at(offset, bytes) } else { self.0.put_at(offset, bytes) };
+        filled.map_err(|_| MemoryError::outside(offset, bytes.len()))
+    }
+
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), MemoryError> {
+        let len = out.len();
+        let read = if IS_PLAIN.get() { self.0.read_at(offset, out) } else { self.0.copy_at(offset, out) };
+        read.map_err(|_| MemoryError::outside(offset, len))
+    }
+}
+
+impl Placed for Pooled {
+    fn range(&self) -> Range {
+        self.0.range()
     }
 }

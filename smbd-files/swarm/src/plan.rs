@@ -13,6 +13,10 @@ use smbd_smb2::wire::{Cipher, Dialect, SigningAlgorithm};
 use crate::common::pipe::Manner;
 use crate::model::Chance;
 
+mod channels;
+
+pub use channels::{Channels, How};
+
 /// How a run is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
@@ -95,7 +99,10 @@ pub struct Plan {
     pub seed: u64,
     /// Configurations, devices, times and faults.
     pub sim: swarm::Plan,
+    /// That of the first connection.
     pub carrier: Carrier,
+    /// The client has a second connection.
+    pub channels: Option<Channels>,
     /// Nothing happens that ends a connection.
     pub is_gentle: bool,
     pub protection: Protection,
@@ -138,6 +145,16 @@ const LATER: u64 = 0x7472_616e_7366_6f72;
 
 impl Plan {
     pub fn of(seed: u64) -> Self {
+        channels::drawn(Self::of_one(seed))
+    }
+
+    /// What carries a connection of the client.
+    pub fn carrier_of(&self, number: usize) -> Carrier {
+        self.channels.as_ref().map_or(self.carrier, |channels| channels.carriers[number])
+    }
+
+    /// With one connection.
+    fn of_one(seed: u64) -> Self {
         let mut chance = Chance::new(seed ^ SALT);
         let chance = &mut chance;
         let carrier = if chance.below(5) < 3 { Carrier::Rdma } else { Carrier::Tcp };
@@ -166,6 +183,7 @@ impl Plan {
             seed,
             sim,
             carrier,
+            channels: None,
             is_gentle: carrier == Carrier::Tcp || level == 0,
             protection,
             mischief,

@@ -11,26 +11,28 @@ use smbd_core::Instant;
 use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
 use smbd_files::drive::{Clock, Driver};
 use smbd_files::transport::{Rdma, Tcp, Transport};
+use smbd_sim::device::Placed;
 use smbd_sim::loops::{LoopEnd, Stage, Timer};
 use smbd_sim::oracle::{Failure, Law};
 use smbd_sim::{Rng, Side};
 use smbd_smb2::client::{self, Client};
 use smbd_smb2::security::{NtHash, capital};
-use smbd_smb2::server::{self, Connection as ServerConnection, Files, Server, Share};
+use smbd_smb2::server::{self, Files, Server, Share};
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
 use crate::common::pipe::stream;
 use crate::common::{Place, Played, Show, TooLong, play, play_on};
 use crate::judge::judge;
-use crate::ledger::{From, Ledger};
+use crate::ledger::{From, Ledger, Nonces};
 use crate::memory::{Memory, Watched};
 use crate::mischief::{Changer, Overheard, Tap};
 use crate::model::Chance;
 use crate::notes::Notes;
 use crate::plan::{CLIENT, Carrier, End, Plan};
 use crate::server_end::{OverRdma, OverTcp, ServerEnd};
-use crate::server_task::{EPOCH, ServerTask, Shared};
+use crate::server_task::{Arrival, Arrivals, EPOCH, ServerTask, Shared};
+use crate::several;
 use crate::work::{File, PASSWORD, USER, Work};
 
 const TOO_LONG: TooLong = TooLong(600_000);
@@ -47,7 +49,7 @@ pub struct Report {
 
 /// The time of a stage.
 #[derive(Clone, Debug)]
-struct VirtualTime(Stage);
+pub struct VirtualTime(pub Stage);
 
 impl Clock for VirtualTime {
     type Sleep = Timer;
@@ -62,16 +64,24 @@ impl Clock for VirtualTime {
 }
 
 /// Everything that both sides of a run are made of.
-struct Scene {
-    shared: Shared,
-    content: Rc<RefCell<Vec<File>>>,
+pub struct Scene {
+    pub shared: Shared,
+    /// Of a client's second connection.
+    pub second: Shared,
+    pub arrivals: Arrivals,
+    pub content: Rc<RefCell<Vec<File>>>,
     chance: RefCell<Chance>,
     overheard: Option<Rc<RefCell<Overheard>>>,
     tap: Tap,
 }
 
 impl Scene {
-    fn chance(&self) -> Chance {
+    /// What is known of a connection of the client.
+    pub const fn of(&self, number: usize) -> &Shared {
+        if number == 0 { &self.shared } else { &self.second }
+    }
+
+    pub fn chance(&self) -> Chance {
         Chance::new(self.chance.borrow_mut().bits())
     }
 
@@ -94,14 +104,20 @@ pub fn run(seed: u64, show: Show) -> Report {
     let tap = Tap::default();
     let shares = if plan.protection.has_secret { 2 } else { 1 };
     let files = (0..shares).map(|_| server::Memory::with_capacity("data", EPOCH, 64 << 20)).collect();
+    let nonces = Nonces::default();
+    let ledger = |number| Rc::new(RefCell::new(Ledger::new(&plan, &nonces, number)));
+    let shared = Shared {
+        plan: Rc::clone(&plan),
+        number: 0,
+        notes: Notes::new(&stage, show == Show::All),
+        ledger: ledger(0),
+        files: Rc::new(RefCell::new(Files::new(files))),
+        pipes: Rc::default(),
+    };
     let scene = Scene {
-        shared: Shared {
-            plan: Rc::clone(&plan),
-            notes: Notes::new(&stage, show == Show::All),
-            ledger: Rc::new(RefCell::new(Ledger::new(&plan))),
-            files: Rc::new(RefCell::new(Files::new(files))),
-            pipes: Rc::default(),
-        },
+        second: Shared { number: 1, ledger: ledger(1), pipes: Rc::default(), ..shared.clone() },
+        shared,
+        arrivals: Arrivals::expecting(usize::from(plan.channels.is_some())),
         content: Rc::default(),
         overheard: plan.mischief.map(|_| Overheard::new(&plan, tap.clone())),
         chance: RefCell::new(chance),
@@ -109,6 +125,7 @@ pub fn run(seed: u64, show: Show) -> Report {
     };
     let scene = Rc::new(scene);
     match plan.carrier {
+        _ if plan.channels.is_some() => several::spawn(&stage, &scene),
         Carrier::Rdma => over_rdma(&stage, &scene),
         Carrier::Tcp => over_tcp(&stage, &scene),
     }
@@ -132,26 +149,35 @@ fn over_rdma(stage: &Stage, scene: &Rc<Scene>) {
         let send_max = connection.negotiated().max_fragmented_send_size;
         serve(of_server, server::Transport::Rdma { send_max }, OverRdma::new(connection)).await;
     });
-    let connecting = connect(stage, Side::Initiator, plan.waiting[0]);
+    let connecting = connect::<Memory>(stage, Side::Initiator, plan.waiting[0]);
     let of_client = Rc::clone(scene);
     stage.spawn(async move {
         let Some(connection) = established(connecting, &of_client).await else { return };
-        let (negotiated, plan) = (connection.negotiated(), &of_client.shared.plan);
-        let limits = client::Transport {
-            max_send: negotiated.max_fragmented_send_size,
-            max_receive: plan.sim.configs[CLIENT].max_fragmented_recv_size,
-            rdma: Some(client::Rdma {
-                threshold: plan.threshold,
-                max_read_write: negotiated.max_read_write_size.min(plan.read_write_max),
-                invalidates: plan.sim.nics[0].windows && plan.sim.nics[1].send_with_invalidate,
-            }),
-        };
+        let limits = limits(&of_client.shared.plan, &connection);
         ask(Rc::clone(&of_client), Rdma::new(connection, limits)).await;
     });
 }
 
+/// What a client's connection over a device carries.
+pub fn limits<M: Placed>(plan: &Plan, connection: &Connection<LoopEnd<M>>) -> client::Transport {
+    let negotiated = connection.negotiated();
+    client::Transport {
+        max_send: negotiated.max_fragmented_send_size,
+        max_receive: plan.sim.configs[CLIENT].max_fragmented_recv_size,
+        rdma: Some(client::Rdma {
+            threshold: plan.threshold,
+            max_read_write: negotiated.max_read_write_size.min(plan.read_write_max),
+            invalidates: plan.sim.nics[0].windows && plan.sim.nics[1].send_with_invalidate,
+        }),
+    }
+}
+
 /// The connection of a side, whose driver is a task of its own.
-fn connect(stage: &Stage, side: Side, waiting: Options) -> Connecting<LoopEnd<Memory>> {
+pub fn connect<M: Placed + Clone + Send + Sync + 'static>(
+    stage: &Stage,
+    side: Side,
+    waiting: Options,
+) -> Connecting<LoopEnd<M>> {
     let (connecting, driver) = open_with(stage.machine(side), stage.end(side), waiting);
     stage.spawn(async move {
         driver.await;
@@ -159,10 +185,10 @@ fn connect(stage: &Stage, side: Side, waiting: Options) -> Connecting<LoopEnd<Me
     connecting
 }
 
-async fn established(
-    connecting: Connecting<LoopEnd<Memory>>,
+pub async fn established<M: Placed>(
+    connecting: Connecting<LoopEnd<M>>,
     scene: &Scene,
-) -> Option<Connection<LoopEnd<Memory>>> {
+) -> Option<Connection<LoopEnd<M>>> {
     match connecting.await {
         Ok(connection) => Some(connection),
         Err(failure) => {
@@ -174,7 +200,15 @@ async fn established(
 }
 
 /// The server, to its end.
-async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerEnd) {
+async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerEnd + 'static) {
+    let (chance, changer) = (scene.chance(), scene.changer(Side::Acceptor));
+    let shared = scene.shared.clone();
+    let arrival = Arrival { transport, end: Box::new(end), changer, shared };
+    begin(&scene, arrival, chance).await;
+}
+
+/// The server, with a client's first connection.
+pub async fn begin(scene: &Scene, first: Arrival, chance: Chance) {
     let plan = &scene.shared.plan;
     let protection = &plan.protection;
     let mut params = server::Params::new(Guid([0x51; 16]), "SERVER");
@@ -185,6 +219,7 @@ async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerE
     params.signing_required = protection.server_signs;
     params.encrypted = protection.server_encrypts;
     params.rdma_transforms = protection.transforms[1];
+    params.channels_max = if plan.channels.is_some() { 2 } else { 1 };
     params.credits_max = plan.credits[1];
     let most = u32::from(plan.credits[1]) << 16;
     params.max_read_size = params.max_read_size.min(most);
@@ -198,10 +233,8 @@ async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerE
     };
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&plan.seed.to_le_bytes());
-    let connection = ServerConnection::new(server, transport, EPOCH, seed);
-    let task =
-        ServerTask::new(&scene.shared, connection, end, (scene.chance(), scene.changer(Side::Acceptor)));
-    task.run().await;
+    let connection = server::Client::new(server, first.transport, EPOCH, seed);
+    ServerTask::new(connection, first, scene.arrivals.clone(), chance).run().await;
 }
 
 /// The client, to its end.
@@ -241,6 +274,7 @@ where
         shared: scene.shared.clone(),
         overheard: scene.overheard.clone(),
         changer: scene.changer(Side::Initiator),
+        ends_with_device: false,
     };
     let work = Work::new(&scene.shared, &scene.content, (scene.chance(), scene.tap.clone()));
     let driver = Driver::new(Client::new(config), transport, work, VirtualTime(notes.stage().clone()));
@@ -265,7 +299,10 @@ fn is_of_mischief(plan: &Plan, failure: &Failure) -> bool {
 
 fn to_end(stage: &Stage, scene: &Scene) -> Report {
     let Shared { plan, notes, ledger, .. } = &scene.shared;
-    let of_end = || judge(&scene.shared, &scene.content.borrow(), stage);
+    let of_end = || {
+        several::judge(scene)?;
+        judge(&scene.shared, &scene.content.borrow(), stage)
+    };
     let played = play(notes, TOO_LONG, || Ok(()), of_end, |failure| is_of_mischief(plan, failure));
     let (seen, ledger) = (notes.seen(), ledger.borrow());
     let mut counts = seen.own.counts.clone();

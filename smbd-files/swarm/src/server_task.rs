@@ -1,13 +1,14 @@
 //! The server of a run: the machine that ships, a driver for it, and files in memory.
 
+mod member;
 mod transform;
+mod works;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smbd_core::Instant;
@@ -15,22 +16,23 @@ use smbd_files::transport::Lost;
 use smbd_sim::Side;
 use smbd_sim::loops::Timer;
 use smbd_smb2::server::{
-    Action, Completion, Connection, Files, Memory as MemoryFiles, Operation, OperationId,
+    Action, Client, Completion, Files, LinkId, Memory as MemoryFiles, Operation, OperationId,
 };
-use smbd_smb2::wire::NtStatus;
 
+use crate::common::law;
 use crate::common::pipe::Pipe;
-use crate::common::{Breach, law};
 use crate::ledger::{From, Ledger, told};
-use crate::mischief::Changer;
 use crate::model::Chance;
 use crate::notes::Notes;
-use crate::plan::{End, Plan};
-use crate::server_end::{Order, ServerEnd};
+use crate::plan::{Carrier, End, How, Plan};
+use crate::server_end::Order;
+
+pub use member::{Arrival, Arrivals};
+use member::{Member, State};
 
 /// A FILETIME of 2026.
 pub const EPOCH: u64 = 0x01dc_5000_0000_0000;
-/// By which its files know its only connection.
+/// By which its files know its only client.
 pub const NUMBER: u64 = 1;
 /// Bytes of buffers for RDMA, beyond which it holds more than a client may have it hold.
 const HELD_MAX: usize = 64 << 20;
@@ -43,10 +45,12 @@ struct Work {
     prolongs: Option<Instant>,
 }
 
-/// What everybody of a run shares.
+/// What everybody of a connection shares.
 #[derive(Clone)]
 pub struct Shared {
     pub plan: Rc<Plan>,
+    /// Which of the client's connections it is; the first is 0.
+    pub number: usize,
     pub notes: Notes,
     pub ledger: Rc<RefCell<Ledger>>,
     pub files: Rc<RefCell<Files<MemoryFiles>>>,
@@ -55,52 +59,49 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Whether it is a connection over a device.
+    pub fn is_device(&self) -> bool {
+        self.plan.carrier_of(self.number) == Carrier::Rdma
+    }
+
     /// One of both is gone: what was under way on the stream is lost.
     pub fn tear(&self) {
         self.pipes.borrow().iter().for_each(|pipe| pipe.borrow_mut().reset());
     }
 }
 
-pub struct ServerTask<E> {
+pub struct ServerTask {
+    /// That of the first connection.
     shared: Shared,
-    connection: Connection,
-    end: E,
+    connection: Client,
+    members: Vec<Member>,
+    /// More connections of the client.
+    arrivals: Arrivals,
     chance: Chance,
-    changer: Option<Changer>,
     work: Vec<Work>,
     buffers: BTreeMap<OperationId, Vec<u8>>,
     done: VecDeque<(OperationId, Completion)>,
     files_done: usize,
     timer: Option<Timer>,
-    state: State,
+    /// A law is broken.
+    is_stopped: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    Closing(Duration),
-    Over,
-}
-
-impl<E: ServerEnd> ServerTask<E> {
-    pub fn new(
-        shared: &Shared,
-        connection: Connection,
-        end: E,
-        (chance, changer): (Chance, Option<Changer>),
-    ) -> Self {
+impl ServerTask {
+    /// For a client of which nothing has been received, with its first connection.
+    pub fn new(connection: Client, first: Arrival, arrivals: Arrivals, chance: Chance) -> Self {
         Self {
-            shared: shared.clone(),
+            shared: first.shared.clone(),
             connection,
-            end,
+            members: vec![Member::new(LinkId::FIRST, first)],
+            arrivals,
             chance,
-            changer,
             work: Vec::new(),
             buffers: BTreeMap::new(),
             done: VecDeque::new(),
             files_done: 0,
             timer: None,
-            state: State::Open,
+            is_stopped: false,
         }
     }
 
@@ -119,33 +120,73 @@ impl<E: ServerEnd> ServerTask<E> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            match self.state {
-                State::Over => return Poll::Ready(()),
-                State::Closing(within) => {
-                    if self.shared.plan.end == End::ServerVanishes && self.shared.notes.seen().is_struck {
-                        self.shared.tear();
-                        self.over("it was dropped");
-                        continue;
-                    }
-                    ready!(self.end.poll_close(within, cx));
-                    self.over("it was closed");
-                }
-                State::Open => match self.turn(cx) {
-                    Ok(true) => {}
-                    Ok(false) => return Poll::Pending,
-                    Err(lost) => {
-                        self.shared.notes.step(|| format!("server: the connection is over: {lost}"));
-                        self.close(Duration::ZERO);
-                    }
-                },
+            if self.is_stopped {
+                return Poll::Ready(());
+            }
+            let (mut has_moved, may_come) = self.take_arrivals(cx);
+            for at in 0..self.members.len() {
+                has_moved |= self.poll_close(at, cx);
+            }
+            let are_over = self.members.iter().all(|member| member.state == State::Over);
+            if are_over && !may_come {
+                return Poll::Ready(());
+            }
+            if self.members.iter().any(|member| member.state == State::Open) {
+                has_moved |= self.turn(cx);
+            }
+            if !has_moved {
+                return Poll::Pending;
             }
         }
     }
 
-    /// Nothing of the connection is left.
-    fn over(&mut self, why: &str) {
-        self.connection.closed();
+    /// Takes connections that are there. Whether there were any, and whether there may be more.
+    fn take_arrivals(&mut self, cx: &mut Context<'_>) -> (bool, bool) {
+        let mut has_moved = false;
+        loop {
+            match self.arrivals.poll_next(cx) {
+                Poll::Pending => return (has_moved, true),
+                Poll::Ready(None) => return (has_moved, false),
+                Poll::Ready(Some(arrival)) => {
+                    has_moved = true;
+                    let link = self.connection.join(arrival.transport, self.time());
+                    self.shared.notes.step(|| format!("server: takes another connection: {link:?}"));
+                    let mut member = Member::new(link.unwrap_or(LinkId(u32::MAX)), arrival);
+                    if link.is_none() {
+                        // It would be one of another client, which has no session.
+                        member.close(Duration::ZERO);
+                    }
+                    self.members.push(member);
+                }
+            }
+        }
+    }
+
+    /// Goes on to close a connection. Whether it is over now.
+    fn poll_close(&mut self, at: usize, cx: &mut Context<'_>) -> bool {
+        let State::Closing(within) = self.members[at].state else { return false };
+        if self.shared.plan.end == End::ServerVanishes && self.shared.notes.seen().is_struck {
+            self.shared.tear();
+            self.over(at, "it was dropped");
+            return true;
+        }
+        let is_over = self.members[at].end.poll_close(within, cx).is_ready();
+        if is_over {
+            self.over(at, "it was closed");
+        }
+        is_over
+    }
+
+    /// Nothing of a connection is left.
+    fn over(&mut self, at: usize, why: &str) {
+        let link = self.members[at].link;
+        self.members[at].state = State::Over;
+        self.connection.closed(link);
         self.act();
+        if !self.connection.has_ended() {
+            self.shared.notes.count("connections lost by a session that goes on");
+            return;
+        }
         self.shared.notes.note(|seen| _ = seen.own.server_ended.get_or_insert_with(|| why.to_owned()));
         let left = self.shared.files.borrow().open_count();
         let judged = (|| {
@@ -153,30 +194,56 @@ impl<E: ServerEnd> ServerTask<E> {
             Ok(())
         })();
         self.shared.notes.judge(judged);
-        self.state = State::Over;
     }
 
-    fn close(&mut self, within: Duration) {
-        if self.state == State::Open {
-            self.state = State::Closing(within);
-        }
+    /// Closes a connection.
+    fn close(&mut self, at: usize, within: Duration) {
+        self.members[at].close(within);
     }
 
-    fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Lost> {
+    fn turn(&mut self, cx: &mut Context<'_>) -> bool {
         if self.shared.notes.seen().breach.is_some() {
-            self.state = State::Over;
-            return Ok(true);
+            self.is_stopped = true;
+            return true;
         }
-        if let Some(within) = self.shared.notes.stage().take_ending(Side::Acceptor) {
+        let device = self.members.iter().position(|member| member.shared.is_device());
+        if let Some(at) = device
+            && let Some(within) = self.shared.notes.stage().take_ending(Side::Acceptor)
+        {
             self.shared.notes.note(|seen| seen.is_asked = true);
-            self.close(within);
-            return Ok(true);
+            self.close(at, within);
+            return true;
         }
         if self.strikes() {
-            return Ok(true);
+            return true;
         }
         let mut has_moved = self.act();
-        while let Poll::Ready((id, bytes)) = self.end.poll_moved(cx) {
+        for at in 0..self.members.len() {
+            has_moved |= self.take_moved(at, cx);
+        }
+        has_moved |= self.works();
+        for at in 0..self.members.len() {
+            match self.take_message(at, cx) {
+                Ok(taken) => has_moved |= taken,
+                Err(lost) => {
+                    self.shared.notes.step(|| format!("server: the connection is over: {lost}"));
+                    self.close(at, Duration::ZERO);
+                    return true;
+                }
+            }
+        }
+        let time = self.time();
+        self.connection.timeout(time);
+        let is_open = self.members.iter().any(|member| member.state == State::Open);
+        has_moved || !is_open || self.is_due(cx)
+    }
+
+    /// Takes transfers that have ended. Whether there were any.
+    fn take_moved(&mut self, at: usize, cx: &mut Context<'_>) -> bool {
+        let mut has_moved = false;
+        while self.members[at].state == State::Open
+            && let Poll::Ready((id, bytes)) = self.members[at].end.poll_moved(cx)
+        {
             let is_success = bytes.is_some();
             if let Some(mut bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
                 self.tamper(&mut bytes);
@@ -185,18 +252,23 @@ impl<E: ServerEnd> ServerTask<E> {
             self.say(|connection, now| connection.rdma_done(now, id, is_success));
             has_moved = true;
         }
-        has_moved |= self.works();
+        has_moved
+    }
+
+    /// Goes on with what was ordered, and takes a message. Whether there was one.
+    fn take_message(&mut self, at: usize, cx: &mut Context<'_>) -> Result<bool, Lost> {
+        if self.members[at].state != State::Open {
+            return Ok(false);
+        }
         // Who does not send does not receive.
-        if let Poll::Ready(begun) = self.end.poll_orders(cx) {
+        if let Poll::Ready(begun) = self.members[at].end.poll_orders(cx) {
             begun?;
-            if let Poll::Ready(message) = self.end.poll_receive(cx) {
-                self.receive(&mut message?);
-                has_moved = true;
+            if let Poll::Ready(message) = self.members[at].end.poll_receive(cx) {
+                self.receive(at, &mut message?);
+                return Ok(true);
             }
         }
-        let time = self.time();
-        self.connection.timeout(time);
-        Ok(has_moved || self.state != State::Open || self.is_due(cx))
+        Ok(false)
     }
 
     /// Whether the plan ends it now.
@@ -205,35 +277,63 @@ impl<E: ServerEnd> ServerTask<E> {
         let within = match self.shared.plan.end {
             End::ServerCloses if is_late => Duration::from_millis(1),
             End::ServerVanishes if is_late => Duration::ZERO,
-            _ => return false,
+            _ => return self.loses(),
         };
         self.shared.notes.note(|seen| seen.is_struck = true);
         self.shared.notes.step(|| format!("server: {:?}", self.shared.plan.end));
-        self.close(within);
+        (0..self.members.len()).for_each(|at| self.close(at, within));
         true
     }
 
-    fn receive(&mut self, message: &mut [u8]) {
+    /// Whether the plan has the client lose one of its connections now.
+    fn loses(&mut self) -> bool {
+        let Some(channels) = &self.shared.plan.channels else { return false };
+        let is_due = |member: &&mut Member| {
+            let loss = channels.losses[member.shared.number];
+            let is_due = loss.is_some_and(|loss| self.files_done > loss.at);
+            is_due && !member.is_struck && member.state == State::Open
+        };
+        let Some(member) = self.members.iter_mut().find(is_due) else { return false };
+        let loss = channels.losses[member.shared.number];
+        self.shared.notes.step(|| format!("the plan ends connection {}: {loss:?}", member.shared.number));
+        self.shared.notes.count("connections that the plan ends");
+        member.is_struck = true;
+        match loss.map(|loss| loss.how) {
+            Some(How::Torn) => member.shared.tear(),
+            Some(How::ServerCloses(within)) => member.close(within),
+            // The device does it.
+            Some(How::Device) | None => {}
+        }
+        true
+    }
+
+    fn receive(&mut self, at: usize, message: &mut [u8]) {
+        // After a transfer that has failed it takes nothing any more, and decrypts nothing.
+        let link = self.members[at].link;
+        if self.connection.is_over(link) {
+            return;
+        }
         let time = self.time();
-        self.connection.received(time, message);
+        self.connection.received(time, link, message);
         self.shared.notes.step(|| format!("server: has received {}", told(message)));
-        let judged = self.shared.ledger.borrow_mut().server_has(message);
+        let judged = self.members[at].shared.ledger.borrow_mut().server_has(message);
         self.shared.notes.judge(judged);
     }
 
     /// Does what the server says. Returns whether it said anything.
     fn act(&mut self) -> bool {
         let mut any = false;
-        while let Some(action) = self.connection.poll() {
+        while let Some((on, action)) = self.connection.poll() {
             any = true;
+            let at = on.and_then(|on| self.members.iter().position(|member| member.link == on));
             match action {
-                Action::Send { message, invalidate } => self.send(message.bytes(), invalidate),
-                Action::RdmaRead { id, buffers, len } => self.end.order(Order::Read(id, buffers, len)),
+                Action::Send { message, invalidate } => self.send(at, message.bytes(), invalidate),
+                Action::RdmaRead { id, buffers, len } => self.order(at, Order::Read(id, buffers, len)),
                 Action::RdmaWrite { id, buffers, len } => {
                     let mut bytes = self.buffers.remove(&id).unwrap_or_default();
                     bytes.truncate(len as usize);
                     self.tamper(&mut bytes);
-                    self.end.order(Order::Write(id, buffers, bytes));
+                    self.order(at, Order::Write(id, buffers, bytes));
                 }
                 Action::File { id, operation } => self.begin(id, operation),
                 Action::Transform { id, len } => self.transform(id, len as usize),
@@ -241,14 +341,16 @@ impl<E: ServerEnd> ServerTask<E> {
                 Action::SessionReplaced { .. } => {}
                 Action::Close(reason) => {
                     self.shared.notes.step(|| format!("server: closes: {reason}"));
-                    self.shared
-                        .notes
-                        .note(|seen| _ = seen.own.server_ended.get_or_insert(reason.to_string()));
-                    self.shared.files.borrow_mut().end(NUMBER, self.time());
-                    self.work.clear();
-                    self.buffers.clear();
+                    if self.connection.has_ended() {
+                        self.shared
+                            .notes
+                            .note(|seen| _ = seen.own.server_ended.get_or_insert(reason.to_string()));
+                        self.shared.files.borrow_mut().end(NUMBER, self.time());
+                        self.work.clear();
+                        self.buffers.clear();
+                    }
                     // What was said before the reason still goes.
-                    self.close(Duration::from_secs(1));
+                    at.into_iter().for_each(|at| self.close(at, Duration::from_secs(1)));
                 }
             }
         }
@@ -258,10 +360,18 @@ impl<E: ServerEnd> ServerTask<E> {
         any
     }
 
-    fn send(&mut self, message: &[u8], invalidate: Option<smbd_smb2::wire::Token>) {
-        let judged = self.shared.ledger.borrow_mut().leaves(From::Server, message);
+    /// Orders something on a connection. One whose end is told has no orders any more.
+    fn order(&mut self, at: Option<usize>, order: Order) {
+        if let Some(member) = at.and_then(|at| self.members.get_mut(at)) {
+            member.end.order(order);
+        }
+    }
+
+    fn send(&mut self, at: Option<usize>, message: &[u8], invalidate: Option<smbd_smb2::wire::Token>) {
+        let Some(member) = at.and_then(|at| self.members.get_mut(at)) else { return };
+        let judged = member.shared.ledger.borrow_mut().leaves(From::Server, message);
         self.shared.notes.judge(judged);
-        let messages = match &mut self.changer {
+        let messages = match &mut member.changer {
             Some(changer) => changer.change(message),
             None => vec![message.to_vec()],
         };
@@ -271,116 +381,7 @@ impl<E: ServerEnd> ServerTask<E> {
         });
         let last = messages.len().saturating_sub(1);
         for (at, message) in messages.into_iter().enumerate() {
-            self.end.order(Order::Send(message, invalidate.filter(|_| at == last)));
+            member.end.order(Order::Send(message, invalidate.filter(|_| at == last)));
         }
-    }
-
-    fn begin(&mut self, id: OperationId, operation: Operation) {
-        let pace = self.shared.plan.pace;
-        let due = self.shared.notes.soon(&mut self.chance, pace.works);
-        let prolongs = self.chance.one_in(3).then(|| self.shared.notes.soon(&mut self.chance, pace.prolongs));
-        self.work.push(Work { id, operation, due, prolongs });
-        let held: usize = self.buffers.values().map(Vec::len).sum();
-        let work = self.work.len();
-        let judged = (|| {
-            law!("limits", work <= 4096 && held <= HELD_MAX, "{work} operations and {held} bytes are held");
-            Ok(())
-        })();
-        self.shared.notes.judge(judged);
-    }
-
-    fn cancel(&mut self, id: OperationId) {
-        let waits = self.shared.files.borrow_mut().cancel(NUMBER, id);
-        if let Some(completion) = waits {
-            self.complete(id, completion);
-            return;
-        }
-        let Some(at) = self.work.iter().position(|work| work.id == id) else { return };
-        // A lock would wait again; all others may go on as if nothing had been said.
-        let is_lock = matches!(self.work[at].operation, Operation::Lock(..));
-        if is_lock || self.chance.one_in(2) {
-            self.work.swap_remove(at);
-            self.complete(id, Err(NtStatus::CANCELLED));
-        }
-    }
-
-    fn complete(&mut self, id: OperationId, completion: Completion) {
-        if !self.connection_is_over() {
-            self.say(|connection, now| connection.completed(now, id, completion));
-        }
-    }
-
-    fn connection_is_over(&self) -> bool {
-        self.state != State::Open
-    }
-
-    /// Tells the server something that it cannot refuse.
-    fn say<T: std::fmt::Display>(&mut self, call: impl FnOnce(&mut Connection, u64) -> Result<(), T>) {
-        let time = self.time();
-        if let Err(misuse) = call(&mut self.connection, time) {
-            let breach: Breach = format!("driven: the server refuses what its driver says: {misuse}");
-            self.shared.notes.judge(Err(breach));
-        }
-    }
-
-    /// Carries out what is due. Returns whether anything was.
-    fn works(&mut self) -> bool {
-        let now = self.now();
-        let mut any = false;
-        while let Some(at) = self.work.iter().position(|work| work.prolongs.is_some_and(|at| at <= now)) {
-            let work = &mut self.work[at];
-            work.prolongs = None;
-            let id = work.id;
-            self.say(|connection, now| connection.prolong(now, id));
-            any = true;
-        }
-        while let Some(at) = self.work.iter().position(|work| work.due <= now) {
-            let Work { id, operation, .. } = self.work.swap_remove(at);
-            self.carry_out(id, operation);
-            any = true;
-        }
-        any
-    }
-
-    fn carry_out(&mut self, id: OperationId, operation: Operation) {
-        let time = self.time();
-        self.files_done += 1;
-        self.shared.notes.step(|| format!("server: carries out {operation:?}"));
-        if matches!(operation, Operation::ReadChannel { .. }) {
-            self.buffers.insert(id, Vec::new());
-        }
-        let uses_buffer = matches!(operation, Operation::Write { .. });
-        let buffer = self.buffers.get_mut(&id);
-        let completion = self.shared.files.borrow_mut().carry_out(NUMBER, id, operation, buffer, time);
-        if uses_buffer || !matches!(completion, Some(Ok(_))) {
-            self.buffers.remove(&id);
-        }
-        match completion {
-            Some(completion) => self.complete(id, completion),
-            None => self.say(|connection, now| connection.prolong(now, id)),
-        }
-        let ended = self.shared.files.borrow_mut().retry();
-        self.done.extend(ended.into_iter().map(|(_, id, completion)| (id, completion)));
-        while let Some((id, completion)) = self.done.pop_front() {
-            self.complete(id, completion);
-        }
-    }
-
-    /// Whether something is due. If not, the task is woken then.
-    fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
-        let now = self.now();
-        let of_work = self.work.iter().flat_map(|work| [Some(work.due), work.prolongs]).flatten();
-        let deadline = self.connection.deadline().map(|at| {
-            let nanos = at.saturating_sub(EPOCH).saturating_mul(100);
-            Instant::ORIGIN.saturating_add(Duration::from_nanos(nanos))
-        });
-        let Some(next) = of_work.chain(deadline).min() else { return false };
-        if next <= now {
-            return true;
-        }
-        let mut timer = self.shared.notes.stage().sleep_until(next);
-        let is_due = Pin::new(&mut timer).poll(cx).is_ready();
-        self.timer = Some(timer);
-        is_due
     }
 }

@@ -58,8 +58,11 @@ impl Summary {
             }
             None => String::new(),
         };
-        let kinds =
-            [format!("{:?}, {way}{mischief}", plan.carrier), format!("dialect {}", protection.dialect)];
+        let carriers = match &plan.channels {
+            Some(channels) => channels.carriers.map(|carrier| format!("{carrier:?}")).join(" and "),
+            None => format!("{:?}", plan.carrier),
+        };
+        let kinds = [format!("{carriers}, {way}{mischief}"), format!("dialect {}", protection.dialect)];
         for kind in kinds {
             *self.kinds.entry(kind).or_default() += 1;
         }

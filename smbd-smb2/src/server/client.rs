@@ -155,6 +155,13 @@ impl Client {
         self.step(0, on, |_| Err(Reason::Closed));
     }
 
+    /// Whether a connection has ended, even if [`Self::poll`] has not told it yet: nothing of it is taken any more.
+    #[must_use]
+    pub fn is_over(&self, on: LinkId) -> bool {
+        let link = self.inner.as_ref().and_then(|inner| inner.links().find(|link| link.id == on));
+        link.is_none_or(|link| link.is_over)
+    }
+
     /// Whether the last connection has ended. What is left is told by [`Self::poll`].
     #[must_use]
     pub fn has_ended(&self) -> bool {

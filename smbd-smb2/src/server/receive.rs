@@ -195,6 +195,9 @@ fn run(inner: &mut Inner, mut chain: Chain, mut requests: &[u8], standing: Stand
             Outcome::Close(reason) => return Err(reason),
         }
     }
+    // Files are closed before the answer to the request that closes them, and so are those of a session before it is free (3.3.5.6,
+    // 3.3.5.8): with that answer its client forgets what it has asked for in it.
+    answer_changes(inner)?;
     send(inner, &mut chain)?;
     clean_up(inner)
 }
@@ -294,6 +297,14 @@ pub(super) fn prolong(inner: &mut Inner, id: OperationId) -> Result<(), Reason> 
 /// # Errors
 /// Why the connection ends on which something happens now.
 pub(super) fn clean_up(inner: &mut Inner) -> Result<(), Reason> {
+    let ended = answer_changes(inner);
+    inner.forget_ended();
+    inner.limit_idleness();
+    ended
+}
+
+/// Answers what waited for changes of directories that are closed.
+fn answer_changes(inner: &mut Inner) -> Result<(), Reason> {
     let here = inner.link.id;
     let mut ended = Ok(());
     while let Some(id) = inner.cleanup.pop() {
@@ -306,8 +317,6 @@ pub(super) fn clean_up(inner: &mut Inner) -> Result<(), Reason> {
         }
     }
     inner.enter(here);
-    inner.forget_ended();
-    inner.limit_idleness();
     ended
 }
 

@@ -319,6 +319,16 @@ fn nothing_that_a_client_says_on_a_connection_ends_another() {
 }
 
 #[test]
+fn a_connection_is_over_before_its_end_is_told_and_the_others_are_not() {
+    let (mut first, second, _) = pair(TCP);
+    assert!(!first.connection.is_over() && !second.connection.is_over());
+    first.connection.closed();
+    assert!(first.connection.is_over() && !second.connection.is_over());
+    first.drive();
+    assert!(first.closed.is_some() && first.connection.is_over());
+}
+
+#[test]
 fn a_client_takes_no_connection_after_its_last_has_ended() {
     let mut first = Rig::ready(several(), TCP);
     first.connection.closed();

@@ -74,6 +74,11 @@ impl Port {
         self.shared.borrow().client.has_ended()
     }
 
+    /// Whether this connection is over.
+    pub fn is_over(&self) -> bool {
+        self.shared.borrow().client.is_over(self.on)
+    }
+
     /// What is to be done on this connection, or with files.
     pub fn poll(&self) -> Option<Action> {
         let mut shared = self.shared.borrow_mut();

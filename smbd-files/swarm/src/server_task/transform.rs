@@ -4,10 +4,9 @@ use smbd_smb2::server::OperationId;
 
 use super::ServerTask;
 use crate::common::law;
-use crate::server_end::ServerEnd;
 use crate::transforms::tamper;
 
-impl<E: ServerEnd> ServerTask<E> {
+impl ServerTask {
     /// What becomes of data on their way by RDMA.
     pub(super) fn tamper(&mut self, bytes: &mut [u8]) {
         if tamper(&mut self.chance, self.shared.plan.tampers, bytes) {
@@ -26,7 +25,7 @@ impl<E: ServerEnd> ServerTask<E> {
         let kind = if is_changed { "data encrypted or decrypted" } else { "data signed or verified" };
         self.shared.notes.count(kind);
         // What somebody had fetched from other memory may be zeros. After the end nothing is done.
-        let is_known = self.shared.plan.mischief.is_none() && !self.connection_is_over();
+        let is_known = self.shared.plan.mischief.is_none() && !self.has_lost();
         let is_encrypted = self.shared.ledger.borrow().is_encrypted() && is_known;
         // Few bytes may be the same by chance.
         let judged = (|| {

@@ -28,8 +28,9 @@ use crate::model::Chance;
 use crate::plan::End;
 use crate::server_task::Shared;
 
+pub use outcome::check_read;
 pub use setup::{PASSWORD, USER};
-pub use state::File;
+pub use state::{Claim, File};
 use state::{Kept, Running, Todo, Tree, What};
 
 /// After so long something else is tried.

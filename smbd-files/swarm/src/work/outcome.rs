@@ -290,9 +290,9 @@ fn shown(file: &File, operation: OperationId, offset: usize, running: &Running) 
 }
 
 /// Whether a READ has brought what is there.
-fn check_read(
+pub fn check_read(
     file: &File,
-    operation: OperationId,
+    operation: impl std::fmt::Debug,
     (offset, len): (usize, usize),
     (count, data): (usize, &[u8]),
     may_be_short: bool,

@@ -1,0 +1,68 @@
+//! What a client needs of the machine that it runs on.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use smbd_core::Instant;
+use tokio::time::Sleep;
+
+use crate::Error;
+use crate::drive::{Clock, TokioTime};
+
+/// 1970 as a FILETIME: 100 ns since 1601.
+const EPOCH: u64 = 116_444_736_000_000_000;
+
+/// What a client needs of the machine that it runs on: time, the date, and what nobody can guess. Clones have the same time.
+pub trait Surroundings: Clock + Clone {
+    /// Fills `into` with bytes that are fit for keys.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`].
+    fn random(&self, into: &mut [u8]) -> Result<(), Error>;
+
+    /// The date: a FILETIME, 100 ns since 1601, UTC.
+    fn date(&self) -> u64;
+
+    /// The client has taken a message, which is decrypted: for who watches it.
+    fn taken(&self, message: &[u8]) {
+        let _ = message;
+    }
+}
+
+/// Those of a process with a runtime of tokio.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Process(TokioTime);
+
+impl Process {
+    /// Its time begins now. To be called inside a runtime with time enabled.
+    pub(super) fn start() -> Self {
+        Self(TokioTime::start())
+    }
+}
+
+impl Clock for Process {
+    type Sleep = Sleep;
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn sleep_until(&self, at: Instant) -> Sleep {
+        self.0.sleep_until(at)
+    }
+}
+
+impl Surroundings for Process {
+    fn random(&self, into: &mut [u8]) -> Result<(), Error> {
+        getrandom::fill(into).map_err(Error::Entropy)
+    }
+
+    fn date(&self) -> u64 {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "NTLM tells servers the date if they do not say it themselves"
+        )]
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ticks = u64::try_from(since.as_nanos() / 100).unwrap_or(u64::MAX);
+        ticks.saturating_add(EPOCH)
+    }
+}

@@ -1,0 +1,112 @@
+//! Runs in which the client has two connections.
+
+use std::time::Duration;
+
+use smbd_sim::Side;
+use smbd_sim::swarm::{Arranged, FaultKind};
+
+use super::{Carrier, End, Plan, devices};
+use crate::model::Chance;
+
+/// Tells its stream of chance from others of the seed.
+const SALT: u64 = 0x7477_6f6c_696e_6b73;
+
+/// A client with two connections. There is one pair of devices, so one of them at most is over RDMA.
+#[derive(Clone, Copy, Debug)]
+pub struct Channels {
+    pub carriers: [Carrier; 2],
+    /// The second is bound after so many operations.
+    pub bound_at: usize,
+    /// What becomes of them in the middle.
+    pub losses: [Option<Loss>; 2],
+    /// How many do something at the same time, each with a file of its own.
+    pub workers: usize,
+    /// The most transfers that one of them has under way.
+    pub burst: usize,
+    /// Memory of a connection for data that go by RDMA.
+    pub buffers: u16,
+}
+
+/// A connection is lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When the server has carried out so many operations on files.
+    pub at: usize,
+    pub how: How,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The stream is torn: what was under way is lost.
+    Torn,
+    /// The server closes it, with so much time for what is to be sent.
+    ServerCloses(Duration),
+    /// What the devices have planned ends it, at a time of theirs.
+    Device,
+}
+
+impl Channels {
+    /// Whether a connection is there until the end, from when it is bound.
+    pub fn is_sound(&self, number: usize, is_gentle: bool) -> bool {
+        self.losses[number].is_none() && (is_gentle || self.carriers[number] == Carrier::Tcp)
+    }
+}
+
+/// Gives the client a second connection, in one run of four.
+pub(super) fn drawn(plan: Plan) -> Plan {
+    let mut chance = Chance::new(plan.seed ^ SALT);
+    let chance = &mut chance;
+    if !chance.one_in(4) {
+        return plan;
+    }
+    let kinds = [[Carrier::Rdma, Carrier::Tcp], [Carrier::Tcp, Carrier::Rdma], [Carrier::Tcp, Carrier::Tcp]];
+    let carriers = chance.pick(&kinds);
+    let device = carriers.iter().position(|carrier| *carrier == Carrier::Rdma);
+    let level = if device.is_some() { chance.pick(&[0, 0, 0, 0, 1, 2]) } else { 0 };
+    let of_devices = if device.is_some() { Carrier::Rdma } else { Carrier::Tcp };
+    let mut sim = devices(plan.seed, of_devices, level, chance);
+    let operations = chance.size(20, 200);
+    let bound_at = if chance.one_in(2) { 0 } else { chance.size(0, 40) };
+    let mut losses = [None; 2];
+    // Mostly one, sometimes none or both.
+    let lost: &[usize] = chance.pick(&[&[0], &[0], &[1], &[1], &[0, 1], &[]]);
+    for number in lost {
+        let within = Duration::from_micros(chance.size(0, 1000) as u64);
+        let how = match (carriers[*number], chance.below(3)) {
+            (_, 0) => How::ServerCloses(within),
+            (Carrier::Tcp, _) => How::Torn,
+            (Carrier::Rdma, _) => How::Device,
+        };
+        if how == How::Device {
+            let kind = chance.pick(&[FaultKind::LinkLost, FaultKind::LinkSilent, FaultKind::QueuePairBroken]);
+            let (side, at) = (chance.pick(&Side::BOTH), chance.size(1, 6000) as u64);
+            sim.rounds.resize_with(1, Vec::new);
+            sim.rounds[0].push(Arranged { kind, side, at, time: Duration::ZERO });
+        }
+        let from = if *number > 0 && !chance.one_in(4) { bound_at } else { 0 };
+        losses[*number] = Some(Loss { at: from + chance.below(operations), how });
+    }
+    let is_struck = losses.iter().flatten().any(|loss| loss.how == How::Device);
+    let channels = Channels {
+        carriers,
+        bound_at,
+        losses,
+        workers: 1 + chance.below(4),
+        burst: 1 + chance.below(10),
+        buffers: chance.pick(&[1, 2, 8]),
+    };
+    Plan {
+        sim,
+        carrier: carriers[0],
+        channels: Some(channels),
+        is_gentle: level == 0 && !is_struck,
+        mischief: None,
+        is_hasty: false,
+        // Longer than a connection of several says nothing.
+        timeout: Duration::from_secs(600),
+        sessions: 1,
+        operations,
+        end: End::Quiet,
+        ..plan
+    }
+}

@@ -1,0 +1,166 @@
+//! A client with two connections: the handles of `smbd-files`, which share out what is asked for between the connections of a session,
+//! and go on at one when the other is lost.
+
+mod around;
+mod crew;
+mod fate;
+mod names;
+mod transfer;
+mod worker;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use smbd_files::transport::{Rdma, Tcp, Transport};
+use smbd_files::{Channel, Error, Remote, Session, Settings};
+use smbd_sim::Side;
+use smbd_sim::loops::{LoopEnd, Stage};
+use smbd_smb2::server;
+
+use crate::carrier::Overseen;
+use crate::common::law;
+use crate::common::pipe::{End, stream};
+use crate::memory::Pooled;
+use crate::plan::{Carrier, Plan};
+use crate::run::{Scene, begin, connect, established, limits};
+use crate::server_end::{OverRdma, OverTcp, ServerEnd};
+use crate::server_task::Arrival;
+use around::Around;
+use crew::Crew;
+
+/// Bytes of a small file that are asked for.
+const LOOKED_AT: u32 = 1000;
+
+/// What drives a connection of the client.
+type Driver = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The client's end of a connection.
+enum Way {
+    Rdma(Rdma<LoopEnd<Pooled>>),
+    Tcp(Tcp<End>),
+}
+
+/// Starts the client; the server with its first connection.
+pub fn spawn(stage: &Stage, scene: &Rc<Scene>) {
+    let protection = &scene.shared.plan.protection;
+    let is_plain = !protection.is_whole() && !protection.has_secret;
+    Pooled::begin((scene.shared.plan.transfer_max as u32).max(LOOKED_AT), is_plain);
+    let crew = Rc::new(Crew::new(stage, scene));
+    stage.spawn(async move { crew.play().await });
+}
+
+fn settings(plan: &Plan) -> Settings {
+    let protection = &plan.protection;
+    let usual = Settings::new("server");
+    Settings {
+        encrypt: protection.client_encrypts,
+        sign: protection.client_signs,
+        ciphers: protection.ciphers.clone(),
+        signing: protection.signing.clone(),
+        rdma_transforms: protection.transforms[0],
+        min_dialect: if protection.client_encrypts { protection.dialect } else { usual.min_dialect },
+        max_dialect: protection.dialect,
+        buffers: plan.channels.map_or(usual.buffers, |channels| channels.buffers),
+        timeout: plan.timeout,
+        channels: 2,
+        ..usual
+    }
+}
+
+/// A connection between both sides; `None` if there was none to be had.
+async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way> {
+    let plan = &scene.shared.plan;
+    let of_server = Rc::clone(scene);
+    if plan.carrier_of(number) == Carrier::Tcp {
+        let (near, far) = stream(stage, plan.stream, &mut scene.chance());
+        let pipes = [Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)];
+        scene.of(number).pipes.borrow_mut().extend(pipes);
+        stage.spawn(async move {
+            serve(&of_server, number, server::Transport::Tcp, OverTcp(Tcp::over(far))).await;
+        });
+        return Some(Way::Tcp(Tcp::over(near)));
+    }
+    let connecting = connect(stage, Side::Acceptor, plan.waiting[1]);
+    stage.spawn(async move {
+        match established(connecting, &of_server).await {
+            Some(connection) => {
+                let send_max = connection.negotiated().max_fragmented_send_size;
+                let transport = server::Transport::Rdma { send_max };
+                serve(&of_server, number, transport, OverRdma::new(connection)).await;
+            }
+            // That of the first, the client does not get either.
+            None if number > 0 => of_server.arrivals.comes(None),
+            None => {}
+        }
+    });
+    let connection = established(connect::<Pooled>(stage, Side::Initiator, plan.waiting[0]), scene).await?;
+    let limits = limits(plan, &connection);
+    Some(Way::Rdma(Rdma::new(connection, limits)))
+}
+
+/// The server's end of a connection: the first begins it.
+async fn serve(scene: &Scene, number: usize, transport: server::Transport, end: impl ServerEnd + 'static) {
+    let shared = scene.of(number).clone();
+    let arrival = Arrival { transport, end: Box::new(end), changer: None, shared };
+    if number == 0 {
+        begin(scene, arrival, scene.chance()).await;
+    } else {
+        scene.arrivals.comes(Some(arrival));
+    }
+}
+
+fn seen<T: Transport>(scene: &Scene, number: usize, transport: T) -> Overseen<T> {
+    let shared = scene.of(number).clone();
+    Overseen { transport, shared, overheard: None, changer: None, ends_with_device: true }
+}
+
+/// The client, with its first connection.
+fn remote(stage: &Stage, scene: &Scene, way: Way) -> Result<(Remote, Driver), Error> {
+    let (settings, around) = (settings(&scene.shared.plan), Around::new(stage, scene, 0));
+    Ok(match way {
+        Way::Rdma(transport) => {
+            let (remote, driver) = Remote::over_in(seen(scene, 0, transport), &settings, around)?;
+            (remote, Box::pin(driver))
+        }
+        Way::Tcp(transport) => {
+            let (remote, driver) = Remote::over_in(seen(scene, 0, transport), &settings, around)?;
+            (remote, Box::pin(driver))
+        }
+    })
+}
+
+/// The second connection of a session.
+fn channel(stage: &Stage, scene: &Scene, session: &Session, way: Way) -> Result<(Channel, Driver), Error> {
+    let around = Around::new(stage, scene, 1);
+    Ok(match way {
+        Way::Rdma(transport) => {
+            let (channel, driver) = session.channel_in(seen(scene, 1, transport), around)?;
+            (channel, Box::pin(driver))
+        }
+        Way::Tcp(transport) => {
+            let (channel, driver) = session.channel_in(seen(scene, 1, transport), around)?;
+            (channel, Box::pin(driver))
+        }
+    })
+}
+
+/// The laws of a run that is over.
+pub fn judge(scene: &Scene) -> Result<(), crate::common::Breach> {
+    Pooled::forget_all();
+    let (plan, seen) = (&scene.shared.plan, scene.shared.notes.seen());
+    let Some(channels) = &plan.channels else { return Ok(()) };
+    // The laws of operations say which may fail: then nothing else is in the way.
+    let is_sound = |number| channels.is_sound(number, plan.is_gentle);
+    law!(
+        "ends",
+        seen.is_done || !is_sound(0),
+        "not everything was done, and nothing has ended the first connection"
+    );
+    for number in [0, 1] {
+        if seen.is_done && is_sound(number) && !seen.is_asked {
+            scene.of(number).ledger.borrow().is_over()?;
+        }
+    }
+    Ok(())
+}
