@@ -1,0 +1,4 @@
+//! One process owns RDMA, and servers attach to it: the protocol between the two, without I/O.
+
+pub mod broker;
+pub mod wire;
