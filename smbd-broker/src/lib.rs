@@ -5,4 +5,6 @@ pub mod client;
 pub mod owner;
 pub mod server;
 pub mod socket;
+#[cfg(feature = "verbs")]
+pub mod verbs;
 pub mod wire;

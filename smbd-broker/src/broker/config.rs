@@ -35,6 +35,7 @@ impl Default for Settings {
                 slots_max: 64,
                 sends_max: 64,
                 send_bytes_max: 4 << 20,
+                receive_bytes_max: 4 << 20,
                 transfers_max: 64,
             },
             memory_max: 4 << 30,

@@ -111,7 +111,7 @@ impl Broker {
     pub fn wants_message(&self, connection: ConnectionId) -> bool {
         match self.0.connections.get(&connection).map(|connection| &connection.phase) {
             Some(Phase::Waiting(waiting)) => !waiting.is_answering,
-            Some(Phase::Held(held)) => held.moving.is_none(),
+            Some(Phase::Held(held)) => held.takes(self.0.settings.limits.receive_bytes_max),
             Some(Phase::Ending { .. }) | None => false,
         }
     }

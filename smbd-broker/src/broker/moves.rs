@@ -60,6 +60,7 @@ pub(super) fn go_on(state: &mut State, id: ConnectionId) {
     let Some(Moving { to, cause, messages, .. }) = held.moving.take_if(|_| may_go) else { return };
     let from = std::mem::replace(&mut held.owner, to);
     held.begun = None;
+    held.given.clear();
     for queued in sends {
         queued.is_told = false;
     }
@@ -96,6 +97,7 @@ pub(super) fn deliver(state: &mut State, id: ConnectionId, message: Bytes) {
         moving.messages.push(message);
         return;
     }
+    held.given.push_back(u32::try_from(message.len()).unwrap_or(u32::MAX));
     state.tell(id, |mailbox| mailbox.push_message(Age::New, &message));
 }
 

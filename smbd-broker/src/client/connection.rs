@@ -20,6 +20,8 @@ pub struct Connection {
     slots: Slots,
     outgoing: VecDeque<Packet>,
     happened: VecDeque<Happened>,
+    /// Messages that were not wanted yet.
+    messages: VecDeque<(Age, Vec<u8>)>,
     packet: Vec<u8>,
 }
 
@@ -60,6 +62,7 @@ impl Connection {
             slots,
             outgoing: VecDeque::new(),
             happened: VecDeque::new(),
+            messages: VecDeque::new(),
             packet: Vec::new(),
         }
     }
@@ -140,18 +143,23 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// Goes on sending, and returns what has happened.
+    /// Goes on sending, and returns what has happened. Messages are returned only if they are wanted; then the broker may give others.
     ///
     /// # Errors
     /// The connection has ended. All transfers have ended before, and their slots are given back, unless the broker is gone: then they are
     /// lost with its memory.
-    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Lost>> {
+    pub fn poll_event(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Result<Event, Lost>> {
         let _ = self.poll_flush(cx);
         loop {
-            match self.happened.pop_front() {
-                Some(Happened::Message { age, bytes }) => {
-                    return Poll::Ready(Ok(Event::Message { age, bytes }));
+            if wants_messages && let Some((age, bytes)) = self.messages.pop_front() {
+                if age == Age::New {
+                    self.outgoing.push_back(self.machine.taken(1));
+                    let _ = self.poll_flush(cx);
                 }
+                return Poll::Ready(Ok(Event::Message { age, bytes }));
+            }
+            match self.happened.pop_front() {
+                Some(Happened::Message { age, bytes }) => self.messages.push_back((age, bytes)),
                 Some(Happened::Sent { .. }) => return Poll::Ready(Ok(Event::Sent)),
                 Some(Happened::Done { tag, areas, is_success }) => {
                     return Poll::Ready(Ok(Event::Done { tag, areas, is_success }));

@@ -170,6 +170,14 @@ impl Connection {
         Ok((tag, packet))
     }
 
+    /// The packet that says that messages of the client were taken: those with [`Age::New`], in their order.
+    #[must_use]
+    pub fn taken(&self, count: u32) -> Packet {
+        let mut packet = Packet::new();
+        Command::Taken { count }.write(&mut packet);
+        packet
+    }
+
     /// The packet that ends the connection, when what was ordered is done, in `within` milliseconds at most.
     #[must_use]
     pub fn disconnect(&self, within: u32) -> Packet {
