@@ -120,16 +120,16 @@ impl State {
     ) {
         let mut packet = Packet::new();
         Answer { tag, result }.write(&mut packet);
-        self.to_owner(owner, packet, attachment);
+        self.tell_owner(owner, packet, attachment);
     }
 
     pub(super) fn notify(&mut self, owner: OwnerId, notice: &Notice, attachment: Option<Attachment>) {
         let mut packet = Packet::new();
         notice.write(&mut packet);
-        self.to_owner(owner, packet, attachment);
+        self.tell_owner(owner, packet, attachment);
     }
 
-    fn to_owner(&mut self, owner: OwnerId, packet: Packet, attachment: Option<Attachment>) {
+    fn tell_owner(&mut self, owner: OwnerId, packet: Packet, attachment: Option<Attachment>) {
         // What was wrong is the last that an owner is told.
         let is_there = |owner: &Owner| matches!(owner.phase, owner::Phase::Silent | owner::Phase::Present);
         if self.owners.get(&owner).is_some_and(is_there) {

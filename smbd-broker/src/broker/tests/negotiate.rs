@@ -157,7 +157,7 @@ fn two_contexts_of_a_kind_have_no_answer() {
     let cipher = NegotiateContext::Encryption(List::from(&[Cipher(1)]));
     let signing = NegotiateContext::Signing(List::from(&[SigningAlgorithm(1)]));
     for twice in [preauth(), cipher, signing] {
-        let request = ask(&[Dialect::SMB_3_1_1], &[preauth(), twice.clone(), twice], 1);
+        let request = ask(&[Dialect::SMB_3_1_1], &[preauth(), twice, twice], 1);
         assert_eq!(answer(&negotiation(), &request, &SALT, TIME), None);
     }
 }
