@@ -5,7 +5,7 @@ use smbd_core::Instant;
 use smbd_smb2::wire::Guid;
 
 use super::action::{Action, ConnectionId};
-use super::connection::{Connection, Held, Peer, Phase, Queued, Waiting};
+use super::connection::{Connection, Peer, Phase, Queued, Waiting};
 use super::history::History;
 use super::log::Log;
 use super::moves;
@@ -15,12 +15,14 @@ use super::state::State;
 use crate::wire::{Age, Event};
 
 /// A connection is established. `None` if there are too many.
-pub(super) fn connected(state: &mut State, peer: Peer, now: Instant) -> Option<ConnectionId> {
+pub(super) fn connected(state: &mut State, mut peer: Peer, now: Instant) -> Option<ConnectionId> {
     if state.connections.len() >= state.settings.connections_max {
         return None;
     }
     state.connections_so_far = state.connections_so_far.saturating_add(1);
     let id = ConnectionId(state.connections_so_far);
+    // What the client says has no bound of ours.
+    peer.max_send_size = peer.max_send_size.min(state.settings.limits.send_bytes_max);
     let until = now.saturating_add(state.settings.setup_within);
     state.connections.insert(id, Connection::new(peer, until));
     Some(id)
@@ -31,8 +33,7 @@ pub(super) fn received(state: &mut State, id: ConnectionId, message: Bytes) {
     let Some(connection) = state.connections.get_mut(&id) else { return };
     match &mut connection.phase {
         Phase::Waiting(_) => first(state, id, message),
-        Phase::Held(Held { open: Some(_), moving: None, .. }) => undecided(state, id, message),
-        Phase::Held(_) => moves::deliver(state, id, message),
+        Phase::Held(_) => moves::arrived(state, id, message),
         Phase::Ending { .. } => {}
     }
 }
@@ -138,44 +139,6 @@ fn first(state: &mut State, id: ConnectionId, message: Bytes) {
     let is_open = matches!(offer, Offer::Negotiate(_));
     moves::give(state, id, to, history, message.clone(), is_open);
     if is_open {
-        remember(state, id, Age::PastRequest, message);
-    }
-}
-
-/// A message on a connection of which it is not known whether it stays where it is.
-fn undecided(state: &mut State, id: ConnectionId, message: Bytes) {
-    let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) else { return };
-    let (owner, is_answered) = (held.owner, held.open.as_ref().is_some_and(History::is_answered));
-    match Offer::of(&message) {
-        Offer::Bind(_) | Offer::Setup if !is_answered => {
-            state.end(id, Reason::SetupBeforeNegotiate, 0);
-        }
-        Offer::Bind(session_id) => match state.routes.of_session(session_id) {
-            Some(to) if to.0 != owner => moves::route(state, id, to, message),
-            _ => settle(state, id, message),
-        },
-        Offer::Setup => settle(state, id, message),
-        Offer::Negotiate(_) | Offer::Other => {
-            moves::deliver(state, id, message.clone());
-            remember(state, id, Age::PastRequest, message);
-        }
-    }
-}
-
-/// It stays.
-fn settle(state: &mut State, id: ConnectionId, message: Bytes) {
-    if let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) {
-        held.open = None;
-    }
-    moves::deliver(state, id, message);
-}
-
-/// Keeps a message for another owner, as long as there may be one.
-pub(super) fn remember(state: &mut State, id: ConnectionId, age: Age, message: Bytes) {
-    if let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id)
-        && let Some(history) = &mut held.open
-        && let Err(reason) = history.add(age, message)
-    {
-        state.end(id, reason, 0);
+        moves::remember(state, id, Age::PastRequest, message);
     }
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::action::{Action, ConnectionId, TransferId};
-use super::clients::remember;
 use super::connection::{Begun, Connection, Held, Phase, Queued, Running};
+use super::moves;
 use super::reason::Reason;
-use super::state::State;
+use super::state::{DISCONNECT_WITHIN_MAX, State};
 use crate::wire::{Age, Command, Invalidate, Messages, Transfer};
 
 /// A packet of the socket of a connection.
 pub(super) fn packet(state: &mut State, id: ConnectionId, packet: &[u8]) {
     for message in Messages::of(packet) {
+        if !is_listened_to(state, id) {
+            return;
+        }
         let done = match message.and_then(|message| Command::parse(&message)) {
             Ok(command) => on(state, id, command),
             Err(error) => Err(error.into()),
@@ -24,17 +27,27 @@ pub(super) fn packet(state: &mut State, id: ConnectionId, packet: &[u8]) {
     }
 }
 
+/// Whether an owner still has a say. It has none behind what was read before its connection moves: otherwise it could hold up the move for
+/// ever.
+fn is_listened_to(state: &State, id: ConnectionId) -> bool {
+    match state.connections.get(&id).map(|connection| &connection.phase) {
+        Some(Phase::Held(held)) => !held.moving.as_ref().is_some_and(|moving| moving.is_drained),
+        // It has ended, or is ending: that is told.
+        Some(Phase::Waiting(_) | Phase::Ending { .. }) | None => false,
+    }
+}
+
 /// The transport has taken the message that was ordered first.
 pub(super) fn sent(state: &mut State, id: ConnectionId) {
     let Some(connection) = state.connections.get_mut(&id) else { return };
     if connection.sends.pop_front().is_some_and(|queued| queued.is_told) {
         state.tell(id, super::mailbox::Mailbox::push_sent);
     }
+    moves::go_on(state, id);
 }
 
 fn on(state: &mut State, id: ConnectionId, command: Command<'_>) -> Result<(), Reason> {
     let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) else {
-        // It has ended, or is ending: that is told.
         return Ok(());
     };
     match command {
@@ -43,7 +56,7 @@ fn on(state: &mut State, id: ConnectionId, command: Command<'_>) -> Result<(), R
         _ if held.begun.is_some() => Err(Reason::Between),
         Command::Rdma { tag, transfer } => start(state, id, tag, transfer),
         Command::Disconnect { within } => {
-            state.end(id, Reason::Disconnected, within);
+            state.end(id, Reason::Disconnected, within.min(DISCONNECT_WITHIN_MAX));
             Ok(())
         }
     }
@@ -70,17 +83,22 @@ fn send(
     let Connection { peer, phase: Phase::Held(held), sends, .. } = connection else { return Ok(()) };
     let max = peer.max_send_size;
     let Some(message) = piece(held, max, remaining, bytes)? else { return Ok(()) };
-    let waiting: u64 = sends.iter().map(|queued| u64::from(queued.len)).sum();
+    // What the broker sent itself is no business of the owner's.
+    let own = sends.iter().filter(|queued| queued.is_told);
+    let (count, waiting) = own.fold((0_usize, 0_u64), |(count, len), queued| {
+        (count.saturating_add(1), len.saturating_add(queued.len.into()))
+    });
     // What waits is less than the limit before the last of it.
     let is_too_much = waiting >= u64::from(limits.send_bytes_max);
-    if sends.len() >= usize::from(limits.sends_max) || is_too_much {
+    if count >= usize::from(limits.sends_max) || is_too_much {
         return Err(Reason::Sends { messages: limits.sends_max, bytes: limits.send_bytes_max });
     }
     let len = u32::try_from(message.len()).unwrap_or(u32::MAX);
     sends.push_back(Queued { len, is_told: true });
     let message = Bytes::from(message);
-    remember(state, id, Age::PastResponse, message.clone());
-    state.act(Action::Send { connection: id, message, invalidate });
+    state.act(Action::Send { connection: id, message: message.clone(), invalidate });
+    // This may end the connection: nothing is sent behind that.
+    moves::remember(state, id, Age::PastResponse, message);
     Ok(())
 }
 

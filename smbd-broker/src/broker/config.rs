@@ -21,7 +21,8 @@ pub struct Settings {
     pub connections_of_owner_max: usize,
     /// Sessions and clients that one owner may hold, each.
     pub rules_of_owner_max: usize,
-    /// How long a client may take until its SESSION_SETUP.
+    /// How long a client may take until an owner has its connection: until NEGOTIATE, or SESSION_SETUP if the broker answers NEGOTIATE. From
+    /// then on the owner watches it.
     pub setup_within: Duration,
     /// How connections are configured until the default acceptor says otherwise, and the largest sizes and credits that it may ask for.
     pub params: Params,

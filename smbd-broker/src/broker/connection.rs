@@ -76,7 +76,7 @@ pub(super) struct Held {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     pub(super) len: u32,
-    /// Whether an owner has sent it that still has the connection.
+    /// Whether the owner has sent it, not the broker.
     pub(super) is_told: bool,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Begun {
     pub(super) remaining: u32,
 }
 
-/// It is on its way to another owner, and goes when all transfers of the former one have ended.
+/// It is on its way to another owner, and goes when all that the former one has ordered has ended.
 #[derive(Debug)]
 pub(super) struct Moving {
     pub(super) to: OwnerId,
@@ -140,6 +140,10 @@ impl Connection {
             }
             Phase::Ending { owner, .. } => *owner == Some(id),
         }
+    }
+
+    pub(super) const fn is_moving(&self) -> bool {
+        matches!(self.phase, Phase::Held(Held { moving: Some(_), .. }))
     }
 
     pub(super) const fn has_socket(&self) -> bool {

@@ -8,6 +8,9 @@ use crate::wire::Age;
 /// The most bytes that are kept.
 pub(super) const HISTORY_MAX: usize = 64 << 10;
 
+/// The most messages that are kept.
+pub(super) const HISTORY_MESSAGES_MAX: usize = 64;
+
 /// The messages of a connection up to its SESSION_SETUP, byte for byte: of NEGOTIATE both belong to the hash of 3.1.1 (MS-SMB2 3.3.5.4).
 #[derive(Debug)]
 pub(super) struct History {
@@ -24,6 +27,9 @@ impl History {
         let len = self.len.saturating_add(message.len());
         if len > HISTORY_MAX {
             return Err(Reason::TooMuchBeforeSetup { len, max: HISTORY_MAX });
+        }
+        if self.messages.len() >= HISTORY_MESSAGES_MAX {
+            return Err(Reason::TooManyBeforeSetup { max: HISTORY_MESSAGES_MAX });
         }
         self.len = len;
         self.messages.push((age, message));

@@ -18,6 +18,10 @@ impl Mailbox {
     }
 
     pub(super) fn push(&mut self, event: &Event<'_>) {
+        if matches!(event, Event::Lost { .. }) {
+            // Nothing comes behind it.
+            self.count_sent();
+        }
         if !self.packets.back().is_some_and(|packet| packet.has_room(event.body_len())) {
             self.packets.push_back(Packet::new());
         }
@@ -41,11 +45,15 @@ impl Mailbox {
     }
 
     pub(super) fn pop(&mut self) -> Option<Packet> {
+        self.count_sent();
+        self.packets.pop_front()
+    }
+
+    fn count_sent(&mut self) {
         if self.sent > 0 {
             let count = std::mem::take(&mut self.sent);
             self.push(&Event::Sent { count });
         }
-        self.packets.pop_front()
     }
 
     pub(super) fn clear(&mut self) {

@@ -136,7 +136,8 @@ impl Broker {
         moves::drained(&mut self.0, connection);
     }
 
-    /// The owner has closed the socket of a connection.
+    /// The owner has closed the socket of a connection, and all that was in it was given. A connection that is on its way to another owner
+    /// goes on.
     pub fn socket_closed(&mut self, connection: ConnectionId) {
         owners::socket_closed(&mut self.0, connection);
     }

@@ -6,6 +6,7 @@ use super::action::{Action, Attachment, ConnectionId, OwnerId};
 use super::connection::{Cause, Connection, Held, Moving, Phase};
 use super::history::History;
 use super::log::Log;
+use super::offer::Offer;
 use super::reason::Reason;
 use super::state::State;
 use crate::wire::{Age, Newcomer, Notice, Reply, Rule};
@@ -56,14 +57,13 @@ pub(super) fn drained(state: &mut State, id: ConnectionId) {
 pub(super) fn go_on(state: &mut State, id: ConnectionId) {
     let Some(connection) = state.connections.get_mut(&id) else { return };
     let Connection { phase: Phase::Held(held), transfers, sends, .. } = connection else { return };
-    let may_go = transfers.is_empty() && held.moving.as_ref().is_some_and(|moving| moving.is_drained);
+    let may_go = transfers.is_empty()
+        && sends.is_empty()
+        && held.moving.as_ref().is_some_and(|moving| moving.is_drained);
     let Some(Moving { to, cause, messages, .. }) = held.moving.take_if(|_| may_go) else { return };
     let from = std::mem::replace(&mut held.owner, to);
     held.begun = None;
     held.given.clear();
-    for queued in sends {
-        queued.is_told = false;
-    }
     let history = held.open.take();
     state.flush(id);
     state.act(Action::CloseSocket(id));
@@ -86,17 +86,23 @@ pub(super) fn go_on(state: &mut State, id: ConnectionId) {
         }
     }
     for message in messages {
-        deliver(state, id, message);
+        arrived(state, id, message);
+    }
+}
+
+/// A message of the client has come to a connection that an owner has.
+pub(super) fn arrived(state: &mut State, id: ConnectionId, message: Bytes) {
+    let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) else { return };
+    match held {
+        Held { moving: Some(moving), .. } => moving.messages.push(message),
+        Held { open: Some(_), .. } => undecided(state, id, message),
+        Held { open: None, .. } => deliver(state, id, message),
     }
 }
 
 /// A message of the client goes to the owner.
-pub(super) fn deliver(state: &mut State, id: ConnectionId, message: Bytes) {
+fn deliver(state: &mut State, id: ConnectionId, message: Bytes) {
     let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) else { return };
-    if let Some(moving) = &mut held.moving {
-        moving.messages.push(message);
-        return;
-    }
     held.given.push_back(u32::try_from(message.len()).unwrap_or(u32::MAX));
     state.tell(id, |mailbox| mailbox.push_message(Age::New, &message));
 }
@@ -119,4 +125,42 @@ fn introduce(state: &mut State, id: ConnectionId, owner: OwnerId, rule: Rule, pa
             mailbox.push_message(*age, message);
         }
     });
+}
+
+/// A message on a connection of which it is not known whether it stays where it is.
+fn undecided(state: &mut State, id: ConnectionId, message: Bytes) {
+    let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) else { return };
+    let (owner, is_answered) = (held.owner, held.open.as_ref().is_some_and(History::is_answered));
+    match Offer::of(&message) {
+        Offer::Bind(_) | Offer::Setup if !is_answered => {
+            state.end(id, Reason::SetupBeforeNegotiate, 0);
+        }
+        Offer::Bind(session_id) => match state.routes.of_session(session_id) {
+            Some(to) if to.0 != owner => route(state, id, to, message),
+            _ => settle(state, id, message),
+        },
+        Offer::Setup => settle(state, id, message),
+        Offer::Negotiate(_) | Offer::Other => {
+            deliver(state, id, message.clone());
+            remember(state, id, Age::PastRequest, message);
+        }
+    }
+}
+
+/// It stays.
+fn settle(state: &mut State, id: ConnectionId, message: Bytes) {
+    if let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) {
+        held.open = None;
+    }
+    deliver(state, id, message);
+}
+
+/// Keeps a message for another owner, as long as there may be one.
+pub(super) fn remember(state: &mut State, id: ConnectionId, age: Age, message: Bytes) {
+    if let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id)
+        && let Some(history) = &mut held.open
+        && let Err(reason) = history.add(age, message)
+    {
+        state.end(id, reason, 0);
+    }
 }

@@ -10,10 +10,16 @@ use crate::wire::Negotiation;
 
 const DIALECTS: [Dialect; 3] = [Dialect::SMB_3_1_1, Dialect::SMB_3_0_2, Dialect::SMB_3_0];
 /// What a client has to have as well.
-const COMMON: [Capabilities; 2] = [Capabilities::ENCRYPTION, Capabilities::MULTI_CHANNEL];
+const COMMON: [Capabilities; 5] = [
+    Capabilities::MULTI_CHANNEL,
+    Capabilities::PERSISTENT_HANDLES,
+    Capabilities::DIRECTORY_LEASING,
+    Capabilities::ENCRYPTION,
+    Capabilities::NOTIFICATIONS,
+];
 
-/// The answer to NEGOTIATE, with the highest dialect that is in common. `salt` is random, `system_time` a FILETIME. `None` if there is none:
-/// no dialect, or for 3.1.1 no SHA-512.
+/// The answer to NEGOTIATE, with the highest dialect that is in common, and one credit. `salt` is random, `system_time` a FILETIME. `None` if
+/// there is none: no dialect, or for 3.1.1 no SHA-512, or two contexts of a kind.
 #[must_use]
 pub fn answer(own: &Negotiation, request: &[u8], salt: &[u8; 32], system_time: u64) -> Option<Bytes> {
     let asked = Header::parse(request).ok()?;
@@ -50,7 +56,9 @@ pub fn answer(own: &Negotiation, request: &[u8], salt: &[u8; 32], system_time: u
         contexts: Records::from(contexts.as_slice()),
     };
     let mut message = Vec::new();
-    let written = write_element(&mut message, &asked.response(NtStatus::SUCCESS), &response);
+    // The client may ask for any number, and for none. Its owner is to count from one.
+    let header = Header { credits: 1, ..asked.response(NtStatus::SUCCESS) };
+    let written = write_element(&mut message, &header, &response);
     written.is_ok().then(|| message.into())
 }
 
@@ -66,16 +74,23 @@ impl Chosen {
     fn of(own: &Negotiation, request: &NegotiateRequest<'_>) -> Option<Self> {
         let mut chosen = Self::default();
         let mut has_hash = false;
+        let mut kinds = Vec::new();
         for context in request.contexts.iter() {
-            match context.ok()? {
+            let context = context.ok()?;
+            let kind = std::mem::discriminant(&context);
+            if is_single(&context) && kinds.contains(&kind) {
+                return None;
+            }
+            kinds.push(kind);
+            match context {
                 NegotiateContext::PreauthIntegrity { hash_algorithms, .. } => {
                     has_hash |= hash_algorithms.iter().any(|hash| hash == HashAlgorithm::SHA_512);
                 }
-                NegotiateContext::Encryption(offered) => {
+                NegotiateContext::Encryption(offered) if !own.ciphers.is_empty() => {
                     let common = first(&own.ciphers, |own| offered.iter().any(|other| other.0 == own));
                     chosen.cipher = Some(common.map_or(Cipher::NONE, Cipher));
                 }
-                NegotiateContext::Signing(offered) => {
+                NegotiateContext::Signing(offered) if !own.signing.is_empty() => {
                     let common = first(&own.signing, |own| offered.iter().any(|other| other.0 == own));
                     chosen.signing = Some(common.map_or(SigningAlgorithm::AES_CMAC, SigningAlgorithm));
                 }
@@ -93,17 +108,33 @@ impl Chosen {
     }
 }
 
+/// Whether a second one of the kind makes the request invalid.
+const fn is_single(context: &NegotiateContext<'_>) -> bool {
+    matches!(
+        context,
+        NegotiateContext::PreauthIntegrity { .. }
+            | NegotiateContext::Encryption(_)
+            | NegotiateContext::Compression { .. }
+            | NegotiateContext::RdmaTransform(_)
+            | NegotiateContext::Signing(_)
+    )
+}
+
 fn first(own: &[u16], is_common: impl Fn(u16) -> bool) -> Option<u16> {
     own.iter().copied().find(|own| is_common(*own))
 }
 
-/// Own capabilities, less those that the client has to have as well and has not. With 3.1.1 encryption is not among them.
+/// Own capabilities, less those that the client has to have as well and has not, and those of another dialect.
 fn capabilities(own: &Negotiation, request: &NegotiateRequest<'_>, dialect: Dialect) -> Capabilities {
     let own = Capabilities(own.capabilities);
     let keep = |capabilities: Capabilities, common: Capabilities| {
-        let is_kept = own.contains(common)
-            && request.capabilities.contains(common)
-            && (common != Capabilities::ENCRYPTION || dialect != Dialect::SMB_3_1_1);
+        let is_of_dialect = match common {
+            // With 3.1.1 there is a context for it.
+            Capabilities::ENCRYPTION => dialect != Dialect::SMB_3_1_1,
+            Capabilities::NOTIFICATIONS => dialect == Dialect::SMB_3_1_1,
+            _ => true,
+        };
+        let is_kept = own.contains(common) && request.capabilities.contains(common) && is_of_dialect;
         capabilities.with(common, is_kept)
     };
     COMMON.into_iter().fold(own, keep)

@@ -3,7 +3,7 @@
 use smbd_core::{Config, Keepalive, Params};
 
 use super::action::{Action, Attachment, ConnectionId, OwnerId};
-use super::connection::{Cause, Held, Moving, Phase};
+use super::connection::{Cause, Connection, Held, Moving, Phase};
 use super::log::Log;
 use super::moves;
 use super::owner::{self, Making, Owner};
@@ -54,9 +54,14 @@ pub(super) fn left(state: &mut State, id: OwnerId) {
         owner::Phase::Silent | owner::Phase::Present => None,
     };
     state.log(Log::OwnerLeft { owner: id, fault });
+    expel(state, id);
+    state.release(id);
+}
+
+/// Nothing comes to an owner any more, and what it has ends.
+fn expel(state: &mut State, id: OwnerId) {
     if state.routes.acceptor == Some(id) {
-        // Whoever comes next says what it wants.
-        state.negotiation = None;
+        state.forget_parameters();
     }
     state.routes.forget_owner(id);
     let its: Vec<ConnectionId> = state
@@ -68,7 +73,6 @@ pub(super) fn left(state: &mut State, id: OwnerId) {
     for connection in its {
         state.end(connection, Reason::OwnerLeft, 0);
     }
-    state.bury(id);
 }
 
 /// Memory was made, or could not be.
@@ -85,7 +89,7 @@ pub(super) fn memory_made(state: &mut State, id: OwnerId, is_made: bool) {
         state.memory = state.memory.saturating_sub(u64::from(count).saturating_mul(slot_len));
         state.answer(id, tag, Err(Refusal::Memory));
     }
-    state.bury(id);
+    state.release(id);
 }
 
 fn fault(state: &mut State, id: OwnerId, error: WireError) {
@@ -95,6 +99,7 @@ fn fault(state: &mut State, id: OwnerId, error: WireError) {
         owner.phase = owner::Phase::Closing(why);
     }
     state.act(Action::CloseOwner(id));
+    expel(state, id);
 }
 
 /// Carries out a call. Nothing is returned if it is answered later.
@@ -205,7 +210,7 @@ fn listen(state: &mut State, id: OwnerId, is_on: bool) -> Result<(), Refusal> {
         state.routes.listen(id)?;
     } else {
         state.routes.stop_listening(id)?;
-        state.negotiation = None;
+        state.forget_parameters();
     }
     state.log(Log::Listens { owner: id, is_on });
     Ok(())
@@ -229,7 +234,12 @@ fn attach(state: &mut State, id: OwnerId, tag: u64, socket: Option<ConnectionId>
     Ok(())
 }
 
-/// How long what was ordered may take when an owner closes the socket of a connection.
+/// The socket of a connection is closed. Whoever hands a connection over may close it.
 pub(super) fn socket_closed(state: &mut State, id: ConnectionId) {
-    state.end(id, Reason::SocketClosed, DISCONNECT_WITHIN);
+    let is_moving = state.connections.get(&id).is_some_and(Connection::is_moving);
+    if is_moving {
+        moves::drained(state, id);
+    } else {
+        state.end(id, Reason::SocketClosed, DISCONNECT_WITHIN);
+    }
 }

@@ -29,6 +29,12 @@ pub enum Reason {
         /// What is kept.
         max: usize,
     },
+    /// Before SESSION_SETUP there were too many messages.
+    #[error("more than {max} messages were exchanged before SESSION_SETUP")]
+    TooManyBeforeSetup {
+        /// How many are kept.
+        max: usize,
+    },
     /// The client does not wait for the answer to NEGOTIATE.
     #[error("SESSION_SETUP has come before NEGOTIATE was answered")]
     SetupBeforeNegotiate,

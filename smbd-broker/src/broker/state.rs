@@ -17,6 +17,9 @@ use crate::wire::{Answer, Negotiation, Notice, Packet, Refusal, Reply};
 /// How long what was ordered may still take when a connection ends for a reason of its owner's, in milliseconds.
 pub(super) const DISCONNECT_WITHIN: u32 = 1000;
 
+/// The most that an owner may ask for, in milliseconds. It may be gone meanwhile, and its slots are not free before the end.
+pub(super) const DISCONNECT_WITHIN_MAX: u32 = 60_000;
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) settings: Settings,
@@ -24,6 +27,8 @@ pub(super) struct State {
     pub(super) instance: u64,
     /// For connections that come from now on.
     pub(super) config: Config,
+    /// The same, if the default acceptor has said nothing.
+    default_config: Config,
     /// With what NEGOTIATE is answered.
     pub(super) negotiation: Option<Negotiation>,
     pub(super) owners: BTreeMap<OwnerId, Owner>,
@@ -40,10 +45,11 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) const fn new(settings: Settings, config: Config, instance: u64) -> Self {
+    pub(super) fn new(settings: Settings, config: Config, instance: u64) -> Self {
         Self {
             settings,
             instance,
+            default_config: config.clone(),
             config,
             negotiation: None,
             owners: BTreeMap::new(),
@@ -56,6 +62,12 @@ impl State {
             actions: VecDeque::new(),
             told: BTreeSet::new(),
         }
+    }
+
+    /// The default acceptor is gone. Whoever comes next says what it wants.
+    pub(super) fn forget_parameters(&mut self) {
+        self.config = self.default_config.clone();
+        self.negotiation = None;
     }
 
     pub(super) fn act(&mut self, action: Action) {
@@ -108,19 +120,19 @@ impl State {
     ) {
         let mut packet = Packet::new();
         Answer { tag, result }.write(&mut packet);
-        self.to_owner(owner, packet, attachment);
+        self.tell_owner(owner, packet, attachment);
     }
 
     pub(super) fn notify(&mut self, owner: OwnerId, notice: &Notice, attachment: Option<Attachment>) {
         let mut packet = Packet::new();
         notice.write(&mut packet);
-        self.to_owner(owner, packet, attachment);
+        self.tell_owner(owner, packet, attachment);
     }
 
-    fn to_owner(&mut self, owner: OwnerId, packet: Packet, attachment: Option<Attachment>) {
-        let is_there =
-            self.owners.get(&owner).is_some_and(|owner| !matches!(owner.phase, owner::Phase::Gone));
-        if is_there {
+    fn tell_owner(&mut self, owner: OwnerId, packet: Packet, attachment: Option<Attachment>) {
+        // What was wrong is the last that an owner is told.
+        let is_there = |owner: &Owner| matches!(owner.phase, owner::Phase::Silent | owner::Phase::Present);
+        if self.owners.get(&owner).is_some_and(is_there) {
             self.act(Action::ToOwner { owner, packet, attachment });
         }
     }
@@ -160,7 +172,7 @@ impl State {
     }
 
     /// Gives back the memory of owners that are gone, when no device uses it.
-    pub(super) fn bury(&mut self, id: OwnerId) {
+    pub(super) fn release(&mut self, id: OwnerId) {
         let Some(owner) = self.owners.get(&id) else { return };
         let is_over = matches!(owner.phase, owner::Phase::Gone) && owner.slots.are_all_back();
         // Memory that is being made comes first.

@@ -14,6 +14,6 @@ pub(super) fn done(state: &mut State, id: ConnectionId, transfer: TransferId, is
         owner.slots.give(&areas, transfer);
     }
     state.tell(id, |mailbox| mailbox.push(&Event::RdmaDone { tag, is_success }));
-    state.bury(owner);
+    state.release(owner);
     moves::go_on(state, id);
 }

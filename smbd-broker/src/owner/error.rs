@@ -31,7 +31,9 @@ pub enum BrokerError {
         waiting: usize,
     },
     /// Pieces that do not fit together.
-    #[error("a piece of a message says that {remaining} bytes are behind it, and {expected} bytes were left before it")]
+    #[error(
+        "a piece of a message says that {remaining} bytes are behind it, and {expected} bytes were left before it"
+    )]
     Pieces {
         /// What it says.
         remaining: u32,

@@ -68,7 +68,10 @@ struct Task<S: System, B: PollReady> {
 enum Phase {
     Open,
     /// What was ordered is given to the transport, until there is no more time.
-    Finishing { within: Duration, time: Boxed<()> },
+    Finishing {
+        within: Duration,
+        time: Boxed<()>,
+    },
     /// It is being closed.
     Closing(Option<Boxed<()>>),
     /// It has ended. Messages that had come are still given to the owner.

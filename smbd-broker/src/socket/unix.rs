@@ -44,11 +44,7 @@ impl UnixPackets {
 impl PacketSocket for UnixPackets {
     type Descriptor = OwnedFd;
 
-    fn poll_receive(
-        &mut self,
-        cx: &mut Context<'_>,
-        packet: &mut Vec<u8>,
-    ) -> Poll<io::Result<Vec<OwnedFd>>> {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Poll<io::Result<Vec<OwnedFd>>> {
         loop {
             let mut ready = ready!(self.0.poll_read_ready(cx))?;
             if let Ok(result) = ready.try_io(|socket| receive(socket.as_fd(), packet)) {

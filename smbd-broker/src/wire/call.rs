@@ -62,7 +62,8 @@ pub enum Call {
         is_on: bool,
     },
     /// A connection is moved to this owner. The socket of the connection comes with the packet, as a file descriptor. Answered with
-    /// [`Reply::Attached`](super::Reply::Attached) and a new socket when all transfers of the former owner have ended.
+    /// [`Reply::Attached`](super::Reply::Attached) and a new socket when all transfers of the former owner have ended and all of its
+    /// messages were handed to the transport.
     Attach,
 }
 

@@ -33,7 +33,7 @@ pub struct Newcomer {
     pub connection: u64,
     /// Why it came here.
     pub rule: Rule,
-    /// Whether the broker has answered NEGOTIATE.
+    /// Whether NEGOTIATE was answered, by the broker or by a former owner. Both messages come first, as past ones.
     pub is_negotiated: bool,
     /// The longest message that it sends, in bytes.
     pub max_send_size: u32,
