@@ -183,7 +183,7 @@ impl<S: System> State<S> {
         while let Some(action) = self.broker.poll() {
             match action {
                 Action::ToOwner { owner, packet, attachment } => {
-                    self.to_owner(system, owner, packet, attachment);
+                    self.give_owner(system, owner, packet, attachment);
                 }
                 Action::CloseOwner(owner) => self.order_owner(owner, OwnerOrder::Close),
                 Action::MakeMemory { owner, first, count } => self.make(system, owner, first, count),
@@ -226,7 +226,7 @@ impl<S: System> State<S> {
         }
     }
 
-    fn to_owner(&mut self, system: &S, owner: OwnerId, packet: Packet, attachment: Option<Attachment>) {
+    fn give_owner(&mut self, system: &S, owner: OwnerId, packet: Packet, attachment: Option<Attachment>) {
         let descriptor = match attachment {
             None => None,
             Some(Attachment::Memory { owner, first }) => self.fresh.remove(&(owner, first)),
