@@ -8,8 +8,6 @@ mod connection;
 mod error;
 mod owner;
 mod slots;
-#[cfg(test)]
-mod tests;
 
 pub use connection::{Connection, Event};
 pub use error::{CallError, Lost};

@@ -5,8 +5,6 @@ use std::fmt;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::pin::pin;
-use std::task::Poll;
 
 use smbd_smb2::wire::Guid;
 use tokio::sync::{mpsc, oneshot};
@@ -79,18 +77,21 @@ pub async fn connect(path: &Path, name: &str) -> Result<(Broker, Incoming), Call
     tokio::spawn(task.run());
     let broker = Broker { asks, slots: slots.clone(), welcome };
     broker.grow(SLOTS_MIN).await?;
-    let growing = broker.clone();
-    tokio::spawn(async move {
-        loop {
-            slots.short().await;
-            let (total, _) = slots.count();
-            // A quota that is reached is no error: slots that are in use come back.
-            if let Err(CallError::Gone) = growing.grow(total.saturating_mul(2)).await {
-                return;
-            }
-        }
-    });
+    tokio::spawn(grow(broker.clone()));
     Ok((broker, Incoming { connections }))
+}
+
+/// Makes slots when there are too few, until the owner is gone.
+async fn grow(broker: Broker) {
+    loop {
+        tokio::select! {
+            () = broker.asks.closed() => return,
+            () = broker.slots.short() => {}
+        }
+        let (total, _) = broker.slots.count();
+        // A quota that is reached is no error: slots that are in use come back.
+        let _ = broker.grow(total.saturating_mul(2)).await;
+    }
 }
 
 impl Broker {
@@ -238,20 +239,15 @@ impl Task {
     }
 
     async fn step(&mut self, packet: &mut Vec<u8>) -> Step {
-        poll_fn(|cx| {
-            if pin!(self.tell.closed()).poll(cx).is_ready() {
-                return Poll::Ready(Step::Over);
+        let Self { socket, to_do, tell, .. } = self;
+        tokio::select! {
+            // Who takes no connections is no owner.
+            () = tell.closed() => Step::Over,
+            received = poll_fn(|cx| socket.poll_receive(cx, packet)) => {
+                received.map_or(Step::Over, Step::Packet)
             }
-            if let Poll::Ready(received) = self.socket.poll_receive(cx, packet) {
-                return Poll::Ready(received.map_or(Step::Over, Step::Packet));
-            }
-            match self.to_do.poll_recv(cx) {
-                Poll::Ready(Some(ask)) => Poll::Ready(Step::Ask(ask)),
-                Poll::Ready(None) => Poll::Ready(Step::Over),
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await
+            ask = to_do.recv() => ask.map_or(Step::Over, Step::Ask),
+        }
     }
 
     async fn send(&mut self, packet: &Packet, socket: Option<OwnedFd>) -> Option<()> {
