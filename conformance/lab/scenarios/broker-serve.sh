@@ -45,7 +45,7 @@ mounted() {
 }
 
 refused() {
-  cp_fails 1 . get "$url/up" /run/back --force || return
+  cp_fails 1 . get "$url/up" /run/refused || return
   await "$patience" grep -q 'client refused .*no server would take it' "$OUT/broker.log"
 }
 
