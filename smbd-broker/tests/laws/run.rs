@@ -37,6 +37,7 @@ impl World<'_> {
                     self.leaves(owner);
                 }
             }
+            7 if self.tape.once_in(5) => self.noise(),
             8 | 9 => self.connect()?,
             10..=13 => {
                 if let Some(client) = self.a_client(super::records::Client::wants_message) {
@@ -205,6 +206,21 @@ impl World<'_> {
             self.end(id);
         }
         self.broker.socket_closed(id);
+    }
+
+    /// A packet of bytes that come as they like.
+    fn noise(&mut self) {
+        let len = self.tape.byte() % 64;
+        let bytes: Vec<u8> = (0..len).map(|_| self.tape.byte()).collect();
+        self.trace(|| format!("noise: {bytes:02x?}"));
+        if self.tape.once_in(2) {
+            if let Some(owner) = self.an_owner(|owner| owner.phase != Phase::Gone) {
+                let sockets = [self.a_client(|_| true)];
+                self.asked(owner, &bytes, &sockets);
+            }
+        } else if let Some(client) = self.a_client(|client| client.socket.is_some()) {
+            self.ordered(client, &bytes);
+        }
     }
 
     /// What has not happened.

@@ -109,7 +109,7 @@ impl<'a> World<'a> {
             4 => Word::Setup,
             _ => Word::Other,
         };
-        // Now and then much is said before SESSION_SETUP, and once in a while in two pieces.
+        // Now and then much is said before SESSION_SETUP, and longer than a piece.
         let extra = if extra > 240 { usize::from(extra) * 400 } else { extra.into() };
         let number = self.number();
         let message = message(word, number, extra);
