@@ -36,6 +36,7 @@ impl Default for Settings {
                 slots_max: 64,
                 sends_max: 64,
                 send_bytes_max: 4 << 20,
+                receive_bytes_max: 4 << 20,
                 transfers_max: 64,
             },
             memory_max: 4 << 30,

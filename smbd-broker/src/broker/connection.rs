@@ -64,6 +64,8 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) owner: OwnerId,
+    /// Lengths of the messages that it has not taken.
+    pub(super) given: VecDeque<u32>,
     /// What was exchanged, until SESSION_SETUP has come: then it is known where the connection belongs.
     pub(super) open: Option<History>,
     /// The message of which pieces have come.
@@ -150,7 +152,13 @@ impl Connection {
 }
 
 impl Held {
+    /// Whether another message may be given to the owner: it has not left more than `max` bytes.
+    pub(super) fn takes(&self, max: u32) -> bool {
+        let left: u64 = self.given.iter().map(|len| u64::from(*len)).sum();
+        self.moving.is_none() && left < u64::from(max)
+    }
+
     pub(super) const fn new(owner: OwnerId, open: Option<History>) -> Self {
-        Self { owner, open, begun: None, moving: None }
+        Self { owner, given: VecDeque::new(), open, begun: None, moving: None }
     }
 }

@@ -39,10 +39,12 @@ pub use log::Log;
 pub use negotiate::answer;
 pub use reason::Reason;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use smbd_core::{Config, ConfigError, Instant};
 
-use crate::wire::Negotiation;
+use crate::wire::{Limits, Negotiation};
 use connection::Phase;
 use state::State;
 
@@ -109,7 +111,7 @@ impl Broker {
     pub fn wants_message(&self, connection: ConnectionId) -> bool {
         match self.0.connections.get(&connection).map(|connection| &connection.phase) {
             Some(Phase::Waiting(waiting)) => !waiting.is_answering,
-            Some(Phase::Held(held)) => held.moving.is_none(),
+            Some(Phase::Held(held)) => held.takes(self.0.settings.limits.receive_bytes_max),
             Some(Phase::Ending { .. }) | None => false,
         }
     }
@@ -169,6 +171,18 @@ impl Broker {
     /// What is to be done next.
     pub fn poll(&mut self) -> Option<Action> {
         self.0.poll()
+    }
+
+    /// What an owner may use.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.0.settings.limits
+    }
+
+    /// How long a client may take until its SESSION_SETUP.
+    #[must_use]
+    pub const fn setup_within(&self) -> Duration {
+        self.0.settings.setup_within
     }
 
     /// Bytes of the slots of all owners.

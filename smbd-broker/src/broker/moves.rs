@@ -63,6 +63,7 @@ pub(super) fn go_on(state: &mut State, id: ConnectionId) {
     let Some(Moving { to, cause, messages, .. }) = held.moving.take_if(|_| may_go) else { return };
     let from = std::mem::replace(&mut held.owner, to);
     held.begun = None;
+    held.given.clear();
     let history = held.open.take();
     state.flush(id);
     state.act(Action::CloseSocket(id));
@@ -101,6 +102,8 @@ pub(super) fn arrived(state: &mut State, id: ConnectionId, message: Bytes) {
 
 /// A message of the client goes to the owner.
 fn deliver(state: &mut State, id: ConnectionId, message: Bytes) {
+    let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) else { return };
+    held.given.push_back(u32::try_from(message.len()).unwrap_or(u32::MAX));
     state.tell(id, |mailbox| mailbox.push_message(Age::New, &message));
 }
 

@@ -104,6 +104,14 @@ pub enum Reason {
     /// Something else between the pieces of a message.
     #[error("another command has come between the pieces of a message")]
     Between,
+    /// More than it was given.
+    #[error("its owner has taken {count} messages, and {given} were given to it")]
+    Taken {
+        /// How many.
+        count: u32,
+        /// Those that it had not taken.
+        given: usize,
+    },
     /// More messages than may wait.
     #[error("its owner has more than {messages} messages or {bytes} bytes under way")]
     Sends {

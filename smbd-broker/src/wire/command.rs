@@ -11,6 +11,7 @@ const SEND: Kind = Kind(0x0300);
 const RDMA_READ: Kind = Kind(0x0301);
 const RDMA_WRITE: Kind = Kind(0x0302);
 const DISCONNECT: Kind = Kind(0x0303);
+const TAKEN: Kind = Kind(0x0304);
 
 /// What the last fragment of a message invalidates (MS-SMBD 3.1.4.2).
 pub type Invalidate = Option<Token>;
@@ -33,6 +34,11 @@ pub enum Command<'a> {
         tag: u64,
         /// What is moved.
         transfer: Transfer,
+    },
+    /// So many new messages of the client were taken, in their order. Others come while those that were not are not too long together.
+    Taken {
+        /// How many, at least 1.
+        count: u32,
     },
     /// DISCONNECT: finish what was ordered, and end the connection.
     Disconnect {
@@ -74,8 +80,15 @@ impl<'a> Command<'a> {
                 reader.end()?;
                 Self::Disconnect { within }
             }
+            TAKEN => {
+                let mut reader = Reader::new("TAKEN", message.body);
+                let count = reader.u32("Count")?;
+                reader.check("Count", count.into(), count > 0, "it is at least 1")?;
+                reader.end()?;
+                Self::Taken { count }
+            }
             Kind(kind) => {
-                let valid = "the kind of a command is 0x300 to 0x303";
+                let valid = "the kind of a command is 0x300 to 0x304";
                 return Err(WireError::Value {
                     message: "command",
                     field: "Kind",
@@ -95,7 +108,7 @@ impl<'a> Command<'a> {
                 let (areas, descriptors) = (transfer.areas.len(), transfer.remote.len());
                 areas.saturating_mul(8).saturating_add(descriptors.saturating_mul(16)).saturating_add(16)
             }
-            Self::Disconnect { .. } => 4,
+            Self::Disconnect { .. } | Self::Taken { .. } => 4,
         }
     }
 
@@ -116,6 +129,7 @@ impl<'a> Command<'a> {
                 };
                 packet.push(kind, *tag, |to| transfer.write(to));
             }
+            Self::Taken { count } => packet.push(TAKEN, 0, |to| to.u32(*count)),
             Self::Disconnect { within } => packet.push(DISCONNECT, 0, |to| to.u32(*within)),
         }
     }

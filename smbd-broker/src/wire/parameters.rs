@@ -82,6 +82,8 @@ pub struct Limits {
     pub sends_max: u16,
     /// Bytes of these messages together. One message may exceed it.
     pub send_bytes_max: u32,
+    /// Bytes of the messages of a client that the owner has not [taken](super::Command::Taken). One message may exceed it.
+    pub receive_bytes_max: u32,
     /// Transfers of a connection.
     pub transfers_max: u16,
 }
@@ -92,9 +94,10 @@ impl Limits {
         let slots_max = reader.u16("SlotsMax")?;
         let sends_max = reader.u16("SendsMax")?;
         let send_bytes_max = reader.u32("SendBytesMax")?;
+        let receive_bytes_max = reader.u32("ReceiveBytesMax")?;
         let transfers_max = reader.u16("TransfersMax")?;
         reader.reserved()?;
-        Ok(Self { slot_len, slots_max, sends_max, send_bytes_max, transfers_max })
+        Ok(Self { slot_len, slots_max, sends_max, send_bytes_max, receive_bytes_max, transfers_max })
     }
 
     pub(super) fn write(&self, to: &mut Writer<'_>) {
@@ -102,6 +105,7 @@ impl Limits {
         to.u16(self.slots_max);
         to.u16(self.sends_max);
         to.u32(self.send_bytes_max);
+        to.u32(self.receive_bytes_max);
         to.u16(self.transfers_max);
         to.u16(0);
     }

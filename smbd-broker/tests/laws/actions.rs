@@ -229,6 +229,7 @@ impl World<'_> {
                 if age == Age::New {
                     law("past", socket.past.is_empty(), || format!("{id}: {:?} is left", socket.past))?;
                     let first = pending.pop_front();
+                    socket.given.push_back(message.len());
                     return law("messages", first.as_ref().is_some_and(|first| *first == message), || {
                         format!("{id}: {message:02x?} comes, and {first:02x?} has to come")
                     });

@@ -21,7 +21,14 @@ impl World<'_> {
                     let within = if self.tape.once_in(2) { u32::MAX } else { 100 };
                     Command::Disconnect { within }.write(&mut packet);
                 }
-                _ => self.message(id, number, &mut packet),
+                _ if self.tape.once_in(8) => Command::Taken { count: 7 }.write(&mut packet),
+                _ => {
+                    let given = self.client(id).socket.as_ref().map_or(0, |socket| socket.given.len());
+                    let count = u32::try_from(given).expect("few");
+                    if count > 0 {
+                        Command::Taken { count }.write(&mut packet);
+                    }
+                }
             }
         }
         let mut bytes = packet.bytes().to_vec();
@@ -90,11 +97,20 @@ impl World<'_> {
             match message.and_then(|message| Command::parse(&message)) {
                 Ok(Command::Send { remaining, bytes, .. }) => self.sends(id, remaining, bytes),
                 Ok(_) if self.client(id).begun.is_some() => self.end(id),
+                Ok(Command::Taken { count }) => self.takes_given(id, count as usize),
                 Ok(Command::Rdma { tag, transfer }) => self.moves(id, tag, transfer),
                 Ok(Command::Disconnect { .. }) | Err(_) => self.end(id),
             }
         }
         self.broker.packet(id, bytes);
+    }
+
+    fn takes_given(&mut self, id: ConnectionId, count: usize) {
+        let given = self.client(id).socket.as_mut().map(|socket| &mut socket.given);
+        match given {
+            Some(given) if count <= given.len() => drop(given.drain(..count)),
+            _ => self.end(id),
+        }
     }
 
     fn sends(&mut self, id: ConnectionId, remaining: u32, bytes: &[u8]) {

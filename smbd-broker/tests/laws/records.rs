@@ -38,8 +38,14 @@ pub const WITHIN_MAX: u32 = 60_000;
 
 /// Limits that are reached all the time.
 pub fn settings() -> Settings {
-    let limits =
-        Limits { slot_len: 4096, slots_max: 5, sends_max: 3, send_bytes_max: 4000, transfers_max: 3 };
+    let limits = Limits {
+        slot_len: 4096,
+        slots_max: 5,
+        sends_max: 3,
+        send_bytes_max: 4000,
+        receive_bytes_max: 1500,
+        transfers_max: 3,
+    };
     Settings {
         limits,
         memory_max: 8 * 4096,
@@ -143,6 +149,8 @@ pub struct Socket {
     pub done: Vec<(u64, bool)>,
     /// Messages that were taken, and of which it was not told.
     pub sent: u32,
+    /// Lengths of new messages that the owner has not taken.
+    pub given: VecDeque<usize>,
     pub is_lost: bool,
 }
 
@@ -226,10 +234,13 @@ impl Client {
         self.exchanged.iter().any(|(age, _)| *age == Age::PastResponse)
     }
 
-    pub const fn wants_message(&self) -> bool {
+    pub fn wants_message(&self) -> bool {
         match self.stage {
             Stage::Waiting { is_answering } => !is_answering,
-            Stage::Held => self.moving.is_none(),
+            Stage::Held => {
+                let given = self.socket.iter().flat_map(|socket| &socket.given).sum::<usize>();
+                self.moving.is_none() && given < settings().limits.receive_bytes_max as usize
+            }
             Stage::Ending => false,
         }
     }

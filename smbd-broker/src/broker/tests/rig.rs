@@ -18,8 +18,14 @@ use crate::wire::{
 pub(super) const SLOT_LEN: u32 = 4096;
 
 pub(super) fn settings() -> Settings {
-    let limits =
-        Limits { slot_len: SLOT_LEN, slots_max: 8, sends_max: 3, send_bytes_max: 100_000, transfers_max: 3 };
+    let limits = Limits {
+        slot_len: SLOT_LEN,
+        slots_max: 8,
+        sends_max: 3,
+        send_bytes_max: 100_000,
+        receive_bytes_max: 1 << 20,
+        transfers_max: 3,
+    };
     Settings {
         limits,
         memory_max: 12 * u64::from(SLOT_LEN),

@@ -52,7 +52,7 @@ fn a_field_that_is_not_valid_is_named_with_its_value() {
         ("SetClientGuid", 0, &[0; 16], "ClientGuid of SET_CLIENT_GUID is 0: it is not 0"),
         ("SetClientGuid", 16, &[0, 1], "IsHeld of SET_CLIENT_GUID is 256: it is 0 or 1"),
         ("Listen", 0, &[2, 0], "IsOn of LISTEN is 2: it is 0 or 1"),
-        ("Welcome", 26, &[1, 0], "Reserved of WELCOME is 1: it is 0"),
+        ("Welcome", 30, &[1, 0], "Reserved of WELCOME is 1: it is 0"),
         ("Held)", 0, &[0, 0], "Reason of REFUSED is 0: it is 1 to 11"),
         ("Held)", 0, &[12, 0], "Reason of REFUSED is 12: it is 1 to 11"),
         ("New(", 8, &[4, 0], "Rule of NEW is 4: it is 1, 2 or 3"),

@@ -115,7 +115,7 @@ fn each_side_refuses_the_kinds_of_the_others() {
         said,
         [
             "Kind of call is 8: the kind of a call is 1 to 7",
-            "Kind of command is 8: the kind of a command is 0x300 to 0x303",
+            "Kind of command is 8: the kind of a command is 0x300 to 0x304",
             "Kind of event is 8: the kind of an event is 0x400 to 0x404",
         ]
     );

@@ -70,6 +70,7 @@ pub(super) fn answers() -> Vec<Answer> {
         slots_max: 64,
         sends_max: 65,
         send_bytes_max: 4 << 20,
+        receive_bytes_max: 5 << 20,
         transfers_max: 66,
     };
     let welcome = Welcome { version: 1, instance: 0x0102_0304_0506_0708, limits };
@@ -102,6 +103,7 @@ pub(super) fn commands() -> Vec<Command<'static>> {
         Command::Rdma { tag: 0x80, transfer: transfer(Direction::Read) },
         Command::Rdma { tag: 0x81, transfer: transfer(Direction::Write) },
         Command::Disconnect { within: 1000 },
+        Command::Taken { count: 3 },
     ]
 }
 

@@ -84,9 +84,9 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 prop_compose! {
-    fn welcome()(version: u32, instance: u64, lens: [u32; 2], counts: [u16; 3]) -> Welcome {
-        let ([slot_len, send_bytes_max], [slots_max, sends_max, transfers_max]) = (lens, counts);
-        let limits = Limits { slot_len, slots_max, sends_max, send_bytes_max, transfers_max };
+    fn welcome()(version: u32, instance: u64, lens: [u32; 3], counts: [u16; 3]) -> Welcome {
+        let ([slot_len, send_bytes_max, receive_bytes_max], [slots_max, sends_max, transfers_max]) = (lens, counts);
+        let limits = Limits { slot_len, slots_max, sends_max, send_bytes_max, receive_bytes_max, transfers_max };
         Welcome { version, instance, limits }
     }
 }
@@ -180,6 +180,7 @@ proptest! {
             Command::Send { remaining, invalidate: token.map(Token), bytes: &bytes },
             Command::Rdma { tag, transfer },
             Command::Disconnect { within },
+            Command::Taken { count: within.max(1) },
         ];
         let mut packet = Packet::new();
         for command in &commands {
