@@ -1,6 +1,5 @@
 //! One thing after the other, in the order of a tape.
 
-use bytes::Bytes;
 use smbd_broker::broker::{ConnectionId, TransferId};
 use smbd_broker::wire::{Age, Memory, Refusal, Reply};
 use std::time::Duration;
@@ -178,7 +177,7 @@ impl World<'_> {
             return;
         };
         let number = self.number();
-        let response = (!self.tape.once_in(8)).then(|| Bytes::from(number.to_be_bytes().to_vec()));
+        let response = (!self.tape.once_in(8)).then(|| number.to_be_bytes().to_vec());
         self.trace(|| format!("{id}: NEGOTIATE is answered, {response:?}"));
         let client = self.client(id);
         client.stage = Stage::Waiting { is_answering: false };
@@ -192,7 +191,7 @@ impl World<'_> {
                 }
             }
         }
-        self.broker.negotiated(id, response);
+        self.broker.negotiated(id, response.map(Into::into));
     }
 
     /// An owner closes the socket of a connection.
@@ -234,7 +233,7 @@ impl World<'_> {
         self.broker.socket_closed(connection);
         self.broker.packet(connection, b"noise");
         self.broker.ended(connection, String::new());
-        self.broker.received(connection, Bytes::from_static(b"noise"));
+        self.broker.received(connection, b"noise".to_vec().into());
         self.broker.memory_made(smbd_broker::broker::OwnerId(1000 + number), true);
         self.broker.owner_packet(smbd_broker::broker::OwnerId(1000 + number), b"noise", &[]);
         self.broker.owner_left(smbd_broker::broker::OwnerId(1000 + number));
