@@ -52,7 +52,7 @@ fn on(state: &mut State, id: ConnectionId, command: Command<'_>) -> Result<(), R
     };
     match command {
         Command::Send { remaining, invalidate, bytes } => send(state, id, remaining, invalidate, bytes),
-        Command::Taken { count } => taken(held, count),
+        Command::Taken { count } => held.given.take(count),
         _ if held.begun.is_some() => Err(Reason::Between),
         Command::Rdma { tag, transfer } => start(state, id, tag, transfer),
         Command::Disconnect { within } => {
@@ -60,15 +60,6 @@ fn on(state: &mut State, id: ConnectionId, command: Command<'_>) -> Result<(), R
             Ok(())
         }
     }
-}
-
-fn taken(held: &mut Held, count: u32) -> Result<(), Reason> {
-    let given = held.given.len();
-    if usize::try_from(count).map_or(true, |count| count > given) {
-        return Err(Reason::Taken { count, given });
-    }
-    held.given.drain(..count as usize);
-    Ok(())
 }
 
 fn send(

@@ -7,6 +7,7 @@ use smbd_core::Instant;
 use smbd_smb2::wire::Guid;
 
 use super::action::{OwnerId, TransferId};
+use super::given::Given;
 use super::history::History;
 use super::mailbox::Mailbox;
 use crate::wire::{Area, Rule};
@@ -64,8 +65,8 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) owner: OwnerId,
-    /// Lengths of the messages that it has not taken.
-    pub(super) given: VecDeque<u32>,
+    /// The messages that it has not taken.
+    pub(super) given: Given,
     /// What was exchanged, until SESSION_SETUP has come: then it is known where the connection belongs.
     pub(super) open: Option<History>,
     /// The message of which pieces have come.
@@ -152,13 +153,7 @@ impl Connection {
 }
 
 impl Held {
-    /// Whether another message may be given to the owner: it has not left more than `max` bytes.
-    pub(super) fn takes(&self, max: u32) -> bool {
-        let left: u64 = self.given.iter().map(|len| u64::from(*len)).sum();
-        self.moving.is_none() && left < u64::from(max)
-    }
-
     pub(super) const fn new(owner: OwnerId, open: Option<History>) -> Self {
-        Self { owner, given: VecDeque::new(), open, begun: None, moving: None }
+        Self { owner, given: Given::new(), open, begun: None, moving: None }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::action::{ConnectionId, OwnerId};
+use super::ids::{ConnectionId, OwnerId};
 use super::reason::Reason;
 use crate::wire::Rule;
 

@@ -16,7 +16,9 @@ mod clients;
 mod commands;
 mod config;
 mod connection;
+mod given;
 mod history;
+mod ids;
 mod log;
 mod mailbox;
 mod moves;
@@ -111,7 +113,9 @@ impl Broker {
     pub fn wants_message(&self, connection: ConnectionId) -> bool {
         match self.0.connections.get(&connection).map(|connection| &connection.phase) {
             Some(Phase::Waiting(waiting)) => !waiting.is_answering,
-            Some(Phase::Held(held)) => held.takes(self.0.settings.limits.receive_bytes_max),
+            Some(Phase::Held(held)) => {
+                held.moving.is_none() && held.given.is_below(self.0.settings.limits.receive_bytes_max)
+            }
             Some(Phase::Ending { .. }) | None => false,
         }
     }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::action::{Action, Attachment, ConnectionId, OwnerId};
 use super::connection::{Cause, Connection, Held, Moving, Phase};
+use super::given::Given;
 use super::history::History;
 use super::log::Log;
 use super::offer::Offer;
@@ -63,7 +64,7 @@ pub(super) fn go_on(state: &mut State, id: ConnectionId) {
     let Some(Moving { to, cause, messages, .. }) = held.moving.take_if(|_| may_go) else { return };
     let from = std::mem::replace(&mut held.owner, to);
     held.begun = None;
-    held.given.clear();
+    held.given = Given::new();
     let history = held.open.take();
     state.flush(id);
     state.act(Action::CloseSocket(id));
@@ -103,7 +104,7 @@ pub(super) fn arrived(state: &mut State, id: ConnectionId, message: Bytes) {
 /// A message of the client goes to the owner.
 fn deliver(state: &mut State, id: ConnectionId, message: Bytes) {
     let Some(Connection { phase: Phase::Held(held), .. }) = state.connections.get_mut(&id) else { return };
-    held.given.push_back(u32::try_from(message.len()).unwrap_or(u32::MAX));
+    held.given.add(message.len());
     state.tell(id, |mailbox| mailbox.push_message(Age::New, &message));
 }
 

@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-use super::action::OwnerId;
+use super::ids::OwnerId;
 use crate::wire::WireError;
 
 /// Why a broker ends a connection.

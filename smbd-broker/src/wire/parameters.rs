@@ -82,7 +82,8 @@ pub struct Limits {
     pub sends_max: u16,
     /// Bytes of these messages together. One message may exceed it.
     pub send_bytes_max: u32,
-    /// Bytes of the messages of a client that the owner has not [taken](super::Command::Taken). One message may exceed it.
+    /// Bytes of the messages of a client that the owner has not [taken](super::Command::Taken), each counted as 256 at least. One
+    /// message may exceed it.
     pub receive_bytes_max: u32,
     /// Transfers of a connection.
     pub transfers_max: u16,

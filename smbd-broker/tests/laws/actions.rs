@@ -1,10 +1,9 @@
 //! Whether what a broker does is what it has to do.
 
-use bytes::Bytes;
 use smbd_broker::broker::{Action, Attachment, ConnectionId, OwnerId, TransferId};
 use smbd_broker::wire::{Age, Answer, Area, Event, Memory, Messages, Newcomer, Notice, Packet, Reply};
 
-use super::records::{Client, Done, Owner, Phase, Running, Socket, WITHIN_MAX, law};
+use super::records::{Client, Done, GIVEN_MIN, Owner, Phase, Running, Socket, WITHIN_MAX, law};
 use super::world::World;
 
 impl World<'_> {
@@ -36,7 +35,9 @@ impl World<'_> {
             }
             Action::Negotiate { connection, request } => {
                 let must = self.client_of(connection)?.must_negotiate.take();
-                law("messages", must == Some(request), || format!("{connection}: NEGOTIATE to be answered"))
+                law("messages", must.as_deref() == Some(&request[..]), || {
+                    format!("{connection}: NEGOTIATE to be answered")
+                })
             }
             Action::Send { connection, message, .. } => self.sent_to_client(connection, &message),
             Action::Transfer { connection, id, owner, areas, .. } => {
@@ -153,11 +154,11 @@ impl World<'_> {
         Ok(())
     }
 
-    fn sent_to_client(&mut self, id: ConnectionId, message: &Bytes) -> Done {
+    fn sent_to_client(&mut self, id: ConnectionId, message: &[u8]) -> Done {
         let client = self.client_of(id)?;
         law("order", !client.is_disconnected, || format!("a message behind the end of {id}"))?;
         let first = client.orders.pop_front();
-        law("messages", first.as_ref() == Some(message), || {
+        law("messages", first.as_deref() == Some(message), || {
             format!(
                 "{id}: {} bytes are sent, and {:?} have to be",
                 message.len(),
@@ -229,7 +230,7 @@ impl World<'_> {
                 if age == Age::New {
                     law("past", socket.past.is_empty(), || format!("{id}: {:?} is left", socket.past))?;
                     let first = pending.pop_front();
-                    socket.given.push_back(message.len());
+                    socket.given.push_back(message.len().max(GIVEN_MIN));
                     return law("messages", first.as_ref().is_some_and(|first| *first == message), || {
                         format!("{id}: {message:02x?} comes, and {first:02x?} has to come")
                     });

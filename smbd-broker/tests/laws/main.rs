@@ -17,7 +17,7 @@ use tape::Tape;
 use world::World;
 
 /// What the debug build runs in some seconds.
-const SEEDS: u64 = 1000;
+const SEEDS: u64 = 500;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().expect("a number"))

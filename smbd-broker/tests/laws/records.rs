@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use bytes::Bytes;
 use smbd_broker::broker::{OwnerId, Settings, TransferId};
 use smbd_broker::wire::{Age, Area, Limits, Refusal, Reply, Rule};
 use smbd_core::Instant;
@@ -34,6 +33,8 @@ pub const MAX_READ_WRITE_SIZE: u32 = 9000;
 /// What a broker keeps before SESSION_SETUP.
 pub const HISTORY_MAX: usize = 64 << 10;
 pub const HISTORY_MESSAGES_MAX: usize = 64;
+/// What a message counts at least while its owner has not taken it.
+pub const GIVEN_MIN: usize = 256;
 pub const WITHIN_MAX: u32 = 60_000;
 
 /// Limits that are reached all the time.
@@ -142,7 +143,7 @@ pub struct Move {
 #[derive(Debug, Default)]
 pub struct Socket {
     /// What has to come as past, before anything else.
-    pub past: VecDeque<(Age, Bytes)>,
+    pub past: VecDeque<(Age, Vec<u8>)>,
     /// Pieces of a message.
     pub begun: Vec<u8>,
     /// Transfers that have ended, and of which it was not told.
@@ -171,23 +172,23 @@ pub struct Client {
     pub guid: u8,
     pub moving: Option<Move>,
     /// All that was exchanged while it is open.
-    pub exchanged: Vec<(Age, Bytes)>,
+    pub exchanged: Vec<(Age, Vec<u8>)>,
     /// What nobody was told of.
-    pub pending: VecDeque<Bytes>,
+    pub pending: VecDeque<Vec<u8>>,
     /// What was exchanged before it came to its next owner.
-    pub past: Vec<(Age, Bytes)>,
+    pub past: Vec<(Age, Vec<u8>)>,
     pub socket: Option<Socket>,
     /// Pieces of an owner's message, and how many bytes are missing.
     pub begun: Option<(Vec<u8>, u32)>,
     /// Messages that have to be sent.
-    pub orders: VecDeque<Bytes>,
+    pub orders: VecDeque<Vec<u8>>,
     /// Messages that were not taken: how long, and whether the owner's.
     pub transport: VecDeque<(usize, bool)>,
     /// Transfers that have to begin.
     pub starting: VecDeque<Running>,
     pub transfers: BTreeMap<TransferId, Running>,
     pub must_come: Option<(OwnerId, Rule)>,
-    pub must_negotiate: Option<Bytes>,
+    pub must_negotiate: Option<Vec<u8>>,
     pub must_end: bool,
     pub must_drain: bool,
     /// Its socket has to be closed, for it moves, was closed by the owner, or has ended.
@@ -251,7 +252,7 @@ impl Client {
     }
 
     /// Keeps what was exchanged. Returns whether it is too much.
-    pub fn remember(&mut self, age: Age, message: Bytes) -> bool {
+    pub fn remember(&mut self, age: Age, message: Vec<u8>) -> bool {
         let len: usize = self.exchanged.iter().map(|(_, message)| message.len()).sum();
         let is_too_much =
             len + message.len() > HISTORY_MAX || self.exchanged.len() + 1 > HISTORY_MESSAGES_MAX;

@@ -1,6 +1,5 @@
 //! One thing after the other, in the order of a tape.
 
-use bytes::Bytes;
 use smbd_broker::broker::{ConnectionId, TransferId};
 use smbd_broker::wire::{Age, Memory, Refusal, Reply};
 use std::time::Duration;
@@ -37,6 +36,7 @@ impl World<'_> {
                     self.leaves(owner);
                 }
             }
+            7 if self.tape.once_in(5) => self.noise(),
             8 | 9 => self.connect()?,
             10..=13 => {
                 if let Some(client) = self.a_client(super::records::Client::wants_message) {
@@ -177,7 +177,7 @@ impl World<'_> {
             return;
         };
         let number = self.number();
-        let response = (!self.tape.once_in(8)).then(|| Bytes::from(number.to_be_bytes().to_vec()));
+        let response = (!self.tape.once_in(8)).then(|| number.to_be_bytes().to_vec());
         self.trace(|| format!("{id}: NEGOTIATE is answered, {response:?}"));
         let client = self.client(id);
         client.stage = Stage::Waiting { is_answering: false };
@@ -191,7 +191,7 @@ impl World<'_> {
                 }
             }
         }
-        self.broker.negotiated(id, response);
+        self.broker.negotiated(id, response.map(Into::into));
     }
 
     /// An owner closes the socket of a connection.
@@ -207,6 +207,21 @@ impl World<'_> {
         self.broker.socket_closed(id);
     }
 
+    /// A packet of bytes that come as they like.
+    fn noise(&mut self) {
+        let len = self.tape.byte() % 64;
+        let bytes: Vec<u8> = (0..len).map(|_| self.tape.byte()).collect();
+        self.trace(|| format!("noise: {bytes:02x?}"));
+        if self.tape.once_in(2) {
+            if let Some(owner) = self.an_owner(|owner| owner.phase != Phase::Gone) {
+                let sockets = [self.a_client(|_| true)];
+                self.asked(owner, &bytes, &sockets);
+            }
+        } else if let Some(client) = self.a_client(|client| client.socket.is_some()) {
+            self.ordered(client, &bytes);
+        }
+    }
+
     /// What has not happened.
     fn invents(&mut self) {
         let number = u64::from(self.tape.byte());
@@ -218,7 +233,7 @@ impl World<'_> {
         self.broker.socket_closed(connection);
         self.broker.packet(connection, b"noise");
         self.broker.ended(connection, String::new());
-        self.broker.received(connection, Bytes::from_static(b"noise"));
+        self.broker.received(connection, b"noise".to_vec().into());
         self.broker.memory_made(smbd_broker::broker::OwnerId(1000 + number), true);
         self.broker.owner_packet(smbd_broker::broker::OwnerId(1000 + number), b"noise", &[]);
         self.broker.owner_left(smbd_broker::broker::OwnerId(1000 + number));

@@ -1,6 +1,5 @@
 //! What clients and servers say.
 
-use bytes::Bytes;
 use smbd_smb2::wire::{
     Body, Dialect, Guid, Header, List, MessageId, NegotiateRequest, SessionId, SessionSetupFlags,
     SessionSetupRequest, write_element,
@@ -16,7 +15,7 @@ pub enum Word {
 }
 
 /// A message that is like no other, whose number says which it is.
-pub fn message(word: Word, number: u64, extra: usize) -> Bytes {
+pub fn message(word: Word, number: u64, extra: usize) -> Vec<u8> {
     let id = MessageId(number);
     match word {
         Word::Negotiate(guid) => {
@@ -42,13 +41,13 @@ pub fn message(word: Word, number: u64, extra: usize) -> Bytes {
         Word::Other => {
             let mut bytes = vec![0x55; extra];
             bytes.extend_from_slice(&number.to_le_bytes());
-            bytes.into()
+            bytes
         }
     }
 }
 
-fn element(header: Header, body: &impl Body) -> Bytes {
+fn element(header: Header, body: &impl Body) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_element(&mut bytes, &header, body).expect("there is room");
-    bytes.into()
+    bytes
 }

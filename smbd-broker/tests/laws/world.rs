@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use smbd_broker::broker::{Broker, ConnectionId, OwnerId, Peer};
 use smbd_broker::wire::{Age, Refusal, Reply, Rule};
 use smbd_core::Instant;
@@ -109,8 +108,8 @@ impl<'a> World<'a> {
             4 => Word::Setup,
             _ => Word::Other,
         };
-        // Now and then much is said before SESSION_SETUP, and once in a while in two pieces.
-        let extra = if extra > 240 { usize::from(extra) * 400 } else { extra.into() };
+        // Now and then much is said before SESSION_SETUP, and longer than a piece.
+        let extra = if extra > 230 { usize::from(extra - 210) * 1500 } else { extra.into() };
         let number = self.number();
         let message = message(word, number, extra);
         self.trace(|| format!("{id} says {word:?}, {} bytes", message.len()));
@@ -118,10 +117,10 @@ impl<'a> World<'a> {
         match self.client(id).stage {
             Stage::Waiting { .. } => self.first(id, word, &message),
             Stage::Held if is_open => self.undecided(id, word, &message),
-            Stage::Held => self.client(id).pending.push_back(message.clone()),
+            Stage::Held => self.client(id).pending.push_back(message.to_vec()),
             Stage::Ending => {}
         }
-        self.broker.received(id, message);
+        self.broker.received(id, message.into());
     }
 
     fn of_session(&self, word: Word) -> Option<(OwnerId, Rule)> {
@@ -129,7 +128,7 @@ impl<'a> World<'a> {
         self.sessions.get(&session).map(|owner| (*owner, Rule::SessionId))
     }
 
-    fn first(&mut self, id: ConnectionId, word: Word, message: &Bytes) {
+    fn first(&mut self, id: ConnectionId, word: Word, message: &[u8]) {
         let answers = self.answers_negotiate;
         let is_answered = self.client(id).is_answered();
         if let Word::Negotiate(guid) = word
@@ -139,8 +138,8 @@ impl<'a> World<'a> {
             client.guid = guid;
             if answers {
                 client.stage = Stage::Waiting { is_answering: true };
-                client.must_negotiate = Some(message.clone());
-                client.remember(Age::PastRequest, message.clone());
+                client.must_negotiate = Some(message.to_vec());
+                client.remember(Age::PastRequest, message.to_vec());
                 return;
             }
         }
@@ -157,10 +156,10 @@ impl<'a> World<'a> {
                 client.stage = Stage::Held;
                 client.holder = Some(owner);
                 client.is_open = matches!(word, Word::Negotiate(_));
-                client.pending.push_back(message.clone());
+                client.pending.push_back(message.to_vec());
                 if client.is_open {
                     client.exchanged = client.past.clone();
-                    if client.remember(Age::PastRequest, message.clone()) {
+                    if client.remember(Age::PastRequest, message.to_vec()) {
                         self.end(id);
                     }
                 }
@@ -169,7 +168,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn undecided(&mut self, id: ConnectionId, word: Word, message: &Bytes) {
+    fn undecided(&mut self, id: ConnectionId, word: Word, message: &[u8]) {
         let to = self.of_session(word);
         let client = self.client(id);
         let is_setup = matches!(word, Word::Bind(_) | Word::Setup);
@@ -183,16 +182,16 @@ impl<'a> World<'a> {
                 }
                 let client = self.client(id);
                 client.moving = Some(Move { to: owner, cause: Cause::Route, is_drained: true });
-                client.pending.push_back(message.clone());
+                client.pending.push_back(message.to_vec());
                 client.is_open = false;
                 client.past = std::mem::take(&mut client.exchanged);
                 self.goes(id);
             }
             _ => {
-                client.pending.push_back(message.clone());
+                client.pending.push_back(message.to_vec());
                 if is_setup {
                     client.is_open = false;
-                } else if client.remember(Age::PastRequest, message.clone()) {
+                } else if client.remember(Age::PastRequest, message.to_vec()) {
                     self.end(id);
                 }
             }

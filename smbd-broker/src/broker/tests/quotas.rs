@@ -262,3 +262,22 @@ fn parameters_above_those_of_the_broker_and_those_that_are_not_valid_change_noth
         assert_eq!((rig.broker.config(), rig.broker.negotiation()), (&before, None));
     }
 }
+
+#[test]
+fn messages_that_an_owner_does_not_take_hold_up_the_client_however_short_they_are() {
+    let mut settings = settings();
+    settings.limits.receive_bytes_max = 1000;
+    let mut rig = Rig::with(settings);
+    rig.acceptor(0);
+    let client = rig.settled();
+    // SESSION_SETUP is one of four.
+    for _ in 1..4 {
+        assert!(rig.broker.wants_message(client));
+        rig.say(client, "little", "a");
+    }
+    assert!(!rig.broker.wants_message(client));
+    rig.order(client, &[Command::Taken { count: 1 }]);
+    assert!(rig.broker.wants_message(client));
+    assert_eq!(rig.order(client, &[Command::Taken { count: 4 }]), ["c1 disconnect 0"]);
+    assert_eq!(last_reason(&rig), "its owner has taken 4 messages, and 3 were given to it");
+}
