@@ -158,7 +158,9 @@ impl Link for BrokerLink {
                 return Poll::Ready(());
             }
             match ready!(self.connection.poll_event(cx, false)) {
-                Ok(client::Event::Done { tag, areas, is_success }) => drop(self.done(tag, &areas, is_success)),
+                Ok(client::Event::Done { tag, areas, is_success }) => {
+                    drop(self.done(tag, &areas, is_success))
+                }
                 Ok(_) => {}
                 Err(_) => return Poll::Ready(()),
             }
