@@ -16,6 +16,8 @@
 //! | `spnego` | a token of SPNEGO | the same, in every state; what is read is written as it was |
 //! | `smb2_client` | a server's answers, changed, and messages of nobody | each operation of a client has one result, and memory is back before it |
 //! | `smb2_server` | messages of a client, ends of operations and transfers | each request is answered once, and files and credits have their limits |
+//! | `broker_wire` | a packet between a broker and an owner | what is read is written again as it was |
+//! | `broker` | what owners and clients of a broker do, and packets of any bytes | the laws of a model with records of its own |
 //! | `canary` | as `connection` | has to fail: the laws are told of one credit more than was granted |
 //!
 //! The bodies run in three ways: under libFuzzer (`fuzz/run`, or cargo-fuzz), over the files of `fuzz/corpus` with

@@ -10,9 +10,14 @@ static TRACE: AtomicBool = AtomicBool::new(false);
 
 /// Prints what happens, if somebody is looking.
 pub(crate) fn trace(what: fmt::Arguments<'_>) {
-    if TRACE.load(Ordering::Relaxed) {
+    if is_traced() {
         eprintln!("  {what}");
     }
+}
+
+/// Whether somebody is looking.
+pub(crate) fn is_traced() -> bool {
+    TRACE.load(Ordering::Relaxed)
 }
 
 /// The files below a path, in order of their names; the path itself if it is one.

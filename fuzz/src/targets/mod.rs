@@ -1,5 +1,7 @@
 //! The bodies.
 
+mod broker;
+mod broker_wire;
 mod capture;
 mod connection;
 mod messages;
@@ -15,6 +17,8 @@ mod smb2_server;
 mod spnego;
 mod wire;
 
+pub use broker::broker;
+pub use broker_wire::broker_wire;
 pub use capture::capture;
 pub use connection::{canary, connection};
 pub use messages::messages;
@@ -49,4 +53,6 @@ pub const ALL: &[(&str, Body)] = &[
     ("spnego", spnego),
     ("smb2_client", smb2_client),
     ("smb2_server", smb2_server),
+    ("broker_wire", broker_wire),
+    ("broker", broker),
 ];

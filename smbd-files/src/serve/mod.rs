@@ -7,6 +7,7 @@
 //! Operations on files are carried out in threads of tokio, so a slow disk holds up nobody else. Opening, listing and changing are done
 //! one after the other, of all clients; reading, writing and flushing beside each other and beside all else.
 
+mod broker;
 mod carry;
 mod client;
 mod group;
@@ -19,6 +20,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
+pub use broker::BrokerLink;
 pub use client::serve;
 pub use host::Host;
 pub use link::{Event, Link, Order};

@@ -51,6 +51,18 @@ impl Buffer {
         Ok(Self { memory: Arc::new(Memory { start, len, id, copies: RwLock::new(()) }) })
     }
 
+    /// Maps `len` bytes, at least 1, of a file in memory, from byte `offset` on, a multiple of the page size. They are shared with whoever
+    /// else has the file. It has to be sealed against shrinking: memory that goes away ends a process that touches it.
+    ///
+    /// # Errors
+    /// `InvalidInput`: the file is not sealed like that, the range is not inside it, or `offset` is not a multiple of the page size. Others
+    /// are those of the system.
+    pub fn map(file: BorrowedFd<'_>, offset: u64, len: u32) -> io::Result<Self> {
+        let start = map_shared(file, offset, len)?;
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { memory: Arc::new(Memory { start, len, id, copies: RwLock::new(()) }) })
+    }
+
     /// Its length in bytes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "no buffer is empty")]
@@ -224,6 +236,40 @@ fn map_pages(len: usize) -> Option<NonNull<u8>> {
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }
 
+/// Pages of a sealed file.
+fn map_shared(file: BorrowedFd<'_>, offset: u64, len: u32) -> io::Result<NonNull<u8>> {
+    // SAFETY: takes and returns numbers.
+    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+    // SAFETY: all of its fields are numbers, which may be zero.
+    let mut about: libc::stat = unsafe { mem::zeroed() };
+    // SAFETY: the structure is written for this call.
+    let known = unsafe { libc::fstat(file.as_raw_fd(), &raw mut about) };
+    let size = u64::try_from(about.st_size).unwrap_or(0);
+    let is_inside = offset.checked_add(len.into()).is_some_and(|end| end <= size);
+    if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 || known != 0 || len == 0 || !is_inside {
+        let why = format!(
+            "{len} bytes from {offset} of a file of {size} bytes that has to be sealed against shrinking"
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    // SAFETY: asks for new memory at a place of the system's choice. The file keeps its pages: it is sealed.
+    let start = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            len as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            offset,
+        )
+    };
+    match NonNull::new(start.cast()) {
+        Some(mapped) if start != libc::MAP_FAILED => Ok(mapped),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 fn page_size() -> usize {
     // SAFETY: takes and returns a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
@@ -281,6 +327,35 @@ mod tests {
         assert_eq!(to.receive_from(there.as_fd(), 0, 8, &mut []).unwrap(), 0);
         let gone = from.send_to(there.as_fd(), &[], 0, 8).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_sealed_file_is_shared_and_another_is_refused() {
+        use std::fs::File;
+        use std::os::fd::{AsFd, FromRawFd};
+        use std::os::unix::fs::FileExt;
+
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        // SAFETY: the name is a text with its end, and the file descriptor that is returned is nobody else's.
+        let file = unsafe { File::from_raw_fd(libc::memfd_create(c"slots".as_ptr(), flags)) };
+        file.set_len(8192).unwrap();
+        let refused = Buffer::map(file.as_fd(), 0, 4096).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        // SAFETY: takes and returns numbers.
+        assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) }, 0);
+        let second = Buffer::map(file.as_fd(), 4096, 4096).unwrap();
+        second.fill(1, b"here").unwrap();
+        let mut seen = [0; 4];
+        file.read_exact_at(&mut seen, 4097).unwrap();
+        assert_eq!(&seen, b"here");
+        file.write_all_at(b"there", 4096).unwrap();
+        let mut seen = [0; 5];
+        second.read(0, &mut seen).unwrap();
+        assert_eq!(&seen, b"there");
+        for (offset, len) in [(4096, 4097), (8192, 1), (0, 0), (u64::MAX, 1), (1, 4096)] {
+            let refused = Buffer::map(file.as_fd(), offset, len).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{offset} {len}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Listeners over TCP and, with the feature `verbs`, SMB Direct.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use smbd_files::transport::Tcp;
@@ -9,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::accept::{Accept, take};
+use crate::broker::FromBroker;
 use crate::clients::Clients;
 use crate::listen::Addresses;
 use crate::log::Line;
@@ -20,8 +22,16 @@ const SILENT_MAX: Duration = Duration::from_secs(60);
 const TCP_MAX: u32 = (8 << 20) + 4096;
 
 /// Listens at all addresses. Dropping what it returns ends that.
-pub(crate) async fn open(addresses: &Addresses, clients: &Clients) -> Result<JoinSet<()>, Trouble> {
+pub(crate) async fn open(
+    addresses: &Addresses,
+    broker: Option<&Path>,
+    clients: &Clients,
+) -> Result<JoinSet<()>, Trouble> {
     let mut listeners = JoinSet::new();
+    if let Some(path) = broker {
+        let listener = FromBroker::attach(path).await?;
+        listeners.spawn(take(listener, "broker", clients.clone()));
+    }
     for address in &addresses.tcp {
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|error| Trouble::failed(format_args!("tcp:{address}"), error))?;

@@ -1,6 +1,7 @@
 //! `smbd-serve`: a directory of this host as an SMB share, over SMB Direct and TCP.
 
 mod accept;
+mod broker;
 mod clients;
 mod interfaces;
 mod limits;
@@ -115,7 +116,7 @@ async fn serve(options: &Options, host: Host, addresses: &Addresses) -> Result<(
     let drain = Duration::from_secs(options.drain.into());
     let places = Arc::new(Semaphore::new(options.connections.into()));
     let clients = Clients { host: Arc::new(host), places, stop: stopped, drain };
-    let mut listeners = listeners::open(addresses, &clients).await?;
+    let mut listeners = listeners::open(addresses, options.broker.as_deref(), &clients).await?;
     told(&mut terminate, &mut interrupt).await;
     Line::new("ending").with("seconds", options.drain).write();
     stop.send_replace(true);

@@ -15,8 +15,11 @@ pub(crate) struct Options {
     pub(crate) directory: PathBuf,
     /// Where to listen, over TCP and, if an RDMA device has the address, SMB Direct; tcp:ADDR:PORT and rdma:ADDR:PORT are one of both.
     /// May be given several times
-    #[arg(long, required = true, value_name = "ADDR:PORT")]
+    #[arg(long, required_unless_present = "broker", value_name = "ADDR:PORT")]
     pub(crate) listen: Vec<Listen>,
+    /// The socket of smbd-broker: clients come from there, over SMB Direct, and no device is needed here
+    #[arg(long, value_name = "PATH")]
+    pub(crate) broker: Option<PathBuf>,
     /// A file of users: a line NAME:password:PASSWORD or NAME:nt:HASH (32 hexadecimal digits) for each. Nobody else may read it
     #[arg(long, value_name = "FILE", required_unless_present = "guest")]
     pub(crate) users: Option<PathBuf>,

@@ -1,0 +1,60 @@
+//! The limits of a broker.
+
+use std::time::Duration;
+
+use smbd_core::Params;
+
+use crate::wire::Limits;
+
+/// How a broker is configured. Everything has a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What an owner may use.
+    pub limits: Limits,
+    /// Bytes of the slots of all owners together.
+    pub memory_max: u64,
+    /// Owners at the same time.
+    pub owners_max: usize,
+    /// Connections at the same time.
+    pub connections_max: usize,
+    /// Of these, how many one owner may have.
+    pub connections_of_owner_max: usize,
+    /// Sessions and clients that one owner may hold, each.
+    pub rules_of_owner_max: usize,
+    /// How long a client may take until an owner has its connection: until NEGOTIATE, or SESSION_SETUP if the broker answers NEGOTIATE. From
+    /// then on the owner watches it.
+    pub setup_within: Duration,
+    /// How connections are configured until the default acceptor says otherwise, and the largest sizes and credits that it may ask for.
+    pub params: Params,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits {
+                slot_len: 1 << 20,
+                slots_max: 64,
+                sends_max: 64,
+                send_bytes_max: 4 << 20,
+                receive_bytes_max: 4 << 20,
+                transfers_max: 64,
+            },
+            memory_max: 4 << 30,
+            owners_max: 256,
+            connections_max: 256,
+            connections_of_owner_max: 64,
+            rules_of_owner_max: 1024,
+            setup_within: Duration::from_secs(45),
+            params: Params {
+                max_fragmented_recv_size: (1 << 20) + 4096,
+                max_read_write_size: 8 << 20,
+                keepalive: Params::linux_client().keepalive,
+                registrations: 0,
+                segments_max: 0,
+                registration_slots: 0,
+                rdma_ops: 64,
+                ..Params::linux_server()
+            },
+        }
+    }
+}

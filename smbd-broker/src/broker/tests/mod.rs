@@ -1,0 +1,6 @@
+mod negotiate;
+mod quotas;
+mod rig;
+mod routing;
+mod takeover;
+mod trouble;

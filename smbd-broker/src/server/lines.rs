@@ -1,0 +1,106 @@
+//! The sockets of a connection: the one of its owner, and those of former owners that have not got all.
+
+use std::collections::VecDeque;
+use std::io;
+use std::task::{Context, Poll};
+
+use crate::socket::PacketSocket;
+use crate::wire::Packet;
+
+/// The sockets of a connection.
+pub(super) struct Lines<K> {
+    current: Option<Line<K>>,
+    closing: Vec<Line<K>>,
+    /// The last packet that has come. Its memory is used again.
+    packet: Vec<u8>,
+}
+
+struct Line<K> {
+    socket: K,
+    outgoing: VecDeque<Packet>,
+}
+
+/// What came of reading.
+pub(super) enum Read<'a> {
+    /// A packet.
+    Packet(&'a [u8]),
+    /// The owner has closed its end.
+    Closed,
+    /// Nothing now.
+    Nothing,
+}
+
+impl<K: PacketSocket> Lines<K> {
+    pub(super) const fn new() -> Self {
+        Self { current: None, closing: Vec::new(), packet: Vec::new() }
+    }
+
+    /// A new owner.
+    pub(super) fn open(&mut self, socket: K) {
+        self.close();
+        self.current = Some(Line { socket, outgoing: VecDeque::new() });
+    }
+
+    /// What was said to the owner is still sent.
+    pub(super) fn close(&mut self) {
+        self.closing.extend(self.current.take());
+    }
+
+    pub(super) fn send(&mut self, packet: Packet) {
+        if let Some(line) = &mut self.current {
+            line.outgoing.push_back(packet);
+        }
+    }
+
+    /// Whether the owner has got all that was said.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.current.as_ref().is_none_or(|line| line.outgoing.is_empty())
+    }
+
+    /// Goes on sending. An error is that the owner's socket is closed.
+    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        self.closing.retain_mut(|line| line.poll_send(cx).is_pending());
+        if let Some(line) = &mut self.current
+            && let Poll::Ready(Err(error)) = line.poll_send(cx)
+        {
+            self.current = None;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Ready when nothing is left to be sent to anybody.
+    pub(super) fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.close();
+        let _ = self.poll_send(cx);
+        if self.closing.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// What the owner has written.
+    pub(super) fn read(&mut self, cx: &mut Context<'_>) -> Read<'_> {
+        let Some(line) = &mut self.current else { return Read::Nothing };
+        // File descriptors mean nothing here, and are closed.
+        match line.socket.poll_receive(cx, &mut self.packet) {
+            Poll::Ready(Ok(_)) => Read::Packet(&self.packet),
+            Poll::Ready(Err(_)) => {
+                self.current = None;
+                Read::Closed
+            }
+            Poll::Pending => Read::Nothing,
+        }
+    }
+}
+
+impl<K: PacketSocket> Line<K> {
+    /// Ready when all is sent, or the other end is closed.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(packet) = self.outgoing.front() {
+            match self.socket.poll_send(cx, packet.bytes(), None) {
+                Poll::Ready(Ok(())) => drop(self.outgoing.pop_front()),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,39 @@
+//! Sockets that keep packets, and carry file descriptors.
+
+mod system;
+#[cfg(test)]
+mod tests;
+mod unix;
+
+use std::io;
+use std::task::{Context, Poll};
+
+pub use system::{Credentials, connect, cookie, credentials, listen, memory, pair};
+pub use unix::{UnixListener, UnixPackets};
+
+/// A connected socket that keeps packets. Methods return at once; those that return `Pending` wake the task of `cx` later.
+pub trait PacketSocket: Send + 'static {
+    /// What goes with a packet.
+    type Descriptor: Send;
+
+    /// Takes the next packet, in the place of what is in `packet`, and what came with it. The end is `UnexpectedEof`.
+    ///
+    /// # Errors
+    /// The other side is gone, or has sent a packet that is too long.
+    fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Vec<u8>,
+    ) -> Poll<io::Result<Vec<Self::Descriptor>>>;
+
+    /// Sends a packet.
+    ///
+    /// # Errors
+    /// The other side is gone.
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &[u8],
+        descriptor: Option<&Self::Descriptor>,
+    ) -> Poll<io::Result<()>>;
+}

@@ -1,0 +1,126 @@
+//! Unix sockets on tokio's reactor.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::task::{Context, Poll, ready};
+
+use rustix::net::accept_with;
+use tokio::io::unix::AsyncFd;
+
+use super::PacketSocket;
+use super::system::{self, receive, send};
+
+/// A connected socket. Needs a runtime with I/O.
+#[derive(Debug)]
+pub struct UnixPackets(AsyncFd<OwnedFd>);
+
+impl UnixPackets {
+    /// Of a connected socket, which does not wait.
+    ///
+    /// # Errors
+    /// The reactor does not take it.
+    pub fn new(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        reactor(socket).map(Self)
+    }
+
+    /// Of a socket that listens at a path.
+    ///
+    /// # Errors
+    /// Nobody listens there, or it is not allowed.
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        Self::new(system::connect(path)?)
+    }
+
+    /// The socket itself.
+    #[must_use]
+    pub fn get_ref(&self) -> &OwnedFd {
+        self.0.get_ref()
+    }
+}
+
+impl PacketSocket for UnixPackets {
+    type Descriptor = OwnedFd;
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Poll<io::Result<Vec<OwnedFd>>> {
+        loop {
+            let mut ready = ready!(self.0.poll_read_ready(cx))?;
+            if let Ok(result) = ready.try_io(|socket| receive(socket.as_fd(), packet)) {
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &[u8],
+        descriptor: Option<&OwnedFd>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut ready = ready!(self.0.poll_write_ready(cx))?;
+            let descriptor = descriptor.map(AsFd::as_fd);
+            if let Ok(result) = ready.try_io(|socket| send(socket.as_fd(), packet, descriptor)) {
+                return Poll::Ready(result);
+            }
+        }
+    }
+}
+
+/// A socket that listens. Its path goes with it.
+#[derive(Debug)]
+pub struct UnixListener {
+    socket: AsyncFd<OwnedFd>,
+    path: std::path::PathBuf,
+}
+
+impl UnixListener {
+    /// Listens at a path. A socket that is there, and at which nobody listens, is replaced.
+    ///
+    /// # Errors
+    /// Somebody listens there, there is something else, or it is not allowed.
+    pub fn bind(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::FileTypeExt;
+
+        if let Ok(about) = fs::symlink_metadata(path)
+            && about.file_type().is_socket()
+            && system::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        {
+            fs::remove_file(path)?;
+        }
+        let socket = reactor(system::listen(path)?)?;
+        Ok(Self { socket, path: path.to_owned() })
+    }
+
+    /// The next owner. None is lost if this is dropped.
+    ///
+    /// # Errors
+    /// There are no file descriptors left.
+    pub async fn accept(&self) -> io::Result<UnixPackets> {
+        loop {
+            let mut ready = self.socket.readable().await?;
+            let accept = |socket: &AsyncFd<OwnedFd>| {
+                let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
+                Ok(accept_with(socket, flags)?)
+            };
+            if let Ok(accepted) = ready.try_io(accept) {
+                return accepted.and_then(UnixPackets::new);
+            }
+        }
+    }
+}
+
+impl Drop for UnixListener {
+    fn drop(&mut self) {
+        // Who has replaced it meanwhile loses its own: only one broker is started with a path.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Gives the reactor a file descriptor, which nobody else closes.
+#[expect(deprecated, reason = "the unsafe `register` asks for a descriptor that stays: an OwnedFd does")]
+fn reactor(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(socket)
+}

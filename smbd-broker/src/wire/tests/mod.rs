@@ -1,0 +1,4 @@
+mod fields;
+mod packets;
+mod samples;
+mod strategies;
