@@ -58,7 +58,8 @@ impl Play {
         };
         let has_user = user.is_some();
         let How { protection, cipher, signing, transforms } = how;
-        let secured = Secured { user: user.unwrap_or_default(), cipher, signing, protection };
+        let (ciphers, signing) = (vec![cipher], vec![signing]);
+        let secured = Secured { user: user.unwrap_or_default(), ciphers, signing, protection };
         let wants = Wants {
             share,
             dialects: dialects.to_vec(),
