@@ -39,6 +39,11 @@ impl How {
         }
     }
 
+    /// The same without a wish of the server: requests are neither signed nor encrypted.
+    pub(in super::super) const fn as_asked(self) -> Self {
+        Self { protection: Protection::AsAsked, ..self }
+    }
+
     /// The same with other transforms.
     pub(in super::super) const fn offering(self, transforms: &'static [RdmaTransformId]) -> Self {
         Self { transforms, ..self }
