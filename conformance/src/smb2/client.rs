@@ -275,6 +275,12 @@ impl Client {
         self.security.is_some()
     }
 
+    /// How messages of a user's session are protected; [`Protection::AsAsked`] if the server did not ask for anything.
+    #[must_use]
+    pub fn protection(&self) -> Option<Protection> {
+        self.security.as_ref().map(|security| security.protection())
+    }
+
     /// A cipher or an algorithm that the session needs, and that the server did not choose.
     #[must_use]
     pub fn lacks(&self) -> Option<String> {
@@ -324,10 +330,10 @@ impl Client {
                 self.token = SessionSetupResponse::parse(element.bytes)?.security_buffer.to_vec();
             }
             Step::Login if self.security.is_some() => {
-                let token = SessionSetupResponse::parse(element.bytes)?.security_buffer.to_vec();
+                let response = SessionSetupResponse::parse(element.bytes)?;
                 if let Some(security) = &mut self.security {
-                    security.token(&token);
-                    security.established();
+                    security.token(response.security_buffer);
+                    security.established(response.flags);
                 }
             }
             Step::Tree => self.tree = element.header.tree_id().unwrap_or_default(),

@@ -1,11 +1,15 @@
-//! SMB2 as far as the suite speaks it: a client and a server with a guest session, no I/O, no cryptography.
+//! SMB2 as far as the suite speaks it: a client and a server with a session of a guest or a user, no I/O.
 
 pub mod client;
+mod late;
 pub mod server;
+mod transform;
 
 use client::FILE;
+pub(crate) use late::announced;
 use server::{Files, Options};
 use smbd_smb2::wire::{Command, Elements, WireError, WriteRequest};
+pub(crate) use transform::{Crypto, Info, structure};
 
 /// Bytes of a READ Response before its content.
 pub const READ_RESPONSE_LEN: usize = 80;

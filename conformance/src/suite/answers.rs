@@ -117,7 +117,7 @@ impl Peer<'_> {
     }
 
     /// As many credits are asked for as the case asks for.
-    fn say_to_upper(&mut self, message: &[u8], grant: Grant) -> Result<(), Stop> {
+    pub(super) fn say_to_upper(&mut self, message: &[u8], grant: Grant) -> Result<(), Stop> {
         let asking = self.state().asking;
         for fragment in self.fragments(message)? {
             // Behind the script's last credit nobody could go on without one.

@@ -24,7 +24,7 @@ pub struct Choice {
     pub smb2: bool,
     /// Of a server: the share on which a guest may read and write, `\\server\share`.
     pub share: Option<String>,
-    /// A user who may do that as well: for cases that need signed or encrypted messages.
+    /// A user who may do that as well, or as which a client logs in: for cases that need signed or encrypted messages.
     pub user: Option<User>,
 }
 
@@ -47,7 +47,7 @@ pub fn detect(target: &mut dyn Target, role: UnderTest, choice: &Choice) -> Uppe
         return Upper::Silent("the peer's upper layer does not return messages".into());
     }
     let found = match role {
-        UnderTest::Initiator => looking.client(),
+        UnderTest::Initiator => looking.client(choice),
         UnderTest::Acceptor | UnderTest::Both => looking.server(choice),
     };
     found.unwrap_or_else(|why| {
@@ -160,7 +160,7 @@ impl Looking<'_> {
         })
     }
 
-    fn client(&mut self) -> Result<Upper, String> {
+    fn client(&mut self, choice: &Choice) -> Result<Upper, String> {
         let upper = Upper::Client(ClientFacts::default());
         let read_max = self.on_a_connection(upper.clone(), MOUNTED, |peer| {
             peer.prepare_upper()?;
@@ -173,7 +173,8 @@ impl Looking<'_> {
             Ok(_) => Rdma::Done,
             Err(why) => Rdma::Not(why),
         };
-        Ok(Upper::Client(ClientFacts { read_max, rdma }))
+        let user = choice.user.clone();
+        Ok(Upper::Client(ClientFacts { read_max, rdma, user, secured: None }))
     }
 }
 

@@ -66,6 +66,7 @@ mod basis;
 pub mod cases;
 mod channel;
 mod connections;
+mod covered;
 mod detect;
 mod ending;
 mod exercise;
@@ -99,6 +100,7 @@ mod words;
 
 pub use cases::Entry;
 pub use channel::{ByRdma, Pending};
+use covered::Stated;
 pub use detect::{Choice, detect};
 pub use exercise::{Asking, Offer};
 pub use liveness::{Liveness, comes_back, is_alive};

@@ -9,7 +9,7 @@ use smbd_tools::exercise::digest;
 
 use super::Data;
 use super::exercise::Offer;
-use super::outcome::Stop;
+use super::outcome::{Stop, Unjudged};
 use super::peer::Peer;
 use super::script::pattern;
 use super::upper::{Offered, Serving, Speaks};
@@ -106,7 +106,12 @@ impl Peer<'_> {
             return Ok(None);
         }
         let offer = self.client_offers("", RdmaVerb::Read, None)?;
-        self.read_offer("", &offer).map(Some)
+        let mut data = self.read_offer("", &offer)?;
+        let Some(offered) = &offer.offered else { return Ok(Some(data)) };
+        self.serving()?.uncover(offered, &mut data).map_err(|error| {
+            Stop::NotJudged(Unjudged::alone(format!("what the client writes cannot be read: {error}")))
+        })?;
+        Ok(Some(data))
     }
 
     /// The client goes on when it has an answer.
@@ -117,7 +122,7 @@ impl Peer<'_> {
     }
 
     /// A message, of which the last fragment invalidates the token.
-    fn say_with(&mut self, bytes: &[u8], token: Option<Token>) -> Result<(), Stop> {
+    pub(super) fn say_with(&mut self, bytes: &[u8], token: Option<Token>) -> Result<(), Stop> {
         let mut fragments = self.fragments(bytes)?;
         if let Some(last) = fragments.last_mut() {
             last.invalidate = token;
@@ -128,7 +133,7 @@ impl Peer<'_> {
         Ok(())
     }
 
-    fn serving(&mut self) -> Result<&mut Serving, Stop> {
+    pub(super) fn serving(&mut self) -> Result<&mut Serving, Stop> {
         match &mut self.state().dialogue.speaks {
             Speaks::Client(serving) => Ok(serving),
             Speaks::Echo | Speaks::Server(_) => {
@@ -158,6 +163,11 @@ impl Peer<'_> {
             })?;
             self.prepare_upper()?;
         }
+        self.take_offer(verb, content)
+    }
+
+    /// The READ or WRITE that has come.
+    pub(super) fn take_offer(&mut self, verb: RdmaVerb, content: Option<Bytes>) -> Result<Offer, Stop> {
         self.state().inbox.clear();
         let Some((offered, answer)) = self.serving()?.offered(verb) else { return Err(Stop::Failed) };
         let transfer = offered.transfer();

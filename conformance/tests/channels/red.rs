@@ -8,7 +8,7 @@ use smbd_core::Token;
 use smbd_smb2::wire::{Channel, Command, Header, NtStatus, ReadResponseFlags, header, read, write};
 
 use super::wrong::{Said, Wrong};
-use super::{covered, options};
+use super::{covered, lax, options};
 
 pub const CHANNEL_3: u32 = Channel::RDMA_TRANSFORM.0;
 
@@ -349,9 +349,10 @@ fn each_statement_is_named_when_it_is_broken_and_no_other_is() {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 
     // The table has all statements that breaks.toml leaves to it.
-    let broken: BTreeSet<_> = rows.iter().flat_map(|(.., listed)| *listed).copied().collect();
+    let here = rows.iter().flat_map(|(.., listed)| *listed).copied();
+    let broken: BTreeSet<_> = here.chain(lax::broken()).collect();
     let breaks = Breaks::load().unwrap();
-    let left = breaks.not_shown.iter().filter(|not| not.reason.contains("tests/channels/red.rs"));
+    let left = breaks.not_shown.iter().filter(|not| not.reason.contains("tests/channels/"));
     let left: Vec<_> = left.map(|not| not.statement.to_string()).collect();
     assert_eq!(broken.into_iter().collect::<Vec<_>>(), left);
 }

@@ -6,7 +6,7 @@ use smbd_conformance::catalogue::Catalogue;
 use smbd_conformance::profile::Profile;
 use smbd_conformance::smb2::client::User;
 use smbd_conformance::suite::rig::Target;
-use smbd_conformance::suite::rig::sim::{Sim, SimServer, SimSmb2};
+use smbd_conformance::suite::rig::sim::{Sim, SimClient, SimServer, SimSmb2};
 use smbd_conformance::suite::{Choice, Upper, Uppers};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
@@ -36,9 +36,9 @@ pub struct TargetArgs {
     /// length are answered, without it those that a server answers before there is a session
     #[arg(long, value_name = "NAME", conflicts_with = "listen")]
     share: Option<String>,
-    /// with --share: a user of the server who may do the same, for cases that need signed or encrypted messages. The password is in
-    /// the environment, as SMBD_PASSWORD
-    #[arg(long, value_name = "NAME", requires = "share")]
+    /// with --share: a user of the server who may do the same; with --listen: the user as which a client logs in that is not let in
+    /// as a guest. For cases that need signed or encrypted messages. The password is in the environment, as SMBD_PASSWORD
+    #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// what is known of the product, such as `linux-6.12`
     #[arg(long, value_name = "NAME")]
@@ -80,6 +80,8 @@ enum UpperName {
     Smb2,
     /// In the simulator: it is the server of smbd-smb2
     Server,
+    /// In the simulator: it is the client of smbd-smb2
+    Client,
     /// Nothing: cases that need an answer are not played
     None,
 }
@@ -97,7 +99,7 @@ impl TargetArgs {
             UpperName::Echo => return UpperLayers::Known(Uppers::default()),
             UpperName::Auto => true,
             UpperName::Smb2 => false,
-            UpperName::Server => {
+            UpperName::Server | UpperName::Client => {
                 let share = Some(SimServer::SHARE.to_owned());
                 let user = Some(SimServer::user());
                 return UpperLayers::Unknown(Choice { echo: false, smb2: true, share, user });
@@ -125,8 +127,12 @@ impl TargetArgs {
             }
             TargetName::Sim if self.upper == UpperName::Smb2 => Ok(Box::new(SimSmb2)),
             TargetName::Sim if self.upper == UpperName::Server => Ok(Box::new(SimServer)),
-            TargetName::Verbs if self.upper == UpperName::Server => {
-                Err("--upper server is for --target sim".into())
+            TargetName::Sim if self.upper == UpperName::Client => Ok(Box::new(SimClient)),
+            TargetName::Verbs if [UpperName::Server, UpperName::Client].contains(&self.upper) => {
+                Err("--upper server and --upper client are for --target sim".into())
+            }
+            _ if self.user.is_some() && self.share.is_none() && self.listen.is_none() => {
+                Err("--user is for --share or --listen".into())
             }
             TargetName::Sim => Ok(Box::new(Sim)),
             TargetName::Verbs => self.verbs(),

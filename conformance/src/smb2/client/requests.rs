@@ -167,7 +167,7 @@ impl<'c> Requests<'c> {
         let usual = [Dialect::SMB_2_1, Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
         let Wants { dialects, transforms, secured, .. } = self.client.wants.clone();
         let (ciphers, algorithms) = match &secured {
-            Some(secured) => (vec![secured.cipher], vec![secured.signing]),
+            Some(secured) => (secured.ciphers.clone(), secured.signing.clone()),
             None => (Vec::new(), Vec::new()),
         };
         let dialects = if dialects.is_empty() { usual.to_vec() } else { dialects };

@@ -4,8 +4,8 @@ use smbd_smb2::security::{
     Credentials, Fresh, Initiator, KeySchedule, PreauthHash, SecurityError, SessionKeys, Side, Step as Token,
 };
 use smbd_smb2::wire::{
-    Cipher, Elements, Flags, Message, NegotiateContext, NegotiateResponse, SessionId, SigningAlgorithm,
-    transform,
+    Cipher, Command, Elements, Flags, Header, Message, NegotiateContext, NegotiateResponse, SecurityMode,
+    SessionFlags, SessionId, SigningAlgorithm, transform,
 };
 
 /// What keys of sessions are made of on the script's side, the same in each play: whoever has a recording can decrypt it. What is
@@ -28,6 +28,8 @@ pub enum Protection {
     Signed,
     /// They are encrypted, and not signed.
     Encrypted,
+    /// As the other side has it: a server answers as it was asked, and a client asks as the server wants.
+    AsAsked,
 }
 
 /// A session of 3.1.1 as a user.
@@ -35,10 +37,10 @@ pub enum Protection {
 pub struct Secured {
     /// Who logs in.
     pub user: User,
-    /// The one cipher that is offered.
-    pub cipher: Cipher,
-    /// The one algorithm for signatures that is offered.
-    pub signing: SigningAlgorithm,
+    /// The ciphers that are offered.
+    pub ciphers: Vec<Cipher>,
+    /// The algorithms for signatures that are offered.
+    pub signing: Vec<SigningAlgorithm>,
     /// How messages are protected.
     pub protection: Protection,
 }
@@ -51,8 +53,9 @@ pub(super) struct Security {
     steps: u32,
     /// Connection.PreauthIntegrityHashValue, and then that of the session.
     preauth: PreauthHash,
-    has_cipher: bool,
-    has_signing: bool,
+    cipher: Option<Cipher>,
+    signing: Option<SigningAlgorithm>,
+    protection: Protection,
     pub(super) keys: Option<SessionKeys>,
 }
 
@@ -61,11 +64,12 @@ impl Security {
         let user = Credentials::of_password(&how.user.name, &how.user.password);
         Self {
             initiator: Initiator::ntlm(user, "", ""),
+            protection: how.protection,
             how,
             steps: 0,
             preauth: PreauthHash::new(),
-            has_cipher: false,
-            has_signing: false,
+            cipher: None,
+            signing: None,
             keys: None,
         }
     }
@@ -89,28 +93,50 @@ impl Security {
     pub(super) fn negotiated(&mut self, response: &NegotiateResponse<'_>) {
         for context in response.contexts.iter().flatten() {
             match context {
-                NegotiateContext::Encryption(ids) => self.has_cipher = ids.get(0) == Some(self.how.cipher),
-                NegotiateContext::Signing(ids) => self.has_signing = ids.get(0) == Some(self.how.signing),
+                NegotiateContext::Encryption(ids) => {
+                    self.cipher = ids.get(0).filter(|id| self.how.ciphers.contains(id));
+                }
+                NegotiateContext::Signing(ids) => {
+                    self.signing = ids.get(0).filter(|id| self.how.signing.contains(id));
+                }
                 _ => {}
             }
+        }
+        if response.security_mode.contains(SecurityMode::SIGNING_REQUIRED) {
+            self.wants(Protection::Signed);
+        }
+    }
+
+    /// The server wants messages to be protected like this.
+    fn wants(&mut self, protection: Protection) {
+        if self.how.protection == Protection::AsAsked {
+            self.protection = protection;
         }
     }
 
     /// What was offered and the server does not have.
     pub(super) fn lacks(&self) -> Option<String> {
-        if !self.has_cipher {
-            return Some(self.how.cipher.to_string());
+        if self.cipher.is_none() {
+            return self.how.ciphers.first().map(ToString::to_string);
         }
-        (!self.has_signing).then(|| self.how.signing.to_string())
+        if self.signing.is_some() { None } else { self.how.signing.first().map(ToString::to_string) }
     }
 
-    /// The server has let the user in: there are keys (3.2.5.3.1).
-    pub(super) fn established(&mut self) {
-        let schedule = KeySchedule::Smb311 {
-            signing: self.how.signing,
-            cipher: Some(self.how.cipher),
-            preauth: &self.preauth,
-        };
+    /// As messages are protected in this session.
+    pub(super) const fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    /// The server has let the user in, as these flags say: there are keys, but for a guest (3.2.5.3.1).
+    pub(super) fn established(&mut self, flags: SessionFlags) {
+        if flags.contains(SessionFlags::IS_GUEST) {
+            return;
+        }
+        if flags.contains(SessionFlags::ENCRYPT_DATA) {
+            self.wants(Protection::Encrypted);
+        }
+        let signing = self.signing.unwrap_or(SigningAlgorithm::AES_CMAC);
+        let schedule = KeySchedule::Smb311 { signing, cipher: self.cipher, preauth: &self.preauth };
         let secret = self.initiator.established().and_then(|established| established.session_key);
         self.keys = secret.and_then(|secret| schedule.session(Side::Client, &secret).ok());
     }
@@ -122,14 +148,17 @@ impl Security {
         mut message: Vec<u8>,
     ) -> Result<Vec<u8>, SecurityError> {
         let Some(keys) = &mut self.keys else { return Ok(message) };
-        match (self.how.protection, &mut keys.encryption) {
+        // 3.2.4.1.1: a TREE_CONNECT is protected in any case.
+        let is_bare = Header::parse(&message).is_ok_and(|header| header.command != Command::TREE_CONNECT);
+        match (self.protection, &mut keys.encryption) {
+            (Protection::AsAsked, _) if is_bare => Ok(message),
             (Protection::Encrypted, Some((sealer, _))) => {
                 let mut sealed = sealer.seal_message(session, &mut [&mut message])?.to_vec();
                 sealed.append(&mut message);
                 Ok(sealed)
             }
             (Protection::Encrypted, None) => Err(SecurityError::Empty),
-            (Protection::Signed, _) => {
+            (Protection::Signed | Protection::AsAsked, _) => {
                 keys.signer.sign_in_place(&mut message)?;
                 Ok(message)
             }

@@ -1,5 +1,6 @@
 //! What a connection does not survive.
 
+use smbd_smb2::security::SecurityError;
 use smbd_smb2::wire::{Command, WireError};
 use thiserror::Error;
 
@@ -20,6 +21,9 @@ pub enum BadMessage {
         /// The greatest length in bytes.
         max: usize,
     },
+    /// It is not signed or encrypted with the keys of the session (3.3.5.2.1.1, 3.3.5.2.4).
+    #[error("not what a client with the session's keys sends: {0}")]
+    Security(#[from] SecurityError),
     /// It is an answer.
     #[error("Flags have SMB2_FLAGS_SERVER_TO_REDIR: an answer to a server")]
     Response,

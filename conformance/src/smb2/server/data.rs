@@ -1,9 +1,10 @@
 //! READ and WRITE: taken apart here, answered when and how the caller wants.
 
 use smbd_core::wire::{BufferDescriptorV1, Token};
+use smbd_smb2::security::{SecurityError, SessionKeys};
 use smbd_smb2::wire::{
-    AccessMask, Channel, Dialect, FileId, Header, NtStatus, ReadRequest, ReadResponse, WriteRequest,
-    WriteResponse,
+    AccessMask, Channel, Dialect, FileId, Header, NtStatus, RdmaTransform, RdmaTransformType, ReadRequest,
+    ReadResponse, ReadResponseFlags, WireError, WriteRequest, WriteResponse,
 };
 
 use super::request::{Reply, Request, reply};
@@ -33,9 +34,24 @@ pub struct Transfer {
     pub channel: Channel,
     /// The buffers of the client, in order; none without a channel.
     pub descriptors: Vec<BufferDescriptorV1>,
+    /// What a WRITE says of its data, if they are signed or encrypted.
+    pub cover: Option<Cover>,
     header: Header,
     number: Option<u64>,
     refusal: Option<NtStatus>,
+}
+
+/// What has become of data on their way (2.2.43).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cover {
+    /// What the descriptors are: RDMA_V1 or RDMA_V1_INVALIDATE.
+    pub channel: Channel,
+    /// Whether they are signed or encrypted.
+    pub kind: RdmaTransformType,
+    /// Their signature.
+    pub signature: Vec<u8>,
+    /// The nonce that they were signed or encrypted with.
+    pub nonce: Vec<u8>,
 }
 
 impl Transfer {
@@ -43,7 +59,8 @@ impl Transfer {
     /// RDMA_V1_INVALIDATE (3.3.5.12, 3.3.5.13).
     #[must_use]
     pub fn invalidates(&self) -> Option<Token> {
-        let first = self.descriptors.first().filter(|_| self.channel == Channel::RDMA_V1_INVALIDATE);
+        let channel = self.cover.as_ref().map_or(self.channel, |cover| cover.channel);
+        let first = self.descriptors.first().filter(|_| channel == Channel::RDMA_V1_INVALIDATE);
         Some(first?.token)
     }
 
@@ -99,6 +116,8 @@ pub enum ReadAnswer<'a> {
     Inline(&'a [u8]),
     /// So many bytes, which were written to the client's buffers: DataRemaining.
     Written(u32),
+    /// The same, and what the answer says of them: SMB2_RDMA_TRANSFORM.
+    Covered(u32, &'a [u8]),
     /// An error.
     Failed(NtStatus),
 }
@@ -131,6 +150,7 @@ fn judge(state: &mut State, transfer: &Transfer, access: &[AccessMask], max: u32
         Channel::NONE => true,
         Channel::RDMA_V1 => dialect >= Dialect::SMB_3_0,
         Channel::RDMA_V1_INVALIDATE => dialect >= Dialect::SMB_3_0_2,
+        Channel::RDMA_TRANSFORM => transfer.cover.is_some(),
         _ => false,
     };
     if !is_known || transfer.has_channel() && (transfer.length == 0 || transfer.descriptors.is_empty()) {
@@ -169,6 +189,7 @@ pub(super) fn read(state: &mut State, request: &Request<'_>) -> Result<Read, Fai
         remaining: read.remaining_bytes,
         channel: read.channel,
         descriptors: read.descriptors()?.iter().collect(),
+        cover: None,
         header: request.header,
         number: None,
         refusal: None,
@@ -182,6 +203,11 @@ pub(super) fn read(state: &mut State, request: &Request<'_>) -> Result<Read, Fai
 
 pub(super) fn write(state: &mut State, request: &Request<'_>) -> Result<Write, Failed> {
     let write = WriteRequest::parse(request.bytes)?;
+    let has_transforms = state.security.as_ref().is_some_and(|security| security.has_transforms());
+    let (cover, descriptors) = match write.channel {
+        Channel::RDMA_TRANSFORM if has_transforms => covered(write.channel_info)?,
+        _ => (None, write.descriptors()?.iter().collect()),
+    };
     let has_channel = write.channel != Channel::NONE;
     let length_field = smbd_smb2::wire::write::request::LENGTH.get(request.bytes)?;
     let data_offset = smbd_smb2::wire::write::request::DATA_OFFSET.get(request.bytes)?;
@@ -194,7 +220,8 @@ pub(super) fn write(state: &mut State, request: &Request<'_>) -> Result<Write, F
         length_field,
         remaining: write.remaining_bytes,
         channel: write.channel,
-        descriptors: write.descriptors()?.iter().collect(),
+        descriptors,
+        cover,
         header: request.header,
         number: None,
         refusal: None,
@@ -211,6 +238,33 @@ pub(super) fn write(state: &mut State, request: &Request<'_>) -> Result<Write, F
         if is_sound { Ok(()) } else { Err(NtStatus::INVALID_PARAMETER.into()) }
     });
     Ok(Write { transfer, data: write.data.to_vec() })
+}
+
+/// What a WRITE says of its data, and where they are (2.2.43).
+fn covered(info: &[u8]) -> Result<(Option<Cover>, Vec<BufferDescriptorV1>), WireError> {
+    let structure = RdmaTransform::parse(info)?;
+    let cover = structure.transforms.iter().next().transpose()?.map(|crypto| Cover {
+        channel: structure.channel,
+        kind: crypto.transform_type,
+        signature: crypto.signature.to_vec(),
+        nonce: crypto.nonce.to_vec(),
+    });
+    Ok((cover, structure.descriptors()?.iter().collect()))
+}
+
+/// Decrypts or verifies the data of a WRITE (3.3.5.13).
+pub(super) fn uncover(
+    transfer: &Transfer,
+    keys: Option<&SessionKeys>,
+    data: &mut [u8],
+) -> Result<(), SecurityError> {
+    let Some(Cover { kind, signature, nonce, .. }) = &transfer.cover else { return Ok(()) };
+    let keys = keys.ok_or(SecurityError::Empty)?;
+    match (*kind, &keys.encryption) {
+        (RdmaTransformType::SIGNING, _) => keys.verifier.verify_rdma(nonce, signature, [&*data]),
+        (RdmaTransformType::ENCRYPTION, Some((_, opener))) => opener.open_rdma(nonce, signature, &mut [data]),
+        _ => Err(SecurityError::BadEncryption),
+    }
 }
 
 /// The bytes that a READ gets.
@@ -236,6 +290,9 @@ pub(super) fn answer_read(read: &Read, with: ReadAnswer<'_>) -> Result<Reply, Fa
     let body = match with {
         ReadAnswer::Inline(data) => ReadResponse { data, ..ReadResponse::default() },
         ReadAnswer::Written(data_remaining) => ReadResponse { data_remaining, ..ReadResponse::default() },
+        ReadAnswer::Covered(data_remaining, data) => {
+            ReadResponse { data, data_remaining, flags: ReadResponseFlags::RDMA_TRANSFORM }
+        }
         ReadAnswer::Failed(status) => return Err(status.into()),
     };
     reply(&read.transfer.header.response(NtStatus::SUCCESS), &body)

@@ -5,8 +5,8 @@
 //! answered: with what [`serve_read`](Server::serve_read) and [`serve_write`](Server::serve_write) do for a plain file server, or
 //! otherwise.
 //!
-//! Whoever authenticates by NTLMSSP is let in as a guest, so nothing is signed and nothing encrypted. The files are in memory
-//! ([`Files`]), in one folder. There are no leases, no oplocks, no durable opens, no share modes and no locks, and nothing is
+//! Whoever authenticates by NTLMSSP is let in as a guest, so nothing is signed and nothing encrypted; unless there is a user who is let
+//! in by a password ([`Secured`]). The files are in memory ([`Files`]), in one folder. There are no leases, no oplocks, no durable opens, no share modes and no locks, and nothing is
 //! carried out later.
 
 #![deny(
@@ -43,20 +43,24 @@ mod negotiate;
 mod options;
 mod record;
 mod request;
+mod security;
 mod session;
 mod simple;
 mod state;
 #[cfg(test)]
 mod tests;
 
+use smbd_smb2::security::{SecurityError, SessionKeys};
 use smbd_smb2::wire::{Dialect, Message, NtStatus, Smb1Negotiate, header};
 
 pub use bad::BadMessage;
-pub use data::{Read, ReadAnswer, Transfer, Write, WriteAnswer};
+pub use data::{Cover, Read, ReadAnswer, Transfer, Write, WriteAnswer};
 pub use files::{FILES_MAX, FileError, Files, LEN_MAX, NAME_MAX, STORED_MAX};
 pub use options::Options;
+pub use security::Secured;
 pub use state::{OPENS_MAX, SESSIONS_MAX, TREES_MAX};
 
+use super::client::Protection;
 use dispatch::{Before, Outcome};
 use request::Reply;
 use state::{Failed, State};
@@ -96,6 +100,18 @@ impl Server {
     /// # Errors
     /// The connection has to end, and nothing is to be answered.
     pub fn take(&mut self, message: &[u8]) -> Result<Vec<Served>, BadMessage> {
+        let Some(security) = &mut self.state.security else { return self.served(message) };
+        let plain = security.open(message)?;
+        let mut served = self.served(&plain)?;
+        for one in &mut served {
+            if let (Served::Answer(answer), Some(security)) = (one, &mut self.state.security) {
+                *answer = security.protect(std::mem::take(answer));
+            }
+        }
+        Ok(served)
+    }
+
+    fn served(&mut self, message: &[u8]) -> Result<Vec<Served>, BadMessage> {
         let elements = match Message::parse(message)? {
             Message::Smb2(elements) => elements,
             Message::Smb1Negotiate(negotiate) => return self.negotiate_in_smb1(&negotiate),
@@ -156,14 +172,56 @@ impl Server {
 
     /// The answer to a READ. It is sent with invalidation of [`Transfer::invalidates`].
     pub fn answer_read(&mut self, read: &Read, with: ReadAnswer<'_>) -> Vec<u8> {
+        let answer = self.plain_answer(read, with);
+        self.protected(&read.transfer, answer)
+    }
+
+    /// The same before it is protected.
+    pub fn plain_answer(&mut self, read: &Read, with: ReadAnswer<'_>) -> Vec<u8> {
         let answer = data::answer_read(read, with);
         self.finished(&read.transfer, answer)
+    }
+
+    /// Protects an answer in any way.
+    pub fn protect_as(&mut self, answer: Vec<u8>, protection: Protection) -> Vec<u8> {
+        match &mut self.state.security {
+            Some(security) => security.protect_as(answer, protection, false),
+            None => answer,
+        }
+    }
+
+    /// The keys of a user's session, once there are any.
+    pub fn keys(&mut self) -> Option<&mut SessionKeys> {
+        self.state.security.as_mut()?.keys_mut()
+    }
+
+    /// What the server would choose of a client's offers and does not find.
+    #[must_use]
+    pub fn lacks(&self) -> Option<&str> {
+        self.state.security.as_ref()?.lacks().map(String::as_str)
+    }
+
+    /// Makes the data of a WRITE what they were before the client signed or encrypted them.
+    ///
+    /// # Errors
+    /// They are not what a client with the session's keys has signed or encrypted.
+    pub fn uncover(&self, write: &Write, data: &mut [u8]) -> Result<(), SecurityError> {
+        let keys = self.state.security.as_ref().and_then(|security| security.keys());
+        data::uncover(&write.transfer, keys, data)
     }
 
     /// The answer to a WRITE. It is sent with invalidation of [`Transfer::invalidates`].
     pub fn answer_write(&mut self, write: &Write, with: WriteAnswer) -> Vec<u8> {
         let answer = data::answer_write(&mut self.state, write, with);
-        self.finished(&write.transfer, answer)
+        let answer = self.finished(&write.transfer, answer);
+        self.protected(&write.transfer, answer)
+    }
+
+    fn protected(&mut self, transfer: &Transfer, answer: Vec<u8>) -> Vec<u8> {
+        match &mut self.state.security {
+            Some(security) => security.protect_late(answer, transfer.header()),
+            None => answer,
+        }
     }
 
     fn finished(&mut self, transfer: &Transfer, answer: Result<Reply, Failed>) -> Vec<u8> {

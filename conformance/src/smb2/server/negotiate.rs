@@ -8,6 +8,7 @@ use smbd_smb2::wire::{
 use super::authentication::offer;
 use super::bad::BadMessage;
 use super::request::{Reply, Request, reply};
+use super::security::Chosen;
 use super::state::{Agreed, Failed, Phase, State};
 
 /// SMB_COM_NEGOTIATE with dialects of SMB2 among others (3.3.5.3).
@@ -35,7 +36,7 @@ pub(super) fn in_smb1(state: &mut State, negotiate: &Smb1Negotiate<'_>) -> Resul
     } else {
         return Err(Failed::End(BadMessage::Protocol(smb1::PROTOCOL_ID)));
     };
-    answer(state, &header, dialect)
+    answer(state, &header, dialect, &Chosen::default())
 }
 
 /// 3.3.5.4
@@ -47,8 +48,12 @@ pub(super) fn negotiate(state: &mut State, request: &Request<'_>) -> Result<Repl
     let dialects: Vec<Dialect> = negotiate.dialects.iter().collect();
     let common = dialects.iter().copied().filter(|dialect| state.options.dialects.contains(dialect));
     let dialect = common.max().ok_or(NtStatus::NOT_SUPPORTED)?;
+    let mut chosen = Chosen::default();
     if dialect == Dialect::SMB_3_1_1 {
         check_contexts(&negotiate)?;
+    }
+    if let Some(security) = &mut state.security {
+        chosen = security.choose(&negotiate);
     }
     state.phase = Phase::Agreed(Agreed {
         dialect,
@@ -57,10 +62,10 @@ pub(super) fn negotiate(state: &mut State, request: &Request<'_>) -> Result<Repl
         security_mode: negotiate.security_mode,
         capabilities: negotiate.capabilities,
     });
-    answer(state, &request.header, dialect)
+    answer(state, &request.header, dialect, &chosen)
 }
 
-/// The contexts of 3.1.1. Nothing is encrypted, compressed or signed here, so only that of the hash is looked at closely.
+/// The contexts of 3.1.1. Only that of the hash is looked at closely: the others may have nothing for this server.
 fn check_contexts(negotiate: &NegotiateRequest<'_>) -> Result<(), Failed> {
     const ONCE: [ContextType; 5] = [
         ContextType::PREAUTH_INTEGRITY,
@@ -91,15 +96,23 @@ pub(super) fn capabilities(dialect: Dialect) -> Capabilities {
     Capabilities::NONE.with(Capabilities::LARGE_MTU, dialect > Dialect::SMB_2_0_2)
 }
 
-fn answer(state: &State, header: &Header, dialect: Dialect) -> Result<Reply, Failed> {
+fn answer(state: &State, header: &Header, dialect: Dialect, chosen: &Chosen) -> Result<Reply, Failed> {
     let options = &state.options;
-    let token = offer();
-    let contexts = [NegotiateContext::PreauthIntegrity {
+    let security = state.security.as_ref();
+    let token = security.map_or_else(offer, |security| security.offer());
+    let mut contexts = vec![NegotiateContext::PreauthIntegrity {
         hash_algorithms: (&[HashAlgorithm::SHA_512]).into(),
         salt: &options.salt,
     }];
+    let Chosen { ciphers, signing, transforms } = chosen;
+    let others = [
+        (ciphers.is_empty(), NegotiateContext::Encryption((&ciphers[..]).into())),
+        (signing.is_empty(), NegotiateContext::Signing((&signing[..]).into())),
+        (transforms.is_empty(), NegotiateContext::RdmaTransform((&transforms[..]).into())),
+    ];
+    contexts.extend(others.into_iter().filter(|(is_empty, _)| !is_empty).map(|(_, context)| context));
     let body = NegotiateResponse {
-        security_mode: SecurityMode::SIGNING_ENABLED,
+        security_mode: security.map_or(SecurityMode::SIGNING_ENABLED, |security| security.mode()),
         dialect,
         server_guid: options.guid,
         capabilities: capabilities(dialect),

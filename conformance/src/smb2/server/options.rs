@@ -3,6 +3,7 @@
 use smbd_smb2::wire::{Dialect, Guid};
 
 use super::files::Files;
+use super::security::Secured;
 
 /// What a server offers. Sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Options {
     pub guid: Guid,
     /// What goes into the preauthentication hash. Nothing is derived from that, so any bytes do.
     pub salt: [u8; 32],
+    /// A user who is let in in the place of guests; nobody else is then. Only in 3.1.1.
+    pub secured: Option<Secured>,
 }
 
 impl Default for Options {
@@ -40,6 +43,7 @@ impl Default for Options {
             files: Files::new(),
             guid: Guid(*b"smbd-conformance"),
             salt: [0xa5; 32],
+            secured: None,
         }
     }
 }

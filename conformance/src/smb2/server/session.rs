@@ -1,4 +1,4 @@
-//! SESSION_SETUP, LOGOFF, TREE_CONNECT and TREE_DISCONNECT: anybody is let in as a guest.
+//! SESSION_SETUP, LOGOFF, TREE_CONNECT and TREE_DISCONNECT: anybody is let in as a guest, or one user by a password.
 
 use smbd_smb2::wire::{
     AccessMask, Header, LogoffRequest, LogoffResponse, NtStatus, SessionFlags, SessionId, SessionSetupFlags,
@@ -20,7 +20,14 @@ pub(super) fn setup(state: &mut State, request: &Request<'_>) -> Result<Reply, F
         // No session has a second connection.
         return Err(NtStatus::REQUEST_NOT_ACCEPTED.into());
     }
-    let step = step(setup.security_buffer).ok_or(NtStatus::LOGON_FAILURE);
+    let step = match &mut state.security {
+        Some(security) => security.step(setup.security_buffer).map(|(token, is_in)| match is_in {
+            true => Step::Accepted(token),
+            false => Step::Challenge(token),
+        }),
+        None => step(setup.security_buffer).ok_or(NtStatus::LOGON_FAILURE),
+    };
+    let flags = state.security.as_ref().map_or(SessionFlags::IS_GUEST, |security| security.flags());
     let is_new = request.header.session_id == SessionId::NONE;
     let id = match (is_new, &step) {
         (true, Ok(_)) => state.new_session()?,
@@ -41,7 +48,7 @@ pub(super) fn setup(state: &mut State, request: &Request<'_>) -> Result<Reply, F
             if before != id {
                 state.end_session(before);
             }
-            let body = SessionSetupResponse { flags: SessionFlags::IS_GUEST, security_buffer: &token };
+            let body = SessionSetupResponse { flags, security_buffer: &token };
             reply(&header.response(NtStatus::SUCCESS), &body)
         }
         Err(status) => {

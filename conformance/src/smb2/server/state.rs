@@ -9,6 +9,7 @@ use smbd_smb2::wire::{
 use super::bad::BadMessage;
 use super::files::{FileError, Files};
 use super::options::Options;
+use super::security::Security;
 
 /// Sessions of a connection at most.
 pub const SESSIONS_MAX: usize = 16;
@@ -104,6 +105,8 @@ pub(super) struct State {
     pub(super) phase: Phase,
     pub(super) files: Files,
     pub(super) sessions: BTreeMap<SessionId, Session>,
+    /// Of a user who is let in.
+    pub(super) security: Option<Box<Security>>,
     /// Credits that the client has.
     credits: u16,
     /// The last number that a session, a tree or an open was given.
@@ -114,7 +117,8 @@ impl State {
     pub(super) fn new(mut options: Options) -> Self {
         options.credits_max = options.credits_max.max(1);
         let files = std::mem::take(&mut options.files);
-        Self { options, phase: Phase::New, files, sessions: BTreeMap::new(), credits: 1, last: 0 }
+        let security = options.secured.take().map(|how| Box::new(Security::new(how)));
+        Self { options, phase: Phase::New, files, sessions: BTreeMap::new(), security, credits: 1, last: 0 }
     }
 
     /// What was agreed on.

@@ -41,7 +41,7 @@ impl Entry {
 }
 
 /// All cases, by group.
-const GROUPS: [&[Entry]; 18] = [
+const GROUPS: [&[Entry]; 19] = [
     smbd_negotiate::CASES,
     smbd_data_transfer::CASES,
     smbd_credit_mgmt::CASES,
@@ -60,6 +60,7 @@ const GROUPS: [&[Entry]; 18] = [
     smb2::TRANSFORMS,
     smb2::SEVERAL_CHANNELS,
     smb2::CASES,
+    smb2::OF_CLIENTS,
 ];
 
 /// The code of all cases.

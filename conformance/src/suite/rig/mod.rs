@@ -18,6 +18,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use smbd_core::error::{ConnectReason, WorkError};
 use smbd_core::{Access, BufferDescriptorV1, Config, ConfigError, Instant, Limits, Params, RdmaVerb, Token};
+use smbd_smb2::wire::NtStatus;
 
 pub use line::{Line, RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
 pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand, Work};
@@ -307,6 +308,12 @@ pub trait Rig {
     /// Why neither device can do something that the verbs say it can; `None` if it can, or before there is a connection.
     fn device_lacks(&self, ability: Ability) -> Option<String> {
         let _ = ability;
+        None
+    }
+
+    /// What the last READ by RDMA gave the program that an SMB2 client is for, where that can be looked at.
+    fn given(&self, connection: usize) -> Option<NtStatus> {
+        let _ = connection;
         None
     }
 

@@ -22,7 +22,6 @@ use content::different;
 pub(super) use opening::{V3, V302};
 pub(super) use requests::{Asked, Buffer};
 pub(super) use secured::How;
-pub(super) use transforms::{Crypto, Info};
 
 /// A session of a guest or a user, with a file that is open.
 #[derive(Debug)]

@@ -39,6 +39,11 @@ impl How {
         }
     }
 
+    /// The same without a wish of the server: requests are neither signed nor encrypted.
+    pub(in super::super) const fn as_asked(self) -> Self {
+        Self { protection: Protection::AsAsked, ..self }
+    }
+
     /// The same with other transforms.
     pub(in super::super) const fn offering(self, transforms: &'static [RdmaTransformId]) -> Self {
         Self { transforms, ..self }
@@ -58,7 +63,8 @@ impl Play {
         };
         let has_user = user.is_some();
         let How { protection, cipher, signing, transforms } = how;
-        let secured = Secured { user: user.unwrap_or_default(), cipher, signing, protection };
+        let (ciphers, signing) = (vec![cipher], vec![signing]);
+        let secured = Secured { user: user.unwrap_or_default(), ciphers, signing, protection };
         let wants = Wants {
             share,
             dialects: dialects.to_vec(),

@@ -1,7 +1,5 @@
 //! Data of channels that are signed or encrypted (2.2.43): what the script sends of them, and what a server's answers say.
 
-use smbd_core::BufferDescriptorV1;
-use smbd_smb2::security::RdmaSignature;
 use smbd_smb2::wire::{
     Channel, Cipher, NtStatus, RdmaCryptoTransform, RdmaTransform, RdmaTransformType, ReadResponseFlags,
     SigningAlgorithm, WriteResponse, rdma_transform, read,
@@ -9,70 +7,7 @@ use smbd_smb2::wire::{
 
 use super::super::outcome::Stop;
 use super::{Asked, Buffer, Response, Session, different};
-use crate::smb2::READ_RESPONSE_LEN;
-use crate::smb2::client::By;
-
-/// SMB2_RDMA_CRYPTO_TRANSFORM, with anything in it.
-#[derive(Clone, Debug)]
-pub(in super::super) struct Crypto {
-    pub(in super::super) kind: RdmaTransformType,
-    pub(in super::super) signature: Vec<u8>,
-    pub(in super::super) nonce: Vec<u8>,
-}
-
-impl Crypto {
-    pub(in super::super) fn of(kind: RdmaTransformType, signature: &RdmaSignature) -> Self {
-        Self { kind, signature: signature.signature.to_vec(), nonce: signature.nonce().to_vec() }
-    }
-}
-
-/// What is behind a WRITE with the channel RDMA_TRANSFORM, with anything in it.
-#[derive(Clone, Debug)]
-pub(in super::super) struct Info {
-    pub(in super::super) channel: Channel,
-    /// TransformCount.
-    pub(in super::super) count: u16,
-    pub(in super::super) transforms: Vec<Crypto>,
-    pub(in super::super) descriptors: Vec<BufferDescriptorV1>,
-    /// The descriptors begin directly behind the transforms, and not at the next multiple of 8.
-    pub(in super::super) packed: bool,
-}
-
-impl Info {
-    pub(in super::super) fn new(channel: Channel, crypto: Crypto, buffer: &Buffer) -> Self {
-        let descriptors = buffer.descriptors.clone();
-        Self { channel, count: 1, transforms: vec![crypto], descriptors, packed: false }
-    }
-
-    pub(in super::super) fn bytes(&self) -> Vec<u8> {
-        use rdma_transform::field::{
-            CHANNEL, RDMA_DESCRIPTOR_LENGTH, RDMA_DESCRIPTOR_OFFSET, TRANSFORM_COUNT,
-        };
-        let mut info = vec![0; rdma_transform::LEN];
-        for Crypto { kind, signature, nonce } in &self.transforms {
-            info.resize(info.len().next_multiple_of(8), 0);
-            let lengths = [signature.len(), nonce.len()].map(|len| u16::try_from(len).unwrap_or(u16::MAX));
-            for field in [kind.0, lengths[0], lengths[1], 0] {
-                info.extend_from_slice(&field.to_le_bytes());
-            }
-            info.extend_from_slice(signature);
-            info.extend_from_slice(nonce);
-        }
-        if !self.packed {
-            info.resize(info.len().next_multiple_of(8), 0);
-        }
-        let described = By { channel: self.channel, descriptors: &self.descriptors }.info();
-        let [at, len] = [info.len(), described.len()].map(|bytes| u16::try_from(bytes).unwrap_or(u16::MAX));
-        let set = RDMA_DESCRIPTOR_OFFSET
-            .set(&mut info, at)
-            .and_then(|()| RDMA_DESCRIPTOR_LENGTH.set(&mut info, len))
-            .and_then(|()| CHANNEL.set(&mut info, self.channel))
-            .and_then(|()| TRANSFORM_COUNT.set(&mut info, self.count));
-        debug_assert_eq!(set, Ok(()), "there is room for them");
-        info.extend(described);
-        info
-    }
-}
+use crate::smb2::{Crypto, Info, READ_RESPONSE_LEN};
 
 /// The statements about the answer to a READ with a transform of one type.
 struct Rules {

@@ -5,12 +5,14 @@ use std::fmt;
 
 use bytes::Bytes;
 use smbd_core::{RdmaVerb, Token};
+use smbd_smb2::security::{SecurityError, SessionKeys};
 use smbd_smb2::wire::{Dialect, NtStatus};
 
 use super::super::script::pattern;
 use super::{Awaits, Match, NotMade, Question, Rdma, different};
-use crate::smb2::server::{Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer};
-use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN, first_write, share_to_copy};
+use crate::smb2::client::{Protection, User};
+use crate::smb2::server::{Options, Read, ReadAnswer, Secured, Served, Server, Transfer, Write, WriteAnswer};
+use crate::smb2::{READ_RESPONSE_LEN, WRITE_REQUEST_LEN, announced, first_write, share_to_copy};
 
 /// Contents that are remembered.
 const CONTENTS_MAX: usize = 256;
@@ -22,6 +24,10 @@ pub struct ClientFacts {
     pub read_max: u32,
     /// It offers buffers for longer READs and WRITEs.
     pub rdma: Rdma,
+    /// A user as which it logs in, where it is not let in as a guest.
+    pub user: Option<User>,
+    /// How the script lets it in; as a guest, if there is nothing.
+    pub secured: Option<Box<Secured>>,
 }
 
 impl fmt::Display for ClientFacts {
@@ -88,7 +94,7 @@ pub(in super::super) struct Serving {
 impl Serving {
     pub(super) fn new(facts: ClientFacts) -> Self {
         Self {
-            server: Server::new(share_to_copy()),
+            server: Server::new(Options { secured: facts.secured.as_deref().cloned(), ..share_to_copy() }),
             due: VecDeque::new(),
             urgent: VecDeque::new(),
             reads: VecDeque::new(),
@@ -201,6 +207,40 @@ impl Serving {
     pub(in super::super) fn failed(&mut self, read: &Read, status: NtStatus) -> Bytes {
         self.taken = None;
         self.server.answer_read(read, ReadAnswer::Failed(status)).into()
+    }
+
+    /// The answer to a READ by RDMA that says something of its data; before it, if the READ is said to be under way, word of that.
+    pub(in super::super) fn covered(
+        &mut self,
+        read: &Read,
+        (remaining, structure): (u32, &[u8]),
+        protection: Protection,
+        is_late: bool,
+        bend: impl FnOnce(&mut Vec<u8>),
+    ) -> Vec<Vec<u8>> {
+        self.taken = None;
+        let mut answer = self.server.plain_answer(read, ReadAnswer::Covered(remaining, structure));
+        bend(&mut answer);
+        let all = if is_late { announced(answer) } else { vec![answer] };
+        all.into_iter().map(|message| self.server.protect_as(message, protection)).collect()
+    }
+
+    /// The keys of the client's session, once there are any.
+    pub(in super::super) fn keys(&mut self) -> Option<&mut SessionKeys> {
+        self.server.keys()
+    }
+
+    /// What the client does not offer, and a case needs.
+    pub(in super::super) fn lacks(&self) -> Option<&str> {
+        self.server.lacks()
+    }
+
+    /// Makes the data of a WRITE what they were before the client signed or encrypted them.
+    pub(in super::super) fn uncover(&self, offered: &Offered, data: &mut [u8]) -> Result<(), SecurityError> {
+        match offered {
+            Offered::Write(write) => self.server.uncover(write, data),
+            Offered::Read(_) => Ok(()),
+        }
     }
 
     /// The dialect.

@@ -3,6 +3,7 @@
 mod commands;
 mod compounds;
 mod limits;
+mod secured;
 mod sessions;
 mod transfers;
 

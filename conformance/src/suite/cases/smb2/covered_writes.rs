@@ -6,7 +6,8 @@ use smbd_smb2::wire::{
 };
 
 use crate::smb2::client::{Opened, Protection};
-use crate::suite::session::{Asked, Buffer, Crypto, How, Info, Session};
+use crate::smb2::{Crypto, Info};
+use crate::suite::session::{Asked, Buffer, How, Session};
 use crate::suite::{Play, Stop, pattern};
 
 const SEED: u64 = 0x3217e;
@@ -32,7 +33,7 @@ fn encrypted_in(session: &mut Session<'_>, content: &[u8]) -> Result<(Buffer, In
     let mut data = content.to_vec();
     let crypto = session.encrypts(&mut data)?;
     let buffer = session.buffer(&data, Access::Read)?;
-    let info = Info::new(Channel::RDMA_V1, crypto, &buffer);
+    let info = Info::new(Channel::RDMA_V1, crypto, buffer.descriptors.clone());
     Ok((buffer, info))
 }
 
@@ -40,7 +41,7 @@ fn encrypted_in(session: &mut Session<'_>, content: &[u8]) -> Result<(Buffer, In
 fn signed_in(session: &mut Session<'_>, content: &[u8]) -> Result<(Buffer, Info), Stop> {
     let crypto = session.signs(content)?;
     let buffer = session.buffer(content, Access::Read)?;
-    let info = Info::new(Channel::RDMA_V1_INVALIDATE, crypto, &buffer);
+    let info = Info::new(Channel::RDMA_V1_INVALIDATE, crypto, buffer.descriptors.clone());
     Ok((buffer, info))
 }
 
@@ -231,7 +232,7 @@ pub(super) fn not_negotiated(play: &mut Play, kind: RdmaTransformType, channel: 
     let mut session = play.session(&[Dialect::SMB_3_1_1])?;
     let buffer = session.buffer(&pattern(SEED, SOME as usize), Access::Read)?;
     let crypto = Crypto { kind, signature: vec![0x51; 16], nonce: vec![0x0c; 12] };
-    let asked = (buffer.clone(), Info::new(channel, crypto, &buffer));
+    let asked = (buffer.clone(), Info::new(channel, crypto, buffer.descriptors.clone()));
     let what = "WRITE under a transform where none was negotiated";
     // Whether the channel or its use is what the server does not know is its own matter.
     is_refused(&mut session, "3.3.5.13-07 +3.3.5.13-01", &asked, what, INVALID)

@@ -2,16 +2,19 @@
 
 mod channel;
 mod clients;
+mod covered_clients;
 mod covered_reads;
 mod covered_writes;
 mod descriptors;
 mod invalidation;
 mod ours;
 mod refusals;
+mod refused_clients;
 mod transforms;
 
 use super::Entry;
 
+pub(super) use covered_clients::CASES as OF_CLIENTS;
 pub(super) use transforms::{CASES as TRANSFORMS, SEVERAL_CHANNELS};
 
 /// `Smb2OverRdmaChannel`.
@@ -51,5 +54,4 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("smb2::a_buffer_is_closed_before_its_data_are_used", clients::closed_before_use),
     Entry::new("smb2::a_failed_read_brings_nothing", clients::failed),
     Entry::new("smb2::a_transform_that_nobody_wanted_is_refused", clients::transform_not_negotiated),
-    Entry::new("smb2::data_under_a_transform_are_checked", transforms::of_a_client),
 ];

@@ -131,11 +131,6 @@ fn no_signature(play: &mut Play) -> Result<(), Stop> {
     writes::not_negotiated(play, RdmaTransformType::SIGNING, Channel::RDMA_V1_INVALIDATE)
 }
 
-/// What a client does with them.
-pub(super) fn of_a_client(_: &mut Play) -> Result<(), Stop> {
-    Err(Stop::NotApplicable("the script, as a server, negotiates no transforms of RDMA".into()))
-}
-
 fn several_channels(_: &mut Play) -> Result<(), Stop> {
     Err(Stop::NotApplicable("the peer is reached over SMB Direct alone, and the case begins over TCP".into()))
 }

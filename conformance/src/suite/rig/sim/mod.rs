@@ -1,5 +1,6 @@
 //! `smbd-core` in the simulator: an endpoint over a simulated device, in virtual time.
 
+mod client;
 mod clock;
 mod life;
 mod mortal;
@@ -11,6 +12,7 @@ use smbd_sim::nic::Personality;
 use super::profile::Profile;
 use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
+pub use client::{SimClient, SimLax};
 pub use life::{Poison, Reaction};
 pub use mortal::Mortal;
 use rig::{SimRig, UpperLayer};

@@ -12,6 +12,7 @@ use smbd_sim::fault::Disruption;
 use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::world::WorldConfig;
 use smbd_sim::{Breach, Side};
+use smbd_smb2::wire::NtStatus;
 
 use super::clock::Clock;
 use super::life::{Life, Reaction};
@@ -73,6 +74,10 @@ pub(super) enum UpperLayer {
     Late,
     /// The server of `smbd-smb2`.
     Server(Shared),
+    /// The client of `smbd-smb2`, for a program that copies a file.
+    Client,
+    /// A client that leaves out a rule of 3.2.5.11.
+    Lax(Option<&'static str>),
 }
 
 /// The rig.
@@ -181,6 +186,8 @@ impl Rig for SimRig {
             UpperLayer::Smb2 => subject.speaking_smb2(role),
             UpperLayer::Late => subject.answering_late(),
             UpperLayer::Server(share) => subject.serving(share),
+            UpperLayer::Client => subject.copying(),
+            UpperLayer::Lax(rule) => subject.copying_without(*rule),
         };
         self.connections.push(Connection {
             net,
@@ -301,6 +308,10 @@ impl Rig for SimRig {
             return None;
         }
         Some(self.connections.get_mut(connection)?)
+    }
+
+    fn given(&self, connection: usize) -> Option<NtStatus> {
+        self.connections.get(connection)?.subject.given()
     }
 
     fn speaks(&self) -> bool {

@@ -145,11 +145,12 @@ impl<B: HostMemory> Handler<B, Endpoint> for Layer<B::Buffer> {
         match &mut self.smb2 {
             _ if self.by_hand => {}
             Some(smb2) => match event {
-                EndpointEvent::Established(_) => smb2.established(endpoint, now),
+                EndpointEvent::Established(_) => smb2.established(endpoint, backend),
                 EndpointEvent::Registered { id, result } => {
-                    smb2.registered(endpoint, now, id, result.is_ok());
+                    smb2.registered(endpoint, backend, id, result.is_ok());
                 }
-                EndpointEvent::Deregistered { id, .. } => smb2.deregistered(endpoint, now, id),
+                EndpointEvent::Deregistered { id, .. } => smb2.deregistered(endpoint, backend, id),
+                EndpointEvent::Invalidated { token, .. } => smb2.invalidated(token),
                 EndpointEvent::RdmaDone { op, result } => smb2.rdma_done(endpoint, backend, op, result),
                 _ => smb2.pump(endpoint, backend),
             },

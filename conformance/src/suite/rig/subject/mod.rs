@@ -12,6 +12,7 @@ use std::rc::Rc;
 use smbd_core::backend::{HostMemory, drive};
 use smbd_core::error::WorkError;
 use smbd_core::{BufferDescriptorV1, Config, Endpoint, Instant, PhaseName, Role, WrId};
+use smbd_smb2::wire::NtStatus;
 
 pub(super) use hand::Seat;
 use layer::Layer;
@@ -59,6 +60,23 @@ impl<M: Clone + fmt::Debug> Subject<M> {
             Role::Initiator => Smb2::client(),
         });
         self
+    }
+
+    /// The same with the client of `smbd-smb2` as its upper layer.
+    pub(super) fn copying(mut self) -> Self {
+        self.layer.smb2 = Some(Smb2::client_of_smb2());
+        self
+    }
+
+    /// The same with a client of SMB2 that logs in as the user, and leaves out a rule of 3.2.5.11.
+    pub(super) fn copying_without(mut self, rule: Option<&'static str>) -> Self {
+        self.layer.smb2 = Some(Smb2::lax(rule));
+        self
+    }
+
+    /// As [`Rig::given`](super::Rig::given).
+    pub(super) fn given(&self) -> Option<NtStatus> {
+        self.layer.smb2.as_ref()?.given()
     }
 
     /// The same with an SMB2 server as its upper layer that says of each request that it is under way, before it answers.

@@ -10,10 +10,9 @@ use smbd_smb2::wire::header::field;
 use smbd_smb2::wire::{Elements, NtStatus};
 
 use super::Outgoing;
-use super::late::announced;
 use crate::smb2::client::FILE;
 use crate::smb2::server::{Read, ReadAnswer, Served, Server, Transfer, Write, WriteAnswer};
-use crate::smb2::share_to_copy;
+use crate::smb2::{announced, share_to_copy};
 use crate::suite::upper::content;
 
 /// An RDMA operation that has begun.

@@ -7,7 +7,7 @@ use smbd_smb2::wire::{
 
 /// What such a server sends in the place of this message: the answers before the last one, word that the last request is under way, and
 /// its answer. What brings the client an id or a key is answered at once.
-pub(super) fn announced(message: Vec<u8>) -> Vec<Vec<u8>> {
+pub(crate) fn announced(message: Vec<u8>) -> Vec<Vec<u8>> {
     match taken_apart(&message) {
         Ok(Some(messages)) => messages,
         Ok(None) | Err(_) => vec![message],
