@@ -32,6 +32,7 @@ impl Machine {
         let answer = NegotiateResponse::parse(part.bytes).map_err(NegotiateError::Wire)?;
         self.negotiated = Some(negotiate::accept(&self.config, &answer)?);
         self.preauth.update([part.bytes]);
+        self.timer = None;
         Ok(Some(Step::Negotiated))
     }
 
@@ -91,7 +92,7 @@ impl Machine {
             Kind::Disconnect(tree) if !status.is_error() => {
                 let tree = *tree;
                 self.forget(key);
-                self.trees.remove(tree);
+                self.scopes.trees.remove(tree);
                 self.finish(operation, Ok(Stored::Disconnected));
             }
             Kind::Connect if !status.is_error() => {
@@ -123,11 +124,11 @@ impl Machine {
             return self.finish(operation, Err(Failure::SessionEnded));
         };
         let (mut encrypts, mut can_sign) = (false, false);
-        if let Some(Session { encryption, channel, .. }) = self.sessions.get(session) {
+        if let Some(Session { encryption, channel, .. }) = self.scopes.sessions.get(session) {
             encrypts = encryption.is_some() && answer.share_flags.contains(ShareFlags::ENCRYPT_DATA);
             can_sign = channel.is_some();
         }
-        let Some(tree) = self.trees.insert(Tree { session, id, encrypts }) else {
+        let Some(tree) = self.scopes.trees.insert(Tree { session, id, encrypts }) else {
             return self.finish(operation, Err(Failure::SessionEnded));
         };
         let is_311 = self.negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1);
@@ -142,7 +143,7 @@ impl Machine {
     fn validate(&mut self, operation: Key, tree: Key, answer: TreeConnectResponse, now: Instant) {
         let session = self.operations.get(operation).and_then(|running| running.session);
         let element = validate::with_request(&self.config, |body| {
-            super::machine::element(&self.header(body, session, Some(tree)), body)
+            super::machine::element(&self.scopes.header(Command::IOCTL, (session, Some(tree))), body)
         });
         let mut request = self.spare.take(Owner::Operation(operation), Command::IOCTL);
         (request.session, request.tree, request.must_sign) = (session, Some(tree), true);
@@ -178,7 +179,7 @@ impl Machine {
     fn on_piece(&mut self, key: Key, operation: Key, part: &Part<'_>, now: Instant) -> Option<Step> {
         let request = self.requests.get(key)?;
         let piece = request.piece?;
-        let has_channel = !matches!(request.memory, Memory::None);
+        let has_channel = request.memory != Memory::None;
         let facts = || self.facts(request, part, has_channel);
         let (moved, data, cover) = match moved(part, piece, has_channel, facts) {
             Ok((moved, data, cover)) => (Outcome::Moved(moved), data, cover),
@@ -209,19 +210,19 @@ impl Machine {
             has_flags: negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1),
             has_channel,
             is_encrypted: part.is_encrypted_for(request.session),
-            session: request.session.and_then(|key| self.sessions.get(key)),
+            session: request.session.and_then(|key| self.scopes.sessions.get(key)),
         }
     }
 
     /// Ends a session: its tree connects are gone, and its operations fail. It stays until the answers to its requests have come.
     pub(super) fn end_session(&mut self, session: Key, failure: &Failure, now: Instant) {
-        let Some(state) = self.sessions.get_mut(session) else { return };
+        let Some(state) = self.scopes.sessions.get_mut(session) else { return };
         state.has_ended = true;
         for operation in self.operations.keys(|running| running.session == Some(session)) {
             self.abort(operation, failure, now);
         }
-        for tree in self.trees.keys(|tree| tree.session == session) {
-            self.trees.remove(tree);
+        for tree in self.scopes.trees.keys(|tree| tree.session == session) {
+            self.scopes.trees.remove(tree);
         }
         self.free_session(Some(session));
     }
@@ -229,12 +230,12 @@ impl Machine {
     /// Frees a session that is over, when no answer needs its keys any more.
     pub(super) fn free_session(&mut self, session: Option<Key>) {
         let Some(key) =
-            session.filter(|key| self.sessions.get(*key).is_some_and(|session| session.has_ended))
+            session.filter(|key| self.scopes.sessions.get(*key).is_some_and(|session| session.has_ended))
         else {
             return;
         };
         if !self.requests.iter().any(|(_, request)| request.session == session) {
-            self.sessions.remove(key);
+            self.scopes.sessions.remove(key);
         }
     }
 

@@ -70,7 +70,7 @@ impl Machine {
         }
         let session_id = transform::field::SESSION_ID.get(message)?;
         // A server may give the id of a session that is over to another one.
-        let with_id = self.sessions.iter().filter(|(_, session)| session.id == session_id);
+        let with_id = self.scopes.sessions.iter().filter(|(_, session)| session.id == session_id);
         let found = with_id.min_by_key(|(_, session)| session.has_ended);
         let Some((key, (_, opener))) =
             found.and_then(|(key, session)| Some((key, session.encryption.as_ref()?)))
@@ -88,7 +88,7 @@ impl Machine {
     fn on_element(&mut self, now: Instant, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let header = &part.header;
         let (message_id, command) = (header.message_id, header.command);
-        if let Some(session) = part.sealed.and_then(|key| self.sessions.get(key))
+        if let Some(session) = part.sealed.and_then(|key| self.scopes.sessions.get(key))
             && session.id != header.session_id
         {
             return Err(Reason::OtherSession { got: header.session_id, expected: session.id }.into());
@@ -106,7 +106,7 @@ impl Machine {
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
         let Some(sent) = request.sent().copied() else { return Ok(None) };
         let session = request.session;
-        let state = session.and_then(|key| self.sessions.get(key));
+        let state = session.and_then(|key| self.scopes.sessions.get(key));
         let check = state.map_or(Ok(Check::Good), |session| verify(request, &sent, session, part))?;
         if command != request.command {
             return Err(Reason::Command { message_id, got: command, expected: request.command }.into());
@@ -189,7 +189,7 @@ impl Machine {
     /// A request of a session that has to be authenticated again (3.2.5.1.6).
     fn on_expired(&mut self, key: Key, now: Instant) -> Option<Step> {
         let session_key = self.requests.get(key)?.session?;
-        let session = self.sessions.get_mut(session_key)?;
+        let session = self.scopes.sessions.get_mut(session_key)?;
         let is_news = !core::mem::replace(&mut session.is_expired, true);
         self.release(key, Outcome::Again, now);
         is_news.then_some(Step::SessionExpired(super::ids::SessionHandle(session_key)))
