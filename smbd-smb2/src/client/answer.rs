@@ -39,7 +39,8 @@ impl Machine {
     /// Whether a request can wait until its session has been authenticated again.
     pub(super) fn can_wait(&self, key: Key, operation: Key) -> bool {
         let is_in_session = self.requests.get(key).is_some_and(|request| request.session.is_some());
-        let kind = self.operations.get(operation).map(|running| &running.kind);
+        let running = self.operations.get(operation).filter(|running| running.result.is_none());
+        let kind = running.map(|running| &running.kind);
         is_in_session
             && matches!(
                 kind,
@@ -62,7 +63,8 @@ impl Machine {
         now: Instant,
     ) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
-        let Some(running) = self.operations.get(operation) else {
+        let running = self.operations.get(operation).filter(|running| running.result.is_none());
+        let Some(running) = running else {
             self.forget(key);
             return Ok(None);
         };
@@ -105,7 +107,7 @@ impl Machine {
                 self.on_validated(part)?;
                 self.finish(operation, Ok(Stored::Tree(tree, answer)));
             }
-            Kind::Logoff(_) | Kind::Disconnect(_) | Kind::Connect | Kind::Finished(_) => {
+            Kind::Logoff(_) | Kind::Disconnect(_) | Kind::Connect => {
                 self.forget(key);
                 self.finish(operation, Err(Failure::Status(status)));
             }
@@ -124,7 +126,8 @@ impl Machine {
             return self.finish(operation, Err(Failure::SessionEnded));
         };
         let (mut encrypts, mut can_sign) = (false, false);
-        if let Some(Session { encryption, channel, .. }) = self.scopes.sessions.get(session) {
+        if let Some(Session { encryption, channel, .. }) = self.scopes.sessions.get(session).map(Box::as_ref)
+        {
             encrypts = encryption.is_some() && answer.share_flags.contains(ShareFlags::ENCRYPT_DATA);
             can_sign = channel.is_some();
         }
@@ -210,7 +213,7 @@ impl Machine {
             has_flags: negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1),
             has_channel,
             is_encrypted: part.is_encrypted_for(request.session),
-            session: request.session.and_then(|key| self.scopes.sessions.get(key)),
+            session: request.session.and_then(|key| self.scopes.sessions.get(key)).map(Box::as_ref),
         }
     }
 

@@ -124,7 +124,7 @@ impl Machine {
             Target::New { preauth, .. } => *preauth,
             Target::Bind(_) => {
                 let session = self.bound(operation, part, flags)?;
-                let key = self.scopes.sessions.insert(session).ok_or(Failure::SessionEnded)?;
+                let key = self.scopes.sessions.insert(Box::new(session)).ok_or(Failure::SessionEnded)?;
                 self.finish(operation, Ok(Stored::Session(key)));
                 return Ok(());
             }
@@ -142,7 +142,7 @@ impl Machine {
             // SE-2
             channel.signer.leave(part.header.message_id);
         }
-        let key = self.scopes.sessions.insert(session).ok_or(Failure::SessionEnded)?;
+        let key = self.scopes.sessions.insert(Box::new(session)).ok_or(Failure::SessionEnded)?;
         self.finish(operation, Ok(Stored::Session(key)));
         Ok(())
     }
@@ -261,7 +261,7 @@ impl Machine {
         now: Instant,
     ) -> Result<OperationId, Refused> {
         let Ok(Token::Continue(token)) = login.step(&[]) else { return Err(Refused::Authentication) };
-        let running = Running { session, tree: None, kind: Kind::Login(Box::new(login)) };
+        let running = Running { session, tree: None, kind: Kind::Login(Box::new(login)), result: None };
         let operation = self.operations.insert(running).ok_or(Refused::Full("operations"))?;
         match self.session_setup(operation, &token, now) {
             Ok(()) => Ok(OperationId(operation)),

@@ -160,7 +160,10 @@ impl Machine {
     /// Sessions that there will be if all logins and bindings under way succeed.
     pub(super) fn coming_sessions(&self) -> usize {
         let is_new = |kind: &Kind| matches!(kind, Kind::Login(login) if matches!(login.target, Target::New { .. } | Target::Bind(_)));
-        self.operations.iter().filter(|(_, running)| is_new(&running.kind)).count()
+        self.operations
+            .iter()
+            .filter(|(_, running)| is_new(&running.kind) && running.result.is_none())
+            .count()
     }
 
     fn export(&mut self, session: Key) -> Result<SessionExport, BindError> {

@@ -12,6 +12,7 @@ impl Machine {
             return;
         }
         self.end = Some(End { reason, is_told: false });
+        self.timer = None;
         // What is in memory is looked at when it is back.
         self.tasks.retain(|task| !matches!(task, Task::Check(_)));
         for operation in self.operations.keys(|_| true) {

@@ -125,7 +125,10 @@ impl Client {
         let machine = &mut *self.machine;
         machine.ready()?;
         machine.live(session.0)?;
-        let coming = machine.operations.iter().filter(|(_, running)| matches!(running.kind, Kind::Connect));
+        let coming = machine
+            .operations
+            .iter()
+            .filter(|(_, running)| matches!(running.kind, Kind::Connect) && running.result.is_none());
         if machine.scopes.trees.free_count() <= coming.count() {
             return Err(Refused::Full("tree connects"));
         }
@@ -271,6 +274,17 @@ impl Client {
     /// What is to be done next. `arrived` is what has come from the server; until [`Output::Idle`] it stays the same. To be called after
     /// every other call, and when the time of [`Output::Idle`] has come.
     pub fn poll<'a>(&'a mut self, now: Instant, arrived: &'a mut Arrived<'_>) -> Output<'a> {
+        if arrived.is_taken()
+            && let Some(due) = self.machine.idle_until(now)
+        {
+            return Output::Idle(Some(due));
+        }
+        self.turn(now, arrived)
+    }
+
+    /// A [`Self::poll`] that finds something to do.
+    #[inline(never)]
+    fn turn<'a>(&'a mut self, now: Instant, arrived: &'a mut Arrived<'_>) -> Output<'a> {
         let step = self.machine.poll(now, arrived);
         self.output(step, arrived)
     }

@@ -60,6 +60,8 @@ pub(super) struct Running {
     pub(super) session: Option<Key>,
     pub(super) tree: Option<Key>,
     pub(super) kind: Kind,
+    /// What came of it; it has to be told.
+    pub(super) result: Option<Result<Stored, Box<Failure>>>,
 }
 
 /// The end of a connection.
@@ -265,13 +267,11 @@ impl Machine {
         };
         self.forget(key);
         let Some(running) = self.operations.get_mut(operation) else { return };
-        match (&mut running.kind, piece) {
-            (Kind::Transfer(transfer), Some(piece)) => {
-                transfer.on_piece(piece, moved);
-                self.advance(operation, now);
-            }
-            (Kind::Finished(_), _) => {}
-            _ => self.finish(operation, Err(moved.err().map_or(Failure::Closed, |failure| *failure))),
+        if let (Kind::Transfer(transfer), Some(piece)) = (&mut running.kind, piece) {
+            transfer.on_piece(piece, moved);
+            self.advance(operation, now);
+        } else {
+            self.finish(operation, Err(moved.err().map_or(Failure::Closed, |failure| *failure)));
         }
     }
 
@@ -320,12 +320,12 @@ impl Machine {
     /// An operation has ended with this result.
     pub(super) fn finish(&mut self, operation: Key, result: Result<Stored, Failure>) {
         if let Some(running) = self.operations.get_mut(operation)
-            && !matches!(running.kind, Kind::Finished(_))
+            && running.result.is_none()
         {
             if let (Kind::Validate(tree, _), Err(_)) = (&running.kind, &result) {
                 self.scopes.trees.remove(*tree);
             }
-            running.kind = Kind::Finished(result);
+            running.result = Some(result.map_err(Box::new));
             self.tasks.push_back(Task::Tell(operation));
         }
     }

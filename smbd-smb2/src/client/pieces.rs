@@ -4,12 +4,13 @@ use alloc::vec::Vec;
 
 use smbd_core::Instant;
 
-use super::machine::Machine;
+use super::machine::{Machine, Task};
 use super::operation::{Kind, Stored};
 use super::request::{CREDIT_BYTES, Memory, Owner};
 use super::submit::mark_replay;
 use super::table::Key;
 use super::transfer::{Piece, Transfer, Way};
+use super::window::Window;
 use crate::wire::{
     Channel, Header, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, write, write_element,
 };
@@ -18,21 +19,25 @@ impl Machine {
     /// Cuts pieces of a transfer, as many as may be under way, and finishes it if nothing is left.
     pub(super) fn advance(&mut self, operation: Key, now: Instant) {
         loop {
-            let (has_room, max) = (self.has_room(), self.piece_credits());
+            let has_room = self.has_room();
             let Some(running) = self.operations.get_mut(operation) else { return };
-            let scope = (running.session, running.tree);
             let Kind::Transfer(transfer) = &mut running.kind else { return };
-            let can_go = has_room && transfer.under_way() < self.config.pieces;
-            let Some(piece) = (if can_go { transfer.cut(max) } else { None }) else {
-                if let Some(result) = transfer.result() {
-                    let stored = match transfer.way {
-                        Way::Read { .. } => Stored::Read,
-                        Way::Write { .. } => Stored::Written,
-                    };
-                    self.finish(operation, result.map(stored));
+            let can_go = !transfer.is_cut() && has_room && transfer.under_way() < self.config.pieces;
+            let piece =
+                if can_go { transfer.cut(piece_max(&self.window, self.config.credits)) } else { None };
+            let Some(piece) = piece else {
+                if running.result.is_none()
+                    && let Some(result) = transfer.result()
+                {
+                    running.result = Some(result.map(|count| match transfer.way {
+                        Way::Read { .. } => Stored::Read(count),
+                        Way::Write { .. } => Stored::Written(count),
+                    }));
+                    self.tasks.push_back(Task::Tell(operation));
                 }
                 return;
             };
+            let scope = (running.session, running.tree);
             let is_last = transfer.is_cut();
             let mut request = self.spare.take(Owner::Operation(operation), transfer.way.command());
             request.carry(transfer, piece, scope);
@@ -51,16 +56,17 @@ impl Machine {
             }
         }
     }
+}
 
-    /// The most bytes of a piece that the credits can pay for which there are or will be.
-    fn piece_credits(&self) -> u32 {
-        let credits = self.window.expected().min(self.config.credits.into()).max(1);
-        u32::try_from(credits).unwrap_or(u32::MAX).saturating_mul(CREDIT_BYTES)
-    }
+/// The most bytes of a piece that the credits can pay for which there are or will be.
+fn piece_max(window: &Window, target: u16) -> u32 {
+    let credits = window.expected().min(target.into()).max(1);
+    u32::try_from(credits).unwrap_or(u32::MAX).saturating_mul(CREDIT_BYTES)
 }
 
 impl Transfer {
     /// Writes the request of a piece, with this header and with what describes its channel, to an element that is empty.
+    #[inline(always)]
     pub(super) fn write(
         &self,
         element: &mut Vec<u8>,

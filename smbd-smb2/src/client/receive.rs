@@ -42,6 +42,7 @@ enum Check {
 
 impl Machine {
     /// Takes the next element of a message.
+    #[inline(never)]
     pub(super) fn take(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Option<Step>, Fatal> {
         let (start, sealed) = match arrived.progress {
             Progress::New => {
@@ -62,8 +63,10 @@ impl Machine {
 
     /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1): where it begins, and whose keys have decrypted it.
     fn open(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Fatal> {
+        if message.first_chunk() == Some(&header::PROTOCOL_ID) {
+            return Ok((0, None));
+        }
         match message.first_chunk() {
-            Some(&header::PROTOCOL_ID) => return Ok((0, None)),
             Some(&compression::PROTOCOL_ID) => return Err(Reason::Compressed.into()),
             Some(&transform::PROTOCOL_ID) => {}
             _ => return Err(Reason::ProtocolId { got: first_four(message) }.into()),
@@ -107,6 +110,7 @@ impl Machine {
         let Some(sent) = request.sent().copied() else { return Ok(None) };
         let session = request.session;
         let state = session.and_then(|key| self.scopes.sessions.get(key));
+        let has_ended = state.is_some_and(|session| session.has_ended);
         let check = state.map_or(Ok(Check::Good), |session| verify(request, &sent, session, part))?;
         if command != request.command {
             return Err(Reason::Command { message_id, got: command, expected: request.command }.into());
@@ -125,7 +129,9 @@ impl Machine {
             (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
             _ => self.on_answer(key, part, now),
         };
-        self.free_session(session);
+        if has_ended {
+            self.free_session(session);
+        }
         step
     }
 

@@ -1,5 +1,7 @@
 //! Where requests belong: the sessions and tree connects of a connection, and what a request takes from its own.
 
+use alloc::boxed::Box;
+
 use super::session::{Protection, Session, Tree};
 use super::table::{Key, Table};
 use crate::wire::{Command, Dialect, Header, NtStatus, SessionId, Target, TreeId};
@@ -10,7 +12,8 @@ pub(super) type Scope = (Option<Key>, Option<Key>);
 /// All that are there.
 #[derive(Debug)]
 pub(super) struct Scopes {
-    pub(super) sessions: Table<Session>,
+    /// Boxed, because keys are large.
+    pub(super) sessions: Table<Box<Session>>,
     pub(super) trees: Table<Tree>,
 }
 

@@ -21,6 +21,7 @@ use crate::wire::{
 
 impl Machine {
     /// The next message that can go.
+    #[inline(never)]
     pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Fatal> {
         while let Some(first) = self.queue.front().copied() {
             let Some(request) = self.queued(first) else {

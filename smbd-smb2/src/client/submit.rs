@@ -45,7 +45,7 @@ impl Machine {
     /// A session that is not over.
     pub(super) fn live(&self, session: Key) -> Result<&Session, Refused> {
         let session = self.scopes.sessions.get(session).filter(|session| !session.has_ended);
-        session.ok_or(Refused::Unknown("the session"))
+        session.map(Box::as_ref).ok_or(Refused::Unknown("the session"))
     }
 
     /// A tree connect that operations can be in.
@@ -359,5 +359,5 @@ pub(super) fn mark_replay(element: &mut [u8]) -> Result<(), WireError> {
 }
 
 fn running((session, tree): Scope, kind: Kind) -> Running {
-    Running { session, tree, kind }
+    Running { session, tree, kind, result: None }
 }

@@ -61,6 +61,7 @@ impl<T> Table<T> {
     }
 
     /// Drops a value where it is.
+    #[inline]
     pub(super) fn remove(&mut self, key: Key) {
         let Some((own, place)) = self.places.get_mut(key.index()) else { return };
         if *own == key && place.is_some() {
