@@ -24,6 +24,7 @@ use crate::wire::{
 
 impl Machine {
     /// 3.2.5.2
+    #[inline(never)]
     pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         if status != NtStatus::SUCCESS {
@@ -116,6 +117,7 @@ impl Machine {
     }
 
     /// 3.2.5.5
+    #[inline(never)]
     fn on_tree_connect(&mut self, operation: Key, part: &Part<'_>, now: Instant) {
         let answer = match TreeConnectResponse::parse(part.bytes) {
             Ok(answer) => answer,
@@ -164,6 +166,7 @@ impl Machine {
     }
 
     /// 3.2.5.14.12. The answer is signed or encrypted: anything else has ended the connection before.
+    #[inline(never)]
     fn on_validated(&self, part: &Part<'_>) -> Result<(), Fatal> {
         match part.header.status {
             NtStatus::ACCESS_DENIED => {
@@ -218,6 +221,7 @@ impl Machine {
     }
 
     /// Ends a session: its tree connects are gone, and its operations fail. It stays until the answers to its requests have come.
+    #[inline(never)]
     pub(super) fn end_session(&mut self, session: Key, failure: &Failure, now: Instant) {
         let Some(state) = self.scopes.sessions.get_mut(session) else { return };
         state.has_ended = true;
@@ -231,6 +235,7 @@ impl Machine {
     }
 
     /// Frees a session that is over, when no answer needs its keys any more.
+    #[inline(never)]
     pub(super) fn free_session(&mut self, session: Option<Key>) {
         let Some(key) =
             session.filter(|key| self.scopes.sessions.get(*key).is_some_and(|session| session.has_ended))

@@ -57,6 +57,7 @@ impl Machine {
     }
 
     /// 3.2.5.3
+    #[inline(never)]
     pub(super) fn on_session_setup(
         &mut self,
         operation: Key,

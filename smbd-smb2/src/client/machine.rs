@@ -170,6 +170,7 @@ impl Machine {
     }
 
     /// Puts a request behind the others; with its deadline.
+    #[inline(always)]
     pub(super) fn enqueue(&mut self, mut request: Box<Request>, deadline: Option<Instant>) -> Option<Key> {
         let waits_for_memory = request.memory == Memory::Wanted;
         request.wire = if waits_for_memory { Wire::Idle } else { Wire::Queued };
@@ -236,6 +237,7 @@ impl Machine {
     }
 
     /// Ends a request with this outcome: when its memory is back, if the server has been given some (3.2.5.11, 3.2.5.12).
+    #[inline(always)]
     pub(super) fn release(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
         if matches!(request.wire, Wire::Queued | Wire::Held) {
@@ -256,6 +258,7 @@ impl Machine {
     }
 
     /// Takes the outcome of a request that holds no memory.
+    #[inline]
     pub(super) fn settle(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get(key) else { return };
         let (owner, piece) = (request.owner, request.piece);
@@ -305,6 +308,7 @@ impl Machine {
     }
 
     /// Frees the place of a request; if its answer is still to come, when that has come.
+    #[inline(always)]
     pub(super) fn forget(&mut self, key: Key) {
         let Some(request) = self.requests.get_mut(key) else { return };
         if request.owner == Owner::Echo {

@@ -64,8 +64,15 @@ impl Machine {
     /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1): where it begins, and whose keys have decrypted it.
     fn open(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Fatal> {
         if message.first_chunk() == Some(&header::PROTOCOL_ID) {
-            return Ok((0, None));
+            Ok((0, None))
+        } else {
+            self.decrypt(message)
         }
+    }
+
+    /// What does not begin as a message of SMB2.
+    #[inline(never)]
+    fn decrypt(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Fatal> {
         match message.first_chunk() {
             Some(&compression::PROTOCOL_ID) => return Err(Reason::Compressed.into()),
             Some(&transform::PROTOCOL_ID) => {}
@@ -147,6 +154,7 @@ impl Machine {
     }
 
     /// An interim answer (3.2.5.1.5): the request waits on.
+    #[inline(never)]
     fn on_interim(
         &mut self,
         key: Key,
@@ -168,6 +176,7 @@ impl Machine {
     }
 
     /// The final answer to a request. Who has asked for it gets it.
+    #[inline(always)]
     fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
         let owner = request.owner;
@@ -193,6 +202,7 @@ impl Machine {
     }
 
     /// A request of a session that has to be authenticated again (3.2.5.1.6).
+    #[inline(never)]
     fn on_expired(&mut self, key: Key, now: Instant) -> Option<Step> {
         let session_key = self.requests.get(key)?.session?;
         let session = self.scopes.sessions.get_mut(session_key)?;
@@ -202,6 +212,7 @@ impl Machine {
     }
 
     /// The server has no such session any more.
+    #[inline(never)]
     fn lose_session(&mut self, session: Key, now: Instant) -> Option<Step> {
         self.end_session(session, &Failure::SessionEnded, now);
         Some(Step::SessionEnded(super::ids::SessionHandle(session)))

@@ -10,7 +10,7 @@ use super::negotiate::Negotiated;
 use super::operation::Kind;
 use super::reason::{Failure, Fatal, Reason};
 use super::request::{Outcome, Owner, Request, Sent, Wire};
-use super::scope::Scope;
+use super::scope::{Scope, Scopes};
 use super::session::Protection;
 use super::table::Key;
 use crate::security::SecurityError;
@@ -60,6 +60,7 @@ impl Machine {
 
     /// What is done if there are too few credits for the first request: if no answer is awaited that could bring some, an ECHO asks for
     /// them; if it brings too few, the request fails. Gives whether the queue is another one now.
+    #[inline(never)]
     fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Fatal> {
         let is_awaited = |(_, key): &(u64, Key)| {
             self.requests
@@ -113,6 +114,18 @@ impl Machine {
             self.number(first, protection, now)?;
             return Ok(Step::Send(first));
         }
+        self.assemble(first, session, protection, now)
+    }
+
+    /// Puts a compound together, or a message that is to be encrypted.
+    #[inline(never)]
+    fn assemble(
+        &mut self,
+        first: Key,
+        session: Option<Key>,
+        protection: Protection,
+        now: Instant,
+    ) -> Result<Step, Fatal> {
         let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
         self.scratch.clear();
         self.scratch.resize(start, 0);
@@ -148,6 +161,7 @@ impl Machine {
     }
 
     /// Gives a request its MessageId, its credits and its signature.
+    #[inline(always)]
     fn number(&mut self, key: Key, protection: Protection, now: Instant) -> Result<(), Fatal> {
         let deadline = self.deadline(now);
         let has_multi_credit = self.negotiated.as_ref().is_some_and(Negotiated::has_multi_credit);
@@ -163,10 +177,8 @@ impl Machine {
             let flags = field::FLAGS.get(header)?.with(Flags::SIGNED, is_signed);
             field::FLAGS.set(header, flags)?;
         }
-        let session = request.session.filter(|_| is_signed).and_then(|key| self.scopes.sessions.get(key));
-        if let Some(channel) = session.and_then(|session| session.channel.as_ref()) {
-            let signature = channel.signer.sign([&request.element[..], &request.data[..]])?;
-            field::SIGNATURE.set(&mut request.element, signature)?;
+        if is_signed {
+            self.scopes.sign(request)?;
         }
         let (async_id, is_cancelled) = (None, false);
         request.wire = Wire::Sent(Sent { message_id, async_id, asked, protection, is_cancelled });
@@ -180,6 +192,7 @@ impl Machine {
     }
 
     /// The preauthentication integrity of 3.1.1 (3.2.5.2, 3.2.5.3.1, 3.2.5.3.3), and the signature of a binding.
+    #[inline(never)]
     fn hash(&mut self, key: Key) -> Result<(), Fatal> {
         let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
         if request.command == Command::NEGOTIATE && request.owner == Owner::Negotiate {
@@ -240,5 +253,18 @@ impl Machine {
         }
         self.scratch.extend_from_slice(&message);
         if protection == Protection::Encrypted { self.seal(key) } else { Ok(()) }
+    }
+}
+
+impl Scopes {
+    /// Signs a request that is written (3.2.4.1.1).
+    #[inline(never)]
+    fn sign(&self, request: &mut Request) -> Result<(), Fatal> {
+        let session = request.session.and_then(|key| self.sessions.get(key));
+        if let Some(channel) = session.and_then(|session| session.channel.as_ref()) {
+            let signature = channel.signer.sign([&request.element[..], &request.data[..]])?;
+            field::SIGNATURE.set(&mut request.element, signature)?;
+        }
+        Ok(())
     }
 }

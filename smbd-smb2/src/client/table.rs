@@ -40,6 +40,7 @@ impl<T> Table<T> {
     }
 
     /// Puts `value` into a free place; `None` if there is none.
+    #[inline]
     pub(super) fn insert(&mut self, value: T) -> Option<Key> {
         let key = self.free.pop()?.next();
         *self.places.get_mut(key.index())? = (key, Some(value));
@@ -71,6 +72,7 @@ impl<T> Table<T> {
     }
 
     /// Takes a value out of its place: one that is not large.
+    #[inline]
     pub(super) fn take(&mut self, key: Key) -> Option<T> {
         let (own, place) = self.places.get_mut(key.index())?;
         let value = place.take_if(|_| *own == key)?;

@@ -18,6 +18,7 @@ impl Machine {
     }
 
     /// Looks at all deadlines.
+    #[inline(never)]
     fn look(&mut self, now: Instant) -> Result<Option<Instant>, Fatal> {
         let heard = *self.heard.get_or_insert(now);
         let silence = heard.saturating_add(self.config.silence_max);
