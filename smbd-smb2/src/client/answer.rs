@@ -55,7 +55,7 @@ impl Machine {
             )
     }
 
-    /// The answer to an operation.
+    /// The answer to an operation of one request.
     pub(super) fn on_operation(
         &mut self,
         key: Key,
@@ -75,7 +75,6 @@ impl Machine {
                 self.forget(key);
                 return self.on_session_setup(operation, part, now);
             }
-            Kind::Transfer(_) => return Ok(self.on_piece(key, operation, part, now)),
             Kind::Single => {
                 self.forget(key);
                 self.operations.remove(operation);
@@ -108,7 +107,7 @@ impl Machine {
                 self.on_validated(part)?;
                 self.finish(operation, Ok(Stored::Tree(tree, answer)));
             }
-            Kind::Logoff(_) | Kind::Disconnect(_) | Kind::Connect => {
+            Kind::Logoff(_) | Kind::Disconnect(_) | Kind::Connect | Kind::Transfer(_) => {
                 self.forget(key);
                 self.finish(operation, Err(Failure::Status(status)));
             }
@@ -182,7 +181,13 @@ impl Machine {
     }
 
     /// The answer to a READ or WRITE (3.2.5.11, 3.2.5.12).
-    fn on_piece(&mut self, key: Key, operation: Key, part: &Part<'_>, now: Instant) -> Option<Step> {
+    pub(super) fn on_piece(
+        &mut self,
+        key: Key,
+        operation: Key,
+        part: &Part<'_>,
+        now: Instant,
+    ) -> Option<Step> {
         let request = self.requests.get(key)?;
         let piece = request.piece?;
         let has_channel = request.memory != Memory::None;
@@ -201,6 +206,8 @@ impl Machine {
         {
             request.cover = cover;
         }
+        let is_over = |running: &Running| running.result.is_some();
+        let data = data.filter(|_| !self.operations.get(operation).is_none_or(is_over));
         self.release(key, moved, now);
         let (at, len) = data?;
         let start = part.start.saturating_add(at);

@@ -272,7 +272,11 @@ impl Machine {
         let Some(running) = self.operations.get_mut(operation) else { return };
         if let (Kind::Transfer(transfer), Some(piece)) = (&mut running.kind, piece) {
             transfer.on_piece(piece, moved);
-            self.advance(operation, now);
+            if !transfer.is_cut() {
+                self.advance(operation, now);
+            } else if running.is_done() {
+                self.tasks.push_back(Task::Tell(operation));
+            }
         } else {
             self.finish(operation, Err(moved.err().map_or(Failure::Closed, |failure| *failure)));
         }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use smbd_core::Instant;
 
-use super::machine::{Machine, Task};
+use super::machine::{Machine, Running, Task};
 use super::operation::{Kind, Stored};
 use super::request::{CREDIT_BYTES, Memory, Owner};
 use super::submit::mark_replay;
@@ -26,13 +26,7 @@ impl Machine {
             let piece =
                 if can_go { transfer.cut(piece_max(&self.window, self.config.credits)) } else { None };
             let Some(piece) = piece else {
-                if running.result.is_none()
-                    && let Some(result) = transfer.result()
-                {
-                    running.result = Some(result.map(|count| match transfer.way {
-                        Way::Read { .. } => Stored::Read(count),
-                        Way::Write { .. } => Stored::Written(count),
-                    }));
+                if running.is_done() {
                     self.tasks.push_back(Task::Tell(operation));
                 }
                 return;
@@ -55,6 +49,24 @@ impl Machine {
                 return;
             }
         }
+    }
+}
+
+impl Running {
+    /// Whether it is a transfer of which nothing is under way or left: then it has its result now.
+    #[inline(always)]
+    pub(super) fn is_done(&mut self) -> bool {
+        let Kind::Transfer(transfer) = &mut self.kind else { return false };
+        if self.result.is_some() {
+            return false;
+        }
+        self.result = transfer.result().map(|result| {
+            result.map(|count| match transfer.way {
+                Way::Read { .. } => Stored::Read(count),
+                Way::Write { .. } => Stored::Written(count),
+            })
+        });
+        self.result.is_some()
     }
 }
 

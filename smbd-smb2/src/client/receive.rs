@@ -179,7 +179,7 @@ impl Machine {
     #[inline(always)]
     fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
-        let owner = request.owner;
+        let (owner, is_piece) = (request.owner, request.piece.is_some());
         let is_expired = part.header.status == NtStatus::NETWORK_SESSION_EXPIRED;
         match owner {
             Owner::Negotiate => {
@@ -197,6 +197,7 @@ impl Machine {
             Owner::Operation(operation) if is_expired && self.can_wait(key, operation) => {
                 Ok(self.on_expired(key, now))
             }
+            Owner::Operation(operation) if is_piece => Ok(self.on_piece(key, operation, part, now)),
             Owner::Operation(operation) => self.on_operation(key, operation, part, now),
         }
     }

@@ -40,10 +40,12 @@ impl<T> Table<T> {
     }
 
     /// Puts `value` into a free place; `None` if there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, value: T) -> Option<Key> {
         let key = self.free.pop()?.next();
-        *self.places.get_mut(key.index())? = (key, Some(value));
+        // A place that is free holds nothing that would have to be dropped.
+        let place = self.places.get_mut(key.index()).filter(|(_, place)| place.is_none())?;
+        *place = (key, Some(value));
         Some(key)
     }
 
