@@ -22,7 +22,8 @@ impl Machine {
             let has_room = self.has_room();
             let Some(running) = self.operations.get_mut(operation) else { return };
             let Kind::Transfer(transfer) = &mut running.kind else { return };
-            let can_go = !transfer.is_cut() && has_room && transfer.under_way() < self.config.pieces;
+            let is_open = running.result.is_none() && !transfer.is_cut();
+            let can_go = is_open && has_room && transfer.under_way() < self.config.pieces;
             let piece =
                 if can_go { transfer.cut(piece_max(&self.window, self.config.credits)) } else { None };
             let Some(piece) = piece else {
