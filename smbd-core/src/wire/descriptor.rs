@@ -59,6 +59,7 @@ impl BufferDescriptorV1 {
     ///
     /// # Errors
     /// [`WireError::NoRoom`] if `out` is shorter than [`Self::LEN`]. Nothing is written then.
+    #[inline]
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let got = out.len();
         let Some(words) = words_mut(out) else { return Err(LAYOUT.no_room(Self::LEN, got)) };

@@ -24,6 +24,7 @@ use crate::wire::{
 
 impl Machine {
     /// 3.2.5.2
+    #[inline(never)]
     pub(super) fn on_negotiate(&mut self, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
         if status != NtStatus::SUCCESS {
@@ -32,13 +33,15 @@ impl Machine {
         let answer = NegotiateResponse::parse(part.bytes).map_err(NegotiateError::Wire)?;
         self.negotiated = Some(negotiate::accept(&self.config, &answer)?);
         self.preauth.update([part.bytes]);
+        self.timer = None;
         Ok(Some(Step::Negotiated))
     }
 
     /// Whether a request can wait until its session has been authenticated again.
     pub(super) fn can_wait(&self, key: Key, operation: Key) -> bool {
         let is_in_session = self.requests.get(key).is_some_and(|request| request.session.is_some());
-        let kind = self.operations.get(operation).map(|running| &running.kind);
+        let running = self.operations.get(operation).filter(|running| running.result.is_none());
+        let kind = running.map(|running| &running.kind);
         is_in_session
             && matches!(
                 kind,
@@ -52,7 +55,7 @@ impl Machine {
             )
     }
 
-    /// The answer to an operation.
+    /// The answer to an operation of one request.
     pub(super) fn on_operation(
         &mut self,
         key: Key,
@@ -61,7 +64,8 @@ impl Machine {
         now: Instant,
     ) -> Result<Option<Step>, Fatal> {
         let status = part.header.status;
-        let Some(running) = self.operations.get(operation) else {
+        let running = self.operations.get(operation).filter(|running| running.result.is_none());
+        let Some(running) = running else {
             self.forget(key);
             return Ok(None);
         };
@@ -71,7 +75,6 @@ impl Machine {
                 self.forget(key);
                 return self.on_session_setup(operation, part, now);
             }
-            Kind::Transfer(_) => return Ok(self.on_piece(key, operation, part, now)),
             Kind::Single => {
                 self.forget(key);
                 self.operations.remove(operation);
@@ -91,7 +94,7 @@ impl Machine {
             Kind::Disconnect(tree) if !status.is_error() => {
                 let tree = *tree;
                 self.forget(key);
-                self.trees.remove(tree);
+                self.scopes.trees.remove(tree);
                 self.finish(operation, Ok(Stored::Disconnected));
             }
             Kind::Connect if !status.is_error() => {
@@ -104,7 +107,7 @@ impl Machine {
                 self.on_validated(part)?;
                 self.finish(operation, Ok(Stored::Tree(tree, answer)));
             }
-            Kind::Logoff(_) | Kind::Disconnect(_) | Kind::Connect | Kind::Finished(_) => {
+            Kind::Logoff(_) | Kind::Disconnect(_) | Kind::Connect | Kind::Transfer(_) => {
                 self.forget(key);
                 self.finish(operation, Err(Failure::Status(status)));
             }
@@ -113,6 +116,7 @@ impl Machine {
     }
 
     /// 3.2.5.5
+    #[inline(never)]
     fn on_tree_connect(&mut self, operation: Key, part: &Part<'_>, now: Instant) {
         let answer = match TreeConnectResponse::parse(part.bytes) {
             Ok(answer) => answer,
@@ -123,11 +127,12 @@ impl Machine {
             return self.finish(operation, Err(Failure::SessionEnded));
         };
         let (mut encrypts, mut can_sign) = (false, false);
-        if let Some(Session { encryption, channel, .. }) = self.sessions.get(session) {
+        if let Some(Session { encryption, channel, .. }) = self.scopes.sessions.get(session).map(Box::as_ref)
+        {
             encrypts = encryption.is_some() && answer.share_flags.contains(ShareFlags::ENCRYPT_DATA);
             can_sign = channel.is_some();
         }
-        let Some(tree) = self.trees.insert(Tree { session, id, encrypts }) else {
+        let Some(tree) = self.scopes.trees.insert(Tree { session, id, encrypts }) else {
             return self.finish(operation, Err(Failure::SessionEnded));
         };
         let is_311 = self.negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1);
@@ -142,7 +147,7 @@ impl Machine {
     fn validate(&mut self, operation: Key, tree: Key, answer: TreeConnectResponse, now: Instant) {
         let session = self.operations.get(operation).and_then(|running| running.session);
         let element = validate::with_request(&self.config, |body| {
-            super::machine::element(&self.header(body, session, Some(tree)), body)
+            super::machine::element(&self.scopes.header(Command::IOCTL, (session, Some(tree))), body)
         });
         let mut request = self.spare.take(Owner::Operation(operation), Command::IOCTL);
         (request.session, request.tree, request.must_sign) = (session, Some(tree), true);
@@ -160,6 +165,7 @@ impl Machine {
     }
 
     /// 3.2.5.14.12. The answer is signed or encrypted: anything else has ended the connection before.
+    #[inline(never)]
     fn on_validated(&self, part: &Part<'_>) -> Result<(), Fatal> {
         match part.header.status {
             NtStatus::ACCESS_DENIED => {
@@ -175,10 +181,16 @@ impl Machine {
     }
 
     /// The answer to a READ or WRITE (3.2.5.11, 3.2.5.12).
-    fn on_piece(&mut self, key: Key, operation: Key, part: &Part<'_>, now: Instant) -> Option<Step> {
+    pub(super) fn on_piece(
+        &mut self,
+        key: Key,
+        operation: Key,
+        part: &Part<'_>,
+        now: Instant,
+    ) -> Option<Step> {
         let request = self.requests.get(key)?;
         let piece = request.piece?;
-        let has_channel = !matches!(request.memory, Memory::None);
+        let has_channel = request.memory != Memory::None;
         let facts = || self.facts(request, part, has_channel);
         let (moved, data, cover) = match moved(part, piece, has_channel, facts) {
             Ok((moved, data, cover)) => (Outcome::Moved(moved), data, cover),
@@ -194,6 +206,8 @@ impl Machine {
         {
             request.cover = cover;
         }
+        let is_over = |running: &Running| running.result.is_some();
+        let data = data.filter(|_| !self.operations.get(operation).is_none_or(is_over));
         self.release(key, moved, now);
         let (at, len) = data?;
         let start = part.start.saturating_add(at);
@@ -209,32 +223,34 @@ impl Machine {
             has_flags: negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1),
             has_channel,
             is_encrypted: part.is_encrypted_for(request.session),
-            session: request.session.and_then(|key| self.sessions.get(key)),
+            session: request.session.and_then(|key| self.scopes.sessions.get(key)).map(Box::as_ref),
         }
     }
 
     /// Ends a session: its tree connects are gone, and its operations fail. It stays until the answers to its requests have come.
+    #[inline(never)]
     pub(super) fn end_session(&mut self, session: Key, failure: &Failure, now: Instant) {
-        let Some(state) = self.sessions.get_mut(session) else { return };
+        let Some(state) = self.scopes.sessions.get_mut(session) else { return };
         state.has_ended = true;
         for operation in self.operations.keys(|running| running.session == Some(session)) {
             self.abort(operation, failure, now);
         }
-        for tree in self.trees.keys(|tree| tree.session == session) {
-            self.trees.remove(tree);
+        for tree in self.scopes.trees.keys(|tree| tree.session == session) {
+            self.scopes.trees.remove(tree);
         }
         self.free_session(Some(session));
     }
 
     /// Frees a session that is over, when no answer needs its keys any more.
+    #[inline(never)]
     pub(super) fn free_session(&mut self, session: Option<Key>) {
         let Some(key) =
-            session.filter(|key| self.sessions.get(*key).is_some_and(|session| session.has_ended))
+            session.filter(|key| self.scopes.sessions.get(*key).is_some_and(|session| session.has_ended))
         else {
             return;
         };
         if !self.requests.iter().any(|(_, request)| request.session == session) {
-            self.sessions.remove(key);
+            self.scopes.sessions.remove(key);
         }
     }
 

@@ -45,7 +45,7 @@ impl Machine {
             security_buffer: token,
             ..SessionSetupRequest::default()
         };
-        let mut header = self.header(&body, session, None);
+        let mut header = self.scopes.header(Command::SESSION_SETUP, (session, None));
         if session.is_none() {
             header.session_id = session_id;
         }
@@ -57,6 +57,7 @@ impl Machine {
     }
 
     /// 3.2.5.3
+    #[inline(never)]
     pub(super) fn on_session_setup(
         &mut self,
         operation: Key,
@@ -72,7 +73,8 @@ impl Machine {
         let expired = self.operations.get(operation).and_then(|running| running.session);
         self.finish(operation, Err(failure));
         // 3.2.5.1.6
-        let expired = expired.filter(|key| self.sessions.get(*key).is_some_and(|session| session.is_expired));
+        let expired =
+            expired.filter(|key| self.scopes.sessions.get(*key).is_some_and(|session| session.is_expired));
         Ok(expired.map(|session| {
             self.end_session(session, &Failure::SessionEnded, now);
             Step::SessionEnded(SessionHandle(session))
@@ -123,7 +125,7 @@ impl Machine {
             Target::New { preauth, .. } => *preauth,
             Target::Bind(_) => {
                 let session = self.bound(operation, part, flags)?;
-                let key = self.sessions.insert(session).ok_or(Failure::SessionEnded)?;
+                let key = self.scopes.sessions.insert(Box::new(session)).ok_or(Failure::SessionEnded)?;
                 self.finish(operation, Ok(Stored::Session(key)));
                 return Ok(());
             }
@@ -141,7 +143,7 @@ impl Machine {
             // SE-2
             channel.signer.leave(part.header.message_id);
         }
-        let key = self.sessions.insert(session).ok_or(Failure::SessionEnded)?;
+        let key = self.scopes.sessions.insert(Box::new(session)).ok_or(Failure::SessionEnded)?;
         self.finish(operation, Ok(Stored::Session(key)));
         Ok(())
     }
@@ -241,7 +243,7 @@ impl Machine {
 
     /// A session that was authenticated again (3.2.5.3.2). Its keys stay; what waited for it goes.
     fn refresh(&mut self, session: Key, now: Instant) {
-        if let Some(session) = self.sessions.get_mut(session) {
+        if let Some(session) = self.scopes.sessions.get_mut(session) {
             session.is_expired = false;
         }
         let of_session = self.requests.keys(|request| request.session == Some(session));
@@ -260,7 +262,7 @@ impl Machine {
         now: Instant,
     ) -> Result<OperationId, Refused> {
         let Ok(Token::Continue(token)) = login.step(&[]) else { return Err(Refused::Authentication) };
-        let running = Running { session, tree: None, kind: Kind::Login(Box::new(login)) };
+        let running = Running { session, tree: None, kind: Kind::Login(Box::new(login)), result: None };
         let operation = self.operations.insert(running).ok_or(Refused::Full("operations"))?;
         match self.session_setup(operation, &token, now) {
             Ok(()) => Ok(OperationId(operation)),

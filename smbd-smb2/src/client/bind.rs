@@ -44,11 +44,11 @@ impl Client {
     pub fn can_bind(&self, session: &SessionExport) -> Result<(), Refused> {
         self.machine.ready()?;
         let negotiated = self.machine.ready_to_bind()?;
-        if self.machine.sessions.free_count() <= self.machine.coming_sessions() {
+        if self.machine.scopes.sessions.free_count() <= self.machine.coming_sessions() {
             return Err(Refused::Full("sessions"));
         }
         session.fits(self.machine.config.client_guid, negotiated)?;
-        let mut others = self.machine.sessions.iter().map(|(_, other)| other);
+        let mut others = self.machine.scopes.sessions.iter().map(|(_, other)| other);
         if others.any(|other| other.id == session.id && !other.has_ended) {
             return Err(BindError::Twice(session.id).into());
         }
@@ -91,7 +91,7 @@ impl Client {
     /// [`Refused::Unknown`].
     pub fn export_tree(&self, tree: TreeHandle) -> Result<TreeExport, Refused> {
         let (Some(session), _) = self.machine.scope(tree)? else { return Err(NO_SESSION) };
-        let (session, tree) = (self.machine.live(session)?, self.machine.trees.get(tree.0));
+        let (session, tree) = (self.machine.live(session)?, self.machine.scopes.trees.get(tree.0));
         let Some(Tree { id, encrypts, .. }) = tree else { return Err(Refused::Unknown("the tree connect")) };
         Ok(TreeExport { session_id: session.id, id: *id, encrypts: *encrypts })
     }
@@ -109,7 +109,7 @@ impl Client {
             return Err(NO_SESSION);
         }
         let tree = Tree { session: session.0, id: tree.id, encrypts: tree.encrypts };
-        self.machine.trees.insert(tree).map(TreeHandle).ok_or(Refused::Full("tree connects"))
+        self.machine.scopes.trees.insert(tree).map(TreeHandle).ok_or(Refused::Full("tree connects"))
     }
 
     /// Session.ChannelSequence: how many connections the session has lost. To be told to all that are left, before anything is submitted
@@ -121,7 +121,7 @@ impl Client {
         let machine = &mut *self.machine;
         machine.live(session.0)?;
         machine.ready_to_bind()?;
-        let Some(state) = machine.sessions.get_mut(session.0) else { return Err(NO_SESSION) };
+        let Some(state) = machine.scopes.sessions.get_mut(session.0) else { return Err(NO_SESSION) };
         state.channel_sequence = sequence;
         let waits = |wire: &Wire| matches!(wire, Wire::Idle | Wire::Queued | Wire::Held);
         for key in machine.requests.keys(|it| it.session == Some(session.0) && waits(&it.wire)) {
@@ -160,12 +160,15 @@ impl Machine {
     /// Sessions that there will be if all logins and bindings under way succeed.
     pub(super) fn coming_sessions(&self) -> usize {
         let is_new = |kind: &Kind| matches!(kind, Kind::Login(login) if matches!(login.target, Target::New { .. } | Target::Bind(_)));
-        self.operations.iter().filter(|(_, running)| is_new(&running.kind)).count()
+        self.operations
+            .iter()
+            .filter(|(_, running)| is_new(&running.kind) && running.result.is_none())
+            .count()
     }
 
     fn export(&mut self, session: Key) -> Result<SessionExport, BindError> {
         let max = self.config.bindings;
-        let (Some(state), Some(negotiated)) = (self.sessions.get_mut(session), self.negotiated) else {
+        let (Some(state), Some(negotiated)) = (self.scopes.sessions.get_mut(session), self.negotiated) else {
             return Err(BindError::NoKeys);
         };
         let Home::First { bindings } = &mut state.home else { return Err(BindError::NotFirst) };
@@ -194,7 +197,8 @@ impl Machine {
 
     /// The MessageId of what is queued next.
     fn next_message_id(&self) -> u64 {
-        let waiting = self.queue.iter().filter_map(|key| self.charge_of(*key));
+        let waiting =
+            self.queue.iter().filter_map(|key| self.queued(*key)).map(|first| self.charge_of(first));
         waiting.fold(self.window.next(), u64::saturating_add)
     }
 
@@ -216,7 +220,7 @@ impl Machine {
         }
         for _ in 0..missing {
             let mut request = self.spare.take(Owner::Echo, Command::ECHO);
-            self.write_request(&mut request.element, &EchoRequest::default(), None, None)?;
+            self.write_request(&mut request.element, &EchoRequest::default(), (None, None))?;
             self.enqueue(request, None);
         }
         Ok(())

@@ -2,20 +2,18 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::mem::replace;
 
 use smbd_core::Instant;
 
-use super::ids::BufferId;
 use super::machine::{Machine, Step, Task};
 use super::reason::{Failure, Refused};
-use super::request::{Memory, Outcome, Owner, Request};
-use super::submit::Scope;
+use super::request::{Memory, Outcome, Request};
+use super::scope::Scope;
 use super::table::Key;
 use super::transform_error::TransformError;
 use crate::cover::Cover;
 use crate::security::{RdmaSignature, SecurityError};
-use crate::wire::{Command, RdmaTransformType};
+use crate::wire::RdmaTransformType;
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");
 
@@ -55,14 +53,14 @@ impl Machine {
         if negotiated.rdma_transforms.is_empty() {
             return None;
         }
-        let (session, tree) = (self.sessions.get(session?)?, self.trees.get(tree?)?);
+        let (session, tree) = (self.scopes.sessions.get(session?)?, self.scopes.trees.get(tree?)?);
         session.needed_transform(tree).map(|transform| Box::new(Cover { transform, signature: None }))
     }
 
     /// Data of a WRITE are given, before they are registered.
     pub(super) fn on_plain(&mut self, key: Key, plain: Plain<'_, '_>, now: Instant) -> Result<(), Refused> {
         let request = self.requests.get(key).ok_or(UNKNOWN)?;
-        let (Memory::Bare(buffer), Some(cover)) = (&request.memory, &request.cover) else {
+        let (Memory::Bare, Some(cover)) = (request.memory, &request.cover) else {
             return Err(UNKNOWN);
         };
         let transform = cover.transform;
@@ -78,13 +76,12 @@ impl Machine {
         {
             return Err(Refused::Length { got: into.len() as u64, expected });
         }
-        let (buffer, session) = (*buffer, request.session);
-        let signature = self.protect(session, plain);
+        let signature = self.protect(request.session, plain);
         let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
         match signature {
             Ok(signature) => {
                 request.cover = Some(Box::new(Cover { transform, signature: Some(signature) }));
-                request.memory = Memory::Wanted(buffer);
+                request.memory = Memory::Wanted;
                 self.tasks.push_back(Task::Register(key));
             }
             Err(error) => {
@@ -100,7 +97,7 @@ impl Machine {
         session: Option<Key>,
         plain: Plain<'_, '_>,
     ) -> Result<RdmaSignature, SecurityError> {
-        let session = session.and_then(|key| self.sessions.get_mut(key));
+        let session = session.and_then(|key| self.scopes.sessions.get_mut(key));
         let Some(session) = session else { return Err(SecurityError::Empty) };
         match (plain, &mut session.channel, &mut session.encryption) {
             (Plain::Sign(pieces), Some(channel), _) => channel.signer.sign_rdma(pieces.iter().copied()),
@@ -113,25 +110,10 @@ impl Machine {
         }
     }
 
-    /// Memory of a READ is back: what is in it is looked at before anybody else sees it.
-    pub(super) fn begin_check(&mut self, key: Key, buffer: BufferId, outcome: Outcome) {
-        if let Some(request) = self.requests.get_mut(key) {
-            request.memory = Memory::Back(buffer, outcome);
-            self.tasks.push_back(Task::Check(key));
-        }
-    }
-
-    /// Where the data of a READ are that are to be looked at.
-    pub(super) fn covered_buffer(&self, key: Key) -> Option<BufferId> {
-        let request = self.requests.get(key)?;
-        let is_covered = request.cover.is_some() && request.command == Command::READ;
-        let Owner::Operation(operation) = request.owner else { return None };
-        if is_covered { self.wanted(operation) } else { None }
-    }
-
     /// The part of a buffer that is to be looked at.
     pub(super) fn next_check(&mut self, key: Key) -> Option<Step> {
-        let Memory::Back(buffer, _) = self.requests.get(key)?.memory else { return None };
+        let request = self.requests.get(key)?;
+        let buffer = request.buffer.filter(|_| request.memory == Memory::Back)?;
         Some(Step::Check(key, buffer))
     }
 
@@ -143,13 +125,15 @@ impl Machine {
         now: Instant,
     ) -> Result<(), Refused> {
         let request = self.requests.get(key).ok_or(UNKNOWN)?;
-        let Memory::Back(_, outcome) = &request.memory else { return Err(UNKNOWN) };
+        if request.memory != Memory::Back {
+            return Err(UNKNOWN);
+        }
         let (got, expected) = (total(pieces.iter().map(|piece| piece.len())), length(request));
         if got != expected {
             return Err(Refused::Length { got, expected });
         }
         let mut failure = None;
-        if let (Outcome::Moved(count), None) = (outcome, &self.end) {
+        if let (Some(Outcome::Moved(count)), None) = (&request.outcome, &self.end) {
             let mut data = front(pieces, *count);
             failure = self.uncover(request, &mut data).err();
             if failure.is_some() {
@@ -159,7 +143,8 @@ impl Machine {
             wipe(pieces);
         }
         let Some(request) = self.requests.get_mut(key) else { return Err(UNKNOWN) };
-        if let (Memory::Back(_, outcome), None) = (replace(&mut request.memory, Memory::None), &self.end) {
+        request.memory = Memory::None;
+        if let (Some(outcome), None) = (request.outcome.take(), &self.end) {
             self.settle(key, failure.map_or(outcome, Outcome::failed), now);
         }
         Ok(())
@@ -174,16 +159,16 @@ impl Machine {
         let missing = TransformError::Missing(cover.transform);
         // RT-4
         let signature = cover.signature.ok_or(missing)?;
-        let session = request.session.and_then(|key| self.sessions.get(key)).ok_or(missing)?;
+        let session = request.session.and_then(|key| self.scopes.sessions.get(key)).ok_or(missing)?;
         Ok(session.cover_key(cover.transform).ok_or(missing)?.open(&signature, data)?)
     }
 
     /// The connection is over: what is in the memory of READs was not looked at, and never will be.
     pub(super) fn check_all(&mut self) {
-        let is_used = |memory: &Memory| !matches!(memory, Memory::None | Memory::Wanted(_) | Memory::Bare(_));
-        for key in self.requests.keys(|request| is_used(&request.memory)) {
-            if let Some(buffer) = self.covered_buffer(key) {
-                self.begin_check(key, buffer, Outcome::failed(Failure::Closed));
+        for key in self.requests.keys(|request| request.memory.is_given() && request.is_covered_read()) {
+            if let Some(request) = self.requests.get_mut(key) {
+                (request.memory, request.outcome) = (Memory::Back, Some(Outcome::failed(Failure::Closed)));
+                self.tasks.push_back(Task::Check(key));
             }
         }
     }

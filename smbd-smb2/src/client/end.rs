@@ -2,7 +2,7 @@
 
 use super::machine::{End, Machine, Task};
 use super::reason::{Failure, Reason};
-use super::request::{Memory, Owner, Request, Wire};
+use super::request::{Owner, Request, Wire};
 use super::table::Key;
 
 impl Machine {
@@ -12,12 +12,12 @@ impl Machine {
             return;
         }
         self.end = Some(End { reason, is_told: false });
+        self.timer = None;
         // What is in memory is looked at when it is back.
         self.tasks.retain(|task| !matches!(task, Task::Check(_)));
         for operation in self.operations.keys(|_| true) {
             let holds = self.requests.iter().any(|(_, request)| {
-                let is_used = !matches!(request.memory, Memory::None | Memory::Bare(_) | Memory::Wanted(_));
-                is_used && request.owner == Owner::Operation(operation)
+                request.memory.is_given() && request.owner == Owner::Operation(operation)
             });
             if !holds {
                 self.finish(operation, Err(self.closed(operation)));

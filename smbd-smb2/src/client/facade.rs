@@ -16,9 +16,9 @@ use super::negotiate::Negotiated;
 use super::operation::{Kind, Operation, SingleMessage, Stored};
 use super::output::{Access, DataPart, Output, Reply};
 use super::reason::{Discarded, Failure, Reason, Refused};
-use super::send;
 use super::session::{Home, Protection};
 use super::table::Key;
+use super::transfer::Piece;
 use crate::security::{Fresh, Initiator, Secret};
 use crate::wire::{
     Command, ErrorResponse, Header, LogoffRequest, RdmaTransformType, Response, SessionId, Text,
@@ -70,7 +70,7 @@ impl Client {
     ) -> Result<OperationId, Refused> {
         let machine = &mut *self.machine;
         machine.ready()?;
-        if machine.sessions.free_count() <= machine.coming_sessions() {
+        if machine.scopes.sessions.free_count() <= machine.coming_sessions() {
             return Err(Refused::Full("sessions"));
         }
         machine.leave_ids()?;
@@ -125,8 +125,11 @@ impl Client {
         let machine = &mut *self.machine;
         machine.ready()?;
         machine.live(session.0)?;
-        let coming = machine.operations.iter().filter(|(_, running)| matches!(running.kind, Kind::Connect));
-        if machine.trees.free_count() <= coming.count() {
+        let coming = machine
+            .operations
+            .iter()
+            .filter(|(_, running)| matches!(running.kind, Kind::Connect) && running.result.is_none());
+        if machine.scopes.trees.free_count() <= coming.count() {
             return Err(Refused::Full("tree connects"));
         }
         let body = TreeConnectRequest { path: Text::from(path), ..TreeConnectRequest::default() };
@@ -153,8 +156,7 @@ impl Client {
         tree: TreeHandle,
         operation: &Operation<'_>,
     ) -> Result<OperationId, Refused> {
-        let scope = self.machine.scope(tree)?;
-        self.machine.submit(scope, operation, false, now)
+        self.machine.submit(tree, operation, false, now)
     }
 
     /// Begins several operations in one message (3.2.4.1.4). Each but the first uses the file of the one before it if its FileId is
@@ -169,8 +171,7 @@ impl Client {
         tree: TreeHandle,
         operations: &[Operation<'_>],
     ) -> Result<Vec<OperationId>, Refused> {
-        let scope = self.machine.scope(tree)?;
-        self.machine.submit_related(scope, operations, now)
+        self.machine.submit_related(tree, operations, now)
     }
 
     /// Sends a single message that belongs to no tree connect, or, without a session, to none of these: for who tests a server.
@@ -187,7 +188,7 @@ impl Client {
             self.machine.live(session.0)?;
         }
         let scope = (session.map(|session| session.0), None);
-        self.machine.submit(scope, &Operation::Message(message), false, now)
+        self.machine.submit_message(scope, &message, now)
     }
 
     /// Has an operation cancelled (3.2.4.24). It still ends in its one result: what has not been sent fails with
@@ -202,8 +203,7 @@ impl Client {
     /// Whether READs and WRITEs of so many bytes go by RDMA in this tree connect (3.2.4.6, 3.2.4.7).
     #[must_use]
     pub fn uses_channel(&self, tree: TreeHandle, length: u64) -> bool {
-        let scope = self.machine.scope(tree);
-        scope.is_ok_and(|scope| self.machine.channel(scope, length).is_some())
+        self.machine.place(tree).is_ok_and(|place| self.machine.channel(&place, length).is_some())
     }
 
     /// How READs, WRITEs and most other requests in a tree connect are protected: by the wish of the session, of the share, or of the
@@ -274,6 +274,17 @@ impl Client {
     /// What is to be done next. `arrived` is what has come from the server; until [`Output::Idle`] it stays the same. To be called after
     /// every other call, and when the time of [`Output::Idle`] has come.
     pub fn poll<'a>(&'a mut self, now: Instant, arrived: &'a mut Arrived<'_>) -> Output<'a> {
+        if arrived.is_taken()
+            && let Some(due) = self.machine.idle_until(now)
+        {
+            return Output::Idle(Some(due));
+        }
+        self.turn(now, arrived)
+    }
+
+    /// A [`Self::poll`] that finds something to do.
+    #[inline(never)]
+    fn turn<'a>(&'a mut self, now: Instant, arrived: &'a mut Arrived<'_>) -> Output<'a> {
         let step = self.machine.poll(now, arrived);
         self.output(step, arrived)
     }
@@ -289,10 +300,7 @@ impl Client {
             Step::Send(key) => {
                 let request = machine.requests.get(key);
                 let message = request.map_or([&[][..]; 2], |request| [&request.element, &request.data]);
-                Output::Send {
-                    message,
-                    invalidations: request.map_or(0, |request| send::invalidations(request)),
-                }
+                Output::Send { message, invalidations: request.map_or(0, |request| request.invalidations()) }
             }
             Step::SendScratch(count) => {
                 let invalidations = u16::try_from(count).unwrap_or(u16::MAX);
@@ -303,20 +311,12 @@ impl Client {
             }
             Step::Protect(key, buffer, _) => Output::Sign(data_part(machine, key, buffer)),
             Step::Check(key, buffer) => Output::Check(data_part(machine, key, buffer)),
-            Step::Register(key, buffer) => {
-                let request = machine.requests.get(key);
-                let piece = request.and_then(|request| request.piece).unwrap_or_default();
-                let is_read = request.is_some_and(|request| request.command == Command::READ);
-                Output::Register {
-                    registration: RegistrationId(key),
-                    buffer,
-                    offset: piece.offset,
-                    len: piece.len,
-                    access: if is_read { Access::RemoteWrite } else { Access::RemoteRead },
-                }
+            Step::Register { key, buffer, piece: Piece { offset, len }, is_read } => {
+                let access = if is_read { Access::RemoteWrite } else { Access::RemoteRead };
+                Output::Register { registration: RegistrationId(key), buffer, offset, len, access }
             }
-            Step::Deregister(key, valid) => {
-                Output::Deregister { registration: RegistrationId(key), is_invalidated: valid == 0 }
+            Step::Deregister { key, is_invalidated } => {
+                Output::Deregister { registration: RegistrationId(key), is_invalidated }
             }
             Step::Data { operation, offset, start, end } => {
                 Output::Data { operation, offset, data: part(start, end) }

@@ -3,7 +3,6 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::mem::replace;
 
 use smbd_core::Instant;
 
@@ -13,13 +12,13 @@ use super::negotiate::{self, Negotiated};
 use super::operation::{Kind, Stored};
 use super::reason::{Failure, Reason};
 use super::request::{Memory, Outcome, Owner, Request, Spare, Wire};
-use super::session::{Session, Tree};
+use super::scope::{Scope, Scopes};
 use super::table::{Key, Table};
+use super::transfer::Piece;
 use super::window::Window;
 use crate::security::PreauthHash;
 use crate::wire::{
-    Body, Command, CommandBody, EchoRequest, Header, MessageId, NtStatus, RdmaTransformType, SessionId,
-    Target, TreeId, WireError, write_element,
+    Body, Command, CommandBody, EchoRequest, Header, MessageId, RdmaTransformType, WireError, write_element,
 };
 
 /// What is around the payload of a message at most: headers of an encrypted WRITE, and room for what servers put between.
@@ -34,8 +33,7 @@ pub(super) struct Machine {
     pub(super) window: Window,
     pub(super) operations: Table<Running>,
     pub(super) requests: Table<Box<Request>>,
-    pub(super) sessions: Table<Session>,
-    pub(super) trees: Table<Tree>,
+    pub(super) scopes: Scopes,
     /// Connection.OutstandingRequests, by MessageId, ascending: ids are given out in order.
     pub(super) outstanding: VecDeque<(u64, Key)>,
     /// What waits for credits, in order.
@@ -49,7 +47,7 @@ pub(super) struct Machine {
     pub(super) echo: Option<Key>,
     /// Whether an ECHO has asked for credits for what is first in the queue.
     pub(super) has_asked_for_credits: bool,
-    /// No deadline of a request is earlier.
+    /// Nothing is due before; `None` if that has to be worked out.
     pub(super) timer: Option<Instant>,
     /// When the server was heard last.
     pub(super) heard: Option<Instant>,
@@ -62,6 +60,8 @@ pub(super) struct Running {
     pub(super) session: Option<Key>,
     pub(super) tree: Option<Key>,
     pub(super) kind: Kind,
+    /// What came of it; it has to be told.
+    pub(super) result: Option<Result<Stored, Box<Failure>>>,
 }
 
 /// The end of a connection.
@@ -94,9 +94,16 @@ pub(super) enum Step {
     /// What is in `scratch`, and how many tokens its answers may invalidate.
     SendScratch(usize),
     Protect(Key, BufferId, RdmaTransformType),
-    Register(Key, BufferId),
-    /// With the number of tokens that are valid still.
-    Deregister(Key, usize),
+    Register {
+        key: Key,
+        buffer: BufferId,
+        piece: Piece,
+        is_read: bool,
+    },
+    Deregister {
+        key: Key,
+        is_invalidated: bool,
+    },
     Check(Key, BufferId),
     Data {
         operation: OperationId,
@@ -141,8 +148,7 @@ impl Machine {
             operations: Table::new(config.operations),
             // One more, so that an ECHO finds room.
             requests: Table::new(config.requests.saturating_add(1)),
-            sessions: Table::new(config.sessions),
-            trees: Table::new(config.trees),
+            scopes: Scopes { sessions: Table::new(config.sessions), trees: Table::new(config.trees) },
             outstanding: VecDeque::with_capacity(requests),
             queue: VecDeque::with_capacity(requests),
             tasks: VecDeque::with_capacity(requests.saturating_add(config.operations.into())),
@@ -164,8 +170,9 @@ impl Machine {
     }
 
     /// Puts a request behind the others; with its deadline.
+    #[inline(always)]
     pub(super) fn enqueue(&mut self, mut request: Box<Request>, deadline: Option<Instant>) -> Option<Key> {
-        let waits_for_memory = matches!(request.memory, Memory::Wanted(_));
+        let waits_for_memory = request.memory == Memory::Wanted;
         request.wire = if waits_for_memory { Wire::Idle } else { Wire::Queued };
         request.deadline = deadline;
         self.arm(deadline);
@@ -180,10 +187,9 @@ impl Machine {
 
     /// Lets the timer run no later than `deadline`.
     pub(super) fn arm(&mut self, deadline: Option<Instant>) {
-        self.timer = match (self.timer, deadline) {
-            (Some(timer), Some(deadline)) => Some(timer.min(deadline)),
-            (timer, deadline) => timer.or(deadline),
-        };
+        if let (Some(timer), Some(deadline)) = (self.timer, deadline) {
+            self.timer = Some(timer.min(deadline));
+        }
     }
 
     pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
@@ -219,72 +225,60 @@ impl Machine {
         }
     }
 
-    /// The header of a request, without what is known when it is sent.
-    pub(super) fn header<M: CommandBody>(&self, _: &M, session: Option<Key>, tree: Option<Key>) -> Header {
-        let session = session.and_then(|key| self.sessions.get(key));
-        let (session_id, sequence) =
-            session.map_or((SessionId::NONE, 0), |session| (session.id, session.channel_sequence));
-        let tree_id = tree.and_then(|key| self.trees.get(key)).map_or(TreeId::NONE, |tree| tree.id);
-        // 3.2.4.1: ChannelSequence
-        let status = NtStatus(sequence.into());
-        Header {
-            session_id,
-            status,
-            target: Target::Sync { process_id: 0, tree_id },
-            ..Header::request::<M>(0)
-        }
-    }
-
-    /// Writes the element of a request in a session or a tree connect, without what is known when it is sent.
+    /// Writes the element of a request, without what is known when it is sent.
     pub(super) fn write_request<M: CommandBody>(
         &self,
         element: &mut Vec<u8>,
         body: &M,
-        session: Option<Key>,
-        tree: Option<Key>,
+        scope: Scope,
     ) -> Result<(), WireError> {
         element.clear();
-        write_element(element, &self.header(body, session, tree), body)
+        write_element(element, &self.scopes.header(M::COMMAND, scope), body)
     }
 
     /// Ends a request with this outcome: when its memory is back, if the server has been given some (3.2.5.11, 3.2.5.12).
+    #[inline(always)]
     pub(super) fn release(&mut self, key: Key, outcome: Outcome, now: Instant) {
         let Some(request) = self.requests.get_mut(key) else { return };
         if matches!(request.wire, Wire::Queued | Wire::Held) {
             // It is not sent any more.
             request.wire = Wire::Idle;
         }
-        match replace(&mut request.memory, Memory::None) {
-            Memory::Valid(tokens) => {
-                request.memory = Memory::Leaving(tokens, outcome);
-                self.tasks.push_back(Task::Deregister(key));
-            }
-            Memory::Asked(first) => request.memory = Memory::Asked(first.or(Some(outcome))),
-            // The first outcome counts.
-            memory @ (Memory::Leaving(..) | Memory::Left(_) | Memory::Back(..)) => request.memory = memory,
-            Memory::None | Memory::Bare(_) | Memory::Wanted(_) => self.settle(key, outcome, now),
+        if !request.memory.is_given() {
+            return self.settle(key, outcome, now);
+        }
+        if request.memory == Memory::Valid {
+            request.memory = Memory::Leaving;
+            self.tasks.push_back(Task::Deregister(key));
+        }
+        // The first outcome counts.
+        if request.outcome.is_none() {
+            request.outcome = Some(outcome);
         }
     }
 
     /// Takes the outcome of a request that holds no memory.
+    #[inline]
     pub(super) fn settle(&mut self, key: Key, outcome: Outcome, now: Instant) {
-        let Some(request) = self.requests.get_mut(key) else { return };
-        let Owner::Operation(operation) = request.owner else { return self.forget(key) };
+        let Some(request) = self.requests.get(key) else { return };
+        let (owner, piece) = (request.owner, request.piece);
+        let Owner::Operation(operation) = owner else { return self.forget(key) };
         let moved = match outcome {
             Outcome::Again => return self.hold(key, now),
             Outcome::Moved(moved) => Ok(moved),
             Outcome::Failed(failure) => Err(failure),
         };
-        let piece = request.piece;
         self.forget(key);
         let Some(running) = self.operations.get_mut(operation) else { return };
-        match (&mut running.kind, piece) {
-            (Kind::Transfer(transfer), Some(piece)) => {
-                transfer.on_piece(piece, moved);
+        if let (Kind::Transfer(transfer), Some(piece)) = (&mut running.kind, piece) {
+            transfer.on_piece(piece, moved);
+            if !transfer.is_cut() {
                 self.advance(operation, now);
+            } else if running.is_done() {
+                self.tasks.push_back(Task::Tell(operation));
             }
-            (Kind::Finished(_), _) => {}
-            _ => self.finish(operation, Err(moved.err().map_or(Failure::Closed, |failure| *failure))),
+        } else {
+            self.finish(operation, Err(moved.err().map_or(Failure::Closed, |failure| *failure)));
         }
     }
 
@@ -294,7 +288,7 @@ impl Machine {
         self.arm(deadline);
         let Some(request) = self.requests.get_mut(key) else { return };
         (request.wire, request.deadline) = (Wire::Held, deadline);
-        let session = request.session.and_then(|session| self.sessions.get(session));
+        let session = request.session.and_then(|session| self.scopes.sessions.get(session));
         if !session.is_some_and(|session| session.is_expired) {
             self.resume(key, now);
         }
@@ -302,15 +296,14 @@ impl Machine {
 
     /// Sends a request again that was held, and registers its memory again.
     pub(super) fn resume(&mut self, key: Key, now: Instant) {
-        let Some(Owner::Operation(operation)) = self.requests.get(key).map(|request| request.owner) else {
-            return;
-        };
-        let again = self.wanted(operation);
         let deadline = self.deadline(now);
         let Some(request) = self.requests.get_mut(key) else { return };
+        if !matches!(request.owner, Owner::Operation(_)) {
+            return;
+        }
         request.deadline = deadline;
-        if let Some(buffer) = again {
-            (request.memory, request.wire) = (Memory::Wanted(buffer), Wire::Idle);
+        if request.buffer.is_some() {
+            (request.memory, request.wire) = (Memory::Wanted, Wire::Idle);
             self.tasks.push_back(Task::Register(key));
         } else {
             request.wire = Wire::Queued;
@@ -319,28 +312,28 @@ impl Machine {
     }
 
     /// Frees the place of a request; if its answer is still to come, when that has come.
+    #[inline(always)]
     pub(super) fn forget(&mut self, key: Key) {
-        match self.requests.get_mut(key) {
-            Some(request) if request.sent().is_some() => {
-                (request.owner, request.deadline) = (Owner::Nobody, None);
-            }
-            _ => {
-                if let Some(request) = self.requests.take(key) {
-                    self.spare.put(request);
-                }
-            }
+        let Some(request) = self.requests.get_mut(key) else { return };
+        if request.owner == Owner::Echo {
+            self.timer = None;
+        }
+        if request.sent().is_some() {
+            (request.owner, request.deadline) = (Owner::Nobody, None);
+        } else if let Some(request) = self.requests.take(key) {
+            self.spare.put(request);
         }
     }
 
     /// An operation has ended with this result.
     pub(super) fn finish(&mut self, operation: Key, result: Result<Stored, Failure>) {
         if let Some(running) = self.operations.get_mut(operation)
-            && !matches!(running.kind, Kind::Finished(_))
+            && running.result.is_none()
         {
             if let (Kind::Validate(tree, _), Err(_)) = (&running.kind, &result) {
-                self.trees.remove(*tree);
+                self.scopes.trees.remove(*tree);
             }
-            running.kind = Kind::Finished(result);
+            running.result = Some(result.map_err(Box::new));
             self.tasks.push_back(Task::Tell(operation));
         }
     }

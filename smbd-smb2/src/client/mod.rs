@@ -119,6 +119,7 @@ mod receive;
 mod replay;
 mod replay_error;
 mod request;
+mod scope;
 mod send;
 mod session;
 mod submit;

@@ -6,7 +6,6 @@ use bytes::Bytes;
 
 use super::ids::BufferId;
 use super::login::Login;
-use super::reason::Failure;
 use super::table::Key;
 use super::transfer::Transfer;
 use crate::wire::{
@@ -113,8 +112,6 @@ pub(super) enum Kind {
     /// The answer is not read.
     Message,
     Transfer(Transfer),
-    /// Its result has to be told.
-    Finished(Result<Stored, Failure>),
 }
 
 impl Kind {

@@ -1,111 +1,121 @@
 //! Pieces of transfers become requests (3.2.4.6, 3.2.4.7).
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use smbd_core::Instant;
 
-use super::ids::BufferId;
-use super::machine::{Machine, Running};
+use super::machine::{Machine, Running, Task};
 use super::operation::{Kind, Stored};
-use super::request::{CREDIT_BYTES, Memory, Owner, Request};
-use super::submit::{Scope, mark_replay};
+use super::request::{CREDIT_BYTES, Memory, Owner};
+use super::submit::mark_replay;
 use super::table::Key;
-use super::transfer::{Piece, Source, Transfer, Way};
-use crate::wire::{Channel, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, write};
+use super::transfer::{Piece, Transfer, Way};
+use super::window::Window;
+use crate::wire::{
+    Channel, Header, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, write, write_element,
+};
 
 impl Machine {
     /// Cuts pieces of a transfer, as many as may be under way, and finishes it if nothing is left.
     pub(super) fn advance(&mut self, operation: Key, now: Instant) {
-        while let Some(request) = self.next_piece(operation) {
+        loop {
+            let has_room = self.has_room();
+            let Some(running) = self.operations.get_mut(operation) else { return };
+            let Kind::Transfer(transfer) = &mut running.kind else { return };
+            let is_open = running.result.is_none() && !transfer.is_cut();
+            let can_go = is_open && has_room && transfer.under_way() < self.config.pieces;
+            let piece =
+                if can_go { transfer.cut(piece_max(&self.window, self.config.credits)) } else { None };
+            let Some(piece) = piece else {
+                if running.is_done() {
+                    self.tasks.push_back(Task::Tell(operation));
+                }
+                return;
+            };
+            let scope = (running.session, running.tree);
+            let is_last = transfer.is_cut();
+            let mut request = self.spare.take(Owner::Operation(operation), transfer.way.command());
+            request.carry(transfer, piece, scope);
+            if request.memory == Memory::None {
+                let header = self.scopes.header(request.command, scope);
+                // All of its fields have room for what is in them.
+                let _ = transfer.write(&mut request.element, &header, piece, None);
+            } else {
+                // It is written when the descriptors are known.
+                request.cover = self.cover(scope);
+            }
             let deadline = self.deadline(now);
             self.enqueue(request, deadline);
+            if is_last {
+                return;
+            }
         }
-        let Some(running) = self.operations.get_mut(operation) else { return };
-        let Kind::Transfer(transfer) = &mut running.kind else { return };
-        let Some(result) = transfer.result() else { return };
-        let result = result.map(|count| match transfer.way {
-            Way::Read { .. } => Stored::Read(count),
-            Way::Write { .. } => Stored::Written(count),
+    }
+}
+
+impl Running {
+    /// Whether it is a transfer of which nothing is under way or left: then it has its result now.
+    #[inline(always)]
+    pub(super) fn is_done(&mut self) -> bool {
+        let Kind::Transfer(transfer) = &mut self.kind else { return false };
+        if self.result.is_some() {
+            return false;
+        }
+        self.result = transfer.result().map(|result| {
+            result.map(|count| match transfer.way {
+                Way::Read { .. } => Stored::Read(count),
+                Way::Write { .. } => Stored::Written(count),
+            })
         });
-        self.finish(operation, result);
+        self.result.is_some()
     }
+}
 
-    /// The request for the next piece. One with memory is written when the descriptors are known.
-    fn next_piece(&mut self, operation: Key) -> Option<Box<Request>> {
-        let Kind::Transfer(transfer) = &self.operations.get(operation)?.kind else { return None };
-        if transfer.is_cut() || transfer.under_way() >= self.config.pieces || !self.has_room() {
-            return None;
-        }
-        let max = self.piece_credits();
-        let running = self.operations.get_mut(operation)?;
-        let scope = (running.session, running.tree);
-        let Kind::Transfer(transfer) = &mut running.kind else { return None };
-        let piece = transfer.cut(max)?;
-        let mut request = self.spare.take(Owner::Operation(operation), transfer.way.command());
-        request.carry(transfer, piece, scope);
-        if matches!(request.memory, Memory::Wanted(_)) {
-            request.cover = self.cover(scope);
-        }
-        if matches!(request.memory, Memory::None)
-            && let Some(Running { kind: Kind::Transfer(transfer), .. }) = self.operations.get(operation)
-        {
-            // All of its fields have room for what is in them.
-            let _ = self.write_piece(&mut request.element, transfer, piece, scope, None);
-        }
-        Some(request)
-    }
+/// The most bytes of a piece that the credits can pay for which there are or will be.
+fn piece_max(window: &Window, target: u16) -> u32 {
+    let credits = window.expected().min(target.into()).max(1);
+    u32::try_from(credits).unwrap_or(u32::MAX).saturating_mul(CREDIT_BYTES)
+}
 
-    /// The most bytes of a piece that the credits can pay for which there are or will be.
-    fn piece_credits(&self) -> u32 {
-        let credits = self.window.expected().min(self.config.credits.into()).max(1);
-        u32::try_from(credits).unwrap_or(u32::MAX).saturating_mul(CREDIT_BYTES)
-    }
-
-    /// The buffer that has to be registered for the pieces of an operation.
-    pub(super) fn wanted(&self, operation: Key) -> Option<BufferId> {
-        let Kind::Transfer(transfer) = &self.operations.get(operation)?.kind else { return None };
-        if let Source::Buffer(buffer) = transfer.source { Some(buffer) } else { None }
-    }
-
-    /// Writes the header and the body of a piece's request, with what describes its channel.
-    pub(super) fn write_piece(
+impl Transfer {
+    /// Writes the request of a piece, with this header and with what describes its channel, to an element that is empty.
+    #[inline(always)]
+    pub(super) fn write(
         &self,
         element: &mut Vec<u8>,
-        transfer: &Transfer,
+        header: &Header,
         piece: Piece,
-        (session, tree): Scope,
         channel: Option<(Channel, &[u8])>,
     ) -> Result<(), WireError> {
         let (kind, channel_info) = channel.unwrap_or_default();
-        let offset = transfer.offset.saturating_add(piece.offset);
-        match transfer.way {
+        let offset = self.offset.saturating_add(piece.offset);
+        match self.way {
             Way::Read { flags, minimum } => {
                 let body = ReadRequest {
                     padding: 0x50,
                     flags: ReadFlags(flags),
                     length: piece.len,
                     offset,
-                    file_id: transfer.file_id,
+                    file_id: self.file_id,
                     // Of all pieces together it is looked at when they are there.
-                    minimum_count: if transfer.is_whole() { minimum } else { 0 },
+                    minimum_count: if self.is_whole() { minimum } else { 0 },
                     channel: kind,
                     remaining_bytes: 0,
                     channel_info,
                 };
-                self.write_request(element, &body, session, tree)?;
+                write_element(element, header, &body)?;
             }
             Way::Write { flags } => {
                 let body = WriteRequest {
                     offset,
-                    file_id: transfer.file_id,
+                    file_id: self.file_id,
                     channel: kind,
                     remaining_bytes: if channel.is_some() { piece.len } else { 0 },
                     flags: WriteFlags(flags),
                     data: &[],
                     channel_info,
                 };
-                self.write_request(element, &body, session, tree)?;
+                write_element(element, header, &body)?;
                 if channel.is_none() && piece.len > 0 {
                     // The data follow the fixed part.
                     element.truncate(write::request::LAYOUT.end());
@@ -113,6 +123,6 @@ impl Machine {
                 }
             }
         }
-        if transfer.is_replay { mark_replay(element) } else { Ok(()) }
+        if self.is_replay { mark_replay(element) } else { Ok(()) }
     }
 }

@@ -1,17 +1,24 @@
 //! What comes next.
 
-use core::mem::replace;
-
 use smbd_core::Instant;
 
 use super::arrived::{Arrived, Progress};
 use super::machine::{Machine, Step, Task};
-use super::operation::{Kind, Stored};
+use super::operation::Stored;
 use super::reason::{Failure, Fatal, Refused};
 use super::request::{Outcome, Wire};
 use super::table::Key;
 
 impl Machine {
+    /// If nothing is to be done but to look at what arrives: when something may be.
+    pub(super) fn idle_until(&self, now: Instant) -> Option<Instant> {
+        if self.tasks.is_empty() && self.queue.is_empty() {
+            self.timer.filter(|timer| now < *timer)
+        } else {
+            None
+        }
+    }
+
     /// What is to be done next: first what waits for nothing, then what arrived, one element after the other.
     pub(super) fn poll(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Step {
         match self.step(now, arrived) {
@@ -33,7 +40,9 @@ impl Machine {
                     return Ok(step);
                 }
             }
-            if let Some(step) = self.send(now)? {
+            if !self.queue.is_empty()
+                && let Some(step) = self.send(now)?
+            {
                 return Ok(step);
             }
             if !arrived.is_taken() {
@@ -60,11 +69,13 @@ impl Machine {
 
     /// Takes a result to tell it.
     pub(super) fn result(&mut self, operation: Key) -> Result<Stored, Failure> {
-        let kind = self.operations.get_mut(operation).map(|running| &mut running.kind);
-        let Some(Kind::Finished(result)) = kind else { return Err(Failure::Closed) };
-        let result = replace(result, Err(Failure::Closed));
+        let result = self.operations.get_mut(operation).and_then(|running| running.result.take());
         self.operations.remove(operation);
-        result
+        match result {
+            Some(Ok(stored)) => Ok(stored),
+            Some(Err(failure)) => Err(*failure),
+            None => Err(Failure::Closed),
+        }
     }
 
     /// What follows the end: its reason, and the results of all operations.
@@ -93,7 +104,7 @@ impl Machine {
     /// 3.2.4.24
     pub(super) fn cancel_operation(&mut self, operation: Key, now: Instant) -> Result<(), Refused> {
         let running = self.operations.get(operation).ok_or(Refused::Unknown("the operation"))?;
-        if matches!(running.kind, Kind::Finished(_)) || self.end.is_some() {
+        if running.result.is_some() || self.end.is_some() {
             return Err(Refused::Unknown("the operation"));
         }
         self.stop(operation);

@@ -42,6 +42,7 @@ enum Check {
 
 impl Machine {
     /// Takes the next element of a message.
+    #[inline(never)]
     pub(super) fn take(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Result<Option<Step>, Fatal> {
         let (start, sealed) = match arrived.progress {
             Progress::New => {
@@ -62,15 +63,24 @@ impl Machine {
 
     /// Tells what a message is, and decrypts it (3.2.5.1, 3.2.5.1.1.1): where it begins, and whose keys have decrypted it.
     fn open(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Fatal> {
+        if message.first_chunk() == Some(&header::PROTOCOL_ID) {
+            Ok((0, None))
+        } else {
+            self.decrypt(message)
+        }
+    }
+
+    /// What does not begin as a message of SMB2.
+    #[inline(never)]
+    fn decrypt(&self, message: &mut [u8]) -> Result<(usize, Option<Key>), Fatal> {
         match message.first_chunk() {
-            Some(&header::PROTOCOL_ID) => return Ok((0, None)),
             Some(&compression::PROTOCOL_ID) => return Err(Reason::Compressed.into()),
             Some(&transform::PROTOCOL_ID) => {}
             _ => return Err(Reason::ProtocolId { got: first_four(message) }.into()),
         }
         let session_id = transform::field::SESSION_ID.get(message)?;
         // A server may give the id of a session that is over to another one.
-        let with_id = self.sessions.iter().filter(|(_, session)| session.id == session_id);
+        let with_id = self.scopes.sessions.iter().filter(|(_, session)| session.id == session_id);
         let found = with_id.min_by_key(|(_, session)| session.has_ended);
         let Some((key, (_, opener))) =
             found.and_then(|(key, session)| Some((key, session.encryption.as_ref()?)))
@@ -88,7 +98,7 @@ impl Machine {
     fn on_element(&mut self, now: Instant, part: &Part<'_>) -> Result<Option<Step>, Fatal> {
         let header = &part.header;
         let (message_id, command) = (header.message_id, header.command);
-        if let Some(session) = part.sealed.and_then(|key| self.sessions.get(key))
+        if let Some(session) = part.sealed.and_then(|key| self.scopes.sessions.get(key))
             && session.id != header.session_id
         {
             return Err(Reason::OtherSession { got: header.session_id, expected: session.id }.into());
@@ -106,7 +116,8 @@ impl Machine {
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
         let Some(sent) = request.sent().copied() else { return Ok(None) };
         let session = request.session;
-        let state = session.and_then(|key| self.sessions.get(key));
+        let state = session.and_then(|key| self.scopes.sessions.get(key));
+        let has_ended = state.is_some_and(|session| session.has_ended);
         let check = state.map_or(Ok(Check::Good), |session| verify(request, &sent, session, part))?;
         if command != request.command {
             return Err(Reason::Command { message_id, got: command, expected: request.command }.into());
@@ -125,7 +136,9 @@ impl Machine {
             (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
             _ => self.on_answer(key, part, now),
         };
-        self.free_session(session);
+        if has_ended {
+            self.free_session(session);
+        }
         step
     }
 
@@ -141,6 +154,7 @@ impl Machine {
     }
 
     /// An interim answer (3.2.5.1.5): the request waits on.
+    #[inline(never)]
     fn on_interim(
         &mut self,
         key: Key,
@@ -162,9 +176,10 @@ impl Machine {
     }
 
     /// The final answer to a request. Who has asked for it gets it.
+    #[inline(always)]
     fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
-        let owner = request.owner;
+        let (owner, is_piece) = (request.owner, request.piece.is_some());
         let is_expired = part.header.status == NtStatus::NETWORK_SESSION_EXPIRED;
         match owner {
             Owner::Negotiate => {
@@ -182,20 +197,23 @@ impl Machine {
             Owner::Operation(operation) if is_expired && self.can_wait(key, operation) => {
                 Ok(self.on_expired(key, now))
             }
+            Owner::Operation(operation) if is_piece => Ok(self.on_piece(key, operation, part, now)),
             Owner::Operation(operation) => self.on_operation(key, operation, part, now),
         }
     }
 
     /// A request of a session that has to be authenticated again (3.2.5.1.6).
+    #[inline(never)]
     fn on_expired(&mut self, key: Key, now: Instant) -> Option<Step> {
         let session_key = self.requests.get(key)?.session?;
-        let session = self.sessions.get_mut(session_key)?;
+        let session = self.scopes.sessions.get_mut(session_key)?;
         let is_news = !core::mem::replace(&mut session.is_expired, true);
         self.release(key, Outcome::Again, now);
         is_news.then_some(Step::SessionExpired(super::ids::SessionHandle(session_key)))
     }
 
     /// The server has no such session any more.
+    #[inline(never)]
     fn lose_session(&mut self, session: Key, now: Instant) -> Option<Step> {
         self.end_session(session, &Failure::SessionEnded, now);
         Some(Step::SessionEnded(super::ids::SessionHandle(session)))

@@ -91,7 +91,6 @@ impl Client {
         if is_marked && !knows.iter().any(|can| server.contains(*can)) {
             return Err(NotReplayable::Server(server).into());
         }
-        let scope = self.machine.scope(tree)?;
-        self.machine.submit(scope, operation, is_marked, now)
+        self.machine.submit(tree, operation, is_marked, now)
     }
 }

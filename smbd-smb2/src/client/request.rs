@@ -42,6 +42,14 @@ pub(super) struct Request {
     pub(super) data: Bytes,
     pub(super) piece: Option<Piece>,
     pub(super) memory: Memory,
+    /// The buffer that its memory is a part of.
+    pub(super) buffer: Option<BufferId>,
+    /// By which the server may use its memory.
+    pub(super) tokens: Tokens,
+    /// Whether the server is asked to invalidate them.
+    pub(super) asks_to_invalidate: bool,
+    /// What comes of it, once its memory is back.
+    pub(super) outcome: Option<Outcome>,
     /// What its data need, or have, if they go by RDMA signed or encrypted.
     pub(super) cover: Option<Box<Cover>>,
     pub(super) wire: Wire,
@@ -76,7 +84,7 @@ pub(super) struct Sent {
     pub(super) is_cancelled: bool,
 }
 
-/// What comes of a request, once its memory is back.
+/// What comes of a request.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Moved(u32),
@@ -86,25 +94,25 @@ pub(super) enum Outcome {
     Again,
 }
 
-/// The part of a buffer that the server may read or write: that of the request's piece.
-#[derive(Debug)]
+/// How far the part of a buffer is that the server may read or write: that of the request's piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
     /// None, or it is back.
     None,
-    /// To be given to be signed or encrypted, in this buffer: the data of a WRITE.
-    Bare(BufferId),
-    /// To be registered, in this buffer.
-    Wanted(BufferId),
-    /// The caller registers it. With an outcome it is deregistered at once.
-    Asked(Option<Outcome>),
+    /// To be given to be signed or encrypted: the data of a WRITE.
+    Bare,
+    /// To be registered.
+    Wanted,
+    /// The caller registers it. If there is an outcome already, it is deregistered at once.
+    Asked,
     /// The server may use it.
-    Valid(Tokens),
-    /// To be deregistered, for this outcome.
-    Leaving(Tokens, Outcome),
+    Valid,
+    /// To be deregistered, for the outcome.
+    Leaving,
     /// The caller deregisters it.
-    Left(Outcome),
-    /// It is back, and to be given to be looked at, in this buffer: the data of a READ.
-    Back(BufferId, Outcome),
+    Left,
+    /// It is back, and to be given to be looked at: the data of a READ.
+    Back,
 }
 
 /// Bytes for one credit (3.1.5.2).
@@ -123,17 +131,9 @@ impl Outcome {
 }
 
 impl Memory {
-    /// The tokens by which the server may use it.
-    pub(super) const fn tokens(&mut self) -> Option<&mut Tokens> {
-        match self {
-            Self::Valid(tokens) | Self::Leaving(tokens, _) => Some(tokens),
-            Self::None
-            | Self::Bare(_)
-            | Self::Wanted(_)
-            | Self::Asked(_)
-            | Self::Left(_)
-            | Self::Back(..) => None,
-        }
+    /// Whether the server was given it, or is about to be, and it is not back yet.
+    pub(super) const fn is_given(self) -> bool {
+        !matches!(self, Self::None | Self::Bare | Self::Wanted)
     }
 }
 
@@ -147,7 +147,7 @@ impl Request {
     ) {
         (self.session, self.tree, self.charge, self.piece) = (session, tree, charge(piece.len), Some(piece));
         match &transfer.source {
-            Source::Buffer(buffer) => self.memory = Memory::Wanted(*buffer),
+            Source::Buffer(buffer) => (self.memory, self.buffer) = (Memory::Wanted, Some(*buffer)),
             Source::Messages(data) => self.data = piece.of(data),
         }
     }
@@ -156,6 +156,21 @@ impl Request {
     pub(super) fn bare(&self) -> Option<RdmaTransformType> {
         let cover = self.cover.as_ref()?;
         (cover.signature.is_none() && self.command == Command::WRITE).then_some(cover.transform)
+    }
+
+    /// Whether its data are to be looked at when its memory is back (RT-9): those of a READ that are signed or encrypted, or should be.
+    pub(super) fn is_covered_read(&self) -> bool {
+        self.cover.is_some() && self.command == Command::READ && matches!(self.owner, Owner::Operation(_))
+    }
+
+    /// How many registrations' tokens the answer is asked to invalidate: 1 or 0.
+    pub(super) fn invalidations(&self) -> u16 {
+        u16::from(self.memory == Memory::Valid && self.asks_to_invalidate)
+    }
+
+    /// Whether the server may invalidate its tokens still.
+    pub(super) fn can_be_invalidated(&self) -> bool {
+        matches!(self.memory, Memory::Valid | Memory::Leaving)
     }
 
     pub(super) const fn sent(&self) -> Option<&Sent> {
@@ -176,6 +191,10 @@ impl Default for Request {
             data: Bytes::new(),
             piece: None,
             memory: Memory::None,
+            buffer: None,
+            tokens: Tokens::default(),
+            asks_to_invalidate: false,
+            outcome: None,
             cover: None,
             wire: Wire::Idle,
             next: None,
@@ -210,7 +229,9 @@ impl Spare {
             request.data = Bytes::new();
         }
         (request.session, request.tree, request.must_sign, request.charge) = (None, None, false, 1);
-        (request.piece, request.memory, request.wire) = (None, Memory::None, Wire::Idle);
+        (request.piece, request.memory, request.buffer, request.wire) =
+            (None, Memory::None, None, Wire::Idle);
+        request.outcome = None;
         (request.next, request.deadline, request.cover) = (None, None, None);
         self.0.push(request);
     }

@@ -6,28 +6,29 @@ use smbd_core::Instant;
 
 use super::login::Target;
 use super::machine::{Machine, Running, Step};
+use super::negotiate::Negotiated;
 use super::operation::Kind;
 use super::reason::{Failure, Fatal, Reason};
-use super::request::{Memory, Outcome, Owner, Request, Sent, Wire};
+use super::request::{Outcome, Owner, Request, Sent, Wire};
+use super::scope::{Scope, Scopes};
 use super::session::Protection;
-use super::submit::Scope;
 use super::table::Key;
-use super::transform as transform_of_data;
 use crate::security::SecurityError;
 use crate::wire::header::{self, field};
 use crate::wire::{
-    CancelRequest, Channel, Command, Dialect, Flags, Header, MessageId, Target as Place, read, transform,
-    write, write_element,
+    CancelRequest, Command, Dialect, Flags, Header, MessageId, Target as Place, transform, write_element,
 };
 
 impl Machine {
     /// The next message that can go.
+    #[inline(never)]
     pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Fatal> {
         while let Some(first) = self.queue.front().copied() {
-            let Some(charge) = self.charge_of(first) else {
+            let Some(request) = self.queued(first) else {
                 self.queue.pop_front();
                 continue;
             };
+            let charge = self.charge_of(request);
             if self.window.available() < charge {
                 if self.starves(first, charge, now)? {
                     continue;
@@ -40,23 +41,26 @@ impl Machine {
         Ok(None)
     }
 
-    /// Credits of a message that begins with this request; `None` if it has gone.
-    pub(super) fn charge_of(&self, first: Key) -> Option<u64> {
-        let request = self.requests.get(first)?;
-        if !matches!(request.wire, Wire::Queued) {
-            return None;
-        }
-        let mut charge = u64::from(request.charge.max(1));
-        let mut next = request.next;
+    /// A request that waits for credits.
+    pub(super) fn queued(&self, key: Key) -> Option<&Request> {
+        let request = self.requests.get(key).filter(|request| matches!(request.wire, Wire::Queued));
+        request.map(|request| &**request)
+    }
+
+    /// Credits of a message that begins with this request.
+    pub(super) fn charge_of(&self, first: &Request) -> u64 {
+        let mut charge = u64::from(first.charge.max(1));
+        let mut next = first.next;
         while let Some(request) = next.and_then(|key| self.requests.get(key)) {
             charge = charge.saturating_add(request.charge.max(1).into());
             next = request.next;
         }
-        Some(charge)
+        charge
     }
 
     /// What is done if there are too few credits for the first request: if no answer is awaited that could bring some, an ECHO asks for
     /// them; if it brings too few, the request fails. Gives whether the queue is another one now.
+    #[inline(never)]
     fn starves(&mut self, first: Key, charge: u64, now: Instant) -> Result<bool, Fatal> {
         let is_awaited = |(_, key): &(u64, Key)| {
             self.requests
@@ -94,10 +98,8 @@ impl Machine {
 
     /// How a request is protected.
     pub(super) fn protection(&self, scope: Scope, command: Command, must_sign: bool) -> Protection {
-        let session = scope.0.and_then(|key| self.sessions.get(key));
-        let tree = scope.1.and_then(|key| self.trees.get(key));
-        let dialect = self.negotiated.map_or(Dialect::SMB_3_1_1, |negotiated| negotiated.dialect);
-        session.map_or(Protection::None, |session| session.protection(tree, dialect, command, must_sign))
+        let dialect = self.negotiated.as_ref().map_or(Dialect::SMB_3_1_1, |negotiated| negotiated.dialect);
+        self.scopes.protection(scope, dialect, command, must_sign)
     }
 
     /// Sends a request, and those that follow it in its message.
@@ -110,9 +112,20 @@ impl Machine {
         }
         if is_alone && protection != Protection::Encrypted {
             self.number(first, protection, now)?;
-            self.hash(first)?;
             return Ok(Step::Send(first));
         }
+        self.assemble(first, session, protection, now)
+    }
+
+    /// Puts a compound together, or a message that is to be encrypted.
+    #[inline(never)]
+    fn assemble(
+        &mut self,
+        first: Key,
+        session: Option<Key>,
+        protection: Protection,
+        now: Instant,
+    ) -> Result<Step, Fatal> {
         let start = if protection == Protection::Encrypted { transform::LEN } else { 0 };
         self.scratch.clear();
         self.scratch.resize(start, 0);
@@ -120,10 +133,9 @@ impl Machine {
         while let Some(key) = next {
             self.pad(key)?;
             self.number(key, protection, now)?;
-            self.hash(key)?;
             let Some(request) = self.requests.get(key) else { break };
             next = request.next;
-            count = count.saturating_add(invalidations(request).into());
+            count = count.saturating_add(request.invalidations().into());
             self.scratch.extend_from_slice(&request.element);
             self.scratch.extend_from_slice(&request.data);
         }
@@ -149,9 +161,10 @@ impl Machine {
     }
 
     /// Gives a request its MessageId, its credits and its signature.
+    #[inline(always)]
     fn number(&mut self, key: Key, protection: Protection, now: Instant) -> Result<(), Fatal> {
         let deadline = self.deadline(now);
-        let has_multi_credit = self.negotiated.is_some_and(|negotiated| negotiated.has_multi_credit());
+        let has_multi_credit = self.negotiated.as_ref().is_some_and(Negotiated::has_multi_credit);
         let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
         let charge = request.charge.max(1);
         let Some((message_id, asked)) = self.window.take(charge) else { return Ok(()) };
@@ -164,22 +177,22 @@ impl Machine {
             let flags = field::FLAGS.get(header)?.with(Flags::SIGNED, is_signed);
             field::FLAGS.set(header, flags)?;
         }
-        let session = request.session.filter(|_| is_signed).and_then(|key| self.sessions.get(key));
-        if let Some(channel) = session.and_then(|session| session.channel.as_ref()) {
-            let signature = channel.signer.sign([&request.element[..], &request.data[..]])?;
-            field::SIGNATURE.set(&mut request.element, signature)?;
+        if is_signed {
+            self.scopes.sign(request)?;
         }
         let (async_id, is_cancelled) = (None, false);
         request.wire = Wire::Sent(Sent { message_id, async_id, asked, protection, is_cancelled });
         if matches!(request.owner, Owner::Operation(_)) {
             request.deadline = deadline;
-            self.arm(deadline);
         }
+        let (deadline, command) = (request.deadline, request.command);
+        self.arm(deadline);
         self.outstanding.push_back((message_id, key));
-        Ok(())
+        if matches!(command, Command::NEGOTIATE | Command::SESSION_SETUP) { self.hash(key) } else { Ok(()) }
     }
 
     /// The preauthentication integrity of 3.1.1 (3.2.5.2, 3.2.5.3.1, 3.2.5.3.3), and the signature of a binding.
+    #[inline(never)]
     fn hash(&mut self, key: Key) -> Result<(), Fatal> {
         let Some(request) = self.requests.get_mut(key) else { return Ok(()) };
         if request.command == Command::NEGOTIATE && request.owner == Owner::Negotiate {
@@ -199,7 +212,7 @@ impl Machine {
 
     /// Encrypts what is in `scratch` behind the room for its header.
     fn seal(&mut self, session: Option<Key>) -> Result<(), Fatal> {
-        let session = session.and_then(|key| self.sessions.get_mut(key));
+        let session = session.and_then(|key| self.scopes.sessions.get_mut(key));
         let Some((session_id, (sealer, _))) =
             session.and_then(|session| Some((session.id, session.encryption.as_mut()?)))
         else {
@@ -217,7 +230,7 @@ impl Machine {
     pub(super) fn cancel(&mut self, key: Key) -> Result<Option<Step>, Fatal> {
         let Some(request) = self.requests.get(key) else { return Ok(None) };
         let Some(sent) = request.sent().copied() else { return Ok(None) };
-        let mut header = self.header(&CancelRequest::default(), request.session, request.tree);
+        let mut header = self.scopes.header(Command::CANCEL, (request.session, request.tree));
         header.message_id = MessageId(sent.message_id);
         (header.credit_charge, header.credits) = (0, 0);
         if let Some(async_id) = sent.async_id {
@@ -232,7 +245,7 @@ impl Machine {
         self.scratch.resize(start, 0);
         let mut message = Vec::new();
         write_element(&mut message, header, &CancelRequest::default())?;
-        let session = key.and_then(|key| self.sessions.get(key));
+        let session = key.and_then(|key| self.scopes.sessions.get(key));
         if let Some(channel) = session.and_then(|session| session.channel.as_ref())
             && protection == Protection::Signed
         {
@@ -243,17 +256,15 @@ impl Machine {
     }
 }
 
-/// How many tokens the answer to a request is asked to invalidate: 1 or 0.
-pub(super) fn invalidations(request: &Request) -> u16 {
-    let channel = match request.command {
-        Command::READ => &read::request::CHANNEL,
-        _ => &write::request::CHANNEL,
-    };
-    let asks = matches!(request.memory, Memory::Valid(_))
-        && match channel.get(&request.element) {
-            Ok(Channel::RDMA_V1_INVALIDATE) => true,
-            Ok(Channel::RDMA_TRANSFORM) => transform_of_data::invalidates(&request.element),
-            Ok(_) | Err(_) => false,
-        };
-    u16::from(asks)
+impl Scopes {
+    /// Signs a request that is written (3.2.4.1.1).
+    #[inline(never)]
+    fn sign(&self, request: &mut Request) -> Result<(), Fatal> {
+        let session = request.session.and_then(|key| self.sessions.get(key));
+        if let Some(channel) = session.and_then(|session| session.channel.as_ref()) {
+            let signature = channel.signer.sign([&request.element[..], &request.data[..]])?;
+            field::SIGNATURE.set(&mut request.element, signature)?;
+        }
+        Ok(())
+    }
 }

@@ -6,20 +6,26 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use smbd_core::Instant;
 
-use super::config::Rdma;
+use super::config::{Rdma, Transport};
 use super::ids::{OperationId, TreeHandle};
 use super::machine::{Machine, OVERHEAD, Running};
+use super::negotiate::Negotiated;
 use super::operation::{Kind, Operation, Read, SingleMessage, Write, WriteData};
 use super::reason::Refused;
 use super::request::{CREDIT_BYTES, Memory, Owner, Request, charge};
-use super::session::Session;
+use super::scope::Scope;
+use super::session::{Session, Tree};
 use super::table::Key;
 use super::transfer::{Source, Transfer, Way};
 use crate::wire::header::{self, field};
 use crate::wire::{CommandBody, EchoRequest, FileId, Flags, WireError, transform};
 
-/// Where an operation belongs.
-pub(super) type Scope = (Option<Key>, Option<Key>);
+/// A tree connect, for a call.
+pub(super) struct Place<'a> {
+    scope: Scope,
+    session: &'a Session,
+    tree: &'a Tree,
+}
 
 impl Machine {
     /// Whether an operation can begin at all.
@@ -38,15 +44,25 @@ impl Machine {
 
     /// A session that is not over.
     pub(super) fn live(&self, session: Key) -> Result<&Session, Refused> {
-        let session = self.sessions.get(session).filter(|session| !session.has_ended);
-        session.ok_or(Refused::Unknown("the session"))
+        let session = self.scopes.sessions.get(session).filter(|session| !session.has_ended);
+        session.map(Box::as_ref).ok_or(Refused::Unknown("the session"))
+    }
+
+    /// A tree connect that operations can be in.
+    pub(super) fn place(&self, tree: TreeHandle) -> Result<Place<'_>, Refused> {
+        let Some(state) = self.scopes.trees.get(tree.0) else {
+            return Err(Refused::Unknown("the tree connect"));
+        };
+        Ok(Place {
+            scope: (Some(state.session), Some(tree.0)),
+            session: self.live(state.session)?,
+            tree: state,
+        })
     }
 
     /// Where the operations of a tree connect belong.
     pub(super) fn scope(&self, tree: TreeHandle) -> Result<Scope, Refused> {
-        let Some(state) = self.trees.get(tree.0) else { return Err(Refused::Unknown("the tree connect")) };
-        self.live(state.session)?;
-        Ok((Some(state.session), Some(tree.0)))
+        self.place(tree).map(|place| place.scope)
     }
 
     /// Begins an operation of one request, outside of a tree connect or in one.
@@ -64,16 +80,18 @@ impl Machine {
     /// Begins an operation in a tree connect.
     pub(super) fn submit(
         &mut self,
-        scope: Scope,
+        tree: TreeHandle,
         operation: &Operation<'_>,
         is_replay: bool,
         now: Instant,
     ) -> Result<OperationId, Refused> {
+        let place = self.place(tree)?;
+        let scope = place.scope;
         self.ready()?;
         let mut transfer = if let Operation::Read(read) = operation {
-            self.read(scope, read)?
+            self.read(&place, read)?
         } else if let Operation::Write(write) = operation {
-            self.write(scope, write)?
+            self.write(&place, write)?
         } else {
             let (kind, mut request) = self.request(scope, operation)?;
             if is_replay {
@@ -91,10 +109,11 @@ impl Machine {
     /// Begins several operations in one message, each of which uses session, tree connect and file of the one before (3.2.4.1.4).
     pub(super) fn submit_related(
         &mut self,
-        scope: Scope,
+        tree: TreeHandle,
         operations: &[Operation<'_>],
         now: Instant,
     ) -> Result<Vec<OperationId>, Refused> {
+        let scope = self.scope(tree)?;
         self.ready()?;
         if self.operations.free_count() < operations.len() {
             return Err(Refused::Full("operations"));
@@ -106,9 +125,9 @@ impl Machine {
         let mut len = 0_usize;
         for operation in operations {
             let (kind, mut request) = if let Operation::Read(read) = operation {
-                self.whole(self.read(scope, read)?, scope)?
+                self.whole(self.read(&self.place(tree)?, read)?, scope)?
             } else if let Operation::Write(write) = operation {
-                self.whole(self.write(scope, write)?, scope)?
+                self.whole(self.write(&self.place(tree)?, write)?, scope)?
             } else {
                 self.request(scope, operation)?
             };
@@ -122,7 +141,7 @@ impl Machine {
                 .saturating_add(8);
             parts.push((kind, request));
         }
-        self.check_len(len)?;
+        self.config.transport.check_len(len)?;
         Ok(self.put_related(scope, parts, now))
     }
 
@@ -131,10 +150,11 @@ impl Machine {
         let piece = transfer.cut(u32::MAX).filter(|_| transfer.is_whole()).ok_or(Refused::Compound)?;
         let mut request = self.spare.take(Owner::Nobody, transfer.way.command());
         request.carry(&transfer, piece, scope);
-        if !matches!(request.memory, Memory::None) {
+        if request.memory != Memory::None {
             return Err(Refused::Compound);
         }
-        self.write_piece(&mut request.element, &transfer, piece, scope, None)?;
+        let header = self.scopes.header(request.command, scope);
+        transfer.write(&mut request.element, &header, piece, None)?;
         request.charge = self.charge_for(piece.len)?;
         Ok((Kind::Transfer(transfer), request))
     }
@@ -158,6 +178,18 @@ impl Machine {
         }
         ids.reverse();
         ids
+    }
+
+    /// Begins an operation that is one message of the caller's, in a session or none.
+    pub(super) fn submit_message(
+        &mut self,
+        scope: Scope,
+        message: &SingleMessage<'_>,
+        now: Instant,
+    ) -> Result<OperationId, Refused> {
+        self.ready()?;
+        let request = self.message(scope, message)?;
+        self.put(Kind::Message, request, now)
     }
 
     /// The request of an operation that is no transfer.
@@ -206,9 +238,9 @@ impl Machine {
     ) -> Result<Box<Request>, Refused> {
         let (session, tree) = scope;
         let mut request = self.spare.take(Owner::Nobody, M::COMMAND);
-        self.write_request(&mut request.element, body, session, tree)?;
+        self.write_request(&mut request.element, body, scope)?;
         (request.session, request.tree, request.charge) = (session, tree, self.charge_for(payload)?);
-        self.check_len(request.element.len())?;
+        self.config.transport.check_len(request.element.len())?;
         Ok(request)
     }
 
@@ -219,7 +251,7 @@ impl Machine {
         request.element.truncate(header::LEN);
         request.element.extend_from_slice(message.body);
         field::COMMAND.set(&mut request.element, message.command)?;
-        self.check_len(request.element.len())?;
+        self.config.transport.check_len(request.element.len())?;
         Ok(request)
     }
 
@@ -236,7 +268,7 @@ impl Machine {
     /// The payload of a request and its answer, below the limits (3.1.5.2).
     fn transact(&self, field: &'static str, answer: u32, input: &[u8]) -> Result<u32, Refused> {
         let payload = u32::try_from(input.len()).unwrap_or(u32::MAX).max(answer);
-        let server = self.negotiated.map_or(0, |negotiated| negotiated.max_transact_size);
+        let server = self.negotiated.as_ref().map_or(0, |negotiated| negotiated.max_transact_size);
         let max = server.min(self.config.transport.max_receive.saturating_sub(OVERHEAD));
         if payload <= max {
             return Ok(payload);
@@ -244,15 +276,8 @@ impl Machine {
         Err(Refused::TooLong { field, value: payload.into(), max: max.into() })
     }
 
-    /// A message has to be one that the server receives, encrypted too.
-    pub(super) fn check_len(&self, len: usize) -> Result<(), Refused> {
-        let max = u64::from(self.config.transport.max_send).saturating_sub(transform::LEN as u64);
-        let value = len as u64;
-        if value <= max { Ok(()) } else { Err(Refused::TooLong { field: "the message", value, max }) }
-    }
-
     fn charge_for(&self, payload: u32) -> Result<u16, Refused> {
-        let has_multi_credit = self.negotiated.is_some_and(|negotiated| negotiated.has_multi_credit());
+        let has_multi_credit = self.negotiated.as_ref().is_some_and(Negotiated::has_multi_credit);
         if payload > CREDIT_BYTES && !has_multi_credit {
             let (value, max) = (payload.into(), CREDIT_BYTES.into());
             return Err(Refused::TooLong { field: "the payload of one credit", value, max });
@@ -261,34 +286,32 @@ impl Machine {
     }
 
     /// Whether transfers of so many bytes may go by RDMA (3.2.4.6, 3.2.4.7).
-    pub(super) fn channel(&self, scope: Scope, length: u64) -> Option<Rdma> {
-        let session = self.sessions.get(scope.0?)?;
-        let tree = self.trees.get(scope.1?)?;
-        let rdma = self.config.transport.rdma?;
+    pub(super) fn channel(&self, place: &Place<'_>, length: u64) -> Option<&Rdma> {
+        let rdma = self.config.transport.rdma.as_ref()?;
         let ids = self.negotiated.as_ref()?.rdma_transforms;
-        (length > rdma.threshold.into() && session.allows_channel(tree, ids)).then_some(rdma)
+        (length > rdma.threshold.into() && place.session.allows_channel(place.tree, ids)).then_some(rdma)
     }
 
     /// How a READ is carried out (3.2.4.6).
     #[inline(always)]
-    fn read(&self, scope: Scope, read: &Read) -> Result<Transfer, Refused> {
+    fn read(&self, place: &Place<'_>, read: &Read) -> Result<Transfer, Refused> {
         let way = Way::Read { flags: read.flags.0, minimum: read.minimum };
-        let (source, max) = match (read.buffer, self.channel(scope, read.length)) {
+        let (source, max) = match (read.buffer, self.channel(place, read.length)) {
             (Some(buffer), Some(rdma)) => (Source::Buffer(buffer), rdma.max_read_write),
             _ => (Source::Messages(Bytes::new()), self.config.transport.max_receive.saturating_sub(OVERHEAD)),
         };
-        let server_max = self.negotiated.map_or(0, |negotiated| negotiated.max_read_size);
+        let server_max = self.negotiated.as_ref().map_or(0, |negotiated| negotiated.max_read_size);
         self.transfer(way, source, read.file_id, (read.offset, read.length), max.min(server_max))
     }
 
     /// How a WRITE is carried out (3.2.4.7).
-    fn write(&self, scope: Scope, write: &Write) -> Result<Transfer, Refused> {
+    fn write(&self, place: &Place<'_>, write: &Write) -> Result<Transfer, Refused> {
         let way = Way::Write { flags: write.flags.0 };
         let length = match &write.data {
             WriteData::Bytes(data, _) => data.len() as u64,
             WriteData::Buffer(_, length) => *length,
         };
-        let (source, max) = match (&write.data, self.channel(scope, length)) {
+        let (source, max) = match (&write.data, self.channel(place, length)) {
             (WriteData::Bytes(_, Some(buffer)) | WriteData::Buffer(buffer, _), Some(rdma)) => {
                 (Source::Buffer(*buffer), rdma.max_read_write)
             }
@@ -298,7 +321,7 @@ impl Machine {
                 (Source::Messages(data.clone()), max)
             }
         };
-        let server_max = self.negotiated.map_or(0, |negotiated| negotiated.max_write_size);
+        let server_max = self.negotiated.as_ref().map_or(0, |negotiated| negotiated.max_write_size);
         self.transfer(way, source, write.file_id, (write.offset, length), max.min(server_max))
     }
 
@@ -320,6 +343,15 @@ impl Machine {
     }
 }
 
+impl Transport {
+    /// A message has to be one that the server receives, encrypted too.
+    pub(super) fn check_len(&self, len: usize) -> Result<(), Refused> {
+        let max = u64::from(self.max_send).saturating_sub(transform::LEN as u64);
+        let value = len as u64;
+        if value <= max { Ok(()) } else { Err(Refused::TooLong { field: "the message", value, max }) }
+    }
+}
+
 /// Says that a request may have been sent on another connection (3.2.7.1).
 pub(super) fn mark_replay(element: &mut [u8]) -> Result<(), WireError> {
     let flags = field::FLAGS.get(element)?.with(Flags::REPLAY_OPERATION, true);
@@ -327,5 +359,5 @@ pub(super) fn mark_replay(element: &mut [u8]) -> Result<(), WireError> {
 }
 
 fn running((session, tree): Scope, kind: Kind) -> Running {
-    Running { session, tree, kind }
+    Running { session, tree, kind, result: None }
 }

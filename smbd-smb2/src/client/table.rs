@@ -40,9 +40,12 @@ impl<T> Table<T> {
     }
 
     /// Puts `value` into a free place; `None` if there is none.
+    #[inline(always)]
     pub(super) fn insert(&mut self, value: T) -> Option<Key> {
         let key = self.free.pop()?.next();
-        *self.places.get_mut(key.index())? = (key, Some(value));
+        // A place that is free holds nothing that would have to be dropped.
+        let place = self.places.get_mut(key.index()).filter(|(_, place)| place.is_none())?;
+        *place = (key, Some(value));
         Some(key)
     }
 
@@ -61,6 +64,7 @@ impl<T> Table<T> {
     }
 
     /// Drops a value where it is.
+    #[inline]
     pub(super) fn remove(&mut self, key: Key) {
         let Some((own, place)) = self.places.get_mut(key.index()) else { return };
         if *own == key && place.is_some() {
@@ -70,6 +74,7 @@ impl<T> Table<T> {
     }
 
     /// Takes a value out of its place: one that is not large.
+    #[inline]
     pub(super) fn take(&mut self, key: Key) -> Option<T> {
         let (own, place) = self.places.get_mut(key.index())?;
         let value = place.take_if(|_| *own == key)?;

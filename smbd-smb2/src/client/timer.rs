@@ -9,8 +9,17 @@ use super::table::Key;
 use crate::wire::NtStatus;
 
 impl Machine {
-    /// Does what is due; if nothing is, says when something will be.
+    /// Does what is due; if nothing is, says when something may be.
     pub(super) fn expire(&mut self, now: Instant) -> Result<Option<Instant>, Fatal> {
+        match self.timer {
+            Some(timer) if now < timer => Ok(Some(timer)),
+            _ => self.look(now),
+        }
+    }
+
+    /// Looks at all deadlines.
+    #[inline(never)]
+    fn look(&mut self, now: Instant) -> Result<Option<Instant>, Fatal> {
         let heard = *self.heard.get_or_insert(now);
         let silence = heard.saturating_add(self.config.silence_max);
         if silence <= now {
@@ -23,15 +32,13 @@ impl Machine {
             self.queue_echo();
             is_due = self.has_echo();
         }
-        if self.timer.is_some_and(|timer| timer <= now) {
+        for key in self.requests.keys(|request| request.deadline.is_some_and(|deadline| deadline <= now)) {
             is_due = true;
-            for key in self.requests.keys(|request| request.deadline.is_some_and(|deadline| deadline <= now))
-            {
-                self.time_out(key, now);
-            }
-            self.timer = self.requests.iter().filter_map(|(_, request)| request.deadline).min();
+            self.time_out(key, now);
         }
-        let due = self.timer.map_or(due, |timer| timer.min(due));
+        let deadlines = self.requests.iter().filter_map(|(_, request)| request.deadline);
+        let due = deadlines.fold(due, Instant::min);
+        self.timer = Some(due);
         Ok((!is_due).then_some(due))
     }
 

@@ -13,17 +13,22 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// Those of all segments, which may share one.
-    pub(super) fn of(descriptors: &[BufferDescriptorV1]) -> Self {
+    pub(super) fn set(&mut self, descriptors: &[BufferDescriptorV1]) {
         let mut tokens = descriptors.iter().map(|descriptor| descriptor.token);
-        Self { first: tokens.next(), others: tokens.collect() }
+        self.first = tokens.next();
+        self.others.clear();
+        self.others.extend(tokens);
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.others.len().saturating_add(usize::from(self.first.is_some()))
+    pub(super) const fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.is_empty()
     }
 
     /// The server has invalidated one. Gives whether it was one of these.
     pub(super) fn remove(&mut self, token: Token) -> bool {
+        if self.others.is_empty() {
+            return self.first.take_if(|first| *first == token).is_some();
+        }
         let before = self.others.len();
         self.others.retain(|other| *other != token);
         self.first.take_if(|first| *first == token).is_some() || self.others.len() < before
@@ -38,9 +43,10 @@ mod tests {
     fn a_token_that_segments_share_is_gone_from_all_of_them_and_from_no_other() {
         let descriptors =
             [1, 2, 1].map(|token| BufferDescriptorV1 { offset: 0, token: Token(token), length: 1 });
-        let mut tokens = Tokens::of(&descriptors);
+        let mut tokens = Tokens::default();
+        tokens.set(&descriptors);
         assert_eq!([3, 1, 1].map(|token| tokens.remove(Token(token))), [false, true, false]);
-        assert_eq!(tokens.len(), 1);
-        assert!(tokens.remove(Token(2)) && tokens.len() == 0);
+        assert!(!tokens.is_empty());
+        assert!(tokens.remove(Token(2)) && tokens.is_empty());
     }
 }

@@ -144,18 +144,18 @@ impl Transfer {
     }
 
     /// What came of all of it, if nothing is under way or left: how many bytes were moved, from the beginning on without a gap.
-    pub(super) fn result(&mut self) -> Option<Result<u64, Failure>> {
+    pub(super) fn result(&mut self) -> Option<Result<u64, Box<Failure>>> {
         let is_left = |next| next < self.end || next == 0;
         if self.under_way > 0 || (self.failure.is_none() && self.next.is_some_and(is_left)) {
             return None;
         }
         if let Some((_, failure)) = self.failure.take() {
-            return Some(Err(*failure));
+            return Some(Err(failure));
         }
         if let Way::Read { minimum, .. } = self.way
             && self.end < u64::from(minimum)
         {
-            return Some(Err(END_OF_FILE));
+            return Some(Err(Box::new(END_OF_FILE)));
         }
         Some(Ok(self.end))
     }
@@ -199,7 +199,7 @@ mod tests {
                 transfer.on_piece(piece, moved);
             }
             let expected = if length > 0 && file == 0 {
-                Err(END_OF_FILE)
+                Err(Box::new(END_OF_FILE))
             } else {
                 Ok(length.min(file))
             };
@@ -214,6 +214,6 @@ mod tests {
         transfer.on_piece(pieces[1], Err(Box::new(Failure::TimedOut)));
         assert_eq!(transfer.cut(10), None, "there is no use in going on");
         transfer.on_piece(pieces[0], Err(Box::new(Failure::Registration)));
-        assert_eq!(transfer.result(), Some(Err(Failure::Registration)));
+        assert_eq!(transfer.result(), Some(Err(Box::new(Failure::Registration))));
     }
 }

@@ -9,7 +9,7 @@ use crate::cover::Cover;
 use crate::security::{RdmaSignature, RdmaTransforms};
 use crate::wire::{
     Channel, RdmaTransform, RdmaTransformType, ReadResponse, ReadResponseFlags, Records, WireError,
-    WriteRequest, rdma_transform,
+    rdma_transform,
 };
 
 /// What is known of the answer to a READ besides itself.
@@ -92,11 +92,4 @@ pub(super) fn channel_info(
     let mut info = Vec::new();
     structure.write(&mut info)?;
     Ok(info)
-}
-
-/// Whether a WRITE with a transform asks for its token to be invalidated (3.3.5.13).
-pub(super) fn invalidates(element: &[u8]) -> bool {
-    let info = WriteRequest::parse(element).map(|request| request.channel_info);
-    let channel = info.and_then(|info| rdma_transform::field::CHANNEL.get(info));
-    channel == Ok(Channel::RDMA_V1_INVALIDATE)
 }

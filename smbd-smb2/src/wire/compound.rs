@@ -83,6 +83,7 @@ impl<'a> Iterator for Elements<'a> {
 ///
 /// # Errors
 /// [`WireError::TooLarge`] if a part is longer than its field can say. Nothing is appended then.
+#[inline(always)]
 pub fn write_element(out: &mut Vec<u8>, header: &Header, body: &impl Body) -> Result<(), WireError> {
     let mut element = Writer::new(out);
     let written = header.put(&mut element).and_then(|()| body.put(&mut element));

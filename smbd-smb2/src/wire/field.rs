@@ -155,7 +155,7 @@ impl<T: Value> Field<T> {
     }
 
     #[cold]
-    fn truncated(&'static self, got: usize) -> WireError {
+    pub(super) fn truncated(&'static self, got: usize) -> WireError {
         WireError::Truncated { field: &self.place, got: got as u64 }
     }
 }

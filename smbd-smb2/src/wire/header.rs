@@ -133,8 +133,10 @@ impl Header {
     /// Fewer than [`LEN`] bytes, another ProtocolId than [`PROTOCOL_ID`], or a StructureSize other than 64.
     pub fn parse(element: &[u8]) -> Result<Self, WireError> {
         field::LAYOUT.check(element)?;
-        // From here on its length is known, and no field is looked for in vain.
-        let element = element.first_chunk::<LEN>().map_or(element, <[u8; LEN]>::as_slice);
+        // Of a length that is known, so that no field is looked for in vain.
+        let Some(element) = element.first_chunk::<LEN>() else {
+            return Err(field::SIGNATURE.truncated(element.len()));
+        };
         reader::protocol(element, &field::PROTOCOL_ID, PROTOCOL_ID)?;
         field::STRUCTURE_SIZE.expect(element, 64)?;
         let flags = field::FLAGS.get(element)?;
@@ -160,6 +162,7 @@ impl Header {
     }
 
     /// Appends the header.
+    #[inline]
     pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
         let header = &mut [0; LEN];
         field::PROTOCOL_ID.set(header, PROTOCOL_ID)?;

@@ -122,20 +122,22 @@ impl<'a> Response<'a> {
     }
 }
 
+/// Commands whose own body has the size of a failure's, and the status with which it comes.
+const OWN_SIZE_IS_NINE: &[(Command, NtStatus)] = &[
+    (Command::SESSION_SETUP, NtStatus::MORE_PROCESSING_REQUIRED),
+    (Command::QUERY_INFO, NtStatus::BUFFER_OVERFLOW),
+    (Command::CHANGE_NOTIFY, NtStatus::NOTIFY_ENUM_DIR),
+    // No status but success has a body of its own.
+    (Command::QUERY_DIRECTORY, NtStatus::SUCCESS),
+];
+
 /// Whether the body is that of a failure (3.3.4.4, 3.3.4.2), whatever the command is.
 pub(crate) fn has_error_body(header: &Header, element: &[u8]) -> Result<bool, WireError> {
-    let own_size_is_nine = [
-        (Command::SESSION_SETUP, NtStatus::MORE_PROCESSING_REQUIRED),
-        (Command::QUERY_INFO, NtStatus::BUFFER_OVERFLOW),
-        (Command::CHANGE_NOTIFY, NtStatus::NOTIFY_ENUM_DIR),
-        // No status but success has a body of its own.
-        (Command::QUERY_DIRECTORY, NtStatus::SUCCESS),
-    ];
     // Beyond OPLOCK_BREAK nothing is an answer, and StructureSize is no fixed one.
     if header.status == NtStatus::SUCCESS || header.command >= Command::SERVER_TO_CLIENT_NOTIFICATION {
         return Ok(false);
     }
-    if let Some((_, with_own_body)) = own_size_is_nine.iter().find(|(command, _)| *command == header.command)
+    if let Some((_, with_own_body)) = OWN_SIZE_IS_NINE.iter().find(|(command, _)| *command == header.command)
     {
         return Ok(header.status != *with_own_body);
     }

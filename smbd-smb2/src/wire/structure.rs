@@ -42,9 +42,13 @@ macro_rules! message {
             /// inside the element.
             pub fn parse(element: & $($life)? [u8]) -> Result<Self, $crate::wire::WireError> {
                 $module::LAYOUT.check(element)?;
-                $module::STRUCTURE_SIZE.expect(element, Self::STRUCTURE_SIZE)?;
+                // Of a length that is known, so that no field is looked for in vain.
+                let Some(fixed) = element.first_chunk::<{ $module::LAYOUT.end() }>() else {
+                    return Err($module::STRUCTURE_SIZE.truncated(element.len()));
+                };
+                $module::STRUCTURE_SIZE.expect(fixed, Self::STRUCTURE_SIZE)?;
                 Ok(Self {
-                    $($field: $module::$FIELD.get(element)?,)*
+                    $($field: $module::$FIELD.get(fixed)?,)*
                     $($part: $crate::wire::reader::part(
                         element,
                         (&$module::$OFFSET, &$module::$LENGTH),
@@ -55,6 +59,7 @@ macro_rules! message {
         }
 
         impl $(<$life>)? $crate::wire::body::Body for $Name $(<$life>)? {
+            #[inline(always)]
             fn put(&self, out: &mut $crate::wire::writer::Writer<'_>) -> Result<(), $crate::wire::WireError> {
                 // Of a length that is known, so that no field is looked for in vain.
                 const END: usize = $module::LAYOUT.end();

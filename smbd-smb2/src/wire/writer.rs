@@ -40,6 +40,7 @@ impl Part for &[u8] {
         <[u8]>::is_empty(self)
     }
 
+    #[inline(always)]
     fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
         out.append(self);
         Ok(())
@@ -64,15 +65,18 @@ impl<'v> Writer<'v> {
     }
 
     /// Number of bytes written.
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.out.len().saturating_sub(self.start)
     }
 
     /// What was written.
+    #[inline]
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         self.out.get_mut(self.start..).unwrap_or_default()
     }
 
+    #[inline]
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
@@ -85,6 +89,7 @@ impl<'v> Writer<'v> {
     }
 
     /// Appends zeros until there are at least `len` bytes.
+    #[inline]
     pub(super) fn fill(&mut self, len: usize) {
         if self.len() < len {
             self.out.resize(self.start.saturating_add(len), 0);
@@ -92,6 +97,7 @@ impl<'v> Writer<'v> {
     }
 
     /// Appends zeros up to a multiple of `alignment`.
+    #[inline(always)]
     pub(super) fn align(&mut self, alignment: usize) {
         if let Some(len) = self.len().checked_next_multiple_of(alignment) {
             self.fill(len);
@@ -107,6 +113,7 @@ impl<'v> Writer<'v> {
         field.set(self.bytes(), value)
     }
 
+    #[inline]
     pub(super) fn set_size<T: Number>(
         &mut self,
         field: &'static Field<T>,
@@ -116,6 +123,7 @@ impl<'v> Writer<'v> {
     }
 
     /// Appends a part, and says in two fields where it is.
+    #[inline(always)]
     pub(super) fn part<O: Number, L: Number>(
         &mut self,
         (offset, length): (&'static Field<O>, &'static Field<L>),
