@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::command::{Reply, What};
 use super::ended::Ended;
@@ -17,8 +19,8 @@ pub(super) struct Command {
     pub(super) answer: oneshot::Sender<Result<Reply, Error>>,
     /// Whether it was under way on a connection that is lost, so that nobody knows whether it was carried out.
     pub(super) is_replay: bool,
-    /// How often the server has put it off.
-    pub(super) tries: u16,
+    /// When the server has put it off first, and how long it waited last.
+    pub(super) put_off: Option<(Instant, Duration)>,
     home: Weak<Channels>,
     /// Of the connection that has it.
     load: Option<Load>,
@@ -175,7 +177,7 @@ impl Channels {
     }
 
     fn command(self: &Arc<Self>, what: What, answer: oneshot::Sender<Result<Reply, Error>>) -> Command {
-        Command { what, answer, is_replay: false, tries: 0, home: Arc::downgrade(self), load: None }
+        Command { what, answer, is_replay: false, put_off: None, home: Arc::downgrade(self), load: None }
     }
 }
 

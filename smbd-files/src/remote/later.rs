@@ -10,11 +10,15 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::channels::Command;
 
-/// How long a command waits before it is begun again, and how often it is.
+/// How long a command waits before it is begun again the first time, and at most. Each time is twice the last one: what is written goes to
+/// the server again with each.
 const AFTER: Duration = Duration::from_millis(250);
-const TRIES: u16 = 80;
+const AFTER_MAX: Duration = Duration::from_secs(4);
+/// How long a server may take to find out that a connection is lost of which nobody tells it. The timers of SMB Direct take 125 s
+/// (MS-SMBD 3.1.6.2), those of TCP a minute or two where a server asks for them.
+const WITHIN: Duration = Duration::from_secs(180);
 
-/// Commands that are begun again after a while, in order.
+/// Commands that are begun again after a while, in the order of their times.
 #[derive(Debug, Default)]
 pub(super) struct Later {
     waiting: VecDeque<(Instant, Command)>,
@@ -22,13 +26,20 @@ pub(super) struct Later {
 }
 
 impl Later {
-    /// Puts a command off; `Err` if it was too often.
+    /// Puts a command off; `Err` if that has gone on for too long.
     pub(super) fn put(&mut self, mut command: Command) -> Result<(), Command> {
-        if command.tries >= TRIES {
+        let now = Instant::now();
+        let (since, after) = match command.put_off {
+            None => (now, AFTER),
+            Some((since, last)) => (since, last.saturating_mul(2).min(AFTER_MAX)),
+        };
+        if now.saturating_duration_since(since) > WITHIN {
             return Err(command);
         }
-        command.tries = command.tries.saturating_add(1);
-        self.waiting.push_back((Instant::now() + AFTER, command));
+        command.put_off = Some((since, after));
+        let at = now + after;
+        let place = self.waiting.partition_point(|(other, _)| *other <= at);
+        self.waiting.insert(place, (at, command));
         Ok(())
     }
 
