@@ -26,21 +26,21 @@ pub(super) struct Later {
 }
 
 impl Later {
-    /// Puts a command off; `Err` if that has gone on for too long.
-    pub(super) fn put(&mut self, mut command: Command) -> Result<(), Command> {
+    /// Puts a command off. Returns it if that has gone on for too long.
+    pub(super) fn put(&mut self, mut command: Command) -> Option<Command> {
         let now = Instant::now();
         let (since, after) = match command.put_off {
             None => (now, AFTER),
             Some((since, last)) => (since, last.saturating_mul(2).min(AFTER_MAX)),
         };
         if now.saturating_duration_since(since) > WITHIN {
-            return Err(command);
+            return Some(command);
         }
         command.put_off = Some((since, after));
         let at = now + after;
         let place = self.waiting.partition_point(|(other, _)| *other <= at);
         self.waiting.insert(place, (at, command));
-        Ok(())
+        None
     }
 
     /// The next one whose time has come. If there is none, the task is woken then.
