@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -17,8 +18,8 @@ pub(super) struct Command {
     pub(super) answer: oneshot::Sender<Result<Reply, Error>>,
     /// Whether it was under way on a connection that is lost, so that nobody knows whether it was carried out.
     pub(super) is_replay: bool,
-    /// How often the server has put it off.
-    pub(super) tries: u16,
+    /// If the server has put it off: how long it has waited in all, and the last time.
+    pub(super) put_off: Option<(Duration, Duration)>,
     home: Weak<Channels>,
     /// Of the connection that has it.
     load: Option<Load>,
@@ -175,7 +176,7 @@ impl Channels {
     }
 
     fn command(self: &Arc<Self>, what: What, answer: oneshot::Sender<Result<Reply, Error>>) -> Command {
-        Command { what, answer, is_replay: false, tries: 0, home: Arc::downgrade(self), load: None }
+        Command { what, answer, is_replay: false, put_off: None, home: Arc::downgrade(self), load: None }
     }
 }
 

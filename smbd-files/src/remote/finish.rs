@@ -88,7 +88,7 @@ impl<M: Memory, S: Surroundings> Commands<M, S> {
     /// The server has not ended yet what a lost connection has left there, or has heard of the loss on another one first (3.2.5.12).
     fn put_off(&mut self, mut command: Command) {
         command.is_replay = true;
-        if let Err(command) = self.later.put(command) {
+        if let Some(command) = self.later.put(command) {
             command.answer(Err(Error::Status(NtStatus::FILE_NOT_AVAILABLE)));
         }
     }

@@ -11,11 +11,15 @@ use smbd_core::Instant;
 use super::channels::Command;
 use crate::drive::Clock;
 
-/// How long a command waits before it is begun again, and how often it is.
+/// How long a command waits before it is begun again the first time, and at most. Each time is twice the last one: what is written goes to
+/// the server again with each.
 const AFTER: Duration = Duration::from_millis(250);
-const TRIES: u16 = 80;
+const AFTER_MAX: Duration = Duration::from_secs(4);
+/// How long a server may take to find out that a connection is lost of which nobody tells it. The timers of SMB Direct take 125 s
+/// (MS-SMBD 3.1.6.2), those of TCP a minute or two where a server asks for them.
+const WITHIN: Duration = Duration::from_secs(180);
 
-/// Commands that are begun again after a while, in order.
+/// Commands that are begun again after a while, in the order of their times.
 pub(super) struct Later<C: Clock> {
     clock: C,
     waiting: VecDeque<(Instant, Command)>,
@@ -28,14 +32,20 @@ impl<C: Clock> Later<C> {
         Self { clock, waiting: VecDeque::new(), timer: None }
     }
 
-    /// Puts a command off; `Err` if it was too often.
-    pub(super) fn put(&mut self, mut command: Command) -> Result<(), Command> {
-        if command.tries >= TRIES {
-            return Err(command);
+    /// Puts a command off. Returns it if that has gone on for too long.
+    pub(super) fn put(&mut self, mut command: Command) -> Option<Command> {
+        let (waited, after) = match command.put_off {
+            None => (Duration::ZERO, AFTER),
+            Some((waited, last)) => (waited, last.saturating_mul(2).min(AFTER_MAX)),
+        };
+        if waited > WITHIN {
+            return Some(command);
         }
-        command.tries = command.tries.saturating_add(1);
-        self.waiting.push_back((self.clock.now().saturating_add(AFTER), command));
-        Ok(())
+        command.put_off = Some((waited.saturating_add(after), after));
+        let at = self.clock.now().saturating_add(after);
+        let place = self.waiting.partition_point(|(other, _)| *other <= at);
+        self.waiting.insert(place, (at, command));
+        None
     }
 
     /// The next one whose time has come. If there is none, the task is woken then.

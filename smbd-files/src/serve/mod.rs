@@ -16,6 +16,8 @@ mod link;
 mod member;
 #[cfg(feature = "verbs")]
 mod rdma;
+#[cfg(feature = "verbs")]
+mod stuck;
 mod tcp;
 #[cfg(test)]
 mod tests;

@@ -14,8 +14,10 @@ use smbd_core::runtime::tokio::Operation;
 use smbd_smb2::server::{OperationId, Transport};
 use smbd_verbs::Buffer;
 use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};
+use tokio::time::Instant;
 
 use super::link::{Event, Link, Order};
+use super::stuck::{TRANSFER_MAX, Watch};
 use crate::transport::Lost;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -41,6 +43,7 @@ pub struct RdmaLink {
     /// The order that the connection is about to take.
     queueing: Option<(usize, Boxed<Result<Queued, Failure>>)>,
     transfers: Vec<Transfer>,
+    watch: Watch,
     idle: Vec<Buffer>,
     closing: Option<Boxed<()>>,
 }
@@ -55,6 +58,7 @@ struct Transfer {
     buffer: Buffer,
     len: u32,
     is_fetch: bool,
+    began: Instant,
     running: Operation<AsyncEnd>,
 }
 
@@ -72,6 +76,7 @@ impl RdmaLink {
             waiting: 0,
             queueing: None,
             transfers: Vec::new(),
+            watch: Watch::default(),
             idle: Vec::new(),
             closing: None,
         }
@@ -133,7 +138,14 @@ impl RdmaLink {
                 Box::pin(async move {
                     let buffer = buffer.ok_or(Failure::Closed(CloseReason::Local))?;
                     let running = sender.start_rdma_read(&buffer, &remote, 0, len).await?;
-                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: true, running }))
+                    Ok(Queued::Transfer(Transfer {
+                        id,
+                        buffer,
+                        len,
+                        is_fetch: true,
+                        began: Instant::now(),
+                        running,
+                    }))
                 })
             }
             Order::Deliver { id, data, buffers } => {
@@ -143,7 +155,14 @@ impl RdmaLink {
                 Box::pin(async move {
                     let buffer = buffer.ok_or(Failure::Closed(CloseReason::Local))?;
                     let running = sender.start_rdma_write(&buffer, &remote, 0, len).await?;
-                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: false, running }))
+                    Ok(Queued::Transfer(Transfer {
+                        id,
+                        buffer,
+                        len,
+                        is_fetch: false,
+                        began: Instant::now(),
+                        running,
+                    }))
                 })
             }
         }
@@ -209,6 +228,13 @@ impl Link for RdmaLink {
         }
         if let Poll::Ready(event) = self.poll_transfers(cx) {
             return Poll::Ready(Ok(event));
+        }
+        let oldest = self.transfers.iter().map(|transfer| transfer.began).min();
+        if self.watch.poll(oldest, cx).is_ready() {
+            let seconds = TRANSFER_MAX.as_secs();
+            return Poll::Ready(Err(Lost::because(format_args!(
+                "a transfer by RDMA took more than {seconds} s"
+            ))));
         }
         if !wants_messages || self.waiting > WAITING_MAX {
             return Poll::Pending;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use smbd_core::Access;
-use smbd_core::error::RegistrationError;
+use smbd_core::error::{CommandError, RegisterError, RegistrationError};
 use smbd_core::runtime::tokio::{Connection, PollReady, Receiver, Sender};
 use smbd_core::runtime::{Failure, Registration};
 use smbd_smb2::client::{self, RegistrationId};
@@ -88,9 +88,9 @@ where
             Running::Nothing => Some(Registered::Ended(id)),
             Running::Register(future, offset, len) => match future.as_mut().poll(cx) {
                 Poll::Pending => return None,
+                Poll::Ready(Err(failure)) if is_refusal(&failure) => Some(Registered::Impossible(id)),
                 // With the connection, access ends when that is over, as it does for memory that is registered.
-                Poll::Ready(Err(Failure::Registration(RegistrationError::Aborted(_)))) => None,
-                Poll::Ready(Err(_)) => Some(Registered::Impossible(id)),
+                Poll::Ready(Err(_)) => None,
                 Poll::Ready(Ok(registration)) => {
                     let part = part_of(&registration.descriptors, *offset, *len);
                     self.registrations.insert(id, registration);
@@ -144,6 +144,16 @@ where
             let (len, sender) = (message.len(), self.sender.clone());
             self.sending = Some((len, Box::pin(async move { sender.send(message).await })));
         }
+    }
+}
+
+/// Whether memory was not registered on a connection that goes on. If it has ended, that is the reason, and the transfer is no worse than
+/// any other that was under way: it can go on at another connection.
+const fn is_refusal<E>(failure: &Failure<E>) -> bool {
+    match failure {
+        Failure::Register(refused) => !matches!(refused, RegisterError::Command(CommandError::Closing)),
+        Failure::Registration(failed) => matches!(failed, RegistrationError::Work(_)),
+        _ => false,
     }
 }
 
@@ -226,5 +236,35 @@ where
 impl<B: PollReady> fmt::Debug for Rdma<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rdma").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smbd_core::error::{Aborted, CloseReason, DisconnectReason, WorkError};
+
+    use super::*;
+
+    #[test]
+    fn memory_is_refused_on_a_connection_that_goes_on_and_not_by_its_end() {
+        let reason = DisconnectReason::Unknown;
+        let ends: [Failure<String>; 5] = [
+            Failure::Closed(CloseReason::Lost { reason }),
+            Failure::Closed(CloseReason::Local),
+            Failure::NoDriver,
+            Failure::Registration(Aborted.into()),
+            Failure::Register(CommandError::Closing.into()),
+        ];
+        for failure in ends {
+            assert!(!is_refusal(&failure), "{failure}");
+        }
+        let refusals: [Failure<String>; 3] = [
+            Failure::Registration(WorkError::PostFailed { errno: 12 }.into()),
+            Failure::Register(CommandError::NoRoom { what: "registrations" }.into()),
+            Failure::Register(RegisterError::Segments { segments: 300, max: 256 }),
+        ];
+        for failure in refusals {
+            assert!(is_refusal(&failure), "{failure}");
+        }
     }
 }

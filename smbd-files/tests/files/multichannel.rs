@@ -13,7 +13,7 @@ use smbd_smb2::security::{Credentials, NtHash};
 use smbd_smb2::wire::{Capabilities, Command, Flags, Header, NtStatus};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::server::{content, folder, settings};
 use super::small::bindable::Says;
@@ -237,8 +237,8 @@ async fn what_the_server_puts_off_because_the_lost_connection_left_it_there_is_t
         let world = World::new(setup()).await;
         let file = world.share.create("f").await.unwrap();
         world.dies(1, Command::WRITE, 1, true);
-        let answers = |count| vec![NtStatus::FILE_NOT_AVAILABLE; count];
-        world.ends[0].server.borrow_mut().fail.insert(Command::WRITE, answers(7));
+        let answers = vec![NtStatus::FILE_NOT_AVAILABLE; 3];
+        world.ends[0].server.borrow_mut().fail.insert(Command::WRITE, answers);
         let began = Instant::now();
         // The first connection is busy with this one.
         let read = file.start_read(0, 10).await.unwrap();
@@ -246,11 +246,41 @@ async fn what_the_server_puts_off_because_the_lost_connection_left_it_there_is_t
         assert_eq!(read.wait().await, Err(Error::Status(NtStatus::END_OF_FILE)));
         assert!(*world.file.borrow() == content(PIECE));
         assert!((1..3).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
-        // Not for ever.
-        world.ends[0].server.borrow_mut().fail.insert(Command::WRITE, answers(1000));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_may_take_two_minutes_to_find_out_what_is_lost_but_not_for_ever() {
+    local(async {
+        let world = World::new(setup()).await;
+        let file = world.share.create("f").await.unwrap();
+        world.dies(1, Command::WRITE, 1, true);
+        let server = Rc::clone(&world.ends[0].server);
+        let puts_off = || {
+            server.borrow_mut().fail.insert(Command::WRITE, vec![NtStatus::FILE_NOT_AVAILABLE; 10_000]);
+        };
+        puts_off();
+        let (began, finds_out) = (Instant::now(), Rc::clone(&server));
+        // The timers of SMB Direct: 120 s of silence, 5 s for an answer.
+        spawn_local(async move {
+            sleep(Duration::from_secs(125)).await;
+            finds_out.borrow_mut().fail.remove(&Command::WRITE);
+        });
+        let read = file.start_read(0, 10).await.unwrap();
+        assert_eq!(file.write_at(0, content(PIECE).into()).await, Ok(()));
+        assert_eq!(read.wait().await, Err(Error::Status(NtStatus::END_OF_FILE)));
+        assert!(*world.file.borrow() == content(PIECE));
+        assert!((125..130).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+        // All that is written goes to the server with each.
+        let writes = world.ends[0].sent(Command::WRITE).len();
+        assert!((30..40).contains(&writes), "{writes}");
+
+        puts_off();
+        let began = Instant::now();
         let write = file.write_at(0, content(10).into()).await;
         assert_eq!(write, Err(Error::Status(NtStatus::FILE_NOT_AVAILABLE)));
-        assert!(began.elapsed() < Duration::from_secs(30));
+        assert!((180..190).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     })
     .await;
 }
