@@ -10,7 +10,7 @@
 //! | owner | [`Request`]: a [`Call`] with a tag | [`Answer`] to each request, [`Notice`] |
 //! | connection | [`Command`] | [`Event`] |
 //!
-//! A message is one type in both directions: what [`parse`](Call::parse) returns is what [`Packet`] takes.
+//! A message is one type in both directions: what [`parse`](Request::parse) returns is what [`Packet`] takes.
 
 mod answer;
 mod call;
