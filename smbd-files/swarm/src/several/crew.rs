@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::fate::Standing;
 use super::worker::Worker;
-use super::{Driver, channel, open, remote};
+use super::{Driver, channel, is_sound, open, remote};
 use crate::common::{Breach, law};
 use crate::memory::Pooled;
 use crate::notes::Notes;
@@ -175,8 +175,7 @@ impl Crew {
     /// Something fails that only the end of a connection lets fail.
     fn fails_early(&self, what: &str, error: &smbd_files::Error) {
         self.has_failed.set(true);
-        let (channels, is_gentle) = (self.plan().channels, self.plan().is_gentle);
-        let is_lost = channels.is_some_and(|it| [0, 1].iter().any(|number| !it.is_sound(*number, is_gentle)));
+        let is_lost = [0, 1].iter().any(|number| !is_sound(&self.scene, *number));
         self.judge((|| {
             law!("results", is_lost, "{what}: {error}");
             Ok(())

@@ -16,13 +16,14 @@ use smbd_files::transport::{Rdma, Tcp, Transport};
 use smbd_files::{Channel, Error, Remote, Session, Settings};
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
+use smbd_sim::swarm::FaultKind;
 use smbd_smb2::server;
 
 use crate::carrier::Overseen;
 use crate::common::law;
 use crate::common::pipe::{End, stream};
 use crate::memory::Pooled;
-use crate::plan::{Carrier, Plan};
+use crate::plan::{Carrier, Channels, Plan};
 use crate::run::{Scene, begin, connect, established, limits};
 use crate::server_end::{OverRdma, OverTcp, ServerEnd};
 use crate::server_task::Arrival;
@@ -145,13 +146,24 @@ fn channel(stage: &Stage, scene: &Scene, session: &Session, way: Way) -> Result<
     })
 }
 
+/// Whether nothing has ended a connection, from when it is bound. When the clock jumps, nobody has said anything for so long, on any.
+fn is_sound(scene: &Scene, number: usize) -> bool {
+    let (plan, faults) = (&scene.shared.plan, scene.shared.notes.stage().faults());
+    let mut counted = FaultKind::ALL.iter().zip(faults);
+    let has_jumped = counted.any(|(kind, count)| *kind == FaultKind::ClockJump && count > 0);
+    let is_left_alone = |channels: &Channels| channels.is_sound(number, plan.is_gentle);
+    !has_jumped && plan.channels.as_ref().is_some_and(is_left_alone)
+}
+
 /// The laws of a run that is over.
 pub fn judge(scene: &Scene) -> Result<(), crate::common::Breach> {
     Pooled::forget_all();
     let (plan, seen) = (&scene.shared.plan, scene.shared.notes.seen());
-    let Some(channels) = &plan.channels else { return Ok(()) };
+    if plan.channels.is_none() {
+        return Ok(());
+    }
     // The laws of operations say which may fail: then nothing else is in the way.
-    let is_sound = |number| channels.is_sound(number, plan.is_gentle);
+    let is_sound = |number| is_sound(scene, number);
     law!(
         "ends",
         seen.is_done || !is_sound(0),
