@@ -216,7 +216,8 @@ impl<M: Watched> Upper for Work<M> {
                     self.shared.notes.note(|seen| seen.is_done = true);
                     Err(Lost::because("everything is done"))
                 }
-                None => Ok(false),
+                // A session whose LOGOFF was not answered in time is there, and so is what waits in it.
+                None => Ok(self.give_up(client, now)),
             },
             Phase::Working if self.issued >= self.shared.plan.operations => {
                 if busy > 0 {
