@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use super::error::Lost;
 use super::slots::Slots;
 use crate::owner::{self, Happened, SendError, TransferError};
-use crate::socket::{PacketSocket, UnixPackets};
+use crate::socket::{PacketBuffer, PacketSocket, UnixPackets};
 use crate::wire::{Age, Area, Invalidate, Newcomer, Packet, Transfer};
 
 /// A connection. All methods return at once; those that return `Pending` wake the task of `cx` later. Dropping it ends the connection when
@@ -22,7 +22,7 @@ pub struct Connection {
     happened: VecDeque<Happened>,
     /// Messages that were not wanted yet.
     messages: VecDeque<(Age, Vec<u8>)>,
-    packet: Vec<u8>,
+    packet: PacketBuffer,
 }
 
 /// What has happened on a connection.
@@ -63,7 +63,7 @@ impl Connection {
             outgoing: VecDeque::new(),
             happened: VecDeque::new(),
             messages: VecDeque::new(),
-            packet: Vec::new(),
+            packet: PacketBuffer::new(),
         }
     }
 
@@ -172,7 +172,7 @@ impl Connection {
                         self.machine.socket_ended();
                         return Poll::Ready(Err(Lost::Closed));
                     }
-                    self.happened.extend(self.machine.received(&self.packet)?);
+                    self.happened.extend(self.machine.received(self.packet.bytes())?);
                 }
             }
         }

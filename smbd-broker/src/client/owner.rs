@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::error::CallError;
 use super::slots::Slots;
 use crate::owner::{self, Calls, News};
-use crate::socket::{PacketSocket, UnixPackets};
+use crate::socket::{PacketBuffer, PacketSocket, UnixPackets};
 use crate::wire::{Call, Limits, Newcomer, Packet, Parameters, Reply, VERSION, Welcome};
 
 /// Calls that wait for the socket.
@@ -54,9 +54,9 @@ pub async fn connect(path: &Path, name: &str) -> Result<(Broker, Incoming), Call
     let mut calls = Calls::new();
     let (_, packet) = calls.call(Call::Hello { version: VERSION, name: name.to_owned() });
     poll_fn(|cx| socket.poll_send(cx, packet.bytes(), None)).await?;
-    let mut packet = Vec::new();
+    let mut packet = PacketBuffer::new();
     poll_fn(|cx| socket.poll_receive(cx, &mut packet)).await?;
-    let news = calls.received(&packet).map_err(|_| CallError::Answer)?;
+    let news = calls.received(packet.bytes()).map_err(|_| CallError::Answer)?;
     let welcome = match news.into_iter().next() {
         Some(News::Answer { result: Ok(Reply::Welcome(welcome)), .. }) => welcome,
         Some(News::Answer { result: Err(refusal), .. }) => return Err(refusal.into()),
@@ -218,7 +218,7 @@ enum Step {
 
 impl Task {
     async fn run(mut self) {
-        let mut packet = Vec::new();
+        let mut packet = PacketBuffer::new();
         loop {
             match self.step(&mut packet).await {
                 Step::Ask(Ask { call, socket, answer }) => {
@@ -229,7 +229,7 @@ impl Task {
                     }
                 }
                 Step::Packet(descriptors) => {
-                    if self.received(&packet, descriptors).await.is_none() {
+                    if self.received(packet.bytes(), descriptors).await.is_none() {
                         return;
                     }
                 }
@@ -238,7 +238,7 @@ impl Task {
         }
     }
 
-    async fn step(&mut self, packet: &mut Vec<u8>) -> Step {
+    async fn step(&mut self, packet: &mut PacketBuffer) -> Step {
         let Self { socket, to_do, tell, .. } = self;
         tokio::select! {
             // Who takes no connections is no owner.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll};
 
-use crate::socket::PacketSocket;
+use crate::socket::{PacketBuffer, PacketSocket};
 use crate::wire::Packet;
 
 /// The sockets of a connection.
@@ -12,7 +12,7 @@ pub(super) struct Lines<K> {
     current: Option<Line<K>>,
     closing: Vec<Line<K>>,
     /// The last packet that has come. Its memory is used again.
-    packet: Vec<u8>,
+    packet: PacketBuffer,
 }
 
 struct Line<K> {
@@ -32,7 +32,7 @@ pub(super) enum Read<'a> {
 
 impl<K: PacketSocket> Lines<K> {
     pub(super) const fn new() -> Self {
-        Self { current: None, closing: Vec::new(), packet: Vec::new() }
+        Self { current: None, closing: Vec::new(), packet: PacketBuffer::new() }
     }
 
     /// A new owner.
@@ -81,7 +81,7 @@ impl<K: PacketSocket> Lines<K> {
         let Some(line) = &mut self.current else { return Read::Nothing };
         // File descriptors mean nothing here, and are closed.
         match line.socket.poll_receive(cx, &mut self.packet) {
-            Poll::Ready(Ok(_)) => Read::Packet(&self.packet),
+            Poll::Ready(Ok(_)) => Read::Packet(self.packet.bytes()),
             Poll::Ready(Err(_)) => {
                 self.current = None;
                 Read::Closed

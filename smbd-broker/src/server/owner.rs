@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use super::hub::{Hub, OwnerOrder};
 use super::system::{DescriptorOf, System};
 use crate::broker::OwnerId;
-use crate::socket::PacketSocket;
+use crate::socket::{PacketBuffer, PacketSocket};
 use crate::wire::Packet;
 
 /// Packets that are taken before others have their turn.
@@ -15,7 +15,7 @@ const TURN: usize = 32;
 /// Attends to an owner until it is gone. Returns at once, with `false`, if there are too many owners.
 pub async fn attend<S: System>(hub: Hub<S>, socket: S::Socket) -> bool {
     let Some(id) = hub.owner_joined() else { return false };
-    let mut task = Task { hub, id, socket, outgoing: None, packet: Vec::new() };
+    let mut task = Task { hub, id, socket, outgoing: None, packet: PacketBuffer::new() };
     poll_fn(|cx| task.poll(cx)).await;
     task.hub.tell(|broker| broker.owner_left(id));
     task.hub.forget_owner(id);
@@ -29,7 +29,7 @@ struct Task<S: System> {
     /// What is being sent. The rest waits in the hub, which counts it.
     outgoing: Option<(Packet, Option<DescriptorOf<S>>)>,
     /// The last packet that has come. Its memory is used again.
-    packet: Vec<u8>,
+    packet: PacketBuffer,
 }
 
 impl<S: System> Task<S> {
@@ -64,7 +64,7 @@ impl<S: System> Task<S> {
             match self.socket.poll_receive(cx, &mut self.packet) {
                 Poll::Ready(Ok(descriptors)) => {
                     let sockets = self.hub.connections_of(&descriptors);
-                    let (id, packet) = (self.id, &self.packet);
+                    let (id, packet) = (self.id, self.packet.bytes());
                     self.hub.tell(|broker| broker.owner_packet(id, packet, &sockets));
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(()),

@@ -1,5 +1,6 @@
 //! Sockets that keep packets, and carry file descriptors.
 
+mod buffer;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -8,6 +9,7 @@ mod unix;
 use std::io;
 use std::task::{Context, Poll};
 
+pub use buffer::PacketBuffer;
 pub use system::{Credentials, connect, cookie, credentials, listen, memory, pair};
 pub use unix::{UnixListener, UnixPackets};
 
@@ -23,7 +25,7 @@ pub trait PacketSocket: Send + 'static {
     fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        packet: &mut Vec<u8>,
+        packet: &mut PacketBuffer,
     ) -> Poll<io::Result<Vec<Self::Descriptor>>>;
 
     /// Sends a packet.

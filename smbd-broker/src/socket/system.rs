@@ -13,6 +13,7 @@ use rustix::net::{
     recvmsg, sendmsg, socket_with, socketpair,
 };
 
+use super::buffer::PacketBuffer;
 use crate::wire::PACKET_MAX;
 
 /// The most file descriptors that are taken with a packet. The system closes the others.
@@ -89,15 +90,11 @@ pub fn memory(len: u64) -> io::Result<OwnedFd> {
 }
 
 /// Takes a packet, in the place of what is in `packet`, and the file descriptors that came with it. Does not wait.
-pub(super) fn receive(socket: BorrowedFd<'_>, packet: &mut Vec<u8>) -> io::Result<Vec<OwnedFd>> {
-    // One byte more, by which a packet shows that it is too long.
-    packet.resize(PACKET_MAX.saturating_add(1), 0);
+pub(super) fn receive(socket: BorrowedFd<'_>, packet: &mut PacketBuffer) -> io::Result<Vec<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = recvmsg(socket, &mut [IoSliceMut::new(packet)], &mut control, flags);
-    let received = received.inspect_err(|_| packet.clear())?;
-    packet.truncate(received.bytes);
+    let received = recvmsg(socket, &mut [IoSliceMut::new(packet.space())], &mut control, flags)?;
     let descriptors = control.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
         _ => Vec::new(),
@@ -110,6 +107,7 @@ pub(super) fn receive(socket: BorrowedFd<'_>, packet: &mut Vec<u8>) -> io::Resul
         let why = format!("a packet is longer than {PACKET_MAX} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
+    packet.filled(received.bytes);
     Ok(descriptors)
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use super::{PacketSocket, UnixPackets, cookie, memory, pair};
+use super::{PacketBuffer, PacketSocket, UnixPackets, cookie, memory, pair};
 use crate::wire::PACKET_MAX;
 
 fn run<T>(work: impl Future<Output = T>) -> T {
@@ -23,11 +23,11 @@ fn packets_keep_their_bounds_and_bring_descriptors() {
         let file = memory(8192).unwrap();
         poll_fn(|cx| one.poll_send(cx, b"first", None)).await.unwrap();
         poll_fn(|cx| one.poll_send(cx, b"second", Some(&file))).await.unwrap();
-        let mut packet = Vec::new();
+        let mut packet = PacketBuffer::new();
         assert!(poll_fn(|cx| other.poll_receive(cx, &mut packet)).await.unwrap().is_empty());
-        assert_eq!(packet, b"first");
+        assert_eq!(packet.bytes(), b"first");
         let mut with = poll_fn(|cx| other.poll_receive(cx, &mut packet)).await.unwrap();
-        assert_eq!((packet.as_slice(), with.len()), (&b"second"[..], 1));
+        assert_eq!((packet.bytes(), with.len()), (&b"second"[..], 1));
         let (file, same) = (File::from(file), File::from(with.pop().unwrap()));
         file.write_all_at(b"shared", 4096).unwrap();
         let mut seen = [0; 6];
@@ -43,12 +43,12 @@ fn packets_keep_their_bounds_and_bring_descriptors() {
 fn the_longest_packet_passes_and_a_longer_one_is_an_error() {
     run(async {
         let [mut one, mut other] = both();
-        let mut packet = Vec::new();
+        let mut packet = PacketBuffer::new();
         for len in [PACKET_MAX, PACKET_MAX + 1] {
             poll_fn(|cx| one.poll_send(cx, &vec![7; len], None)).await.unwrap();
             let received = poll_fn(|cx| other.poll_receive(cx, &mut packet)).await;
             match received {
-                Ok(_) => assert_eq!((len, packet.len()), (PACKET_MAX, PACKET_MAX)),
+                Ok(_) => assert_eq!((len, packet.bytes().len()), (PACKET_MAX, PACKET_MAX)),
                 Err(error) => assert_eq!((len, error.kind()), (PACKET_MAX + 1, io::ErrorKind::InvalidData)),
             }
         }

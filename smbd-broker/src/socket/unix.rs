@@ -10,6 +10,7 @@ use rustix::net::accept_with;
 use tokio::io::unix::AsyncFd;
 
 use super::PacketSocket;
+use super::buffer::PacketBuffer;
 use super::system::{self, receive, send};
 
 /// A connected socket. Needs a runtime with I/O.
@@ -44,7 +45,11 @@ impl UnixPackets {
 impl PacketSocket for UnixPackets {
     type Descriptor = OwnedFd;
 
-    fn poll_receive(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Poll<io::Result<Vec<OwnedFd>>> {
+    fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut PacketBuffer,
+    ) -> Poll<io::Result<Vec<OwnedFd>>> {
         loop {
             let mut ready = ready!(self.0.poll_read_ready(cx))?;
             if let Ok(result) = ready.try_io(|socket| receive(socket.as_fd(), packet)) {
