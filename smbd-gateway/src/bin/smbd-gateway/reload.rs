@@ -46,8 +46,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::backends::Place;
-    use crate::file::{File, Format};
+    use smbd_daemon::listeners::Service as _;
+    use smbd_daemon::log::Format;
+    use smbd_daemon::places::Place;
+
+    use crate::file::File;
     use crate::options::Run;
 
     fn settings(text: &str) -> Result<Settings, String> {
@@ -62,7 +65,7 @@ mod tests {
     fn what_is_new_holds_from_then_on_for_who_comes_and_a_connection_keeps_what_it_had() {
         let shared = shared();
         let of_connection = shared.settings();
-        let mut follower = shared.follow_settings();
+        let mut follower = shared.wishes();
         let text = "
             server = ['127.0.0.2']
             allow = ['fd09::/64']
@@ -80,7 +83,7 @@ mod tests {
         assert!(follower.has_changed().unwrap());
         let new = follower.borrow_and_update().clone();
         assert_eq!(new.listeners[0].place, Place::Device("siw0".into()));
-        assert_eq!(new.listeners[0].backend.servers[0].to_string(), "127.0.0.2:445");
+        assert_eq!(new.listeners[0].target.servers[0].to_string(), "127.0.0.2:445");
         assert_eq!((new.allow.len(), new.pending, new.drain), (1, 3, Duration::from_secs(99)));
         assert_eq!((new.format, of_connection.format), (Format::Json, Format::Text));
         let networks = new.allow.clone();

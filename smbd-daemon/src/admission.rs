@@ -9,7 +9,7 @@ use crate::network::Network;
 
 /// Counts connections.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub struct Admission {
     state: Mutex<State>,
 }
 
@@ -23,9 +23,12 @@ struct State {
 
 /// Why a client is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub enum Refused {
+    /// Its address is in no network that is let in.
     Network,
+    /// There are as many connections as there may be.
     Connections,
+    /// The client has as many as it may have.
     PerClient,
 }
 
@@ -41,13 +44,15 @@ impl fmt::Display for Refused {
 
 /// A connection that was let in; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub struct Pass {
     admission: Arc<Admission>,
     client: IpAddr,
 }
 
 impl Admission {
-    pub(crate) fn new(connections_max: u32, per_client_max: u32) -> Arc<Self> {
+    /// So many connections at the same time, and so many of one address.
+    #[must_use]
+    pub fn new(connections_max: u32, per_client_max: u32) -> Arc<Self> {
         let state = State { connections_max, per_client_max, connections: 0, clients: BTreeMap::new() };
         Arc::new(Self { state: Mutex::new(state) })
     }
@@ -58,18 +63,22 @@ impl Admission {
     }
 
     /// Other limits, from now on. Connections beyond them stay.
-    pub(crate) fn set_limits(&self, connections_max: u32, per_client_max: u32) {
+    pub fn set_limits(&self, connections_max: u32, per_client_max: u32) {
         let mut state = self.state();
         (state.connections_max, state.per_client_max) = (connections_max, per_client_max);
     }
 
     /// How many connections there are.
-    pub(crate) fn connections(&self) -> u32 {
+    #[must_use]
+    pub fn connections(&self) -> u32 {
         self.state().connections
     }
 
     /// Lets a client in, if it is in one of these networks.
-    pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, networks: &[Network]) -> Result<Pass, Refused> {
+    ///
+    /// # Errors
+    /// Why it is not let in.
+    pub fn enter(self: &Arc<Self>, client: IpAddr, networks: &[Network]) -> Result<Pass, Refused> {
         let client = client.to_canonical();
         if !networks.iter().any(|network| network.contains(client)) {
             return Err(Refused::Network);

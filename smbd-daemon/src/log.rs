@@ -3,43 +3,57 @@
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::file::Format;
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Words and key=value.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
 
 /// Writes lines to standard output. Whoever keeps them adds the time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Log {
+pub struct Log {
     format: Format,
 }
 
 /// A line that is being put together.
-pub(crate) struct Line {
+#[derive(Debug)]
+#[must_use]
+pub struct Line {
     format: Format,
     what: &'static str,
     fields: Vec<(&'static str, Value)>,
 }
 
 impl Log {
-    pub(crate) const fn new(format: Format) -> Self {
+    /// Lines of this format.
+    #[must_use]
+    pub const fn new(format: Format) -> Self {
         Self { format }
     }
 
     /// A line that says what happened.
-    pub(crate) const fn line(self, what: &'static str) -> Line {
+    pub const fn line(self, what: &'static str) -> Line {
         Line { format: self.format, what, fields: Vec::new() }
     }
 }
 
 impl Line {
     /// Adds a text.
-    pub(crate) fn with(mut self, name: &'static str, value: impl Display) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl Display) -> Self {
         self.fields.push((name, Value::String(value.to_string())));
         self
     }
 
     /// Adds a text, if there is one.
-    pub(crate) fn maybe(self, name: &'static str, value: Option<impl Display>) -> Self {
+    pub fn maybe(self, name: &'static str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.with(name, value),
             None => self,
@@ -47,13 +61,13 @@ impl Line {
     }
 
     /// Adds a number.
-    pub(crate) fn number(mut self, name: &'static str, value: u64) -> Self {
+    pub fn number(mut self, name: &'static str, value: u64) -> Self {
         self.fields.push((name, Value::from(value)));
         self
     }
 
     /// Writes the line. That nobody reads it is no reason to stop serving.
-    pub(crate) fn write(self) {
+    pub fn write(self) {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{}", self.text()).and_then(|()| out.flush());
     }

@@ -6,14 +6,15 @@ use std::str::FromStr;
 
 /// All addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Network {
+pub struct Network {
     address: IpAddr,
     prefix_len: u8,
 }
 
 impl Network {
     /// The network in which `address` is, with a prefix of so many bits, at most all of them.
-    pub(crate) fn of(address: IpAddr, prefix_len: u8) -> Self {
+    #[must_use]
+    pub fn of(address: IpAddr, prefix_len: u8) -> Self {
         let address = address.to_canonical();
         let prefix_len = prefix_len.min(bits(address));
         let rest = u32::from(bits(address).saturating_sub(prefix_len));
@@ -31,13 +32,15 @@ impl Network {
     }
 
     /// Whether it has this address. An IPv4 address in IPv6 clothes is one of IPv4.
-    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
         address.to_canonical().is_ipv4() == self.address.is_ipv4()
             && Self::of(address, self.prefix_len) == *self
     }
 
     /// Whether an address is the one of the network itself or that of its broadcasts: all other bits are 0, or all are 1.
-    pub(crate) fn is_edge(&self, address: IpAddr) -> bool {
+    #[must_use]
+    pub fn is_edge(&self, address: IpAddr) -> bool {
         let prefix_len = u32::from(self.prefix_len);
         let (others, all) = match address.to_canonical() {
             IpAddr::V4(v4) => {

@@ -1,4 +1,4 @@
-//! Errors that end the gateway.
+//! Errors that end a program, and what to check.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write as _};
@@ -18,44 +18,48 @@ const ON_PORT: &str = "a port below 1024 takes CAP_NET_BIND_SERVICE, outside of 
 const IN_USE: &str = "another program listens there; on iWARP, one of SMB over TCP uses the same ports";
 /// The same when there is no memory.
 const ON_MEMORY: &str = "may this user lock so much memory? `ulimit -l`, LimitMEMLOCK= of the unit";
-/// What to check when no gateway tells its status.
-const ON_STATUS: &str =
-    "does smbd-gateway run, does its log have `no status socket`, may this user ask, is it another --socket?";
 
 /// What happened, and what to check.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub struct Trouble {
     what: String,
-    advice: Option<&'static str>,
+    advice: Option<String>,
 }
 
 impl Trouble {
     /// It cannot listen there.
-    pub(crate) fn listening(address: SocketAddr, error: &Error) -> Self {
-        Self { what: format!("cannot listen at {address}: {error}"), advice: Some(advice(error)) }
+    #[must_use]
+    pub fn listening(address: SocketAddr, error: &Error) -> Self {
+        Self { what: format!("cannot listen at {address}: {error}"), advice: Some(advice(error).into()) }
     }
 
     /// Anything else.
-    pub(crate) fn other(error: &dyn Display) -> Self {
+    #[must_use]
+    pub fn other(error: &dyn Display) -> Self {
         Self { what: error.to_string(), advice: None }
     }
 
-    /// No gateway tells its status.
-    pub(crate) const fn asking(what: String) -> Self {
-        Self { what, advice: Some(ON_STATUS) }
+    /// No program of this name tells its status.
+    #[must_use]
+    pub fn asking(what: String, program: &str) -> Self {
+        let advice = format!(
+            "does {program} run, does its log have `no status socket`, may this user ask, is it another --socket?"
+        );
+        Self { what, advice: Some(advice) }
     }
 
     /// Writes it to standard error, and is the exit status for it. What cannot be written is lost.
-    pub(crate) fn failure(&self) -> ExitCode {
-        let advice = self.advice.map_or_else(String::new, |advice| format!("  check: {advice}\n"));
-        let _ = io::stderr().write_all(format!("smbd-gateway: {}\n{advice}", self.what).as_bytes());
+    #[must_use]
+    pub fn failure(&self, program: &str) -> ExitCode {
+        let advice = self.advice.as_ref().map_or_else(String::new, |advice| format!("  check: {advice}\n"));
+        let _ = io::stderr().write_all(format!("{program}: {}\n{advice}", self.what).as_bytes());
         ExitCode::FAILURE
     }
 }
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        Self { what: error.to_string(), advice: Some(advice(&error)) }
+        Self { what: error.to_string(), advice: Some(advice(&error).into()) }
     }
 }
 
@@ -66,12 +70,14 @@ impl From<io::Error> for Trouble {
 }
 
 /// What to check after an error of a device.
-pub(crate) fn advice(error: &Error) -> &'static str {
+#[must_use]
+pub fn advice(error: &Error) -> &'static str {
     known(error).unwrap_or(ON_DEVICE)
 }
 
 /// The same, if it is an error of a kind that tells.
-pub(crate) fn known(error: &Error) -> Option<&'static str> {
+#[must_use]
+pub fn known(error: &Error) -> Option<&'static str> {
     match error {
         Error::Call(call) => cure(call.call(), io::Error::from_raw_os_error(call.errno()).kind()),
         _ => None,

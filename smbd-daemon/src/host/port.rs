@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 
 use smbd_verbs::{Error, ListenOptions, Listener, Ports};
 
-use super::super::facts::PortState;
+use super::facts::PortState;
 
 /// What else is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    /// A gateway runs: a port that is in use at an address is its own.
-    pub(super) has_gateway: bool,
+    /// The program runs: a port that is in use at an address is its own.
+    pub(super) is_running: bool,
     /// An RDMA device has the address.
     pub(super) is_of_device: bool,
 }
@@ -30,7 +30,7 @@ pub(super) fn state(at: SocketAddr, known: Known) -> PortState {
 /// What an error says of a port; `None` if it says something else.
 fn judge(kind: ErrorKind, known: Known) -> Option<PortState> {
     match kind {
-        ErrorKind::AddrInUse if known.has_gateway => Some(PortState::Usable),
+        ErrorKind::AddrInUse if known.is_running => Some(PortState::Usable),
         ErrorKind::AddrInUse => Some(PortState::InUse),
         // So the connection manager says that somebody listens at all addresses, or that no device has this one.
         ErrorKind::AddrNotAvailable if known.is_of_device => Some(PortState::InUse),
@@ -44,8 +44,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_that_somebody_has_at_all_addresses_is_in_use_even_where_a_gateway_runs() {
-        let known = |has_gateway, is_of_device| Known { has_gateway, is_of_device };
+    fn a_port_that_somebody_has_at_all_addresses_is_in_use_even_where_the_program_runs() {
+        let known = |is_running, is_of_device| Known { is_running, is_of_device };
         for (kind, known, state) in [
             (ErrorKind::AddrInUse, known(false, true), Some(PortState::InUse)),
             (ErrorKind::AddrInUse, known(true, true), Some(PortState::Usable)),

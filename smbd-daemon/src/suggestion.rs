@@ -1,7 +1,7 @@
 //! What somebody meant who wrote an unknown name.
 
 /// The name that an error of serde names as expected and that is most like the unknown one; `None` if none is.
-pub(crate) fn closest(error: &str) -> Option<String> {
+pub fn closest(error: &str) -> Option<String> {
     let mut names = error.split('`').skip(1).step_by(2);
     let unknown = names.next()?;
     let (distance, name) = names.map(|name| (distance(unknown, name), name)).min()?;

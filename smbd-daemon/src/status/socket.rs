@@ -1,4 +1,4 @@
-//! The Unix socket at which the gateway tells.
+//! The Unix socket at which a program tells.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::file::SocketMode;
+use super::mode::SocketMode;
 
-/// The time that whoever asks has to take the answer, or a gateway that may be there to take a connection.
+/// The time that whoever asks has to take the answer, or a program that may be there to take a connection.
 const WITHIN: Duration = Duration::from_secs(5);
 /// Answers that are given at the same time. Whoever asks beyond them waits.
 const ANSWERS_MAX: usize = 8;
@@ -25,17 +25,20 @@ const NURSERY: u32 = 0o700;
 
 /// A socket that answers. Dropping it removes it.
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub struct Socket {
     path: PathBuf,
-    /// Device and inode: another gateway may have put its own there.
+    /// Device and inode: another program may have put its own there.
     id: (u64, u64),
     task: JoinHandle<()>,
 }
 
 impl Socket {
-    /// Answers at `path`, from now on, each who connects with what `tell` returns. What a gateway that is gone has left there is
+    /// Answers at `path`, from now on, each who connects with what `tell` returns. What a program that is gone has left there is
     /// replaced. The folder is made if only that is missing.
-    pub(crate) async fn open(
+    ///
+    /// # Errors
+    /// Those of the system; `AddrInUse` if somebody answers there, `AlreadyExists` if there is something that is no socket.
+    pub async fn open(
         path: &Path,
         mode: SocketMode,
         tell: impl Fn() -> String + Send + 'static,
@@ -81,7 +84,7 @@ async fn make_way(path: &Path) -> io::Result<()> {
         Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
         // A queue that is full is somebody's.
         Ok(Err(error)) if error.kind() != ErrorKind::WouldBlock => Err(error),
-        Ok(_) | Err(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another gateway answers there")),
+        Ok(_) | Err(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another one answers there")),
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("smbd-gateway-{name}-{}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("smbd-daemon-{name}-{}", std::process::id()));
             let _ = fs::remove_dir_all(&path);
             fs::create_dir(&path).unwrap();
             Self(path)
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_left_of_a_gateway_that_is_gone_is_replaced_and_a_living_one_is_not() {
+    async fn what_is_left_of_a_program_that_is_gone_is_replaced_and_a_living_one_is_not() {
         let folder = Folder::new("stale");
         let path = folder.0.join("status.sock");
         drop(UnixListener::bind(&path).unwrap());
@@ -178,7 +181,7 @@ mod tests {
         let refused = open(&path).await.unwrap_err();
         assert_eq!(
             (refused.kind(), refused.to_string().as_str()),
-            (ErrorKind::AddrInUse, "another gateway answers there")
+            (ErrorKind::AddrInUse, "another one answers there")
         );
         assert_eq!(ask(&path).await, "told\n");
         // Another one's is left alone.

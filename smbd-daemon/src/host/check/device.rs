@@ -1,9 +1,9 @@
 //! RDMA devices, their ports and addresses.
 
-use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
+use super::super::Facts;
+use crate::finding::{Finding, Severity};
 
-pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+pub(super) fn check(facts: &Facts, word: &str) -> Vec<Finding> {
     let names: Vec<&str> = facts.devices.iter().map(|device| device.name.as_str()).collect();
     let names = names.join(", ");
     let is_active = |state: &String| state == "ACTIVE";
@@ -30,8 +30,10 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                 Severity::Error,
                 "no-address",
                 format!("no RDMA device ({names}) has an IP address"),
-                "clients connect to an address, and the gateway listens at those of RDMA devices; loopback and link-local ones do \
-                 not count",
+                format!(
+                    "clients connect to an address, and the {word} listens at those of RDMA devices; loopback and link-local ones do \
+                     not count"
+                ),
                 "give the network interface of the device one: `rdma link` shows which it is, `ip address add 10.9.0.1/24 dev \
                  INTERFACE`",
             ),
@@ -50,8 +52,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::facts::sound;
     use super::super::ids;
+    use super::super::sound;
     use super::*;
 
     #[test]
@@ -63,7 +65,7 @@ mod tests {
     #[test]
     fn one_active_port_is_enough() {
         let mut facts = sound::facts();
-        assert_eq!(check(&facts), []);
+        assert_eq!(check(&facts, "gateway"), []);
         facts.devices[0].port_states = vec!["INIT".into(), "DOWN".into()];
         assert_eq!(ids(&facts), ["no-active-port"]);
     }
@@ -74,6 +76,6 @@ mod tests {
         assert_eq!(ids(&facts), ["no-address"]);
         let facts = Facts { addresses: Err("Permission denied".into()), ..sound::facts() };
         assert_eq!(ids(&facts), ["no-connection-manager"]);
-        assert!(check(&facts)[0].what.contains("Permission denied"));
+        assert!(check(&facts, "gateway")[0].what.contains("Permission denied"));
     }
 }

@@ -14,11 +14,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// When the last refused client was logged, and how many have come since.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Mutex<(Option<Instant>, u64)>);
+pub struct Refusals(Mutex<(Option<Instant>, u64)>);
 
 impl Refusals {
     /// A client was refused.
-    pub(crate) fn tell(&self, log: Log, client: SocketAddr, why: impl Display) {
+    pub fn tell(&self, log: Log, client: SocketAddr, why: impl Display) {
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if refusals.0.is_some_and(|last| now < last + PAUSE) {

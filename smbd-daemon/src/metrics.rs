@@ -14,12 +14,15 @@ const WITHIN: Duration = Duration::from_secs(5);
 const REQUEST_MAX: usize = 2048;
 
 /// Listens.
-pub(crate) async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+///
+/// # Errors
+/// Those of the system.
+pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
 /// Answers requests one by one, for ever, with what `text` says.
-pub(crate) async fn serve(listener: TcpListener, text: impl Fn() -> String) {
+pub async fn serve(listener: TcpListener, text: impl Fn() -> String) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::facts::{Device, Mount};
+use super::facts::{Device, Mount};
 
 /// The number of `CAP_IPC_LOCK` among the capabilities: with it a process may lock as much memory as it likes.
 const CAP_IPC_LOCK: u32 = 14;
@@ -43,12 +43,13 @@ pub(super) fn speed_mbit(root: &Path, interface: &str) -> Option<u64> {
     text(root, &format!("sys/class/net/{interface}/speed")).trim().parse().ok().filter(|speed| *speed > 0)
 }
 
-/// The number of a process that runs as a gateway.
-pub(super) fn running_gateway(root: &Path) -> Option<String> {
+/// The number of a process of this name that was called with `run`.
+pub(super) fn running(root: &Path, program: &str) -> Option<String> {
+    // Cut at 15 characters.
+    let name: String = program.chars().take(15).collect();
     let is_process = |name: &String| name.chars().all(|c| c.is_ascii_digit());
     names(root, "proc").into_iter().filter(is_process).find(|process| {
-        // Cut at 15 characters.
-        text(root, &format!("proc/{process}/comm")).trim() == "smbd-gateway"
+        text(root, &format!("proc/{process}/comm")).trim() == name
             && text(root, &format!("proc/{process}/cmdline")).split('\0').nth(1) == Some("run")
     })
 }
@@ -93,7 +94,7 @@ mod tests {
 
     impl Host {
         fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir().join(format!("smbd-gateway-{}-{name}", std::process::id()));
+            let root = std::env::temp_dir().join(format!("smbd-daemon-{}-{name}", std::process::id()));
             for (path, text) in files {
                 let path = root.join(path);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_those_of_the_gateway_that_runs() {
+    fn limits_are_those_of_the_program_that_runs() {
         let limits = |max: &str| {
             format!("Limit  Soft  Hard  Units\nMax locked memory         {max}    {max}    bytes\n")
         };
@@ -149,10 +150,10 @@ mod tests {
                 ("proc/version", "Linux"),
             ],
         );
-        assert_eq!(running_gateway(&host.0).as_deref(), Some("34"));
+        assert_eq!(running(&host.0, "smbd-gateway").as_deref(), Some("34"));
         assert_eq!(locked_memory(&host.0, "34"), (Some(8 << 20), false));
         assert_eq!(locked_memory(&host.0, "self"), (None, true));
-        assert_eq!(running_gateway(Path::new("/nowhere")), None);
+        assert_eq!(running(Path::new("/nowhere"), "smbd-gateway"), None);
     }
 
     #[test]

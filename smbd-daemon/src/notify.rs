@@ -1,4 +1,4 @@
-//! What the program that started the gateway is told: the protocol of `sd_notify(3)`.
+//! What the program that started this one is told: the protocol of `sd_notify(3)`.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -17,12 +17,12 @@ const WITHIN: Duration = Duration::from_secs(1);
 
 /// Tells the service manager; nobody, if none asked for it.
 #[derive(Debug)]
-pub(crate) struct Notify {
+pub struct Notify {
     socket: Option<UnixDatagram>,
     watchdog: Option<Watchdog>,
 }
 
-/// It wants to hear again and again that the gateway is alive.
+/// It wants to hear again and again that the program is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watchdog {
     every: Duration,
@@ -32,7 +32,7 @@ struct Watchdog {
 
 /// What it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// It serves, or does so again after [`Self::Reloading`].
     Ready,
     /// It reads its configuration again.
@@ -45,7 +45,10 @@ pub(crate) enum State {
 
 impl Notify {
     /// Who is asked for by the environment: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID.
-    pub(crate) fn of_environment() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// NOTIFY_SOCKET names no socket that can be sent to.
+    pub fn of_environment() -> io::Result<Self> {
         let variable = |name: &str| std::env::var_os(name);
         let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
         let watchdog = watchdog(text("WATCHDOG_USEC").as_deref(), text("WATCHDOG_PID").as_deref());
@@ -66,8 +69,8 @@ impl Notify {
         Ok(Self { socket: Some(socket), watchdog: every.map(|every| Watchdog { every, next: None }) })
     }
 
-    /// Tells it again and again that the gateway is alive, if it wants that. Never returns. This method is cancel safe.
-    pub(crate) async fn keep_alive(&mut self) -> Infallible {
+    /// Tells it again and again that the program is alive, if it wants that. Never returns. This method is cancel safe.
+    pub async fn keep_alive(&mut self) -> Infallible {
         loop {
             let Some(Watchdog { every, next }) = &mut self.watchdog else { return pending().await };
             if let Some(next) = next {
@@ -78,8 +81,8 @@ impl Notify {
         }
     }
 
-    /// Tells it the state, with a word of what the gateway does.
-    pub(crate) fn tell(&self, state: State, status: &str) {
+    /// Tells it the state, with a word of what the program does.
+    pub fn tell(&self, state: State, status: &str) {
         let Some(socket) = &self.socket else { return };
         let text = match state {
             State::Ready => "READY=1".to_owned(),
@@ -94,7 +97,7 @@ impl Notify {
     }
 }
 
-/// Half of the time after which it would end the gateway.
+/// Half of the time after which it would end the program.
 fn watchdog(usec: Option<&str>, pid: Option<&str>) -> Option<Duration> {
     let is_for_another = pid.is_some_and(|pid| pid.parse() != Ok(std::process::id()));
     let usec: u64 = usec.filter(|_| !is_for_another)?.parse().ok()?;
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_socket_with_a_path_is_told_each_state_in_a_message() {
-        let path = std::env::temp_dir().join(format!("smbd-gateway-notify-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("smbd-daemon-notify-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let socket = UnixDatagram::bind(&path).unwrap();
         told_to(&socket, path.to_str().unwrap());
@@ -142,7 +145,7 @@ mod tests {
 
     #[test]
     fn so_is_one_with_an_abstract_name() {
-        let name = format!("smbd-gateway-notify-{}", std::process::id());
+        let name = format!("smbd-daemon-notify-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         told_to(&UnixDatagram::bind_addr(&address).unwrap(), &format!("@{name}"));
     }
@@ -158,8 +161,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_watchdog_hears_of_the_gateway_as_often_as_it_wants_whatever_else_comes() {
-        let name = format!("smbd-gateway-watchdog-{}", std::process::id());
+    async fn the_watchdog_hears_of_the_program_as_often_as_it_wants_whatever_else_comes() {
+        let name = format!("smbd-daemon-watchdog-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         socket.set_nonblocking(true).unwrap();
         let every = Duration::from_secs(3);

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Severity {
+pub enum Severity {
     /// No client gets through, or none uses RDMA.
     Error,
     /// Some clients do not use RDMA, or something is at risk.
@@ -29,33 +29,35 @@ impl Severity {
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) file: PathBuf,
+pub struct Place {
+    /// The file.
+    pub file: PathBuf,
     /// From 1 on.
-    pub(crate) line: u32,
+    pub line: u32,
 }
 
 /// Something that keeps clients from RDMA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
+pub struct Finding {
     /// A name that stays the same, for programs.
-    pub(crate) id: &'static str,
-    pub(crate) severity: Severity,
+    pub id: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
     /// What was found.
-    pub(crate) what: String,
+    pub what: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
     /// Why it matters.
-    pub(crate) why: String,
+    pub why: String,
     /// What to do about it.
-    pub(crate) cure: String,
+    pub cure: String,
 }
 
 impl Finding {
     /// A finding that is in no file.
-    pub(crate) fn new(
+    pub fn new(
         severity: Severity,
         id: &'static str,
         what: impl Into<String>,
@@ -67,13 +69,15 @@ impl Finding {
     }
 
     /// The same, in a line of a file.
-    pub(crate) fn at(mut self, place: &Place) -> Self {
+    #[must_use]
+    pub fn at(mut self, place: &Place) -> Self {
         (self.file, self.line) = (Some(place.file.clone()), Some(place.line));
         self
     }
 
     /// The same, if there is such a line.
-    pub(crate) fn maybe_at(self, place: Option<&Place>) -> Self {
+    #[must_use]
+    pub fn maybe_at(self, place: Option<&Place>) -> Self {
         match place {
             Some(place) => self.at(place),
             None => self,
@@ -82,7 +86,8 @@ impl Finding {
 }
 
 /// For a person.
-pub(crate) fn text(findings: &[Finding]) -> String {
+#[must_use]
+pub fn text(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding { id, severity, what, file, line, why, cure } in findings {
         // Text can be written to a text.
@@ -97,12 +102,16 @@ pub(crate) fn text(findings: &[Finding]) -> String {
 }
 
 /// For a program: an array.
-pub(crate) fn json(findings: &[Finding]) -> serde_json::Result<String> {
+///
+/// # Errors
+/// None that is known.
+pub fn json(findings: &[Finding]) -> serde_json::Result<String> {
     serde_json::to_string_pretty(findings)
 }
 
 /// How many there are of each kind, such as "1 error, 2 warnings".
-pub(crate) fn sum(findings: &[Finding]) -> String {
+#[must_use]
+pub fn sum(findings: &[Finding]) -> String {
     let count = |severity: Severity, word: &str| {
         let number = findings.iter().filter(|finding| finding.severity == severity).count();
         let plural = if number == 1 || severity == Severity::Advice { "" } else { "s" };

@@ -1,10 +1,10 @@
 //! The limit of locked memory.
 
-use super::super::facts::{Facts, Memory};
-use super::super::finding::{Finding, Severity};
+use super::super::{Facts, Memory};
+use crate::finding::{Finding, Severity};
 
 /// The limit that a process needs: devices read and write memory of connections at any time, so it is locked.
-pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+pub(super) fn check(facts: &Facts, word: &str) -> Vec<Finding> {
     let Memory { locked_max, is_exempt, each, connections } = facts.memory;
     let Some(max) = locked_max.filter(|_| !is_exempt) else { return vec![] };
     let enough_for = max.checked_div(each).unwrap_or(u64::MAX);
@@ -19,21 +19,23 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         id,
         format!(
             "{max} KiB of memory may be locked (ulimit -l): enough for {enough_for} busy connections of {connections} that the \
-             gateway lets in"
+             {word} lets in"
         ),
         format!(
             "memory that a device reads and writes is locked, up to {each} KiB for each connection; a connection that gets none is \
              closed"
         ),
-        "for a service `LimitMEMLOCK=infinity`; in a shell `ulimit -l unlimited` as root; or lower limits.connections of the \
-         gateway's configuration",
+        format!(
+            "for a service `LimitMEMLOCK=infinity`; in a shell `ulimit -l unlimited` as root; or lower limits.connections of the \
+             {word}'s configuration"
+        ),
     )]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::facts::sound;
     use super::super::ids;
+    use super::super::sound;
 
     #[test]
     fn the_limit_has_to_be_enough_for_all_connections() {

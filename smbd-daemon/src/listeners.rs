@@ -1,4 +1,4 @@
-//! The addresses that are listened on.
+//! Listeners at addresses of RDMA devices, as these come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,63 +6,106 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_verbs::tokio::Listener;
-use smbd_verbs::{
-    DeviceAddress, ListenOptions, Ports, RejectReason, device_addresses, port_of, prefix_len_of,
-};
+use smbd_verbs::tokio::{Incoming, Listener};
+use smbd_verbs::{DeviceAddress, ListenOptions, RejectReason, device_addresses, port_of, prefix_len_of};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::backends::{Backend, Found, Rule, wanted};
-use crate::connection::Client;
-use crate::log::Line;
+use crate::admission::{Admission, Pass};
+use crate::log::{Line, Log};
 use crate::network::Network;
-use crate::settings::Settings;
-use crate::shared::Shared;
+use crate::places::{Found, Rule, wanted};
 use crate::trouble::{Trouble, advice};
 
+/// What a program wants of its listeners now.
+pub trait Wishes: Send + Sync + 'static {
+    /// What a rule leads to.
+    type Target: Clone + PartialEq + fmt::Debug + Send + Sync + 'static;
+
+    /// Where to listen.
+    fn rules(&self) -> &[Rule<Self::Target>];
+
+    /// Whose clients are admitted besides those of subnets and rules.
+    fn allow(&self) -> &[Network];
+
+    /// How to listen.
+    fn options(&self) -> ListenOptions;
+}
+
+/// A program that serves clients.
+pub trait Service: Send + Sync + 'static {
+    /// Its settings.
+    type Wishes: Wishes;
+
+    /// Its settings, as they are and as they change.
+    fn wishes(&self) -> watch::Receiver<Arc<Self::Wishes>>;
+
+    /// Where lines are written.
+    fn log(&self) -> Log;
+
+    /// Who counts clients.
+    fn admission(&self) -> &Arc<Admission>;
+
+    /// A client was refused.
+    fn refused(&self, client: SocketAddr, why: &dyn fmt::Display);
+
+    /// Adds to a line about a listener what it leads to.
+    fn tell(line: Line, target: &TargetOf<Self>) -> Line;
+
+    /// Serves a client that was let in, in a task of its own.
+    fn serve(self: &Arc<Self>, incoming: Incoming, pass: Pass, target: TargetOf<Self>);
+}
+
+/// What a rule of a program leads to.
+pub type TargetOf<S> = <<S as Service>::Wishes as Wishes>::Target;
+
 /// All listeners. Dropping it ends them, and no connection.
-pub(crate) struct Listeners {
-    shared: Arc<Shared>,
-    open: BTreeMap<SocketAddr, Open>,
+#[derive(Debug)]
+pub struct Listeners<S: Service> {
+    service: Arc<S>,
+    open: BTreeMap<SocketAddr, Open<TargetOf<S>>>,
     /// Addresses at which it could not listen, which was said.
     failed: BTreeSet<SocketAddr>,
 }
 
-struct Open {
-    route: watch::Sender<Arc<Route>>,
+#[derive(Debug)]
+struct Open<T> {
+    route: watch::Sender<Arc<Route<T>>>,
     task: JoinHandle<()>,
 }
 
 /// What becomes of the clients of an address.
 #[derive(Debug, PartialEq, Eq)]
-struct Route {
-    backend: Arc<Backend>,
+struct Route<T> {
+    target: T,
     /// Who is let in; first the subnet of the address.
     networks: Vec<Network>,
 }
 
-impl Drop for Open {
+impl<T> Drop for Open<T> {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Listeners {
+impl<S: Service> Listeners<S> {
     /// Opens the listeners that were named with their ports, and those at addresses that RDMA devices have now.
-    pub(crate) async fn open(shared: Arc<Shared>) -> Result<Self, Trouble> {
-        let mut listeners = Self { shared, open: BTreeMap::new(), failed: BTreeSet::new() };
+    ///
+    /// # Errors
+    /// One that was named cannot be opened, or devices cannot be asked.
+    pub async fn open(service: Arc<S>) -> Result<Self, Trouble> {
+        let mut listeners = Self { service, open: BTreeMap::new(), failed: BTreeSet::new() };
         // These have to be there. Others come and go.
-        let settings = listeners.shared.settings();
-        for (address, rule) in wanted(&settings.listeners, &[]) {
+        let wishes = listeners.wishes();
+        for (address, rule) in wanted(wishes.rules(), &[]) {
             let opened =
                 listeners.route(address.ip(), rule).and_then(|route| listeners.listen(address, route));
             opened.map_err(|error| Trouble::listening(address, &error))?;
         }
         listeners.look().await?;
         if listeners.open.is_empty() {
-            let line = listeners.shared.log().line("no address");
+            let line = listeners.service.log().line("no address");
             line.with("why", "no RDMA device has one at which it could be listened; waiting for one")
                 .with("check", "`rdma link`, `ip address`")
                 .write();
@@ -71,13 +114,16 @@ impl Listeners {
     }
 
     /// Looks at what is wanted and at the addresses of RDMA devices.
-    pub(crate) async fn look(&mut self) -> Result<(), Trouble> {
-        let settings = self.shared.settings();
-        let rules = &settings.listeners;
+    ///
+    /// # Errors
+    /// Devices cannot be asked.
+    pub async fn look(&mut self) -> Result<(), Trouble> {
+        let wishes = self.wishes();
+        let rules = wishes.rules();
         let follows_devices = rules.iter().any(Rule::follows_devices);
         let found = if follows_devices { found().await? } else { Vec::new() };
         let wanted = wanted(rules, &found);
-        let log = self.shared.log();
+        let log = self.service.log();
         self.open.retain(|address, open| {
             // One whose task has ended is opened again.
             let stays = !open.task.is_finished() && wanted.contains_key(address);
@@ -92,7 +138,7 @@ impl Listeners {
             let opened = match self.open.get(&address) {
                 Some(open) => {
                     if *open.route.borrow() != route {
-                        tell(log.line("listener changed"), address, &route);
+                        tell::<S>(log.line("listener changed"), address, &route);
                         open.route.send_replace(route);
                     }
                     Ok(())
@@ -112,34 +158,35 @@ impl Listeners {
         Ok(())
     }
 
+    fn wishes(&self) -> Arc<S::Wishes> {
+        Arc::clone(&self.service.wishes().borrow())
+    }
+
     /// Clients of the address's own subnet, and of networks that were allowed, are let in.
-    fn route(&self, address: IpAddr, rule: &Rule) -> Result<Arc<Route>, smbd_verbs::Error> {
+    fn route(
+        &self,
+        address: IpAddr,
+        rule: &Rule<TargetOf<S>>,
+    ) -> Result<Arc<Route<TargetOf<S>>>, smbd_verbs::Error> {
         let prefix_len = prefix_len_of(address)?.unwrap_or(u8::MAX);
         let own = Network::of(address, prefix_len);
-        let settings = self.shared.settings();
-        let allowed = settings.allow.iter().chain(&rule.allow);
+        let wishes = self.wishes();
+        let allowed = wishes.allow().iter().chain(&rule.allow);
         let networks = std::iter::once(&own).chain(allowed).copied().collect();
-        Ok(Arc::new(Route { backend: Arc::clone(&rule.backend), networks }))
+        Ok(Arc::new(Route { target: rule.target.clone(), networks }))
     }
 
-    fn listen(&mut self, address: SocketAddr, route: Arc<Route>) -> Result<(), smbd_verbs::Error> {
-        let listener = Listener::bind(address, options(&self.shared.settings()))?;
-        tell(self.shared.log().line("listening"), address, &route);
+    fn listen(
+        &mut self,
+        address: SocketAddr,
+        route: Arc<Route<TargetOf<S>>>,
+    ) -> Result<(), smbd_verbs::Error> {
+        let listener = Listener::bind(address, self.wishes().options())?;
+        tell::<S>(self.service.log().line("listening"), address, &route);
         let (route, of_task) = watch::channel(route);
-        let task = tokio::spawn(accept(listener, of_task, Arc::clone(&self.shared)));
+        let task = tokio::spawn(accept(listener, of_task, Arc::clone(&self.service)));
         self.open.insert(address, Open { route, task });
         Ok(())
-    }
-}
-
-/// One client more than may be let in: admission is what refuses it, and says so at once.
-fn options(settings: &Settings) -> ListenOptions {
-    ListenOptions {
-        ports: Ports::Fixed,
-        max_pending: settings.pending,
-        max_connections: settings.connections.saturating_add(1),
-        max_per_host: settings.per_client.saturating_add(1),
-        ..ListenOptions::default()
     }
 }
 
@@ -147,22 +194,23 @@ fn options(settings: &Settings) -> ListenOptions {
 async fn found() -> Result<Vec<Found>, Trouble> {
     let found = tokio::task::spawn_blocking(device_addresses).await;
     let found = found.map_err(|error| Trouble::other(&error))??;
-    let found = found.into_iter().map(|DeviceAddress { address, device, interface, link_type, .. }| Found {
-        address,
-        device,
-        interface,
-        port: port_of(link_type),
-    });
-    Ok(found.collect())
+    Ok(found.into_iter().map(Found::from).collect())
 }
 
-fn tell(line: Line, address: SocketAddr, route: &Route) {
+impl From<DeviceAddress> for Found {
+    fn from(found: DeviceAddress) -> Self {
+        let DeviceAddress { address, device, interface, link_type, .. } = found;
+        Self { address, device, interface, port: port_of(link_type) }
+    }
+}
+
+fn tell<S: Service>(line: Line, address: SocketAddr, route: &Route<TargetOf<S>>) {
     let networks: Vec<_> = route.networks.iter().map(ToString::to_string).collect();
     let line = line.with("address", address).with("admits", networks.join(","));
-    line.maybe("backend", route.backend.name.as_ref()).write();
+    S::tell(line, &route.target).write();
 }
 
-impl fmt::Display for Listeners {
+impl<S: Service> fmt::Display for Listeners<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.open.is_empty() {
             return f.write_str("waiting for an address of an RDMA device");
@@ -172,13 +220,17 @@ impl fmt::Display for Listeners {
     }
 }
 
-async fn accept(mut listener: Listener, route: watch::Receiver<Arc<Route>>, shared: Arc<Shared>) {
-    let mut settings = shared.follow_settings();
+async fn accept<S: Service>(
+    mut listener: Listener,
+    route: watch::Receiver<Arc<Route<TargetOf<S>>>>,
+    service: Arc<S>,
+) {
+    let mut wishes = service.wishes();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            Ok(()) = settings.changed() => {
-                let options = options(&settings.borrow());
+            Ok(()) = wishes.changed() => {
+                let options = wishes.borrow().options();
                 listener.set_limits(&options);
                 continue;
             }
@@ -186,48 +238,23 @@ async fn accept(mut listener: Listener, route: watch::Receiver<Arc<Route>>, shar
         let incoming = match accepted {
             Ok(incoming) => incoming,
             Err(error) => {
-                shared.log().line("listener failed").with("why", error).write();
+                service.log().line("listener failed").with("why", error).write();
                 // It can be called again; the reason may last.
                 sleep(Duration::from_secs(1)).await;
                 continue;
             }
         };
         if let Some((client, reason)) = listener.last_refused() {
-            shared.refused(client, reason);
+            service.refused(client, &reason);
         }
         let route = Arc::clone(&route.borrow());
-        match shared.admission.enter(incoming.peer_addr().ip(), &route.networks) {
-            Ok(pass) => {
-                let (stop, backend) = (shared.stop.subscribe(), Arc::clone(&route.backend));
-                let client = Client { shared: Arc::clone(&shared), pass, stop, backend };
-                tokio::spawn(client.serve(incoming));
-            }
+        match service.admission().enter(incoming.peer_addr().ip(), &route.networks) {
+            Ok(pass) => service.serve(incoming, pass, route.target.clone()),
             Err(why) => {
-                shared.refused(incoming.peer_addr(), why);
+                service.refused(incoming.peer_addr(), &why);
                 // The client may be gone by now.
                 let _ = incoming.reject(RejectReason::Unwanted);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::file::File;
-    use crate::options::Run;
-
-    #[test]
-    fn a_listener_has_room_for_the_client_that_admission_refuses() {
-        let room = |connections, per_client| {
-            let run = Run { server: vec!["127.0.0.1:445".into()], ..Run::default() };
-            let mut file = File::default();
-            (file.limits.connections, file.limits.per_client) = (connections, per_client);
-            let ListenOptions { max_connections, max_per_host, .. } =
-                options(&Settings::of(&run, &file).unwrap());
-            (max_connections, max_per_host)
-        };
-        assert_eq!(room(2, 1), (3, 2));
-        assert_eq!(room(1, u32::MAX), (2, u32::MAX));
     }
 }

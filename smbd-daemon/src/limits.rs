@@ -1,32 +1,42 @@
-//! Limits of the system.
+//! Limits of the system: file descriptors, and memory that devices know.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::shared::Shared;
+use crate::log::Log;
 
-/// File descriptors of a connection: five of the device, one of the server.
-const DESCRIPTORS: u64 = 6;
 /// Those that are needed besides.
 const DESCRIPTORS_BESIDE: u64 = 64;
 /// The bit of CAP_IPC_LOCK, with which memory is locked without a limit.
 const IPC_LOCK: u32 = 14;
 
-/// Has the system allow what as many connections need as may come, and says so if it does not.
-pub(crate) fn raise(shared: &Shared) {
-    let settings = shared.settings();
-    let connections = u64::from(settings.connections);
-    let descriptors = Need { each: DESCRIPTORS, beside: DESCRIPTORS_BESIDE, connections };
+/// What as many connections need as may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Connections at the same time.
+    pub connections: u32,
+    /// File descriptors of each.
+    pub descriptors: u64,
+    /// Bytes of each that devices know.
+    pub locked: u64,
+    /// Bytes that devices know besides.
+    pub locked_beside: u64,
+}
+
+/// Has the system allow it, and says so if it does not.
+pub fn raise(needs: Needs, log: Log) {
+    let connections = u64::from(needs.connections);
+    let descriptors = Need { each: needs.descriptors, beside: DESCRIPTORS_BESIDE, connections };
     if let Some((allowed, needed)) = descriptors.raise(Resource::Nofile) {
-        let line = shared.log().line("few file descriptors (ulimit -n)").number("allowed", allowed);
+        let line = log.line("few file descriptors (ulimit -n)").number("allowed", allowed);
         line.number("needed", needed)
             .number("enough_for_connections", descriptors.enough_for(allowed))
             .write();
     }
-    let memory = Need { each: settings.locked, beside: 0, connections };
+    let memory = Need { each: needs.locked, beside: needs.locked_beside, connections };
     if !may_lock(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
         && let Some((allowed, needed)) = memory.raise(Resource::Memlock)
     {
-        let line = shared.log().line("little memory for devices (ulimit -l, LimitMEMLOCK=)");
+        let line = log.line("little memory for devices (ulimit -l, LimitMEMLOCK=)");
         let line = line.number("allowed", allowed).number("needed", needed);
         line.number("enough_for_connections", memory.enough_for(allowed)).write();
     }
