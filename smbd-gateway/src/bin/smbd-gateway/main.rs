@@ -7,6 +7,7 @@ mod counters;
 mod doctor;
 mod file;
 mod gateway;
+mod listeners;
 mod options;
 mod reload;
 mod report;

@@ -46,7 +46,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use smbd_daemon::listeners::Service as _;
     use smbd_daemon::log::Format;
     use smbd_daemon::places::Place;
 
@@ -65,7 +64,7 @@ mod tests {
     fn what_is_new_holds_from_then_on_for_who_comes_and_a_connection_keeps_what_it_had() {
         let shared = shared();
         let of_connection = shared.settings();
-        let mut follower = shared.wishes();
+        let mut follower = shared.follow_settings();
         let text = "
             server = ['127.0.0.2']
             allow = ['fd09::/64']

@@ -1,21 +1,12 @@
 //! What all connections share.
 
-use std::fmt::Display;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use smbd_daemon::admission::{Admission, Pass};
-use smbd_daemon::listeners::{Service, Wishes};
-use smbd_daemon::log::{Line, Log};
-use smbd_daemon::network::Network;
-use smbd_daemon::places::Rule;
+use smbd_daemon::admission::Admission;
+use smbd_daemon::log::Log;
 use smbd_daemon::refusals::Refusals;
-use smbd_verbs::tokio::Incoming;
-use smbd_verbs::{ListenOptions, Ports};
 use tokio::sync::watch;
 
-use crate::backends::Backend;
-use crate::connection::Client;
 use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::settings::Settings;
@@ -30,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) connections: Connections,
     /// Whether the gateway stops. Each connection has a receiver, so that it is known when all are over.
     pub(crate) stop: watch::Sender<bool>,
-    refusals: Refusals,
+    pub(crate) refusals: Refusals,
 }
 
 impl Shared {
@@ -47,6 +38,11 @@ impl Shared {
         Arc::clone(&self.settings.borrow())
     }
 
+    /// The settings, as they are and as they change.
+    pub(crate) fn follow_settings(&self) -> watch::Receiver<Arc<Settings>> {
+        self.settings.subscribe()
+    }
+
     /// Takes new settings. What is there stays: connections beyond limits, too.
     pub(crate) fn set_settings(&self, settings: Settings) {
         self.admission.set_limits(settings.connections, settings.per_client);
@@ -61,79 +57,5 @@ impl Shared {
     /// What `smbd-gateway status` gets.
     pub(crate) fn status(&self) -> String {
         Snapshot::line(&self.connections, self.settings.borrow().connections, *self.stop.borrow())
-    }
-}
-
-impl Service for Shared {
-    type Wishes = Settings;
-
-    fn wishes(&self) -> watch::Receiver<Arc<Settings>> {
-        self.settings.subscribe()
-    }
-
-    fn log(&self) -> Log {
-        Self::log(self)
-    }
-
-    fn admission(&self) -> &Arc<Admission> {
-        &self.admission
-    }
-
-    fn refused(&self, client: SocketAddr, why: &dyn Display) {
-        Counters::add(&self.counters.refused, 1);
-        self.refusals.tell(Self::log(self), client, why);
-    }
-
-    fn tell(line: Line, backend: &Arc<Backend>) -> Line {
-        line.maybe("backend", backend.name.as_ref())
-    }
-
-    fn serve(self: &Arc<Self>, incoming: Incoming, pass: Pass, backend: Arc<Backend>) {
-        let client = Client { shared: Arc::clone(self), pass, stop: self.stop.subscribe(), backend };
-        tokio::spawn(client.serve(incoming));
-    }
-}
-
-impl Wishes for Settings {
-    type Target = Arc<Backend>;
-
-    fn rules(&self) -> &[Rule<Arc<Backend>>] {
-        &self.listeners
-    }
-
-    fn allow(&self) -> &[Network] {
-        &self.allow
-    }
-
-    /// One client more than may be let in: admission is what refuses it, and says so at once.
-    fn options(&self) -> ListenOptions {
-        ListenOptions {
-            ports: Ports::Fixed,
-            max_pending: self.pending,
-            max_connections: self.connections.saturating_add(1),
-            max_per_host: self.per_client.saturating_add(1),
-            ..ListenOptions::default()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::file::File;
-    use crate::options::Run;
-
-    #[test]
-    fn a_listener_has_room_for_the_client_that_admission_refuses() {
-        let room = |connections, per_client| {
-            let run = Run { server: vec!["127.0.0.1:445".into()], ..Run::default() };
-            let mut file = File::default();
-            (file.limits.connections, file.limits.per_client) = (connections, per_client);
-            let ListenOptions { max_connections, max_per_host, .. } =
-                Settings::of(&run, &file).unwrap().options();
-            (max_connections, max_per_host)
-        };
-        assert_eq!(room(2, 1), (3, 2));
-        assert_eq!(room(1, u32::MAX), (2, u32::MAX));
     }
 }
