@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`places`], [`listeners`] | where it is listened, at devices that come and go, and what that leads to |
 //! | [`network`], [`admission`], [`refusals`] | who is let in, and what is said of who is not |
-//! | [`file`](mod@file) | a file of settings, read with the line of what is wrong |
+//! | [`file`](mod@file), [`reload`](mod@reload) | a file of settings, read with the line of what is wrong, and read again |
 //! | [`log`](mod@log), [`prometheus`], [`metrics`] | what is told to files and to programs that collect it |
 //! | [`status`], [`table`] | a Unix socket that says what goes on, and how that is shown |
 //! | [`notify`], [`signals`], [`drain`] | the service manager, and the end |
@@ -28,6 +28,7 @@ pub mod notify;
 pub mod places;
 pub mod prometheus;
 pub mod refusals;
+pub mod reload;
 pub mod signals;
 pub mod status;
 pub mod table;

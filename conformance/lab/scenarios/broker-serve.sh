@@ -13,7 +13,7 @@ crashes=rdma_disconnect
 broker() {
   local port=445
   [ "$KIND" = siw ] && port=5445
-  "${SMBD_LIVE%/*}/smbd-broker" --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
+  "${SMBD_LIVE%/*}/smbd-broker" run --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
   BROKER_PID=$!
   await "$patience" grep -q 'over=rdma' "$OUT/broker.log"
 }

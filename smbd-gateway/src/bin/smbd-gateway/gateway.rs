@@ -1,6 +1,5 @@
 //! The running gateway, from its start to its end.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +8,11 @@ use smbd_daemon::limits::{self, Needs};
 use smbd_daemon::listeners::Listeners;
 use smbd_daemon::metrics;
 use smbd_daemon::notify::{Notify, State};
+use smbd_daemon::reload::follow;
 use smbd_daemon::signals::Signals;
 use smbd_daemon::status::{self, Socket};
 use smbd_daemon::trouble::Trouble;
 use tokio::runtime::Builder;
-use tokio::task::{JoinError, JoinHandle, spawn_blocking};
-use tokio::time::{Instant, sleep_until};
 
 use crate::file::STATUS_SOCKET;
 use crate::options::Run;
@@ -56,7 +54,13 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let _status = tell_status(&shared).await?;
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     notify.tell(State::Ready, &listeners.to_string());
-    follow(&mut listeners, &mut signals, &mut notify, (&shared, run)).await?;
+    let take = |read| {
+        if reload(&shared, read) {
+            raise_limits(&shared);
+        }
+    };
+    let every = || shared.settings().addresses;
+    follow(&mut listeners, &mut signals, &mut notify, every, move || Settings::new(&run), take).await?;
     drop(listeners);
     drain(signals, notify, &shared).await;
     Ok(())
@@ -75,50 +79,6 @@ async fn drain(mut signals: Signals, mut notify: Notify, shared: &Shared) {
         never = notify.keep_alive() => match never {},
     };
     shared.log().line("stopped").with("why", how).write();
-}
-
-/// Follows the changes of addresses and of the configuration until a signal says to stop.
-async fn follow(
-    listeners: &mut Listeners<Shared>,
-    signals: &mut Signals,
-    notify: &mut Notify,
-    (shared, run): (&Shared, Run),
-) -> Result<(), Trouble> {
-    let run = Arc::new(run);
-    let mut reading: Option<JoinHandle<Result<Settings, String>>> = None;
-    let mut next = Instant::now() + shared.settings().addresses;
-    loop {
-        tokio::select! {
-            () = signals.stop.came() => return Ok(()),
-            // One that comes while a file is read waits until that is over.
-            _ = signals.reload.recv(), if reading.is_none() => {
-                notify.tell(State::Reloading, "");
-                let run = Arc::clone(&run);
-                reading = Some(spawn_blocking(move || Settings::new(&run)));
-                continue;
-            }
-            read = over(&mut reading) => {
-                reading = None;
-                let read = read.unwrap_or_else(|error| Err(error.to_string()));
-                if reload(shared, read) {
-                    raise_limits(shared);
-                }
-                listeners.look().await?;
-                notify.tell(State::Ready, &listeners.to_string());
-            }
-            () = sleep_until(next) => listeners.look().await?,
-            never = notify.keep_alive() => match never {},
-        }
-        next = Instant::now() + shared.settings().addresses;
-    }
-}
-
-/// Waits for a task, if there is one.
-async fn over<T>(task: &mut Option<JoinHandle<T>>) -> Result<T, JoinError> {
-    match task {
-        Some(task) => task.await,
-        None => pending().await,
-    }
 }
 
 /// Tells the status until what it returns is dropped.
