@@ -8,7 +8,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
 use crate::listeners::{Listeners, Service};
-use crate::log::{Line, Log};
+use crate::log::Log;
 use crate::notify::{Notify, State};
 use crate::signals::Signals;
 use crate::trouble::Trouble;
@@ -61,23 +61,26 @@ async fn over<T>(task: &mut Option<JoinHandle<T>>) -> Result<T, JoinError> {
 }
 
 /// Takes settings that were read, or keeps the old ones if they could not be read, and says so. `keep` leaves what cannot change as it is, and
-/// names the keys; `take` takes them, and adds what they mean to the line that says so. Whether they were taken.
+/// names the keys; `take` takes them, and returns numbers for the line that says so. `log` is how lines are written then. Whether they were
+/// taken.
 pub fn reload<S>(
-    log: Log,
+    log: impl Fn() -> Log,
     read: Result<S, String>,
     keep: impl FnOnce(&mut S) -> Vec<&'static str>,
-    take: impl FnOnce(S, Line) -> Line,
+    take: impl FnOnce(S) -> Vec<(&'static str, u64)>,
 ) -> bool {
     let mut settings = match read {
         Ok(settings) => settings,
         Err(why) => {
-            let line = log.line("not reloaded").with("why", why.trim_end());
+            let line = log().line("not reloaded").with("why", why.trim_end());
             line.with("settings", "as before").write();
             return false;
         }
     };
     let unchanged = keep(&mut settings);
-    take(settings, log.line("reloaded")).write();
+    let numbers = take(settings);
+    let log = log();
+    numbers.into_iter().fold(log.line("reloaded"), |line, (name, value)| line.number(name, value)).write();
     for key in unchanged {
         log.line("not changed").with("key", key).with("why", "it takes a restart").write();
     }

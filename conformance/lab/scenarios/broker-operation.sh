@@ -89,6 +89,7 @@ scenario() {
   check "systemd hears where it listens" notified "READY=1 STATUS=listening at $ADDRESS:5445"
   check "the watchdog is fed" await "$patience" notified WATCHDOG=1
   check "both sockets are its user's only" test "$(stat -c %a "$SOCKET" /run/smbd-broker/status.sock | xargs)" = "600 600"
+  # It asks by connecting, so it is the first who does.
   check "another broker does not take its socket" second_broker_is_told
   attach || return
   check "another user cannot attach" stranger_is_refused
@@ -98,8 +99,8 @@ scenario() {
   timeout 60 mkdir -p /mnt/share && timeout 60 mount -t cifs "//$ADDRESS/share" /mnt/share -o "rdma,vers=3.1.1,username=tester,password=test123,cache=none" || return
   head -c 1048576 /dev/urandom >/mnt/share/file
   check "the status has the client, its server and its bytes" await "$patience" \
-    shows "\"client\":\"$ADDRESS:[0-9]*\",\"owner\":1,\"by\":\"default\",\"state\":\"held\".*\"rdma_in\":1048576"
-  check "the table has it too" eval "broker status | grep -q '^ *[0-9]* *$ADDRESS:[0-9]* *1 *default '"
+    shows "\"client\":\"$ADDRESS:[0-9]*\",\"owner\":2,\"by\":\"default\",\"state\":\"held\".*\"rdma_in\":1048576"
+  check "the table has it too" eval "broker status | grep -q '^ *[0-9]* *$ADDRESS:[0-9]* *2 *default '"
   configure 'allow = ["fd09::/129"]'
   reload
   check "a file with a fault changes nothing, and the log says what is wrong" await "$patience" broker_log 'not reloaded why=.*prefix of 129 bits'

@@ -1,6 +1,5 @@
 //! New settings for a gateway that runs.
 
-use smbd_daemon::log::Line;
 use smbd_daemon::reload::keep;
 
 use crate::settings::Settings;
@@ -8,12 +7,12 @@ use crate::shared::Shared;
 
 /// Takes new settings, or keeps the old ones if they could not be read, and says so. Whether they were taken.
 pub(crate) fn reload(shared: &Shared, read: Result<Settings, String>) -> bool {
-    let take = |settings: Settings, line: Line| {
+    let take = |settings: Settings| {
         let (connections, each) = (settings.connections, settings.each);
         shared.set_settings(settings);
-        line.number("connections_max", connections.into()).number("bytes_each", each)
+        vec![("connections_max", connections.into()), ("bytes_each", each)]
     };
-    smbd_daemon::reload::reload(shared.log(), read, |new| restore(&shared.settings(), new), take)
+    smbd_daemon::reload::reload(|| shared.log(), read, |new| restore(&shared.settings(), new), take)
 }
 
 /// Leaves what cannot change as it is. The keys that would have changed.
