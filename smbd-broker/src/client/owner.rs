@@ -9,12 +9,15 @@ use std::path::Path;
 use smbd_smb2::wire::Guid;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connection::Connection;
+use super::connection::OwnedConnection;
 use super::error::CallError;
 use super::slots::Slots;
-use crate::owner::{self, Calls, News};
+use crate::owner::{Calls, News};
 use crate::socket::{PacketBuffer, PacketSocket, UnixPackets};
 use crate::wire::{Call, Limits, Newcomer, Packet, Parameters, Reply, VERSION, Welcome};
+
+/// A connection of an owner on tokio.
+pub type Connection = OwnedConnection<UnixPackets>;
 
 /// Calls that wait for the socket.
 const CALLS: usize = 16;
@@ -86,7 +89,7 @@ async fn grow(broker: Broker) {
     loop {
         tokio::select! {
             () = broker.asks.closed() => return,
-            () = broker.slots.short() => {}
+            () = poll_fn(|cx| broker.slots.poll_short(cx)) => {}
         }
         let (total, _) = broker.slots.count();
         // A quota that is reached is no error: slots that are in use come back.
@@ -145,8 +148,11 @@ impl Broker {
     /// # Errors
     /// It is not the socket of a connection, the connection has ended, or the broker is gone.
     pub async fn attach(&self, socket: OwnedFd, newcomer: Newcomer) -> Result<Connection, CallError> {
+        let former = socket.try_clone()?;
         match self.ask(Call::Attach, Some(socket)).await? {
-            (Reply::Attached { .. }, Some(socket)) => self.connection(newcomer, socket),
+            (Reply::Attached { .. }, Some(socket)) => {
+                Ok(self.connection(newcomer, socket)?.behind(UnixPackets::new(former)?))
+            }
             _ => Err(CallError::Answer),
         }
     }
@@ -195,8 +201,7 @@ fn connection(
     limits: Limits,
     slots: Slots,
 ) -> Result<Connection, CallError> {
-    let machine = owner::Connection::new(limits, newcomer.max_send_size, newcomer.max_read_write_size);
-    Ok(Connection::new(newcomer, UnixPackets::new(socket)?, machine, slots))
+    Ok(Connection::new(newcomer, UnixPackets::new(socket)?, limits, slots))
 }
 
 /// Has the socket of an owner.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::task::{Context, Poll, ready};
 
@@ -34,11 +34,11 @@ impl UnixPackets {
     pub fn connect(path: &Path) -> io::Result<Self> {
         Self::new(system::connect(path)?)
     }
+}
 
-    /// The socket itself.
-    #[must_use]
-    pub fn get_ref(&self) -> &OwnedFd {
-        self.0.get_ref()
+impl AsFd for UnixPackets {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
