@@ -50,7 +50,7 @@ fn nothing_is_returned_when_the_time_is_over_and_what_comes_later_is_not_lost() 
     assert_eq!(connection.newcomer(), &newcomer(7));
     assert_eq!(connection.event(NOW, true).unwrap(), None);
     end.tell(&[message(b"one")]);
-    assert!(Deadline::after(PATIENCE).wait(connection.waits_for(), Wanted::Readable).unwrap());
+    assert!(Deadline::after(PATIENCE).wait(connection.as_socket(), Wanted::Readable).unwrap());
     // It is not wanted, and then it is.
     assert_eq!(connection.event(NOW, false).unwrap(), None);
     let bytes = b"one".to_vec();

@@ -129,18 +129,24 @@ impl Broker {
     }
 
     /// Takes over a connection whose socket another owner has [given away](Connection::give_away), with what its [`Newcomer`] said. What
-    /// the former owner has not read comes first.
+    /// the former owner has not read comes first; it is there when this returns.
     ///
     /// # Errors
     /// It is not the socket of a connection, the connection has ended, or the broker is gone.
     pub fn attach(&mut self, socket: OwnedFd, newcomer: Newcomer) -> Result<Connection, CallError> {
         let former = socket.try_clone()?;
-        match self.ask(Call::Attach, Some(socket))? {
-            (Reply::Attached { .. }, Some(socket)) => {
-                Ok(self.connection(newcomer, socket)?.behind(Packets::new(former)?))
+        let (Reply::Attached { .. }, Some(socket)) = self.ask(Call::Attach, Some(socket))? else {
+            return Err(CallError::Answer);
+        };
+        // The broker closes its end, so all of it comes soon.
+        let (deadline, waited) = (Deadline::after(self.timeout), former.try_clone()?);
+        let mut connection = self.connection(newcomer, socket)?.behind(Packets::new(former)?);
+        while connection.poll_former(&mut Context::from_waker(Waker::noop())).is_pending() {
+            if !deadline.wait(waited.as_fd(), Wanted::Readable)? {
+                return Err(late().into());
             }
-            _ => Err(CallError::Answer),
         }
+        Ok(connection)
     }
 
     /// Takes slots for `len` bytes, and asks for more memory if they are too few; `None` if there are not enough even so.

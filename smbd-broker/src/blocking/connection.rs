@@ -85,8 +85,7 @@ impl Connection {
     }
 
     fn wait(&self, deadline: Deadline) -> Result<bool, Lost> {
-        // What waits goes to the new socket. The broker reads there at once, so the old one is waited for alone.
-        let wanted = if self.has_outgoing() && !self.is_behind() { Wanted::Either } else { Wanted::Readable };
-        deadline.wait(self.waits_for(), wanted).map_err(|_| Lost::Closed)
+        let wanted = if self.has_outgoing() { Wanted::Either } else { Wanted::Readable };
+        deadline.wait(self.as_socket(), wanted).map_err(|_| Lost::Closed)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Broker::connect`] makes one. Its connections are those of [`client`](crate::client), over sockets without a reactor; calls that wait have
 //! a timeout. Whoever has a loop of his own waits for the file descriptors ([`AsFd`](std::os::fd::AsFd) of the [`Broker`],
-//! [`waits_for`](Connection::waits_for) of a [`Connection`]) and calls with a timeout of zero until there is nothing more.
+//! [`as_socket`](Connection::as_socket) of a [`Connection`]) and calls with a timeout of zero until there is nothing more.
 //!
 //! ```no_run
 //! # fn example() -> Result<(), Box<dyn std::error::Error>> {

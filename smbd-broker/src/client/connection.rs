@@ -171,9 +171,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
             }
             match self.happened.pop_front() {
                 Some(Happened::Message { age, bytes }) => {
-                    // Of a former owner the broker has forgotten how much it has taken.
-                    let counts = age == Age::New && self.former.is_none();
-                    self.messages.push_back(Message { age, bytes, counts });
+                    self.messages.push_back(Message { age, bytes, counts: age == Age::New });
                 }
                 Some(Happened::Sent { .. }) => return Poll::Ready(Ok(Event::Sent)),
                 Some(Happened::Done { tag, areas, is_success }) => {
@@ -188,19 +186,34 @@ impl<S: PacketSocket> OwnedConnection<S> {
     }
 
     fn poll_packet(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
-        if let Some(former) = &mut self.former {
-            if ready!(former.poll_receive(cx, &mut self.packet)).is_ok() {
-                self.happened.extend(self.machine.received_before(self.packet.bytes())?);
-            } else {
-                self.former = None;
-            }
-            return Poll::Ready(Ok(()));
+        if self.former.is_some() {
+            return self.poll_former(cx);
         }
         if ready!(self.socket.poll_receive(cx, &mut self.packet)).is_err() {
             self.machine.socket_ended();
             return Poll::Ready(Err(Lost::Closed));
         }
         self.happened.extend(self.machine.received(self.packet.bytes())?);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads what the former owner has not read. Ready when that is all.
+    pub(crate) fn poll_former(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        while let Some(former) = &mut self.former {
+            if ready!(former.poll_receive(cx, &mut self.packet)).is_err() {
+                self.former = None;
+            } else {
+                for happened in self.machine.received_before(self.packet.bytes())? {
+                    match happened {
+                        // The broker has forgotten how much a former owner has taken, so none of that is told to be.
+                        Happened::Message { age, bytes } => {
+                            self.messages.push_back(Message { age, bytes, counts: false });
+                        }
+                        happened => self.happened.push_back(happened),
+                    }
+                }
+            }
+        }
         Poll::Ready(Ok(()))
     }
 
@@ -212,11 +225,6 @@ impl<S: PacketSocket> OwnedConnection<S> {
         nothing_read && self.outgoing.is_empty() && self.machine.is_between()
     }
 
-    /// Whether there still is what a former owner has not read.
-    pub(crate) const fn is_behind(&self) -> bool {
-        self.former.is_some()
-    }
-
     /// Whether something waits until the socket is writable.
     #[must_use]
     pub fn has_outgoing(&self) -> bool {
@@ -225,13 +233,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
 }
 
 impl<S: AsFd> OwnedConnection<S> {
-    /// The socket to be waited for: readable means that there may be events, of an attached connection first those of its former owner.
-    #[must_use]
-    pub fn waits_for(&self) -> BorrowedFd<'_> {
-        self.former.as_ref().unwrap_or(&self.socket).as_fd()
-    }
-
-    /// The socket, to be given to another process, which attaches the connection
+    /// The socket: readable means that there may be events. It can be given to another process, which attaches the connection
     /// ([`Broker::attach`](super::Broker::attach)). What has not been read is still in it.
     #[must_use]
     pub fn as_socket(&self) -> BorrowedFd<'_> {
