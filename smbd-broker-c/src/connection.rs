@@ -45,18 +45,18 @@ pub(crate) struct Message {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A connection that was closed with transfers under way. Their slots come back when they have ended.
+/// A connection that was closed with transfers under way, whose slots come back when they have ended, or with something unsent.
 #[derive(Debug)]
 pub(crate) struct Closing(blocking::Connection);
 
 impl Closing {
-    /// Whether it still has transfers. Slots of those that have ended are free.
+    /// Whether it still has something under way. Slots of those that have ended are free.
     pub(crate) fn is_under_way(&mut self, memory: &Memory) -> bool {
         while let Ok(event) = self.0.event(Some(Duration::ZERO), true) {
             match event {
                 Some(client::Event::Done { areas, .. }) => memory.free(&areas),
                 Some(_) => {}
-                None => return self.0.transfers() > 0,
+                None => return self.0.transfers() > 0 || self.0.has_outgoing(),
             }
         }
         false
@@ -191,8 +191,14 @@ impl Connection {
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         let Some(mut connection) = state.connection.take() else { return };
-        if connection.transfers() > 0 && state.lost.is_none() {
+        if state.lost.is_some() {
+            return;
+        }
+        if connection.transfers() > 0 {
             connection.disconnect(0);
+        }
+        let is_sent = connection.flush(Some(Duration::ZERO));
+        if connection.transfers() > 0 || matches!(is_sent, Ok(false)) {
             self.closing.lock().unwrap_or_else(PoisonError::into_inner).push(Closing(connection));
         }
     }

@@ -188,6 +188,7 @@ static uint32_t read_in_message(struct request *request, const struct open *open
   ssize_t done = read_into(open->fd, &piece, 1, get64(fixed + 8));
   uint32_t status = length == 0 ? (uint32_t)STATUS_SUCCESS : status_of_read(done, get32(fixed + 32));
   if (status != STATUS_SUCCESS) return status;
+  request->connection->bytes_in_messages += (uint64_t)done;
   put16(request->answer, 17); /* 2.2.20 */
   request->answer[2] = HEADER_LENGTH + 16;
   put32(request->answer + 4, (uint32_t)done);
@@ -296,6 +297,7 @@ void read_is_done(struct connection *connection, const struct smbd_broker_event 
   for (size_t i = 0; i < READS_MAX; i++) {
     struct read *read = &connection->reads[i];
     if (read->state == READ_MOVES && read->tag == event->tag) {
+      connection->bytes_by_rdma += event->is_success ? read->length : 0;
       answers(connection, read, event->is_success ? (uint32_t)STATUS_SUCCESS : (uint32_t)STATUS_IO_DEVICE_ERROR);
       return;
     }

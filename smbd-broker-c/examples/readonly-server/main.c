@@ -89,7 +89,8 @@ static bool turn(struct connection *connection) {
     struct smbd_broker_event event;
     int happened = smbd_broker_event(connection->fd, &event, 0);
     if (happened < 0) {
-      printf("client gone peer=%s why=%s\n", connection->peer, smbd_broker_strerror());
+      printf("client gone peer=%s in_messages=%llu by_rdma=%llu why=%s\n", connection->peer,
+             (unsigned long long)connection->bytes_in_messages, (unsigned long long)connection->bytes_by_rdma, smbd_broker_strerror());
       return false;
     }
     bool could = happened == 1;

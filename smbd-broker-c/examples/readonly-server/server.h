@@ -119,6 +119,8 @@ struct connection {
   bool has_tree;
   uint32_t credits;
   uint64_t next_id;
+  uint64_t bytes_in_messages;
+  uint64_t bytes_by_rdma;
   struct open opens[OPENS_MAX];
   struct read reads[READS_MAX];
   bool has_message; /* it has come, and waits for room for its answer */
