@@ -34,6 +34,12 @@ impl UnixPackets {
     pub fn connect(path: &Path) -> io::Result<Self> {
         Self::new(system::connect(path)?)
     }
+
+    /// The socket itself.
+    #[must_use]
+    pub fn get_ref(&self) -> &OwnedFd {
+        self.0.get_ref()
+    }
 }
 
 impl AsFd for UnixPackets {
