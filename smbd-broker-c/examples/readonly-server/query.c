@@ -59,7 +59,7 @@ static size_t file_information(uint8_t class, uint8_t *to, const struct open *op
       put32(to + 76, 0x001200A9);
       size_t length = name_to_wire(open->name, to + 100, 2 * NAME_LENGTH_MAX);
       put32(to + 96, (uint32_t)length);
-      return 100 + length;
+      return 100 + (length ? length : 4); /* The root has no name, and clients of Linux want one byte. */
     }
     case 34:
       put_times(to, about);
