@@ -178,6 +178,8 @@ fn what_was_read_is_not_given_away_and_what_was_not_read_is_read_by_the_next_own
     let (_broker, mut own) = telling.join().unwrap();
     // Only what came with the new socket is told to be taken.
     assert_eq!(orders(&mut own), ["Taken { count: 1 }"]);
+    drop(connection);
+    assert!(!own.orders(&mut |command| panic!("{command:?}")));
 }
 
 #[test]
