@@ -12,14 +12,6 @@ crashes=rdma_disconnect
 
 sizes=(0 1 4096 65537 1048577 16777216)
 
-broker_is_there() {
-  local port=445
-  [ "$KIND" = siw ] && port=5445
-  "${SMBD_LIVE%/*}/smbd-broker" --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
-  BROKER_PID=$!
-  await "$patience" grep -q 'over=rdma' "$OUT/broker.log"
-}
-
 attaches() {
   local size
   mkdir -p /run/share/folder || return
@@ -61,7 +53,7 @@ scenario() {
   [ -x "$programs/smbd-broker" ] && [ -x "$programs/readonly-server" ] ||
     { skip "the server in C" "smbd-broker or readonly-server (smbd-broker-c/Makefile) is not among the programs" && return; }
   export SMBD_PASSWORD=any
-  rdma_loopback "$KIND" 1024 && broker_is_there && attaches || return
+  rdma_loopback "$KIND" 1024 && broker && attaches || return
   check "the kernel's client mounts it" mounts ro || return
   for size in "${sizes[@]}"; do check "a file of $size bytes is the same on both sides" same "$size"; done
   check "a file in a folder is the same on both sides" same folder/inner

@@ -11,10 +11,11 @@ use std::time::Duration;
 use smbd_smb2::wire::Guid;
 
 use super::connection::Connection;
+use crate::client::replies::{self, Answer};
 use crate::client::{CallError, Slots};
 use crate::owner::{Calls, News};
 use crate::socket::{Deadline, PacketBuffer, PacketSocket, Packets, Wanted};
-use crate::wire::{Area, Call, Newcomer, Packet, Parameters, Reply, VERSION, Welcome};
+use crate::wire::{Area, Call, Newcomer, Packet, Parameters, VERSION, Welcome};
 
 /// Connections that have come while a call waited for its answer. What is more is closed: its client is refused.
 const INCOMING: usize = 64;
@@ -35,9 +36,6 @@ pub struct Broker {
     is_gone: bool,
 }
 
-/// The answer of a call, and what came with it.
-type Answer = Result<(Reply, Option<OwnedFd>), CallError>;
-
 impl Broker {
     /// Becomes an owner, with this name for the log of the broker.
     ///
@@ -51,12 +49,7 @@ impl Broker {
         let deadline = Deadline::after(Some(TIMEOUT));
         send(&mut socket, &hello, None, deadline)?;
         receive(&mut socket, &mut packet, deadline)?.ok_or_else(late)?;
-        let news = calls.received(packet.bytes()).map_err(|_| CallError::Answer)?;
-        let welcome = match news.into_iter().next() {
-            Some(News::Answer { result: Ok(Reply::Welcome(welcome)), .. }) => welcome,
-            Some(News::Answer { result: Err(refusal), .. }) => return Err(refusal.into()),
-            _ => return Err(CallError::Answer),
-        };
+        let welcome = replies::welcome(&mut calls, packet.bytes())?;
         let slots = Slots::new(welcome.limits.slot_len);
         let (incoming, timeout) = (VecDeque::new(), Some(TIMEOUT));
         let mut broker = Self { socket, calls, welcome, slots, incoming, packet, timeout, is_gone: false };
@@ -135,9 +128,7 @@ impl Broker {
     /// It is not the socket of a connection, the connection has ended, or the broker is gone.
     pub fn attach(&mut self, socket: OwnedFd, newcomer: Newcomer) -> Result<Connection, CallError> {
         let former = socket.try_clone()?;
-        let (Reply::Attached { .. }, Some(socket)) = self.ask(Call::Attach, Some(socket))? else {
-            return Err(CallError::Answer);
-        };
+        let socket = replies::attached(self.ask(Call::Attach, Some(socket)))?;
         // The broker closes its end, so all of it comes soon.
         let (deadline, waited) = (Deadline::after(self.timeout), former.try_clone()?);
         let mut connection = self.connection(newcomer, socket)?.behind(Packets::new(former)?);
@@ -171,14 +162,7 @@ impl Broker {
     /// Makes slots until there are so many, as far as the broker lets it.
     fn grow(&mut self, slots: u16) -> Result<(), CallError> {
         let slots = slots.min(self.welcome.limits.slots_max);
-        match self.ask(Call::GetMemParams { slots }, None)? {
-            (Reply::Memory(memory), Some(file)) => {
-                self.slots.add(memory, file);
-                Ok(())
-            }
-            (Reply::Memory(_), None) => Ok(()),
-            _ => Err(CallError::Answer),
-        }
+        replies::memory(self.ask(Call::GetMemParams { slots }, None), &self.slots)
     }
 
     fn connection(&self, newcomer: Newcomer, socket: OwnedFd) -> Result<Connection, CallError> {
@@ -186,10 +170,7 @@ impl Broker {
     }
 
     fn done(&mut self, call: Call) -> Result<(), CallError> {
-        match self.ask(call, None)? {
-            (Reply::Done, _) => Ok(()),
-            _ => Err(CallError::Answer),
-        }
+        replies::done(self.ask(call, None))
     }
 
     fn ask(&mut self, call: Call, socket: Option<OwnedFd>) -> Answer {

@@ -10,6 +10,7 @@ mod connection;
 mod error;
 #[cfg(feature = "tokio")]
 mod owner;
+pub(crate) mod replies;
 mod slots;
 
 pub use connection::{Event, OwnedConnection};
