@@ -57,7 +57,7 @@ serve_ends() {
 broker() {
   local port=445
   [ "$KIND" = siw ] && port=5445
-  "${SMBD_LIVE%/*}/smbd-broker" --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
+  "${SMBD_LIVE%/*}/smbd-broker" run --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
   BROKER_PID=$!
   await "$patience" grep -q 'over=rdma' "$OUT/broker.log"
 }

@@ -388,3 +388,22 @@ checks_done() {
   echo "$checks_passed passed, $checks_failed failed, $checks_skipped skipped"
   [ "$checks_failed" = 0 ]
 }
+
+# listen_for_notices    what systemd would hear: a program is started with NOTIFY_SOCKET=/run/notify
+listen_for_notices() {
+  perl -MSocket -e 'socket(S, AF_UNIX, SOCK_DGRAM, 0) && bind(S, sockaddr_un("/run/notify")) || die; $| = 1;
+    while (defined recv(S, $text, 4096, 0)) { $text =~ tr/\n/ /; print "$text\n" }' >"$OUT/notified" &
+  await "$patience" test -S /run/notify && chmod 666 /run/notify
+}
+
+# notified TEXT    whether it was told
+notified() { grep -aq -- "$1" "$OUT/notified"; }
+
+# as_nobody CAPABILITIES ...    what systemd makes of the unit: another user, with these capabilities and no other
+as_nobody() {
+  local capabilities=-all$1
+  shift
+  ulimit -l unlimited
+  exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps "$capabilities" \
+    --ambient-caps "$capabilities" --bounding-set "$capabilities" "$@"
+}

@@ -1,7 +1,9 @@
 //! A broker's driver over RDMA devices of this host.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use smbd_core::Instant;
@@ -15,17 +17,17 @@ use crate::socket::{self, UnixPackets};
 const EPOCH: u64 = 116_444_736_000_000_000;
 
 /// This host: Unix sockets, sealed memory, devices, and the time of tokio's runtime.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Linux {
     clock: Clock,
-    log: fn(&Log),
+    log: Arc<dyn Fn(&Log) + Send + Sync>,
 }
 
 impl Linux {
-    /// With what takes lines for people.
+    /// With what takes news for people.
     #[must_use]
-    pub fn new(log: fn(&Log)) -> Self {
-        Self { clock: Clock::start(), log }
+    pub fn new(log: impl Fn(&Log) + Send + Sync + 'static) -> Self {
+        Self { clock: Clock::start(), log: Arc::new(log) }
     }
 }
 
@@ -75,5 +77,11 @@ impl System for Linux {
 
     fn log(&self, log: Log) {
         (self.log)(&log);
+    }
+}
+
+impl fmt::Debug for Linux {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Linux").finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use smbd_broker::broker::{Broker, Log, Settings};
+use smbd_broker::broker::{Broker, Log, Quotas, Settings};
 use smbd_broker::client::{CallError, connect};
 use smbd_broker::server::{Boxed, Hub, Pair, System, attend};
 use smbd_broker::socket::{self, PacketBuffer, PacketSocket, UnixListener, UnixPackets};
@@ -73,7 +73,7 @@ impl Place {
     /// Attends to all owners that come.
     fn open(&self, settings: Settings) -> Hub<Host> {
         let hub = Hub::new(Broker::new(settings, 42).unwrap(), Host);
-        let (listener, attending) = (UnixListener::bind(&self.path()).unwrap(), hub.clone());
+        let (listener, attending) = (UnixListener::bind(&self.path(), 0o600).unwrap(), hub.clone());
         tokio::spawn(async move {
             while let Ok(socket) = listener.accept().await {
                 tokio::spawn(attend(attending.clone(), socket));
@@ -177,7 +177,7 @@ fn what_one_owner_holds_another_cannot_until_it_is_given_up_or_its_holder_is_gon
 fn a_broker_that_is_full_refuses_the_next_owner_and_takes_it_when_another_has_left() {
     run(async {
         let place = Place::new();
-        let hub = place.open(Settings { owners_max: 1, ..slots() });
+        let hub = place.open(Settings { quotas: Quotas { owners_max: 1, ..Quotas::default() }, ..slots() });
         let one = connect(&place.path(), "one").await.unwrap();
         assert!(connect(&place.path(), "two").await.is_err());
         drop(one);
@@ -192,7 +192,8 @@ fn a_broker_that_is_full_refuses_the_next_owner_and_takes_it_when_another_has_le
 fn memory_of_all_owners_has_one_limit() {
     run(async {
         let place = Place::new();
-        let _hub = place.open(Settings { memory_max: 12 * 4096, ..slots() });
+        let _hub =
+            place.open(Settings { quotas: Quotas { memory_max: 12 * 4096, ..Quotas::default() }, ..slots() });
         let _one = connect(&place.path(), "one").await.unwrap();
         assert_eq!(refused(connect(&place.path(), "two").await), Refusal::Quota);
     });
@@ -243,7 +244,7 @@ fn owners_hear_when_the_broker_is_gone() {
         let (one, other) = socket::pair().unwrap();
         drop((one, other));
         assert!(matches!(connect(&place.path(), "test").await, Err(CallError::Socket(_))));
-        let listener = UnixListener::bind(&place.path()).unwrap();
+        let listener = UnixListener::bind(&place.path(), 0o600).unwrap();
         let hub = Hub::new(Broker::new(slots(), 1).unwrap(), Host);
         let attending = tokio::spawn(async move { attend(hub, listener.accept().await.unwrap()).await });
         let (broker, mut incoming) = connect(&place.path(), "test").await.unwrap();

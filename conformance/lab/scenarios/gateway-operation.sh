@@ -8,7 +8,6 @@ long=yes
 CONFIG=/run/gateway.toml
 
 gateway_log() { grep -aq -- "$1" "$OUT/gateway.log"; }
-notified() { grep -aq -- "$1" "$OUT/notified"; }
 
 # A server that knows TCP only: ksmbd on loopback. Started before there is a device, its own SMB Direct has port 445.
 start_server() {
@@ -21,22 +20,6 @@ configure() {
   printf '%s\n' 'server = ["127.0.0.1:445"]' "$@" '[[backend]]' 'name = "gone"' 'server = ["127.0.0.1:9"]' \
     '[[listener]]' "device = \"$RDMA_DEVICE\"" 'port = 5445' \
     '[[listener]]' "address = \"$ADDRESS:446\"" 'backend = "gone"' >"$CONFIG"
-}
-
-# What systemd would hear.
-listen_to_gateway() {
-  perl -MSocket -e 'socket(S, AF_UNIX, SOCK_DGRAM, 0) && bind(S, sockaddr_un("/run/notify")) || die; $| = 1;
-    while (defined recv(S, $text, 4096, 0)) { $text =~ tr/\n/ /; print "$text\n" }' >"$OUT/notified" &
-  await "$patience" test -S /run/notify && chmod 666 /run/notify
-}
-
-# as_nobody CAPABILITIES ...    what systemd makes of the unit: another user, with these capabilities and no other
-as_nobody() {
-  local capabilities=-all$1
-  shift
-  ulimit -l unlimited
-  exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps "$capabilities" \
-    --ambient-caps "$capabilities" --bounding-set "$capabilities" "$@"
 }
 
 start_gateway() {
@@ -104,7 +87,7 @@ second_half() {
 scenario() {
   start_server && rdma_loopback "$KIND" 1024 || return
   configure
-  listen_to_gateway && start_gateway || return
+  listen_for_notices && start_gateway || return
   first_half || return
   second_half || return
   kill "$GATEWAY_PID"

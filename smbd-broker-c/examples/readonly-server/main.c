@@ -1,6 +1,6 @@
 /* A server of SMB2 that shares a folder, read only, with everybody, over SMB Direct. Its only library is libsmbd-broker: it needs no RDMA.
  *
- *   smbd-broker --listen 10.9.0.1:445 --socket /run/smbd-broker/socket
+ *   smbd-broker run --listen 10.9.0.1:445 --socket /run/smbd-broker/socket
  *   readonly-server /run/smbd-broker/socket share /srv/data
  *   mount -t cifs //10.9.0.1/share /mnt -o rdma,vers=3.0.2,sec=none,ro
  */

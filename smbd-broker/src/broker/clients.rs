@@ -16,14 +16,14 @@ use crate::wire::{Age, Event};
 
 /// A connection is established. `None` if there are too many.
 pub(super) fn connected(state: &mut State, mut peer: Peer, now: Instant) -> Option<ConnectionId> {
-    if state.connections.len() >= state.settings.connections_max {
+    if state.connections.len() >= state.settings.quotas.connections_max {
         return None;
     }
     state.connections_so_far = state.connections_so_far.saturating_add(1);
     let id = ConnectionId(state.connections_so_far);
     // What the client says has no bound of ours.
     peer.max_send_size = peer.max_send_size.min(state.settings.limits.send_bytes_max);
-    let until = now.saturating_add(state.settings.setup_within);
+    let until = now.saturating_add(state.settings.quotas.setup_within);
     state.connections.insert(id, Connection::new(peer, until));
     Some(id)
 }
@@ -31,6 +31,7 @@ pub(super) fn connected(state: &mut State, mut peer: Peer, now: Instant) -> Opti
 /// A message has come.
 pub(super) fn received(state: &mut State, id: ConnectionId, message: Bytes) {
     let Some(connection) = state.connections.get_mut(&id) else { return };
+    connection.counts.received(message.len());
     match &mut connection.phase {
         Phase::Waiting(_) => first(state, id, message),
         Phase::Held(_) => moves::arrived(state, id, message),
@@ -74,7 +75,8 @@ pub(super) fn ended(state: &mut State, id: ConnectionId, why: String) {
         Phase::Ending { owner, .. } => owner,
         Phase::Waiting(_) | Phase::Held(_) => None,
     };
-    state.log(Log::Ended { connection: id, owner, why });
+    state.past += connection.counts;
+    state.log(Log::Ended { connection: id, owner, counts: connection.counts, why });
 }
 
 /// When [`timeout`] has something to do.

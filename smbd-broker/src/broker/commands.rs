@@ -40,7 +40,11 @@ fn is_listened_to(state: &State, id: ConnectionId) -> bool {
 /// The transport has taken the message that was ordered first.
 pub(super) fn sent(state: &mut State, id: ConnectionId) {
     let Some(connection) = state.connections.get_mut(&id) else { return };
-    if connection.sends.pop_front().is_some_and(|queued| queued.is_told) {
+    let queued = connection.sends.pop_front();
+    if let Some(queued) = queued {
+        connection.counts.sent(queued.len);
+    }
+    if queued.is_some_and(|queued| queued.is_told) {
         state.tell(id, super::mailbox::Mailbox::push_sent);
     }
     moves::go_on(state, id);
@@ -130,7 +134,9 @@ fn start(state: &mut State, id: ConnectionId, tag: u64, transfer: Transfer) -> R
     let Some(owner) = state.owners.get_mut(&owner_id) else { return Ok(()) };
     owner.slots.take(&transfer.areas, limits.slot_len, transfer_id)?;
     let Transfer { direction, offset, remote, areas } = transfer;
-    connection.transfers.insert(transfer_id, Running { owner: owner_id, tag, areas: areas.clone() });
+    connection
+        .transfers
+        .insert(transfer_id, Running { owner: owner_id, tag, direction, areas: areas.clone() });
     state.act(Action::Transfer {
         connection: id,
         id: transfer_id,

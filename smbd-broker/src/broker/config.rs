@@ -11,6 +11,15 @@ use crate::wire::Limits;
 pub struct Settings {
     /// What an owner may use.
     pub limits: Limits,
+    /// How much of everything there may be.
+    pub quotas: Quotas,
+    /// How connections are configured until the default acceptor says otherwise, and the largest sizes and credits that it may ask for.
+    pub params: Params,
+}
+
+/// How much of everything there may be. All of it can be changed while a broker runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quotas {
     /// Bytes of the slots of all owners together.
     pub memory_max: u64,
     /// Owners at the same time.
@@ -24,8 +33,19 @@ pub struct Settings {
     /// How long a client may take until an owner has its connection: until NEGOTIATE, or SESSION_SETUP if the broker answers NEGOTIATE. From
     /// then on the owner watches it.
     pub setup_within: Duration,
-    /// How connections are configured until the default acceptor says otherwise, and the largest sizes and credits that it may ask for.
-    pub params: Params,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            memory_max: 4 << 30,
+            owners_max: 256,
+            connections_max: 256,
+            connections_of_owner_max: 64,
+            rules_of_owner_max: 1024,
+            setup_within: Duration::from_secs(45),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -39,12 +59,7 @@ impl Default for Settings {
                 receive_bytes_max: 4 << 20,
                 transfers_max: 64,
             },
-            memory_max: 4 << 30,
-            owners_max: 256,
-            connections_max: 256,
-            connections_of_owner_max: 64,
-            rules_of_owner_max: 1024,
-            setup_within: Duration::from_secs(45),
+            quotas: Quotas::default(),
             params: Params {
                 max_fragmented_recv_size: (1 << 20) + 4096,
                 max_read_write_size: 8 << 20,

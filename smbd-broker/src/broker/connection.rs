@@ -7,10 +7,11 @@ use smbd_core::Instant;
 use smbd_smb2::wire::Guid;
 
 use super::action::{OwnerId, TransferId};
+use super::counts::Counts;
 use super::given::Given;
 use super::history::History;
 use super::mailbox::Mailbox;
-use crate::wire::{Area, Rule};
+use crate::wire::{Area, Direction, Rule};
 
 /// What is known of a connection when it is established.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,7 @@ pub(super) struct Connection {
     pub(super) sends: VecDeque<Queued>,
     /// What is to be told on its socket.
     pub(super) mailbox: Mailbox,
+    pub(super) counts: Counts,
 }
 
 #[derive(Debug)]
@@ -65,6 +67,8 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) owner: OwnerId,
+    /// How it came to its owner; `None` if that has taken it.
+    pub(super) rule: Option<Rule>,
     /// The messages that it has not taken.
     pub(super) given: Given,
     /// What was exchanged, until SESSION_SETUP has come: then it is known where the connection belongs.
@@ -116,11 +120,12 @@ pub(super) enum Cause {
 pub(super) struct Running {
     pub(super) owner: OwnerId,
     pub(super) tag: u64,
+    pub(super) direction: Direction,
     pub(super) areas: Vec<Area>,
 }
 
 impl Connection {
-    pub(super) const fn new(peer: Peer, until: Instant) -> Self {
+    pub(super) fn new(peer: Peer, until: Instant) -> Self {
         let history = History::new();
         let waiting = Waiting { until, client: None, history, is_answering: false };
         Self {
@@ -129,6 +134,7 @@ impl Connection {
             transfers: BTreeMap::new(),
             sends: VecDeque::new(),
             mailbox: Mailbox::new(),
+            counts: Counts::default(),
         }
     }
 
@@ -153,7 +159,7 @@ impl Connection {
 }
 
 impl Held {
-    pub(super) const fn new(owner: OwnerId, open: Option<History>) -> Self {
-        Self { owner, given: Given::new(), open, begun: None, moving: None }
+    pub(super) const fn new(owner: OwnerId, rule: Option<Rule>, open: Option<History>) -> Self {
+        Self { owner, rule, given: Given::new(), open, begun: None, moving: None }
     }
 }

@@ -25,6 +25,11 @@ impl Given {
         self.len < max as u64
     }
 
+    /// Their bytes, each message counted with what it counts at least.
+    pub(super) const fn len(&self) -> u64 {
+        self.len
+    }
+
     pub(super) fn add(&mut self, len: usize) {
         let len = u32::try_from(len).unwrap_or(u32::MAX).max(LEN_MIN);
         self.lens.push_back(len);

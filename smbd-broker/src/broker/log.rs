@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::counts::Counts;
 use super::ids::{ConnectionId, OwnerId};
 use super::reason::Reason;
 use crate::wire::Rule;
@@ -61,6 +62,8 @@ pub enum Log {
         connection: ConnectionId,
         /// Whose it was.
         owner: Option<OwnerId>,
+        /// What has passed.
+        counts: Counts,
         /// Why, in the words of the transport.
         why: String,
     },
@@ -93,10 +96,10 @@ impl fmt::Display for Log {
             Self::Ends { connection, reason } => {
                 write!(f, "connection ends connection={} why={:?}", connection.0, reason.to_string())
             }
-            Self::Ended { connection, owner: Some(owner), why } => {
+            Self::Ended { connection, owner: Some(owner), why, .. } => {
                 write!(f, "connection ended connection={} owner={} why={why:?}", connection.0, owner.0)
             }
-            Self::Ended { connection, owner: None, why } => {
+            Self::Ended { connection, owner: None, why, .. } => {
                 write!(f, "connection ended connection={} why={why:?}", connection.0)
             }
         }

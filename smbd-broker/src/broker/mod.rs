@@ -16,6 +16,7 @@ mod clients;
 mod commands;
 mod config;
 mod connection;
+mod counts;
 mod given;
 mod history;
 mod ids;
@@ -24,6 +25,7 @@ mod mailbox;
 mod moves;
 mod negotiate;
 mod offer;
+mod overview;
 mod owner;
 mod owners;
 mod reason;
@@ -35,10 +37,12 @@ mod tests;
 mod transfers;
 
 pub use action::{Action, Attachment, ConnectionId, OwnerId, TransferId};
-pub use config::Settings;
+pub use config::{Quotas, Settings};
 pub use connection::Peer;
+pub use counts::Counts;
 pub use log::Log;
 pub use negotiate::answer;
+pub use overview::{ConnectionOverview, ConnectionState, OwnerOverview};
 pub use reason::Reason;
 
 use std::time::Duration;
@@ -186,7 +190,7 @@ impl Broker {
     /// How long a client may take until its SESSION_SETUP.
     #[must_use]
     pub const fn setup_within(&self) -> Duration {
-        self.0.settings.setup_within
+        self.0.settings.quotas.setup_within
     }
 
     /// Bytes of the slots of all owners.
@@ -205,5 +209,31 @@ impl Broker {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.0.connections.len()
+    }
+
+    /// All owners, those that have come first before others.
+    #[must_use]
+    pub fn owner_overviews(&self) -> Vec<OwnerOverview> {
+        overview::owners(&self.0)
+    }
+
+    /// All connections, those that have come first before others.
+    #[must_use]
+    pub fn connection_overviews(&self) -> Vec<ConnectionOverview> {
+        overview::connections(&self.0)
+    }
+
+    /// What has passed on all connections, those that have ended among them.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.0.connections.values().fold(self.0.past, |mut sum, connection| {
+            sum += connection.counts;
+            sum
+        })
+    }
+
+    /// Other quotas, from now on. What is beyond them stays.
+    pub const fn set_quotas(&mut self, quotas: Quotas) {
+        self.0.settings.quotas = quotas;
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn give(
     }
     let Some(connection) = state.connections.get_mut(&id) else { return };
     let past: Vec<_> = history.messages().to_vec();
-    connection.phase = Phase::Held(Held::new(owner, is_open.then_some(history)));
+    connection.phase = Phase::Held(Held::new(owner, Some(rule), is_open.then_some(history)));
     introduce(state, id, owner, rule, &past);
     deliver(state, id, message);
 }
@@ -65,6 +65,10 @@ pub(super) fn go_on(state: &mut State, id: ConnectionId) {
     let from = std::mem::replace(&mut held.owner, to);
     held.begun = None;
     held.given = Given::new();
+    held.rule = match cause {
+        Cause::Attach { .. } => None,
+        Cause::Route(rule) => Some(rule),
+    };
     let history = held.open.take();
     state.flush(id);
     state.act(Action::CloseSocket(id));

@@ -6,6 +6,8 @@ use super::slots::Slots;
 #[derive(Debug, Default)]
 pub(super) struct Owner {
     pub(super) phase: Phase,
+    /// Its name, as it says.
+    pub(super) name: String,
     pub(super) slots: Slots,
     /// Memory that is being made for it.
     pub(super) making: Option<Making>,

@@ -15,7 +15,7 @@ use crate::wire::{
 
 /// A process has connected. `None` if there are too many.
 pub(super) fn joined(state: &mut State) -> Option<OwnerId> {
-    if state.owners.len() >= state.settings.owners_max {
+    if state.owners.len() >= state.settings.quotas.owners_max {
         return None;
     }
     state.owners_so_far = state.owners_so_far.saturating_add(1);
@@ -114,7 +114,7 @@ fn on(
     if is_present == matches!(call, Call::Hello { .. }) {
         return Some(Err(Refusal::Order));
     }
-    let max = state.settings.rules_of_owner_max;
+    let max = state.settings.quotas.rules_of_owner_max;
     let done = |result: Result<(), Refusal>| Some(result.map(|()| Reply::Done));
     match call {
         Call::Hello { version, name } => Some(hello(state, id, version, name)),
@@ -143,6 +143,7 @@ fn hello(state: &mut State, id: OwnerId, version: u32, name: String) -> Result<R
     }
     if let Some(owner) = state.owners.get_mut(&id) {
         owner.phase = owner::Phase::Present;
+        owner.name.clone_from(&name);
     }
     state.log(Log::OwnerJoined { owner: id, name });
     let (instance, limits) = (state.instance, state.settings.limits);
@@ -196,7 +197,7 @@ fn get_mem_params(state: &mut State, id: OwnerId, tag: u64, wanted: u16) -> Opti
     }
     let bytes = u64::from(count).saturating_mul(slot_len);
     let memory = state.memory.saturating_add(bytes);
-    if memory > state.settings.memory_max {
+    if memory > state.settings.quotas.memory_max {
         return Some(Err(Refusal::Quota));
     }
     state.memory = memory;

@@ -71,6 +71,11 @@ impl Routes {
         Ok(())
     }
 
+    /// How many sessions and clients an owner holds.
+    pub(super) fn held_by(&self, owner: OwnerId) -> (usize, usize) {
+        (self.sessions.count(owner), self.clients.count(owner))
+    }
+
     /// An owner is gone.
     pub(super) fn forget_owner(&mut self, owner: OwnerId) {
         self.sessions.forget_owner(owner);
@@ -105,6 +110,10 @@ impl<K: Ord> Rules<K> {
         *count = count.saturating_add(1);
         self.holders.insert(key, owner);
         Ok(())
+    }
+
+    fn count(&self, owner: OwnerId) -> usize {
+        self.counts.get(&owner).copied().unwrap_or(0)
     }
 
     fn forget(&mut self, key: &K, owner: OwnerId) -> Result<(), Refusal> {

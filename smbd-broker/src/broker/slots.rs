@@ -16,6 +16,11 @@ impl Slots {
         u16::try_from(self.used_by.len()).unwrap_or(u16::MAX)
     }
 
+    /// How many the device uses.
+    pub(super) fn in_use(&self) -> u16 {
+        u16::try_from(self.used_by.iter().flatten().count()).unwrap_or(u16::MAX)
+    }
+
     /// New slots behind the others.
     pub(super) fn add(&mut self, count: u16) {
         let len = self.used_by.len().saturating_add(count.into());

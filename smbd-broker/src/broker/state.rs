@@ -7,6 +7,7 @@ use smbd_core::Config;
 use super::action::{Action, Attachment, ConnectionId, OwnerId};
 use super::config::Settings;
 use super::connection::{Cause, Connection, Held, Moving, Phase};
+use super::counts::Counts;
 use super::log::Log;
 use super::mailbox::Mailbox;
 use super::owner::{self, Owner};
@@ -39,6 +40,8 @@ pub(super) struct State {
     pub(super) owners_so_far: u64,
     pub(super) connections_so_far: u64,
     pub(super) transfers_so_far: u64,
+    /// What has passed on connections that have ended.
+    pub(super) past: Counts,
     actions: VecDeque<Action>,
     /// Connections whose mailboxes have something.
     told: BTreeSet<ConnectionId>,
@@ -59,6 +62,7 @@ impl State {
             owners_so_far: 0,
             connections_so_far: 0,
             transfers_so_far: 0,
+            past: Counts::default(),
             actions: VecDeque::new(),
             told: BTreeSet::new(),
         }
@@ -140,7 +144,7 @@ impl State {
     /// Whether an owner may have another connection.
     pub(super) fn has_place(&self, owner: OwnerId) -> bool {
         let has = self.connections.values().filter(|connection| connection.belongs_to(owner)).count();
-        has < self.settings.connections_of_owner_max
+        has < self.settings.quotas.connections_of_owner_max
     }
 
     /// Ends a connection. What was ordered is finished in `within` milliseconds.

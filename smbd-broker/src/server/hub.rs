@@ -9,7 +9,7 @@ use bytes::Bytes;
 use smbd_core::{BufferDescriptorV1, Config};
 
 use super::system::{DescriptorOf, System};
-use crate::broker::{Action, Attachment, Broker, ConnectionId, OwnerId, Peer, TransferId, answer};
+use crate::broker::{Action, Attachment, Broker, ConnectionId, OwnerId, Peer, Quotas, TransferId, answer};
 use crate::wire::{Direction, Invalidate, Packet};
 
 /// Packets that may wait for an owner. One that reads nothing gets no more, but loses its socket.
@@ -103,6 +103,11 @@ impl<S: System> Hub<S> {
     /// Looks at the broker.
     pub fn look<T>(&self, look: impl FnOnce(&Broker) -> T) -> T {
         look(&self.lock().broker)
+    }
+
+    /// Other quotas, from now on. What is beyond them stays.
+    pub fn set_quotas(&self, quotas: Quotas) {
+        self.lock().broker.set_quotas(quotas);
     }
 
     /// Tells the broker something, and hands out what it wants done.

@@ -13,5 +13,5 @@ mod transport;
 
 pub use connection::serve;
 pub use hub::Hub;
-pub use owner::attend;
+pub use owner::{attend, attend_as};
 pub use system::{Boxed, Pair, System};

@@ -14,7 +14,13 @@ const TURN: usize = 32;
 
 /// Attends to an owner until it is gone. Returns at once, with `false`, if there are too many owners.
 pub async fn attend<S: System>(hub: Hub<S>, socket: S::Socket) -> bool {
+    attend_as(hub, socket, |_| ()).await
+}
+
+/// The same, and says first which owner it is.
+pub async fn attend_as<S: System>(hub: Hub<S>, socket: S::Socket, joined: impl FnOnce(OwnerId)) -> bool {
     let Some(id) = hub.owner_joined() else { return false };
+    joined(id);
     let mut task = Task { hub, id, socket, outgoing: None, packet: PacketBuffer::new() };
     poll_fn(|cx| task.poll(cx)).await;
     task.hub.tell(|broker| broker.owner_left(id));

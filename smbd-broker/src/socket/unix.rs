@@ -1,9 +1,10 @@
 //! Unix sockets on tokio's reactor.
 
-use std::fs;
-use std::io;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::task::{Context, Poll, ready};
 
 use rustix::net::accept_with;
@@ -84,25 +85,36 @@ impl PacketSocket for UnixPackets {
 #[derive(Debug)]
 pub struct UnixListener {
     socket: AsyncFd<OwnedFd>,
-    path: std::path::PathBuf,
+    path: PathBuf,
+    /// Device and inode: another broker may have put its own there.
+    id: (u64, u64),
 }
 
 impl UnixListener {
-    /// Listens at a path. A socket that is there, and at which nobody listens, is replaced.
+    /// Listens at a path, for whoever `mode` lets connect. A socket that is there, and at which nobody listens, is replaced.
     ///
     /// # Errors
     /// Somebody listens there, there is something else, or it is not allowed.
-    pub fn bind(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::FileTypeExt;
-
-        if let Ok(about) = fs::symlink_metadata(path)
-            && about.file_type().is_socket()
-            && system::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-        {
-            fs::remove_file(path)?;
-        }
-        let socket = reactor(system::listen(path)?)?;
-        Ok(Self { socket, path: path.to_owned() })
+    pub fn bind(path: &Path, mode: u32) -> io::Result<Self> {
+        make_way(path)?;
+        // In a folder that nobody else can enter, so that the mode is right before anybody can connect.
+        let mut nursery = path.as_os_str().to_owned();
+        nursery.push(format!(".{}", std::process::id()));
+        let nursery = PathBuf::from(nursery);
+        let _ = fs::remove_dir_all(&nursery);
+        DirBuilder::new().mode(0o700).create(&nursery)?;
+        let place = nursery.join("s");
+        let bound = system::listen(&place).and_then(|socket| {
+            fs::set_permissions(&place, Permissions::from_mode(mode))?;
+            fs::rename(&place, path)?;
+            Ok(socket)
+        });
+        // An empty folder that stays is no fault of the socket.
+        let _ = fs::remove_dir_all(&nursery);
+        let found = fs::symlink_metadata(path);
+        let socket = reactor(bound?)?;
+        let found = found?;
+        Ok(Self { socket, path: path.to_owned(), id: (found.dev(), found.ino()) })
     }
 
     /// The next owner. None is lost if this is dropped.
@@ -125,8 +137,29 @@ impl UnixListener {
 
 impl Drop for UnixListener {
     fn drop(&mut self) {
-        // Who has replaced it meanwhile loses its own: only one broker is started with a path.
-        let _ = fs::remove_file(&self.path);
+        let found = fs::symlink_metadata(&self.path);
+        if found.is_ok_and(|found| (found.dev(), found.ino()) == self.id) {
+            // What cannot be removed is replaced the next time.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes a socket at which nobody listens any more.
+fn make_way(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !found.file_type().is_socket() {
+        return Err(io::Error::new(ErrorKind::AlreadyExists, "there is something else"));
+    }
+    match system::connect(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+        // A queue that is full is somebody's.
+        Ok(_) | Err(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another broker listens there")),
     }
 }
 

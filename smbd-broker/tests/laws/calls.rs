@@ -94,7 +94,7 @@ impl World<'_> {
         if is_silent {
             return Some(Err(Refusal::Order));
         }
-        let max = settings().rules_of_owner_max;
+        let max = settings().quotas.rules_of_owner_max;
         let done = |result: Result<(), Refusal>| Some(result.map(|()| Reply::Done));
         match call {
             Call::Hello { .. } => None,
@@ -173,7 +173,7 @@ impl World<'_> {
             return Some(Ok(Reply::Memory(Memory { first, count, total: first })));
         }
         let memory = memory + u64::from(count) * u64::from(settings().limits.slot_len);
-        if memory > settings().memory_max {
+        if memory > settings().quotas.memory_max {
             return Some(Err(Refusal::Quota));
         }
         owner.making = Some((tag, count));

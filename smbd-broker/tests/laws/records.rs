@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use smbd_broker::broker::{OwnerId, Settings, TransferId};
+use smbd_broker::broker::{OwnerId, Quotas, Settings, TransferId};
 use smbd_broker::wire::{Age, Area, Limits, Refusal, Reply, Rule};
 use smbd_core::Instant;
 
@@ -49,12 +49,14 @@ pub fn settings() -> Settings {
     };
     Settings {
         limits,
-        memory_max: 8 * 4096,
-        owners_max: 3,
-        connections_max: 5,
-        connections_of_owner_max: 3,
-        rules_of_owner_max: 2,
-        setup_within: Duration::from_secs(10),
+        quotas: Quotas {
+            memory_max: 8 * 4096,
+            owners_max: 3,
+            connections_max: 5,
+            connections_of_owner_max: 3,
+            rules_of_owner_max: 2,
+            setup_within: Duration::from_secs(10),
+        },
         ..Settings::default()
     }
 }

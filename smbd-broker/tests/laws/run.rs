@@ -72,7 +72,7 @@ impl World<'_> {
     fn joins(&mut self) -> Done {
         let id = self.broker.owner_joined();
         self.trace(|| format!("joined: {id:?}"));
-        let has_place = self.owners.len() < settings().owners_max;
+        let has_place = self.owners.len() < settings().quotas.owners_max;
         law("bounds", id.is_some() == has_place, || format!("{id:?} of {}", self.owners.len()))?;
         if let Some(id) = id {
             let before = self.owners.insert(id, Owner::new());
@@ -265,7 +265,7 @@ impl World<'_> {
         self.clients_are_right()?;
         self.owners_are_right()?;
         let memory = self.broker.memory();
-        let is_it = memory == self.memory && memory <= settings().memory_max;
+        let is_it = memory == self.memory && memory <= settings().quotas.memory_max;
         law("memory", is_it, || format!("{memory}, not {}", self.memory))?;
         let counts = (self.broker.owners(), self.broker.connections());
         let expected = (self.owners.len(), self.clients.len());

@@ -81,16 +81,16 @@ impl<'a> World<'a> {
     /// Whether an owner has as many connections as it may have.
     pub fn is_full(&self, owner: OwnerId) -> bool {
         self.clients.values().filter(|client| client.belongs_to(owner)).count()
-            >= settings().connections_of_owner_max
+            >= settings().quotas.connections_of_owner_max
     }
 
     pub fn connect(&mut self) -> Done {
         let address = "192.0.2.7".into();
         let peer = Peer { max_send_size: MAX_SEND_SIZE, max_read_write_size: MAX_READ_WRITE_SIZE, address };
-        let until = self.now.saturating_add(settings().setup_within);
+        let until = self.now.saturating_add(settings().quotas.setup_within);
         let id = self.broker.connected(peer, self.now);
         self.trace(|| format!("connected: {id:?}"));
-        let has_place = self.clients.len() < settings().connections_max;
+        let has_place = self.clients.len() < settings().quotas.connections_max;
         law("bounds", id.is_some() == has_place, || format!("{id:?} of {}", self.clients.len()))?;
         if let Some(id) = id {
             let before = self.clients.insert(id, Client::new(until));

@@ -1,81 +1,119 @@
 //! The command line.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Parser;
-use smbd_broker::broker::Settings;
-use smbd_broker::wire::Limits;
+use clap::{Args, Parser, Subcommand};
+use smbd_daemon::log::Format;
+
+use crate::file::STATUS_SOCKET;
 
 /// Lets SMB servers that fork, and know nothing of RDMA, be reached over SMB Direct: this process owns all connections, and servers attach
 /// to it over a Unix socket.
 #[derive(Debug, Parser)]
-#[command(name = "smbd-broker", version, after_help = HELP)]
+#[command(name = "smbd-broker", version, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Options {
-    /// Where to listen for SMB Direct: port 5445 on iWARP, 445 on InfiniBand and RoCE. May be given several times
-    #[arg(long, required = true, value_name = "ADDR:PORT")]
-    pub(crate) listen: Vec<SocketAddr>,
-    /// The socket to which servers attach
-    #[arg(long, value_name = "PATH", default_value = "/run/smbd-broker/socket")]
-    pub(crate) socket: PathBuf,
-    /// The permissions of the socket, as octal digits
-    #[arg(long, value_name = "MODE", default_value = "600", value_parser = mode)]
-    pub(crate) mode: u32,
-    /// A user that may attach, as a number. May be given several times. Without it: root, and the user of this process
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Run),
+    Status(Status),
+    /// Prints a configuration file with every key, its default and what it means.
+    Config,
+    Doctor(Doctor),
+}
+
+/// Runs the broker.
+///
+/// Listens at each address of an RDMA device, as they come and go: port 445 on InfiniBand and RoCE, 5445 on iWARP. Admits clients of the
+/// subnets of these addresses.
+///
+/// A server is told of a connection when its client has said whose it is: by the SessionId of a SESSION_SETUP that binds a session, by the
+/// ClientGuid of NEGOTIATE, or because no rule matches and the server takes the rest. While no server is attached, or none would take a
+/// connection, clients are refused. The protocol of the socket is in docs/broker-protocol.md.
+///
+/// Data of READ and WRITE go between the device and memory that is shared with the server; nothing of them is copied here.
+///
+/// It says on standard output, a line each, who attaches, which connection goes where, and how it ends.
+///
+/// SIGHUP: reads the configuration again. Connections and servers stay as they are.
+///
+/// SIGTERM or SIGINT: ends it, and all connections with it. Servers are told by the end of their sockets.
+///
+/// Exit status: 0 after a signal, 1 if it cannot go on, 2 for wrong usage.
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Run {
+    /// Where to listen, instead of at all addresses of RDMA devices; may be repeated. IPv6 addresses take brackets.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Vec<String>,
+    /// Admits clients of this network, such as 10.9.0.0/16, besides the subnets that are listened on; may be repeated.
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) allow: Vec<String>,
+    /// The socket to which servers attach.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<String>,
+    /// A user that may attach, as a number; may be repeated. Without any, and without a group: root, and the user of this process.
     #[arg(long, value_name = "UID")]
     pub(crate) allow_uid: Vec<u32>,
-    /// The most servers (processes) at one time
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub(crate) owners: u16,
-    /// The most connections of clients at one time; more are refused
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub(crate) connections: u16,
-    /// The most slots of a server
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) slots: u16,
-    /// The size of a slot, in KiB: a multiple of 4
-    #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(4..=65536))]
-    pub(crate) slot_size: u32,
-    /// The most memory for the slots of all servers together, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    pub(crate) memory: u32,
+    /// A configuration file, for all the rest: `smbd-broker config` prints one. Options come before it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How log lines look.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) log: Option<Format>,
+    /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) metrics: Option<String>,
+    /// Where `smbd-broker status` asks; none if it is empty.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) status_socket: Option<String>,
 }
 
-const HELP: &str = "\
-A server is told of a connection when its client has said whose it is: by the SessionId of a SESSION_SETUP that binds a session, by the
-ClientGuid of NEGOTIATE, or because no rule matches and the server takes the rest. While no server is attached, or none would take a
-connection, clients are refused. The protocol of the socket is in docs/broker-protocol.md.
+/// Shows the servers and the connections of a broker that runs.
+///
+/// On a terminal again and again, otherwise once.
+///
+/// SLOTS are those that the device uses, of those that the server has. IN and OUT are bytes from and to the client, RDMA among them. BY is
+/// the rule that led a connection to its server; taken: the server has its socket from another one.
+///
+/// Exit status: 0, or 1 if no broker answers.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The socket of the broker.
+    #[arg(long, value_name = "PATH", default_value = STATUS_SOCKET)]
+    pub(crate) socket: PathBuf,
+    /// Prints a JSON object, once.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
-Data of READ and WRITE go between the device and memory that is shared with the server; nothing of them is copied here.
+/// Looks for what keeps clients and servers from the broker, and says what to do about it.
+///
+/// Looks at RDMA devices, their ports and addresses, at the ports that the broker needs (it listens there for a moment), at limits of the
+/// system and at the folder of the socket. It changes nothing. Findings are told with the reason and the cure, what matters most first. Run
+/// it as the user that the broker runs as. Where a broker runs already, its limits are looked at.
+///
+/// Exit status: 0 nothing found, 1 something found, 2 it could not look.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Doctor {
+    /// Prints an array of JSON objects: id, severity (error, warning, advice), what, why, cure.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The broker's configuration file, if it has one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
 
-Example:
-  smbd-broker --listen 10.9.0.1:5445 --socket /run/smbd-broker/socket
+const EXAMPLES: &str = "\
+Examples:
+  smbd-broker run
+      at all addresses of this host's RDMA devices, for servers of root and of this user
   smbd-serve /srv/data --broker /run/smbd-broker/socket --users users
-
-It says on standard output, a line each, who attaches, which connection goes where, and how it ends.
-SIGTERM and SIGINT end it, and all connections with it.
-Exit status: 0 it was told to end, 1 something failed, 2 wrong usage.";
-
-fn mode(text: &str) -> Result<u32, String> {
-    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
-    mode.ok_or_else(|| "permissions are octal digits up to 777".to_owned())
-}
-
-impl Options {
-    /// What the broker allows.
-    pub(crate) fn settings(&self) -> Result<Settings, String> {
-        if !self.slot_size.is_multiple_of(4) {
-            return Err(format!("--slot-size: {} is no multiple of 4", self.slot_size));
-        }
-        let default = Settings::default();
-        let limits = Limits { slot_len: self.slot_size << 10, slots_max: self.slots, ..default.limits };
-        Ok(Settings {
-            limits,
-            memory_max: u64::from(self.memory) << 20,
-            owners_max: self.owners.into(),
-            connections_max: self.connections.into(),
-            connections_of_owner_max: self.connections.into(),
-            ..default
-        })
-    }
-}
+      a server, which needs no device
+  smbd-broker run --listen 10.9.0.1:5445 --allow 10.0.0.0/8 --socket /run/broker
+      one address, clients of other subnets too
+  smbd-broker config > broker.toml; smbd-broker run --config broker.toml
+      all settings";

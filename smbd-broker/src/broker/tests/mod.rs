@@ -1,4 +1,5 @@
 mod negotiate;
+mod overview;
 mod quotas;
 mod rig;
 mod routing;

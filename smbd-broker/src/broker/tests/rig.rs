@@ -9,7 +9,9 @@ use smbd_smb2::wire::{
     write_element,
 };
 
-use crate::broker::{Action, Attachment, Broker, ConnectionId, Log, OwnerId, Peer, Settings, TransferId};
+use crate::broker::{
+    Action, Attachment, Broker, ConnectionId, Log, OwnerId, Peer, Quotas, Settings, TransferId,
+};
 use crate::wire::{
     Answer, Area, Call, Command, Direction, Event, Limits, Messages, Notice, Packet, Reply, Request,
     Transfer, VERSION,
@@ -28,12 +30,14 @@ pub(super) fn settings() -> Settings {
     };
     Settings {
         limits,
-        memory_max: 12 * u64::from(SLOT_LEN),
-        owners_max: 4,
-        connections_max: 6,
-        connections_of_owner_max: 3,
-        rules_of_owner_max: 2,
-        setup_within: Duration::from_secs(45),
+        quotas: Quotas {
+            memory_max: 12 * u64::from(SLOT_LEN),
+            owners_max: 4,
+            connections_max: 6,
+            connections_of_owner_max: 3,
+            rules_of_owner_max: 2,
+            setup_within: Duration::from_secs(45),
+        },
         ..Settings::default()
     }
 }

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::admission::Pass;
 use crate::backends::Backend;
 use crate::connections::Names;
 use crate::counters::Counters;
@@ -20,7 +19,8 @@ use crate::report::Kind;
 use crate::servers::reach;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::trouble::known;
+use smbd_daemon::admission::Pass;
+use smbd_daemon::trouble::known;
 
 /// Fragments of messages that may wait for the relay.
 const OPTIONS: Options = Options { messages_max: 256, bytes_max: 256 << 10, in_pieces: true };

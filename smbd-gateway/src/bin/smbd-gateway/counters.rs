@@ -1,11 +1,11 @@
 //! Counters of all connections, and their text for Prometheus.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use smbd_daemon::prometheus::{Kind, Text};
 use smbd_smb2::relay::Bytes;
 
-use crate::report::Kind;
+use crate::report;
 
 /// Counters from the start on.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ impl Counters {
     }
 
     /// A connection was `before` and is `now`.
-    pub(crate) fn sessions(&self, before: Kind, now: Kind) {
-        let of = |kind: Kind| [kind.has_session, kind.uses_rdma, kind.is_signed, kind.is_encrypted];
+    pub(crate) fn sessions(&self, before: report::Kind, now: report::Kind) {
+        let of = |kind: report::Kind| [kind.has_session, kind.uses_rdma, kind.is_signed, kind.is_encrypted];
         for ((counter, before), now) in self.sessions.iter().zip(of(before)).zip(of(now)) {
             Self::add(counter, u64::from(now && !before));
         }
@@ -46,31 +46,22 @@ impl Counters {
 
     /// All of them, how many connections there are, and the memory of these.
     pub(crate) fn text(&self, connections: u32, memory: u64) -> String {
-        let mut text = String::new();
-        let mut metric = |name: &str, kind: &str, help: &str, values: &[(String, u64)]| {
-            // Text can be written to a text.
-            let _ = writeln!(text, "# HELP smbd_gateway_{name} {help}\n# TYPE smbd_gateway_{name} {kind}");
-            for (labels, value) in values {
-                let _ = writeln!(text, "smbd_gateway_{name}{labels} {value}");
-            }
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let named = |names: [&'static str; 4], counters: &[AtomicU64; 4]| {
+            names.into_iter().zip(counters.each_ref().map(of))
         };
-        let one = |counter: &AtomicU64| [(String::new(), counter.load(Ordering::Relaxed))];
-        let labelled = |label: &str, names: [&str; 4], counters: &[AtomicU64; 4]| {
-            let values = counters.iter().map(|counter| counter.load(Ordering::Relaxed));
-            let labels = names.into_iter().map(|name| format!("{{{label}=\"{name}\"}}"));
-            labels.zip(values).collect::<Vec<_>>()
-        };
-        metric("connections", "gauge", "Connections now.", &[(String::new(), connections.into())]);
-        let help = "Bytes allocated for devices and for RDMA.";
-        metric("memory_bytes", "gauge", help, &[(String::new(), memory)]);
-        metric("connections_total", "counter", "Connections that were established.", &one(&self.taken));
-        metric("refused_total", "counter", "Clients that were refused.", &one(&self.refused));
-        metric("failed_total", "counter", "Clients that could not be connected.", &one(&self.failed));
-        let sessions = labelled("kind", SESSIONS, &self.sessions);
-        metric("sessions_total", "counter", "Connections with a session, by what it does.", &sessions);
-        let bytes = labelled("way", WAYS, &self.bytes);
-        metric("bytes_total", "counter", "Bytes in messages, and by RDMA.", &bytes);
-        text
+        let mut text = Text::new("smbd_gateway");
+        text.one("connections", Kind::Gauge, "Connections now.", connections.into());
+        text.one("memory_bytes", Kind::Gauge, "Bytes allocated for devices and for RDMA.", memory);
+        let help = "Connections that were established.";
+        text.one("connections_total", Kind::Counter, help, of(&self.taken));
+        text.one("refused_total", Kind::Counter, "Clients that were refused.", of(&self.refused));
+        text.one("failed_total", Kind::Counter, "Clients that could not be connected.", of(&self.failed));
+        let help = "Connections with a session, by what it does.";
+        text.labelled("sessions_total", Kind::Counter, help, "kind", named(SESSIONS, &self.sessions));
+        let help = "Bytes in messages, and by RDMA.";
+        text.labelled("bytes_total", Kind::Counter, help, "way", named(WAYS, &self.bytes));
+        text.text()
     }
 }
 
@@ -81,9 +72,9 @@ mod tests {
     #[test]
     fn counters_are_told_in_the_format_of_prometheus() {
         let counters = Counters::default();
-        let plain = Kind { has_session: true, ..Kind::default() };
-        counters.sessions(Kind::default(), plain);
-        counters.sessions(plain, Kind { uses_rdma: true, ..plain });
+        let plain = report::Kind { has_session: true, ..report::Kind::default() };
+        counters.sessions(report::Kind::default(), plain);
+        counters.sessions(plain, report::Kind { uses_rdma: true, ..plain });
         let mut some = Bytes::default();
         (some.from_client, some.to_client, some.rdma_read, some.rdma_write) = (5, 6, 7, 8);
         counters.bytes(Bytes::default(), some);

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use smbd_daemon::file::{self, Log, Metrics};
+use smbd_daemon::status::SocketMode;
 
-use crate::suggestion::closest;
+use crate::PROGRAM;
 
 /// Where the gateway tells its status, unless it is said otherwise.
 pub(crate) const STATUS_SOCKET: &str = "/run/smbd-gateway/status.sock";
@@ -169,31 +171,6 @@ impl Default for Timeouts {
     }
 }
 
-/// The log.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Log {
-    pub(crate) format: Format,
-}
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Format {
-    /// Words and key=value.
-    #[default]
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-/// Metrics.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Metrics {
-    pub(crate) address: Option<String>,
-}
-
 /// Where the gateway tells its status.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -208,42 +185,16 @@ impl Default for Status {
     }
 }
 
-/// Who may ask for the status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) enum SocketMode {
-    /// The gateway's own user, and root.
-    #[default]
-    #[serde(rename = "0600")]
-    User,
-    /// Its group as well.
-    #[serde(rename = "0660")]
-    Group,
-}
-
-impl SocketMode {
-    /// Bits of a file's mode.
-    pub(crate) const fn bits(self) -> u32 {
-        match self {
-            Self::User => 0o600,
-            Self::Group => 0o660,
-        }
-    }
-}
-
 impl File {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Self::parse(&text).map_err(|wrong| format!("{}: {wrong}", path.display()))
+        file::read(path, PROGRAM)
     }
 
-    /// Reads the text of a file. An error has the line, and for an unknown key the one that is most like it.
+    /// Reads the text of a file.
+    #[cfg(test)]
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| {
-            let suggestion = closest(error.message());
-            let hint = suggestion.map_or_else(String::new, |name| format!("did you mean `{name}`?\n"));
-            format!("{error}{hint}`smbd-gateway config` prints all keys")
-        })
+        file::parse(text, PROGRAM)
     }
 }
 

@@ -1,28 +1,27 @@
 //! The running gateway, from its start to its end.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbd_daemon::drain::{END_WITHIN, ended};
+use smbd_daemon::limits::{self, Needs};
+use smbd_daemon::listeners::Listeners;
+use smbd_daemon::metrics;
+use smbd_daemon::notify::{Notify, State};
+use smbd_daemon::reload::follow;
+use smbd_daemon::signals::Signals;
+use smbd_daemon::status::{self, Socket};
+use smbd_daemon::trouble::Trouble;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::{JoinError, JoinHandle, spawn_blocking};
-use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::file::STATUS_SOCKET;
-use crate::limits;
-use crate::listeners::Listeners;
-use crate::metrics;
-use crate::notify::{Notify, State};
 use crate::options::Run;
 use crate::reload::reload;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::status::{self, Socket};
-use crate::trouble::Trouble;
 
-/// The time that connections have to end, beyond the deadline for those that are busy.
-const END_WITHIN: Duration = Duration::from_secs(5);
+/// File descriptors of a connection: five of the device, one of the server.
+const DESCRIPTORS: u64 = 6;
 
 /// Runs until a signal comes. `run` is what `settings` were made of, to be read again.
 pub(crate) fn run(settings: Settings, run: Run) -> Result<(), Trouble> {
@@ -39,7 +38,7 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let mut signals = Signals::new()?;
     let shared = Shared::new(settings);
     let settings = shared.settings();
-    limits::raise(&shared);
+    raise_limits(&shared);
     let line = shared.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
     let line = line.number("connections_max", settings.connections.into());
     line.number("bytes_each", settings.each).write();
@@ -55,7 +54,13 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let _status = tell_status(&shared).await?;
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     notify.tell(State::Ready, &listeners.to_string());
-    follow(&mut listeners, &mut signals, &mut notify, (&shared, run)).await?;
+    let take = |read| {
+        if reload(&shared, read) {
+            raise_limits(&shared);
+        }
+    };
+    let every = || shared.settings().addresses;
+    follow(&mut listeners, &mut signals, &mut notify, every, move || Settings::new(&run), take).await?;
     drop(listeners);
     drain(signals, notify, &shared).await;
     Ok(())
@@ -70,63 +75,10 @@ async fn drain(mut signals: Signals, mut notify: Notify, shared: &Shared) {
     line.number("deadline_s", drain.as_secs()).write();
     shared.stop.send_replace(true);
     let how = tokio::select! {
-        how = ended(shared, within, signals.stop.came()) => how,
+        how = ended(&shared.stop, within, signals.stop.came()) => how,
         never = notify.keep_alive() => match never {},
     };
     shared.log().line("stopped").with("why", how).write();
-}
-
-/// Waits until all connections are over, at most `within` and not beyond a second signal. Which it was.
-async fn ended(shared: &Shared, within: Duration, second_signal: impl Future<Output = ()>) -> &'static str {
-    tokio::select! {
-        () = shared.stop.closed() => "all connections are over",
-        () = sleep(within) => "some connections did not end in time",
-        () = second_signal => "a second signal came",
-    }
-}
-
-/// Follows the changes of addresses and of the configuration until a signal says to stop.
-async fn follow(
-    listeners: &mut Listeners,
-    signals: &mut Signals,
-    notify: &mut Notify,
-    (shared, run): (&Shared, Run),
-) -> Result<(), Trouble> {
-    let run = Arc::new(run);
-    let mut reading: Option<JoinHandle<Result<Settings, String>>> = None;
-    let mut next = Instant::now() + shared.settings().addresses;
-    loop {
-        tokio::select! {
-            () = signals.stop.came() => return Ok(()),
-            // One that comes while a file is read waits until that is over.
-            _ = signals.reload.recv(), if reading.is_none() => {
-                notify.tell(State::Reloading, "");
-                let run = Arc::clone(&run);
-                reading = Some(spawn_blocking(move || Settings::new(&run)));
-                continue;
-            }
-            read = over(&mut reading) => {
-                reading = None;
-                let read = read.unwrap_or_else(|error| Err(error.to_string()));
-                if reload(shared, read) {
-                    limits::raise(shared);
-                }
-                listeners.look().await?;
-                notify.tell(State::Ready, &listeners.to_string());
-            }
-            () = sleep_until(next) => listeners.look().await?,
-            never = notify.keep_alive() => match never {},
-        }
-        next = Instant::now() + shared.settings().addresses;
-    }
-}
-
-/// Waits for a task, if there is one.
-async fn over<T>(task: &mut Option<JoinHandle<T>>) -> Result<T, JoinError> {
-    match task {
-        Some(task) => task.await,
-        None => pending().await,
-    }
 }
 
 /// Tells the status until what it returns is dropped.
@@ -137,52 +89,14 @@ async fn tell_status(shared: &Arc<Shared>) -> Result<Option<Socket>, Trouble> {
     status::open(path, STATUS_SOCKET, settings.status_mode, shared.log(), move || of_socket.status()).await
 }
 
-struct Signals {
-    stop: Stop,
-    reload: Signal,
-}
-
-/// SIGTERM and SIGINT.
-struct Stop {
-    term: Signal,
-    int: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, Trouble> {
-        let stop = Stop { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? };
-        Ok(Self { stop, reload: signal(SignalKind::hangup())? })
-    }
-}
-
-impl Stop {
-    async fn came(&mut self) {
-        tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.int.recv() => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::file::File;
-
-    #[tokio::test(start_paused = true)]
-    async fn the_end_waits_for_connections_up_to_the_deadline_and_for_nothing_after_a_second_signal() {
-        let run = Run { server: vec!["127.0.0.1".into()], ..Run::default() };
-        let shared = Shared::new(Settings::of(&run, &File::default()).unwrap());
-        let (within, second) = (Duration::from_secs(15), Duration::from_secs(3));
-        let start = Instant::now();
-        assert_eq!(ended(&shared, within, pending()).await, "all connections are over");
-        assert_eq!(start.elapsed(), Duration::ZERO);
-        let connection = shared.stop.subscribe();
-        assert_eq!(ended(&shared, within, sleep(second)).await, "a second signal came");
-        assert_eq!(start.elapsed(), second);
-        assert_eq!(ended(&shared, within, pending()).await, "some connections did not end in time");
-        assert_eq!(start.elapsed(), second + within);
-        drop(connection);
-        assert_eq!(ended(&shared, within, pending()).await, "all connections are over");
-    }
+/// Has the system allow what as many connections need as may come.
+fn raise_limits(shared: &Shared) {
+    let settings = shared.settings();
+    let needs = Needs {
+        connections: settings.connections,
+        descriptors: DESCRIPTORS,
+        locked: settings.locked,
+        locked_beside: 0,
+    };
+    limits::raise(needs, shared.log());
 }

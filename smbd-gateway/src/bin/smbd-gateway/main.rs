@@ -1,6 +1,5 @@
 //! `smbd-gateway`: an SMB server that knows TCP only, reached over SMB Direct.
 
-mod admission;
 mod backends;
 mod connection;
 mod connections;
@@ -8,14 +7,8 @@ mod counters;
 mod doctor;
 mod file;
 mod gateway;
-mod limits;
 mod listeners;
-mod log;
-mod metrics;
-mod network;
-mod notify;
 mod options;
-mod refusals;
 mod reload;
 mod report;
 mod reverse;
@@ -23,8 +16,6 @@ mod servers;
 mod settings;
 mod shared;
 mod status;
-mod suggestion;
-mod trouble;
 mod wishes;
 
 use std::io::Write as _;
@@ -33,8 +24,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use options::{Command, Options};
 use settings::Settings;
-use trouble::Trouble;
+use smbd_daemon::status::show;
+use smbd_daemon::trouble::Trouble;
 
+/// The name of this program.
+const PROGRAM: &str = "smbd-gateway";
 /// Exit status of wrong usage.
 const EXIT_USAGE: u8 = 2;
 
@@ -43,22 +37,24 @@ fn main() -> ExitCode {
         Command::Run(run) => match Settings::new(&run) {
             Ok(settings) => match gateway::run(settings, run) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(trouble) => trouble.failure(),
+                Err(trouble) => trouble.failure(PROGRAM),
             },
             Err(wrong) => {
                 Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
             }
         },
-        Command::Status(options::Status { socket, json }) => match status::show(&socket, json) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(why) => Trouble::asking(why).failure(),
-        },
+        Command::Status(options::Status { socket, json }) => {
+            match show(&socket, PROGRAM, json, status::table) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(why) => Trouble::asking(why, PROGRAM).failure(PROGRAM),
+            }
+        }
         Command::Reverse(options) => match reverse::run(options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(reverse::Failure::Usage(wrong)) => {
                 Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
             }
-            Err(reverse::Failure::Trouble(trouble)) => trouble.failure(),
+            Err(reverse::Failure::Trouble(trouble)) => trouble.failure(PROGRAM),
         },
         // Into a full disk, for example.
         Command::Config => match std::io::stdout().write_all(file::DOCUMENTED.as_bytes()) {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use smbd_daemon::log::Format;
 
-use crate::file::{Format, STATUS_SOCKET};
+use crate::file::STATUS_SOCKET;
 use crate::reverse::Reverse;
 
 /// Lets an SMB server that knows TCP only be reached over SMB Direct (RDMA). The server stays as it is.

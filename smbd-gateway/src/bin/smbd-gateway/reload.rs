@@ -1,43 +1,26 @@
 //! New settings for a gateway that runs.
 
+use smbd_daemon::reload::keep;
+
 use crate::settings::Settings;
 use crate::shared::Shared;
 
 /// Takes new settings, or keeps the old ones if they could not be read, and says so. Whether they were taken.
 pub(crate) fn reload(shared: &Shared, read: Result<Settings, String>) -> bool {
-    let mut settings = match read {
-        Ok(settings) => settings,
-        Err(why) => {
-            let line = shared.log().line("not reloaded").with("why", why.trim_end());
-            line.with("settings", "as before").write();
-            return false;
-        }
+    let take = |settings: Settings| {
+        let (connections, each) = (settings.connections, settings.each);
+        shared.set_settings(settings);
+        vec![("connections_max", connections.into()), ("bytes_each", each)]
     };
-    let unchanged = keep(&shared.settings(), &mut settings);
-    let (connections, each) = (settings.connections, settings.each);
-    shared.set_settings(settings);
-    let line = shared.log().line("reloaded").number("connections_max", connections.into());
-    line.number("bytes_each", each).write();
-    for key in unchanged {
-        shared.log().line("not changed").with("key", key).with("why", "it takes a restart").write();
-    }
-    true
+    smbd_daemon::reload::reload(|| shared.log(), read, |new| restore(&shared.settings(), new), take)
 }
 
 /// Leaves what cannot change as it is. The keys that would have changed.
-fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
-    let mut keys = Vec::new();
-    if new.metrics != old.metrics {
-        keys.push("metrics.address");
-    }
-    if new.status != old.status {
-        keys.push("status.socket");
-    }
-    if new.status_mode != old.status_mode {
-        keys.push("status.mode");
-    }
-    (new.metrics, new.status, new.status_mode) = (old.metrics, old.status.clone(), old.status_mode);
-    keys
+fn restore(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
+    let metrics = keep("metrics.address", &old.metrics, &mut new.metrics);
+    let status = keep("status.socket", &old.status, &mut new.status);
+    let mode = keep("status.mode", &old.status_mode, &mut new.status_mode);
+    [metrics, status, mode].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -46,8 +29,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::backends::Place;
-    use crate::file::{File, Format};
+    use smbd_daemon::log::Format;
+    use smbd_daemon::places::Place;
+
+    use crate::file::File;
     use crate::options::Run;
 
     fn settings(text: &str) -> Result<Settings, String> {
@@ -80,7 +65,7 @@ mod tests {
         assert!(follower.has_changed().unwrap());
         let new = follower.borrow_and_update().clone();
         assert_eq!(new.listeners[0].place, Place::Device("siw0".into()));
-        assert_eq!(new.listeners[0].backend.servers[0].to_string(), "127.0.0.2:445");
+        assert_eq!(new.listeners[0].target.servers[0].to_string(), "127.0.0.2:445");
         assert_eq!((new.allow.len(), new.pending, new.drain), (1, 3, Duration::from_secs(99)));
         assert_eq!((new.format, of_connection.format), (Format::Json, Format::Text));
         let networks = new.allow.clone();
@@ -111,10 +96,10 @@ mod tests {
             socket = '/run/other'
             mode = '0660'";
         let mut new = settings(text).unwrap();
-        assert_eq!(keep(&old, &mut new), ["metrics.address", "status.socket", "status.mode"]);
+        assert_eq!(restore(&old, &mut new), ["metrics.address", "status.socket", "status.mode"]);
         assert_eq!((new.metrics, &new.status, new.status_mode), (None, &old.status, old.status_mode));
         let mut again = settings(text).unwrap();
-        assert_eq!(keep(&new, &mut again).len(), 3);
-        assert_eq!(keep(&old, &mut settings("server = ['127.0.0.2']").unwrap()), [""; 0]);
+        assert_eq!(restore(&new, &mut again).len(), 3);
+        assert_eq!(restore(&old, &mut settings("server = ['127.0.0.2']").unwrap()), [""; 0]);
     }
 }

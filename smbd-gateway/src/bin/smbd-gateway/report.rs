@@ -3,7 +3,7 @@
 use smbd_smb2::relay::Statistics;
 use smbd_smb2::wire::Dialect;
 
-use crate::log::Line;
+use smbd_daemon::log::Line;
 
 /// What a connection was seen to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,13 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
+use smbd_daemon::file::metrics_address;
+use smbd_daemon::log::Format;
+use smbd_daemon::network::Network;
+use smbd_daemon::places::networks;
+use smbd_daemon::status::SocketMode;
 use smbd_gateway::{Rdma, waiting_max};
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
 
 use crate::backends::Rule;
-use crate::file::{File, Format, MESSAGE_MAX, Profile, SmbDirect, SocketMode};
-use crate::network::Network;
+use crate::file::{File, MESSAGE_MAX, Profile, SmbDirect};
 use crate::options::Run;
 use crate::servers::check_transparent;
 use crate::wishes;
@@ -56,7 +60,7 @@ impl Settings {
     pub(crate) fn new(run: &Run) -> Result<Self, String> {
         let file = run.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
         let settings = Self::of(run, &file)?;
-        if settings.listeners.iter().any(|rule| rule.backend.transparent) {
+        if settings.listeners.iter().any(|rule| rule.target.transparent) {
             check_transparent()?;
         }
         Ok(settings)
@@ -65,10 +69,8 @@ impl Settings {
     /// The same of a file that was read.
     pub(crate) fn of(run: &Run, file: &File) -> Result<Self, String> {
         let listeners = wishes::rules(run, file)?;
-        let allow = wishes::networks(run.allow.iter().chain(&file.allow))?;
-        let metrics = run.metrics.as_ref().or(file.metrics.address.as_ref());
-        let metrics =
-            metrics.map(|text| text.parse().map_err(|_| format!("'{text}' is no ADDR:PORT for metrics")));
+        let allow = networks(run.allow.iter().chain(&file.allow))?;
+        let metrics = metrics_address(run.metrics.as_ref(), &file.metrics)?;
         let (config, checked) = parameters(file)?;
         let relay = *checked.params();
         let answer_max = file.smb_direct.max_fragmented_send_size;
@@ -105,7 +107,7 @@ impl Settings {
             drain: Duration::from_secs(timeouts.drain_s),
             addresses: seconds("addresses_s", timeouts.addresses_s)?,
             format: run.log.unwrap_or(file.log.format),
-            metrics: metrics.transpose()?,
+            metrics,
             status: Some(PathBuf::from(run.status_socket.as_ref().unwrap_or(&file.status.socket)))
                 .filter(|path| !path.as_os_str().is_empty()),
             status_mode: file.status.mode,
@@ -194,8 +196,8 @@ fn profile(wanted: &SmbDirect) -> Params {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backends::Place;
     use crate::file;
+    use smbd_daemon::places::Place;
 
     fn settings(change: impl FnOnce(&mut Run, &mut File)) -> Result<Settings, String> {
         let mut run = Run { server: vec!["127.0.0.1:445".into()], ..Run::default() };
@@ -206,7 +208,7 @@ mod tests {
 
     /// The servers of the first listener.
     fn servers(settings: &Settings) -> Vec<String> {
-        settings.listeners[0].backend.servers.iter().map(ToString::to_string).collect()
+        settings.listeners[0].target.servers.iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -1,15 +1,14 @@
 //! What all connections share.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
+use smbd_daemon::admission::Admission;
+use smbd_daemon::log::Log;
+use smbd_daemon::refusals::Refusals;
 use tokio::sync::watch;
 
-use crate::admission::Admission;
 use crate::connections::Connections;
 use crate::counters::Counters;
-use crate::log::Log;
-use crate::refusals::Refusals;
 use crate::settings::Settings;
 use crate::status::Snapshot;
 
@@ -22,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) connections: Connections,
     /// Whether the gateway stops. Each connection has a receiver, so that it is known when all are over.
     pub(crate) stop: watch::Sender<bool>,
-    refusals: Refusals,
+    pub(crate) refusals: Refusals,
 }
 
 impl Shared {
@@ -39,7 +38,7 @@ impl Shared {
         Arc::clone(&self.settings.borrow())
     }
 
-    /// Tells of new settings.
+    /// The settings, as they are and as they change.
     pub(crate) fn follow_settings(&self) -> watch::Receiver<Arc<Settings>> {
         self.settings.subscribe()
     }
@@ -58,11 +57,5 @@ impl Shared {
     /// What `smbd-gateway status` gets.
     pub(crate) fn status(&self) -> String {
         Snapshot::line(&self.connections, self.settings.borrow().connections, *self.stop.borrow())
-    }
-
-    /// A client was refused.
-    pub(crate) fn refused(&self, client: SocketAddr, why: impl std::fmt::Display) {
-        Counters::add(&self.counters.refused, 1);
-        self.refusals.tell(self.log(), client, why);
     }
 }

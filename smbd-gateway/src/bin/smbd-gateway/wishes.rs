@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
+use smbd_daemon::places::{Place, networks};
 use smbd_verbs::prefix_len_of;
 
-use crate::backends::{Backend, Place, Rule};
+use crate::backends::{Backend, Rule};
 use crate::file::{self, File};
-use crate::network::Network;
 use crate::options::Run;
 
 /// Port of SMB over TCP.
@@ -18,71 +18,19 @@ const PORT_SMB: u16 = 445;
 pub(crate) fn rules(run: &Run, file: &File) -> Result<Vec<Rule>, String> {
     let backends = Backends::new(run, file)?;
     if !run.listen.is_empty() {
-        let rule = |text: &String| rule_at(place(Some(text), None)?, None, backends.of(None)?, Vec::new());
+        let rule =
+            |text: &String| Rule::new(Place::new(Some(text), None)?, None, backends.of(None)?, Vec::new());
         return run.listen.iter().map(rule).collect();
     }
     if file.listener.is_empty() {
-        return Ok(vec![rule_at(Place::Any, None, backends.of(None)?, Vec::new())?]);
+        return Ok(vec![Rule::new(Place::Any, None, backends.of(None)?, Vec::new())?]);
     }
     let rule = |listener: &file::Listener| {
-        let place = place(listener.address.as_deref(), listener.device.as_deref())?;
+        let place = Place::new(listener.address.as_deref(), listener.device.as_deref())?;
         let allow = networks(&listener.allow)?;
-        rule_at(place, listener.port, backends.of(listener.backend.as_deref())?, allow)
+        Rule::new(place, listener.port, backends.of(listener.backend.as_deref())?, allow)
     };
     file.listener.iter().map(rule).collect()
-}
-
-/// Networks.
-pub(crate) fn networks<'t>(texts: impl IntoIterator<Item = &'t String>) -> Result<Vec<Network>, String> {
-    texts.into_iter().map(|text| text.parse()).collect()
-}
-
-fn rule_at(
-    place: Place,
-    port: Option<u16>,
-    backend: Arc<Backend>,
-    allow: Vec<Network>,
-) -> Result<Rule, String> {
-    match (&place, port) {
-        (Place::Socket(address), Some(port)) => {
-            Err(format!("a listener at {address} has port {port} as well: write the port once"))
-        }
-        (_, Some(0)) => Err("the port of a listener is 0, and can be 1 to 65535".into()),
-        _ => Ok(Rule { place, port, backend, allow }),
-    }
-}
-
-fn place(address: Option<&str>, device: Option<&str>) -> Result<Place, String> {
-    let text = match (address, device) {
-        (None, None) => return Ok(Place::Any),
-        (None, Some(device)) => return Ok(Place::Device(device.into())),
-        (Some(address), Some(device)) => {
-            return Err(format!(
-                "a listener names the address {address} and the device {device}: write one of them"
-            ));
-        }
-        (Some(text), None) => text,
-    };
-    let socket = text.parse::<SocketAddr>().map(Place::Socket);
-    let place = socket.or_else(|_| text.trim_matches(['[', ']']).parse::<IpAddr>().map(Place::Address));
-    let place = place.map_err(|_| {
-        format!("'{text}' is no address of this host, such as 10.9.0.1:5445 or [fd09::1]:5445")
-    })?;
-    match place {
-        Place::Socket(address) if address.port() == 0 => {
-            Err(format!("the port of a listener is 0 at {address}, and can be 1 to 65535"))
-        }
-        Place::Socket(address) if address.ip().is_unspecified() => Err(everywhere(text)),
-        Place::Address(address) if address.is_unspecified() => Err(everywhere(text)),
-        place => Ok(place),
-    }
-}
-
-fn everywhere(text: &str) -> String {
-    format!(
-        "cannot listen at {text}: on iWARP that takes the port from SMB over TCP; name the addresses, or none to have all of \
-         RDMA devices"
-    )
 }
 
 /// All backends.
@@ -186,7 +134,7 @@ mod tests {
     /// Each listener as its place, its port and the first server of its backend.
     fn told(text: &str) -> Vec<String> {
         let told = |rule: &Rule| {
-            let Rule { place, port, backend, .. } = rule;
+            let Rule { place, port, target: backend, .. } = rule;
             let port = port.map_or_else(String::new, |port| format!(" {port}"));
             let place = match place {
                 Place::Socket(address) => format!("at {address}"),
@@ -217,7 +165,7 @@ mod tests {
             [[listener]]
             [[listener]]
             backend = 'a'";
-        let transparent: Vec<_> = of(text).unwrap().iter().map(|rule| rule.backend.transparent).collect();
+        let transparent: Vec<_> = of(text).unwrap().iter().map(|rule| rule.target.transparent).collect();
         assert_eq!(transparent, [true, false]);
     }
 

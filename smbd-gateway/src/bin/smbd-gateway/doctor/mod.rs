@@ -1,10 +1,9 @@
 //! `smbd-gateway doctor`: what keeps clients from RDMA, and what to do about it.
 //!
-//! `host` gathers facts, `check` judges them, `finding` tells what it found.
+//! `host` gathers facts, `check` judges them.
 
 mod check;
 mod facts;
-mod finding;
 mod host;
 mod smb_conf;
 
@@ -16,8 +15,8 @@ use std::process::ExitCode;
 use crate::options::{Doctor, Run};
 use crate::settings::Settings;
 use facts::Facts;
-use finding::Finding;
 use smb_conf::SmbConf;
+use smbd_daemon::finding::{self, Finding};
 
 /// Where Samba has its settings unless it was built otherwise.
 const SMB_CONF: &str = "/etc/samba/smb.conf";
@@ -82,8 +81,8 @@ fn tell(is_json: bool, facts: &Facts, findings: &[Finding]) -> Result<(), String
 
 /// What was looked at, so that it is known what was not.
 fn subjects(facts: &Facts) -> String {
-    let devices = facts.devices.iter().map(|device| device.name.clone());
-    let listeners = facts.listeners.iter().map(|listener| listener.at);
+    let devices = facts.host.devices.iter().map(|device| device.name.clone());
+    let listeners = facts.host.listeners.iter().map(|listener| listener.at);
     let servers = facts.servers.iter().map(|server| server.address);
     let conf = match &facts.samba {
         Some((path, _)) => path.display().to_string(),
@@ -112,7 +111,8 @@ mod tests {
         let facts = facts::sound::facts();
         let expected = "device mlx5_0, listener 10.9.0.1:445, server 127.0.0.1:445, /etc/samba/smb.conf";
         assert_eq!(subjects(&facts), expected);
-        let nothing = Facts { devices: vec![], listeners: vec![], servers: vec![], samba: None, ..facts };
+        let mut nothing = Facts { servers: vec![], samba: None, ..facts };
+        (nothing.host.devices, nothing.host.listeners) = (vec![], vec![]);
         assert!(subjects(&nothing).starts_with("no device, no listener, no server, no smb.conf"));
     }
 

@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::shared::Shared;
-use crate::admission::Pass;
 use crate::connections::Names;
 use crate::counters::Counters;
 use crate::report::Kind;
+use smbd_daemon::admission::Pass;
 
 /// How often it is looked at what a connection does.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

@@ -9,23 +9,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbd_daemon::drain::{END_WITHIN, ended};
+use smbd_daemon::signals::Stop;
+use smbd_daemon::trouble::Trouble;
+use smbd_daemon::{metrics, status};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::file::REVERSE_STATUS_SOCKET;
-use crate::metrics;
-use crate::status;
-use crate::trouble::Trouble;
 use connection::Client;
 pub(crate) use options::Reverse;
 use settings::Settings;
 use shared::Shared;
-
-/// The time that connections have to end, beyond the deadline for those that are busy.
-const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Why it does not run.
 pub(crate) enum Failure {
@@ -52,7 +49,7 @@ pub(crate) fn run(options: Reverse) -> Result<(), Failure> {
 
 async fn serve(settings: Settings) -> Result<(), Trouble> {
     let shared = Shared::new(settings);
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut stop = Stop::new()?;
     let line = shared.log.line("started").with("version", env!("CARGO_PKG_VERSION"));
     let line = line.number("connections_max", shared.settings.connections.into());
     line.number("bytes_each", shared.settings.each).write();
@@ -79,20 +76,13 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
         shared.log.line("listening").with("address", listener.local_addr().unwrap_or(*address)).write();
         listeners.spawn(accept(listener, Arc::clone(&shared)));
     }
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-    }
+    stop.came().await;
     listeners.shutdown().await;
     let line = shared.log.line("stopping").number("connections", shared.admission.connections().into());
     line.number("deadline_s", shared.settings.drain.as_secs()).write();
     shared.stop.send_replace(true);
-    let how = tokio::select! {
-        () = shared.stop.closed() => "all connections are over",
-        () = sleep(shared.settings.drain.saturating_add(END_WITHIN)) => "some connections did not end in time",
-        _ = term.recv() => "a second signal came",
-        _ = int.recv() => "a second signal came",
-    };
+    let within = shared.settings.drain.saturating_add(END_WITHIN);
+    let how = ended(&shared.stop, within, stop.came()).await;
     shared.log.line("stopped").with("why", how).write();
     Ok(())
 }

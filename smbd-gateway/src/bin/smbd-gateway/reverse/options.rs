@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
-use crate::file::Format;
+use smbd_daemon::log::Format;
 
 /// Lets clients that know TCP only use an SMB server over SMB Direct.
 ///

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
+use smbd_daemon::file::metrics_address;
+use smbd_daemon::log::Format;
+use smbd_daemon::network::Network;
+use smbd_daemon::status::SocketMode;
 use smbd_smb2::relay::reverse;
 use smbd_verbs::footprint;
 
 use super::options::Reverse;
-use crate::file::{File, Format, MESSAGE_MAX, SocketMode};
-use crate::network::Network;
+use crate::file::{File, MESSAGE_MAX};
 
 /// Ports of SMB Direct: on iWARP, and elsewhere. Clients of Linux try them in this order.
 const PORTS: [u16; 2] = [5445, 445];
@@ -52,9 +55,7 @@ impl Settings {
         let allow = allow.map(|text| text.parse()).collect::<Result<Vec<Network>, _>>()?;
         let listen = listen(first(&options.listen, &file.reverse.listen), !allow.is_empty())?;
         let own = [Network::of(Ipv4Addr::LOCALHOST.into(), 8), Network::of(Ipv6Addr::LOCALHOST.into(), 128)];
-        let metrics = options.metrics.as_ref().or(file.metrics.address.as_ref());
-        let metrics =
-            metrics.map(|text| text.parse().map_err(|_| format!("'{text}' is no ADDR:PORT for metrics")));
+        let metrics = metrics_address(options.metrics.as_ref(), &file.metrics)?;
         let (config, params) = parameters(file)?;
         let messages = u64::from(config.max_fragmented_recv_size);
         let buffers = u64::from(params.budget).saturating_mul(2);
@@ -83,7 +84,7 @@ impl Settings {
             connect: Duration::from_secs(timeouts.connect_s.max(1)),
             drain: Duration::from_secs(timeouts.drain_s),
             format: options.log.unwrap_or(file.log.format),
-            metrics: metrics.transpose()?,
+            metrics,
             status: Some(PathBuf::from(
                 options.status_socket.as_ref().unwrap_or(&file.reverse.status_socket),
             ))

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::settings::Settings;
-use crate::admission::Admission;
 use crate::connections::Connections;
 use crate::counters::Counters;
-use crate::log::Log;
-use crate::refusals::Refusals;
 use crate::status::Snapshot;
+use smbd_daemon::admission::Admission;
+use smbd_daemon::log::Log;
+use smbd_daemon::refusals::Refusals;
 
 /// What all connections share.
 #[derive(Debug)]

@@ -1,34 +1,7 @@
-//! `smbd-gateway status`: what the running gateway tells over a Unix socket, and the command that shows it.
+//! `smbd-gateway status`: what the running gateway tells, and how it is shown.
 
-mod show;
 mod snapshot;
-mod socket;
 mod table;
 
-use std::path::Path;
-
-pub(crate) use show::show;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use socket::Socket;
-
-use crate::file::SocketMode;
-use crate::log::Log;
-use crate::trouble::Trouble;
-
-/// Tells the status until what it returns is dropped. At `default`, the path that nobody has chosen, that can fail.
-pub(crate) async fn open(
-    path: &Path,
-    default: &str,
-    mode: SocketMode,
-    log: Log,
-    tell: impl Fn() -> String + Send + 'static,
-) -> Result<Option<Socket>, Trouble> {
-    match Socket::open(path, mode, tell).await {
-        Ok(socket) => Ok(Some(socket)),
-        Err(error) if path.as_os_str() == default => {
-            log.line("no status socket").with("path", path.display()).with("why", error).write();
-            Ok(None)
-        }
-        Err(error) => Err(Trouble::other(&format!("no status socket at {}: {error}", path.display()))),
-    }
-}
+pub(crate) use table::table;

@@ -1,70 +1,42 @@
 //! The table of connections.
 
-use std::fmt::Write as _;
+use smbd_daemon::table::{Align, Lines, Size, bytes, plain, time};
 
 use super::snapshot::{Row, Snapshot};
 
-/// Where a table is shown: columns and rows of a terminal. Without a terminal there is no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
-    pub(super) columns: usize,
-    pub(super) rows: usize,
-}
-
-impl Size {
-    pub(super) const ANY: Self = Self { columns: usize::MAX, rows: usize::MAX };
-}
-
-const HEAD: [&str; COLUMNS] =
-    ["CLIENT", "SERVER", "SERVER_PORT", "DIALECT", "SESSION", "IN", "OUT", "SINCE", "NO RDMA BECAUSE"];
-const COLUMNS: usize = 9;
+/// Numbers are at the right of their columns.
+const COLUMNS: [(&str, Align); 9] = [
+    ("CLIENT", Align::Left),
+    ("SERVER", Align::Left),
+    ("SERVER_PORT", Align::Right),
+    ("DIALECT", Align::Left),
+    ("SESSION", Align::Left),
+    ("IN", Align::Right),
+    ("OUT", Align::Right),
+    ("SINCE", Align::Right),
+    ("NO RDMA BECAUSE", Align::Left),
+];
 /// Lines besides those of connections: two above, one that says how many are missing, and that of the cursor.
 const LINES_BESIDE: usize = 4;
 
 /// The table, with a line above it. Long lines are cut at the size's width, and lines that have no room are counted.
-pub(super) fn table(snapshot: &Snapshot, size: Size) -> String {
+pub(crate) fn table(snapshot: &Snapshot, size: Size) -> String {
     let all = &snapshot.connections;
-    let rows: Vec<_> = all.iter().take(size.rows.saturating_sub(LINES_BESIDE).max(1)).map(cells).collect();
-    let width = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
-        cells.chain(HEAD.get(at).map(|name| name.len())).max().unwrap_or(0)
-    };
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
-    let mut out = String::new();
-    let mut line = |text: String| {
-        let end = text.char_indices().nth(size.columns).map_or(text.len(), |(at, _)| at);
-        out.push_str(text.get(..end).unwrap_or(&text).trim_end());
-        out.push('\n');
-    };
+    let rows_max = size.rows.saturating_sub(LINES_BESIDE).max(1);
+    let rows: Vec<_> = all.iter().map(cells).collect();
     let state = if snapshot.is_stopping { ", stopping" } else { "" };
     let Snapshot { version, connections_max, .. } = snapshot;
     let memory = bytes(snapshot.memory);
-    line(format!("smbd-gateway {version}: {} of {connections_max} connections, {memory}{state}", all.len()));
-    line(aligned(&HEAD.map(str::to_owned), &widths));
-    for row in &rows {
-        line(aligned(row, &widths));
-    }
-    let missing = all.len().saturating_sub(rows.len());
-    if missing > 0 {
-        line(format!("and {missing} more"));
-    }
-    out
+    let mut lines = Lines::new(size);
+    lines.line(&format!(
+        "smbd-gateway {version}: {} of {connections_max} connections, {memory}{state}",
+        all.len()
+    ));
+    lines.table(COLUMNS, &rows, rows_max);
+    lines.text()
 }
 
-/// Numbers are at the right of their columns.
-fn aligned(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
-    let mut line = String::new();
-    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        // Text can be written to a text.
-        let _ = match at {
-            2 | 5..=7 => write!(line, "{cell:>width$}  "),
-            _ => write!(line, "{cell:<width$}  "),
-        };
-    }
-    line
-}
-
-fn cells(row: &Row) -> [String; COLUMNS] {
+fn cells(row: &Row) -> [String; COLUMNS.len()] {
     [
         row.client.to_string(),
         row.server.to_string(),
@@ -77,39 +49,6 @@ fn cells(row: &Row) -> [String; COLUMNS] {
         time(row.age_s),
         plain(row.no_rdma.as_deref().unwrap_or("-")),
     ]
-}
-
-/// Without what a terminal would take for a command.
-fn plain(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).collect()
-}
-
-/// Bytes with a unit: at most four digits.
-fn bytes(count: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    // Tenths of the unit.
-    let (mut left, mut unit) = (u128::from(count).saturating_mul(10) >> 10, UNITS[0]);
-    for larger in UNITS.into_iter().skip(1) {
-        if left < 10_240 {
-            break;
-        }
-        (left, unit) = (left >> 10, larger);
-    }
-    format!("{}.{} {unit}", left / 10, left % 10)
-}
-
-/// Seconds as the two largest units.
-fn time(seconds: u64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => format!("{minutes}m{:02}s", seconds % 60),
-        (0, ..) => format!("{hours}h{:02}m", minutes % 60),
-        _ => format!("{days}d{:02}h", hours % 24),
-    }
 }
 
 #[cfg(test)]
@@ -162,14 +101,5 @@ mod tests {
     fn without_connections_the_table_has_its_head() {
         let none = Snapshot { connections: Vec::new(), ..snapshot() };
         assert_eq!(table(&none, Size::ANY).lines().count(), 2);
-    }
-
-    #[test]
-    fn bytes_and_times_have_units_and_few_digits() {
-        let counts = [0, 1023, 1024, 1_048_575, 1 << 20, 5_000_000_000, u64::MAX];
-        let texts = ["0 B", "1023 B", "1.0 KiB", "1023.9 KiB", "1.0 MiB", "4.6 GiB", "15.9 EiB"];
-        assert_eq!(counts.map(bytes), texts);
-        let ages = [0, 59, 60, 3599, 3600, 86_399, 86_400, 900_000];
-        assert_eq!(ages.map(time), ["0s", "59s", "1m00s", "59m59s", "1h00m", "23h59m", "1d00h", "10d10h"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Settings of Samba that are not read here.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
+use smbd_daemon::finding::{Finding, Severity};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let Some((_, conf)) = &facts.samba else { return vec![] };

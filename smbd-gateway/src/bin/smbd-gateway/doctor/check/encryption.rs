@@ -1,8 +1,8 @@
 //! Encryption.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::{Level, Section, Setting, level};
+use smbd_daemon::finding::{Finding, Severity};
 
 const CURE: &str = "`server smb encrypt = if_required` leaves it to the clients. What that risks: whoever sees packets between client \
                     and server reads the files. Only in a network whose hosts are trusted. If it stays: clients of Linux mount with \

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::{Section, Setting, folded, list, network};
+use smbd_daemon::finding::{Finding, Severity};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let Some((_, conf)) = &facts.samba else { return vec![] };

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::super::facts::{Address, Facts};
-use super::super::finding::{Finding, Severity};
+use smbd_daemon::host::Address;
+
+use super::super::facts::Facts;
 use super::super::smb_conf::{Interface, Setting, SmbConf, Speed, list};
+use smbd_daemon::finding::{Finding, Severity};
 
 const WHO: &str = "a client of Linux that mounts with `rdma` does not need it";
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
-    let (Some((_, conf)), Ok(addresses)) = (&facts.samba, &facts.addresses) else { return vec![] };
+    let (Some((_, conf)), Ok(addresses)) = (&facts.samba, &facts.host.addresses) else { return vec![] };
     if addresses.is_empty() {
         return vec![];
     }
@@ -193,7 +195,7 @@ mod tests {
     fn the_speed_may_be_left_out_where_the_system_knows_it() {
         let mut facts = with(r#"interfaces = "eth0;capability=RDMA""#);
         assert_eq!(check(&facts), []);
-        for address in facts.addresses.as_mut().unwrap() {
+        for address in facts.host.addresses.as_mut().unwrap() {
             address.speed_mbit = None;
         }
         assert_eq!(ids(&facts), ["interfaces-speed"]);
@@ -209,7 +211,9 @@ mod tests {
 
     #[test]
     fn a_host_without_addresses_or_without_samba_has_no_finding_of_interfaces() {
-        assert_eq!(check(&Facts { addresses: Ok(vec![]), ..with("") }), []);
+        let mut facts = with("");
+        facts.host.addresses = Ok(vec![]);
+        assert_eq!(check(&facts), []);
         assert_eq!(check(&Facts { samba: None, ..with("") }), []);
     }
 }

@@ -1,7 +1,7 @@
 //! The SMB server of the kernel beside the gateway.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
+use smbd_daemon::finding::{Finding, Severity};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     if !facts.has_ksmbd {

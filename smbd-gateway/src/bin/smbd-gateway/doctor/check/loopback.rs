@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::boolean;
+use smbd_daemon::finding::{Finding, Severity};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let Some((_, conf)) = &facts.samba else { return vec![] };

@@ -1,32 +1,29 @@
 //! From facts to findings: a file for each subject.
 
-mod device;
 mod elsewhere;
 mod encryption;
 mod hosts;
 mod interfaces;
 mod ksmbd;
 mod loopback;
-mod memory;
 mod mounts;
 mod multichannel;
-mod port;
 mod protocol;
 mod server;
 mod signing;
 mod sizes;
 mod value;
 
+use smbd_daemon::finding::Finding;
+use smbd_daemon::host;
+
 use super::facts::Facts;
-use super::finding::Finding;
 
 type Check = fn(&Facts) -> Vec<Finding>;
 
 /// In the order in which somebody would look.
-const CHECKS: [Check; 16] = [
-    device::check,
-    port::check,
-    memory::check,
+const CHECKS: [Check; 14] = [
+    of_host,
     server::check,
     ksmbd::check,
     elsewhere::check,
@@ -41,6 +38,11 @@ const CHECKS: [Check; 16] = [
     sizes::check,
     mounts::check,
 ];
+
+/// Devices, ports and memory.
+fn of_host(facts: &Facts) -> Vec<Finding> {
+    host::check(&facts.host, "gateway")
+}
 
 /// All that keeps clients from RDMA, what matters most first.
 pub(crate) fn all(facts: &Facts) -> Vec<Finding> {
@@ -57,9 +59,11 @@ pub(crate) fn ids(facts: &Facts) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{PortState, sound};
-    use super::super::finding::Severity;
+    use smbd_daemon::host::PortState;
+
+    use super::super::facts::sound;
     use super::*;
+    use smbd_daemon::finding::Severity;
 
     #[test]
     fn nothing_is_found_on_a_host_that_is_sound() {
@@ -70,7 +74,7 @@ mod tests {
     #[test]
     fn what_matters_most_comes_first() {
         let mut facts = sound::with_global("server multi channel support = no\nserver signing = required");
-        facts.listeners[0].state = PortState::InUse;
+        facts.host.listeners[0].state = PortState::InUse;
         facts.has_ksmbd = true;
         assert_eq!(ids(&facts), ["port-in-use", "signing", "ksmbd", "multichannel"]);
         let severities: Vec<Severity> = all(&facts).iter().map(|finding| finding.severity).collect();
@@ -85,7 +89,7 @@ mod tests {
              smb2 max read = 16M",
         );
         facts.has_ksmbd = true;
-        facts.memory.locked_max = Some(0);
+        facts.host.memory.locked_max = Some(0);
         for Finding { id, what, why, cure, .. } in all(&facts) {
             for text in [what, why, cure] {
                 assert!(text.len() > 20 && !text.ends_with('.'), "{id}: {text}");

@@ -1,7 +1,9 @@
 //! What this host has mounted itself.
 
-use super::super::facts::{Facts, Mount};
-use super::super::finding::{Finding, Severity};
+use smbd_daemon::host::Mount;
+
+use super::super::facts::Facts;
+use smbd_daemon::finding::{Finding, Severity};
 
 /// The longest READ and WRITE that an encrypted mount may have, in bytes, if the client does not look at the length of messages.
 const SIZE_MAX: u64 = 128 << 10;

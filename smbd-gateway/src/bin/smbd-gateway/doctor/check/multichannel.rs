@@ -1,8 +1,8 @@
 //! Multichannel, by which clients of Windows find RDMA.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::boolean;
+use smbd_daemon::finding::{Finding, Severity};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let setting = facts.samba.as_ref().and_then(|(_, conf)| conf.global.get("server multi channel support"));

@@ -1,8 +1,8 @@
 //! Versions of SMB.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::{Protocol, SmbConf, protocol};
+use smbd_daemon::finding::{Finding, Severity};
 
 /// What Samba does without a setting.
 const MAX: Protocol = Protocol::Smb311;

@@ -1,7 +1,7 @@
 //! The SMB servers behind the gateway.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
+use smbd_daemon::finding::{Finding, Severity};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let silent =

@@ -1,8 +1,8 @@
 //! Signing, which is what most often keeps clients from RDMA.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::{Level, is_domain_controller, level};
+use smbd_daemon::finding::{Finding, Severity};
 
 const WHY: &str = "signing is what keeps clients from RDMA here: they use it only in sessions that are neither signed nor encrypted. \
                    They work through the gateway all the same, but all data pass in messages, which are slower";
@@ -59,7 +59,7 @@ mod tests {
         let found = check(&sound::with_global("server signing = mandatory"));
         assert!(found[0].why.contains("signing is what keeps clients from RDMA"));
         assert!(found[0].cure.contains("What that risks"));
-        assert!(super::super::super::finding::text(&found).starts_with("error: /etc/samba/smb.conf:3: "));
+        assert!(smbd_daemon::finding::text(&found).starts_with("error: /etc/samba/smb.conf:3: "));
     }
 
     #[test]

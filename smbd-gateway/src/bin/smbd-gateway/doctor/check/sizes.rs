@@ -1,8 +1,8 @@
 //! How much one READ or WRITE may carry.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::bytes;
+use smbd_daemon::finding::{Finding, Severity};
 
 /// What Samba does without a setting, and the most that it takes, in bytes.
 const DEFAULT: u64 = 8 << 20;

@@ -1,8 +1,8 @@
 //! Values that Samba does not know.
 
 use super::super::facts::Facts;
-use super::super::finding::{Finding, Severity};
 use super::super::smb_conf::{Section, boolean, bytes, is_domain_controller, level, protocol};
+use smbd_daemon::finding::{Finding, Severity};
 
 type Parameter = (&'static str, fn(&str) -> bool);
 

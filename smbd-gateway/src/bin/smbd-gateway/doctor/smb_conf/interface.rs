@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::values::folded;
-use crate::network::Network;
+use smbd_daemon::network::Network;
 
 /// The network interface that has the loopback addresses.
 const LOOPBACK_DEVICE: &str = "lo";

@@ -13,7 +13,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use super::finding::Place;
+use smbd_daemon::finding::Place;
 
 pub(crate) use interface::{Interface, Speed, network};
 pub(crate) use values::{

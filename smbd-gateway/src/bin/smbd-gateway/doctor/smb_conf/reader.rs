@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use super::super::finding::Place;
 use super::lines::{is_space, lines};
 use super::values::{boolean, folded};
 use super::{Elsewhere, Section, Setting, SmbConf};
+use smbd_daemon::finding::Place;
 
 /// How deep Samba includes files in each other.
 const DEPTH_MAX: u32 = 100;

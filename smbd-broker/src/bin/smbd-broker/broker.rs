@@ -1,0 +1,81 @@
+//! The running broker, from its start to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_daemon::limits;
+use smbd_daemon::listeners::Listeners;
+use smbd_daemon::metrics;
+use smbd_daemon::notify::{Notify, State};
+use smbd_daemon::reload::follow;
+use smbd_daemon::signals::Signals;
+use smbd_daemon::status::{self, Socket};
+use smbd_daemon::trouble::Trouble;
+use tokio::runtime::Builder;
+
+use crate::file::STATUS_SOCKET;
+use crate::options::Run;
+use crate::owners;
+use crate::reload::reload;
+use crate::settings::Settings;
+use crate::shared::Shared;
+
+/// The time that the end may take.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Runs until a signal comes. `run` is what `settings` were made of, to be read again.
+pub(crate) fn run(settings: Settings, run: Run) -> Result<(), Trouble> {
+    let mut instance = [0; 8];
+    getrandom::fill(&mut instance)
+        .map_err(|error| Trouble::other(&format!("the system has no entropy: {error}")))?;
+    let shared =
+        Shared::new(settings, u64::from_le_bytes(instance)).map_err(|error| Trouble::other(&error))?;
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let result = runtime.block_on(serve(shared, run));
+    // A device that does not answer is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(shared: Arc<Shared>, run: Run) -> Result<(), Trouble> {
+    let mut notify =
+        Notify::of_environment().map_err(|error| Trouble::other(&format!("NOTIFY_SOCKET: {error}")))?;
+    let mut signals = Signals::new()?;
+    let settings = shared.settings();
+    limits::raise(settings.needs(), shared.log());
+    let line = shared.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
+    line.number("connections_max", settings.connections().into()).write();
+    if let Some(address) = settings.metrics {
+        let listener = metrics::listen(address)
+            .await
+            .map_err(|error| Trouble::other(&format!("cannot listen at {address} for metrics: {error}")))?;
+        let counted = Arc::clone(&shared);
+        tokio::spawn(metrics::serve(listener, move || counted.metrics()));
+    }
+    let _status = tell_status(&shared).await?;
+    let attending = tokio::spawn(owners::take(owners::listen(&shared)?, Arc::clone(&shared)));
+    let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
+    notify.tell(State::Ready, &listeners.to_string());
+    let take = |read| {
+        if reload(&shared, read) {
+            limits::raise(shared.settings().needs(), shared.log());
+        }
+    };
+    let every = || shared.settings().addresses;
+    follow(&mut listeners, &mut signals, &mut notify, every, move || Settings::new(&run), take).await?;
+    drop(listeners);
+    notify.tell(State::Stopping(END_WITHIN), "");
+    // The path of the socket goes with its listener.
+    attending.abort();
+    let _ = attending.await;
+    shared.log().line("ended").write();
+    Ok(())
+}
+
+/// Tells the status until what it returns is dropped.
+async fn tell_status(shared: &Arc<Shared>) -> Result<Option<Socket>, Trouble> {
+    let settings = shared.settings();
+    let Some(path) = &settings.status else { return Ok(None) };
+    let of_socket = Arc::clone(shared);
+    status::open(path, STATUS_SOCKET, settings.status_mode, shared.log(), move || of_socket.status()).await
+}

@@ -1,0 +1,107 @@
+//! What is listened for, and what becomes of a client.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use smbd_broker::server::serve;
+use smbd_core::Config;
+use smbd_daemon::admission::{Admission, Pass};
+use smbd_daemon::listeners::{Service, Wishes};
+use smbd_daemon::log::{Line, Log};
+use smbd_daemon::network::Network;
+use smbd_daemon::places::Rule;
+use smbd_daemon::trouble::known;
+use smbd_verbs::tokio::{Connection, Failure, Incoming, Options};
+use smbd_verbs::{ListenOptions, Ports, RejectReason};
+use tokio::sync::watch;
+
+use crate::counters::Counters;
+use crate::settings::Settings;
+use crate::shared::Shared;
+
+impl Service for Shared {
+    type Wishes = Settings;
+
+    fn wishes(&self) -> watch::Receiver<Arc<Settings>> {
+        self.follow_settings()
+    }
+
+    fn log(&self) -> Log {
+        Self::log(self)
+    }
+
+    fn admission(&self) -> &Arc<Admission> {
+        &self.admission
+    }
+
+    fn refused(&self, client: SocketAddr, why: &dyn Display) {
+        Self::refused(self, client, why);
+    }
+
+    fn tell(line: Line, (): &()) -> Line {
+        line.with("over", "rdma")
+    }
+
+    fn serve(self: &Arc<Self>, incoming: Incoming, pass: Pass, (): ()) {
+        let client = incoming.peer_addr();
+        let Some(config) = self.hub.config() else {
+            Self::refused(self, client, "no server would take it");
+            // The client may be gone by now.
+            let _ = incoming.reject(RejectReason::Unwanted);
+            return;
+        };
+        tokio::spawn(attend(Arc::clone(self), incoming, pass, config));
+    }
+}
+
+impl Wishes for Settings {
+    type Target = ();
+
+    fn rules(&self) -> &[Rule<()>] {
+        &self.listeners
+    }
+
+    fn allow(&self) -> &[Network] {
+        &self.allow
+    }
+
+    /// One client more than may be let in: admission is what refuses it, and says so at once.
+    fn options(&self) -> ListenOptions {
+        ListenOptions {
+            ports: Ports::Fixed,
+            max_pending: self.pending,
+            max_connections: self.connections().saturating_add(1),
+            max_per_host: self.per_client.saturating_add(1),
+            ..ListenOptions::default()
+        }
+    }
+}
+
+/// Serves a client to its end.
+async fn attend(shared: Arc<Shared>, incoming: Incoming, pass: Pass, config: Config) {
+    let client = incoming.peer_addr();
+    match establish(incoming, &config).await {
+        Ok(connection) => {
+            Counters::count(&shared.counters.taken);
+            shared.log().line("client connected").with("client", client).write();
+            if !serve(shared.hub.clone(), connection, client.to_string()).await {
+                shared.refused(client, "too many connections (limits.connections)");
+            }
+        }
+        Err(why) => {
+            Counters::count(&shared.counters.failed);
+            shared.log().line("client failed").with("client", client).with("why", why).write();
+        }
+    }
+    drop(pass);
+}
+
+async fn establish(incoming: Incoming, config: &Config) -> Result<Connection, String> {
+    incoming.accept_with(config, Options::default()).await.map_err(|failure| match &failure {
+        Failure::Backend(error) => {
+            known(error).map_or_else(|| failure.to_string(), |cure| format!("{failure}; {cure}"))
+        }
+        _ => failure.to_string(),
+    })
+}

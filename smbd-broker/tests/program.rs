@@ -1,0 +1,123 @@
+//! The command line of `smbd-broker`: what needs no device.
+#![cfg(feature = "verbs")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_smbd-broker")).args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("plain text")
+}
+
+#[test]
+fn help_tells_a_newcomer_what_to_do() {
+    for (name, arguments) in [
+        ("help", &["--help"][..]),
+        ("help_run", &["run", "--help"]),
+        ("help_status", &["status", "--help"]),
+        ("help_doctor", &["doctor", "--help"]),
+    ] {
+        let help = run(arguments);
+        assert!(help.status.success());
+        insta::assert_snapshot!(name, text(&help.stdout));
+    }
+}
+
+#[test]
+fn config_prints_a_file_that_run_would_read() {
+    let printed = run(&["config"]);
+    assert!(printed.status.success());
+    let said = text(&printed.stdout);
+    assert!(said.contains("\n[slots]\n") && said.contains("\nsocket = \"/run/smbd-broker/socket\"\n"));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_names_what_is_wrong() {
+    let file = std::env::temp_dir().join(format!("smbd-broker-{}.toml", std::process::id()));
+    std::fs::write(&file, "[limits]\nconections = 5\n").expect("a file is written");
+    let path = file.to_str().expect("a path of this program");
+    for (arguments, wanted) in [
+        (&[][..], "Usage"),
+        (&["--listen", "10.9.0.1:5445"], "unexpected argument '--listen'"),
+        (&["run", "--listen", "0.0.0.0:5445"], "cannot listen at 0.0.0.0:5445"),
+        (&["run", "--listen", "eth0"], "'eth0' is no address of this host"),
+        (&["run", "--allow", "10.9/8"], "'10.9/8' is no network"),
+        (&["run", "--allow-uid", "root"], "invalid value 'root' for '--allow-uid <UID>'"),
+        (&["run", "--socket", ""], "owners.socket is empty"),
+        (&["run", "--config", "/nowhere"], "/nowhere: No such file"),
+        (&["run", "--config", path], "did you mean `connections`?"),
+        (&["run", "--log", "xml"], "possible values: text, json"),
+        (&["doctor", "--config", path], "did you mean `connections`?"),
+    ] {
+        let output = run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(wanted), "{arguments:?}: {wanted} is missing in\n{said}");
+    }
+    std::fs::remove_file(file).expect("the file is there");
+}
+
+#[test]
+fn without_a_broker_status_ends_with_1_and_says_what_to_check() {
+    let output = run(&["status", "--socket", "/nowhere/status.sock"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("does smbd-broker run"), "{said}");
+}
+
+#[test]
+fn a_path_at_which_servers_cannot_attach_is_said_before_anything_is_served() {
+    let folder = std::env::temp_dir().join(format!("smbd-broker-program-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder is made");
+    let path = folder.join("file");
+    std::fs::write(&path, "precious").expect("a file is written");
+    let text_of = |path: &Path| path.to_str().expect("a path of this program").to_owned();
+    let status = text_of(&folder.join("status"));
+    let output = run(&["run", "--socket", &text_of(&path), "--status-socket", &status]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("there is something else"), "{said}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "precious");
+    std::fs::remove_dir_all(folder).expect("the folder is there");
+}
+
+/// The unit of systemd, with the program that was built in place of an installed one.
+fn unit() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd/smbd-broker.service");
+    let text = std::fs::read_to_string(path).expect("the unit is there");
+    text.replace("/usr/local/bin/smbd-broker", env!("CARGO_BIN_EXE_smbd-broker"))
+}
+
+#[test]
+fn systemd_finds_no_fault_in_the_unit() {
+    let folder = std::env::temp_dir().join(format!("smbd-broker-unit-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder is made");
+    let path = folder.join("smbd-broker.service");
+    std::fs::write(&path, unit()).expect("the unit is written");
+    let verified = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
+    std::fs::remove_dir_all(folder).expect("the folder is there");
+    let Ok(output) = verified else {
+        println!("systemd_finds_no_fault_in_the_unit skipped: there is no systemd-analyze");
+        return;
+    };
+    // Unknown keys are told, and no failure.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+#[test]
+fn the_unit_waits_until_the_broker_is_ready_and_gives_it_one_capability_and_the_folder_of_its_sockets() {
+    let unit = unit();
+    for line in [
+        "Type=notify",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+        "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
+        "RuntimeDirectory=smbd-broker",
+        "RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX",
+    ] {
+        assert_eq!(unit.lines().filter(|other| *other == line).count(), 1, "{line}");
+    }
+}

@@ -1,0 +1,37 @@
+//! What the programs of smbd that serve have in common.
+//!
+//! `smbd-gateway` and `smbd-broker` listen at RDMA devices, and are looked after by the same people: their logs, settings, metrics and units
+//! look alike because they come from here. What a client gets is theirs.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`places`], [`listeners`] | where it is listened, at devices that come and go, and what that leads to |
+//! | [`network`], [`admission`], [`refusals`] | who is let in, and what is said of who is not |
+//! | [`file`](mod@file), [`reload`](mod@reload) | a file of settings, read with the line of what is wrong, and read again |
+//! | [`log`](mod@log), [`prometheus`], [`metrics`] | what is told to files and to programs that collect it |
+//! | [`status`], [`table`] | a Unix socket that says what goes on, and how that is shown |
+//! | [`notify`], [`signals`], [`drain`] | the service manager, and the end |
+//! | [`limits`], [`trouble`] | what the system has to allow, and what to check when it does not |
+//! | [`host`], [`finding`] | what a `doctor` looks at, and how it tells what it found |
+
+pub mod admission;
+pub mod drain;
+pub mod file;
+pub mod finding;
+pub mod host;
+pub mod limits;
+pub mod listeners;
+pub mod log;
+pub mod metrics;
+pub mod network;
+pub mod notify;
+pub mod places;
+pub mod prometheus;
+pub mod refusals;
+pub mod reload;
+pub mod signals;
+pub mod status;
+pub mod table;
+pub mod trouble;
+
+mod suggestion;

@@ -1,0 +1,34 @@
+//! Lines about refused clients.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::log::Log;
+
+/// One line in so much time, so that a flood of clients does not fill the log.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// When the last refused client was logged, and how many have come since.
+#[derive(Debug, Default)]
+pub struct Refusals(Mutex<(Option<Instant>, u64)>);
+
+impl Refusals {
+    /// A client was refused.
+    pub fn tell(&self, log: Log, client: SocketAddr, why: impl Display) {
+        let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if refusals.0.is_some_and(|last| now < last + PAUSE) {
+            refusals.1 = refusals.1.saturating_add(1);
+            return;
+        }
+        let before = std::mem::take(&mut refusals.1);
+        refusals.0 = Some(now);
+        drop(refusals);
+        let line = log.line("client refused").with("client", client).with("why", why);
+        if before > 0 { line.number("others_before", before).write() } else { line.write() }
+    }
+}
