@@ -51,6 +51,17 @@ serve_ends() {
   kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"
 }
 
+# --- smbd-broker -------------------------------------------------------------------------------------------------------
+
+# broker    listens on the device, and for owners at /run/broker
+broker() {
+  local port=445
+  [ "$KIND" = siw ] && port=5445
+  "${SMBD_LIVE%/*}/smbd-broker" run --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
+  BROKER_PID=$!
+  await "$patience" grep -q 'over=rdma' "$OUT/broker.log"
+}
+
 # --- all ways -----------------------------------------------------------------------------------------------------------
 
 # Sizes around which something changes: nothing, the threshold of RDMA, 64 KiB, the longest message of ksmbd (MaxFragmentedSize 173910), the

@@ -11,13 +11,15 @@
 //! | [`broker`] | the broker without I/O: which connection belongs to whom, and which slot to which side |
 //! | [`owner`] | an owner without I/O |
 //! | [`socket`] | Unix sockets that keep packets and carry file descriptors |
-//! | [`client`] | an owner on tokio |
-//! | [`server`] | what drives a broker: over any backend of `smbd-core`, on any [`System`](server::System) |
+//! | [`client`] | connections and slots of an owner; an owner on tokio (feature `tokio`, on by default) |
+//! | [`blocking`] | an owner that waits in calls |
+//! | `server` (feature `tokio`) | what drives a broker: over any backend of `smbd-core`, on any `System` |
 //! | `verbs` (feature `verbs`) | the system that has RDMA devices; the program `smbd-broker` |
 //!
 //! # An owner
 //!
 //! ```no_run
+//! # #[cfg(feature = "tokio")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::future::poll_fn;
 //! use std::path::Path;
@@ -42,9 +44,11 @@
 //!
 //! [docs/broker-protocol.md]: https://github.com/smbd-rs/smbd/blob/main/docs/broker-protocol.md
 
+pub mod blocking;
 pub mod broker;
 pub mod client;
 pub mod owner;
+#[cfg(feature = "tokio")]
 pub mod server;
 pub mod socket;
 #[cfg(feature = "verbs")]

@@ -10,14 +10,6 @@ crashes=rdma_disconnect
 # shellcheck source=../files.sh
 . "$LAB/files.sh"
 
-broker() {
-  local port=445
-  [ "$KIND" = siw ] && port=5445
-  "${SMBD_LIVE%/*}/smbd-broker" run --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
-  BROKER_PID=$!
-  await "$patience" grep -q 'over=rdma' "$OUT/broker.log"
-}
-
 # attached N    smbd-serve attaches, for the Nth time of all
 attach() {
   export SHARE=/run/share

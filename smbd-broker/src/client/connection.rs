@@ -2,27 +2,36 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use super::error::Lost;
 use super::slots::Slots;
 use crate::owner::{self, Happened, SendError, TransferError};
-use crate::socket::{PacketBuffer, PacketSocket, UnixPackets};
-use crate::wire::{Age, Area, Invalidate, Newcomer, Packet, Transfer};
+use crate::socket::{PacketBuffer, PacketSocket};
+use crate::wire::{Age, Area, Invalidate, Limits, Newcomer, Packet, Transfer};
 
-/// A connection. All methods return at once; those that return `Pending` wake the task of `cx` later. Dropping it ends the connection when
-/// what was ordered is done.
-pub struct Connection {
+/// A connection that an owner has. All methods return at once; those that return `Pending` wake the task of `cx` later, if the socket does.
+/// Dropping it ends the connection when what was ordered is done.
+pub struct OwnedConnection<S> {
     newcomer: Newcomer,
-    socket: UnixPackets,
+    socket: S,
+    /// That of the former owner, with what it has not read.
+    former: Option<S>,
     machine: owner::Connection,
     slots: Slots,
     outgoing: VecDeque<Packet>,
     happened: VecDeque<Happened>,
     /// Messages that were not wanted yet.
-    messages: VecDeque<(Age, Vec<u8>)>,
+    messages: VecDeque<Message>,
     packet: PacketBuffer,
+}
+
+struct Message {
+    age: Age,
+    bytes: Vec<u8>,
+    /// Whether the broker wants to hear that it was taken.
+    counts: bool,
 }
 
 /// What has happened on a connection.
@@ -48,16 +57,13 @@ pub enum Event {
     },
 }
 
-impl Connection {
-    pub(super) const fn new(
-        newcomer: Newcomer,
-        socket: UnixPackets,
-        machine: owner::Connection,
-        slots: Slots,
-    ) -> Self {
+impl<S: PacketSocket> OwnedConnection<S> {
+    pub(crate) const fn new(newcomer: Newcomer, socket: S, limits: Limits, slots: Slots) -> Self {
+        let machine = owner::Connection::new(limits, newcomer.max_send_size, newcomer.max_read_write_size);
         Self {
             newcomer,
             socket,
+            former: None,
             machine,
             slots,
             outgoing: VecDeque::new(),
@@ -65,6 +71,11 @@ impl Connection {
             messages: VecDeque::new(),
             packet: PacketBuffer::new(),
         }
+    }
+
+    /// The same, after what the former owner has not read.
+    pub(crate) fn behind(self, former: S) -> Self {
+        Self { former: Some(former), ..self }
     }
 
     /// What the broker says of it.
@@ -151,15 +162,17 @@ impl Connection {
     pub fn poll_event(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Result<Event, Lost>> {
         let _ = self.poll_flush(cx);
         loop {
-            if wants_messages && let Some((age, bytes)) = self.messages.pop_front() {
-                if age == Age::New {
+            if wants_messages && let Some(Message { age, bytes, counts }) = self.messages.pop_front() {
+                if counts {
                     self.outgoing.push_back(self.machine.taken(1));
                     let _ = self.poll_flush(cx);
                 }
                 return Poll::Ready(Ok(Event::Message { age, bytes }));
             }
             match self.happened.pop_front() {
-                Some(Happened::Message { age, bytes }) => self.messages.push_back((age, bytes)),
+                Some(Happened::Message { age, bytes }) => {
+                    self.messages.push_back(Message { age, bytes, counts: age == Age::New });
+                }
                 Some(Happened::Sent { .. }) => return Poll::Ready(Ok(Event::Sent)),
                 Some(Happened::Done { tag, areas, is_success }) => {
                     return Poll::Ready(Ok(Event::Done { tag, areas, is_success }));
@@ -167,27 +180,76 @@ impl Connection {
                 // Nothing of this side is ever registered.
                 Some(Happened::Invalidated { .. }) => {}
                 Some(Happened::Lost { why }) => return Poll::Ready(Err(Lost::Ended(why))),
-                None => {
-                    if ready!(self.socket.poll_receive(cx, &mut self.packet)).is_err() {
-                        self.machine.socket_ended();
-                        return Poll::Ready(Err(Lost::Closed));
-                    }
-                    self.happened.extend(self.machine.received(self.packet.bytes())?);
-                }
+                None => ready!(self.poll_packet(cx))?,
             }
         }
     }
 
-    /// The socket, to be given to another process, which attaches the connection
-    /// ([`Broker::attach`](super::Broker::attach)). What has not been read is still in it.
+    fn poll_packet(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        if self.former.is_some() {
+            return self.poll_former(cx);
+        }
+        if ready!(self.socket.poll_receive(cx, &mut self.packet)).is_err() {
+            self.machine.socket_ended();
+            return Poll::Ready(Err(Lost::Closed));
+        }
+        self.happened.extend(self.machine.received(self.packet.bytes())?);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads what the former owner has not read. Ready when that is all.
+    pub(crate) fn poll_former(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        while let Some(former) = &mut self.former {
+            if ready!(former.poll_receive(cx, &mut self.packet)).is_err() {
+                self.former = None;
+            } else {
+                for happened in self.machine.received_before(self.packet.bytes())? {
+                    match happened {
+                        // The broker has forgotten how much a former owner has taken, so none of that is told to be.
+                        Happened::Message { age, bytes } => {
+                            self.messages.push_back(Message { age, bytes, counts: false });
+                        }
+                        happened => self.happened.push_back(happened),
+                    }
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whether nothing was read that [`poll_event`](Self::poll_event) has not returned, nothing waits to be written, and no transfer is
+    /// under way: then another owner can go on where this one ends.
     #[must_use]
-    pub fn as_socket(&self) -> &OwnedFd {
-        self.socket.get_ref()
+    pub fn is_idle(&self) -> bool {
+        let nothing_read = self.happened.is_empty() && self.messages.is_empty() && self.former.is_none();
+        nothing_read && self.outgoing.is_empty() && self.machine.is_between()
+    }
+
+    /// Whether something waits until the socket is writable.
+    #[must_use]
+    pub fn has_outgoing(&self) -> bool {
+        !self.outgoing.is_empty()
     }
 }
 
-impl fmt::Debug for Connection {
+impl<S: AsFd> OwnedConnection<S> {
+    /// The socket: readable means that there may be events. It can be given to another process, which attaches the connection
+    /// ([`Broker::attach`](super::Broker::attach)). What has not been read is still in it.
+    #[must_use]
+    pub fn as_socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl<S: Into<OwnedFd>> OwnedConnection<S> {
+    /// Its socket, without an end of the connection.
+    pub(crate) fn into_parts(self) -> (OwnedFd, Newcomer) {
+        (self.socket.into(), self.newcomer)
+    }
+}
+
+impl<S> fmt::Debug for OwnedConnection<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("newcomer", &self.newcomer).finish_non_exhaustive()
+        f.debug_struct("OwnedConnection").field("newcomer", &self.newcomer).finish_non_exhaustive()
     }
 }

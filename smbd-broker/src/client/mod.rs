@@ -1,15 +1,20 @@
 //! An owner over the sockets of this host, for tokio.
 //!
-//! [`connect`] makes one: a [`Broker`] to ask, and the [`Incoming`] connections. Each [`Connection`] has polls, as an SMB server needs them
-//! that waits for many things at once. Slots are common to all connections of an owner ([`Slots`]): they are taken for a transfer and come
-//! back with its result.
+//! `connect` (feature `tokio`) makes one: a `Broker` to ask, and the `Incoming` connections. Each [connection](OwnedConnection) has polls, as
+//! an SMB server needs them that waits for many things at once. Slots are common to all connections of an owner ([`Slots`]): they are taken
+//! for a transfer and come back with its result.
+//!
+//! Owners that wait in calls have the same connections and slots: [`blocking`](crate::blocking).
 
 mod connection;
 mod error;
+#[cfg(feature = "tokio")]
 mod owner;
+pub(crate) mod replies;
 mod slots;
 
-pub use connection::{Connection, Event};
+pub use connection::{Event, OwnedConnection};
 pub use error::{CallError, Lost};
-pub use owner::{Broker, Incoming, connect};
+#[cfg(feature = "tokio")]
+pub use owner::{Broker, Connection, Incoming, connect};
 pub use slots::Slots;

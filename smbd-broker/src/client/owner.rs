@@ -9,12 +9,16 @@ use std::path::Path;
 use smbd_smb2::wire::Guid;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connection::Connection;
+use super::connection::OwnedConnection;
 use super::error::CallError;
+use super::replies::{self, Answer};
 use super::slots::Slots;
-use crate::owner::{self, Calls, News};
+use crate::owner::{Calls, News};
 use crate::socket::{PacketBuffer, PacketSocket, UnixPackets};
-use crate::wire::{Call, Limits, Newcomer, Packet, Parameters, Reply, VERSION, Welcome};
+use crate::wire::{Call, Limits, Newcomer, Packet, Parameters, VERSION, Welcome};
+
+/// A connection of an owner on tokio.
+pub type Connection = OwnedConnection<UnixPackets>;
 
 /// Calls that wait for the socket.
 const CALLS: usize = 16;
@@ -23,12 +27,10 @@ const INCOMING: usize = 64;
 /// Slots at first. There are twice as many each time they are too few.
 const SLOTS_MIN: u16 = 8;
 
-type Answered = Result<(Reply, Option<OwnedFd>), CallError>;
-
 struct Ask {
     call: Call,
     socket: Option<OwnedFd>,
-    answer: oneshot::Sender<Answered>,
+    answer: oneshot::Sender<Answer>,
 }
 
 /// A broker, as an owner asks it. Clones are the same owner.
@@ -56,12 +58,7 @@ pub async fn connect(path: &Path, name: &str) -> Result<(Broker, Incoming), Call
     poll_fn(|cx| socket.poll_send(cx, packet.bytes(), None)).await?;
     let mut packet = PacketBuffer::new();
     poll_fn(|cx| socket.poll_receive(cx, &mut packet)).await?;
-    let news = calls.received(packet.bytes()).map_err(|_| CallError::Answer)?;
-    let welcome = match news.into_iter().next() {
-        Some(News::Answer { result: Ok(Reply::Welcome(welcome)), .. }) => welcome,
-        Some(News::Answer { result: Err(refusal), .. }) => return Err(refusal.into()),
-        _ => return Err(CallError::Answer),
-    };
+    let welcome = replies::welcome(&mut calls, packet.bytes())?;
     let slots = Slots::new(welcome.limits.slot_len);
     let (asks, to_do) = mpsc::channel(CALLS);
     let (tell, connections) = mpsc::channel(INCOMING);
@@ -86,7 +83,7 @@ async fn grow(broker: Broker) {
     loop {
         tokio::select! {
             () = broker.asks.closed() => return,
-            () = broker.slots.short() => {}
+            () = poll_fn(|cx| broker.slots.poll_short(cx)) => {}
         }
         let (total, _) = broker.slots.count();
         // A quota that is reached is no error: slots that are in use come back.
@@ -145,23 +142,15 @@ impl Broker {
     /// # Errors
     /// It is not the socket of a connection, the connection has ended, or the broker is gone.
     pub async fn attach(&self, socket: OwnedFd, newcomer: Newcomer) -> Result<Connection, CallError> {
-        match self.ask(Call::Attach, Some(socket)).await? {
-            (Reply::Attached { .. }, Some(socket)) => self.connection(newcomer, socket),
-            _ => Err(CallError::Answer),
-        }
+        let former = socket.try_clone()?;
+        let socket = replies::attached(self.ask(Call::Attach, Some(socket)).await)?;
+        Ok(self.connection(newcomer, socket)?.behind(UnixPackets::new(former)?))
     }
 
     /// Makes slots until there are so many, as far as the broker lets it.
     async fn grow(&self, slots: u16) -> Result<(), CallError> {
         let slots = slots.min(self.welcome.limits.slots_max);
-        match self.ask(Call::GetMemParams { slots }, None).await? {
-            (Reply::Memory(memory), Some(file)) => {
-                self.slots.add(memory, file);
-                Ok(())
-            }
-            (Reply::Memory(_), None) => Ok(()),
-            _ => Err(CallError::Answer),
-        }
+        replies::memory(self.ask(Call::GetMemParams { slots }, None).await, &self.slots)
     }
 
     fn connection(&self, newcomer: Newcomer, socket: OwnedFd) -> Result<Connection, CallError> {
@@ -169,13 +158,10 @@ impl Broker {
     }
 
     async fn done(&self, call: Call) -> Result<(), CallError> {
-        match self.ask(call, None).await? {
-            (Reply::Done, _) => Ok(()),
-            _ => Err(CallError::Answer),
-        }
+        replies::done(self.ask(call, None).await)
     }
 
-    async fn ask(&self, call: Call, socket: Option<OwnedFd>) -> Answered {
+    async fn ask(&self, call: Call, socket: Option<OwnedFd>) -> Answer {
         let (answer, told) = oneshot::channel();
         self.asks.send(Ask { call, socket, answer }).await.map_err(|_| CallError::Gone)?;
         told.await.unwrap_or(Err(CallError::Gone))
@@ -195,8 +181,7 @@ fn connection(
     limits: Limits,
     slots: Slots,
 ) -> Result<Connection, CallError> {
-    let machine = owner::Connection::new(limits, newcomer.max_send_size, newcomer.max_read_write_size);
-    Ok(Connection::new(newcomer, UnixPackets::new(socket)?, machine, slots))
+    Ok(Connection::new(newcomer, UnixPackets::new(socket)?, limits, slots))
 }
 
 /// Has the socket of an owner.
@@ -206,7 +191,7 @@ struct Task {
     limits: Limits,
     slots: Slots,
     to_do: mpsc::Receiver<Ask>,
-    waiting: BTreeMap<u64, oneshot::Sender<Answered>>,
+    waiting: BTreeMap<u64, oneshot::Sender<Answer>>,
     tell: mpsc::Sender<Connection>,
 }
 

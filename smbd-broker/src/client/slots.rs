@@ -8,33 +8,28 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use tokio::sync::Notify;
-
 use crate::owner;
 use crate::wire::{Area, Memory};
 
 /// The slots of an owner. Clones are the same slots.
 #[derive(Clone)]
-pub struct Slots(Arc<Shared>);
-
-struct Shared {
-    state: Mutex<State>,
-    /// Told when there are not enough.
-    short: Notify,
-}
+pub struct Slots(Arc<Mutex<State>>);
 
 struct State {
     slots: owner::Slots,
     /// What was made, with its first slot.
     files: Vec<(Memory, Arc<File>)>,
     waiting: Vec<Waker>,
+    /// Whether there were not enough, and who wants to know.
+    is_short: bool,
+    short: Option<Waker>,
 }
 
 impl Slots {
-    pub(super) fn new(slot_len: u32) -> Self {
+    pub(crate) fn new(slot_len: u32) -> Self {
         let slots = owner::Slots::new(slot_len);
-        let state = Mutex::new(State { slots, files: Vec::new(), waiting: Vec::new() });
-        Self(Arc::new(Shared { state, short: Notify::new() }))
+        let (files, waiting) = (Vec::new(), Vec::new());
+        Self(Arc::new(Mutex::new(State { slots, files, waiting, is_short: false, short: None })))
     }
 
     /// Bytes of a slot.
@@ -51,7 +46,7 @@ impl Slots {
     }
 
     /// New ones.
-    pub(super) fn add(&self, memory: Memory, file: OwnedFd) {
+    pub(crate) fn add(&self, memory: Memory, file: OwnedFd) {
         let mut state = self.lock();
         state.files.push((memory, Arc::new(File::from(file))));
         state.slots.add(memory);
@@ -59,8 +54,20 @@ impl Slots {
     }
 
     /// Ready when somebody has waited for slots.
-    pub(super) async fn short(&self) {
-        self.0.short.notified().await;
+    #[cfg(feature = "tokio")]
+    pub(super) fn poll_short(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if std::mem::take(&mut state.is_short) {
+            return Poll::Ready(());
+        }
+        state.short = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Takes slots for `len` bytes, at least 1; `None` if there are not enough.
+    #[must_use]
+    pub fn take(&self, len: u64) -> Option<Vec<Area>> {
+        self.lock().slots.take(len)
     }
 
     /// Takes slots for `len` bytes. Waits until there are enough.
@@ -72,7 +79,12 @@ impl Slots {
                 if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                     state.waiting.push(cx.waker().clone());
                 }
-                self.0.short.notify_one();
+                state.is_short = true;
+                let short = state.short.take();
+                drop(state);
+                if let Some(waker) = short {
+                    waker.wake();
+                }
                 Poll::Pending
             }
         }
@@ -114,21 +126,24 @@ impl Slots {
         Ok(())
     }
 
-    /// The file of a slot, and where it begins there.
-    fn place(&self, area: Area) -> io::Result<(Arc<File>, u64)> {
+    /// The file that has a slot, and where the slot begins there, in bytes: for whoever maps it. `None` if there is no such slot.
+    #[must_use]
+    pub fn file(&self, slot: u16) -> Option<(Arc<File>, u64)> {
         let state = self.lock();
-        let of = |(memory, _): &&(Memory, Arc<File>)| {
-            let behind = area.slot.checked_sub(memory.first);
-            behind.is_some_and(|behind| behind < memory.count)
-        };
-        let found = state.files.iter().find(of).filter(|_| area.len <= state.slots.slot_len());
-        let (memory, file) = found.ok_or(io::ErrorKind::InvalidInput)?;
-        let behind = u64::from(area.slot.saturating_sub(memory.first));
-        Ok((Arc::clone(file), behind.saturating_mul(state.slots.slot_len().into())))
+        let behind = |memory: &Memory| slot.checked_sub(memory.first).filter(|behind| *behind < memory.count);
+        let (behind, file) =
+            state.files.iter().find_map(|(memory, file)| Some((behind(memory)?, Arc::clone(file))))?;
+        Some((file, u64::from(behind).saturating_mul(state.slots.slot_len().into())))
+    }
+
+    /// The file of an area, and where it begins there.
+    fn place(&self, area: Area) -> io::Result<(Arc<File>, u64)> {
+        let place = self.file(area.slot).filter(|_| area.len <= self.slot_len());
+        place.ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

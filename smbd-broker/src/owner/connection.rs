@@ -202,6 +202,28 @@ impl Connection {
         Ok(happened)
     }
 
+    /// What a packet tells that the broker has written to a former owner: messages and the end. What was sent and moved was ordered by
+    /// that one.
+    ///
+    /// # Errors
+    /// The broker does what it must not.
+    pub fn received_before(&mut self, packet: &[u8]) -> Result<Vec<Happened>, BrokerError> {
+        let mut happened = Vec::new();
+        for message in Messages::of(packet) {
+            match Event::parse(&message?)? {
+                Event::Sent { .. } | Event::RdmaDone { .. } => {}
+                event => happened.extend(self.on(event)?),
+            }
+        }
+        Ok(happened)
+    }
+
+    /// Whether no message has come in part, and no transfer is under way.
+    #[must_use]
+    pub fn is_between(&self) -> bool {
+        self.begun.is_none() && self.transfers.is_empty()
+    }
+
     /// The socket has ended without [`Happened::Lost`]: the broker is gone, or the connection was moved. What that means for each transfer:
     /// its tag and its slots. The memory of a broker that is gone is not to be used again.
     pub fn socket_ended(&mut self) -> Vec<(u64, Vec<Area>)> {

@@ -1,16 +1,20 @@
 //! Sockets that keep packets, and carry file descriptors.
 
 mod buffer;
+mod packets;
 mod system;
-#[cfg(test)]
+#[cfg(all(test, feature = "tokio"))]
 mod tests;
+#[cfg(feature = "tokio")]
 mod unix;
 
 use std::io;
 use std::task::{Context, Poll};
 
 pub use buffer::PacketBuffer;
+pub use packets::{Deadline, Packets, Wanted};
 pub use system::{Credentials, connect, cookie, credentials, listen, memory, pair};
+#[cfg(feature = "tokio")]
 pub use unix::{UnixListener, UnixPackets};
 
 /// A connected socket that keeps packets. Methods return at once; those that return `Pending` wake the task of `cx` later.

@@ -40,6 +40,21 @@ fn packets_keep_their_bounds_and_bring_descriptors() {
 }
 
 #[test]
+fn what_a_side_has_written_is_read_although_it_was_closed_with_something_unread() {
+    run(async {
+        let [mut one, mut other] = both();
+        poll_fn(|cx| other.poll_send(cx, b"unread", None)).await.unwrap();
+        poll_fn(|cx| one.poll_send(cx, b"last", None)).await.unwrap();
+        drop(one);
+        let mut packet = PacketBuffer::new();
+        poll_fn(|cx| other.poll_receive(cx, &mut packet)).await.unwrap();
+        assert_eq!(packet.bytes(), b"last");
+        let end = poll_fn(|cx| other.poll_receive(cx, &mut packet)).await.unwrap_err();
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+    });
+}
+
+#[test]
 fn the_longest_packet_passes_and_a_longer_one_is_an_error() {
     run(async {
         let [mut one, mut other] = both();

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::task::{Context, Poll, ready};
@@ -40,6 +40,12 @@ impl UnixPackets {
     #[must_use]
     pub fn get_ref(&self) -> &OwnedFd {
         self.0.get_ref()
+    }
+}
+
+impl AsFd for UnixPackets {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

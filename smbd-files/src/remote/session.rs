@@ -116,6 +116,7 @@ impl This {
             max_dialect: settings.max_dialect,
             require_encryption: settings.encrypt,
             require_signing: settings.sign,
+            allow_guests: settings.guest,
             ciphers: settings.ciphers.clone(),
             signing: settings.signing.clone(),
             rdma_transforms,

@@ -17,6 +17,8 @@ pub struct Settings {
     pub encrypt: bool,
     /// Whether all messages are signed, whatever the server wants. Data go by RDMA then if the server can sign them for it.
     pub sign: bool,
+    /// Whether a user whom the server lets in as a guest may go on: then nothing is signed or encrypted, and nobody knows who the server is.
+    pub guest: bool,
     /// Ciphers that are offered in 3.1.1, the preferred one first.
     pub ciphers: Vec<Cipher>,
     /// Signing algorithms that are offered in 3.1.1, the preferred one first.
@@ -61,6 +63,7 @@ impl Settings {
             server: server.into(),
             encrypt: false,
             sign: false,
+            guest: false,
             ciphers,
             signing,
             rdma_transforms: RdmaTransforms::ALL,

@@ -45,6 +45,7 @@ pub(crate) fn settings(place: &Place, common: &Common) -> Result<Settings, Strin
     common.offer.settings(Settings {
         encrypt: common.encrypt,
         sign: common.sign,
+        guest: common.guest,
         channels: common.channels,
         keeps_keys: common.wireshark_keys.is_some(),
         ..Settings::new(&place.host)

@@ -159,6 +159,9 @@ pub(crate) struct Common {
     /// Signs everything behind the login, also what goes by RDMA. If the server cannot do that, data go in messages
     #[arg(long)]
     pub(crate) sign: bool,
+    /// Goes on if the server lets the user in as a guest, with nothing signed or encrypted
+    #[arg(long, conflicts_with_all = ["encrypt", "sign"])]
+    pub(crate) guest: bool,
     #[command(flatten)]
     pub(crate) offer: Offer,
     /// Debugging: appends the key of the session to a file, as a line of Wireshark's table of SMB2 session keys (smb2_seskey_list).
