@@ -51,6 +51,14 @@ impl Clock {
         self.lock().sleepers.values().map(|(at, _)| *at).min()
     }
 
+    /// Wakes somebody later.
+    pub fn wake_in(&self, time: Duration, waker: Waker) {
+        let mut state = self.lock();
+        state.numbers += 1;
+        let (number, at) = (state.numbers, state.now.saturating_add(time));
+        state.sleepers.insert(number, (at, waker));
+    }
+
     pub fn sleep_until(&self, at: Instant) -> Sleep {
         let mut state = self.lock();
         state.numbers += 1;

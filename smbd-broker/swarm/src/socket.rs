@@ -1,4 +1,5 @@
-//! Sockets that keep packets and carry other sockets and memory: late, with little room, closed with their last name.
+//! Sockets that keep packets and carry other sockets and memory: with little room, closed with their last name. A packet is there when it is
+//! sent, as in a socket of a host; who waits for it wakes late.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,9 +11,8 @@ use std::time::Duration;
 
 use smbd_broker::socket::{PacketBuffer, PacketSocket};
 use smbd_broker::wire::PACKET_MAX;
-use smbd_core::Instant;
 
-use crate::clock::{Clock, Sleep};
+use crate::clock::Clock;
 use crate::model::Chance;
 use crate::slot::Slab;
 
@@ -21,7 +21,7 @@ use crate::slot::Slab;
 pub struct Manner {
     /// Packets under way and not read, in one direction.
     pub capacity: usize,
-    /// The longest time under way.
+    /// The longest time until who waits for a packet wakes.
     pub late: Duration,
 }
 
@@ -39,7 +39,6 @@ pub struct End(Arc<Half>);
 struct Half {
     line: Arc<Line>,
     at: usize,
-    timer: Mutex<Option<Sleep>>,
 }
 
 struct Line {
@@ -61,7 +60,6 @@ struct State {
 }
 
 struct Packet {
-    at: Instant,
     bytes: Vec<u8>,
     passed: Option<Passed>,
 }
@@ -100,7 +98,7 @@ impl Sockets {
             state: Mutex::new(state),
             open,
         });
-        let end = |at| End(Arc::new(Half { line: Arc::clone(&line), at, timer: Mutex::new(None) }));
+        let end = |at| End(Arc::new(Half { line: Arc::clone(&line), at }));
         (end(0), end(1))
     }
 
@@ -123,13 +121,6 @@ impl End {
     }
 }
 
-impl Half {
-    fn wait_until(&self, at: Instant, cx: &Context<'_>) {
-        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
-        timer.get_or_insert_with(|| self.line.clock.sleep_until(at)).wake_at(at, cx);
-    }
-}
-
 impl PacketSocket for End {
     type Descriptor = Passed;
 
@@ -139,23 +130,14 @@ impl PacketSocket for End {
         packet: &mut PacketBuffer,
     ) -> Poll<io::Result<Vec<Passed>>> {
         let Half { line, at, .. } = &*self.0;
-        let now = line.clock.now();
         let mut state = line.lock();
-        let Some(first) = state.queues[*at].front() else {
+        let Some(first) = state.queues[*at].pop_front() else {
             if state.is_closed[1 - at] {
                 return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
             }
             state.readers[*at] = Some(cx.waker().clone());
             return Poll::Pending;
         };
-        let due = first.at;
-        if due > now {
-            state.readers[*at] = Some(cx.waker().clone());
-            drop(state);
-            self.0.wait_until(due, cx);
-            return Poll::Pending;
-        }
-        let Some(first) = state.queues[*at].pop_front() else { return Poll::Pending };
         let writer = state.writers[1 - at].take();
         drop(state);
         writer.into_iter().for_each(Waker::wake);
@@ -175,7 +157,6 @@ impl PacketSocket for End {
         descriptor: Option<&Passed>,
     ) -> Poll<io::Result<()>> {
         let Half { line, at, .. } = &*self.0;
-        let now = line.clock.now();
         let mut state = line.lock();
         if state.is_closed[1 - at] {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
@@ -184,14 +165,13 @@ impl PacketSocket for End {
             state.writers[*at] = Some(cx.waker().clone());
             return Poll::Pending;
         }
+        state.queues[1 - at].push_back(Packet { bytes: packet.to_vec(), passed: descriptor.cloned() });
         let late = state.chance.size(0, line.manner.late.as_nanos() as usize) as u64;
-        let due = now.saturating_add(Duration::from_nanos(late));
-        let due = state.queues[1 - at].back().map_or(due, |before| due.max(before.at));
-        let packet = Packet { at: due, bytes: packet.to_vec(), passed: descriptor.cloned() };
-        state.queues[1 - at].push_back(packet);
         let reader = state.readers[1 - at].take();
         drop(state);
-        reader.into_iter().for_each(Waker::wake);
+        if let Some(reader) = reader {
+            line.clock.wake_in(Duration::from_nanos(late), reader);
+        }
         Poll::Ready(Ok(()))
     }
 }

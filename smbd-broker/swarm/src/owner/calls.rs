@@ -112,7 +112,7 @@ impl Owner {
             record.is_spoiled |= self.plan.mischief.is_some();
         }
         let line = Line::new(socket, limits, &newcomer);
-        self.held.push(Held::new(connection, newcomer, line, self.number));
+        self.held.push(Held::new(connection, newcomer, line));
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Owner {
                 // The connection has ended, or the owner has too many. Its socket is closed.
                 let is_due = !self.shared.plan.is_gentle || refusal == Refusal::Ended;
                 law!("attach", is_due, "connection {connection}: {refusal}");
-                self.held.retain(|held| held.connection != connection || held.attaching.is_none());
+                self.held.retain(|held| held.connection != connection || !held.is_attaching);
                 Ok(())
             }
             (Asked::GiveUp(_) | Asked::Hello | Asked::Memory, Err(refusal)) => {
@@ -203,11 +203,12 @@ impl Owner {
     fn on_attached(&mut self, connection: usize, socket: End) -> Result<(), Breach> {
         let Some(limits) = self.limits else { return Ok(()) };
         let held =
-            self.held.iter_mut().find(|held| held.connection == connection && held.attaching.is_some());
+            self.held.iter_mut().find(|held| held.connection == connection && held.is_attaching);
         let Some(held) = held else { return Ok(()) };
-        held.attaching = None;
+        held.is_attaching = false;
         let line = Line::new(socket, limits, &held.newcomer);
-        held.old = Some(std::mem::replace(&mut held.line, line));
+        let old = std::mem::replace(&mut held.line, line);
+        held.old = (!std::mem::take(&mut held.is_between)).then_some(old);
         self.shared.notes.count("connections attached", 1);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use smbd_broker::owner::{Connection, Happened};
 use smbd_broker::socket::{PacketBuffer, PacketSocket};
-use smbd_broker::wire::{Age, Area, Event, Limits, Messages, Newcomer, Packet};
+use smbd_broker::wire::{Age, Event, Limits, Messages, Newcomer, Packet};
 use smbd_core::Instant;
 
 use crate::law::{Breach, law};
@@ -38,7 +38,9 @@ pub struct Held {
     /// The socket that it had before it was attached, which is read to its end first.
     pub old: Option<Line>,
     /// It is being attached.
-    pub attaching: Option<u64>,
+    pub is_attaching: bool,
+    /// Its socket has ended, and another one is about to come.
+    pub is_between: bool,
     /// The message that comes next.
     pub next: usize,
     /// What has come of the past: requests and responses.
@@ -47,8 +49,6 @@ pub struct Held {
     /// What is to be done, and when.
     pub todo: VecDeque<(Instant, Todo)>,
     pub running: BTreeMap<u64, Moving>,
-    /// The former owner.
-    pub before: OwnerNumber,
     pub is_over: bool,
 }
 
@@ -151,19 +151,19 @@ impl Line {
 }
 
 impl Held {
-    pub fn new(connection: usize, newcomer: Newcomer, line: Line, owner: OwnerNumber) -> Self {
+    pub fn new(connection: usize, newcomer: Newcomer, line: Line) -> Self {
         Self {
             connection,
             newcomer,
             line,
             old: None,
-            attaching: None,
+            is_attaching: false,
+            is_between: false,
             next: 0,
             past: [0; 2],
             is_introduced: false,
             todo: VecDeque::new(),
             running: BTreeMap::new(),
-            before: owner,
             is_over: false,
         }
     }
@@ -171,7 +171,7 @@ impl Held {
     /// Whether it can be handed over now: nothing is half read or half written.
     pub fn can_go(&self) -> bool {
         let is_at_rest = !self.line.is_amid && self.line.outgoing.is_empty() && self.is_introduced;
-        is_at_rest && self.old.is_none() && self.attaching.is_none() && !self.is_over
+        is_at_rest && self.old.is_none() && !self.is_attaching && !self.is_over
     }
 
     /// A message of the past.
@@ -184,11 +184,6 @@ impl Held {
 
     /// When it has something to do by itself.
     pub fn next_time(&self) -> Option<Instant> {
-        if self.attaching.is_some() { None } else { self.todo.front().map(|(at, _)| *at) }
-    }
-
-    /// Slots of transfers whose results were not told.
-    pub fn areas_left(&mut self) -> Vec<(u64, Vec<Area>)> {
-        self.line.machine.socket_ended()
+        if self.is_attaching { None } else { self.todo.front().map(|(at, _)| *at) }
     }
 }

@@ -43,20 +43,23 @@ impl Owner {
         if held.is_over {
             return Ok(true);
         }
-        if held.attaching.is_none() {
+        if !held.is_attaching {
             any |= self.act(held)?;
             self.misbehave(held);
             any |= held.line.flush(cx);
         }
         if !any {
             held.line.take(usize::MAX);
-            any |= held.attaching.is_none() && held.line.flush(cx);
+            any |= !held.is_attaching && held.line.flush(cx);
         }
         Ok(any)
     }
 
     /// Reads what has come, the old socket first.
     fn read(&mut self, held: &mut Held, cx: &mut Context<'_>) -> Result<bool, Breach> {
+        if held.is_between {
+            return Ok(false);
+        }
         let is_strict = self.plan.mischief.is_none();
         let line = held.old.as_mut().unwrap_or(&mut held.line);
         match line.read(cx, is_strict)? {
@@ -87,8 +90,9 @@ impl Owner {
             is_quiet || may_be,
             "its socket ends, {unsent} messages and {running} transfers are open"
         );
-        if is_attached {
-            law!("messages", !line.is_amid, "the former socket ends amid a message");
+        if is_attached || held.is_attaching {
+            law!("messages", !line.is_amid || may_be, "the former socket ends amid a message");
+            held.is_between = held.is_attaching;
             held.old = None;
         } else {
             self.step(|| format!("the socket of connection {} ends", held.connection));
@@ -152,7 +156,7 @@ impl Owner {
         }
         if self.chance.one_in(4) {
             let count = self.chance.size(1, 4);
-            held.line.take(if held.old.is_none() && held.attaching.is_none() { count } else { 0 });
+            held.line.take(if held.old.is_none() && !held.is_attaching { count } else { 0 });
         }
         Ok(())
     }
@@ -332,13 +336,13 @@ impl Owner {
             return self.step(|| format!("cannot take connection {}", held.connection));
         };
         let socket = Passed::Socket(held.line.socket.clone());
-        let tag = asking.ask(Asked::Attach(held.connection), Call::Attach, Some(socket));
+        asking.ask(Asked::Attach(held.connection), Call::Attach, Some(socket));
         if self.plan.mischief.is_some()
             && let Some(record) = self.shared.ledger.borrow_mut().connections.get_mut(&held.connection)
         {
             record.is_spoiled = true;
         }
-        held.attaching = Some(tag);
+        held.is_attaching = true;
         self.step(|| format!("attaches connection {}", held.connection));
         self.held.push(held);
     }
