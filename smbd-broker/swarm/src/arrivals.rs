@@ -9,15 +9,18 @@ use smbd_sim::loops::{Block, Stage};
 use smbd_sim::{Rng, Side};
 
 use crate::client::{Client, drive_to_end};
+use crate::ledger::Key;
 use crate::owner::{Shared, own};
 use crate::plan::{CONNECTIONS_MAX, ClientPlan, OwnerPlan};
 use crate::process::Process;
 use crate::{broker, place};
 
-/// How long a client waits that is not taken.
+/// How long a client waits that is not taken: a short time first.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
-/// How often it tries.
-const TRIES: usize = 200;
+const LATER_AFTER: Duration = Duration::from_secs(1);
+/// How often it tries, and how often after a short time.
+const TRIES: usize = 500;
+const SOON: usize = 50;
 /// How long a broker is away.
 const AWAY: Duration = Duration::from_millis(2);
 
@@ -28,10 +31,11 @@ pub async fn client(shared: Rc<Shared>, plan: ClientPlan, show: bool) {
     let (mut tries, mut left) = (0, plan.again + 1);
     while left > 0 && tries < TRIES && place::stages() <= CONNECTIONS_MAX {
         tries += 1;
-        let running = shared.broker.borrow().clone();
+        let is_open = !shared.plan.is_gentle || shared.ledger.borrow().is_held(Key::Rest);
+        let running = shared.broker.borrow().clone().filter(|_| is_open);
         let taken = running.and_then(|running| running.hub.config().map(|config| (running, config)));
         let Some((running, config)) = taken else {
-            clock.sleep(AGAIN_AFTER).await;
+            clock.sleep(if tries < SOON { AGAIN_AFTER } else { LATER_AFTER }).await;
             continue;
         };
         left -= 1;

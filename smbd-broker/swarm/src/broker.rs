@@ -32,11 +32,12 @@ pub fn kill(shared: &Rc<Shared>) {
     let Some(running) = shared.broker.borrow_mut().take() else { return };
     shared.notes.step(|| format!("broker {}: is killed", running.instance));
     shared.notes.note(|seen| seen.is_disturbed = true);
-    for number in 1..place::stages() {
+    for number in (1..place::stages()).filter(|number| !place::is_killed(*number)) {
         if let Some(stage) = place::stage(number) {
             stage.disrupt(Disruption::KillProcess(Side::Acceptor));
         }
     }
+    place::all_killed();
     place::set_dying(true);
     running.process.kill();
     drop(running);

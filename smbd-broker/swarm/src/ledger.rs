@@ -48,6 +48,8 @@ pub struct Record {
     pub is_spoiled: bool,
     /// Its client does.
     pub is_hostile: bool,
+    /// Its client knows that it has ended, or ends it.
+    pub is_over: bool,
 }
 
 impl Record {
@@ -147,7 +149,12 @@ impl Ledger {
         self.possible.retain(|(_, holder)| *holder != owner);
     }
 
-    /// Everybody who holds this at the moment.
+    /// Whether somebody holds it for sure.
+    pub fn is_held(&self, key: Key) -> bool {
+        self.sure.contains_key(&key)
+    }
+
+    /// Whether this owner does.
     pub fn holds(&self, key: Key, owner: OwnerNumber) -> bool {
         self.sure.get(&key).is_some_and(|(holder, _)| *holder == owner)
     }

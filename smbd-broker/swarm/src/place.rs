@@ -17,6 +17,8 @@ struct Place {
     slots: usize,
     /// The process that had them is gone: its system gives them back.
     is_dying: bool,
+    /// The devices from this one on belong to a process that has not been killed.
+    alive_from: usize,
 }
 
 thread_local! {
@@ -72,6 +74,16 @@ pub fn count_slots(change: isize) {
 
 pub fn slots() -> usize {
     PLACE.with_borrow(|place| place.slots)
+}
+
+/// The process is gone that all devices belong to.
+pub fn all_killed() {
+    PLACE.with_borrow_mut(|place| place.alive_from = place.stages.len());
+}
+
+/// Whether the process is gone that has these devices.
+pub fn is_killed(number: usize) -> bool {
+    PLACE.with_borrow(|place| (1..place.alive_from).contains(&number))
 }
 
 pub fn set_dying(is_dying: bool) {

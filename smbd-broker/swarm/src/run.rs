@@ -107,7 +107,7 @@ fn look(shared: &Shared) -> Result<(), Breach> {
             "connection {number}: {open} pieces of memory are open, and no transfer uses them"
         );
         if let Some(failure) = stage.failure()
-            && !is_of_mischief(shared, number, &failure)
+            && !is_excused(shared, number, &failure)
         {
             return Err(format!("{failure} (connection {number})"));
         }
@@ -116,8 +116,11 @@ fn look(shared: &Shared) -> Result<(), Breach> {
 }
 
 /// Whether a law of the devices was broken by somebody who names other memory than his own.
-fn is_of_mischief(shared: &Shared, number: usize, failure: &Failure) -> bool {
-    shared.ledger.borrow().is_hostile(number) && matches!(failure.law, Law::Device | Law::Tokens)
+fn is_excused(shared: &Shared, number: usize, failure: &Failure) -> bool {
+    let is_of_mischief = matches!(failure.law, Law::Device | Law::Tokens);
+    // What a process has that was killed is its system's.
+    let is_of_system = failure.law == Law::Leaks && place::is_killed(number);
+    is_of_system || (is_of_mischief && shared.ledger.borrow().is_hostile(number))
 }
 
 fn judge(shared: &Rc<Shared>, turns: u32) -> Report {
@@ -132,7 +135,7 @@ fn judge(shared: &Rc<Shared>, turns: u32) -> Report {
     place::set_dying(false);
     for (number, stage) in stages.iter().enumerate() {
         if notes.look(|seen| seen.breach.is_none())
-            && let Some(failure) = stage.verdict().filter(|failure| !is_of_mischief(shared, number, failure))
+            && let Some(failure) = stage.verdict().filter(|failure| !is_excused(shared, number, failure))
         {
             notes.judge(Err(format!("{failure} (connection {number})")));
         }

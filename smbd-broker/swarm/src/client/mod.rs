@@ -140,9 +140,15 @@ impl Client {
             && self.buffers.is_empty()
     }
 
+    fn is_over(&mut self) {
+        self.phase = Phase::Closing;
+        let mut ledger = self.shared.ledger.borrow_mut();
+        ledger.connections.entry(self.connection).or_default().is_over = true;
+    }
+
     fn leave(&mut self, machine: &mut impl Messages, now: Instant, within: Duration) {
         self.step(|| format!("leaves within {within:?}"));
-        self.phase = Phase::Closing;
+        self.is_over();
         let how =
             if within.is_zero() { Close::Abort } else { Close::Flush { until: now.saturating_add(within) } };
         machine.close(now, how);
@@ -221,6 +227,7 @@ impl Client {
             let message = message.slice(..message.len().min(most as usize));
             match machine.send(now, message.clone(), None) {
                 Ok(_) => {
+                    self.step(|| format!("sends {} bytes", message.len()));
                     let now = self.shared.notes.now();
                     let mut ledger = self.shared.ledger.borrow_mut();
                     ledger.connections.entry(self.connection).or_default().sent.push((message, now));
@@ -236,6 +243,7 @@ impl Client {
     fn message(&mut self, bytes: Bytes) {
         self.has_news = true;
         self.heard_at = self.stage.now();
+        self.step(|| format!("receives {} bytes", bytes.len()));
         let is_response = NegotiateResponse::parse(&bytes).is_ok() && Header::parse(&bytes).is_ok();
         {
             let mut ledger = self.shared.ledger.borrow_mut();
@@ -321,7 +329,7 @@ impl<C: Messages> Handler<LoopEnd<Block>, C> for Client {
             EndpointEvent::Deregistered { id, .. } => self.buffers.gone(id),
             EndpointEvent::Closed(_) | EndpointEvent::ConnectFailed(_) => {
                 self.step(|| format!("{event:?}"));
-                self.phase = Phase::Closing;
+                self.is_over();
             }
             _ => {}
         }

@@ -154,7 +154,11 @@ impl Owner {
             },
             (Asked::Attach(connection), Err(refusal)) => {
                 // The connection has ended, or the owner has too many. Its socket is closed.
-                let is_due = !self.shared.plan.is_gentle || refusal == Refusal::Ended;
+                let ledger = self.shared.ledger.borrow();
+                let is_over = ledger.connections.get(&connection).is_some_and(|record| record.is_over);
+                let is_of_end = is_over && matches!(refusal, Refusal::Ended | Refusal::NotASocket);
+                let is_due = !self.shared.plan.is_gentle || is_of_end;
+                drop(ledger);
                 law!("attach", is_due, "connection {connection}: {refusal}");
                 self.held.retain(|held| held.connection != connection || !held.is_attaching);
                 Ok(())

@@ -77,6 +77,16 @@ pub enum Came {
     Nothing,
 }
 
+impl Todo {
+    /// What it is, for who reads the steps.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Say(..) => "answer",
+            Self::Move(_) => "transfer",
+        }
+    }
+}
+
 impl Line {
     pub fn new(socket: End, limits: Limits, newcomer: &Newcomer) -> Self {
         let machine = Connection::new(limits, newcomer.max_send_size, newcomer.max_read_write_size);

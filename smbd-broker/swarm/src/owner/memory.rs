@@ -1,5 +1,6 @@
 //! The slots of an owner, and what has to be in them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use smbd_broker::owner::Slots;
@@ -9,7 +10,6 @@ use crate::law::{Breach, law};
 use crate::model::Chance;
 use crate::slot::Slab;
 
-#[derive(Debug)]
 pub struct Memory {
     slots: Slots,
     slabs: Vec<Arc<Slab>>,
@@ -100,5 +100,11 @@ impl Memory {
             law!("isolation", slab.bytes() == *known, "{slab:?} has changed, and is the owner's");
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("total", &self.total()).field("free", &self.slots.free()).finish_non_exhaustive()
     }
 }

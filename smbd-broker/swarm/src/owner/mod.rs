@@ -80,6 +80,14 @@ pub async fn own(shared: Rc<Shared>, plan: OwnerPlan, number: OwnerNumber) {
 
 impl Drop for Owner {
     fn drop(&mut self) {
+        let told = self.held.iter().map(|held| {
+            let todo = held.todo.iter().map(|(at, todo)| format!("{} {}", at.as_nanos() / 1000, todo.name()));
+            let todo = todo.collect::<Vec<_>>();
+            let Held { connection, line, old, is_attaching, is_between, running, .. } = held;
+            format!("{connection} {todo:?} {is_attaching} {is_between} {} {running:?} {:?}", old.is_some(), line.machine)
+        });
+        let told: Vec<_> = told.collect();
+        self.step(|| format!("has at its end {:?}, {:?}, {told:?}", self.asking, self.memory));
         self.shared.close_box(self.number);
         self.shared.ledger.borrow_mut().leaves(self.number);
     }

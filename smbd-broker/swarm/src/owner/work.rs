@@ -141,9 +141,13 @@ impl Owner {
                 record.introduced(held.past[0], held.past[1], at)?;
             }
             record.got(at, bytes)?;
-            ledger.routed(held.connection, self.number, at)?;
+            // What is in a former socket was given to the former owner.
+            if held.old.is_none() && !held.is_attaching {
+                ledger.routed(held.connection, self.number, at)?;
+            }
         }
         held.is_introduced = true;
+        self.step(|| format!("gets message {at} of connection {}, {} bytes", held.connection, bytes.len()));
         self.shared.notes.count("messages of clients", 1);
         if let Some(limits) = &self.limits {
             let line = held.old.as_mut().unwrap_or(&mut held.line);
@@ -169,6 +173,7 @@ impl Owner {
         is_success: bool,
     ) -> Result<(), Breach> {
         let Moving { request, len, owner } = moving;
+        self.step(|| format!("has moved for request {} of connection {}: {is_success}", request.number, held.connection));
         self.shared.notes.count("transfers", 1);
         if *owner != self.number {
             // Whose slots they are knows what has to be in them. It may be gone.
@@ -228,7 +233,10 @@ impl Owner {
                     packets.iter().for_each(|packet| held.line.put(packet));
                     let mut ledger = self.shared.ledger.borrow_mut();
                     let record = ledger.connections.entry(held.connection).or_default();
+                    let (nth, len) = (record.said.len(), bytes.len());
                     record.said.push(Bytes::from(bytes));
+                    drop(ledger);
+                    self.step(|| format!("sends message {nth} of connection {}, {len} bytes", held.connection));
                     self.shared.notes.count("messages to clients", 1);
                     Ok(None)
                 }
@@ -236,7 +244,7 @@ impl Owner {
                 // Its client receives less.
                 Err(SendError::TooLong { max, .. }) => {
                     let short = bytes[..bytes.len().min(max as usize)].to_vec();
-                    Ok(Some(Todo::Say(short, token)))
+                    self.try_to(held, Todo::Say(short, token))
                 }
                 Err(_) => Ok(None),
             },
@@ -285,6 +293,7 @@ impl Owner {
         match held.line.machine.start(transfer) {
             Ok((tag, packet)) => {
                 held.line.put(&packet);
+                self.step(|| format!("moves {len} bytes for request {} of connection {}", request.number, held.connection));
                 held.running.insert(tag, Moving { request, len, owner: self.number });
                 Ok(None)
             }
