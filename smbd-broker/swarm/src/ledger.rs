@@ -27,6 +27,8 @@ pub struct Ledger {
     sure: BTreeMap<Key, (OwnerNumber, Instant)>,
     /// Who may hold what: from its call until it has an answer that says otherwise.
     possible: BTreeSet<(Key, OwnerNumber)>,
+    /// Who asks for other things than it means to.
+    pub hostile: BTreeSet<OwnerNumber>,
 }
 
 /// A connection of a client.
@@ -173,7 +175,8 @@ impl Ledger {
             Rule::Default => Some(Key::Rest),
         };
         // What a hostile client says may be anything.
-        let may_be = key.is_some_and(|key| self.possible.contains(&(key, owner))) || record.is_hostile;
+        let is_known = key.is_some_and(|key| self.possible.contains(&(key, owner)));
+        let may_be = is_known || record.is_hostile || self.hostile.contains(&owner);
         law!("routing", may_be, "connection {connection} comes to owner {owner}, who does not hold {key:?}");
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::held::{Held, Line};
 use super::memory::Memory;
 use super::{Owner, mischief};
 use crate::law::{Breach, law};
-use crate::ledger::Key;
+use crate::ledger::{Key, Record};
 use crate::slot::Slab;
 use crate::socket::{End, Passed};
 
@@ -134,6 +134,10 @@ impl Owner {
             }
             (Asked::Hold(key), result) => {
                 let mut ledger = self.shared.ledger.borrow_mut();
+                if self.plan.mischief.is_some() {
+                    // What it has asked for may have been something else.
+                    return Ok(());
+                }
                 ledger.answered(key, number, result.is_ok(), now)
             }
             (Asked::GiveUp(key), Ok(_)) => {
@@ -155,7 +159,9 @@ impl Owner {
             (Asked::Attach(connection), Err(refusal)) => {
                 // The connection has ended, or the owner has too many. Its socket is closed.
                 let ledger = self.shared.ledger.borrow();
-                let is_over = ledger.connections.get(&connection).is_some_and(|record| record.is_over);
+                // It may have gone to the owner of its session meanwhile.
+                let is_gone = |record: &Record| record.is_over || record.binds.is_some();
+                let is_over = ledger.connections.get(&connection).is_some_and(is_gone);
                 let is_of_end = is_over && matches!(refusal, Refusal::Ended | Refusal::NotASocket);
                 let is_due = !self.shared.plan.is_gentle || is_of_end;
                 drop(ledger);
@@ -206,8 +212,7 @@ impl Owner {
 
     fn on_attached(&mut self, connection: usize, socket: End) -> Result<(), Breach> {
         let Some(limits) = self.limits else { return Ok(()) };
-        let held =
-            self.held.iter_mut().find(|held| held.connection == connection && held.is_attaching);
+        let held = self.held.iter_mut().find(|held| held.connection == connection && held.is_attaching);
         let Some(held) = held else { return Ok(()) };
         held.is_attaching = false;
         let line = Line::new(socket, limits, &held.newcomer);

@@ -105,6 +105,9 @@ impl Memory {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").field("total", &self.total()).field("free", &self.slots.free()).finish_non_exhaustive()
+        f.debug_struct("Memory")
+            .field("total", &self.total())
+            .field("free", &self.slots.free())
+            .finish_non_exhaustive()
     }
 }

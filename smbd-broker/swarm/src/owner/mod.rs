@@ -61,6 +61,9 @@ struct Owner {
 pub async fn own(shared: Rc<Shared>, plan: OwnerPlan, number: OwnerNumber) {
     let chance = shared.draw();
     shared.open_box(number);
+    if plan.mischief.is_some() {
+        shared.ledger.borrow_mut().hostile.insert(number);
+    }
     let mut owner = Owner {
         shared,
         plan,
@@ -84,7 +87,11 @@ impl Drop for Owner {
             let todo = held.todo.iter().map(|(at, todo)| format!("{} {}", at.as_nanos() / 1000, todo.name()));
             let todo = todo.collect::<Vec<_>>();
             let Held { connection, line, old, is_attaching, is_between, running, .. } = held;
-            format!("{connection} {todo:?} {is_attaching} {is_between} {} {running:?} {:?}", old.is_some(), line.machine)
+            format!(
+                "{connection} {todo:?} {is_attaching} {is_between} {} {running:?} {:?}",
+                old.is_some(),
+                line.machine
+            )
         });
         let told: Vec<_> = told.collect();
         self.step(|| format!("has at its end {:?}, {:?}, {told:?}", self.asking, self.memory));
@@ -197,7 +204,8 @@ impl Owner {
 
     /// All clients are over, nothing is left to be said, and every call was answered.
     fn is_over(&mut self) -> bool {
-        self.is_leaving |= self.shared.clients.get() == 0 && self.held.is_empty();
+        let is_at_rest = self.held.is_empty() || self.plan.mischief.is_some();
+        self.is_leaving |= self.shared.clients.get() == 0 && is_at_rest;
         let is_quiet =
             self.asking.as_ref().is_none_or(|asking| asking.waiting.is_empty() && asking.is_flushed());
         self.is_leaving && (is_quiet || self.plan.mischief.is_some())

@@ -173,7 +173,12 @@ impl Owner {
         is_success: bool,
     ) -> Result<(), Breach> {
         let Moving { request, len, owner } = moving;
-        self.step(|| format!("has moved for request {} of connection {}: {is_success}", request.number, held.connection));
+        self.step(|| {
+            format!(
+                "has moved for request {} of connection {}: {is_success}",
+                request.number, held.connection
+            )
+        });
         self.shared.notes.count("transfers", 1);
         if *owner != self.number {
             // Whose slots they are knows what has to be in them. It may be gone.
@@ -236,7 +241,9 @@ impl Owner {
                     let (nth, len) = (record.said.len(), bytes.len());
                     record.said.push(Bytes::from(bytes));
                     drop(ledger);
-                    self.step(|| format!("sends message {nth} of connection {}, {len} bytes", held.connection));
+                    self.step(|| {
+                        format!("sends message {nth} of connection {}, {len} bytes", held.connection)
+                    });
                     self.shared.notes.count("messages to clients", 1);
                     Ok(None)
                 }
@@ -293,7 +300,12 @@ impl Owner {
         match held.line.machine.start(transfer) {
             Ok((tag, packet)) => {
                 held.line.put(&packet);
-                self.step(|| format!("moves {len} bytes for request {} of connection {}", request.number, held.connection));
+                self.step(|| {
+                    format!(
+                        "moves {len} bytes for request {} of connection {}",
+                        request.number, held.connection
+                    )
+                });
                 held.running.insert(tag, Moving { request, len, owner: self.number });
                 Ok(None)
             }
