@@ -32,6 +32,7 @@ pub fn kill(shared: &Rc<Shared>) {
     let Some(running) = shared.broker.borrow_mut().take() else { return };
     shared.notes.step(|| format!("broker {}: is killed", running.instance));
     shared.notes.note(|seen| seen.is_disturbed = true);
+    shared.ledger.borrow_mut().forget_all();
     for number in (1..place::stages()).filter(|number| !place::is_killed(*number)) {
         if let Some(stage) = place::stage(number) {
             stage.disrupt(Disruption::KillProcess(Side::Acceptor));

@@ -151,6 +151,12 @@ impl Ledger {
         self.possible.retain(|(_, holder)| *holder != owner);
     }
 
+    /// The broker is gone, and with it all that is held.
+    pub fn forget_all(&mut self) {
+        self.sure.clear();
+        self.possible.clear();
+    }
+
     /// Whether somebody holds it for sure.
     pub fn is_held(&self, key: Key) -> bool {
         self.sure.contains_key(&key)

@@ -122,6 +122,11 @@ impl Plan {
         sim.rounds.truncate(1);
         adapt(&mut sim, acceptor, chance);
         if self.is_gentle {
+            // An owner may do nothing for longer than most clients wait for credits.
+            let patient = Params { send_credit_timeout: None, keepalive: None, ..(*sim.configs[0]).clone() };
+            sim.configs[0] = Config::try_from(patient).unwrap_or_else(|_| sim.configs[0].clone());
+        }
+        if self.is_gentle {
             sim.rounds = vec![gentle(chance)];
         } else if chance.one_in(4) {
             sim.rounds.resize_with(1, Vec::new);
@@ -163,7 +168,7 @@ fn owners(is_gentle: bool, chance: &mut Chance) -> Vec<OwnerPlan> {
                 wavers: !is_gentle && chance.one_in(4),
                 configures,
                 lets_answer: configures && chance.one_in(2),
-                mischief: (!is_gentle && nth != acceptor && chance.one_in(3)).then(|| chance.size(1, 20)),
+                mischief: (!is_gentle && chance.one_in(4)).then(|| chance.size(1, 60)),
             }
         })
         .collect()

@@ -107,7 +107,10 @@ impl Owner {
         self.step(|| format!("gets connection {connection} by {:?}", newcomer.rule));
         self.shared.notes.count("connections given to owners", 1);
         let mut ledger = self.shared.ledger.borrow_mut();
-        ledger.comes(connection, self.number, newcomer.rule)?;
+        // What a broker has said that is gone is still read.
+        if self.shared.instance() == self.instance {
+            ledger.comes(connection, self.number, newcomer.rule)?;
+        }
         if let Some(record) = ledger.connections.get_mut(&connection) {
             record.is_spoiled |= self.plan.mischief.is_some();
         }
