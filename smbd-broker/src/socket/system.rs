@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::Errno;
 use rustix::net::sockopt::{socket_cookie, socket_peercred};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -94,7 +95,12 @@ pub(super) fn receive(socket: BorrowedFd<'_>, packet: &mut PacketBuffer) -> io::
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = recvmsg(socket, &mut [IoSliceMut::new(packet.space())], &mut control, flags)?;
+    let mut take = || recvmsg(socket, &mut [IoSliceMut::new(packet.space())], &mut control, flags);
+    let received = match take() {
+        // Told once if the other end was closed with something unread in it. What it had sent is still here.
+        Err(Errno::CONNRESET) => take(),
+        received => received,
+    }?;
     let descriptors = control.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
         _ => Vec::new(),

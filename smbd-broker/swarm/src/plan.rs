@@ -12,6 +12,7 @@ use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
 use crate::host::Scarcity;
 use crate::model::Chance;
 use crate::socket::Manner;
+use crate::words::Kind;
 
 /// Tells the plan's stream of chance from others of the seed.
 const SALT: u64 = 0x6272_6f6b_6572_0000;
@@ -83,6 +84,8 @@ pub struct ClientPlan {
 pub enum Leaves {
     /// When all is answered.
     Quiet,
+    /// When all is answered, its owner is asked to end the connection.
+    Asks(Kind),
     /// In the middle, in order, after so many requests.
     Early(usize),
     /// Its connection breaks off.
@@ -180,6 +183,8 @@ fn client(nth: usize, is_gentle: bool, sessions: &[u64], chance: &mut Chance) ->
     let leaves = match chance.below(10) {
         0 => Leaves::Early(chance.below(requests)),
         1 => Leaves::Aborts(chance.below(requests)),
+        2 | 3 => Leaves::Asks(Kind::Close),
+        4 => Leaves::Asks(Kind::Disconnect),
         _ => Leaves::Quiet,
     };
     ClientPlan {
@@ -191,7 +196,10 @@ fn client(nth: usize, is_gentle: bool, sessions: &[u64], chance: &mut Chance) ->
         message_max: chance.pick(&[60, 300, 2000, 2000, 9000, 140_000]),
         moved_max: chance.pick(&[100, 1000, 1000, 5000]),
         thinks: micros(400, chance),
-        leaves: if is_gentle && leaves != Leaves::Quiet { Leaves::Quiet } else { leaves },
+        leaves: match leaves {
+            Leaves::Early(_) | Leaves::Aborts(_) if is_gentle => Leaves::Quiet,
+            leaves => leaves,
+        },
         again: if is_gentle { 0 } else { chance.below(3) },
         mischief: (!is_gentle && chance.one_in(8)).then(|| chance.size(1, 10)),
     }

@@ -15,6 +15,10 @@ pub enum Kind {
     Read,
     /// To write to it.
     Write,
+    /// To answer, and to close the connection's socket.
+    Close,
+    /// To answer, and to have the connection ended.
+    Disconnect,
 }
 
 /// A request of a client that has a session.
@@ -72,6 +76,8 @@ impl Request {
             Kind::Echo => 0_u32,
             Kind::Read => 1,
             Kind::Write => 2,
+            Kind::Close => 3,
+            Kind::Disconnect => 4,
         };
         let count = self.remote.len() as u32;
         let fields =
@@ -97,6 +103,8 @@ impl Request {
             0 => Kind::Echo,
             1 => Kind::Read,
             2 => Kind::Write,
+            3 => Kind::Close,
+            4 => Kind::Disconnect,
             _ => return None,
         };
         let [number, offset, len, answer_len, invalidates, count] =

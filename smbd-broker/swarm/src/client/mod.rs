@@ -58,6 +58,7 @@ pub struct Client {
     thinks_until: Instant,
     heard_at: Instant,
     has_news: bool,
+    asks_for_end: bool,
     is_done: bool,
 }
 
@@ -82,6 +83,7 @@ impl Client {
             thinks_until: Instant::ORIGIN,
             heard_at: stage.now(),
             has_news: false,
+            asks_for_end: false,
             is_done: false,
         }
     }
@@ -115,6 +117,11 @@ impl Client {
         }
         self.give(machine, now);
         if self.is_at_end() {
+            if let Leaves::Asks(kind) = self.plan.leaves {
+                self.ask_for_end(kind);
+                self.give(machine, now);
+                return None;
+            }
             self.is_done = true;
             self.leave(machine, now, LONG);
             return None;
@@ -129,6 +136,18 @@ impl Client {
             wake = wake.into_iter().chain([patience]).min();
         }
         wake
+    }
+
+    /// Its owner is to answer everything, and to end the connection.
+    fn ask_for_end(&mut self, kind: Kind) {
+        if self.asks_for_end {
+            return;
+        }
+        self.asks_for_end = true;
+        let answer_len = self.chance.size(0, self.plan.message_max) as u32;
+        let number = self.next;
+        let (remote, invalidates) = (Vec::new(), false);
+        self.send(Request { kind, number, offset: 0, len: 0, answer_len, invalidates, remote });
     }
 
     fn is_at_end(&self) -> bool {
@@ -282,6 +301,7 @@ impl Client {
             return Ok(());
         };
         self.shared.notes.count("answers", 1);
+        self.is_done |= self.asks_for_end && answer.number == self.next;
         let place = (&self.stage, self.connection);
         if is_hostile {
             let _ = self.buffers.answered(place, &request, None);

@@ -41,6 +41,10 @@ pub struct Held {
     pub is_attaching: bool,
     /// Its socket has ended, and another one is about to come.
     pub is_between: bool,
+    /// It is being ended, and stays where it is.
+    pub is_ending: bool,
+    /// Its socket is closed when all is written.
+    pub is_closing: bool,
     /// The message that comes next.
     pub next: usize,
     /// What has come of the past: requests and responses.
@@ -58,6 +62,8 @@ pub enum Todo {
     /// To answer, with the first token invalidated or not.
     Say(Vec<u8>, Option<smbd_core::Token>),
     Move(Request),
+    /// To end the connection: with the command for it, or by closing its socket.
+    End(bool),
 }
 
 /// A transfer that is under way.
@@ -83,6 +89,7 @@ impl Todo {
         match self {
             Self::Say(..) => "answer",
             Self::Move(_) => "transfer",
+            Self::End(_) => "end",
         }
     }
 }
@@ -169,6 +176,8 @@ impl Held {
             old: None,
             is_attaching: false,
             is_between: false,
+            is_ending: false,
+            is_closing: false,
             next: 0,
             past: [0; 2],
             is_introduced: false,
@@ -181,7 +190,7 @@ impl Held {
     /// Whether it can be handed over now: nothing is half read or half written.
     pub fn can_go(&self) -> bool {
         let is_at_rest = !self.line.is_amid && self.line.outgoing.is_empty() && self.is_introduced;
-        is_at_rest && self.old.is_none() && !self.is_attaching && !self.is_over
+        is_at_rest && self.old.is_none() && !self.is_attaching && !self.is_over && !self.is_ending
     }
 
     /// A message of the past.

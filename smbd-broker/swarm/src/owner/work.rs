@@ -15,6 +15,9 @@ use crate::law::{Breach, law};
 use crate::socket::Passed;
 use crate::words::{Answer, Kind, Request, key, pattern};
 
+/// How long what was ordered may take when a connection is ended, in milliseconds.
+const END_WITHIN: u32 = 60_000;
+
 impl Owner {
     /// Goes on with all connections. Whether something has happened.
     pub(super) fn work(&mut self, cx: &mut Context<'_>) -> bool {
@@ -47,6 +50,10 @@ impl Owner {
             any |= self.act(held)?;
             self.misbehave(held);
             any |= held.line.flush(cx);
+            if held.is_closing && held.line.outgoing.is_empty() {
+                held.is_over = true;
+                return Ok(true);
+            }
         }
         if !any {
             held.line.take(usize::MAX);
@@ -156,7 +163,16 @@ impl Owner {
         if let Some(todo) = todo(held.connection, bytes) {
             let due = self.shared.notes.soon(&mut self.chance, self.plan.thinks);
             let due = held.todo.back().map_or(due, |(before, _)| due.max(*before));
+            let ends = match &todo {
+                Todo::Say(..) => Request::parse(bytes).map(|request| request.kind),
+                _ => None,
+            };
             held.todo.push_back((due, todo));
+            match ends {
+                Some(Kind::Close) => held.todo.push_back((due, Todo::End(false))),
+                Some(Kind::Disconnect) => held.todo.push_back((due, Todo::End(true))),
+                _ => {}
+            }
         }
         if self.chance.one_in(4) {
             let count = self.chance.size(1, 4);
@@ -256,6 +272,17 @@ impl Owner {
                 Err(_) => Ok(None),
             },
             Todo::Move(request) => self.start(held, request),
+            Todo::End(with_command) => {
+                self.step(|| format!("ends connection {}, with DISCONNECT: {with_command}", held.connection));
+                held.is_ending = true;
+                if with_command {
+                    let packet = held.line.machine.disconnect(END_WITHIN);
+                    held.line.put(&packet);
+                } else {
+                    held.is_closing = true;
+                }
+                Ok(None)
+            }
         }
     }
 
@@ -398,7 +425,8 @@ fn todo(connection: usize, bytes: &[u8]) -> Option<Todo> {
         return Some(Todo::Say(said, None));
     }
     let request = Request::parse(bytes)?;
-    if request.kind == Kind::Echo || request.remote.is_empty() || request.len == 0 {
+    let moves = matches!(request.kind, Kind::Read | Kind::Write);
+    if !moves || request.remote.is_empty() || request.len == 0 {
         let answer = Answer { number: request.number, is_success: true, moved: 0 };
         return Some(Todo::Say(said(connection, &request, answer), None));
     }
