@@ -84,6 +84,8 @@ pub struct ClientPlan {
 pub enum Leaves {
     /// When all is answered.
     Quiet,
+    /// Never: it says nothing at all, until it is disconnected.
+    Silent,
     /// When all is answered, its owner is asked to end the connection.
     Asks(Kind),
     /// In the middle, in order, after so many requests.
@@ -185,6 +187,7 @@ fn client(nth: usize, is_gentle: bool, sessions: &[u64], chance: &mut Chance) ->
         1 => Leaves::Aborts(chance.below(requests)),
         2 | 3 => Leaves::Asks(Kind::Close),
         4 => Leaves::Asks(Kind::Disconnect),
+        5 if chance.one_in(4) => Leaves::Silent,
         _ => Leaves::Quiet,
     };
     ClientPlan {

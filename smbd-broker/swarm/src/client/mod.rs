@@ -30,6 +30,9 @@ const LONG: Duration = Duration::from_secs(600);
 /// How long it waits for anybody to say something, if it may not be.
 const PATIENCE: Duration = Duration::from_secs(400);
 
+/// Longer than a broker waits for a client that says nothing.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// Where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -126,10 +129,16 @@ impl Client {
             self.leave(machine, now, LONG);
             return None;
         }
-        let patience = self.heard_at.saturating_add(PATIENCE);
-        if !self.shared.plan.is_gentle {
+        let is_silent = self.plan.leaves == Leaves::Silent;
+        let patience = self.heard_at.saturating_add(if is_silent { SILENCE } else { PATIENCE });
+        if !self.shared.plan.is_gentle || is_silent {
             if patience <= now {
                 self.step(|| "has no patience any more".into());
+                if is_silent && self.shared.plan.is_gentle {
+                    self.judge(Err(format!(
+                        "silent: nothing was said for {SILENCE:?}, and the connection is there"
+                    )));
+                }
                 self.leave(machine, now, Duration::ZERO);
                 return None;
             }
@@ -315,6 +324,9 @@ impl Client {
 
     fn begin(&mut self) {
         self.phase = Phase::Beginning(0);
+        if self.plan.leaves == Leaves::Silent {
+            return;
+        }
         let salt = pattern(key(self.connection, 0, b'H'), 32);
         self.put(negotiate(self.plan.guid, &salt));
     }
@@ -349,6 +361,7 @@ impl<C: Messages> Handler<LoopEnd<Block>, C> for Client {
             EndpointEvent::Deregistered { id, .. } => self.buffers.gone(id),
             EndpointEvent::Closed(_) | EndpointEvent::ConnectFailed(_) => {
                 self.step(|| format!("{event:?}"));
+                self.is_done |= self.plan.leaves == Leaves::Silent;
                 self.is_over();
             }
             _ => {}

@@ -16,6 +16,9 @@ use crate::ledger::{Key, Record};
 use crate::slot::Slab;
 use crate::socket::{End, Passed};
 
+/// Answers that may wait for an owner, and some in its socket.
+const FLOODED_MAX: u64 = 330;
+
 /// The number of a connection's devices, which its address is.
 fn number_of(newcomer: &Newcomer) -> Option<usize> {
     newcomer.peer.strip_prefix("client ")?.parse().ok()
@@ -34,6 +37,13 @@ impl Owner {
             }
             Poll::Ready(Ok(passed)) => passed,
         };
+        self.floods += mischief::answers_of_floods(packet.bytes());
+        if self.floods > FLOODED_MAX {
+            let floods = self.floods;
+            self.shared
+                .notes
+                .judge(Err(format!("bounded: {floods} answers wait for an owner that asks too much")));
+        }
         match asking.calls.received(packet.bytes()) {
             Ok(news) => {
                 let mut passed = passed.into_iter();

@@ -1,11 +1,13 @@
 //! What an owner must not do.
 
-use smbd_broker::wire::{Call, Command, Packet, Request};
+use smbd_broker::wire::{Call, Command, Messages, Packet, Request};
 
 use crate::model::Chance;
 
 /// Calls of a flood.
 const FLOOD: usize = 700;
+/// The tags of its calls begin here.
+const FLOOD_TAGS: u64 = 1 << 40;
 
 /// Another packet in the place of a valid one.
 pub fn change(packet: &[u8], chance: &mut Chance) -> Vec<u8> {
@@ -34,7 +36,7 @@ fn set(bytes: &mut [u8], at: usize, to: &[u8]) {
 pub fn flood() -> Vec<u8> {
     let mut packet = Packet::new();
     for tag in 0..FLOOD as u64 {
-        Request { tag: (1 << 40) | tag, call: Call::Listen { is_on: false } }.write(&mut packet);
+        Request { tag: FLOOD_TAGS | tag, call: Call::Listen { is_on: false } }.write(&mut packet);
     }
     packet.bytes().to_vec()
 }
@@ -53,4 +55,10 @@ pub fn commands(chance: &mut Chance) -> Vec<u8> {
         }
     }
     packet.bytes().to_vec()
+}
+
+/// How many answers to calls of a flood are in a packet.
+pub fn answers_of_floods(packet: &[u8]) -> u64 {
+    let tags = FLOOD_TAGS..FLOOD_TAGS + FLOOD as u64;
+    Messages::of(packet).flatten().filter(|message| tags.contains(&message.tag)).count() as u64
 }

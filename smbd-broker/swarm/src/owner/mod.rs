@@ -53,6 +53,8 @@ struct Owner {
     held: Vec<Held>,
     stalls_until: Option<Instant>,
     timer: Option<Sleep>,
+    /// Answers to calls of floods.
+    floods: u64,
     /// It is at its end.
     is_leaving: bool,
 }
@@ -76,6 +78,7 @@ pub async fn own(shared: Rc<Shared>, plan: OwnerPlan, number: OwnerNumber) {
         held: Vec::new(),
         stalls_until: None,
         timer: None,
+        floods: 0,
         is_leaving: false,
     };
     poll_fn(|cx| owner.poll(cx)).await;
