@@ -24,6 +24,8 @@ mod shared;
 mod slot;
 mod socket;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod words;
 
