@@ -29,6 +29,7 @@ pub async fn client(shared: Rc<Shared>, plan: ClientPlan, show: bool) {
     let clock = shared.notes.clock().clone();
     clock.sleep(plan.starts).await;
     let (mut tries, mut left) = (0, plan.again + 1);
+    let mut is_excused = false;
     while left > 0 && tries < TRIES && place::stages() <= CONNECTIONS_MAX {
         tries += 1;
         let is_open = !shared.plan.is_gentle || shared.ledger.borrow().is_held(Key::Rest);
@@ -52,10 +53,13 @@ pub async fn client(shared: Rc<Shared>, plan: ClientPlan, show: bool) {
         let machine = stage.machine(Side::Initiator);
         if drive_to_end(client, machine, stage.end::<Block>(Side::Initiator)).await {
             shared.notes.note(|seen| seen.done += 1);
+            is_excused = false;
             break;
         }
+        is_excused |= shared.ledger.borrow().is_hostile(number);
         clock.sleep(AGAIN_AFTER).await;
     }
+    shared.notes.note(|seen| seen.excused += usize::from(is_excused));
     shared.clients.set(shared.clients.get() - 1);
     if shared.clients.get() == 0 {
         shared.wake_all();

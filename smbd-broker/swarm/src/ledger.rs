@@ -122,7 +122,7 @@ impl Ledger {
         now: Instant,
     ) -> Result<(), Breach> {
         if !holds {
-            if !self.sure.get(&key).is_some_and(|(holder, _)| *holder == owner) {
+            if self.sure.get(&key).is_none_or(|(holder, _)| *holder != owner) {
                 self.possible.remove(&(key, owner));
             }
             return Ok(());

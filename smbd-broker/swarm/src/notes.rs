@@ -25,6 +25,8 @@ pub struct Seen {
     pub counts: BTreeMap<&'static str, u64>,
     /// Clients that have done all that they wanted.
     pub done: usize,
+    /// Clients that have not, and who were served by somebody who does what he must not, or do so themselves.
+    pub excused: usize,
     /// Something has happened that ends connections, or stops owners.
     pub is_disturbed: bool,
 }

@@ -22,7 +22,7 @@ pub const CONNECTIONS_MAX: usize = 6;
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub seed: u64,
-    /// Nothing happens that ends a connection.
+    /// Nothing happens that ends a connection of those who do what they should.
     pub is_gentle: bool,
     pub faults: FaultLevel,
     pub settings: Settings,
@@ -101,10 +101,13 @@ impl Plan {
         let level = chance.pick(&[0, 0, 0, 0, 1, 1, 2, 2]);
         let faults = [FaultLevel::None, FaultLevel::Light, FaultLevel::Heavy][level];
         let is_gentle = level == 0;
-        let owners = owners(is_gentle, chance);
+        // Somebody does what he must not, and everybody else goes on.
+        let has_mischief = !is_gentle || chance.one_in(3);
+        let owners = owners(is_gentle, has_mischief, chance);
         let sessions: Vec<u64> = owners.iter().flat_map(|owner| owner.sessions.iter().copied()).collect();
         let count = chance.size(1, 4);
-        let clients = (0..count).map(|nth| client(nth, is_gentle, &sessions, chance)).collect();
+        let clients =
+            (0..count).map(|nth| client(nth, (is_gentle, has_mischief), &sessions, chance)).collect();
         let settings = settings(owners.len(), is_gentle, chance);
         let sockets = Manner {
             capacity: chance.pick(&[1, 2, 8, 64]),
@@ -147,7 +150,7 @@ fn micros(most: usize, chance: &mut Chance) -> Duration {
     Duration::from_micros(chance.size(0, most) as u64)
 }
 
-fn owners(is_gentle: bool, chance: &mut Chance) -> Vec<OwnerPlan> {
+fn owners(is_gentle: bool, has_mischief: bool, chance: &mut Chance) -> Vec<OwnerPlan> {
     let count = chance.size(1, 3);
     let acceptor = chance.below(count);
     (0..count)
@@ -173,13 +176,19 @@ fn owners(is_gentle: bool, chance: &mut Chance) -> Vec<OwnerPlan> {
                 wavers: !is_gentle && chance.one_in(4),
                 configures,
                 lets_answer: configures && chance.one_in(2),
-                mischief: (!is_gentle && chance.one_in(4)).then(|| chance.size(1, 60)),
+                mischief: (has_mischief && !(is_gentle && nth == acceptor) && chance.one_in(4))
+                    .then(|| chance.size(1, 60)),
             }
         })
         .collect()
 }
 
-fn client(nth: usize, is_gentle: bool, sessions: &[u64], chance: &mut Chance) -> ClientPlan {
+fn client(
+    nth: usize,
+    (is_gentle, has_mischief): (bool, bool),
+    sessions: &[u64],
+    chance: &mut Chance,
+) -> ClientPlan {
     let requests = chance.size(2, 24);
     let is_bound = !sessions.is_empty() && chance.one_in(2);
     let leaves = match chance.below(10) {
@@ -204,7 +213,7 @@ fn client(nth: usize, is_gentle: bool, sessions: &[u64], chance: &mut Chance) ->
             leaves => leaves,
         },
         again: if is_gentle { 0 } else { chance.below(3) },
-        mischief: (!is_gentle && chance.one_in(8)).then(|| chance.size(1, 10)),
+        mischief: (has_mischief && chance.one_in(8)).then(|| chance.size(1, 10)),
     }
 }
 

@@ -131,7 +131,8 @@ impl Client {
         }
         let is_silent = self.plan.leaves == Leaves::Silent;
         let patience = self.heard_at.saturating_add(if is_silent { SILENCE } else { PATIENCE });
-        if !self.shared.plan.is_gentle || is_silent {
+        let may_wait = self.shared.plan.is_gentle && !self.shared.ledger.borrow().is_hostile(self.connection);
+        if !may_wait || is_silent {
             if patience <= now {
                 self.step(|| "has no patience any more".into());
                 if is_silent && self.shared.plan.is_gentle {

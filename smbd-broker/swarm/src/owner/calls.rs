@@ -183,7 +183,8 @@ impl Owner {
                 Ok(())
             }
             (Asked::GiveUp(_) | Asked::Hello | Asked::Memory, Err(refusal)) => {
-                let is_due = !self.shared.plan.is_gentle || asked == Asked::Memory;
+                let may_be = !self.shared.plan.is_gentle || self.plan.mischief.is_some();
+                let is_due = may_be || asked == Asked::Memory;
                 if asked == Asked::Memory {
                     // It makes do with what it has.
                     self.plan.slots[1] = self.memory.as_ref().map_or(0, Memory::total);

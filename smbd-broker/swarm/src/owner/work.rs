@@ -379,17 +379,17 @@ impl Owner {
     }
 
     fn attach(&mut self, mut held: Held) {
+        if self.plan.mischief.is_some()
+            && let Some(record) = self.shared.ledger.borrow_mut().connections.get_mut(&held.connection)
+        {
+            record.is_spoiled = true;
+        }
         let Some(asking) = self.asking.as_mut().filter(|_| self.limits.is_some()) else {
             // It has no broker: the connection ends.
             return self.step(|| format!("cannot take connection {}", held.connection));
         };
         let socket = Passed::Socket(held.line.socket.clone());
         asking.ask(Asked::Attach(held.connection), Call::Attach, Some(socket));
-        if self.plan.mischief.is_some()
-            && let Some(record) = self.shared.ledger.borrow_mut().connections.get_mut(&held.connection)
-        {
-            record.is_spoiled = true;
-        }
         held.is_attaching = true;
         self.step(|| format!("attaches connection {}", held.connection));
         self.held.push(held);
