@@ -2,6 +2,7 @@
 
 mod asked;
 mod calls;
+mod handing;
 mod held;
 mod memory;
 mod mischief;
