@@ -197,6 +197,11 @@ impl Connection {
             if self.is_lost {
                 return Err(BrokerError::AfterEnd);
             }
+            if matches!(event, Event::Lost { .. }) {
+                // What the broker has not read is not carried out.
+                let open = std::mem::take(&mut self.transfers).into_iter();
+                happened.extend(open.map(|(tag, areas)| Happened::Done { tag, areas, is_success: false }));
+            }
             happened.extend(self.on(event)?);
         }
         Ok(happened)

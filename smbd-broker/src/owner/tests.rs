@@ -70,6 +70,26 @@ fn each_call_has_one_answer_and_an_answer_to_nothing_is_refused() {
 }
 
 #[test]
+fn a_transfer_that_the_broker_has_not_read_when_the_connection_ends_fails_before_that_is_told() {
+    let mut connection = connection();
+    let (first, _) = connection.start(transfer(&[(0, 1)])).unwrap();
+    let (second, _) = connection.start(transfer(&[(1, 2), (2, 3)])).unwrap();
+    let lost = Event::Lost { why: "why".into() };
+    let packet = told(&[Event::RdmaDone { tag: first, is_success: true }, lost]);
+    let done = |tag, areas: &[(u16, u32)], is_success| {
+        let areas = areas.iter().map(|(slot, len)| Area { slot: *slot, len: *len }).collect();
+        Happened::Done { tag, areas, is_success }
+    };
+    let expected = [
+        done(first, &[(0, 1)], true),
+        done(second, &[(1, 2), (2, 3)], false),
+        Happened::Lost { why: "why".into() },
+    ];
+    assert_eq!(connection.received(packet.bytes()), Ok(expected.to_vec()));
+    assert_eq!((connection.transfers(), connection.socket_ended()), (0, Vec::new()));
+}
+
+#[test]
 fn only_what_has_a_file_descriptor_says_so() {
     let answer = |reply| News::Answer { tag: 1, result: Ok(reply) };
     assert!(answer(Reply::Memory(Memory { first: 0, count: 1, total: 1 })).has_descriptor());

@@ -146,11 +146,7 @@ where
     }
 
     fn move_lines(&mut self, cx: &mut Context<'_>) -> bool {
-        let id = self.id;
-        if self.lines.poll_send(cx).is_err() {
-            self.hub.tell(|broker| broker.socket_closed(id));
-            return true;
-        }
+        self.lines.poll_send(cx);
         // Whoever does not read is not listened to.
         matches!(self.phase, Phase::Open) && self.lines.is_flushed() && self.read(cx)
     }

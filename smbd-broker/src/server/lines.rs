@@ -17,6 +17,8 @@ pub(super) struct Lines<K> {
 
 struct Line<K> {
     socket: K,
+    /// The owner has closed its end, and gets nothing any more. What it has written is still read.
+    is_closed: bool,
     outgoing: VecDeque<Packet>,
 }
 
@@ -38,7 +40,7 @@ impl<K: PacketSocket> Lines<K> {
     /// A new owner.
     pub(super) fn open(&mut self, socket: K) {
         self.close();
-        self.current = Some(Line { socket, outgoing: VecDeque::new() });
+        self.current = Some(Line { socket, is_closed: false, outgoing: VecDeque::new() });
     }
 
     /// What was said to the owner is still sent.
@@ -47,7 +49,7 @@ impl<K: PacketSocket> Lines<K> {
     }
 
     pub(super) fn send(&mut self, packet: Packet) {
-        if let Some(line) = &mut self.current {
+        if let Some(line) = self.current.as_mut().filter(|line| !line.is_closed) {
             line.outgoing.push_back(packet);
         }
     }
@@ -57,22 +59,21 @@ impl<K: PacketSocket> Lines<K> {
         self.current.as_ref().is_none_or(|line| line.outgoing.is_empty())
     }
 
-    /// Goes on sending. An error is that the owner's socket is closed.
-    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+    /// Goes on sending.
+    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) {
         self.closing.retain_mut(|line| line.poll_send(cx).is_pending());
         if let Some(line) = &mut self.current
-            && let Poll::Ready(Err(error)) = line.poll_send(cx)
+            && let Poll::Ready(Err(_)) = line.poll_send(cx)
         {
-            self.current = None;
-            return Err(error);
+            line.is_closed = true;
+            line.outgoing.clear();
         }
-        Ok(())
     }
 
     /// Ready when nothing is left to be sent to anybody.
     pub(super) fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.close();
-        let _ = self.poll_send(cx);
+        self.poll_send(cx);
         if self.closing.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 

@@ -95,13 +95,12 @@ pub(super) fn receive(socket: BorrowedFd<'_>, packet: &mut PacketBuffer) -> io::
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    // That the other side was closed with something unread comes before what it has written, and once.
-    let received = match recvmsg(socket, &mut [IoSliceMut::new(packet.space())], &mut control, flags) {
-        Err(Errno::CONNRESET) => {
-            recvmsg(socket, &mut [IoSliceMut::new(packet.space())], &mut control, flags)?
-        }
-        received => received?,
-    };
+    let mut take = || recvmsg(socket, &mut [IoSliceMut::new(packet.space())], &mut control, flags);
+    let received = match take() {
+        // Told once if the other end was closed with something unread in it. What it had sent is still here.
+        Err(Errno::CONNRESET) => take(),
+        received => received,
+    }?;
     let descriptors = control.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
         _ => Vec::new(),

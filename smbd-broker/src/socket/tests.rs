@@ -70,6 +70,25 @@ fn the_longest_packet_passes_and_a_longer_one_is_an_error() {
     });
 }
 
+/// Linux tells such a socket first that it was reset, and keeps what is in it.
+#[test]
+fn what_was_sent_before_a_socket_was_closed_is_read_although_something_was_unread_there() {
+    run(async {
+        let [mut one, mut other] = both();
+        poll_fn(|cx| one.poll_send(cx, b"first", None)).await.unwrap();
+        poll_fn(|cx| one.poll_send(cx, b"second", None)).await.unwrap();
+        poll_fn(|cx| other.poll_send(cx, b"nobody reads it", None)).await.unwrap();
+        drop(one);
+        let mut packet = PacketBuffer::new();
+        for expected in [&b"first"[..], b"second"] {
+            poll_fn(|cx| other.poll_receive(cx, &mut packet)).await.unwrap();
+            assert_eq!(packet.bytes(), expected);
+        }
+        let end = poll_fn(|cx| other.poll_receive(cx, &mut packet)).await.unwrap_err();
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+    });
+}
+
 #[test]
 fn memory_can_be_made_neither_shorter_nor_longer() {
     let file = File::from(memory(8192).unwrap());

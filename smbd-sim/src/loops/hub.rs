@@ -264,9 +264,11 @@ impl Hub {
 
     /// Polls who was woken; if nobody was, lets the next thing happen. `false` if nothing is left to happen, or too much has.
     pub(super) fn turn(&self) -> bool {
-        if self.count().is_err() {
-            return false;
-        }
+        self.count().is_ok() && (self.poll_woken() || self.happen())
+    }
+
+    /// Polls who was woken. Whether anybody was.
+    pub(super) fn poll_woken(&self) -> bool {
         let mut tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         if let Some(order) = &mut *self.order.borrow_mut() {
             for at in (1..tasks.len()).rev() {
@@ -283,10 +285,26 @@ impl Hub {
             task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
         });
         self.tasks.borrow_mut().extend(tasks);
-        any || self.happen()
+        any
     }
 
-    fn happen(&self) -> bool {
+    /// When the next thing happens, or the next of those who sleep wakes; `None` if nothing is left to happen by itself.
+    pub(super) fn next_time(&self) -> Option<Instant> {
+        let (sleepers, timers) = (self.sleepers.borrow(), self.timers.borrow());
+        let until = sleepers.iter().flatten().filter_map(|sleeper| sleeper.until);
+        let world = self.world.borrow().next_time();
+        until.chain(timers.values().map(|(at, _)| *at)).chain(world).min()
+    }
+
+    /// Lets time pass up to `at`, if nothing happens before.
+    pub(super) fn pass_to(&self, at: Instant) {
+        if self.next_time().is_none_or(|next| next > at) {
+            self.world.borrow_mut().run_until(at, |_| false);
+        }
+    }
+
+    /// Lets the next thing happen. `false` if nothing is left to happen.
+    pub(super) fn happen(&self) -> bool {
         self.sweep();
         let mut world = self.world.borrow_mut();
         let steps = world.steps();

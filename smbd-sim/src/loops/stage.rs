@@ -19,6 +19,7 @@ use super::hub::{Dropped, Hub};
 use super::verdict;
 use super::watch::{Deadlines, Frames};
 use crate::device::Placed;
+use crate::fault::Disruption;
 use crate::memory::{Buffer, Range};
 use crate::nic::QpState;
 use crate::oracle::Failure;
@@ -108,6 +109,35 @@ impl Stage {
         self.hub.turn()
     }
 
+    /// Polls who was woken, and lets nothing happen. Whether anybody was. With [`happen`](Self::happen) and
+    /// [`pass_to`](Self::pass_to) several stages can share one time.
+    #[must_use]
+    pub fn poll_woken(&self) -> bool {
+        self.hub.count().is_ok() && self.hub.poll_woken()
+    }
+
+    /// When the next thing happens, or the next of those who sleep wakes; `None` if nothing is left to happen by itself.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Instant> {
+        self.hub.next_time()
+    }
+
+    /// Lets the next thing happen. `false` if nothing is left to happen.
+    #[must_use]
+    pub fn happen(&self) -> bool {
+        self.hub.happen()
+    }
+
+    /// Lets time pass up to `at`, if nothing happens before.
+    pub fn pass_to(&self, at: Instant) {
+        self.hub.pass_to(at);
+    }
+
+    /// Something goes wrong now.
+    pub fn disrupt(&self, disruption: Disruption) {
+        self.hub.world.borrow_mut().disrupt(disruption);
+    }
+
     /// Drops all tasks. To be called at the end: tasks have handles of the stage, and the stage has them.
     pub fn clear(&self) {
         self.hub.clear();
@@ -173,6 +203,22 @@ impl Stage {
             out.copy_from_slice(bytes);
         }
         Ok(())
+    }
+
+    /// Whether the device may still use memory.
+    #[must_use]
+    pub fn in_use(&self, block: &Block) -> bool {
+        let world = self.hub.world.borrow();
+        let device = &world.host(block.0.side).device;
+        device.nic.buffers.in_use(block.0.range.buffer)
+    }
+
+    /// To how much memory of a side its peer has access that the own device does not use at the moment.
+    #[must_use]
+    pub fn open_and_unused(&self, side: Side) -> usize {
+        let world = self.hub.world.borrow();
+        let nic = &world.host(side).device.nic;
+        nic.opened().filter(|(_, range)| !nic.buffers.in_use(range.buffer)).count()
     }
 
     /// Whether a peer has access to memory now.
