@@ -8,6 +8,8 @@ mod driver;
 mod loopback;
 mod multichannel;
 mod program;
+mod prompt;
+mod rdma_first;
 mod serve;
 mod server;
 mod share;

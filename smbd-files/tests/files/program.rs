@@ -29,7 +29,7 @@ fn run(arguments: &[&str], password: Option<&str>) -> Said {
 }
 
 /// A server at a port, and the URL of its share.
-async fn listen(host: &Host) -> String {
+pub async fn listen(host: &Host) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let host = host.clone();

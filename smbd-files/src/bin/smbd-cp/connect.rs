@@ -45,7 +45,8 @@ pub(crate) fn settings(place: &Place, common: &Common) -> Result<Settings, Strin
     common.offer.settings(Settings {
         encrypt: common.encrypt,
         sign: common.sign,
-        channels: common.channels,
+        channels: common.channels(place.scheme),
+        rdma_first: common.looks_for_rdma(place.scheme),
         keeps_keys: common.wireshark_keys.is_some(),
         ..Settings::new(&place.host)
     })
@@ -59,7 +60,6 @@ pub(crate) async fn connect(
     drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<Connection, Trouble> {
     let within = Duration::from_secs(common.connect_timeout.into());
-    let channels = common.channels;
     let remote = match place.scheme {
         Scheme::Smb => drive(tcp(place, within).await?, settings, drivers),
         #[cfg(feature = "verbs")]
@@ -81,10 +81,14 @@ pub(crate) async fn connect(
     let share = share.map_err(|error| told("cannot connect the share", place, &error))?;
     let chosen = share.negotiated().signing;
     common.offer.check(chosen).map_err(|wrong| Trouble::Failed(format!("{place}: {wrong}")))?;
-    if channels > 1
+    // One connection is enough.
+    if settings.rdma_first {
+        if let Err(why) = channels::look(place, within, settings, (&session, &share), drivers).await {
+            eprintln!("smbd-cp: {place}: the server has RDMA, and cannot be reached by it: {why}");
+        }
+    } else if settings.channels > 1
         && let Err(why) = channels::open(place, within, settings, (&session, &share), drivers).await
     {
-        // One is enough.
         eprintln!("smbd-cp: {place}: no further connection: {why}");
     }
     Ok(Connection { share, session })

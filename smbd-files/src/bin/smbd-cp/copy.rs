@@ -126,7 +126,7 @@ pub(crate) async fn run(
         while running.len() < options.files.into()
             && let Some(job) = jobs.pop_front()
         {
-            let bar = Arc::new(bars.add(&job.remote, share.way()));
+            let bar = Arc::new(bars.add(&job.remote, summary::ways(share)));
             running.spawn(one(job, share.clone(), how, options.check, bar));
         }
         let Some(ended) = running.join_next().await else { break };

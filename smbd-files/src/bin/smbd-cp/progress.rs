@@ -1,7 +1,6 @@
 //! Progress on a terminal, and a line for each file that is done.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use smbd_files::Way;
 use smbd_files::copy::Watch;
 
 use crate::outcome::Outcome;
@@ -22,8 +21,8 @@ impl Bars {
         Self { all: MultiProgress::with_draw_target(target), is_quiet }
     }
 
-    pub(crate) fn add(&self, name: &str, way: Way) -> Bar {
-        let bar = ProgressBar::new(0).with_prefix(plain(name)).with_message(way.to_string());
+    pub(crate) fn add(&self, name: &str, way: String) -> Bar {
+        let bar = ProgressBar::new(0).with_prefix(plain(name)).with_message(way.clone());
         if let Ok(style) = ProgressStyle::with_template(COPIES) {
             bar.set_style(style);
         }
@@ -43,7 +42,7 @@ impl Bars {
 /// The bar of a file.
 pub(crate) struct Bar {
     bar: ProgressBar,
-    way: Way,
+    way: String,
 }
 
 impl Bar {
