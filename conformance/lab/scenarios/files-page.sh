@@ -31,11 +31,11 @@ scenario() {
     { skip "the page" "smbd-serve or smbd-cp is not among the programs" && return; }
   ! has_samba || samba_programs || return
   prepare && files_of_server || return
-  page_plays < <(part '# smbd-files' '## smbd-serve') || return
+  part '# smbd-files' '## smbd-serve' >/run/first && page_plays </run/first || return
   check "what was got is what the server has" cmp "$SHARE/f.bin" /run/page/f.bin
   check "what was resumed is what the server has" cmp "$SHARE/big.img" /srv/big.img
   check "what was removed is gone, and the other one is there" eval '[ ! -e "$SHARE/images/a.iso" ] && cmp /run/page/b.iso "$SHARE/images/b.iso"'
   ksmbd_stop
-  page_plays < <(part '## smbd-serve' '## The library') || return
+  part '## smbd-serve' '## The library' >/run/second && page_plays </run/second || return
   check "the page had commands" test "$page_blocks" -ge 6
 }

@@ -211,7 +211,11 @@ fn ctrl_c_ends_the_program_while_a_server_says_nothing() {
 #[test]
 fn wrong_usage_has_status_2_and_says_what_is_wrong() {
     for (arguments, said) in [
-        (&["get", "smb://u@h/s/f"][..], "2 values required"),
+        (&["get", "smb://u@h/s/f"][..], "OUT: there is none"),
+        (&["put", "f"], "URL: there is none"),
+        (&["get", "smb://u@h/s/f", "-"], "'-': files are copied"),
+        (&["put", "-", "smb://u@h/s/"], "'-': files are copied"),
+        (&["get", "smb://u@h/s/f", "/no/such/"], "there is no directory '/no/such/'; make it first"),
         (&["ls", "http://u@h/s"], "scheme: 'http://' is neither rdma:// nor smb://"),
         (&["ls", "smb://h/s"], "user: there is none"),
         (&["get", "f", "out"], "'f': scheme: 'f' is neither"),
@@ -247,7 +251,7 @@ fn a_server_that_does_not_answer_is_named_with_its_address() {
     let Said { code, err, .. } = run(&["ls", &format!("smb://u@127.0.0.1:{port}/s")], Some("x"));
     assert_eq!(code, Some(1));
     let expected =
-        format!("smbd-cp: smb://u@127.0.0.1/s: cannot connect: 127.0.0.1:{port}: Connection refused");
+        format!("smbd-cp: smb://u@127.0.0.1:{port}/s: cannot connect: 127.0.0.1:{port}: Connection refused");
     assert!(err.starts_with(&expected), "{err}");
 }
 

@@ -11,7 +11,7 @@ use smbd_files::serve::{End, Host, Link, serve};
 use smbd_files::transport::Tcp;
 use smbd_files::{Remote, Settings, Share as Connected, Way};
 use smbd_smb2::client::Protection;
-use smbd_smb2::security::{NtHash, capital};
+use smbd_smb2::security::{NtHash, RdmaTransforms, capital};
 use smbd_smb2::server::{Params, Server, Share};
 use smbd_smb2::wire::{Guid, InterfaceCapabilities, NetworkInterface};
 use tokio::io::duplex;
@@ -37,6 +37,7 @@ impl Rig {
         let folder = folder(test);
         let mut params = Params::new(Guid([7; 16]), "SERVER");
         params.shares = vec![Share::new("share")];
+        (params.channels_max, params.rdma_transforms) = (2, RdmaTransforms::ALL);
         params.interfaces = vec![NetworkInterface {
             index: 4,
             capabilities: InterfaceCapabilities::RDMA_CAPABLE,

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::options::Common;
 use crate::place::{Place, Scheme};
 use crate::trouble::Trouble;
-use crate::{channels, reach};
+use crate::{channels, reach, say};
 
 /// How long a server may take to log a user off.
 const LOGOFF_WITHIN: Duration = Duration::from_secs(2);
@@ -75,7 +75,8 @@ pub(crate) async fn connect(
     let login = remote.login(user).await;
     let session = login.map_err(|error| told("cannot log in", place, &error))?;
     if let (Some(path), Some(key)) = (&common.wireshark_keys, session.key()) {
-        append(path, key).map_err(|error| Trouble::Failed(format!("{}: {error}", path.display())))?;
+        append(path, key)
+            .map_err(|error| Trouble::Failed(format!("--wireshark-keys {}: {error}", path.display())))?;
     }
     let share = session.connect(&place.share).await;
     let share = share.map_err(|error| told("cannot connect the share", place, &error))?;
@@ -84,12 +85,12 @@ pub(crate) async fn connect(
     // One connection is enough.
     if settings.rdma_first {
         if let Err(why) = channels::look(place, within, settings, (&session, &share), drivers).await {
-            eprintln!("smbd-cp: {place}: the server has RDMA, and cannot be reached by it: {why}");
+            say::trouble(format_args!("{place}: the server has RDMA, and cannot be reached by it: {why}"));
         }
     } else if settings.channels > 1
         && let Err(why) = channels::open(place, within, settings, (&session, &share), drivers).await
     {
-        eprintln!("smbd-cp: {place}: no further connection: {why}");
+        say::trouble(format_args!("{place}: no further connection: {why}"));
     }
     Ok(Connection { share, session })
 }

@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// Copies files from a share to this host
     Get {
         /// URLs of one share, and at the end a file or a directory of this host
-        #[arg(required = true, num_args = 2.., value_name = "URL... OUT")]
+        #[arg(required = true, num_args = 1.., value_name = "URL... OUT")]
         paths: Vec<String>,
         #[command(flatten)]
         copy: Copy,
@@ -54,7 +54,7 @@ pub(crate) enum Command {
     /// Copies files of this host to a share
     Put {
         /// Files of this host, and at the end a URL; one that ends in / is a directory
-        #[arg(required = true, num_args = 2.., value_name = "FILE... URL")]
+        #[arg(required = true, num_args = 1.., value_name = "FILE... URL")]
         paths: Vec<String>,
         #[command(flatten)]
         copy: Copy,

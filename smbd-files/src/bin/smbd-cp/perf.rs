@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::options::{Measure, Verb};
 use crate::place::Url;
+use crate::say;
 use crate::summary::{self, plain};
 use crate::trouble::Trouble;
 
@@ -76,12 +77,7 @@ pub(crate) async fn run(
         seconds: longest.as_secs_f64(),
         way: summary::ways(share),
     };
-    if as_json {
-        println!("{}", measured.json())
-    } else {
-        println!("{measured}")
-    }
-    Ok(())
+    if as_json { say::line(measured.json()) } else { say::line(measured) }
 }
 
 /// Places side by side, each with memory of its own.

@@ -4,7 +4,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbd_files::copy::Watch;
 
 use crate::outcome::Outcome;
+use crate::say;
 use crate::summary::{self, plain};
+use crate::trouble::Trouble;
 
 const COPIES: &str = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} {msg}";
 
@@ -30,12 +32,18 @@ impl Bars {
     }
 
     /// Tells what came of a file: failures always.
-    pub(crate) fn say(&self, outcome: &Outcome, way: &str) {
-        self.all.suspend(|| match &outcome.result {
-            Ok(done) if !self.is_quiet => println!("{}", summary::line(&outcome.job, done, way)),
-            Ok(_) => {}
-            Err(failure) => eprintln!("smbd-cp: {failure}"),
-        });
+    ///
+    /// # Errors
+    /// Standard output cannot be written to.
+    pub(crate) fn say(&self, outcome: &Outcome, way: &str) -> Result<(), Trouble> {
+        self.all.suspend(|| {
+            match &outcome.result {
+                Ok(done) if !self.is_quiet => return say::line(summary::line(&outcome.job, done, way)),
+                Ok(_) => {}
+                Err(failure) => say::trouble(outcome.job.told(failure)),
+            }
+            Ok(())
+        })
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn copies(outcomes: &[Outcome], place: &Place, share: &Share, took: D
                 "resumed": done.map(|done| done.copied.resumed),
                 "xxh3": done.and_then(|done| done.sum).map(|sum| format!("{sum:016x}")),
                 "seconds": done.map(|done| done.took.as_secs_f64()),
-                "error": result.as_ref().err().map(ToString::to_string),
+                "error": result.as_ref().err().map(|failure| job.told(failure)),
             })
         })
         .collect();
