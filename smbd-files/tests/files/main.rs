@@ -6,6 +6,7 @@ mod channels;
 mod copies;
 mod driver;
 mod loopback;
+mod misuse;
 mod multichannel;
 mod program;
 mod prompt;

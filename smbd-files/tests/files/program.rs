@@ -11,10 +11,10 @@ use tokio::task::spawn_blocking;
 
 use super::server::{Host, PASSWORD, content, folder};
 
-struct Said {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
 fn run(arguments: &[&str], password: Option<&str>) -> Said {
@@ -42,7 +42,7 @@ pub async fn listen(host: &Host) -> String {
     format!("smb://tester@127.0.0.1:{port}/data")
 }
 
-async fn cp(arguments: &[&str]) -> Said {
+pub async fn cp(arguments: &[&str]) -> Said {
     let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_string()).collect();
     spawn_blocking(move || {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -52,7 +52,7 @@ async fn cp(arguments: &[&str]) -> Said {
     .unwrap()
 }
 
-fn path(path: &Path) -> &str {
+pub fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use super::bridge::{Wire, bridge};
 use super::server::{PASSWORD, content, folder, login};
 
-const SIZE: usize = 5_000_001;
+const SIZE: usize = 2_000_001;
 
 /// A session on both connections, and the folder that is served.
 struct Rig {
