@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-about="the page smbd-files/README.md, word for word: smbd-cp with ksmbd, then smbd-serve with smbd-cp, the kernel's client and smbclient"
+about="the page smbd-files/README.md, word for word, and what README.md has of it: smbd-cp with ksmbd, then smbd-serve with smbd-cp, the kernel's client and smbclient"
 guests=1
 limit=600
 whole=yes
 long=yes
 
-page=$LAB/../../smbd-files/README.md
+root=$LAB/../..
 
 # prepare    what the page takes for granted: the programs, a device at 10.9.0.1, which is called `server`, files to be copied
 prepare() {
@@ -23,19 +23,21 @@ files_of_server() {
     head -c 5000000 "$SHARE/big.img" >/srv/big.img
 }
 
-# part FROM TO    the lines of the page between these two, which begin with them
-part() { awk -v from="$1" -v to="$2" 'index($0, to) == 1 { is_in = 0 } index($0, from) == 1 { is_in = 1 } is_in' "$page"; }
+# part FROM TO PAGE    the lines of a page between these two, which begin with them
+part() { awk -v from="$1" -v to="$2" 'index($0, to) == 1 { is_in = 0 } index($0, from) == 1 { is_in = 1 } is_in' "$root/$3"; }
 
 scenario() {
   [ -x "${SMBD_LIVE%/*}/smbd-serve" ] && [ -x "${SMBD_LIVE%/*}/smbd-cp" ] ||
     { skip "the page" "smbd-serve or smbd-cp is not among the programs" && return; }
   ! has_samba || samba_programs || return
   prepare && files_of_server || return
-  part '# smbd-files' '## smbd-serve' >/run/first && page_plays </run/first || return
+  part '# smbd-files' '## smbd-serve' smbd-files/README.md >/run/first && page_plays </run/first || return
   check "what was got is what the server has" cmp "$SHARE/f.bin" /run/page/f.bin
   check "what was resumed is what the server has" cmp "$SHARE/big.img" /srv/big.img
+  rm /srv/big.img && part '## Files' '## Samba' README.md >/run/front && page_plays </run/front || return
+  check "so is what the first page gets" cmp "$SHARE/big.img" /srv/big.img
   check "what was removed is gone, and the other one is there" eval '[ ! -e "$SHARE/images/a.iso" ] && cmp /run/page/b.iso "$SHARE/images/b.iso"'
   ksmbd_stop
-  part '## smbd-serve' '## The library' >/run/second && page_plays </run/second || return
-  check "the page had commands" test "$page_blocks" -ge 6
+  part '## smbd-serve' '## The library' smbd-files/README.md >/run/second && page_plays </run/second || return
+  check "the page had commands" test "$page_blocks" -ge 9
 }

@@ -49,14 +49,6 @@ impl Rig {
         let server = Arc::new(Server::new(params, accounts).unwrap());
         let shared = Folder::open(&folder, "share", served::Options::default()).unwrap();
         let (host, stop) = (Arc::new(Host::new(server, vec![shared])), watch::channel(false).0);
-        fn run(
-            host: &Arc<Host>,
-            link: impl Link + Send + 'static,
-            stop: &watch::Sender<bool>,
-        ) -> JoinHandle<End> {
-            let drain = Duration::from_secs(5);
-            tokio::spawn(serve(Arc::clone(host), link, stop.subscribe(), drain, |_| {}))
-        }
         let (here, there) = duplex(1 << 16);
         run(&host, Tcp::over(there).receiving(9 << 20), &stop);
         let (remote, driver) = Remote::over(Tcp::over(here), settings).unwrap();
@@ -86,6 +78,10 @@ impl Rig {
     fn moved(&self) -> usize {
         self.wire.lock().unwrap().moved.iter().map(|(_, data)| data.len()).sum()
     }
+}
+
+fn run(host: &Arc<Host>, link: impl Link + 'static, stop: &watch::Sender<bool>) -> JoinHandle<End> {
+    tokio::spawn(serve(Arc::clone(host), link, stop.subscribe(), Duration::from_secs(5), |_| {}))
 }
 
 fn first() -> Settings {
