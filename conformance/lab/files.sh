@@ -25,13 +25,16 @@ file_matches() {
     [ "$(grep -Ec " MB/s, $2(, xxh3 [0-9a-f]{16})?\$" "$OUT/said")" = 2 ] || complain "a file of $1 bytes: $(tail -n 3 "$OUT/cp.log")"
 }
 
-# other_ways_match SIGNED    a file is the same on both sides signed, by this way, and over TCP, encrypted too
+# other_ways_match SIGNED    a file is the same on both sides signed, by this way, and over TCP, encrypted too; smb:// finds RDMA unless it is
+# told not to look
 other_ways_match() {
   local url=$url options=(--sign)
   check "signed, a file is the same on both sides" file_matches 65537 "$1"
   url=smb:${url#rdma:} options=()
+  check "by smb:// a file is the same on both sides, by RDMA" file_matches 3000001 'rdma, 2 connections'
+  options=(--channels 1)
   check "over TCP, a file is the same on both sides" file_matches 3000001 plain
-  options=(--encrypt)
+  options=(--channels 1 --encrypt)
   check "encrypted over TCP, a file is the same on both sides" file_matches 3000001 'tcp encrypted'
 }
 
@@ -208,12 +211,12 @@ second_interface() {
   ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add 10.9.1.9/24 dev lab2 && ip link set lab2 up
 }
 
-# both put|get FROM TO    a file goes over two connections, by the way that the program says ($way, a pattern; plain without it)
+# both put|get FROM TO    a file goes over two connections, by the ways that the program says ($way, a pattern; those without protection otherwise)
 both() {
   local how=$1
   shift
   rm -f "$OUT/said" && cp_says said "$how" "$@" --channels 2 --check "${options[@]}" &&
-    grep -q " MB/s, ${way:-plain}, 2 connections, xxh3 " "$OUT/said" || complain "$how: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+    grep -q " MB/s, ${way:-plain and rdma}, 2 connections, xxh3 " "$OUT/said" || complain "$how: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
 }
 
 # both_ways    /run/file goes over both connections, and comes back

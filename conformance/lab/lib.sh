@@ -356,6 +356,79 @@ capture_is_complete() {
 }
 has_more_lines() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 
+# --- pages whose commands are tried -------------------------------------------------------------------------------------
+# Of a page, blocks of commands behind a mark are run word for word: `<!-- try -->`; `<!-- try until it succeeds -->`, over and over;
+# `<!-- try with Samba -->`, if there is one.
+
+# page_plays [FOLDER]    the blocks of the page on the standard input, each of them a check, until one fails; as somebody types them, in
+# FOLDER (/run/page), whose programs are found first. Their count is added to `page_blocks`.
+page_plays() {
+  local at name how folder=${1:-/run/page} hows=() blocks=()
+  page_read
+  page_blocks=$((${page_blocks:-0} + ${#blocks[@]}))
+  for at in "${!blocks[@]}"; do
+    how=${hows[at]} name=${blocks[at]%%$'\n'*}
+    case "$how" in
+      try) check "$name" page_types "${blocks[at]}" || return ;;
+      'try until it succeeds') check "$name" await "$patience" page_types "${blocks[at]}" || return ;;
+      'try with Samba') if with_samba; then check "$name" page_types "${blocks[at]}" || return; fi ;;
+      *) check "$name" complain "no such mark: $how" || return ;;
+    esac
+  done
+}
+
+# page_read    into `hows` and `blocks` the commands of the page, and how they are tried
+page_read() {
+  local line how='' is_in=false
+  while IFS= read -r line; do
+    case "$line" in
+      '<!-- try'*) how=${line#<!-- } && how=${how% -->} ;;
+      '```sh') [ -z "$how" ] || { is_in=true && hows+=("$how") && blocks+=('') && how=''; } ;;
+      '```') is_in=false ;;
+      *) ! $is_in || blocks[-1]+=$line$'\n' ;;
+    esac
+  done
+}
+
+# page_types TEXT    a block as somebody types it; the first command that fails ends it
+page_types() { (cd "$folder" && PATH=$folder:$PATH bash -ec "$1" </dev/null); }
+
+# --- a tester of file systems: fsx --------------------------------------------------------------------------------------
+
+# with_fsx    whether fsx is there; if not, what needs it is skipped
+with_fsx() {
+  [ -x "$LAB_CACHE/fsx/bin/fsx" ] || { skip "fsx" "it is not in $LAB_CACHE/fsx: $LAB/setup says why" && return 1; }
+}
+
+# fsx_plays FILE OPERATIONS cached|uncached [SEED]    random operations on a new file: reads and writes (also through memory, if the client
+# has a cache), cuts, copies of ranges, advice, closing and opening, syncing; each byte read is the one that was written. What it says is in
+# $OUT/fsx.log, and the file that there should be in $OUT if it fails.
+fsx_plays() {
+  local mapped=5
+  [ "$3" = cached ] || mapped=0
+  cat >/run/fsx.toml <<TEXT
+flen = 3000000
+[opsize]
+max = 200000
+[weights]
+close_open = 1
+read = 10
+write = 10
+mapread = $mapped
+mapwrite = $mapped
+invalidate = $((mapped / 5))
+truncate = 5
+fsync = 1
+fdatasync = 1
+sendfile = 3
+posix_fadvise = 1
+copy_file_range = 2
+TEXT
+  echo "fsx, $3, $2 operations, seed ${4:-1}" >>"$OUT/fsx.log"
+  timeout 1200 "$LAB_CACHE/fsx/bin/fsx" -f /run/fsx.toml -N "$2" -S "${4:-1}" -P "$OUT" "$1" >>"$OUT/fsx.log" 2>&1 ||
+    complain "fsx: $(tail -n 3 "$OUT/fsx.log" | tr '\n' ' ')"
+}
+
 # --- results ----------------------------------------------------------------------------------------------------------
 
 checks_passed=0 checks_failed=0 checks_skipped=0

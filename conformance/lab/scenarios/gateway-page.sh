@@ -5,8 +5,6 @@ limit=600
 whole=yes
 long=yes
 
-PAGE=$LAB/../../docs/gateway.md
-
 # prepare    what packages and the page's first commands leave: programs, Samba's folders, something that starts services
 prepare() {
   mkdir -p /etc/samba /var/lib/samba/private /var/cache/samba /var/log/samba /run/samba /run/page || return
@@ -24,35 +22,9 @@ TEXT
   chmod +x /run/page/systemctl
 }
 
-# blocks    into `hows` and `blocks` the commands that the page says were tried, and how: once, or until they succeed
-blocks() {
-  local line how='' is_in=false
-  hows=() blocks=()
-  while IFS= read -r line; do
-    case "$line" in
-      '<!-- try'*) how=${line#<!-- } && how=${how% -->} ;;
-      '```sh') [ -z "$how" ] || { is_in=true && hows+=("$how") && blocks+=('') && how=''; } ;;
-      '```') is_in=false ;;
-      *) ! $is_in || blocks[-1]+=$line$'\n' ;;
-    esac
-  done <"$PAGE"
-}
-
-# commands TEXT    a block as somebody types it; the first command that fails ends it
-commands() { (cd /run/page && PATH=/run/page:$PATH bash -ec "$1"); }
-
 scenario() {
-  local at name
   [ "$KIND" = siw ] || { skip "the page" "it is about a device of siw" && return; }
   with_samba || return 0
-  samba_programs && prepare && blocks || return
-  for at in "${!blocks[@]}"; do
-    name="${blocks[at]%%$'\n'*}"
-    if [ "${hows[at]}" = try ]; then
-      check "$name" commands "${blocks[at]}" || return
-    else
-      check "$name" await "$patience" commands "${blocks[at]}" || return
-    fi
-  done
-  check "the page had commands" test "${#blocks[@]}" -ge 10
+  samba_programs && prepare && page_plays <"$LAB/../../docs/gateway.md" || return
+  check "the page had commands" test "$page_blocks" -ge 10
 }

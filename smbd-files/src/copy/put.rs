@@ -30,6 +30,11 @@ pub async fn put(
     if known.is_dir() {
         return Err(of_local(io::Error::other("it is a directory")));
     }
+    if !known.is_file() {
+        return Err(of_local(io::Error::other(
+            "it is a device or a pipe, of which nobody knows how long it is",
+        )));
+    }
     let size = known.len();
     let file = match options.resume {
         true => share.open_for_writing(path).await,

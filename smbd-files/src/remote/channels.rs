@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use smbd_smb2::client::{self, Protection};
 use tokio::sync::{mpsc, oneshot};
 
+use super::carries::Carries;
 use super::command::{Reply, What};
 use super::ended::Ended;
-use super::settings::COMMANDS;
+use super::settings::{COMMANDS, Way};
 use crate::Error;
 
 /// Something to be done. Exactly one answer is given.
@@ -49,6 +51,7 @@ pub(super) struct Lane {
     /// Commands that were another connection's before. There are no more than those have had.
     moved: mpsc::UnboundedSender<Command>,
     ended: Ended,
+    carries: Carries,
     load: Arc<AtomicUsize>,
     /// How many commands for data it has had.
     given: Arc<AtomicUsize>,
@@ -60,13 +63,23 @@ pub(super) struct Inlet {
     pub(super) asked: mpsc::Receiver<Command>,
     pub(super) moved: mpsc::UnboundedReceiver<Command>,
     pub(super) ended: Ended,
+    pub(super) carries: Carries,
 }
 
-pub(super) fn lane() -> (Lane, Inlet) {
+/// For a connection over a transport; `rdma_first`: data go over TCP only if they cannot go otherwise.
+pub(super) fn lane(limits: &client::Transport, rdma_first: bool) -> (Lane, Inlet) {
+    let carries = Carries::over(limits, rdma_first);
     let (ended, load, given) = (Ended::default(), Arc::default(), Arc::default());
     let ((commands, asked), (moves, moved)) = (mpsc::channel(COMMANDS), mpsc::unbounded_channel());
-    let lane = Lane { asked: commands, moved: moves, ended: Arc::clone(&ended), load, given };
-    (lane, Inlet { asked, moved, ended })
+    let lane = Lane {
+        asked: commands,
+        moved: moves,
+        ended: Arc::clone(&ended),
+        carries: carries.clone(),
+        load,
+        given,
+    };
+    (lane, Inlet { asked, moved, ended, carries })
 }
 
 impl Lane {
@@ -125,8 +138,24 @@ impl Channels {
         u16::try_from(lost & usize::from(u16::MAX)).unwrap_or(u16::MAX)
     }
 
-    /// For data, of several connections that with the fewest commands, and of these that which has had the fewest; the first for anything
-    /// else (3.2.4.1.7). What uses memory that a device knows goes to the connection of that device.
+    /// How data that are protected so go: over each connection that takes them, each way once.
+    pub(super) fn ways(&self, protection: Protection) -> Vec<Way> {
+        self.with(|lanes| {
+            let live = || lanes.iter().filter(|lane| lane.is_live());
+            let yields = live().all(|lane| lane.carries.yields());
+            let mut ways = Vec::new();
+            for lane in live().filter(|lane| yields || !lane.carries.yields()) {
+                let way = lane.carries.way(protection);
+                if !ways.contains(&way) {
+                    ways.push(way);
+                }
+            }
+            ways
+        })
+    }
+
+    /// For data, of several connections that with the fewest commands, and of these that which has had the fewest, those over TCP only if
+    /// there are no others and that is wanted; the first for anything else (3.2.4.1.7, 3.2.5.14.11). What uses memory that a device knows goes to the connection of that device.
     fn pick(&self, what: &What) -> Option<Lane> {
         let is_home = |lane: &&Lane| what.buffer().is_some_and(|buffer| buffer.at(&lane.ended).is_some());
         let home = self.with(|lanes| lanes.iter().find(is_home).cloned());
@@ -134,8 +163,11 @@ impl Channels {
             return Some(home);
         }
         let load = |lane: &&Lane| match what.is_data() {
-            true => (lane.load.load(Ordering::Relaxed), lane.given.load(Ordering::Relaxed)),
-            false => (0, 0),
+            true => {
+                let (load, given) = (lane.load.load(Ordering::Relaxed), lane.given.load(Ordering::Relaxed));
+                (lane.carries.yields(), load, given)
+            }
+            false => (false, 0, 0),
         };
         self.with(|lanes| lanes.iter().filter(|lane| lane.is_live()).min_by_key(load).cloned())
     }

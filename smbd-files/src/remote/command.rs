@@ -1,7 +1,7 @@
 //! What handles ask of the driver, and what it answers.
 
 use bytes::Bytes;
-use smbd_smb2::client::{Negotiated, Operation, SessionExport, TreeExport, interface_query};
+use smbd_smb2::client::{Negotiated, Operation, Protection, SessionExport, TreeExport, interface_query};
 use smbd_smb2::security::Credentials;
 use smbd_smb2::wire::{
     AccessMask, CloseRequest, CreateDisposition, CreateOptions, CreateRequest, DirectoryInformationClass,
@@ -227,8 +227,9 @@ pub(super) enum Reply {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connected {
     pub(super) tree: TreeExport,
+    pub(super) protection: Protection,
+    /// These of the connection that it was made on.
     pub(super) way: Way,
-    /// Of the connection that it was made on.
     pub(super) negotiated: Negotiated,
     /// The most bytes of one READ and of one WRITE.
     pub(super) read_max: u32,

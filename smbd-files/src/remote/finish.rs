@@ -12,7 +12,7 @@ use super::command::{Connected, Reply};
 use super::commands::Commands;
 use super::login::{fresh, initiator};
 use super::running::{Kind, Running};
-use super::settings::{PIECE_MAX, Way};
+use super::settings::PIECE_MAX;
 use super::surroundings::Surroundings;
 use crate::Error;
 use crate::transport::{Lost, Memory};
@@ -96,6 +96,9 @@ impl<M: Memory, S: Surroundings> Commands<M, S> {
     fn logged_in(&mut self, client: &Client, session: SessionHandle) -> Result<Reply, Error> {
         let id = client.session_id(session).ok_or(Error::Refused(Refused::Unknown("the session")))?;
         self.sessions.insert(id, session);
+        if let Some(negotiated) = client.negotiated() {
+            self.inlet.carries.negotiated(negotiated.rdma_transforms);
+        }
         Ok(Reply::Session(id))
     }
 
@@ -124,15 +127,11 @@ impl<M: Memory, S: Surroundings> Commands<M, S> {
         let negotiated = *client.negotiated().ok_or(Refused::NotNegotiated)?;
         let protection = client.protection(handle).unwrap_or(Protection::None);
         let uses_channel = client.uses_channel(handle, PIECE_MAX.into());
-        let way = match limits.rdma {
-            Some(_) if uses_channel => Way::Rdma(protection),
-            Some(_) => Way::RdmaMessages(protection),
-            None => Way::Tcp(protection),
-        };
         let rdma = limits.rdma.filter(|_| uses_channel).map_or(PIECE_MAX, |rdma| rdma.max_read_write);
         let max = |server: u32| server.min(rdma).clamp(1, PIECE_MAX);
         let (read_max, write_max) = (max(negotiated.max_read_size), max(negotiated.max_write_size));
-        Ok(Connected { tree, way, negotiated, read_max, write_max })
+        let way = self.inlet.carries.way(protection);
+        Ok(Connected { tree, protection, way, negotiated, read_max, write_max })
     }
 }
 

@@ -3,6 +3,7 @@
 mod answer;
 mod begin;
 mod buffer;
+mod carries;
 mod channels;
 mod command;
 mod commands;

@@ -128,7 +128,7 @@ impl This {
             silence_max,
             ..usual
         })?;
-        let (lane, inlet) = channels::lane();
+        let (lane, inlet) = channels::lane(&limits, settings.rdma_first);
         let upper = Commands::new(inlet, limits, settings, surroundings.clone());
         let driver = Driver::new(Client::new(config), transport, upper, surroundings);
         Ok((lane, driver.run()))

@@ -41,6 +41,9 @@ pub struct Settings {
     /// How many connections a session may have: 1 to [`CHANNELS_MAX`]; others count as the nearest. With more than one, a connection
     /// on which the server says nothing is given up after 20 seconds.
     pub channels: u16,
+    /// Whether data go over TCP only while the session has no connection over SMB Direct. Otherwise all connections share them: each is
+    /// handed what it has least of.
+    pub rdma_first: bool,
 }
 
 /// The most connections of a session.
@@ -74,6 +77,7 @@ impl Settings {
             keeps_keys: false,
             timeout: Duration::from_secs(60),
             channels: 1,
+            rdma_first: false,
         }
     }
 }

@@ -36,10 +36,16 @@ impl Share {
         Self { handle, connected }
     }
 
-    /// How data go to and from it.
+    /// How data go to and from it, as long as its session has one connection. With several, that of the first to which data go.
     #[must_use]
-    pub const fn way(&self) -> Way {
-        self.connected.way
+    pub fn way(&self) -> Way {
+        self.ways().first().copied().unwrap_or(self.connected.way)
+    }
+
+    /// How data go to and from it, over all connections of its session, each way once; none when all are lost.
+    #[must_use]
+    pub fn ways(&self) -> Vec<Way> {
+        self.handle.channels().ways(self.connected.protection)
     }
 
     /// What was negotiated with the server.

@@ -11,10 +11,10 @@ use tokio::task::spawn_blocking;
 
 use super::server::{Host, PASSWORD, content, folder};
 
-struct Said {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
 fn run(arguments: &[&str], password: Option<&str>) -> Said {
@@ -29,7 +29,7 @@ fn run(arguments: &[&str], password: Option<&str>) -> Said {
 }
 
 /// A server at a port, and the URL of its share.
-async fn listen(host: &Host) -> String {
+pub async fn listen(host: &Host) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let host = host.clone();
@@ -42,7 +42,7 @@ async fn listen(host: &Host) -> String {
     format!("smb://tester@127.0.0.1:{port}/data")
 }
 
-async fn cp(arguments: &[&str]) -> Said {
+pub async fn cp(arguments: &[&str]) -> Said {
     let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_string()).collect();
     spawn_blocking(move || {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -52,7 +52,7 @@ async fn cp(arguments: &[&str]) -> Said {
     .unwrap()
 }
 
-fn path(path: &Path) -> &str {
+pub fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -211,7 +211,11 @@ fn ctrl_c_ends_the_program_while_a_server_says_nothing() {
 #[test]
 fn wrong_usage_has_status_2_and_says_what_is_wrong() {
     for (arguments, said) in [
-        (&["get", "smb://u@h/s/f"][..], "2 values required"),
+        (&["get", "smb://u@h/s/f"][..], "OUT: there is none"),
+        (&["put", "f"], "URL: there is none"),
+        (&["get", "smb://u@h/s/f", "-"], "'-': files are copied"),
+        (&["put", "-", "smb://u@h/s/"], "'-': files are copied"),
+        (&["get", "smb://u@h/s/f", "/no/such/"], "there is no directory '/no/such/'; make it first"),
         (&["ls", "http://u@h/s"], "scheme: 'http://' is neither rdma:// nor smb://"),
         (&["ls", "smb://h/s"], "user: there is none"),
         (&["get", "f", "out"], "'f': scheme: 'f' is neither"),
@@ -247,7 +251,7 @@ fn a_server_that_does_not_answer_is_named_with_its_address() {
     let Said { code, err, .. } = run(&["ls", &format!("smb://u@127.0.0.1:{port}/s")], Some("x"));
     assert_eq!(code, Some(1));
     let expected =
-        format!("smbd-cp: smb://u@127.0.0.1/s: cannot connect: 127.0.0.1:{port}: Connection refused");
+        format!("smbd-cp: smb://u@127.0.0.1:{port}/s: cannot connect: 127.0.0.1:{port}: Connection refused");
     assert!(err.starts_with(&expected), "{err}");
 }
 

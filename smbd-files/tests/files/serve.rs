@@ -158,6 +158,8 @@ fn what_cannot_be_served_is_told_with_its_cure() {
     fs::copy(&good, &open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
     let listen = ["--listen", "tcp:127.0.0.1:0"];
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("tcp:{}", other.local_addr().unwrap());
     for (arguments, code, said) in [
         (vec![text(&folder), "--users", &good], 2, "--listen <ADDR:PORT>"),
         (vec![text(&folder), "--listen", "127.0.0.1", "--users", &good], 2, "is no ADDR:PORT"),
@@ -167,6 +169,12 @@ fn what_cannot_be_served_is_told_with_its_cure() {
         ([&[text(&folder), "--users", &good, "--memory", "24"][..], &listen].concat(), 2, "need 1536 MiB"),
         ([&[text(&folder), "--users", &good, "--share", "IPC$"][..], &listen].concat(), 2, "IPC$"),
         (vec![text(&folder), "--users", &good, "--listen", "tcp:192.0.2.1:445"], 1, "tcp:192.0.2.1:445: "),
+        (
+            vec![text(&folder), "--users", &good, "--listen", "tcp:192.0.2.1:445"],
+            1,
+            "no interface of this host",
+        ),
+        (vec![text(&folder), "--users", &good, "--listen", &taken], 1, "another program listens there"),
     ] {
         let Output { status, stderr, .. } = command(&arguments).output().unwrap();
         let err = String::from_utf8(stderr).unwrap();

@@ -155,8 +155,10 @@ pub enum ConfigError {
         /// The highest valid value.
         max: u64,
     },
-    /// A name is empty, has a backslash, or is the name of another share.
-    #[error("a share cannot be called {0:?}")]
+    /// A name is empty, is in several parts, or is the name of another share.
+    #[error(
+        "a share cannot be called {0:?}: it takes a name without slashes, and not that of another share, such as IPC$"
+    )]
     ShareName(String),
 }
 

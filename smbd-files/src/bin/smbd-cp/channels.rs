@@ -6,7 +6,7 @@ use std::time::Duration;
 use smbd_files::transport::Transport;
 use smbd_files::{Session, Settings, Share};
 use smbd_smb2::client::{Path, PathKind, paths};
-use smbd_smb2::wire::{InterfaceCapabilities, NetworkInterface};
+use smbd_smb2::wire::{Capabilities, InterfaceCapabilities, NetworkInterface};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -28,7 +28,7 @@ pub(crate) async fn open(
         if (has_rdma && cfg!(not(feature = "verbs"))) || session.connections().0 > 1 {
             continue;
         }
-        let local = local(&remote, has_rdma);
+        let local = local(&remote, |_| has_rdma);
         for path in in_turn(&paths(&local, &remote)) {
             if session.connections().0 >= usize::from(settings.channels) {
                 return Ok(());
@@ -45,6 +45,57 @@ pub(crate) async fn open(
     }
 }
 
+/// Makes a connection over SMB Direct if the server says an address for it that a device of this host reaches, and tells what is wrong.
+/// That either of them has no RDMA is not.
+pub(crate) async fn look(
+    place: &Place,
+    within: Duration,
+    settings: &Settings,
+    (session, share): (&Session, &Share),
+    drivers: &mut Vec<JoinHandle<()>>,
+) -> Result<(), String> {
+    if !share.negotiated().capabilities.contains(Capabilities::MULTI_CHANNEL) {
+        return Ok(());
+    }
+    // A server may have multichannel and tell nobody where.
+    let Ok(remote) = share.interfaces().await else { return Ok(()) };
+    let mut all = Vec::new();
+    let connected = timeout(within, async {
+        for path in rdma_paths(&remote, &devices()) {
+            match connect(&path, place, within, settings, session, drivers).await {
+                Ok(()) => return true,
+                Err(why) => all.push(format!("{}: {why}", path.remote)),
+            }
+        }
+        false
+    });
+    match connected.await {
+        Ok(true) => Ok(()),
+        Ok(false) if all.is_empty() => Ok(()),
+        Ok(false) => Err(all.join("; ")),
+        Err(_) => Err(reach::silent(within)),
+    }
+}
+
+/// Paths over SMB Direct between addresses of a server and those of devices of this host (3.2.5.14.11).
+fn rdma_paths(remote: &[NetworkInterface], devices: &[IpAddr]) -> Vec<Path> {
+    let mut paths = paths(&local(remote, |address| devices.contains(&address)), remote);
+    paths.retain(|path| path.kind == PathKind::Rdma);
+    paths
+}
+
+/// The addresses of RDMA devices.
+#[cfg(feature = "verbs")]
+fn devices() -> Vec<IpAddr> {
+    let found = smbd_verbs::device_addresses().unwrap_or_default();
+    found.into_iter().map(|device| device.address).collect()
+}
+
+#[cfg(not(feature = "verbs"))]
+const fn devices() -> Vec<IpAddr> {
+    Vec::new()
+}
+
 /// Each path as often as connections are made between its addresses, one after the other.
 fn in_turn(paths: &[Path]) -> Vec<Path> {
     let most = paths.iter().map(|path| path.kind.connections()).max().unwrap_or(0);
@@ -53,7 +104,7 @@ fn in_turn(paths: &[Path]) -> Vec<Path> {
 }
 
 /// The addresses from which this host reaches those of the server.
-fn local(remote: &[NetworkInterface], has_rdma: bool) -> Vec<NetworkInterface> {
+fn local(remote: &[NetworkInterface], has_rdma: impl Fn(IpAddr) -> bool) -> Vec<NetworkInterface> {
     let mut addresses: Vec<IpAddr> = Vec::new();
     for address in remote.iter().filter_map(|interface| interface.address).filter_map(from) {
         if !addresses.contains(&address) {
@@ -61,10 +112,9 @@ fn local(remote: &[NetworkInterface], has_rdma: bool) -> Vec<NetworkInterface> {
         }
     }
     let (rss, rdma) = (InterfaceCapabilities::RSS_CAPABLE, InterfaceCapabilities::RDMA_CAPABLE);
-    let capabilities = rss.with(rdma, has_rdma);
     let interface = |(address, index)| NetworkInterface {
         index,
-        capabilities,
+        capabilities: rss.with(rdma, has_rdma(address)),
         link_speed: u64::MAX,
         address: Some(address),
     };
@@ -142,6 +192,25 @@ mod tests {
     }
 
     #[test]
+    fn rdma_is_looked_for_where_the_server_and_a_device_of_this_host_have_it() {
+        let interface = |text: &str, can| NetworkInterface {
+            index: 1,
+            capabilities: InterfaceCapabilities::RSS_CAPABLE.with(InterfaceCapabilities::RDMA_CAPABLE, can),
+            link_speed: 1,
+            address: Some(text.parse().unwrap()),
+        };
+        let own = [IpAddr::from([127, 0, 0, 1])];
+        let kinds = |remote: &[NetworkInterface], devices: &[IpAddr]| -> Vec<_> {
+            rdma_paths(remote, devices).iter().map(|path| (path.kind, path.remote)).collect()
+        };
+        let both = [interface("127.0.0.2", false), interface("127.0.0.1", true)];
+        assert_eq!(kinds(&both, &own), [(PathKind::Rdma, own[0])]);
+        assert_eq!(kinds(&both, &[]), []);
+        assert_eq!(kinds(&[interface("127.0.0.1", false)], &own), []);
+        assert_eq!(kinds(&[], &own), []);
+    }
+
+    #[test]
     fn an_address_of_this_host_is_reached_from_itself_and_once() {
         let interface = |text: &str, index| NetworkInterface {
             index,
@@ -150,7 +219,7 @@ mod tests {
             address: Some(text.parse().unwrap()),
         };
         let remote = [interface("127.0.0.1", 1), interface("127.0.0.1", 2)];
-        let local = local(&remote, true);
+        let local = local(&remote, |_| true);
         assert_eq!(local.len(), 1);
         assert_eq!((local[0].address, local[0].index), (remote[0].address, 1));
         assert!(local[0].capabilities.contains(InterfaceCapabilities::RDMA_CAPABLE));

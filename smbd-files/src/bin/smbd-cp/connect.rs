@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::options::Common;
 use crate::place::{Place, Scheme};
 use crate::trouble::Trouble;
-use crate::{channels, reach};
+use crate::{channels, reach, say};
 
 /// How long a server may take to log a user off.
 const LOGOFF_WITHIN: Duration = Duration::from_secs(2);
@@ -46,7 +46,8 @@ pub(crate) fn settings(place: &Place, common: &Common) -> Result<Settings, Strin
         encrypt: common.encrypt,
         sign: common.sign,
         guest: common.guest,
-        channels: common.channels,
+        channels: common.channels(place.scheme),
+        rdma_first: common.looks_for_rdma(place.scheme),
         keeps_keys: common.wireshark_keys.is_some(),
         ..Settings::new(&place.host)
     })
@@ -60,7 +61,6 @@ pub(crate) async fn connect(
     drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<Connection, Trouble> {
     let within = Duration::from_secs(common.connect_timeout.into());
-    let channels = common.channels;
     let remote = match place.scheme {
         Scheme::Smb => drive(tcp(place, within).await?, settings, drivers),
         #[cfg(feature = "verbs")]
@@ -76,17 +76,22 @@ pub(crate) async fn connect(
     let login = remote.login(user).await;
     let session = login.map_err(|error| told("cannot log in", place, &error))?;
     if let (Some(path), Some(key)) = (&common.wireshark_keys, session.key()) {
-        append(path, key).map_err(|error| Trouble::Failed(format!("{}: {error}", path.display())))?;
+        append(path, key)
+            .map_err(|error| Trouble::Failed(format!("--wireshark-keys {}: {error}", path.display())))?;
     }
     let share = session.connect(&place.share).await;
     let share = share.map_err(|error| told("cannot connect the share", place, &error))?;
     let chosen = share.negotiated().signing;
     common.offer.check(chosen).map_err(|wrong| Trouble::Failed(format!("{place}: {wrong}")))?;
-    if channels > 1
+    // One connection is enough.
+    if settings.rdma_first {
+        if let Err(why) = channels::look(place, within, settings, (&session, &share), drivers).await {
+            say::trouble(format_args!("{place}: the server has RDMA, and cannot be reached by it: {why}"));
+        }
+    } else if settings.channels > 1
         && let Err(why) = channels::open(place, within, settings, (&session, &share), drivers).await
     {
-        // One is enough.
-        eprintln!("smbd-cp: {place}: no further connection: {why}");
+        say::trouble(format_args!("{place}: no further connection: {why}"));
     }
     Ok(Connection { share, session })
 }

@@ -13,6 +13,7 @@ use crate::options;
 use crate::outcome::{Done, Job, Outcome};
 use crate::place::{Place, Url, check_one};
 use crate::progress::{Bar, Bars};
+use crate::say;
 use crate::summary;
 use crate::trouble::Trouble;
 
@@ -24,12 +25,17 @@ pub(crate) enum Plan {
 
 impl Plan {
     pub(crate) fn get(paths: &[String]) -> Result<Self, Trouble> {
-        let (out, urls) = split(paths)?;
+        let (out, urls) =
+            split(paths, "OUT: there is none; what is copied, and where to: smbd-cp get URL... OUT")?;
+        no_dash([out])?;
         let urls: Vec<Url> = urls.iter().map(|text| url(text)).collect::<Result<_, _>>()?;
         let place = check_one(&urls).map_err(Trouble::Usage)?.clone();
         if let Some(directory) = urls.iter().find(|url| url.is_directory) {
             let name = format!("{}/{}", directory.place, directory.path);
             return Err(Trouble::Usage(format!("{name} is a directory; single files are copied")));
+        }
+        if out.ends_with('/') && !Path::new(out).is_dir() {
+            return Err(Trouble::Usage(format!("there is no directory '{out}'; make it first")));
         }
         let out = PathBuf::from(out);
         if urls.len() > 1 && !out.is_dir() {
@@ -43,7 +49,9 @@ impl Plan {
     }
 
     pub(crate) fn put(paths: &[String]) -> Result<Self, Trouble> {
-        let (target, files) = split(paths)?;
+        let (target, files) =
+            split(paths, "URL: there is none; what is copied, and where to: smbd-cp put FILE... URL")?;
+        no_dash(files)?;
         let target = url(target)?;
         if files.len() > 1 && !target.is_directory {
             return Err(Trouble::Usage(
@@ -85,9 +93,20 @@ impl Plan {
     }
 }
 
-/// The last path, and those before it.
-fn split(paths: &[String]) -> Result<(&String, &[String]), Trouble> {
-    paths.split_last().ok_or_else(|| Trouble::Usage("there is nothing to copy".into()))
+/// The last path, and those before it; one at least.
+fn split<'p>(paths: &'p [String], otherwise: &str) -> Result<(&'p String, &'p [String]), Trouble> {
+    let both = paths.split_last().filter(|(_, others)| !others.is_empty());
+    both.ok_or_else(|| Trouble::Usage(otherwise.into()))
+}
+
+/// Checks that none is what stands for standard input or output elsewhere.
+fn no_dash<'p>(paths: impl IntoIterator<Item = &'p String>) -> Result<(), Trouble> {
+    match paths.into_iter().any(|path| path == "-") {
+        true => Err(Trouble::Usage(
+            "'-': files are copied, no standard input or output; one of this name is ./-".into(),
+        )),
+        false => Ok(()),
+    }
 }
 
 fn url(text: &str) -> Result<Url, Trouble> {
@@ -122,23 +141,26 @@ pub(crate) async fn run(
     let bars = Bars::new(options.quiet || as_json);
     let how = copy::Options { pieces: options.pieces, resume: options.resume };
     let (began, mut running, mut outcomes) = (Instant::now(), JoinSet::new(), Vec::new());
+    // All is copied, also if that cannot be said.
+    let mut said = Ok(());
     loop {
         while running.len() < options.files.into()
             && let Some(job) = jobs.pop_front()
         {
-            let bar = Arc::new(bars.add(&job.remote, share.way()));
+            let bar = Arc::new(bars.add(&job.remote, summary::ways(share)));
             running.spawn(one(job, share.clone(), how, options.check, bar));
         }
         let Some(ended) = running.join_next().await else { break };
         let outcome = ended.map_err(Trouble::failed)?;
         if !as_json {
-            bars.say(&outcome, &summary::way(share));
+            said = said.and(bars.say(&outcome, &summary::way(share)));
         }
         outcomes.push(outcome);
     }
     if as_json {
-        println!("{}", summary::copies(&outcomes, plan.place(), share, began.elapsed()));
+        said = say::line(summary::copies(&outcomes, plan.place(), share, began.elapsed()));
     }
+    said?;
     if outcomes.iter().any(|outcome| outcome.result.is_err()) { Err(Trouble::Files) } else { Ok(()) }
 }
 

@@ -4,6 +4,7 @@ use smbd_files::{Entry, Error, Share};
 use smbd_smb2::wire::NtStatus;
 
 use crate::place::Url;
+use crate::say;
 use crate::summary::{self, plain};
 use crate::trouble::Trouble;
 
@@ -19,11 +20,9 @@ pub(crate) async fn list(url: &Url, as_json: bool, share: &Share) -> Result<(), 
     };
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     if as_json {
-        println!("{}", summary::entries(&entries));
-    } else {
-        entries.iter().for_each(|entry| println!("{}", summary::entry(entry)));
+        return say::line(summary::entries(&entries));
     }
-    Ok(())
+    entries.iter().try_for_each(|entry| say::line(summary::entry(entry)))
 }
 
 /// Removes files, or directories.
@@ -60,10 +59,10 @@ fn all(urls: &[Url], results: &[Result<(), Error>], as_json: bool) -> Result<(),
             let error = result.as_ref().err().map(ToString::to_string);
             serde_json::json!({ "path": url.path, "error": error })
         });
-        println!("{}", told.collect::<serde_json::Value>());
+        say::line(told.collect::<serde_json::Value>())?;
     } else {
         let failed = each.filter_map(|(url, result)| Some((url, result.as_ref().err()?)));
-        failed.for_each(|(url, error)| eprintln!("smbd-cp: {}: {error}", plain(&url.path)));
+        failed.for_each(|(url, error)| say::trouble(format_args!("{}: {error}", plain(&url.path))));
     }
     if results.iter().any(Result::is_err) { Err(Trouble::Files) } else { Ok(()) }
 }

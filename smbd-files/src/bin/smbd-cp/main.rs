@@ -13,6 +13,7 @@ mod place;
 mod progress;
 mod quantity;
 mod reach;
+mod say;
 mod summary;
 mod trouble;
 
@@ -42,14 +43,14 @@ fn main() -> ExitCode {
             Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
         }
         Err(Trouble::Failed(why)) => {
-            eprintln!("smbd-cp: {why}");
+            say::trouble(why);
             ExitCode::FAILURE
         }
         // They were told one by one.
         Err(Trouble::Files) => ExitCode::FAILURE,
         Err(Trouble::Interrupted) => {
             let copies = matches!(command, Command::Get { .. } | Command::Put { .. });
-            eprintln!("smbd-cp: stopped{}", if copies { "; --resume goes on where it stopped" } else { "" });
+            say::trouble(if copies { "stopped; --resume goes on where it stopped" } else { "stopped" });
             ExitCode::from(EXIT_INTERRUPTED)
         }
     }

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use smbd_files::CHANNELS_MAX;
 
 use crate::offer::Offer;
-use crate::place::Url;
+use crate::place::{Scheme, Url};
 use crate::quantity;
 
 /// Copies files to and from SMB servers over SMB Direct (RDMA) or TCP, in user space: no mount, no root.
@@ -20,10 +20,12 @@ pub(crate) struct Options {
 const EXAMPLES: &str = "\
 A URL is rdma://[DOMAIN;]USER@HOST[:PORT]/SHARE/PATH, or smb:// in the place of rdma://.
   rdma://  over SMB Direct. Without a port: 5445, then 445
-  smb://   over TCP. Without a port: 445
-With --channels N up to N connections carry the data: the first is that of the URL, the others go where
+  smb://   over TCP first. Without a port: 445. If the server then says that it has interfaces with RDMA
+           (multichannel), and this host has a device that reaches one, a second connection goes there,
+           over SMB Direct, and has the data; TCP has them when that one is lost
+With --channels N up to N connections share the data: the first is that of the URL, the others go where
 the server says it has interfaces, over RDMA if both sides have it. Without a port in the URL of their kind
-they go to the same ports. When one is lost, the others go on.
+they go to the same ports. When one is lost, the others go on. --channels 1: no other than that of the URL.
 Characters that mean something in a URL are written %40 (@), %3B (;), %25 (%), %20 (a space).
 
 Examples:
@@ -42,7 +44,7 @@ pub(crate) enum Command {
     /// Copies files from a share to this host
     Get {
         /// URLs of one share, and at the end a file or a directory of this host
-        #[arg(required = true, num_args = 2.., value_name = "URL... OUT")]
+        #[arg(required = true, num_args = 1.., value_name = "URL... OUT")]
         paths: Vec<String>,
         #[command(flatten)]
         copy: Copy,
@@ -52,7 +54,7 @@ pub(crate) enum Command {
     /// Copies files of this host to a share
     Put {
         /// Files of this host, and at the end a URL; one that ends in / is a directory
-        #[arg(required = true, num_args = 2.., value_name = "FILE... URL")]
+        #[arg(required = true, num_args = 1.., value_name = "FILE... URL")]
         paths: Vec<String>,
         #[command(flatten)]
         copy: Copy,
@@ -171,12 +173,30 @@ pub(crate) struct Common {
     /// Seconds to wait for the connection
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
     pub(crate) connect_timeout: u16,
-    /// How many connections carry the data at most; more than 1 asks the server for its interfaces
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(CHANNELS_MAX)))]
-    pub(crate) channels: u16,
+    /// How many connections share the data at most; more than 1 asks the server for its interfaces. Without it rdma:// has one, and smb://
+    /// a second one over SMB Direct where both sides can
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(CHANNELS_MAX)))]
+    pub(crate) channels: Option<u16>,
     /// Prints what was done as JSON, on one line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Connections of a session over TCP that looks for RDMA: that one, which stays for when the other is lost, and one over SMB Direct. One
+/// carries what a link does, and each has buffers of its own.
+const CHANNELS_FOUND: u16 = 2;
+
+impl Common {
+    /// Whether RDMA is looked for, with a server that is reached so.
+    pub(crate) fn looks_for_rdma(&self, scheme: Scheme) -> bool {
+        cfg!(feature = "verbs") && scheme == Scheme::Smb && self.channels.is_none()
+    }
+
+    /// How many connections there are at most, with a server that is reached so.
+    pub(crate) fn channels(&self, scheme: Scheme) -> u16 {
+        let found = if self.looks_for_rdma(scheme) { CHANNELS_FOUND } else { 1 };
+        self.channels.unwrap_or(found)
+    }
 }
 
 impl Command {

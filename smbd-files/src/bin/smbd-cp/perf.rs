@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use smbd_files::{Buffer, Error, File, PIECE_MAX, Share, Way};
+use smbd_files::{Buffer, Error, File, PIECE_MAX, Share};
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -13,7 +13,8 @@ use tokio::time::Instant;
 
 use crate::options::{Measure, Verb};
 use crate::place::Url;
-use crate::summary::plain;
+use crate::say;
+use crate::summary::{self, plain};
 use crate::trouble::Trouble;
 
 /// What was measured.
@@ -23,7 +24,7 @@ struct Measured {
     at_once: u16,
     operations: u64,
     seconds: f64,
-    way: Way,
+    way: String,
 }
 
 /// What one task has done.
@@ -74,14 +75,9 @@ pub(crate) async fn run(
         at_once: measure.at_once,
         operations: done.iter().map(|done| done.operations).sum(),
         seconds: longest.as_secs_f64(),
-        way: share.way(),
+        way: summary::ways(share),
     };
-    if as_json {
-        println!("{}", measured.json())
-    } else {
-        println!("{measured}")
-    }
-    Ok(())
+    if as_json { say::line(measured.json()) } else { say::line(measured) }
 }
 
 /// Places side by side, each with memory of its own.

@@ -54,7 +54,7 @@ pub(crate) struct Url {
 /// Which part of a URL is wrong, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum WrongUrl {
-    #[error("scheme: '{0}' is neither rdma:// nor smb://")]
+    #[error("scheme: '{0}' is neither rdma:// nor smb://; a URL is smb://USER@HOST/SHARE/PATH")]
     Scheme(String),
     #[error("user: there is none; say who you are: {0}://USER@HOST/SHARE/PATH")]
     NoUser(Scheme),
@@ -163,7 +163,13 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}@{}/{}", self.scheme, self.user, self.host, self.share)
+        let Self { scheme, user, host, share, .. } = self;
+        let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
+        write!(f, "{scheme}://{user}@{open}{host}{close}")?;
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        write!(f, "/{share}")
     }
 }
 

@@ -1,11 +1,12 @@
 //! Progress on a terminal, and a line for each file that is done.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use smbd_files::Way;
 use smbd_files::copy::Watch;
 
 use crate::outcome::Outcome;
+use crate::say;
 use crate::summary::{self, plain};
+use crate::trouble::Trouble;
 
 const COPIES: &str = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} {msg}";
 
@@ -22,8 +23,8 @@ impl Bars {
         Self { all: MultiProgress::with_draw_target(target), is_quiet }
     }
 
-    pub(crate) fn add(&self, name: &str, way: Way) -> Bar {
-        let bar = ProgressBar::new(0).with_prefix(plain(name)).with_message(way.to_string());
+    pub(crate) fn add(&self, name: &str, way: String) -> Bar {
+        let bar = ProgressBar::new(0).with_prefix(plain(name)).with_message(way.clone());
         if let Ok(style) = ProgressStyle::with_template(COPIES) {
             bar.set_style(style);
         }
@@ -31,19 +32,25 @@ impl Bars {
     }
 
     /// Tells what came of a file: failures always.
-    pub(crate) fn say(&self, outcome: &Outcome, way: &str) {
-        self.all.suspend(|| match &outcome.result {
-            Ok(done) if !self.is_quiet => println!("{}", summary::line(&outcome.job, done, way)),
-            Ok(_) => {}
-            Err(failure) => eprintln!("smbd-cp: {failure}"),
-        });
+    ///
+    /// # Errors
+    /// Standard output cannot be written to.
+    pub(crate) fn say(&self, outcome: &Outcome, way: &str) -> Result<(), Trouble> {
+        self.all.suspend(|| {
+            match &outcome.result {
+                Ok(done) if !self.is_quiet => return say::line(summary::line(&outcome.job, done, way)),
+                Ok(_) => {}
+                Err(failure) => say::trouble(outcome.job.told(failure)),
+            }
+            Ok(())
+        })
     }
 }
 
 /// The bar of a file.
 pub(crate) struct Bar {
     bar: ProgressBar,
-    way: Way,
+    way: String,
 }
 
 impl Bar {

@@ -12,11 +12,18 @@ use crate::place::Place;
 const EPOCH: u64 = 116_444_736_000_000_000;
 const TICKS: u64 = 10_000_000;
 
-/// How data go to a share, over how many connections, and how many of them were lost.
+/// How data go to a share.
+pub(crate) fn ways(share: &Share) -> String {
+    let ways: Vec<String> = share.ways().iter().map(ToString::to_string).collect();
+    // Without a connection, the last that is known.
+    if ways.is_empty() { share.way().to_string() } else { ways.join(" and ") }
+}
+
+/// The same, over how many connections, and how many of them were lost.
 pub(crate) fn way(share: &Share) -> String {
-    let way = share.way();
+    let way = ways(share);
     match share.connections() {
-        (..2, 0) => way.to_string(),
+        (..2, 0) => way,
         (live, 0) => format!("{way}, {live} connections"),
         (live, lost) => format!("{way}, {live} connections, {lost} lost"),
     }
@@ -62,14 +69,14 @@ pub(crate) fn copies(outcomes: &[Outcome], place: &Place, share: &Share, took: D
                 "resumed": done.map(|done| done.copied.resumed),
                 "xxh3": done.and_then(|done| done.sum).map(|sum| format!("{sum:016x}")),
                 "seconds": done.map(|done| done.took.as_secs_f64()),
-                "error": result.as_ref().err().map(ToString::to_string),
+                "error": result.as_ref().err().map(|failure| job.told(failure)),
             })
         })
         .collect();
     json!({
         "server": place.host,
         "share": place.share,
-        "way": share.way().to_string(),
+        "way": ways(share),
         "dialect": negotiated.dialect.to_string(),
         "cipher": negotiated.cipher.map(|cipher| cipher.to_string()),
         "signing": negotiated.signing.to_string(),

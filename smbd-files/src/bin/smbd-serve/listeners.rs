@@ -1,5 +1,6 @@
 //! Listeners over TCP and, with the feature `verbs`, SMB Direct.
 
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(crate) async fn open(
     }
     for address in &addresses.tcp {
         let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|error| Trouble::failed(format_args!("tcp:{address}"), error))?;
+        let listener = listener.map_err(|error| cannot_listen(*address, &error))?;
         told(listener.local_addr().unwrap_or(*address), "tcp");
         listeners.spawn(take(listener, "tcp", clients.clone()));
     }
@@ -50,6 +51,21 @@ pub(crate) async fn open(
         listeners.spawn(take(listener, "rdma", clients.clone()));
     }
     Ok(listeners)
+}
+
+/// What is told of an address that cannot be listened at, with what to do about it.
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Trouble {
+    let cure = match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "; ports below 1024 are for root and who has CAP_NET_BIND_SERVICE: take another, or give it that"
+        }
+        ErrorKind::AddrInUse => "; another program listens there: end it, or take another port",
+        ErrorKind::AddrNotAvailable => {
+            "; no interface of this host has the address: `ip address` shows those"
+        }
+        _ => "",
+    };
+    Trouble::failed(format_args!("--listen tcp:{address}"), format_args!("{error}{cure}"))
 }
 
 fn told(address: SocketAddr, over: &str) {
@@ -73,7 +89,7 @@ impl Accept for TcpListener {
 }
 
 /// A client that vanishes or takes nothing is found out.
-fn link(stream: TcpStream) -> std::io::Result<Tcp> {
+fn link(stream: TcpStream) -> io::Result<Tcp> {
     let socket = SockRef::from(&stream);
     let interval = SILENT_MAX / 4;
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENT_MAX).with_interval(interval))?;

@@ -14,6 +14,7 @@ mod rdma;
 mod trouble;
 mod users;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +50,8 @@ fn main() -> ExitCode {
             Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
         }
         Err(Trouble::Failed(why)) => {
-            eprintln!("smbd-serve: {why}");
+            // That it cannot be written changes nothing.
+            let _ = writeln!(std::io::stderr(), "smbd-serve: {why}");
             ExitCode::FAILURE
         }
     }

@@ -23,8 +23,10 @@ pub(crate) enum NoUsers {
     Mode { path: String, mode: u32 },
     #[error("--users {path}: it belongs to another user ({owner})")]
     Owner { path: String, owner: u32 },
-    #[error("--users {path}: it has more than {FILE_MAX} bytes, or no user")]
+    #[error("--users {path}: it has {FILE_MAX} bytes or more")]
     Size { path: String },
+    #[error("--users {path}: there is no user in it; a line is NAME:password:PASSWORD or NAME:nt:HASH")]
+    Nobody { path: String },
     #[error("--users {path}, line {line}: {what}")]
     Line { path: String, line: usize, what: &'static str },
 }
@@ -52,7 +54,7 @@ pub(crate) fn read(path: &Path) -> Result<Users, NoUsers> {
         return Err(NoUsers::Size { path: name() });
     }
     let users = parse(&text).map_err(|(line, what)| NoUsers::Line { path: name(), line, what })?;
-    if users.is_empty() { Err(NoUsers::Size { path: name() }) } else { Ok(users) }
+    if users.is_empty() { Err(NoUsers::Nobody { path: name() }) } else { Ok(users) }
 }
 
 /// Lines `NAME:password:PASSWORD` and `NAME:nt:HASH`; empty ones and those that begin with `#` are left out.
@@ -77,7 +79,7 @@ fn parse(text: &str) -> Result<Users, (usize, &'static str)> {
             _ => return Err(wrong("behind the name comes password or nt")),
         };
         if users.insert(capital(name), hash).is_some() {
-            return Err(wrong("there is this user already; names differ in more than their capitals"));
+            return Err(wrong("this user is there already; capitals make no other name"));
         }
     }
     Ok(users)
@@ -138,7 +140,7 @@ mod tests {
         mode(0o600);
         assert_eq!(read(&path).unwrap().len(), 1);
         std::fs::write(&path, "# nobody\n").unwrap();
-        assert!(matches!(read(&path), Err(NoUsers::Size { .. })));
+        assert!(matches!(read(&path), Err(NoUsers::Nobody { .. })));
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -25,6 +25,8 @@ pub struct Channels {
     pub burst: usize,
     /// Memory of a connection for data that go by RDMA.
     pub buffers: u16,
+    /// Whether data go over TCP only if they cannot go over SMB Direct.
+    pub rdma_first: bool,
 }
 
 /// A connection is lost.
@@ -94,6 +96,7 @@ pub(super) fn drawn(plan: Plan) -> Plan {
         workers: 1 + chance.below(4),
         burst: 1 + chance.below(10),
         buffers: chance.pick(&[1, 2, 8]),
+        rdma_first: chance.one_in(3),
     };
     Plan {
         sim,

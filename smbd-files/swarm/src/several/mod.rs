@@ -65,6 +65,7 @@ fn settings(plan: &Plan) -> Settings {
         buffers: plan.channels.map_or(usual.buffers, |channels| channels.buffers),
         timeout: plan.timeout,
         channels: 2,
+        rdma_first: plan.channels.is_some_and(|channels| channels.rdma_first),
         ..usual
     }
 }
