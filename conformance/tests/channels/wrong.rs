@@ -1,10 +1,13 @@
 //! The server of `smbd-smb2`, or a client that copies, whose messages of SMB2 are tampered with on their way to the script, as are the script's on theirs.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use smbd_conformance::catalogue::{Need, UnderTest};
 use smbd_conformance::suite::rig::sim::{SimServer, SimSmb2};
-use smbd_conformance::suite::rig::{Full, News, Opening, Order, Rig, Settings, Target, Unable};
+use smbd_conformance::suite::rig::{
+    Adapter, Full, Heard, News, Opening, Order, Rig, Settings, Streams, Target, Unable,
+};
 use smbd_core::{Instant, RdmaVerb, Token};
 
 use super::keys::Keys;
@@ -27,6 +30,8 @@ pub struct Wrong {
     pub hears: fn(&mut [u8]),
     /// A response as the script gets it.
     pub says: fn(&mut Said),
+    /// A response over TCP as the script gets it.
+    pub tells: fn(&mut Vec<u8>),
     /// What the script finds in a buffer.
     pub wrote: fn(&mut [u8]),
     /// What is in a new buffer of the script.
@@ -39,7 +44,15 @@ pub struct Wrong {
 
 impl Default for Wrong {
     fn default() -> Self {
-        Self { hears: |_| {}, says: |_| {}, wrote: |_| {}, finds: |_| {}, stays: false, is_client: false }
+        Self {
+            hears: |_| {},
+            says: |_| {},
+            tells: |_| {},
+            wrote: |_| {},
+            finds: |_| {},
+            stays: false,
+            is_client: false,
+        }
     }
 }
 
@@ -66,7 +79,8 @@ impl Target for Wrong {
             true => SimSmb2.rig(variant, role, settings)?,
             false => SimServer.rig(variant, role, settings)?,
         };
-        Ok(Box::new(WrongRig { rig, wrong: *self, writes: BTreeMap::new(), keys: BTreeMap::new() }))
+        let (writes, keys, of_streams) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ok(Box::new(WrongRig { rig, wrong: *self, writes, keys, of_streams }))
     }
 }
 
@@ -77,6 +91,7 @@ struct WrongRig {
     writes: BTreeMap<usize, u32>,
     /// Of sessions that have keys.
     keys: BTreeMap<usize, Keys>,
+    of_streams: BTreeMap<usize, Keys>,
 }
 
 /// The first fragment of a message of SMB2.
@@ -151,5 +166,37 @@ impl Rig for WrongRig {
 
     fn pass(&mut self, limit: Instant) {
         self.rig.pass(limit);
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        if self.rig.streams().is_some() { Some(self) } else { None }
+    }
+}
+
+impl WrongRig {
+    fn inner(&mut self) -> &mut dyn Streams {
+        self.rig.streams().unwrap()
+    }
+}
+
+impl Streams for WrongRig {
+    fn rdma_address(&mut self) -> IpAddr {
+        self.inner().rdma_address()
+    }
+
+    fn dial(&mut self, by: Adapter) -> Result<usize, Unable> {
+        self.inner().dial(by)
+    }
+
+    fn tell(&mut self, stream: usize, message: &[u8]) -> Result<(), Unable> {
+        let message = self.of_streams.entry(stream).or_default().request(message, |_| {});
+        self.inner().tell(stream, &message)
+    }
+
+    fn hear(&mut self, stream: usize, limit: Instant) -> Heard {
+        let heard = self.inner().hear(stream, limit);
+        let Heard::Message(message) = heard else { return heard };
+        let keys = self.of_streams.entry(stream).or_default();
+        Heard::Message(keys.response(&message, self.wrong.tells))
     }
 }

@@ -55,6 +55,26 @@ pub(super) fn broken(error: WireError) -> Stop {
     Stop::Broken(format!("a request cannot be made: {error}"))
 }
 
+/// The server has refused nothing, and chosen one of these dialects.
+pub(super) fn is_there(client: &Client, dialects: &[Dialect]) -> Result<(), Stop> {
+    if let Some(refused) = client.refused() {
+        let of = match (refused.command, refused.status) {
+            (Command::NEGOTIATE, NtStatus::NOT_SUPPORTED) => {
+                let names: Vec<_> = dialects.iter().map(ToString::to_string).collect();
+                format!(" with dialect {}", names.join(", "))
+            }
+            _ => String::new(),
+        };
+        let why = format!("the server refuses SMB2 {}{of}: {}", refused.command, refused.status);
+        return Err(Stop::NotApplicable(why));
+    }
+    let chosen = client.dialect();
+    if dialects.contains(&chosen) {
+        return Ok(());
+    }
+    Err(Stop::NotApplicable(format!("the server chooses dialect {chosen}, which was not offered")))
+}
+
 impl Session<'_> {
     /// The next request on the way to a session, and its answer; whether there was one.
     pub(super) fn advances(&mut self) -> Result<bool, Stop> {
@@ -95,23 +115,8 @@ impl Session<'_> {
         self.client.open(message).map_err(|error| Stop::NotJudged(Unjudged::alone(wrong(error))))
     }
 
-    pub(super) fn is_there(&mut self, dialects: &[Dialect]) -> Result<(), Stop> {
-        if let Some(refused) = self.client.refused() {
-            let of = match (refused.command, refused.status) {
-                (Command::NEGOTIATE, NtStatus::NOT_SUPPORTED) => {
-                    let names: Vec<_> = dialects.iter().map(ToString::to_string).collect();
-                    format!(" with dialect {}", names.join(", "))
-                }
-                _ => String::new(),
-            };
-            let why = format!("the server refuses SMB2 {}{of}: {}", refused.command, refused.status);
-            return Err(Stop::NotApplicable(why));
-        }
-        let chosen = self.client.dialect();
-        if dialects.contains(&chosen) {
-            return Ok(());
-        }
-        Err(Stop::NotApplicable(format!("the server chooses dialect {chosen}, which was not offered")))
+    pub(super) fn is_there(&self, dialects: &[Dialect]) -> Result<(), Stop> {
+        is_there(&self.client, dialects)
     }
 
     /// The dialect.

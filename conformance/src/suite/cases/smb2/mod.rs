@@ -11,11 +11,13 @@ mod ours;
 mod refusals;
 mod refused_clients;
 mod transforms;
+mod two_channels;
 
 use super::Entry;
+use crate::suite::rig::Adapter;
 
 pub(super) use covered_clients::CASES as OF_CLIENTS;
-pub(super) use transforms::{CASES as TRANSFORMS, SEVERAL_CHANNELS};
+pub(super) use transforms::CASES as TRANSFORMS;
 
 /// `Smb2OverRdmaChannel`.
 pub(super) const CHANNEL: &[Entry] = &[
@@ -38,6 +40,16 @@ pub(super) const INVALIDATION: &[Entry] = &[
     Entry::new("Smb2OverRdma_Read_SMB2_CHANNEL_RDMA_V1", invalidation::read_twice),
     Entry::new("Smb2OverRdma_Smb300_Write_SMB2_CHANNEL_RDMA_V1_INVALIDATE", invalidation::write_in_3_0),
     Entry::new("Smb2OverRdma_Smb300_Read_SMB2_CHANNEL_RDMA_V1_INVALIDATE", invalidation::read_in_3_0),
+];
+
+/// `Smb2MultiChannel`.
+pub(super) const SEVERAL_CHANNELS: &[Entry] = &[
+    Entry::new("BVT_Smb2MultipleChannel_2Channels_DiffNicTypeDiffTransport", |play| {
+        two_channels::write_and_read(play, Adapter::Other)
+    }),
+    Entry::new("Smb2Multichannel_2Channels_DiffTransport", |play| {
+        two_channels::write_and_read(play, Adapter::Rdma)
+    }),
 ];
 
 /// What the statements say besides.
