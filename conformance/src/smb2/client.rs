@@ -8,8 +8,9 @@ mod security;
 
 use smbd_smb2::security::{SecurityError, SessionKeys};
 use smbd_smb2::wire::{
-    Capabilities, Command, CommandBody, CreateResponse, Dialect, Element, Elements, FileId, Header, NegotiateContext,
-    NegotiateResponse, NtStatus, RdmaTransformId, SessionId, SessionSetupResponse, Target, TreeId, WireError,
+    Capabilities, Command, CommandBody, CreateResponse, Dialect, Element, Elements, FileId, Header,
+    NegotiateContext, NegotiateResponse, NtStatus, RdmaTransformId, SessionId, SessionSetupResponse, Target,
+    TreeId, WireError,
 };
 
 pub use bound::Bound;

@@ -335,7 +335,8 @@ pub fn played(wrong: &Wrong, name: &str) -> Played {
 #[test]
 fn each_statement_is_named_when_it_is_broken_and_no_other_is() {
     let of_requests = [of_refused_reads(), of_channels_of_writes(), of_refused_writes()].concat();
-    let rows = [of_clients(), of_requests, of_reads(), of_writes(), covered::rows(), two_channels::rows()].concat();
+    let rows =
+        [of_clients(), of_requests, of_reads(), of_writes(), covered::rows(), two_channels::rows()].concat();
     let mut differing = Vec::new();
     for (what, wrong, case, listed) in &rows {
         let played = played(wrong, case);

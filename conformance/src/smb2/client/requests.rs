@@ -6,8 +6,7 @@ use smbd_smb2::wire::{
     AccessMask, Capabilities, Channel, CommandBody, CreateDisposition, CreateOptions, CreateRequest, Dialect,
     EchoRequest, Guid, HashAlgorithm, Header, ImpersonationLevel, NegotiateContext, NegotiateRequest,
     ReadRequest, SecurityMode, SessionId, SessionSecurityMode, SessionSetupFlags, SessionSetupRequest,
-    ShareAccess, Text,
-    TreeConnectRequest, WireError, WriteRequest, write_element,
+    ShareAccess, Text, TreeConnectRequest, WireError, WriteRequest, write_element,
 };
 
 use super::{Client, EMPTY_FILE, FILE, NO_SESSION, Opened, Wants};

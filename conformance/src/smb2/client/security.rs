@@ -4,8 +4,8 @@ use smbd_smb2::security::{
     Credentials, Fresh, Initiator, KeySchedule, PreauthHash, SecurityError, SessionKeys, Side, Step as Token,
 };
 use smbd_smb2::wire::{
-    Cipher, Command, Dialect, Elements, Flags, Header, Message, NegotiateContext, NegotiateResponse, SecurityMode,
-    SessionFlags, SessionId, SigningAlgorithm, transform,
+    Cipher, Command, Dialect, Elements, Flags, Header, Message, NegotiateContext, NegotiateResponse,
+    SecurityMode, SessionFlags, SessionId, SigningAlgorithm, transform,
 };
 
 /// What keys of sessions are made of on the script's side, the same in each play: whoever has a recording can decrypt it. What is

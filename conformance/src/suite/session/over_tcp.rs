@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use smbd_smb2::wire::{
-    Capabilities, CloseRequest, Command, ControlCode, Dialect, Elements, FileId, Header, InterfaceCapabilities,
-    IoctlFlags, IoctlRequest, IoctlResponse, LogoffRequest, NetworkInterface, NetworkInterfaces, NtStatus,
-    TreeDisconnectRequest, WireError, WriteRequest,
+    Capabilities, CloseRequest, Command, ControlCode, Dialect, Elements, FileId, Header,
+    InterfaceCapabilities, IoctlFlags, IoctlRequest, IoctlResponse, LogoffRequest, NetworkInterface,
+    NetworkInterfaces, NtStatus, TreeDisconnectRequest, WireError, WriteRequest,
 };
 
 use super::super::outcome::{Stop, Unjudged};
@@ -49,7 +49,8 @@ impl Play {
         };
         let stream = self.streams()?.dial(by)?;
         let Some(user) = user else {
-            let why = "no user of the server with a password is known, and sessions of guests have one connection";
+            let why =
+                "no user of the server with a password is known, and sessions of guests have one connection";
             return Err(Stop::NotApplicable(why.into()));
         };
         self.step("over TCP: a session of the user, and a file");
@@ -75,7 +76,8 @@ impl OverTcp {
             match self.hear(play)? {
                 Ok(message) => self.client.take(&message).map_err(no_smb2)?,
                 Err(came) => {
-                    let because = format!("over TCP, {} is awaited: {}", awaited.unwrap_or_default(), came.words());
+                    let because =
+                        format!("over TCP, {} is awaited: {}", awaited.unwrap_or_default(), came.words());
                     return Err(Stop::NotJudged(Unjudged::alone(because)));
                 }
             }
@@ -183,7 +185,8 @@ impl OverTcp {
                 && one.capabilities.contains(InterfaceCapabilities::RDMA_CAPABLE)
         });
         play.check("3.3.5.15.11-01", has, || {
-            let found = told.map_or_else(|| came.words(), |told| told.iter().map(words).collect::<Vec<_>>().join("; "));
+            let found = told
+                .map_or_else(|| came.words(), |told| told.iter().map(words).collect::<Vec<_>>().join("; "));
             format!("the server should tell of an interface that can do RDMA, at {wanted}: {found}")
         });
         Ok(())
@@ -193,7 +196,8 @@ impl OverTcp {
     pub(in super::super) fn is_bound<'p>(&mut self, play: &'p mut Play) -> Result<Session<'p>, Stop> {
         const BOUND: &str = "3.3.5.5-01";
         let bound = self.client.for_another();
-        let bound = bound.ok_or_else(|| Stop::Broken("the session has no key for another connection".into()))?;
+        let bound =
+            bound.ok_or_else(|| Stop::Broken("the session has no key for another connection".into()))?;
         let client = Client::binding(self.client.wants().clone(), bound);
         let peer = play.established_on(&Terms::credit_cases().credits(255))?;
         let mut session = Session { peer, client };

@@ -19,8 +19,8 @@ use smbd_smb2::wire::NtStatus;
 
 use copier::Copier;
 use copying::Copying;
-use machine::Machine;
 pub(in crate::suite::rig) use host::{ADDRESSES, Door, PASSWORD, Shared, USER, Work};
+use machine::Machine;
 use rules::Rules;
 use serving::Serving;
 

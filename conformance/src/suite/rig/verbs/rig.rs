@@ -9,9 +9,7 @@ use smbd_core::{Config, ConfigError, Instant, Params};
 use smbd_verbs::quirks::Invalidate;
 use smbd_verbs::{Buffer, Clock, LinkType, ListenOptions, Listener, VerbsConnection, Waitable};
 
-use super::super::{
-    Ability, Full, Line, Network, News, Opening, Order, Rig, Streams, Unable, UpperHand,
-};
+use super::super::{Ability, Full, Line, Network, News, Opening, Order, Rig, Streams, Unable, UpperHand};
 pub(super) use super::subject::Subject;
 use super::tcp::Stream;
 use crate::catalogue::UnderTest;

@@ -18,8 +18,12 @@ impl Streams for VerbsRig {
         let Some(at) = self.tcp.iter().find(is_wanted).copied() else {
             return Err(Unable::NotApplicable(
                 match by {
-                    Adapter::Rdma => "the peer is not known to be reached over TCP by its RDMA adapter (--tcp)",
-                    Adapter::Other => "the peer is not known to be reached over TCP by another adapter (--tcp)",
+                    Adapter::Rdma => {
+                        "the peer is not known to be reached over TCP by its RDMA adapter (--tcp)"
+                    }
+                    Adapter::Other => {
+                        "the peer is not known to be reached over TCP by another adapter (--tcp)"
+                    }
                 }
                 .into(),
             ));
