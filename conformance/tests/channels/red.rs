@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use smbd_conformance::catalogue::{Breaks, Catalogue, UnderTest};
 use smbd_conformance::suite::{Outcome, Played, cases, play};
 use smbd_core::Token;
-use smbd_smb2::wire::{Channel, Command, Header, NtStatus, ReadResponseFlags, header, read, write};
+use smbd_smb2::wire::{
+    Channel, Command, Guid, Header, NtStatus, ReadResponseFlags, header, negotiate, read, write,
+};
 
 use super::wrong::{Said, Wrong};
 use super::{covered, lax, options, two_channels};
@@ -364,4 +366,19 @@ fn a_read_that_is_wrong_is_not_taken_for_a_write_that_is() {
         Wrong { wrote: |bytes| bytes.last_mut().into_iter().for_each(|last| *last ^= 1), ..Wrong::default() };
     let Outcome::NotJudged(why) = played(&wrong, LARGE_WRITE).outcome else { panic!("it is judged") };
     assert_eq!(why.case.as_deref(), Some(LARGE_READ));
+}
+
+#[test]
+fn a_session_that_is_refused_in_a_dialect_of_the_server_is_not_passed_over() {
+    // All sessions are of one client, and that has one dialect (3.3.5.5.3).
+    let wrong = hears(|smb2| {
+        if is(smb2, Command::NEGOTIATE) {
+            negotiate::request::CLIENT_GUID.set(smb2, Guid([1; 16])).unwrap();
+        }
+    });
+    for case in ["read", "write"] {
+        let case = format!("smb2::a_{case}_by_a_channel_that_is_none_is_refused");
+        let Outcome::NotApplicable(why) = played(&wrong, &case).outcome else { panic!("{case} is judged") };
+        assert_eq!(why, "the server refuses SMB2 SESSION_SETUP: STATUS_USER_SESSION_DELETED");
+    }
 }

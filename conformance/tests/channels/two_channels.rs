@@ -11,6 +11,7 @@ use super::wrong::{Said, Wrong};
 
 pub const OTHER: &str = "BVT_Smb2MultipleChannel_2Channels_DiffNicTypeDiffTransport";
 pub const SAME: &str = "Smb2Multichannel_2Channels_DiffTransport";
+const OURS: &str = "smb2::what_is_written_by_rdma_is_read_over_tcp";
 const BOUND: &str = "3.3.5.5-01";
 const READ: &str = "3.3.5.12-20";
 const TOLD: &str = "3.3.5.15.11-01";
@@ -77,6 +78,11 @@ pub fn rows() -> Vec<Row> {
             ("a byte is not written", Wrong { wrote: flip_last, ..Wrong::default() }, case, &[READ]),
         ]);
     }
+    rows.extend([
+        ("no session is bound", says(refused), OURS, &[BOUND][..]),
+        ("a byte is not read", Wrong { finds: flip_last, ..Wrong::default() }, OURS, &["3.3.5.13-26"]),
+        ("no token is invalidated", says(|said| said.token = None), OURS, &["3.3.5.13-29"]),
+    ]);
     rows
 }
 

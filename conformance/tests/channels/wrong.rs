@@ -9,12 +9,15 @@ use smbd_conformance::suite::rig::{
     Adapter, Full, Heard, News, Opening, Order, Rig, Settings, Streams, Target, Unable,
 };
 use smbd_core::{Instant, RdmaVerb, Token};
+use smbd_smb2::wire::{Command, Header};
 
 use super::keys::Keys;
 
 /// Where SMB2 begins in a Data Transfer message with 4 bytes of padding, and where its DataLength is.
 const SMB2_AT: usize = 24;
 const DATA_LENGTH_AT: usize = 16;
+/// Where RemainingDataLength is.
+const REMAINING_AT: usize = 8;
 
 /// A message of the server, SMB2 alone, and what it invalidates.
 #[derive(Debug)]
@@ -38,6 +41,8 @@ pub struct Wrong {
     pub finds: fn(&mut [u8]),
     /// The end of a connection on which the script has written by RDMA more than once is kept from it.
     pub stays: bool,
+    /// The answer to a WRITE comes behind the message that follows it.
+    pub late: bool,
     /// It is a client.
     pub is_client: bool,
 }
@@ -51,6 +56,7 @@ impl Default for Wrong {
             wrote: |_| {},
             finds: |_| {},
             stays: false,
+            late: false,
             is_client: false,
         }
     }
@@ -80,7 +86,7 @@ impl Target for Wrong {
             false => SimServer.rig(variant, role, settings)?,
         };
         let (writes, keys, of_streams) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ok(Box::new(WrongRig { rig, wrong: *self, writes, keys, of_streams }))
+        Ok(Box::new(WrongRig { rig, wrong: *self, writes, keys, of_streams, held: Held::Nothing }))
     }
 }
 
@@ -92,6 +98,24 @@ struct WrongRig {
     /// Of sessions that have keys.
     keys: BTreeMap<usize, Keys>,
     of_streams: BTreeMap<usize, Keys>,
+    held: Held,
+}
+
+/// The answer to a WRITE that is kept back.
+enum Held {
+    Nothing,
+    Until(News),
+    Due(News),
+}
+
+/// Whether it is the only fragment of an answer to a WRITE, and whether it is the last fragment of a message with data.
+fn looked_at(news: &News) -> (bool, bool) {
+    let News::Message(bytes, _) = news else { return (false, false) };
+    let field =
+        |at: usize| bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes);
+    let is_last = bytes.len() > SMB2_AT && field(REMAINING_AT) == Some(0);
+    let header = bytes.get(SMB2_AT..).and_then(|smb2| Header::parse(smb2).ok());
+    (is_last && header.is_some_and(|header| header.command == Command::WRITE), is_last)
 }
 
 /// The first fragment of a message of SMB2.
@@ -138,6 +162,41 @@ impl Rig for WrongRig {
     }
 
     fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
+        match std::mem::replace(&mut self.held, Held::Nothing) {
+            Held::Due(kept) => Some((self.rig.now(), kept)),
+            Held::Until(kept) => {
+                let next = self.tampered(connection);
+                let is_behind = next.as_ref().is_some_and(|(_, news)| looked_at(news).1);
+                self.held = if is_behind { Held::Due(kept) } else { Held::Until(kept) };
+                next
+            }
+            Held::Nothing => {
+                let (at, news) = self.tampered(connection)?;
+                if !self.wrong.late || !looked_at(&news).0 {
+                    return Some((at, news));
+                }
+                self.held = Held::Until(news);
+                self.news(connection)
+            }
+        }
+    }
+
+    fn pass(&mut self, limit: Instant) {
+        self.rig.pass(limit);
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        if self.rig.streams().is_some() { Some(self) } else { None }
+    }
+}
+
+impl WrongRig {
+    fn inner(&mut self) -> &mut dyn Streams {
+        self.rig.streams().unwrap()
+    }
+
+    /// The next thing that is told, made wrong.
+    fn tampered(&mut self, connection: usize) -> Option<(Instant, News)> {
         let (at, mut news) = self.rig.news(connection)?;
         let writes = self.writes.get(&connection).copied().unwrap_or_default();
         if self.wrong.stays && writes > 1 && news == News::Disconnected {
@@ -162,20 +221,6 @@ impl Rig for WrongRig {
         }
         bytes.append(&mut said.smb2);
         Some((at, News::Message(bytes, said.token)))
-    }
-
-    fn pass(&mut self, limit: Instant) {
-        self.rig.pass(limit);
-    }
-
-    fn streams(&mut self) -> Option<&mut dyn Streams> {
-        if self.rig.streams().is_some() { Some(self) } else { None }
-    }
-}
-
-impl WrongRig {
-    fn inner(&mut self) -> &mut dyn Streams {
-        self.rig.streams().unwrap()
     }
 }
 

@@ -13,6 +13,8 @@ pub enum Adapter {
     Rdma,
     /// Another one.
     Other,
+    /// Whichever there is.
+    Any,
 }
 
 /// What comes on a stream.

@@ -29,6 +29,17 @@ impl Play {
     /// # Errors
     /// The server has none of them, or no guests: not applicable.
     pub(in super::super) fn session(&mut self, dialects: &[Dialect]) -> Result<Session<'_>, Stop> {
+        self.session_if_spoken(dialects)?.map_err(Stop::NotApplicable)
+    }
+
+    /// The same, where the case goes on without these dialects: why, if the server has none of them.
+    ///
+    /// # Errors
+    /// The server has no guests: not applicable.
+    pub(in super::super) fn session_if_spoken(
+        &mut self,
+        dialects: &[Dialect],
+    ) -> Result<Result<Session<'_>, String>, Stop> {
         let Upper::Server(facts) = &self.upper else {
             return Err(Stop::NotApplicable("the case is about an SMB2 server".into()));
         };
@@ -40,8 +51,12 @@ impl Play {
         };
         let mut session = self.begin(wants)?;
         while session.advances()? {}
-        session.is_there(dialects)?;
-        Ok(session)
+        let refused = session.client.refused().map(|refused| refused.command);
+        let is_spoken = refused != Some(Command::NEGOTIATE) && dialects.contains(&session.client.dialect());
+        match session.is_there(dialects) {
+            Err(Stop::NotApplicable(why)) if !is_spoken => Ok(Err(why)),
+            there => there.map(|()| Ok(session)),
+        }
     }
 
     /// A connection on which nothing of SMB2 was said.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use smbd_smb2::wire::{
     Capabilities, CloseRequest, Command, ControlCode, Dialect, Elements, FileId, Header,
     InterfaceCapabilities, IoctlFlags, IoctlRequest, IoctlResponse, LogoffRequest, NetworkInterface,
-    NetworkInterfaces, NtStatus, TreeDisconnectRequest, WireError, WriteRequest,
+    NetworkInterfaces, NtStatus, ReadRequest, ReadResponse, TreeDisconnectRequest, WireError, WriteRequest,
 };
 
 use super::super::outcome::{Stop, Unjudged};
@@ -15,11 +15,9 @@ use super::super::script::Terms;
 use super::super::upper::Upper;
 use super::super::waiting::{ANSWER_WITHIN, PATIENCE};
 use super::opening::{broken, is_there};
-use super::{Came, Response, Session};
+use super::{Came, Response, Session, different};
 use crate::smb2::client::{Client, Opened, Protection, Requests, Secured, Wants};
 
-/// The dialect of Microsoft's cases.
-const DIALECTS: &[Dialect] = &[Dialect::SMB_3_0];
 /// Bytes of a WRITE in a message.
 const PIECE: usize = 65_536;
 /// Room for the interfaces of a server.
@@ -38,11 +36,15 @@ impl Play {
         self.rig.streams().ok_or_else(|| Stop::NotApplicable(NO_TCP.into()))
     }
 
-    /// A session over direct TCP, by this adapter of the server's.
+    /// A session over direct TCP, by this adapter of the server's. The dialect is 3.0 or 3.0.2.
     ///
     /// # Errors
     /// There is no such way, the server lets in no user, or its sessions have one connection: not applicable.
-    pub(in super::super) fn session_over_tcp(&mut self, by: Adapter) -> Result<OverTcp, Stop> {
+    pub(in super::super) fn session_over_tcp(
+        &mut self,
+        by: Adapter,
+        dialect: Dialect,
+    ) -> Result<OverTcp, Stop> {
         let (share, user) = match &self.upper {
             Upper::Server(facts) => (facts.share.clone(), facts.user.clone()),
             _ => return Err(Stop::NotApplicable("the case is about an SMB2 server".into())),
@@ -56,7 +58,7 @@ impl Play {
         self.step("over TCP: a session of the user, and a file");
         let (ciphers, signing, protection) = (Vec::new(), Vec::new(), Protection::AsAsked);
         let secured = Secured { user, ciphers, signing, protection };
-        let (dialects, file) = (DIALECTS.to_vec(), Opened::Emptied);
+        let (dialects, file) = (vec![dialect], Opened::Emptied);
         let wants =
             Wants { share, dialects, file, secured: Some(secured), channels: true, ..Wants::default() };
         let mut session = OverTcp { client: Client::new(wants), stream };
@@ -87,13 +89,13 @@ impl OverTcp {
 
     /// What keeps the session from having a second connection.
     fn can_have_another(&mut self) -> Result<(), Stop> {
-        is_there(&self.client, DIALECTS)?;
+        is_there(&self.client, &self.client.wants().dialects)?;
         let why = if !self.client.negotiated().capabilities.contains(Capabilities::MULTI_CHANNEL) {
             "the server has no sessions of several connections"
         } else if self.client.keys().is_none() {
             "the server takes the user for a guest, whose sessions have one connection"
         } else if self.client.protection() != Some(Protection::AsAsked) {
-            "the server wants all messages to be signed, and in 3.0 no data go by RDMA then (3.2.4.6)"
+            "the server wants all messages to be signed, and before 3.1.1 no data go by RDMA then (3.2.4.6)"
         } else {
             return Ok(());
         };
@@ -208,8 +210,34 @@ impl OverTcp {
             let status = refused.unwrap_or(NtStatus::SUCCESS);
             format!("SESSION_SETUP should bind the connection to the session, it is refused with {status}")
         })?;
-        session.is_there(DIALECTS)?;
+        session.is_there(&self.client.wants().dialects)?;
         Ok(session)
+    }
+
+    /// The file begins with what was written over SMB Direct.
+    pub(in super::super) fn has_written(
+        &mut self,
+        play: &mut Play,
+        statements: &str,
+        wanted: &[u8],
+    ) -> Result<(), Stop> {
+        play.step("over TCP: READ");
+        let file_id = self.client.file().unwrap_or_default();
+        for (index, part) in wanted.chunks(PIECE).enumerate() {
+            let (offset, length) = ((index * PIECE) as u64, u32::try_from(part.len()).unwrap_or(u32::MAX));
+            let read = ReadRequest { padding: 80, length, offset, file_id, ..ReadRequest::default() };
+            let came = self.asks(play, |requests| requests.any(&read, length.into()))?;
+            let Some(found) = data(&came) else {
+                let because = format!("what was written cannot be read over TCP: {}", came.words());
+                return Err(Stop::NotJudged(Unjudged::alone(because)));
+            };
+            let place = different(&found, part);
+            play.require(statements, place.is_none(), || {
+                let at = index * PIECE + place.unwrap_or_default();
+                format!("{} bytes were written, the file differs from byte {at} of them on", wanted.len())
+            })?;
+        }
+        Ok(())
     }
 
     /// Closes all that there is. Only of the file is an answer expected that says success.
@@ -238,6 +266,13 @@ fn interfaces(came: &Came) -> Option<Vec<NetworkInterface>> {
     }
     let ioctl = IoctlResponse::parse(&response.bytes).ok()?;
     NetworkInterfaces::from(ioctl.output).iter().collect::<Result<_, _>>().ok()
+}
+
+/// What a READ has brought; nothing if it was refused.
+fn data(came: &Came) -> Option<Vec<u8>> {
+    let Came::Response(response) = came else { return None };
+    let read = ReadResponse::parse(&response.bytes).ok()?;
+    (response.status() == NtStatus::SUCCESS).then(|| read.data.to_vec())
 }
 
 fn words(interface: &NetworkInterface) -> String {

@@ -62,6 +62,7 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("smb2::a_write_whose_buffers_do_not_do_is_refused", refusals::write_buffers),
     Entry::new("smb2::a_read_beyond_the_end_brings_what_there_is", ours::beyond_the_end),
     Entry::new("smb2::several_buffers_are_used_in_their_order", ours::several_buffers),
+    Entry::new("smb2::what_is_written_by_rdma_is_read_over_tcp", two_channels::read_over_tcp),
     Entry::new("smb2::a_write_under_a_transform_that_is_none_is_refused", covered_writes::none_that_there_is),
     Entry::new("smb2::a_buffer_is_closed_before_its_data_are_used", clients::closed_before_use),
     Entry::new("smb2::a_failed_read_brings_nothing", clients::failed),

@@ -14,19 +14,15 @@ impl Streams for VerbsRig {
     }
 
     fn dial(&mut self, by: Adapter) -> Result<usize, Unable> {
-        let is_wanted = |at: &&SocketAddr| (at.ip() == self.at.ip()) == (by == Adapter::Rdma);
+        let is_wanted = |at: &&SocketAddr| match by {
+            Adapter::Rdma => at.ip() == self.at.ip(),
+            Adapter::Other => at.ip() != self.at.ip(),
+            Adapter::Any => true,
+        };
         let Some(at) = self.tcp.iter().find(is_wanted).copied() else {
-            return Err(Unable::NotApplicable(
-                match by {
-                    Adapter::Rdma => {
-                        "the peer is not known to be reached over TCP by its RDMA adapter (--tcp)"
-                    }
-                    Adapter::Other => {
-                        "the peer is not known to be reached over TCP by another adapter (--tcp)"
-                    }
-                }
-                .into(),
-            ));
+            let which = if by == Adapter::Rdma { "its RDMA adapter" } else { "another adapter" };
+            let why = format!("the peer is not known to be reached over TCP by {which} (--tcp)");
+            return Err(Unable::NotApplicable(why));
         };
         let stream = Stream::to(at).map_err(|error| Unable::Broken(format!("TCP to {at}: {error}")))?;
         self.streams.push(stream);
