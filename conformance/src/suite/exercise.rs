@@ -132,11 +132,6 @@ impl Peer<'_> {
         self.state().dialogue.exercises()
     }
 
-    /// Whether nothing is owed by the upper layer when the last message is answered.
-    pub fn answers_in_order(&mut self) -> bool {
-        self.state().dialogue.keeps_order()
-    }
-
     /// Whether the upper layer begins an operation at any byte of what descriptors describe, and has operations of no bytes.
     /// An SMB2 server begins with the first byte: where a case wants another, the script leaves out what is before it.
     pub fn takes_any_range(&mut self) -> bool {
