@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use smbd_conformance::catalogue::{Case, Catalogue, Need, UnderTest};
 use smbd_conformance::suite::rig::Target;
-use smbd_conformance::suite::rig::sim::{SimClient, SimLax, SimServer, SimSmb2};
+use smbd_conformance::suite::rig::sim::{SimClient, SimLate, SimLax, SimServer, SimSmb2};
 use smbd_conformance::suite::{Choice, Options, Outcome, Played, Upper, Uppers, cases, detect, play};
 
 /// What is found out about the subject before the first case.
@@ -173,7 +173,15 @@ fn a_client_that_copies_passes_every_case_that_needs_no_transforms() {
 
 #[test]
 fn an_answer_that_comes_behind_the_next_one_is_not_taken_for_a_message_without_data() {
-    let wrong = wrong::Wrong { late: true, ..wrong::Wrong::default() };
-    let played = red::played(&wrong, "BVT_SmbdDataTransfer_Basic_SendModerateBytesData");
+    let mut late = wrong::Wrong { late: true, ..wrong::Wrong::default() };
+    let choice = Choice { smb2: true, share: Some(SimServer::SHARE.into()), ..Choice::default() };
+    let upper = detect(&mut SimLate, UnderTest::Acceptor, &choice);
+    let options =
+        Options { uppers: Uppers::default().with(UnderTest::Acceptor, upper), ..Options::default() };
+    let name = "BVT_SmbdDataTransfer_Basic_SendModerateBytesData";
+    let catalogue = Catalogue::load().unwrap();
+    let case = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
+    let played = play(&mut late, 0, case, UnderTest::Acceptor, &options);
     assert_eq!(played.outcome, Outcome::Passed, "{}", told(&played));
+    assert!(played.trace.to_string().contains("Flags 0x0001"), "a probe is sent");
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use smbd_conformance::catalogue::{Need, UnderTest};
-use smbd_conformance::suite::rig::sim::{SimServer, SimSmb2};
+use smbd_conformance::suite::rig::sim::{SimLate, SimServer, SimSmb2};
 use smbd_conformance::suite::rig::{
     Adapter, Full, Heard, News, Opening, Order, Rig, Settings, Streams, Target, Unable,
 };
 use smbd_core::{Instant, RdmaVerb, Token};
-use smbd_smb2::wire::{Command, Header};
+use smbd_smb2::wire::{Command, Header, NtStatus};
 
 use super::keys::Keys;
 
@@ -41,7 +41,7 @@ pub struct Wrong {
     pub finds: fn(&mut [u8]),
     /// The end of a connection on which the script has written by RDMA more than once is kept from it.
     pub stays: bool,
-    /// The answer to a WRITE comes behind the message that follows it.
+    /// It says of requests that they are under way, and the answer to a WRITE comes behind the one that follows it.
     pub late: bool,
     /// It is a client.
     pub is_client: bool,
@@ -81,9 +81,10 @@ impl Target for Wrong {
         role: UnderTest,
         settings: Option<Settings>,
     ) -> Result<Box<dyn Rig>, Unable> {
-        let rig = match self.is_client {
-            true => SimSmb2.rig(variant, role, settings)?,
-            false => SimServer.rig(variant, role, settings)?,
+        let rig = match (self.is_client, self.late) {
+            (true, _) => SimSmb2.rig(variant, role, settings)?,
+            (false, true) => SimLate.rig(variant, role, settings)?,
+            (false, false) => SimServer.rig(variant, role, settings)?,
         };
         let (writes, keys, of_streams) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Ok(Box::new(WrongRig { rig, wrong: *self, writes, keys, of_streams, held: Held::Nothing }))
@@ -108,13 +109,14 @@ enum Held {
     Due(News),
 }
 
-/// Whether it is the only fragment of an answer to a WRITE, and whether it is the last fragment of a message with data.
+/// Whether it is the only fragment of an answer to a WRITE, and whether it is the last fragment of any answer. Interim answers are none.
 fn looked_at(news: &News) -> (bool, bool) {
     let News::Message(bytes, _) = news else { return (false, false) };
     let field =
         |at: usize| bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes);
-    let is_last = bytes.len() > SMB2_AT && field(REMAINING_AT) == Some(0);
     let header = bytes.get(SMB2_AT..).and_then(|smb2| Header::parse(smb2).ok());
+    let is_interim = header.is_some_and(|header| header.status == NtStatus::PENDING);
+    let is_last = bytes.len() > SMB2_AT && field(REMAINING_AT) == Some(0) && !is_interim;
     (is_last && header.is_some_and(|header| header.command == Command::WRITE), is_last)
 }
 
