@@ -242,12 +242,6 @@ impl Client {
         self.credits
     }
 
-    /// What it was to get.
-    #[must_use]
-    pub const fn wants(&self) -> &Wants {
-        &self.wants
-    }
-
     /// What SESSION_SETUP says of the client, if that is next.
     fn next_token(&mut self) -> Vec<u8> {
         let from_server = std::mem::take(&mut self.token);

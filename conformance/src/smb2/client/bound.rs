@@ -36,6 +36,12 @@ impl Client {
         Some(Bound { session, tree, file, signer })
     }
 
+    /// What it was to get.
+    #[must_use]
+    pub const fn wants(&self) -> &Wants {
+        &self.wants
+    }
+
     /// A client that has said nothing, and is to bind its connection to this session: it has its tree connect and its file then.
     #[must_use]
     pub fn binding(wants: Wants, bound: Bound) -> Self {
