@@ -1,16 +1,19 @@
 //! An SMB2 client on one connection: gets credits, a session as a guest and a file, as far as it wants them, and then makes
 //! requests. It counts MessageIds and credits; what the answers mean is for its owner.
 
+mod bound;
 mod ntlm;
 mod requests;
 mod security;
 
 use smbd_smb2::security::{SecurityError, SessionKeys};
 use smbd_smb2::wire::{
-    Command, CommandBody, CreateResponse, Dialect, Element, Elements, FileId, Header, NegotiateContext,
-    NegotiateResponse, NtStatus, RdmaTransformId, SessionId, SessionSetupResponse, Target, TreeId, WireError,
+    Capabilities, Command, CommandBody, CreateResponse, Dialect, Element, Elements, FileId, Header,
+    NegotiateContext, NegotiateResponse, NtStatus, RdmaTransformId, SessionId, SessionSetupResponse, Target,
+    TreeId, WireError,
 };
 
+pub use bound::Bound;
 pub use requests::{By, Requests};
 use security::Security;
 pub use security::{ENTROPY, Protection, Secured, User};
@@ -41,6 +44,8 @@ pub struct Wants {
     pub file: Opened,
     /// A session as a user in the place of a guest's.
     pub secured: Option<Secured>,
+    /// The session may have other connections.
+    pub channels: bool,
 }
 
 /// The file that a client opens.
@@ -60,6 +65,8 @@ pub enum Opened {
 pub struct Negotiated {
     /// The dialect that it chose.
     pub dialect: Dialect,
+    /// What it can do.
+    pub capabilities: Capabilities,
     /// The most bytes of a READ.
     pub max_read_size: u32,
     /// The most bytes of a WRITE.
@@ -76,6 +83,7 @@ impl From<&NegotiateResponse<'_>> for Negotiated {
         });
         Self {
             dialect: response.dialect,
+            capabilities: response.capabilities,
             max_read_size: response.max_read_size,
             max_write_size: response.max_write_size,
             transforms: transforms.unwrap_or_default(),
@@ -138,6 +146,8 @@ pub struct Client {
     session: SessionId,
     tree: TreeId,
     file: Option<FileId>,
+    /// The session to which its connection is bound, in the place of one of its own.
+    bound: Option<Bound>,
     refused: Option<Refused>,
 }
 
@@ -158,6 +168,7 @@ impl Client {
             session: SessionId::NONE,
             tree: TreeId::NONE,
             file: None,
+            bound: None,
             refused: None,
         }
     }
@@ -248,7 +259,10 @@ impl Client {
     /// A key cannot be used.
     pub fn protect(&mut self, message: Vec<u8>) -> Result<Vec<u8>, SecurityError> {
         match &mut self.security {
-            Some(security) => security.protect(self.session, message),
+            Some(security) => match &mut self.bound {
+                Some(bound) if security.keys.is_none() => bound.protect(message),
+                _ => security.protect(self.session, message),
+            },
             None => Ok(message),
         }
     }
@@ -324,6 +338,7 @@ impl Client {
                     security.negotiated(&response);
                 }
                 self.negotiated = (&response).into();
+                self.session = self.bound.as_ref().map_or(self.session, |bound| bound.session);
             }
             Step::Challenge => {
                 self.session = element.header.session_id;
@@ -334,6 +349,9 @@ impl Client {
                 if let Some(security) = &mut self.security {
                     security.token(response.security_buffer);
                     security.established(response.flags);
+                }
+                if let Some(bound) = &self.bound {
+                    (self.tree, self.file) = (bound.tree, bound.file);
                 }
             }
             Step::Tree => self.tree = element.header.tree_id().unwrap_or_default(),
@@ -352,6 +370,7 @@ impl Client {
             // Whoever lets everyone in at once has nothing more to hear.
             Step::Challenge if status == NtStatus::SUCCESS => Step::Tree,
             Step::Challenge => Step::Login,
+            Step::Login if self.bound.is_some() => Step::Ready,
             Step::Login => Step::Tree,
             Step::Tree => Step::Open,
             Step::Negotiate | Step::Echo | Step::Open | Step::Ready => Step::Ready,

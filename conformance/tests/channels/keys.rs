@@ -3,14 +3,15 @@
 use smbd_conformance::smb2::client::ENTROPY;
 use smbd_smb2::security::{Fresh, KeySchedule, PreauthHash, Secret, SessionKeys, Side};
 use smbd_smb2::wire::{
-    Cipher, Command, Flags, Header, Message, NegotiateContext, NegotiateResponse, NtStatus, SessionId,
-    SigningAlgorithm, transform,
+    Cipher, Command, Dialect, Flags, Header, Message, NegotiateContext, NegotiateResponse, NtStatus,
+    SessionFlags, SessionId, SessionSetupResponse, SigningAlgorithm, transform,
 };
 
 /// What is known of one connection.
 #[derive(Default)]
 pub struct Keys {
     preauth: PreauthHash,
+    dialect: Dialect,
     chosen: (Option<Cipher>, Option<SigningAlgorithm>),
     /// Of the client, of the server.
     keys: Option<(SessionKeys, SessionKeys)>,
@@ -51,6 +52,7 @@ impl Keys {
             (Command::NEGOTIATE, NtStatus::SUCCESS) => {
                 // Of a client it is the request that comes this way.
                 let Ok(response) = NegotiateResponse::parse(message) else { return };
+                self.dialect = response.dialect;
                 for context in response.contexts.iter().flatten() {
                     match context {
                         NegotiateContext::Encryption(ids) => self.chosen.0 = ids.get(0),
@@ -62,9 +64,18 @@ impl Keys {
             }
             (Command::SESSION_SETUP, NtStatus::MORE_PROCESSING_REQUIRED) => self.preauth.update([message]),
             (Command::SESSION_SETUP, NtStatus::SUCCESS) => {
-                let (Some(cipher), Some(signing)) = self.chosen else { return };
+                let Ok(response) = SessionSetupResponse::parse(message) else { return };
+                if response.flags.contains(SessionFlags::IS_GUEST) {
+                    return;
+                }
                 let preauth = &self.preauth;
-                let schedule = KeySchedule::Smb311 { signing, cipher: Some(cipher), preauth };
+                let schedule = match (self.dialect, self.chosen) {
+                    (Dialect::SMB_3_1_1, (Some(cipher), Some(signing))) => {
+                        KeySchedule::Smb311 { signing, cipher: Some(cipher), preauth }
+                    }
+                    (Dialect::SMB_3_1_1, _) => return,
+                    _ => KeySchedule::Smb30 { can_encrypt: false },
+                };
                 let of = |side| schedule.session(side, &exported()).unwrap();
                 self.keys = Some((of(Side::Client), of(Side::Server)));
             }

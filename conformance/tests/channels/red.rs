@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use smbd_conformance::catalogue::{Breaks, Catalogue, UnderTest};
 use smbd_conformance::suite::{Outcome, Played, cases, play};
 use smbd_core::Token;
-use smbd_smb2::wire::{Channel, Command, Header, NtStatus, ReadResponseFlags, header, read, write};
+use smbd_smb2::wire::{
+    Channel, Command, Guid, Header, NtStatus, ReadResponseFlags, header, negotiate, read, write,
+};
 
 use super::wrong::{Said, Wrong};
-use super::{covered, lax, options};
+use super::{covered, lax, options, two_channels};
 
 pub const CHANNEL_3: u32 = Channel::RDMA_TRANSFORM.0;
 
@@ -325,7 +327,7 @@ fn of_clients() -> Vec<Row> {
     ]
 }
 
-fn played(wrong: &Wrong, name: &str) -> Played {
+pub fn played(wrong: &Wrong, name: &str) -> Played {
     let catalogue = Catalogue::load().unwrap();
     let case = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
     let role = if wrong.is_client { UnderTest::Initiator } else { UnderTest::Acceptor };
@@ -335,7 +337,8 @@ fn played(wrong: &Wrong, name: &str) -> Played {
 #[test]
 fn each_statement_is_named_when_it_is_broken_and_no_other_is() {
     let of_requests = [of_refused_reads(), of_channels_of_writes(), of_refused_writes()].concat();
-    let rows = [of_clients(), of_requests, of_reads(), of_writes(), covered::rows()].concat();
+    let rows =
+        [of_clients(), of_requests, of_reads(), of_writes(), covered::rows(), two_channels::rows()].concat();
     let mut differing = Vec::new();
     for (what, wrong, case, listed) in &rows {
         let played = played(wrong, case);
@@ -353,8 +356,8 @@ fn each_statement_is_named_when_it_is_broken_and_no_other_is() {
     let broken: BTreeSet<_> = here.chain(lax::broken()).collect();
     let breaks = Breaks::load().unwrap();
     let left = breaks.not_shown.iter().filter(|not| not.reason.contains("tests/channels/"));
-    let left: Vec<_> = left.map(|not| not.statement.to_string()).collect();
-    assert_eq!(broken.into_iter().collect::<Vec<_>>(), left);
+    let left: BTreeSet<_> = left.map(|not| not.statement.to_string()).collect();
+    assert_eq!(broken.into_iter().map(str::to_owned).collect::<BTreeSet<_>>(), left);
 }
 
 #[test]
@@ -363,4 +366,19 @@ fn a_read_that_is_wrong_is_not_taken_for_a_write_that_is() {
         Wrong { wrote: |bytes| bytes.last_mut().into_iter().for_each(|last| *last ^= 1), ..Wrong::default() };
     let Outcome::NotJudged(why) = played(&wrong, LARGE_WRITE).outcome else { panic!("it is judged") };
     assert_eq!(why.case.as_deref(), Some(LARGE_READ));
+}
+
+#[test]
+fn a_session_that_is_refused_in_a_dialect_of_the_server_is_not_passed_over() {
+    // All sessions are of one client, and that has one dialect (3.3.5.5.3).
+    let wrong = hears(|smb2| {
+        if is(smb2, Command::NEGOTIATE) {
+            negotiate::request::CLIENT_GUID.set(smb2, Guid([1; 16])).unwrap();
+        }
+    });
+    for case in ["read", "write"] {
+        let case = format!("smb2::a_{case}_by_a_channel_that_is_none_is_refused");
+        let Outcome::NotApplicable(why) = played(&wrong, &case).outcome else { panic!("{case} is judged") };
+        assert_eq!(why, "the server refuses SMB2 SESSION_SETUP: STATUS_USER_SESSION_DELETED");
+    }
 }

@@ -1,17 +1,23 @@
 //! The server of `smbd-smb2`, or a client that copies, whose messages of SMB2 are tampered with on their way to the script, as are the script's on theirs.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use smbd_conformance::catalogue::{Need, UnderTest};
-use smbd_conformance::suite::rig::sim::{SimServer, SimSmb2};
-use smbd_conformance::suite::rig::{Full, News, Opening, Order, Rig, Settings, Target, Unable};
+use smbd_conformance::suite::rig::sim::{SimLate, SimServer, SimSmb2};
+use smbd_conformance::suite::rig::{
+    Adapter, Full, Heard, News, Opening, Order, Rig, Settings, Streams, Target, Unable,
+};
 use smbd_core::{Instant, RdmaVerb, Token};
+use smbd_smb2::wire::{Command, Header, NtStatus};
 
 use super::keys::Keys;
 
 /// Where SMB2 begins in a Data Transfer message with 4 bytes of padding, and where its DataLength is.
 const SMB2_AT: usize = 24;
 const DATA_LENGTH_AT: usize = 16;
+/// Where RemainingDataLength is.
+const REMAINING_AT: usize = 8;
 
 /// A message of the server, SMB2 alone, and what it invalidates.
 #[derive(Debug)]
@@ -27,19 +33,32 @@ pub struct Wrong {
     pub hears: fn(&mut [u8]),
     /// A response as the script gets it.
     pub says: fn(&mut Said),
+    /// A response over TCP as the script gets it.
+    pub tells: fn(&mut Vec<u8>),
     /// What the script finds in a buffer.
     pub wrote: fn(&mut [u8]),
     /// What is in a new buffer of the script.
     pub finds: fn(&mut [u8]),
     /// The end of a connection on which the script has written by RDMA more than once is kept from it.
     pub stays: bool,
+    /// It says of requests that they are under way, and the answer to a WRITE comes behind the one that follows it.
+    pub late: bool,
     /// It is a client.
     pub is_client: bool,
 }
 
 impl Default for Wrong {
     fn default() -> Self {
-        Self { hears: |_| {}, says: |_| {}, wrote: |_| {}, finds: |_| {}, stays: false, is_client: false }
+        Self {
+            hears: |_| {},
+            says: |_| {},
+            tells: |_| {},
+            wrote: |_| {},
+            finds: |_| {},
+            stays: false,
+            late: false,
+            is_client: false,
+        }
     }
 }
 
@@ -62,11 +81,13 @@ impl Target for Wrong {
         role: UnderTest,
         settings: Option<Settings>,
     ) -> Result<Box<dyn Rig>, Unable> {
-        let rig = match self.is_client {
-            true => SimSmb2.rig(variant, role, settings)?,
-            false => SimServer.rig(variant, role, settings)?,
+        let rig = match (self.is_client, self.late) {
+            (true, _) => SimSmb2.rig(variant, role, settings)?,
+            (false, true) => SimLate.rig(variant, role, settings)?,
+            (false, false) => SimServer.rig(variant, role, settings)?,
         };
-        Ok(Box::new(WrongRig { rig, wrong: *self, writes: BTreeMap::new(), keys: BTreeMap::new() }))
+        let (writes, keys, of_streams) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ok(Box::new(WrongRig { rig, wrong: *self, writes, keys, of_streams, held: Held::Nothing }))
     }
 }
 
@@ -77,6 +98,26 @@ struct WrongRig {
     writes: BTreeMap<usize, u32>,
     /// Of sessions that have keys.
     keys: BTreeMap<usize, Keys>,
+    of_streams: BTreeMap<usize, Keys>,
+    held: Held,
+}
+
+/// The answer to a WRITE that is kept back.
+enum Held {
+    Nothing,
+    Until(News),
+    Due(News),
+}
+
+/// Whether it is the only fragment of an answer to a WRITE, and whether it is the last fragment of any answer. Interim answers are none.
+fn looked_at(news: &News) -> (bool, bool) {
+    let News::Message(bytes, _) = news else { return (false, false) };
+    let field =
+        |at: usize| bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes);
+    let header = bytes.get(SMB2_AT..).and_then(|smb2| Header::parse(smb2).ok());
+    let is_interim = header.is_some_and(|header| header.status == NtStatus::PENDING);
+    let is_last = bytes.len() > SMB2_AT && field(REMAINING_AT) == Some(0) && !is_interim;
+    (is_last && header.is_some_and(|header| header.command == Command::WRITE), is_last)
 }
 
 /// The first fragment of a message of SMB2.
@@ -123,6 +164,41 @@ impl Rig for WrongRig {
     }
 
     fn news(&mut self, connection: usize) -> Option<(Instant, News)> {
+        match std::mem::replace(&mut self.held, Held::Nothing) {
+            Held::Due(kept) => Some((self.rig.now(), kept)),
+            Held::Until(kept) => {
+                let next = self.tampered(connection);
+                let is_behind = next.as_ref().is_some_and(|(_, news)| looked_at(news).1);
+                self.held = if is_behind { Held::Due(kept) } else { Held::Until(kept) };
+                next
+            }
+            Held::Nothing => {
+                let (at, news) = self.tampered(connection)?;
+                if !self.wrong.late || !looked_at(&news).0 {
+                    return Some((at, news));
+                }
+                self.held = Held::Until(news);
+                self.news(connection)
+            }
+        }
+    }
+
+    fn pass(&mut self, limit: Instant) {
+        self.rig.pass(limit);
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        if self.rig.streams().is_some() { Some(self) } else { None }
+    }
+}
+
+impl WrongRig {
+    fn inner(&mut self) -> &mut dyn Streams {
+        self.rig.streams().unwrap()
+    }
+
+    /// The next thing that is told, made wrong.
+    fn tampered(&mut self, connection: usize) -> Option<(Instant, News)> {
         let (at, mut news) = self.rig.news(connection)?;
         let writes = self.writes.get(&connection).copied().unwrap_or_default();
         if self.wrong.stays && writes > 1 && news == News::Disconnected {
@@ -148,8 +224,26 @@ impl Rig for WrongRig {
         bytes.append(&mut said.smb2);
         Some((at, News::Message(bytes, said.token)))
     }
+}
 
-    fn pass(&mut self, limit: Instant) {
-        self.rig.pass(limit);
+impl Streams for WrongRig {
+    fn rdma_address(&mut self) -> IpAddr {
+        self.inner().rdma_address()
+    }
+
+    fn dial(&mut self, by: Adapter) -> Result<usize, Unable> {
+        self.inner().dial(by)
+    }
+
+    fn tell(&mut self, stream: usize, message: &[u8]) -> Result<(), Unable> {
+        let message = self.of_streams.entry(stream).or_default().request(message, |_| {});
+        self.inner().tell(stream, &message)
+    }
+
+    fn hear(&mut self, stream: usize, limit: Instant) -> Heard {
+        let heard = self.inner().hear(stream, limit);
+        let Heard::Message(message) = heard else { return heard };
+        let keys = self.of_streams.entry(stream).or_default();
+        Heard::Message(keys.response(&message, self.wrong.tells))
     }
 }

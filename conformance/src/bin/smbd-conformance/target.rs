@@ -40,6 +40,10 @@ pub struct TargetArgs {
     /// as a guest. For cases that need signed or encrypted messages. The password is in the environment, as SMBD_PASSWORD
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// with --connect: where the same server is reached over TCP, for cases of sessions that begin there. An address that --connect has,
+    /// too, is that of its RDMA adapter, any other is that of another one. May be repeated
+    #[arg(long, value_name = "ADDR:PORT", requires = "connect")]
+    tcp: Vec<SocketAddr>,
     /// what is known of the product, such as `linux-6.12`
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -184,6 +188,7 @@ impl TargetArgs {
         let remote = |role| Remote {
             usual: profile.as_ref().map(|profile| profile.side(role).script),
             settings: self.set.clone(),
+            tcp: self.tcp.clone(),
         };
         match (self.address, self.connect, self.listen) {
             (Some(address), ..) => Ok(Box::new(Ours::at(address))),

@@ -5,8 +5,8 @@ use smbd_smb2::wire::header::field;
 use smbd_smb2::wire::{
     AccessMask, Capabilities, Channel, CommandBody, CreateDisposition, CreateOptions, CreateRequest, Dialect,
     EchoRequest, Guid, HashAlgorithm, Header, ImpersonationLevel, NegotiateContext, NegotiateRequest,
-    ReadRequest, SecurityMode, SessionId, SessionSecurityMode, SessionSetupRequest, ShareAccess, Text,
-    TreeConnectRequest, WireError, WriteRequest, write_element,
+    ReadRequest, SecurityMode, SessionId, SessionSecurityMode, SessionSetupFlags, SessionSetupRequest,
+    ShareAccess, Text, TreeConnectRequest, WireError, WriteRequest, write_element,
 };
 
 use super::{Client, EMPTY_FILE, FILE, NO_SESSION, Opened, Wants};
@@ -32,6 +32,18 @@ impl By<'_> {
         }
         info
     }
+}
+
+/// Who offers other dialects is another client: all connections of one have the same (3.3.5.5.3), and those of other cases may be there
+/// for longer than these.
+fn client_guid(dialects: &[Dialect]) -> Guid {
+    let mut guid = *b"smbd-conformance";
+    for (bytes, dialect) in guid.chunks_exact_mut(2).zip(dialects) {
+        for (byte, part) in bytes.iter_mut().zip(dialect.0.to_le_bytes()) {
+            *byte ^= part;
+        }
+    }
+    Guid(guid)
 }
 
 /// A message of requests that is being made.
@@ -165,12 +177,13 @@ impl<'c> Requests<'c> {
         // NEGOTIATE charges nothing, and grants one credit whatever is asked for.
         let header = Header { credit_charge: 0, ..header };
         let usual = [Dialect::SMB_2_1, Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1];
-        let Wants { dialects, transforms, secured, .. } = self.client.wants.clone();
+        let Wants { dialects, transforms, secured, channels, .. } = self.client.wants.clone();
         let (ciphers, algorithms) = match &secured {
             Some(secured) => (secured.ciphers.clone(), secured.signing.clone()),
             None => (Vec::new(), Vec::new()),
         };
         let dialects = if dialects.is_empty() { usual.to_vec() } else { dialects };
+        let client_guid = client_guid(&dialects);
         let hash_algorithms = [HashAlgorithm::SHA_512];
         let mut contexts = vec![NegotiateContext::PreauthIntegrity {
             hash_algorithms: (&hash_algorithms).into(),
@@ -190,8 +203,8 @@ impl<'c> Requests<'c> {
             &header,
             &NegotiateRequest {
                 security_mode: SecurityMode::SIGNING_ENABLED,
-                capabilities: Capabilities::LARGE_MTU,
-                client_guid: Guid(*b"smbd-conformance"),
+                capabilities: Capabilities::LARGE_MTU.with(Capabilities::MULTI_CHANNEL, channels),
+                client_guid,
                 dialects: dialects.as_slice().into(),
                 contexts: contexts.as_slice().into(),
             },
@@ -201,9 +214,15 @@ impl<'c> Requests<'c> {
     pub(super) fn session_setup(&mut self, token: &[u8]) -> Result<(), WireError> {
         let header = self.client.header::<SessionSetupRequest<'_>>(0);
         let security_mode = SessionSecurityMode::SIGNING_ENABLED;
+        let flags = SessionSetupFlags::NONE.with(SessionSetupFlags::BINDING, self.client.is_bound());
         self.add(
             &header,
-            &SessionSetupRequest { security_mode, security_buffer: token, ..SessionSetupRequest::default() },
+            &SessionSetupRequest {
+                flags,
+                security_mode,
+                security_buffer: token,
+                ..SessionSetupRequest::default()
+            },
         )
     }
 

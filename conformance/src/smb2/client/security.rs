@@ -4,8 +4,8 @@ use smbd_smb2::security::{
     Credentials, Fresh, Initiator, KeySchedule, PreauthHash, SecurityError, SessionKeys, Side, Step as Token,
 };
 use smbd_smb2::wire::{
-    Cipher, Command, Elements, Flags, Header, Message, NegotiateContext, NegotiateResponse, SecurityMode,
-    SessionFlags, SessionId, SigningAlgorithm, transform,
+    Cipher, Command, Dialect, Elements, Flags, Header, Message, NegotiateContext, NegotiateResponse,
+    SecurityMode, SessionFlags, SessionId, SigningAlgorithm, transform,
 };
 
 /// What keys of sessions are made of on the script's side, the same in each play: whoever has a recording can decrypt it. What is
@@ -32,14 +32,14 @@ pub enum Protection {
     AsAsked,
 }
 
-/// A session of 3.1.1 as a user.
+/// A session of 3.x as a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secured {
     /// Who logs in.
     pub user: User,
-    /// The ciphers that are offered.
+    /// The ciphers that are offered in 3.1.1; before, none is.
     pub ciphers: Vec<Cipher>,
-    /// The algorithms for signatures that are offered.
+    /// The algorithms for signatures that are offered in 3.1.1.
     pub signing: Vec<SigningAlgorithm>,
     /// How messages are protected.
     pub protection: Protection,
@@ -53,6 +53,7 @@ pub(super) struct Security {
     steps: u32,
     /// Connection.PreauthIntegrityHashValue, and then that of the session.
     preauth: PreauthHash,
+    dialect: Dialect,
     cipher: Option<Cipher>,
     signing: Option<SigningAlgorithm>,
     protection: Protection,
@@ -68,6 +69,7 @@ impl Security {
             how,
             steps: 0,
             preauth: PreauthHash::new(),
+            dialect: Dialect::default(),
             cipher: None,
             signing: None,
             keys: None,
@@ -91,6 +93,7 @@ impl Security {
 
     /// What the server has chosen.
     pub(super) fn negotiated(&mut self, response: &NegotiateResponse<'_>) {
+        self.dialect = response.dialect;
         for context in response.contexts.iter().flatten() {
             match context {
                 NegotiateContext::Encryption(ids) => {
@@ -136,7 +139,12 @@ impl Security {
             self.wants(Protection::Encrypted);
         }
         let signing = self.signing.unwrap_or(SigningAlgorithm::AES_CMAC);
-        let schedule = KeySchedule::Smb311 { signing, cipher: self.cipher, preauth: &self.preauth };
+        let schedule = match self.dialect {
+            Dialect::SMB_3_1_1 => {
+                KeySchedule::Smb311 { signing, cipher: self.cipher, preauth: &self.preauth }
+            }
+            _ => KeySchedule::Smb30 { can_encrypt: false },
+        };
         let secret = self.initiator.established().and_then(|established| established.session_key);
         self.keys = secret.and_then(|secret| schedule.session(Side::Client, &secret).ok());
     }
@@ -148,8 +156,9 @@ impl Security {
         mut message: Vec<u8>,
     ) -> Result<Vec<u8>, SecurityError> {
         let Some(keys) = &mut self.keys else { return Ok(message) };
-        // 3.2.4.1.1: a TREE_CONNECT is protected in any case.
-        let is_bare = Header::parse(&message).is_ok_and(|header| header.command != Command::TREE_CONNECT);
+        // 3.2.4.1.1: a TREE_CONNECT is protected in any case; and so is an IOCTL of a session with several connections (3.3.5.15.11).
+        let protected = [Command::TREE_CONNECT, Command::IOCTL];
+        let is_bare = Header::parse(&message).is_ok_and(|header| !protected.contains(&header.command));
         match (self.protection, &mut keys.encryption) {
             (Protection::AsAsked, _) if is_bare => Ok(message),
             (Protection::Encrypted, Some((sealer, _))) => {

@@ -7,6 +7,7 @@
 mod line;
 mod profile;
 pub mod sim;
+mod stream;
 mod subject;
 mod upper;
 #[cfg(feature = "verbs")]
@@ -21,6 +22,7 @@ use smbd_core::{Access, BufferDescriptorV1, Config, ConfigError, Instant, Limits
 use smbd_smb2::wire::NtStatus;
 
 pub use line::{Line, RDMA_MAX, REGISTRATIONS_MAX, SENDS_MAX};
+pub use stream::{Adapter, Heard, Streams};
 pub use upper::{MemoryOf, RdmaSeen, Told, UpperHand, Work};
 
 use super::script::Usual;
@@ -354,6 +356,11 @@ pub trait Rig {
     /// What the subject did that no device would take: a fault of whoever drives it.
     fn faults(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// How the subject is reached over direct TCP besides, if it is known to be.
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        None
     }
 
     /// A look at the subject's upper layer, which changes nothing. Only in the simulator.

@@ -2,6 +2,7 @@
 
 mod content;
 mod opening;
+mod over_tcp;
 mod requests;
 mod secured;
 mod transforms;

@@ -29,6 +29,17 @@ impl Play {
     /// # Errors
     /// The server has none of them, or no guests: not applicable.
     pub(in super::super) fn session(&mut self, dialects: &[Dialect]) -> Result<Session<'_>, Stop> {
+        self.session_if_spoken(dialects)?.map_err(Stop::NotApplicable)
+    }
+
+    /// The same, where the case goes on without these dialects: why, if the server has none of them.
+    ///
+    /// # Errors
+    /// The server has no guests: not applicable.
+    pub(in super::super) fn session_if_spoken(
+        &mut self,
+        dialects: &[Dialect],
+    ) -> Result<Result<Session<'_>, String>, Stop> {
         let Upper::Server(facts) = &self.upper else {
             return Err(Stop::NotApplicable("the case is about an SMB2 server".into()));
         };
@@ -40,8 +51,12 @@ impl Play {
         };
         let mut session = self.begin(wants)?;
         while session.advances()? {}
-        session.is_there(dialects)?;
-        Ok(session)
+        let refused = session.client.refused().map(|refused| refused.command);
+        let is_spoken = refused != Some(Command::NEGOTIATE) && dialects.contains(&session.client.dialect());
+        match session.is_there(dialects) {
+            Err(Stop::NotApplicable(why)) if !is_spoken => Ok(Err(why)),
+            there => there.map(|()| Ok(session)),
+        }
     }
 
     /// A connection on which nothing of SMB2 was said.
@@ -53,6 +68,26 @@ impl Play {
 
 pub(super) fn broken(error: WireError) -> Stop {
     Stop::Broken(format!("a request cannot be made: {error}"))
+}
+
+/// The server has refused nothing, and chosen one of these dialects.
+pub(super) fn is_there(client: &Client, dialects: &[Dialect]) -> Result<(), Stop> {
+    if let Some(refused) = client.refused() {
+        let of = match (refused.command, refused.status) {
+            (Command::NEGOTIATE, NtStatus::NOT_SUPPORTED) => {
+                let names: Vec<_> = dialects.iter().map(ToString::to_string).collect();
+                format!(" with dialect {}", names.join(", "))
+            }
+            _ => String::new(),
+        };
+        let why = format!("the server refuses SMB2 {}{of}: {}", refused.command, refused.status);
+        return Err(Stop::NotApplicable(why));
+    }
+    let chosen = client.dialect();
+    if dialects.contains(&chosen) {
+        return Ok(());
+    }
+    Err(Stop::NotApplicable(format!("the server chooses dialect {chosen}, which was not offered")))
 }
 
 impl Session<'_> {
@@ -95,23 +130,8 @@ impl Session<'_> {
         self.client.open(message).map_err(|error| Stop::NotJudged(Unjudged::alone(wrong(error))))
     }
 
-    pub(super) fn is_there(&mut self, dialects: &[Dialect]) -> Result<(), Stop> {
-        if let Some(refused) = self.client.refused() {
-            let of = match (refused.command, refused.status) {
-                (Command::NEGOTIATE, NtStatus::NOT_SUPPORTED) => {
-                    let names: Vec<_> = dialects.iter().map(ToString::to_string).collect();
-                    format!(" with dialect {}", names.join(", "))
-                }
-                _ => String::new(),
-            };
-            let why = format!("the server refuses SMB2 {}{of}: {}", refused.command, refused.status);
-            return Err(Stop::NotApplicable(why));
-        }
-        let chosen = self.client.dialect();
-        if dialects.contains(&chosen) {
-            return Ok(());
-        }
-        Err(Stop::NotApplicable(format!("the server chooses dialect {chosen}, which was not offered")))
+    pub(super) fn is_there(&self, dialects: &[Dialect]) -> Result<(), Stop> {
+        is_there(&self.client, dialects)
     }
 
     /// The dialect.

@@ -11,11 +11,13 @@ mod ours;
 mod refusals;
 mod refused_clients;
 mod transforms;
+mod two_channels;
 
 use super::Entry;
+use crate::suite::rig::Adapter;
 
 pub(super) use covered_clients::CASES as OF_CLIENTS;
-pub(super) use transforms::{CASES as TRANSFORMS, SEVERAL_CHANNELS};
+pub(super) use transforms::CASES as TRANSFORMS;
 
 /// `Smb2OverRdmaChannel`.
 pub(super) const CHANNEL: &[Entry] = &[
@@ -40,6 +42,16 @@ pub(super) const INVALIDATION: &[Entry] = &[
     Entry::new("Smb2OverRdma_Smb300_Read_SMB2_CHANNEL_RDMA_V1_INVALIDATE", invalidation::read_in_3_0),
 ];
 
+/// `Smb2MultiChannel`.
+pub(super) const SEVERAL_CHANNELS: &[Entry] = &[
+    Entry::new("BVT_Smb2MultipleChannel_2Channels_DiffNicTypeDiffTransport", |play| {
+        two_channels::write_and_read(play, Adapter::Other)
+    }),
+    Entry::new("Smb2Multichannel_2Channels_DiffTransport", |play| {
+        two_channels::write_and_read(play, Adapter::Rdma)
+    }),
+];
+
 /// What the statements say besides.
 pub(super) const CASES: &[Entry] = &[
     Entry::new("smb2::a_read_by_a_channel_that_is_none_is_refused", refusals::read_channel),
@@ -50,6 +62,7 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("smb2::a_write_whose_buffers_do_not_do_is_refused", refusals::write_buffers),
     Entry::new("smb2::a_read_beyond_the_end_brings_what_there_is", ours::beyond_the_end),
     Entry::new("smb2::several_buffers_are_used_in_their_order", ours::several_buffers),
+    Entry::new("smb2::what_is_written_by_rdma_is_read_over_tcp", two_channels::read_over_tcp),
     Entry::new("smb2::a_write_under_a_transform_that_is_none_is_refused", covered_writes::none_that_there_is),
     Entry::new("smb2::a_buffer_is_closed_before_its_data_are_used", clients::closed_before_use),
     Entry::new("smb2::a_failed_read_brings_nothing", clients::failed),

@@ -30,13 +30,12 @@ fn by_channels(
     let mut lacks = None;
     let mut played = false;
     for (dialect, statement, channels) in dialects {
-        let mut session = match play.session(&[*dialect]) {
+        let mut session = match play.session_if_spoken(&[*dialect])? {
             Ok(session) => session,
-            Err(Stop::NotApplicable(why)) => {
+            Err(why) => {
                 lacks = Some(why);
                 continue;
             }
-            Err(stop) => return Err(stop),
         };
         played = true;
         let buffer = buffer(&mut session)?;

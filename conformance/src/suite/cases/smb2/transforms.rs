@@ -1,4 +1,4 @@
-//! Data that are encrypted or signed on their way by a channel, and several channels.
+//! Data that are encrypted or signed on their way by a channel.
 
 use smbd_smb2::wire::{Channel, Cipher, RdmaTransformType, SigningAlgorithm};
 
@@ -117,20 +117,10 @@ pub(in super::super) const CASES: &[Entry] = &[
     ),
 ];
 
-/// The cases of several channels.
-pub(in super::super) const SEVERAL_CHANNELS: &[Entry] = &[
-    Entry::new("BVT_Smb2MultipleChannel_2Channels_DiffNicTypeDiffTransport", several_channels),
-    Entry::new("Smb2Multichannel_2Channels_DiffTransport", several_channels),
-];
-
 fn no_encryption(play: &mut Play) -> Result<(), Stop> {
     writes::not_negotiated(play, RdmaTransformType::ENCRYPTION, Channel::RDMA_V1)
 }
 
 fn no_signature(play: &mut Play) -> Result<(), Stop> {
     writes::not_negotiated(play, RdmaTransformType::SIGNING, Channel::RDMA_V1_INVALIDATE)
-}
-
-fn several_channels(_: &mut Play) -> Result<(), Stop> {
-    Err(Stop::NotApplicable("the peer is reached over SMB Direct alone, and the case begins over TCP".into()))
 }

@@ -5,7 +5,9 @@ mod clock;
 mod life;
 mod mortal;
 mod rig;
+mod seat;
 mod served;
+mod streams;
 
 use smbd_sim::nic::Personality;
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use smbd_core::backend::{Backend, HostMemory};
+use smbd_core::backend::Backend;
 use smbd_core::error::ConnectReason;
 use smbd_core::wire::ird_ord::IrdOrd;
-use smbd_core::{BufferDescriptorV1, Config, ConfigError, Instant, Params, Role, Token, WrId};
+use smbd_core::{Config, ConfigError, Instant, Params, Role, Token};
 use smbd_sim::backend::{Fate, SimBackend, SimBuffer, SimNet};
 use smbd_sim::device::PrivateData;
 use smbd_sim::fault::Disruption;
@@ -17,8 +17,8 @@ use smbd_smb2::wire::NtStatus;
 use super::clock::Clock;
 use super::life::{Life, Reaction};
 use crate::catalogue::UnderTest;
-use crate::suite::rig::subject::{Opens, Seat, Shared, Subject};
-use crate::suite::rig::{Full, Line, News, Opening, Order, Rig, Unable, UpperHand, Work};
+use crate::suite::rig::subject::{Door, Shared, Subject};
+use crate::suite::rig::{Full, Line, News, Opening, Order, Rig, Streams, Unable, UpperHand};
 use crate::suite::trace::Event;
 
 /// Decides what the simulator leaves to chance, which is nothing.
@@ -32,12 +32,12 @@ const LENGTHS_AT: usize = 8;
 const TOKENS_APART: u32 = 0x0010_0000;
 
 #[derive(Debug)]
-struct Connection {
-    net: SimNet,
+pub(super) struct Connection {
+    pub(super) net: SimNet,
     line: Line<SimBuffer>,
-    subject: Subject<SimBuffer>,
-    script: Side,
-    personality: Personality,
+    pub(super) subject: Subject<SimBuffer>,
+    pub(super) script: Side,
+    pub(super) personality: Personality,
     /// Neither side does anything any more.
     over: bool,
 }
@@ -47,7 +47,7 @@ impl Connection {
         self.net.end(0, self.script)
     }
 
-    fn subject_end(&mut self) -> Option<SimBackend<'_>> {
+    pub(super) fn subject_end(&mut self) -> Option<SimBackend<'_>> {
         self.net.end(0, self.script.peer())
     }
 
@@ -87,9 +87,11 @@ pub(super) struct SimRig {
     params: Params,
     role: UnderTest,
     personality: Personality,
-    upper: UpperLayer,
+    pub(super) upper: UpperLayer,
     clock: Clock,
     connections: Vec<Connection>,
+    /// Direct TCP, if the subject has it.
+    pub(super) streams: Vec<Door>,
     /// Of a subject that may die.
     life: Option<Life>,
 }
@@ -110,6 +112,7 @@ impl SimRig {
             upper: UpperLayer::Messages,
             clock,
             connections,
+            streams: Vec::new(),
             life: None,
         })
     }
@@ -142,6 +145,35 @@ impl SimRig {
                 ..own
             }
         }))
+    }
+
+    /// Drives both sides of all connections; when something is to be done next, and `limit`.
+    fn look_at_all(&mut self, limit: Instant) -> Vec<Instant> {
+        let mut busy = false;
+        let mut deadlines = vec![limit];
+        for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
+            busy |= connection.look();
+            deadlines.extend(connection.subject.deadline);
+        }
+        if busy {
+            self.clock.is_busy();
+        }
+        deadlines
+    }
+
+    fn go_on(&mut self, deadlines: Vec<Instant>) {
+        self.clock.go_on(deadlines);
+        let now = self.clock.now;
+        for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
+            let behind = connection.script_end().map_or(now, |end| end.now());
+            connection.net.pass(now.saturating_since(behind));
+        }
+    }
+
+    /// Drives all and lets time pass once, news or not.
+    pub(super) fn step(&mut self, limit: Instant) {
+        let deadlines = self.look_at_all(limit);
+        self.go_on(deadlines);
     }
 
     fn at(&mut self, connection: usize) -> Result<&mut Connection, Full> {
@@ -259,25 +291,12 @@ impl Rig for SimRig {
 
     fn pass(&mut self, limit: Instant) {
         loop {
-            let mut busy = false;
-            let mut deadlines = vec![limit];
-            for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
-                busy |= connection.look();
-                deadlines.extend(connection.subject.deadline);
-            }
-            if busy {
-                self.clock.is_busy();
-            }
+            let deadlines = self.look_at_all(limit);
             if self.clock.now >= limit || self.connections.iter().any(|connection| connection.line.has_news())
             {
                 return;
             }
-            self.clock.go_on(deadlines);
-            let now = self.clock.now;
-            for connection in self.connections.iter_mut().filter(|connection| !connection.over) {
-                let behind = connection.script_end().map_or(now, |end| end.now());
-                connection.net.pass(now.saturating_since(behind));
-            }
+            self.go_on(deadlines);
         }
     }
 
@@ -295,6 +314,10 @@ impl Rig for SimRig {
             faults.extend(own.map(|(_, breach)| breach.to_string()));
         }
         faults
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        if matches!(self.upper, UpperLayer::Server(_)) { Some(self) } else { None }
     }
 
     fn look(&self, connection: usize) -> Option<&dyn UpperHand> {
@@ -337,61 +360,4 @@ const fn is_the_scripts_doing(breach: &Breach) -> bool {
             | Breach::DoubleInvalidation(_)
             | Breach::InvalidatedNoWindow(_)
     )
-}
-
-impl Opens for SimBackend<'_> {
-    fn open_memory(&self) -> Vec<BufferDescriptorV1> {
-        SimBackend::open_memory(self)
-    }
-}
-
-impl Seat for Connection {
-    type Buffer = SimBuffer;
-
-    fn subject(&self) -> &Subject<SimBuffer> {
-        &self.subject
-    }
-
-    fn subject_mut(&mut self) -> &mut Subject<SimBuffer> {
-        &mut self.subject
-    }
-
-    fn buffer(&mut self, bytes: &[u8]) -> Option<SimBuffer> {
-        let mut end = self.subject_end()?;
-        let len = u32::try_from(bytes.len()).ok()?;
-        let buffer = end.allocate(len.max(1)).ok()?;
-        end.fill(&buffer, 0, bytes).ok()?;
-        Some(buffer)
-    }
-
-    fn contents(&mut self, buffer: &SimBuffer, len: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; len];
-        self.subject_end()?.read(buffer, 0, &mut bytes).ok()?;
-        Some(bytes)
-    }
-
-    fn now(&mut self) -> Instant {
-        self.subject_end().map_or(Instant::ORIGIN, |end| end.now())
-    }
-
-    fn acknowledges_writes(&self) -> bool {
-        self.personality == Personality::Roce
-    }
-
-    fn refuse_after(&mut self, _: Work, counted: fn(WrId) -> bool, accepted: usize) -> Result<(), Unable> {
-        let side = self.script.peer();
-        self.net.refuse_some(0, side, counted, accepted);
-        Ok(())
-    }
-
-    fn break_device(&mut self) -> Result<(), Unable> {
-        let side = self.script.peer();
-        self.net.disrupt(0, Disruption::BreakQueuePair(side));
-        Ok(())
-    }
-
-    fn fail_deregistrations(&mut self, count: usize) {
-        let side = self.script.peer();
-        self.net.fail_deregistrations(0, side, count);
-    }
 }

@@ -152,6 +152,7 @@ impl<B: HostMemory> Handler<B, Endpoint> for Layer<B::Buffer> {
                 EndpointEvent::Deregistered { id, .. } => smb2.deregistered(endpoint, backend, id),
                 EndpointEvent::Invalidated { token, .. } => smb2.invalidated(token),
                 EndpointEvent::RdmaDone { op, result } => smb2.rdma_done(endpoint, backend, op, result),
+                EndpointEvent::Closed(_) => smb2.closed(now),
                 _ => smb2.pump(endpoint, backend),
             },
             None => self.server.event(endpoint, backend, event),

@@ -17,7 +17,7 @@ use smbd_smb2::wire::NtStatus;
 pub(super) use hand::Seat;
 use layer::Layer;
 use smb2::Smb2;
-pub(super) use smb2::{PASSWORD, Shared, USER};
+pub(super) use smb2::{ADDRESSES, Door, PASSWORD, Shared, USER, Work};
 pub(super) use watched::Opens;
 use watched::{Device, Watched};
 
@@ -104,6 +104,10 @@ impl<M: Clone + fmt::Debug> Subject<M> {
         let told = self.layer.told.len();
         let sends = Rc::clone(&self.layer.sends);
         let mut watched = Watched::new(end, &mut self.device, sends, &mut self.events);
+        // What another connection has made an SMB2 server do on this one.
+        if let Some(smb2) = &mut self.layer.smb2 {
+            smb2.pump(&mut self.endpoint, &mut watched);
+        }
         match drive(&mut self.endpoint, &mut watched, &mut self.layer) {
             Ok(deadline) => self.deadline = deadline,
             Err(error) => {

@@ -2,6 +2,7 @@
 
 mod copier;
 mod copying;
+mod host;
 mod machine;
 mod rules;
 mod serving;
@@ -18,8 +19,8 @@ use smbd_smb2::wire::NtStatus;
 
 use copier::Copier;
 use copying::Copying;
+pub(in crate::suite::rig) use host::{ADDRESSES, Door, PASSWORD, Shared, USER, Work};
 use machine::Machine;
-pub(in crate::suite::rig) use machine::{PASSWORD, Shared, USER};
 use rules::Rules;
 use serving::Serving;
 
@@ -152,7 +153,7 @@ impl<M: Clone + fmt::Debug> Smb2<M> {
         match &mut self.side {
             Side::Server(_) => {}
             Side::Client(copying) => copying.begin(&mut self.backlog),
-            Side::Machine(machine) => machine.begin(endpoint, backend.now()),
+            Side::Machine(machine) => machine.begin(endpoint),
             Side::Copier(copier) => copier.begin(endpoint, backend, &mut self.backlog),
         }
         self.send(endpoint, backend.now());
@@ -188,6 +189,13 @@ impl<M: Clone + fmt::Debug> Smb2<M> {
             Side::Client(_) | Side::Copier(_) => {}
         }
         self.pump(endpoint, backend);
+    }
+
+    /// There is no connection any more.
+    pub(super) fn closed(&mut self, now: Instant) {
+        if let Side::Machine(machine) = &mut self.side {
+            machine.closed(now);
+        }
     }
 
     /// Begins and sends as much as there is room for.

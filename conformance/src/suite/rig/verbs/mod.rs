@@ -6,7 +6,9 @@ mod own;
 mod remote;
 mod requests;
 mod rig;
+mod streams;
 mod subject;
+mod tcp;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -83,6 +85,8 @@ pub struct Remote {
     pub usual: Option<Usual>,
     /// Settings it was given, in the words of `cases.toml`: `KeepaliveInterval 5 s`.
     pub settings: Vec<String>,
+    /// Where it is reached over direct TCP, which makes several connections of a session possible.
+    pub tcp: Vec<SocketAddr>,
 }
 
 /// What MS-SMBD says of every peer that was given nothing else: 3.1.2.1, 3.1.2.2, 3.1.7.2.
@@ -117,7 +121,7 @@ impl Remote {
         if settings.is_some() {
             return Err(Unable::NotApplicable("the peer's settings are its own".into()));
         }
-        Ok(Box::new(VerbsRig::new(subject, role, at)?.needing(self.usual)))
+        Ok(Box::new(VerbsRig::new(subject, role, at)?.needing(self.usual).reaching(&self.tcp)))
     }
 }
 

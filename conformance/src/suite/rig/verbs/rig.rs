@@ -9,8 +9,9 @@ use smbd_core::{Config, ConfigError, Instant, Params};
 use smbd_verbs::quirks::Invalidate;
 use smbd_verbs::{Buffer, Clock, LinkType, ListenOptions, Listener, VerbsConnection, Waitable};
 
-use super::super::{Ability, Full, Line, Network, News, Opening, Order, Rig, Unable, UpperHand};
+use super::super::{Ability, Full, Line, Network, News, Opening, Order, Rig, Streams, Unable, UpperHand};
 pub(super) use super::subject::Subject;
+use super::tcp::Stream;
 use crate::catalogue::UnderTest;
 use crate::suite::script::Usual;
 use crate::suite::trace::Event;
@@ -60,7 +61,10 @@ pub(super) struct VerbsRig {
     pub(super) hangs: Option<String>,
     /// Where the script listens, if the subject connects.
     pub(super) listener: Option<Listener>,
-    at: SocketAddr,
+    pub(super) at: SocketAddr,
+    /// Where the subject is reached over direct TCP.
+    pub(super) tcp: Vec<SocketAddr>,
+    pub(super) streams: Vec<Stream>,
     usual: Option<Usual>,
 }
 
@@ -71,7 +75,14 @@ impl VerbsRig {
             UnderTest::Acceptor | UnderTest::Both => None,
         };
         let clock = subject.clock().unwrap_or_else(Clock::start);
-        Ok(Self { clock, subject, listener, at, usual: None, connections: Vec::new(), hangs: None })
+        let (connections, tcp, streams) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { clock, subject, listener, at, tcp, streams, usual: None, connections, hangs: None })
+    }
+
+    /// The same for a subject that is reached over direct TCP, too.
+    pub(super) fn reaching(mut self, tcp: &[SocketAddr]) -> Self {
+        self.tcp = tcp.to_vec();
+        self
     }
 
     /// The same for a subject that needs other values than the usual ones.
@@ -103,10 +114,11 @@ impl VerbsRig {
         again
     }
 
-    /// Readable when a device of the script has something to say.
+    /// Readable when a device of the script has something to say, or a stream that is read.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let ends = self.connections.iter().filter(|known| !known.line.is_over());
-        ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd)
+        let ends = ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd);
+        ends.chain(self.streams.iter().filter(|stream| stream.is_awaited).map(Stream::fd))
     }
 
     fn has_news(&self) -> bool {
@@ -304,6 +316,10 @@ impl Rig for VerbsRig {
 
     fn usual(&self) -> Option<Usual> {
         self.usual
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        if self.tcp.is_empty() { None } else { Some(self) }
     }
 
     fn upper(&mut self, connection: usize) -> Option<&mut dyn UpperHand> {
