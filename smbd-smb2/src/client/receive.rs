@@ -110,7 +110,7 @@ impl Machine {
         if message_id == MessageId::UNSOLICITED {
             return Ok(Some(Step::Unasked { start: part.start, end: part.end }));
         }
-        let Some((position, key)) = self.find(message_id) else {
+        let Some((behind, key)) = self.find(message_id) else {
             return Ok(Some(Step::Unknown(message_id)));
         };
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
@@ -127,10 +127,9 @@ impl Machine {
             return self.on_interim(key, sent, header, now);
         }
         (request.wire, request.deadline) = (Wire::Answered, None);
-        if position == 0 {
-            self.outstanding.pop_front();
-        } else {
-            self.outstanding.remove(position);
+        match behind {
+            None => drop(self.outstanding.pop_front()),
+            Some(index) => self.outstanding.remove_behind(index),
         }
         let step = match (check, session) {
             (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
@@ -142,13 +141,13 @@ impl Machine {
         step
     }
 
-    /// The request with this MessageId that is not answered yet, and where it is among those: most answers come in order.
-    fn find(&self, message_id: MessageId) -> Option<(usize, Key)> {
-        match self.outstanding.front() {
-            Some((first, key)) if *first == message_id.0 => Some((0, *key)),
+    /// The request with this MessageId that is not answered yet, and where it is behind the first of those: most answers come in order.
+    fn find(&self, message_id: MessageId) -> Option<(Option<usize>, Key)> {
+        match self.outstanding.first() {
+            Some((first, key)) if first == message_id.0 => Some((None, key)),
             _ => {
-                let position = self.outstanding.binary_search_by_key(&message_id.0, |(id, _)| *id).ok()?;
-                self.outstanding.get(position).map(|(_, key)| (position, *key))
+                let (index, (_, key)) = self.outstanding.find_behind(&message_id.0, |(id, _)| *id)?;
+                Some((Some(index), key))
             }
         }
     }

@@ -23,7 +23,7 @@ impl Machine {
     /// The next message that can go.
     #[inline(never)]
     pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Fatal> {
-        while let Some(first) = self.queue.front().copied() {
+        while let Some(first) = self.queue.first() {
             let Some(request) = self.queued(first) else {
                 self.queue.pop_front();
                 continue;
