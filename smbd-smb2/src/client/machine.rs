@@ -148,7 +148,11 @@ impl Machine {
             operations: Table::new(config.operations),
             // One more, so that an ECHO finds room.
             requests: Table::new(config.requests.saturating_add(1)),
-            scopes: Scopes { sessions: Table::new(config.sessions), trees: Table::new(config.trees) },
+            scopes: Scopes {
+                sessions: Table::new(config.sessions),
+                trees: Table::new(config.trees),
+                ended: 0,
+            },
             outstanding: Queue::new(requests),
             queue: Queue::new(requests),
             tasks: Queue::new(requests.saturating_add(config.operations.into())),
@@ -330,8 +334,8 @@ impl Machine {
         if let Some(running) = self.operations.get_mut(operation)
             && running.result.is_none()
         {
-            if let (Kind::Validate(tree, _), Err(_)) = (&running.kind, &result) {
-                self.scopes.trees.remove(*tree);
+            if let (Kind::Validate(tree), Err(_)) = (&running.kind, &result) {
+                self.scopes.trees.remove(tree.0);
             }
             running.result = Some(result.map_err(Box::new));
             self.tasks.push_back(Task::Tell(operation));

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn what_is_behind_the_first_entry_is_found_by_its_key_and_removed() {
         let mut queue = Queue::new(3);
-        [3, 5, 8].map(|key| queue.push_back((key, ())));
+        [3, 5, 8].into_iter().for_each(|key| queue.push_back((key, ())));
         let found = [3, 5, 6, 8].map(|key| queue.find_behind(&key, |entry| entry.0));
         assert_eq!(found, [None, Some((0, (5, ()))), None, Some((1, (8, ())))]);
         queue.remove_behind(0);
