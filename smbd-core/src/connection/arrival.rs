@@ -1,6 +1,7 @@
 //! What a Data Transfer message of the peer does (3.1.5.8).
 
 use super::negotiate::short;
+use super::pending::Arrived;
 use super::phase::{Cause, Phase};
 use super::{Connection, Pending};
 use crate::error::Violation;
@@ -68,7 +69,8 @@ impl Connection {
         received.bytes = received.bytes.wrapping_add(u64::from(len));
         received.fragments = received.fragments.wrapping_add(u64::from(!first || remaining > 0));
         let offset = header.data_offset();
-        self.push_event(Pending::Data { index: id.slot(), offset, len, remaining, first });
+        let pushed = self.events.push_fragment(Arrived { recv: id, offset, len, remaining, first });
+        debug_assert!(pushed, "more events than work outstanding");
     }
 
     fn accept_empty(&mut self, id: RecvId, header: DataTransferView<'_>) {

@@ -49,10 +49,10 @@ impl Connection {
         for event in self.events.iter() {
             event.anonymous().hash(into);
             match event {
-                Pending::OpDone { index } => self.rdma.fingerprint_of(*index, into),
+                Pending::OpDone { index } => self.rdma.fingerprint_of(index, into),
                 Pending::Invalidated { index, .. }
                 | Pending::Registered { index }
-                | Pending::Deregistered { index } => self.registrations.fingerprint_of(*index, into),
+                | Pending::Deregistered { index } => self.registrations.fingerprint_of(index, into),
                 Pending::Established | Pending::Data { .. } | Pending::Sent { .. } | Pending::Probed => {}
             }
         }

@@ -134,7 +134,7 @@ impl Connection {
             stall: None,
             rdma: Rdma::new(config),
             registrations: Registrations::new(config),
-            events: PendingEvents::new(pending::capacity(config), Pending::Probed),
+            events: PendingEvents::new(pending::capacity(config)),
             stats: Stats::default(),
             config: config.clone(),
         }
@@ -194,6 +194,9 @@ impl Connection {
         if let Phase::Established(established) = &self.phase
             && established.is_announced()
         {
+            if let Some(fragment) = self.events.take_fragment() {
+                return Action::Notify(fragment.event());
+            }
             let next = self.next(established);
             return self.carry_out(next);
         }

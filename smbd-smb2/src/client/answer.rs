@@ -11,7 +11,7 @@ use super::operation::{Kind, Stored};
 use super::reason::{Failure, Fatal, Reason};
 use super::receive::Part;
 use super::request::{Memory, Outcome, Owner, Request};
-use super::session::{Session, Tree};
+use super::session::Tree;
 use super::table::Key;
 use super::transfer::Piece;
 use super::transform::Facts;
@@ -101,11 +101,11 @@ impl Machine {
                 self.forget(key);
                 self.on_tree_connect(operation, part, now);
             }
-            Kind::Validate(tree, answer) => {
-                let (tree, answer) = (*tree, *answer);
+            Kind::Validate(tree) => {
+                let tree = tree.clone();
                 self.forget(key);
                 self.on_validated(part)?;
-                self.finish(operation, Ok(Stored::Tree(tree, answer)));
+                self.finish(operation, Ok(Stored::Tree(tree)));
             }
             Kind::Logoff(_) | Kind::Disconnect(_) | Kind::Connect | Kind::Transfer(_) => {
                 self.forget(key);
@@ -126,19 +126,19 @@ impl Machine {
         let (Some(session), Some(id)) = (session_key, part.header.tree_id()) else {
             return self.finish(operation, Err(Failure::SessionEnded));
         };
-        let (mut encrypts, mut can_sign) = (false, false);
-        if let Some(Session { encryption, channel, .. }) = self.scopes.sessions.get(session).map(Box::as_ref)
-        {
-            encrypts = encryption.is_some() && answer.share_flags.contains(ShareFlags::ENCRYPT_DATA);
-            can_sign = channel.is_some();
-        }
-        let Some(tree) = self.scopes.trees.insert(Tree { session, id, encrypts }) else {
+        let (Some(state), Some(negotiated)) = (self.scopes.sessions.get(session), &self.negotiated) else {
             return self.finish(operation, Err(Failure::SessionEnded));
         };
-        let is_311 = self.negotiated.is_some_and(|negotiated| negotiated.dialect == Dialect::SMB_3_1_1);
+        let encrypts = state.encryption.is_some() && answer.share_flags.contains(ShareFlags::ENCRYPT_DATA);
+        let can_sign = state.channel.is_some();
+        let is_311 = negotiated.dialect == Dialect::SMB_3_1_1;
+        let tree = Tree::new((session, state), (id, encrypts), negotiated);
+        let Some(tree) = self.scopes.trees.insert(tree) else {
+            return self.finish(operation, Err(Failure::SessionEnded));
+        };
         // Guests and nobody have no key that the answer could be signed with.
         if is_311 || !can_sign {
-            return self.finish(operation, Ok(Stored::Tree(tree, answer)));
+            return self.finish(operation, Ok(Stored::Tree(Box::new((tree, answer)))));
         }
         self.validate(operation, tree, answer, now);
     }
@@ -156,7 +156,7 @@ impl Machine {
             Err(error) => return self.finish(operation, Err(error.into())),
         }
         if let Some(running) = self.operations.get_mut(operation) {
-            running.kind = Kind::Validate(tree, answer);
+            running.kind = Kind::Validate(Box::new((tree, answer)));
         }
         let deadline = self.deadline(now);
         if self.enqueue(request, deadline).is_none() {
@@ -181,6 +181,7 @@ impl Machine {
     }
 
     /// The answer to a READ or WRITE (3.2.5.11, 3.2.5.12).
+    #[inline(always)]
     pub(super) fn on_piece(
         &mut self,
         key: Key,
@@ -231,7 +232,9 @@ impl Machine {
     #[inline(never)]
     pub(super) fn end_session(&mut self, session: Key, failure: &Failure, now: Instant) {
         let Some(state) = self.scopes.sessions.get_mut(session) else { return };
-        state.has_ended = true;
+        if !core::mem::replace(&mut state.has_ended, true) {
+            self.scopes.ended = self.scopes.ended.saturating_add(1);
+        }
         for operation in self.operations.keys(|running| running.session == Some(session)) {
             self.abort(operation, failure, now);
         }
@@ -251,6 +254,7 @@ impl Machine {
         };
         if !self.requests.iter().any(|(_, request)| request.session == session) {
             self.scopes.sessions.remove(key);
+            self.scopes.ended = self.scopes.ended.saturating_sub(1);
         }
     }
 

@@ -105,10 +105,12 @@ impl Client {
         if self.machine.end.is_some() {
             return Err(Refused::Closed);
         }
-        if self.machine.live(session.0)?.id != tree.session_id {
+        let state = self.machine.live(session.0)?;
+        if state.id != tree.session_id {
             return Err(NO_SESSION);
         }
-        let tree = Tree { session: session.0, id: tree.id, encrypts: tree.encrypts };
+        let Some(negotiated) = &self.machine.negotiated else { return Err(Refused::NotNegotiated) };
+        let tree = Tree::new((session.0, state), (tree.id, tree.encrypts), negotiated);
         self.machine.scopes.trees.insert(tree).map(TreeHandle).ok_or(Refused::Full("tree connects"))
     }
 
@@ -123,6 +125,7 @@ impl Client {
         machine.ready_to_bind()?;
         let Some(state) = machine.scopes.sessions.get_mut(session.0) else { return Err(NO_SESSION) };
         state.channel_sequence = sequence;
+        machine.scopes.renumber(session.0, sequence);
         let waits = |wire: &Wire| matches!(wire, Wire::Idle | Wire::Queued | Wire::Held);
         for key in machine.requests.keys(|it| it.session == Some(session.0) && waits(&it.wire)) {
             if let Some(request) = machine.requests.get_mut(key) {

@@ -48,13 +48,13 @@ fn total(lengths: impl Iterator<Item = usize>) -> u64 {
 
 impl Machine {
     /// What data that go by RDMA need in a tree connect.
-    pub(super) fn cover(&self, (session, tree): Scope) -> Option<Box<Cover>> {
+    pub(super) fn cover(&self, (_, tree): Scope) -> Option<Box<Cover>> {
         let negotiated = self.negotiated.as_ref()?;
         if negotiated.rdma_transforms.is_empty() {
             return None;
         }
-        let (session, tree) = (self.scopes.sessions.get(session?)?, self.scopes.trees.get(tree?)?);
-        session.needed_transform(tree).map(|transform| Box::new(Cover { transform, signature: None }))
+        let transform = self.scopes.trees.get(tree?)?.cover?;
+        Some(Box::new(Cover { transform, signature: None }))
     }
 
     /// Data of a WRITE are given, before they are registered.

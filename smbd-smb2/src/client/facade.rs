@@ -13,7 +13,7 @@ use super::ids::{BufferId, OperationId, RegistrationId, SessionHandle, TreeHandl
 use super::login::{Login, Target};
 use super::machine::{Machine, Step};
 use super::negotiate::Negotiated;
-use super::operation::{Kind, Operation, SingleMessage, Stored};
+use super::operation::{Kind, Operation, SingleMessage};
 use super::output::{Access, DataPart, Output, Reply};
 use super::reason::{Discarded, Failure, Reason, Refused};
 use super::session::{Home, Protection};
@@ -279,6 +279,9 @@ impl Client {
         {
             return Output::Idle(Some(due));
         }
+        if let Some(operation) = self.machine.first_result() {
+            return self.machine.tell_first(operation);
+        }
         self.turn(now, arrived)
     }
 
@@ -321,10 +324,7 @@ impl Client {
             Step::Data { operation, offset, start, end } => {
                 Output::Data { operation, offset, data: part(start, end) }
             }
-            Step::Done(key) => {
-                let result = machine.result(key).map(reply);
-                Output::Done { operation: OperationId(key), result, error: None }
-            }
+            Step::Done(key) => machine.done(key),
             Step::Answer { operation, start, end } => answer(operation, part(start, end)),
             Step::Message { operation, start, end } => {
                 Output::Done { operation, result: Ok(Reply::Message(part(start, end))), error: None }
@@ -346,18 +346,6 @@ impl Client {
 fn data_part(machine: &Machine, key: Key, buffer: BufferId) -> DataPart {
     let piece = machine.requests.get(key).and_then(|request| request.piece).unwrap_or_default();
     DataPart { registration: RegistrationId(key), buffer, offset: piece.offset, len: piece.len }
-}
-
-fn reply(stored: Stored) -> Reply<'static> {
-    match stored {
-        Stored::Session(session) => Reply::Session(SessionHandle(session)),
-        Stored::Reauthenticated(session) => Reply::Reauthenticated(SessionHandle(session)),
-        Stored::LoggedOff => Reply::LoggedOff,
-        Stored::Tree(tree, answer) => Reply::Tree(TreeHandle(tree), answer),
-        Stored::Disconnected => Reply::Disconnected,
-        Stored::Read(count) => Reply::Read(count),
-        Stored::Written(count) => Reply::Written(count),
-    }
 }
 
 /// What a server says unasked (3.2.5.1.2, 3.2.5.19).

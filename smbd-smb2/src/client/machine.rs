@@ -1,7 +1,6 @@
 //! The state of a connection, and what all of its parts do with it: requests begin, end, and give back what they hold.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use smbd_core::Instant;
@@ -10,6 +9,7 @@ use super::config::Config;
 use super::ids::{BufferId, OperationId, SessionHandle};
 use super::negotiate::{self, Negotiated};
 use super::operation::{Kind, Stored};
+use super::queue::Queue;
 use super::reason::{Failure, Reason};
 use super::request::{Memory, Outcome, Owner, Request, Spare, Wire};
 use super::scope::{Scope, Scopes};
@@ -35,11 +35,11 @@ pub(super) struct Machine {
     pub(super) requests: Table<Box<Request>>,
     pub(super) scopes: Scopes,
     /// Connection.OutstandingRequests, by MessageId, ascending: ids are given out in order.
-    pub(super) outstanding: VecDeque<(u64, Key)>,
+    pub(super) outstanding: Queue<(u64, Key)>,
     /// What waits for credits, in order.
-    pub(super) queue: VecDeque<Key>,
+    pub(super) queue: Queue<Key>,
     /// What waits for nothing, in order.
-    pub(super) tasks: VecDeque<Task>,
+    pub(super) tasks: Queue<Task>,
     /// A message that is built for one `poll`.
     pub(super) scratch: Vec<u8>,
     pub(super) spare: Spare,
@@ -148,10 +148,14 @@ impl Machine {
             operations: Table::new(config.operations),
             // One more, so that an ECHO finds room.
             requests: Table::new(config.requests.saturating_add(1)),
-            scopes: Scopes { sessions: Table::new(config.sessions), trees: Table::new(config.trees) },
-            outstanding: VecDeque::with_capacity(requests),
-            queue: VecDeque::with_capacity(requests),
-            tasks: VecDeque::with_capacity(requests.saturating_add(config.operations.into())),
+            scopes: Scopes {
+                sessions: Table::new(config.sessions),
+                trees: Table::new(config.trees),
+                ended: 0,
+            },
+            outstanding: Queue::new(requests),
+            queue: Queue::new(requests),
+            tasks: Queue::new(requests.saturating_add(config.operations.into())),
             scratch: Vec::new(),
             spare: Spare::new(requests),
             echo: None,
@@ -330,8 +334,8 @@ impl Machine {
         if let Some(running) = self.operations.get_mut(operation)
             && running.result.is_none()
         {
-            if let (Kind::Validate(tree, _), Err(_)) = (&running.kind, &result) {
-                self.scopes.trees.remove(*tree);
+            if let (Kind::Validate(tree), Err(_)) = (&running.kind, &result) {
+                self.scopes.trees.remove(tree.0);
             }
             running.result = Some(result.map_err(Box::new));
             self.tasks.push_back(Task::Tell(operation));

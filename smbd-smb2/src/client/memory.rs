@@ -11,7 +11,7 @@ use super::request::{Memory, Outcome, Owner, Request, Wire};
 use super::table::Key;
 use super::transform;
 use crate::cover::Cover;
-use crate::wire::{Channel, Command, Dialect, pack_to};
+use crate::wire::{Channel, Command, Dialect, pack};
 
 const UNKNOWN: Refused = Refused::Unknown("the registration");
 
@@ -42,8 +42,10 @@ impl Machine {
         descriptors: &[BufferDescriptorV1],
     ) -> Result<(), Refused> {
         let request = self.asked(key)?;
-        let got =
-            descriptors.iter().map(|descriptor| u64::from(descriptor.length)).fold(0, u64::saturating_add);
+        let got = match descriptors {
+            [one] => one.length.into(),
+            all => all.iter().fold(0, |sum: u64, one| sum.saturating_add(one.length.into())),
+        };
         let expected = request.piece.map_or(0, |piece| piece.len.into());
         if got != expected {
             return Err(Refused::Descriptors { got, expected });
@@ -78,17 +80,25 @@ impl Machine {
         let is_late =
             self.negotiated.as_ref().is_some_and(|negotiated| negotiated.dialect >= Dialect::SMB_3_0_2);
         request.asks_to_invalidate = invalidates && is_late;
-        let mut channel =
-            if request.asks_to_invalidate { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
-        self.scratch.clear();
-        pack_to(&mut self.scratch, descriptors);
-        if let Some(Cover { transform: kind, signature: Some(signature) }) = request.cover.as_deref() {
-            self.scratch = transform::channel_info(channel, *kind, signature, &self.scratch)?;
-            channel = Channel::RDMA_TRANSFORM;
-        }
+        let channel = if request.asks_to_invalidate { Channel::RDMA_V1_INVALIDATE } else { Channel::RDMA_V1 };
         let header = self.scopes.header(request.command, (request.session, request.tree));
-        request.element.clear();
-        transfer.write(&mut request.element, &header, piece, Some((channel, &self.scratch)))?;
+        let element = &mut request.element;
+        if let Some(Cover { transform: kind, signature: Some(signature) }) = request.cover.as_deref() {
+            let info = transform::channel_info(channel, *kind, signature, &pack(descriptors))?;
+            let channel = Some((Channel::RDMA_TRANSFORM, info.len()));
+            let places = transfer.write(element, &header, piece, channel)?;
+            for (place, byte) in places.iter_mut().zip(info) {
+                *place = byte;
+            }
+        } else {
+            let len = descriptors.len().saturating_mul(BufferDescriptorV1::LEN);
+            let info = transfer.write(element, &header, piece, Some((channel, len)))?;
+            let (places, _) = info.as_chunks_mut::<{ BufferDescriptorV1::LEN }>();
+            for (place, descriptor) in places.iter_mut().zip(descriptors) {
+                // It has the length of one.
+                let _ = descriptor.encode(place);
+            }
+        }
         self.config.transport.check_len(request.element.len())?;
         request.tokens.set(descriptors);
         (request.memory, request.wire) = (Memory::Valid, Wire::Queued);

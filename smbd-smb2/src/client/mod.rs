@@ -114,6 +114,7 @@ mod paths;
 mod pieces;
 mod poll;
 mod protect;
+mod queue;
 mod reason;
 mod receive;
 mod replay;

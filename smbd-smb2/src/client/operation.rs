@@ -4,8 +4,9 @@ use alloc::boxed::Box;
 
 use bytes::Bytes;
 
-use super::ids::BufferId;
+use super::ids::{BufferId, SessionHandle, TreeHandle};
 use super::login::Login;
+use super::output::Reply;
 use super::table::Key;
 use super::transfer::Transfer;
 use crate::wire::{
@@ -106,7 +107,7 @@ pub(super) enum Kind {
     Logoff(Key),
     Connect,
     /// A tree connect of 3.0 or 3.0.2 that is there already and waits for VALIDATE_NEGOTIATE_INFO.
-    Validate(Key, TreeConnectResponse),
+    Validate(Box<(Key, TreeConnectResponse)>),
     Disconnect(Key),
     Single,
     /// The answer is not read.
@@ -122,13 +123,28 @@ impl Kind {
 }
 
 /// A result that needs no message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Stored {
     Session(Key),
     Reauthenticated(Key),
     LoggedOff,
-    Tree(Key, TreeConnectResponse),
+    /// Boxed, because it is large and rare.
+    Tree(Box<(Key, TreeConnectResponse)>),
     Disconnected,
     Read(u64),
     Written(u64),
+}
+
+impl Stored {
+    pub(super) fn reply(self) -> Reply<'static> {
+        match self {
+            Self::Session(session) => Reply::Session(SessionHandle(session)),
+            Self::Reauthenticated(session) => Reply::Reauthenticated(SessionHandle(session)),
+            Self::LoggedOff => Reply::LoggedOff,
+            Self::Tree(tree) => Reply::Tree(TreeHandle(tree.0), tree.1),
+            Self::Disconnected => Reply::Disconnected,
+            Self::Read(count) => Reply::Read(count),
+            Self::Written(count) => Reply::Written(count),
+        }
+    }
 }

@@ -12,7 +12,7 @@ use super::table::Key;
 use super::transfer::{Piece, Transfer, Way};
 use super::window::Window;
 use crate::wire::{
-    Channel, Header, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, write, write_element,
+    Channel, Header, ReadFlags, ReadRequest, WireError, WriteFlags, WriteRequest, read, write,
 };
 
 impl Machine {
@@ -61,13 +61,12 @@ impl Running {
         if self.result.is_some() {
             return false;
         }
-        self.result = transfer.result().map(|result| {
-            result.map(|count| match transfer.way {
-                Way::Read { .. } => Stored::Read(count),
-                Way::Write { .. } => Stored::Written(count),
-            })
-        });
-        self.result.is_some()
+        let Some(result) = transfer.result() else { return false };
+        self.result.get_or_insert(result.map(|count| match transfer.way {
+            Way::Read { .. } => Stored::Read(count),
+            Way::Write { .. } => Stored::Written(count),
+        }));
+        true
     }
 }
 
@@ -77,52 +76,88 @@ fn piece_max(window: &Window, target: u16) -> u32 {
     u32::try_from(credits).unwrap_or(u32::MAX).saturating_mul(CREDIT_BYTES)
 }
 
+/// Where the fixed part of a READ or WRITE ends: both are of one length.
+const END: usize = read::request::LAYOUT.end();
+
 impl Transfer {
-    /// Writes the request of a piece, with this header and with what describes its channel, to an element that is empty.
+    /// Writes the request of a piece with this header; with a channel, and room for so many bytes that describe it, which are given back.
+    /// Whatever was in the element is gone.
     #[inline(always)]
-    pub(super) fn write(
+    pub(super) fn write<'e>(
         &self,
-        element: &mut Vec<u8>,
+        element: &'e mut Vec<u8>,
         header: &Header,
         piece: Piece,
-        channel: Option<(Channel, &[u8])>,
-    ) -> Result<(), WireError> {
-        let (kind, channel_info) = channel.unwrap_or_default();
-        let offset = self.offset.saturating_add(piece.offset);
+        channel: Option<(Channel, usize)>,
+    ) -> Result<&'e mut [u8], WireError> {
+        let (kind, info) = channel.unwrap_or_default();
+        let has_data = matches!(self.way, Way::Write { .. }) && channel.is_none() && piece.len > 0;
+        // A part of no length has a byte nevertheless (2.2.19, 2.2.21).
+        let behind = if has_data { 0 } else { info.max(1) };
+        if element.len() != END.saturating_add(behind) {
+            element.resize(END.saturating_add(behind), 0);
+        }
+        // There are as many bytes.
+        let Some((fixed, rest)) = element.split_first_chunk_mut::<END>() else { return Ok(&mut []) };
+        *fixed = [0; END];
+        if info == 0 {
+            rest.fill(0);
+        }
+        if let Some(front) = fixed.first_chunk_mut() {
+            header.fill(front)?;
+            if self.is_replay {
+                mark_replay(front)?;
+            }
+        }
         match self.way {
             Way::Read { flags, minimum } => {
-                let body = ReadRequest {
-                    padding: 0x50,
-                    flags: ReadFlags(flags),
-                    length: piece.len,
-                    offset,
-                    file_id: self.file_id,
-                    // Of all pieces together it is looked at when they are there.
-                    minimum_count: if self.is_whole() { minimum } else { 0 },
-                    channel: kind,
-                    remaining_bytes: 0,
-                    channel_info,
-                };
-                write_element(element, header, &body)?;
+                self.read(flags, minimum, piece, kind).fill(fixed)?;
+                if info > 0 {
+                    read::request::READ_CHANNEL_INFO_OFFSET.set_size(fixed, END)?;
+                    read::request::READ_CHANNEL_INFO_LENGTH.set_size(fixed, info)?;
+                }
             }
             Way::Write { flags } => {
-                let body = WriteRequest {
-                    offset,
-                    file_id: self.file_id,
-                    channel: kind,
-                    remaining_bytes: if channel.is_some() { piece.len } else { 0 },
-                    flags: WriteFlags(flags),
-                    data: &[],
-                    channel_info,
-                };
-                write_element(element, header, &body)?;
-                if channel.is_none() && piece.len > 0 {
+                self.write_request(flags, piece, kind).fill(fixed)?;
+                if info > 0 {
+                    write::request::WRITE_CHANNEL_INFO_OFFSET.set_size(fixed, END)?;
+                    write::request::WRITE_CHANNEL_INFO_LENGTH.set_size(fixed, info)?;
+                } else if channel.is_none() {
                     // The data follow the fixed part.
-                    element.truncate(write::request::LAYOUT.end());
-                    write::request::LENGTH.set(element, piece.len)?;
+                    write::request::DATA_OFFSET.set_size(fixed, END)?;
+                    write::request::LENGTH.set(fixed, piece.len)?;
                 }
             }
         }
-        if self.is_replay { mark_replay(element) } else { Ok(()) }
+        Ok(rest)
+    }
+
+    #[inline(always)]
+    const fn read(&self, flags: u8, minimum: u32, piece: Piece, channel: Channel) -> ReadRequest<'static> {
+        ReadRequest {
+            padding: 0x50,
+            flags: ReadFlags(flags),
+            length: piece.len,
+            offset: self.offset.saturating_add(piece.offset),
+            file_id: self.file_id,
+            // Of all pieces together it is looked at when they are there.
+            minimum_count: if self.is_whole() { minimum } else { 0 },
+            channel,
+            remaining_bytes: 0,
+            channel_info: &[],
+        }
+    }
+
+    #[inline(always)]
+    fn write_request(&self, flags: u32, piece: Piece, channel: Channel) -> WriteRequest<'static> {
+        WriteRequest {
+            offset: self.offset.saturating_add(piece.offset),
+            file_id: self.file_id,
+            channel,
+            remaining_bytes: if channel == Channel::NONE { 0 } else { piece.len },
+            flags: WriteFlags(flags),
+            data: &[],
+            channel_info: &[],
+        }
     }
 }

@@ -1,10 +1,14 @@
 //! What comes next.
 
+use alloc::boxed::Box;
+
 use smbd_core::Instant;
 
 use super::arrived::{Arrived, Progress};
+use super::ids::OperationId;
 use super::machine::{Machine, Step, Task};
 use super::operation::Stored;
+use super::output::{Output, Reply};
 use super::reason::{Failure, Fatal, Refused};
 use super::request::{Outcome, Wire};
 use super::table::Key;
@@ -67,14 +71,33 @@ impl Machine {
         }
     }
 
-    /// Takes a result to tell it.
-    pub(super) fn result(&mut self, operation: Key) -> Result<Stored, Failure> {
-        let result = self.operations.get_mut(operation).and_then(|running| running.result.take());
-        self.operations.remove(operation);
-        match result {
-            Some(Ok(stored)) => Ok(stored),
-            Some(Err(failure)) => Err(*failure),
-            None => Err(Failure::Closed),
+    /// The result of an operation that is first among the tasks.
+    pub(super) fn first_result(&self) -> Option<Key> {
+        match self.tasks.first() {
+            Some(Task::Tell(operation)) if self.end.is_none() => Some(operation),
+            _ => None,
+        }
+    }
+
+    /// Tells it.
+    #[inline(never)]
+    pub(super) fn tell_first(&mut self, operation: Key) -> Output<'static> {
+        self.tasks.pop_front();
+        self.done(operation)
+    }
+
+    /// An operation has ended.
+    pub(super) fn done(&mut self, operation: Key) -> Output<'static> {
+        let result = self.operations.end(operation, |running| running.result.take());
+        let operation = OperationId(operation);
+        match result.flatten() {
+            Some(Ok(Stored::Read(count))) => {
+                Output::Done { operation, result: Ok(Reply::Read(count)), error: None }
+            }
+            Some(Ok(Stored::Written(count))) => {
+                Output::Done { operation, result: Ok(Reply::Written(count)), error: None }
+            }
+            other => rare(operation, other),
         }
     }
 
@@ -131,4 +154,15 @@ impl Machine {
         self.requests.get(key).is_some_and(|request| request.next.is_some())
             || self.requests.iter().any(|(_, request)| request.next == Some(key))
     }
+}
+
+/// Any other result than that of a READ or WRITE.
+#[inline(never)]
+fn rare(operation: OperationId, result: Option<Result<Stored, Box<Failure>>>) -> Output<'static> {
+    let result = match result {
+        Some(Ok(stored)) => Ok(stored.reply()),
+        Some(Err(failure)) => Err(*failure),
+        None => Err(Failure::Closed),
+    };
+    Output::Done { operation, result, error: None }
 }

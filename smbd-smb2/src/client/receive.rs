@@ -5,8 +5,9 @@ use smbd_core::Instant;
 use super::arrived::{Arrived, Progress};
 use super::machine::{Machine, Step};
 use super::reason::{Failure, Fatal, Reason};
-use super::request::{Outcome, Owner, Request, Sent, Wire};
-use super::session::{self, Protection, Session};
+use super::request::{Outcome, Owner, Request, Wire};
+use super::scope::Scopes;
+use super::session::{self, Protection};
 use super::table::Key;
 use crate::wire::{Flags, Header, MessageId, NtStatus, compound, compression, header, transform};
 
@@ -110,64 +111,71 @@ impl Machine {
         if message_id == MessageId::UNSOLICITED {
             return Ok(Some(Step::Unasked { start: part.start, end: part.end }));
         }
-        let Some((position, key)) = self.find(message_id) else {
+        let Some((behind, key)) = self.find(message_id) else {
             return Ok(Some(Step::Unknown(message_id)));
         };
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
-        let Some(sent) = request.sent().copied() else { return Ok(None) };
-        let session = request.session;
-        let state = session.and_then(|key| self.scopes.sessions.get(key));
-        let has_ended = state.is_some_and(|session| session.has_ended);
-        let check = state.map_or(Ok(Check::Good), |session| verify(request, &sent, session, part))?;
+        let Some(sent) = request.sent() else { return Ok(None) };
+        let is_plain = sent.protection == Protection::None && !header.flags.contains(Flags::SIGNED);
+        let check =
+            if is_plain { Check::Good } else { verify(&self.scopes, request, sent.protection, part)? };
         if command != request.command {
             return Err(Reason::Command { message_id, got: command, expected: request.command }.into());
         }
         self.window.on_answer(sent.asked, header.credits);
         if header.status == NtStatus::PENDING {
-            return self.on_interim(key, sent, header, now);
+            return self.on_interim(key, header, now);
         }
         (request.wire, request.deadline) = (Wire::Answered, None);
-        if position == 0 {
-            self.outstanding.pop_front();
-        } else {
-            self.outstanding.remove(position);
+        let (owner, session, is_piece) = (request.owner, request.session, request.piece.is_some());
+        match behind {
+            None => drop(self.outstanding.pop_front()),
+            Some(index) => self.outstanding.remove_behind(index),
+        }
+        if check == Check::Good && self.scopes.ended == 0 {
+            return self.on_answer((key, owner, is_piece), part, now);
         }
         let step = match (check, session) {
             (Check::SessionGone, Some(session)) => Ok(self.lose_session(session, now)),
-            _ => self.on_answer(key, part, now),
+            _ => self.on_late_answer((key, owner, is_piece), part, now),
         };
-        if has_ended {
-            self.free_session(session);
-        }
+        self.free_session(session);
         step
     }
 
-    /// The request with this MessageId that is not answered yet, and where it is among those: most answers come in order.
-    fn find(&self, message_id: MessageId) -> Option<(usize, Key)> {
-        match self.outstanding.front() {
-            Some((first, key)) if *first == message_id.0 => Some((0, *key)),
+    /// An answer that is late, or comes while sessions wait for their last ones.
+    #[inline(never)]
+    fn on_late_answer(
+        &mut self,
+        request: (Key, Owner, bool),
+        part: &Part<'_>,
+        now: Instant,
+    ) -> Result<Option<Step>, Fatal> {
+        self.on_answer(request, part, now)
+    }
+
+    /// The request with this MessageId that is not answered yet, and where it is behind the first of those: most answers come in order.
+    fn find(&self, message_id: MessageId) -> Option<(Option<usize>, Key)> {
+        match self.outstanding.first() {
+            Some((first, key)) if first == message_id.0 => Some((None, key)),
             _ => {
-                let position = self.outstanding.binary_search_by_key(&message_id.0, |(id, _)| *id).ok()?;
-                self.outstanding.get(position).map(|(_, key)| (position, *key))
+                let (index, (_, key)) = self.outstanding.find_behind(&message_id.0, |(id, _)| *id)?;
+                Some((Some(index), key))
             }
         }
     }
 
     /// An interim answer (3.2.5.1.5): the request waits on.
     #[inline(never)]
-    fn on_interim(
-        &mut self,
-        key: Key,
-        sent: Sent,
-        header: &Header,
-        now: Instant,
-    ) -> Result<Option<Step>, Fatal> {
+    fn on_interim(&mut self, key: Key, header: &Header, now: Instant) -> Result<Option<Step>, Fatal> {
         let Some(async_id) = header.async_id() else {
             return Err(Reason::PendingWithoutAsyncId { message_id: header.message_id }.into());
         };
         let deadline = self.config.pending_timeout.map(|after| now.saturating_add(after));
         let Some(request) = self.requests.get_mut(key) else { return Ok(None) };
-        request.wire = Wire::Sent(Sent { async_id: Some(async_id), asked: 0, ..sent });
+        if let Wire::Sent(sent) = &mut request.wire {
+            (sent.async_id, sent.asked) = (Some(async_id), 0);
+        }
         if request.deadline.is_some() {
             request.deadline = deadline;
             self.arm(deadline);
@@ -177,9 +185,12 @@ impl Machine {
 
     /// The final answer to a request. Who has asked for it gets it.
     #[inline(always)]
-    fn on_answer(&mut self, key: Key, part: &Part<'_>, now: Instant) -> Result<Option<Step>, Fatal> {
-        let Some(request) = self.requests.get(key) else { return Ok(None) };
-        let (owner, is_piece) = (request.owner, request.piece.is_some());
+    fn on_answer(
+        &mut self,
+        (key, owner, is_piece): (Key, Owner, bool),
+        part: &Part<'_>,
+        now: Instant,
+    ) -> Result<Option<Step>, Fatal> {
         let is_expired = part.header.status == NtStatus::NETWORK_SESSION_EXPIRED;
         match owner {
             Owner::Negotiate => {
@@ -221,15 +232,24 @@ impl Machine {
 }
 
 /// Whether the answer is made by the server (3.2.5.1.3, 3.3.4.1.1, 3.3.4.1.4).
-fn verify(request: &Request, sent: &Sent, session: &Session, part: &Part<'_>) -> Result<Check, Fatal> {
+#[inline(never)]
+fn verify(
+    scopes: &Scopes,
+    request: &Request,
+    protection: Protection,
+    part: &Part<'_>,
+) -> Result<Check, Fatal> {
+    let Some(session) = request.session.and_then(|key| scopes.sessions.get(key)) else {
+        return Ok(Check::Good);
+    };
     let Header { message_id, command, status, flags, .. } = part.header;
     let is_sealed = part.sealed.is_some() && part.sealed == request.session;
     let is_signed = flags.contains(Flags::SIGNED);
-    let failed = match sent.protection {
+    let failed = match protection {
         _ if is_sealed => return Ok(Check::Good),
         Protection::Encrypted => Reason::NotEncrypted { message_id, command },
         Protection::Signed | Protection::None => {
-            if status == NtStatus::PENDING || (!is_signed && sent.protection == Protection::None) {
+            if status == NtStatus::PENDING || (!is_signed && protection == Protection::None) {
                 return Ok(Check::Good);
             }
             let channel = session.channel.as_ref();

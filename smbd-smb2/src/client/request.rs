@@ -219,12 +219,11 @@ impl Spare {
         request
     }
 
-    /// Takes a request that is over. All but its element is as if it were new.
+    /// Takes a request that is over. All but its element is as if it were new; that is written anew by whoever takes it next.
     pub(super) fn put(&mut self, mut request: Box<Request>) {
         if self.0.len() == self.0.capacity() {
             return;
         }
-        request.element.clear();
         if !request.data.is_empty() {
             request.data = Bytes::new();
         }

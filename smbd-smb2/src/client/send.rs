@@ -23,7 +23,7 @@ impl Machine {
     /// The next message that can go.
     #[inline(never)]
     pub(super) fn send(&mut self, now: Instant) -> Result<Option<Step>, Fatal> {
-        while let Some(first) = self.queue.front().copied() {
+        while let Some(first) = self.queue.first() {
             let Some(request) = self.queued(first) else {
                 self.queue.pop_front();
                 continue;
@@ -35,8 +35,18 @@ impl Machine {
                 }
                 return Ok(None);
             }
+            let (session, is_alone) = (request.session, request.next.is_none());
+            let protection = self.protection((session, request.tree), request.command, request.must_sign);
+            if request.owner != Owner::Echo {
+                self.has_asked_for_credits = false;
+            }
+            if !is_alone || protection == Protection::Encrypted {
+                self.queue.pop_front();
+                return self.assemble(first, session, protection, now).map(Some);
+            }
+            self.number(first, protection, now)?;
             self.queue.pop_front();
-            return self.transmit(first, now).map(Some);
+            return Ok(Some(Step::Send(first)));
         }
         Ok(None)
     }
@@ -100,21 +110,6 @@ impl Machine {
     pub(super) fn protection(&self, scope: Scope, command: Command, must_sign: bool) -> Protection {
         let dialect = self.negotiated.as_ref().map_or(Dialect::SMB_3_1_1, |negotiated| negotiated.dialect);
         self.scopes.protection(scope, dialect, command, must_sign)
-    }
-
-    /// Sends a request, and those that follow it in its message.
-    fn transmit(&mut self, first: Key, now: Instant) -> Result<Step, Fatal> {
-        let Some(request) = self.requests.get(first) else { return Ok(Step::Idle(None)) };
-        let (session, is_alone) = (request.session, request.next.is_none());
-        let protection = self.protection((session, request.tree), request.command, request.must_sign);
-        if request.owner != Owner::Echo {
-            self.has_asked_for_credits = false;
-        }
-        if is_alone && protection != Protection::Encrypted {
-            self.number(first, protection, now)?;
-            return Ok(Step::Send(first));
-        }
-        self.assemble(first, session, protection, now)
     }
 
     /// Puts a compound together, or a message that is to be encrypted.

@@ -1,5 +1,6 @@
 //! Sessions and tree connects, and how their messages are protected (3.2.1.3, 3.2.1.4, 3.2.1.8).
 
+use super::negotiate::Negotiated;
 use super::table::Key;
 use crate::cover::CoverKey;
 use crate::security::{Opener, RdmaTransforms, Sealer, Secret, Signer, Verifier};
@@ -59,18 +60,46 @@ pub(super) struct Tree {
     pub(super) id: TreeId,
     /// TreeConnect.EncryptData.
     pub(super) encrypts: bool,
+    /// What its requests take from the session, so that each looks up one of both.
+    pub(super) session_id: SessionId,
+    pub(super) channel_sequence: u16,
+    /// How READs, WRITEs and most other requests are protected.
+    pub(super) protection: Protection,
+    /// The transform that data need which go by RDMA.
+    pub(super) cover: Option<RdmaTransformType>,
+    /// Whether data may go by RDMA.
+    pub(super) allows_channel: bool,
+}
+
+impl Tree {
+    /// A tree connect of this session. Neither changes what is taken from it, but for ChannelSequence.
+    pub(super) fn new(
+        (key, session): (Key, &Session),
+        (id, encrypts): (TreeId, bool),
+        negotiated: &Negotiated,
+    ) -> Self {
+        Self {
+            session: key,
+            id,
+            encrypts,
+            session_id: session.id,
+            channel_sequence: session.channel_sequence,
+            protection: session.protection(encrypts, negotiated.dialect, Command::READ, false),
+            cover: session.needed_transform(encrypts),
+            allows_channel: session.allows_channel(encrypts, negotiated.rdma_transforms),
+        }
+    }
 }
 
 impl Session {
     /// How a request of this session is protected (3.2.4.1.1, 3.2.4.1.8). `must_sign`: VALIDATE_NEGOTIATE_INFO is signed always.
     pub(super) fn protection(
         &self,
-        tree: Option<&Tree>,
+        tree_encrypts: bool,
         dialect: Dialect,
         command: Command,
         must_sign: bool,
     ) -> Protection {
-        let tree_encrypts = tree.is_some_and(|tree| tree.encrypts);
         if self.encryption.is_some() && (self.encrypts || tree_encrypts) {
             return Protection::Encrypted;
         }
@@ -89,8 +118,8 @@ impl Session {
     }
 
     /// The transform that data need which go by RDMA in a tree connect: that by which its requests are protected.
-    pub(super) const fn needed_transform(&self, tree: &Tree) -> Option<RdmaTransformType> {
-        if self.encrypts || tree.encrypts {
+    pub(super) const fn needed_transform(&self, tree_encrypts: bool) -> Option<RdmaTransformType> {
+        if self.encrypts || tree_encrypts {
             Some(RdmaTransformType::ENCRYPTION)
         } else if self.signing_required {
             Some(RdmaTransformType::SIGNING)
@@ -100,9 +129,9 @@ impl Session {
     }
 
     /// Whether data may go by RDMA (3.2.4.6, 3.2.4.7).
-    pub(super) fn allows_channel(&self, tree: &Tree, ids: RdmaTransforms) -> bool {
+    pub(super) fn allows_channel(&self, tree_encrypts: bool, ids: RdmaTransforms) -> bool {
         // RT-1, RT-3
-        self.needed_transform(tree).is_none_or(|transform| ids.has(transform))
+        self.needed_transform(tree_encrypts).is_none_or(|transform| ids.has(transform))
     }
 }
 

@@ -23,7 +23,6 @@ use crate::wire::{CommandBody, EchoRequest, FileId, Flags, WireError, transform}
 /// A tree connect, for a call.
 pub(super) struct Place<'a> {
     scope: Scope,
-    session: &'a Session,
     tree: &'a Tree,
 }
 
@@ -53,11 +52,8 @@ impl Machine {
         let Some(state) = self.scopes.trees.get(tree.0) else {
             return Err(Refused::Unknown("the tree connect"));
         };
-        Ok(Place {
-            scope: (Some(state.session), Some(tree.0)),
-            session: self.live(state.session)?,
-            tree: state,
-        })
+        // Those of a session that is over are gone.
+        Ok(Place { scope: (Some(state.session), Some(tree.0)), tree: state })
     }
 
     /// Where the operations of a tree connect belong.
@@ -288,8 +284,7 @@ impl Machine {
     /// Whether transfers of so many bytes may go by RDMA (3.2.4.6, 3.2.4.7).
     pub(super) fn channel(&self, place: &Place<'_>, length: u64) -> Option<&Rdma> {
         let rdma = self.config.transport.rdma.as_ref()?;
-        let ids = self.negotiated.as_ref()?.rdma_transforms;
-        (length > rdma.threshold.into() && place.session.allows_channel(place.tree, ids)).then_some(rdma)
+        (length > rdma.threshold.into() && place.tree.allows_channel).then_some(rdma)
     }
 
     /// How a READ is carried out (3.2.4.6).

@@ -43,9 +43,9 @@ impl<T> Table<T> {
     #[inline(always)]
     pub(super) fn insert(&mut self, value: T) -> Option<Key> {
         let key = self.free.pop()?.next();
-        // A place that is free holds nothing that would have to be dropped.
-        let place = self.places.get_mut(key.index()).filter(|(_, place)| place.is_none())?;
-        *place = (key, Some(value));
+        let (own, place) = self.places.get_mut(key.index())?;
+        *own = key;
+        place.get_or_insert_with(|| value);
         Some(key)
     }
 
@@ -71,6 +71,16 @@ impl<T> Table<T> {
             *place = None;
             self.free.push(key);
         }
+    }
+
+    /// Drops a value where it is; what `last` takes of it before is kept.
+    #[inline(always)]
+    pub(super) fn end<R>(&mut self, key: Key, last: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let (own, place) = self.places.get_mut(key.index())?;
+        let kept = last(place.as_mut().filter(|_| *own == key)?);
+        *place = None;
+        self.free.push(key);
+        Some(kept)
     }
 
     /// Takes a value out of its place: one that is not large.

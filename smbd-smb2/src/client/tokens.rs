@@ -16,8 +16,10 @@ impl Tokens {
     pub(super) fn set(&mut self, descriptors: &[BufferDescriptorV1]) {
         let mut tokens = descriptors.iter().map(|descriptor| descriptor.token);
         self.first = tokens.next();
-        self.others.clear();
-        self.others.extend(tokens);
+        if descriptors.len() > 1 || !self.others.is_empty() {
+            self.others.clear();
+            self.others.extend(tokens);
+        }
     }
 
     pub(super) const fn is_empty(&self) -> bool {

@@ -85,8 +85,8 @@ impl Transfer {
     }
 
     /// Whether all of it is one piece.
-    pub(super) fn is_whole(&self) -> bool {
-        self.length <= u64::from(self.piece_max)
+    pub(super) const fn is_whole(&self) -> bool {
+        self.length <= self.piece_max as u64
     }
 
     /// Cuts the next piece, which has `max` bytes at most; `None` if nothing is left, or there is no use in going on. A transfer of 0
@@ -144,6 +144,7 @@ impl Transfer {
     }
 
     /// What came of all of it, if nothing is under way or left: how many bytes were moved, from the beginning on without a gap.
+    #[inline(always)]
     pub(super) fn result(&mut self) -> Option<Result<u64, Box<Failure>>> {
         let is_left = |next| next < self.end || next == 0;
         if self.under_way > 0 || (self.failure.is_none() && self.next.is_some_and(is_left)) {

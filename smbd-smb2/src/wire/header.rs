@@ -165,6 +165,14 @@ impl Header {
     #[inline]
     pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
         let header = &mut [0; LEN];
+        self.fill(header)?;
+        out.append(header);
+        Ok(())
+    }
+
+    /// Writes the header over zeros.
+    #[inline(always)]
+    pub(crate) fn fill(&self, header: &mut [u8; LEN]) -> Result<(), WireError> {
         field::PROTOCOL_ID.set(header, PROTOCOL_ID)?;
         field::STRUCTURE_SIZE.set_size(header, LEN)?;
         field::CREDIT_CHARGE.set(header, self.credit_charge)?;
@@ -182,9 +190,7 @@ impl Header {
             Target::Async { async_id } => async_field::ASYNC_ID.set(header, async_id)?,
         }
         field::SESSION_ID.set(header, self.session_id)?;
-        field::SIGNATURE.set(header, self.signature)?;
-        out.append(header);
-        Ok(())
+        field::SIGNATURE.set(header, self.signature)
     }
 
     /// Whether a server sends it.

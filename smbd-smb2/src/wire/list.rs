@@ -121,7 +121,7 @@ pub fn pack<T: Value>(values: &[T]) -> Vec<u8> {
 }
 
 /// Appends the bytes of values.
-pub(crate) fn pack_to<T: Value>(bytes: &mut Vec<u8>, values: &[T]) {
+fn pack_to<T: Value>(bytes: &mut Vec<u8>, values: &[T]) {
     let mut out = Writer::new(bytes);
     values.iter().for_each(|value| out.append_value(*value));
 }

@@ -96,8 +96,6 @@ pub use id::{FileId, Guid, MessageId, SessionId, TreeId};
 pub use info::{AdditionalInformation, InfoType};
 pub use ioctl::{ControlCode, IoctlFlags, IoctlRequest, IoctlResponse};
 pub use layout::Layout;
-#[cfg(feature = "client")]
-pub(crate) use list::pack_to;
 pub use list::{List, pack};
 pub use lock::{LockElement, LockFlags, LockRequest, LockResponse};
 pub use logoff::{LogoffRequest, LogoffResponse};

@@ -58,14 +58,25 @@ macro_rules! message {
             }
         }
 
+        impl $(<$life>)? $Name $(<$life>)? {
+            /// Writes the fixed part over zeros: all but where the parts are.
+            #[inline(always)]
+            pub(crate) fn fill(
+                &self,
+                fixed: &mut [u8; $module::LAYOUT.end()],
+            ) -> Result<(), $crate::wire::WireError> {
+                $module::STRUCTURE_SIZE.set(fixed, Self::STRUCTURE_SIZE)?;
+                $($module::$FIELD.set(fixed, self.$field)?;)*
+                Ok(())
+            }
+        }
+
         impl $(<$life>)? $crate::wire::body::Body for $Name $(<$life>)? {
             #[inline(always)]
             fn put(&self, out: &mut $crate::wire::writer::Writer<'_>) -> Result<(), $crate::wire::WireError> {
                 // Of a length that is known, so that no field is looked for in vain.
-                const END: usize = $module::LAYOUT.end();
-                let mut fixed = [0; END];
-                $module::STRUCTURE_SIZE.set(&mut fixed, Self::STRUCTURE_SIZE)?;
-                $($module::$FIELD.set(&mut fixed, self.$field)?;)*
+                let mut fixed = [0; $module::LAYOUT.end()];
+                self.fill(&mut fixed)?;
                 out.append(fixed.get($crate::wire::header::LEN..).unwrap_or_default());
                 $(out.part(
                     (&$module::$OFFSET, &$module::$LENGTH),

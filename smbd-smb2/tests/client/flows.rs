@@ -116,6 +116,20 @@ fn an_encrypted_session_or_share_encrypts_every_request_and_signs_none() {
 }
 
 #[test]
+fn what_is_left_of_a_write_is_encrypted_when_its_encrypted_share_was_disconnected_before() {
+    let transport = Transport { max_send: 8192, ..rdma() };
+    let setup = Setup { encrypt_share: true, ..Setup::default() };
+    let (mut world, _, tree) = World::connected(setup, Params { transport, pieces: 2, ..Params::default() });
+    world.server.is_lenient = true;
+    let write = world.submit(tree, &write(&content(100_000), None));
+    let disconnect = world.client.disconnect(world.now, tree).unwrap();
+    assert_eq!(world.wait(disconnect), Got::Other("Disconnected".into()));
+    world.wait(write);
+    let writes: Vec<_> = world.server.log.iter().filter(|line| line.contains("WRITE")).collect();
+    assert!(writes.len() > 10 && writes.iter().all(|line| line.contains(" encrypted ")), "{writes:#?}");
+}
+
+#[test]
 fn a_tree_connect_tells_whether_its_requests_are_signed_or_encrypted() {
     let signed = Setup { require_signing: true, ..Setup::default() };
     let session = Setup { encrypt_session: true, ..signed.clone() };
