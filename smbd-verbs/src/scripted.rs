@@ -110,6 +110,3 @@ impl Waitable for Device {
         10_000_000
     }
 }
-
-#[cfg(feature = "tokio")]
-impl crate::tokio::Told for Device {}

@@ -7,10 +7,10 @@ use rustix::io::Errno;
 
 use super::VerbsConnection;
 use crate::Error;
-use crate::tokio::Told;
 
-impl Told for VerbsConnection {
-    fn split_completions(&mut self) -> Result<Option<OwnedFd>, Error> {
+impl VerbsConnection {
+    /// Takes the completion channel out of the one descriptor, and returns a duplicate of it; `None` as long as there is none.
+    pub(crate) fn split_completions(&self) -> Result<Option<OwnedFd>, Error> {
         let Some(open) = &self.open else { return Ok(None) };
         let channel = open.qp.completion_fd();
         let duplicate = channel.try_clone_to_owned().map_err(|error| failed(&error))?;
@@ -18,23 +18,17 @@ impl Told for VerbsConnection {
         Ok(Some(duplicate))
     }
 
-    fn join_completions(&mut self) -> Result<(), Error> {
+    /// Undoes that.
+    pub(crate) fn join_completions(&self) -> Result<(), Error> {
         let Some(open) = &self.open else { return Ok(()) };
         self.wake.add_completions(open.qp.completion_fd())
     }
 
-    fn arm_told(&mut self) -> Result<bool, Error> {
-        Ok(self.arm_completions())
-    }
-
-    fn completions_readable(&mut self) {
+    /// The completion channel was readable.
+    pub(crate) fn take_completion_event(&mut self) {
         if let Some(open) = &mut self.open {
             open.take_event();
         }
-    }
-
-    fn others_readable(&mut self) {
-        self.look_soon();
     }
 }
 

@@ -251,7 +251,7 @@ impl Waitable for VerbsConnection {
 
 impl VerbsConnection {
     /// Asks the device to say when something completes. Whether there is something to say already.
-    fn arm_completions(&mut self) -> bool {
+    pub(crate) fn arm_completions(&mut self) -> bool {
         if self.reports.is_ready() || self.poll_is_due() {
             return true;
         }

@@ -76,6 +76,7 @@ impl Open {
     }
 
     /// Takes what the completion channel has to say, which is one event for each time that it was asked; then it has to be asked again.
+    #[cfg(feature = "tokio")]
     pub(super) fn take_event(&mut self) {
         if self.qp.take_completion_event().unwrap_or(false) {
             self.armed = false;

@@ -60,6 +60,7 @@ impl Wake {
     }
 
     /// Somebody else waits for the completion channel from now on.
+    #[cfg(feature = "tokio")]
     pub(super) fn remove_completions(&self, channel: BorrowedFd<'_>) -> Result<(), Error> {
         epoll::delete(&self.all, channel).map_err(|errno| Error::system("epoll_ctl", errno))
     }

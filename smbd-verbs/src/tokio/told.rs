@@ -2,7 +2,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use smbd_core::runtime::Waitable;
 
-use crate::Error;
+use crate::{Error, VerbsConnection};
 
 /// A backend with a file descriptor, for a waiter that says what was readable. A backend that can use that has a descriptor for its
 /// completions alone: then a completion costs its waiter no look at anything else.
@@ -38,4 +38,26 @@ pub trait Told: Waitable<Error = Error> + AsFd {
 
     /// [`AsFd::as_fd`] was readable.
     fn others_readable(&mut self) {}
+}
+
+impl Told for VerbsConnection {
+    fn split_completions(&mut self) -> Result<Option<OwnedFd>, Error> {
+        Self::split_completions(self)
+    }
+
+    fn join_completions(&mut self) -> Result<(), Error> {
+        Self::join_completions(self)
+    }
+
+    fn arm_told(&mut self) -> Result<bool, Error> {
+        Ok(self.arm_completions())
+    }
+
+    fn completions_readable(&mut self) {
+        self.take_completion_event();
+    }
+
+    fn others_readable(&mut self) {
+        self.look_soon();
+    }
 }

@@ -7,7 +7,7 @@ use smbd_core::runtime::engine::Engine;
 use smbd_core::{Access, BufferDescriptorV1, Connection, Endpoint, Instant, MsgId, OpId, RdmaVerb, RegId};
 
 use super::device::{Device, NOW};
-use super::idle::Nothing;
+use super::poller::Nothing;
 use super::side::{Program, Side};
 
 #[inline(never)]

@@ -4,6 +4,7 @@
 mod device;
 mod idle;
 pub mod measured;
+mod poller;
 mod side;
 
 use std::sync::Arc;

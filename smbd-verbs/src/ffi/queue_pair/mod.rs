@@ -192,6 +192,7 @@ impl QueuePair {
     }
 
     /// Takes an event; returns whether there was one.
+    #[cfg(feature = "tokio")]
     pub(crate) fn take_completion_event(&mut self) -> Result<bool, CallError> {
         self.completions.take_event()
     }
