@@ -64,6 +64,8 @@ impl Operation {
 pub struct Suite {
     /// Its name.
     pub package: &'static str,
+    /// The name of the benchmark.
+    pub bench: &'static str,
     /// The file in `docs/benchmarks`.
     pub file: &'static str,
     /// What is counted.

@@ -70,9 +70,9 @@ impl Record {
 
     pub(super) fn write(&self, suite: &Suite) -> Result<(), Failure> {
         let mut text = format!(
-            "# Written by `SMBD_BENCH_UPDATE=1 cargo bench -p {} --bench instructions`; see ../benchmarks.md.\n\
+            "# Written by `SMBD_BENCH_UPDATE=1 cargo bench -p {} --bench {}`; see ../benchmarks.md.\n\
              rustc = \"{}\"\ntarget = \"{}\"\n\n# Each is one repetition.\n[instructions]\n",
-            suite.package, self.rustc, self.target
+            suite.package, suite.bench, self.rustc, self.target
         );
         for (name, instructions) in &self.instructions {
             writeln!(text, "{name} = {instructions:.1}").map_err(|error| error.to_string())?;

@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use smbd_core::{Config, ConfigError, Params, Role};
+use smbd_core::backend::Backend as _;
+use smbd_core::{Config, ConfigError, Endpoint, Negotiated, Params, Role};
 use smbd_smb2::client;
-use smbd_verbs::tokio::{AsyncEnd, Failure, Options, establish};
+use smbd_verbs::tokio::{AsyncEnd, Failure, Options};
 use smbd_verbs::{Buffer, Clock, VerbsConnection};
+use tokio::runtime::Handle;
 
-use super::rdma::Rdma;
+use super::rdma::{Rdma, Rest};
 use super::{Memory, MemoryError};
 
 /// Ports of SMB Direct: on iWARP, and elsewhere. They are tried in this order, as clients of Linux do.
@@ -44,26 +46,41 @@ impl Connector {
         Ok(Self { config: Config::try_from(params)? })
     }
 
-    /// Connects to a server. Call it inside a runtime with I/O and time enabled.
+    /// Connects to a server. Call it inside a runtime with I/O and time enabled. Whoever uses the connection drives it. What is left of
+    /// it in the end is a task of the runtime in which it is dropped, and goes on a thread that may block.
     ///
     /// # Errors
     /// There is no device, or no server that answers.
     pub async fn connect(&self, server: SocketAddr) -> Result<Rdma<AsyncEnd>, Failure> {
         let end = VerbsConnection::connect(server, None, &self.config, Clock::start())?;
         let invalidation = end.remote_invalidation_later();
-        let connection = establish(Role::Initiator, end, &self.config, Options::default()).await?;
-        let negotiated = connection.negotiated();
-        let limits = client::Transport {
+        let machine = Endpoint::new(Role::Initiator, &self.config, end.now());
+        let end = AsyncEnd::new(end)?;
+        let limits = |negotiated| self.limits(negotiated, invalidation.is_possible());
+        Rdma::establish(machine, end, Options::default(), limits, leave).await
+    }
+
+    fn limits(&self, negotiated: Negotiated, invalidates: bool) -> client::Transport {
+        client::Transport {
             max_send: negotiated.max_fragmented_send_size,
             max_receive: self.config.max_fragmented_recv_size,
             rdma: Some(client::Rdma {
                 threshold: THRESHOLD,
                 max_read_write: negotiated.max_read_write_size,
-                invalidates: invalidation.is_possible(),
+                invalidates,
             }),
-        };
-        Ok(Rdma::new(connection, limits))
+        }
     }
+}
+
+/// Ends a connection. Nobody waits for that.
+fn leave(rest: Rest<AsyncEnd>) {
+    // Outside of a runtime it ends here.
+    let Ok(runtime) = Handle::try_current() else { return };
+    drop(runtime.spawn(async move {
+        let end = rest.await;
+        drop(tokio::task::spawn_blocking(move || drop(end)));
+    }));
 }
 
 impl Memory for Buffer {

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 #[cfg(feature = "verbs")]
 pub use connector::{Connector, DEFAULT_PORTS};
-pub use rdma::Rdma;
+pub use rdma::{Rdma, Rest};
 pub(crate) use tcp::CLOSED;
 pub use tcp::{Framing, NoRdma, Tcp};
 

@@ -1,167 +1,187 @@
-//! SMB Direct, over anything that async tasks can wait for.
+//! SMB Direct, over anything that async tasks can wait for, driven by the task that uses it.
+
+mod alarm;
+mod rest;
+mod upper;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
+use std::future::poll_fn;
+use std::mem;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use smbd_core::Access;
-use smbd_core::error::{CommandError, RegisterError, RegistrationError};
-use smbd_core::runtime::tokio::{Connection, PollReady, Receiver, Sender};
-use smbd_core::runtime::{Failure, Registration};
+use bytes::Bytes;
+use smbd_core::error::{CommandError, RegisterError, SendError};
+use smbd_core::runtime::tokio::{Options, PollReady};
+use smbd_core::runtime::{Failure, Messages};
+use smbd_core::{Access, Close, Endpoint, Negotiated, RegId};
 use smbd_smb2::client::{self, RegistrationId};
 
-use super::{Lost, Memory, Part, Received, Registered, Transport, part_of};
+use super::{Lost, Memory, Part, Received, Registered, Transport};
+use alarm::Alarm;
+pub use rest::Rest;
+use rest::{Line, TURNS_MAX, Turn};
+use upper::{Known, Upper};
 
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type FailureOf<B> = Failure<<B as PollReady>::Error>;
-/// What comes of a command.
-type Told<T, B> = Boxed<Result<T, FailureOf<B>>>;
 
 /// Bytes that may wait to be sent before no more should be given.
 const WAITING_MAX: usize = 1 << 20;
 /// How long messages may still take to leave when a connection is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+/// One buffer is one region or one window.
+const SEGMENTS: u16 = 1;
 
-/// A server over an RDMA device, or over another backend.
-pub struct Rdma<B: PollReady> {
+/// A server over an RDMA device, or over another backend. The connection is driven by whoever polls this, and only then: it makes no
+/// progress otherwise, and does not answer keepalives.
+///
+/// The backend is looked at when it has woken the task, or when something was asked for.
+pub struct Rdma<B: PollReady, C: Messages = Endpoint> {
     limits: client::Transport,
-    sender: Sender<B>,
-    receiver: Receiver<B>,
+    /// `None` when it is over.
+    line: Option<Line<B, C>>,
+    upper: Upper<B::Buffer>,
+    alarm: Alarm,
+    /// Something was asked for that the machine has not done yet.
+    is_asked: bool,
+    /// Messages that the machine has no room for, and their bytes.
     outbox: VecDeque<Bytes>,
     waiting: usize,
-    /// The message that waits for the connection to take it, with its length.
-    sending: Option<(usize, Told<(), B>)>,
-    running: Vec<(RegistrationId, Running<B>)>,
-    registrations: BTreeMap<RegistrationId, Registration>,
-    closing: Closing,
+    registrations: BTreeMap<RegistrationId, RegId>,
+    is_closing: bool,
+    /// Why it cannot be driven, or not be used any more.
+    failure: Option<FailureOf<B>>,
+    leave: fn(Rest<B, C>),
 }
 
-enum Closing {
-    NotYet,
-    Running(Boxed<()>),
-    Over,
-}
-
-enum Running<B: PollReady> {
-    /// With the part of the memory that is described.
-    Register(Told<Registration, B>, u32, u32),
-    Deregister(Told<(), B>),
-    /// The server has no access, because there was no registration.
-    Nothing,
-    /// It cannot be said any more: the connection has ended, and with it the access.
-    Over,
-}
-
-impl<B> Rdma<B>
-where
-    B: PollReady + 'static,
-    B::Buffer: Memory + Sync,
-    <B as PollReady>::Error: fmt::Display + Send + Sync,
-{
-    /// Over a connection that is established and carries this.
-    #[must_use]
-    pub fn new(connection: Connection<B>, limits: client::Transport) -> Self {
-        let (sender, receiver) = connection.split();
-        Self {
-            limits,
-            sender,
-            receiver,
+impl<B: PollReady, C: Messages> Rdma<B, C> {
+    /// Establishes a connection over a new backend, with a new machine: an [`Endpoint`], or a wrapper of one. Waits until that is done.
+    /// `limits` says what it carries. What is left of it in the end goes to `leave`.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the connection ends.
+    ///
+    /// # Errors
+    /// [`Failure::Connect`]: it is not established. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: a fault of this side.
+    pub async fn establish(
+        machine: C,
+        backend: B,
+        options: Options,
+        limits: impl FnOnce(Negotiated) -> client::Transport,
+        leave: fn(Rest<B, C>),
+    ) -> Result<Self, FailureOf<B>> {
+        let mut rdma = Self {
+            limits: client::Transport { max_send: 0, max_receive: 0, rdma: None },
+            line: Some(Line { machine, backend }),
+            upper: Upper::new(options),
+            alarm: Alarm::new(),
+            is_asked: false,
             outbox: VecDeque::new(),
             waiting: 0,
-            sending: None,
-            running: Vec::new(),
             registrations: BTreeMap::new(),
-            closing: Closing::NotYet,
+            is_closing: false,
+            failure: None,
+            leave,
+        };
+        rdma.limits = limits(poll_fn(|cx| rdma.poll_established(cx)).await?);
+        Ok(rdma)
+    }
+
+    fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<Result<Negotiated, FailureOf<B>>> {
+        self.drive(cx);
+        match (self.upper.established.take(), &self.failure) {
+            (Some(told), _) => Poll::Ready(told.map_err(Failure::from)),
+            (None, Some(failure)) => Poll::Ready(Err(failure.clone())),
+            (None, None) => Poll::Pending,
         }
     }
 
-    /// What one has come to.
-    fn outcome(&mut self, at: usize, cx: &mut Context<'_>) -> Option<Registered> {
-        let (id, running) = self.running.get_mut(at)?;
-        let id = *id;
-        let told = match running {
-            Running::Over => return None,
-            Running::Nothing => Some(Registered::Ended(id)),
-            Running::Register(future, offset, len) => match future.as_mut().poll(cx) {
-                Poll::Pending => return None,
-                Poll::Ready(Err(failure)) if is_refusal(&failure) => Some(Registered::Impossible(id)),
-                // With the connection, access ends when that is over, as it does for memory that is registered.
-                Poll::Ready(Err(_)) => None,
-                Poll::Ready(Ok(registration)) => {
-                    let part = part_of(&registration.descriptors, *offset, *len);
-                    self.registrations.insert(id, registration);
-                    Some(part.map_or(Registered::Impossible(id), |part| Registered::Valid(id, part)))
-                }
-            },
-            Running::Deregister(future) => match future.as_mut().poll(cx) {
-                Poll::Pending => return None,
-                Poll::Ready(Ok(())) => Some(Registered::Ended(id)),
-                // The access has not ended for certain; the connection does.
-                Poll::Ready(Err(_)) => None,
-            },
-        };
-        if told.is_none()
-            && let Some((_, running)) = self.running.get_mut(at)
-        {
-            *running = Running::Over;
-            self.close();
+    /// Drives the connection if the backend has woken the task, or if something was asked for. Then the task is woken later.
+    fn drive(&mut self, cx: &Context<'_>) {
+        let has_rung = self.alarm.has_rung(cx);
+        if !has_rung && !self.is_asked {
+            return;
         }
-        told
+        let waker = self.alarm.waker().clone();
+        let mut cx = Context::from_waker(&waker);
+        for _ in 0..TURNS_MAX {
+            self.is_asked = false;
+            self.flush();
+            let Some(line) = &mut self.line else { return };
+            match line.turn(&mut self.upper, &mut cx) {
+                Ok(Turn::Again) => {}
+                Ok(Turn::Asleep) => {
+                    if self.upper.is_unsure {
+                        self.close();
+                    }
+                    // There may be room now.
+                    self.flush();
+                    if !self.is_asked {
+                        return;
+                    }
+                }
+                Ok(Turn::Over) => return self.retire(),
+                Err(failure) => {
+                    self.failure.get_or_insert(failure);
+                    return self.retire();
+                }
+            }
+        }
+        waker.wake_by_ref();
+    }
+
+    /// Gives the machine what waits, as far as it has room.
+    fn flush(&mut self) {
+        let Some(Line { machine, backend }) = &mut self.line else { return };
+        while let Some(message) = self.outbox.pop_front() {
+            let len = message.len();
+            match machine.send(backend.now(), message, None) {
+                Ok(_) => self.is_asked = true,
+                Err(refused) => match refused.error {
+                    SendError::Command(CommandError::NoRoom { .. }) => {
+                        return self.outbox.push_front(refused.payload);
+                    }
+                    // The connection is ending, which is told elsewhere.
+                    SendError::Command(_) => {}
+                    error => drop(self.failure.get_or_insert(error.into())),
+                },
+            }
+            self.waiting = self.waiting.saturating_sub(len);
+        }
     }
 
     fn close(&mut self) {
-        if matches!(self.closing, Closing::NotYet) {
-            let sender = self.sender.clone();
-            self.closing = Closing::Running(Box::pin(async move {
-                // How it ended makes no difference any more.
-                let _ = sender.close(CLOSE_WITHIN).await;
-            }));
+        let Some(Line { machine, backend }) = &mut self.line else { return };
+        if !self.is_closing {
+            self.is_closing = true;
+            let now = backend.now();
+            machine.close(now, Close::Flush { until: now.saturating_add(CLOSE_WITHIN) });
+            self.is_asked = true;
         }
     }
 
-    fn poll_closing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Closing::Running(closing) = &mut self.closing {
-            ready!(closing.as_mut().poll(cx));
-            self.closing = Closing::Over;
+    /// It is over: the backend goes, and nothing more comes of it.
+    fn retire(&mut self) {
+        if let Some(line) = self.line.take() {
+            self.upper.registrations.clear();
+            (self.leave)(Rest::over(line, Upper::new(Options::default())));
         }
-        Poll::Ready(())
     }
 
-    /// Gives the connection what waits; ready when it has taken everything.
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
-        loop {
-            if let Some((len, sending)) = &mut self.sending {
-                let result = ready!(sending.as_mut().poll(cx));
-                self.waiting = self.waiting.saturating_sub(*len);
-                self.sending = None;
-                result.map_err(Lost::because)?;
-            }
-            let Some(message) = self.outbox.pop_front() else { return Poll::Ready(Ok(())) };
-            let (len, sender) = (message.len(), self.sender.clone());
-            self.sending = Some((len, Box::pin(async move { sender.send(message).await })));
-        }
+    /// Why it is over; `None` if it is not.
+    fn lost(&self) -> Option<Lost> {
+        let closed = || self.upper.closed.map(Failure::Closed);
+        let over = || self.line.is_none().then_some(Failure::NoDriver);
+        self.failure.clone().or_else(closed).or_else(over).map(Lost::because)
     }
 }
 
-/// Whether memory was not registered on a connection that goes on. If it has ended, that is the reason, and the transfer is no worse than
-/// any other that was under way: it can go on at another connection.
-const fn is_refusal<E>(failure: &Failure<E>) -> bool {
-    match failure {
-        Failure::Register(refused) => !matches!(refused, RegisterError::Command(CommandError::Closing)),
-        Failure::Registration(failed) => matches!(failed, RegistrationError::Work(_)),
-        _ => false,
-    }
-}
-
-impl<B> Transport for Rdma<B>
+impl<B, C> Transport for Rdma<B, C>
 where
-    B: PollReady + 'static,
-    B::Buffer: Memory + Sync,
-    <B as PollReady>::Error: fmt::Display + Send + Sync,
+    B: PollReady,
+    B::Buffer: Memory,
+    C: Messages,
 {
     type Memory = B::Buffer;
 
@@ -170,16 +190,27 @@ where
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Lost>> {
-        // The task stays registered when this future is dropped, and nothing is lost with it.
-        let message = ready!(pin!(self.receiver.recv()).poll(cx)).map_err(Lost::because)?;
-        let invalidated = std::iter::from_fn(|| self.sender.invalidated()).collect();
-        Poll::Ready(Ok(Received { invalidated, message: BytesMut::from(message) }))
+        self.drive(cx);
+        let Some((message, invalidated)) = self.upper.take() else {
+            return self.lost().map_or(Poll::Pending, |lost| Poll::Ready(Err(lost)));
+        };
+        if let Some(Line { machine, .. }) = &mut self.line
+            && machine.endpoint().is_paused()
+            && !self.upper.is_full()
+        {
+            machine.resume();
+            self.is_asked = true;
+        }
+        Poll::Ready(Ok(Received { invalidated, message }))
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
-        match self.poll_flush(cx) {
-            Poll::Pending if self.waiting < WAITING_MAX => Poll::Ready(Ok(())),
-            other => other,
+        self.drive(cx);
+        match self.lost() {
+            // Messages that came before the end are taken first.
+            Some(lost) if !self.upper.has_messages() => Poll::Ready(Err(lost)),
+            None if self.waiting >= WAITING_MAX => Poll::Pending,
+            Some(_) | None => Poll::Ready(Ok(())),
         }
     }
 
@@ -187,84 +218,94 @@ where
         let message = Bytes::from(message.concat());
         self.waiting = self.waiting.saturating_add(message.len());
         self.outbox.push_back(message);
+        self.is_asked = true;
     }
 
     fn register(&mut self, registration: RegistrationId, part: Part<B::Buffer>) {
-        let sender = self.sender.clone();
+        // Without a connection there is nobody who could use it.
+        let Some(Line { machine, backend }) = &mut self.line else { return };
         let Part { memory, offset, len, access } = part;
         let access = match access {
             client::Access::RemoteRead => Access::Read,
             client::Access::RemoteWrite => Access::Write,
         };
-        let register = Box::pin(async move { sender.register(&memory, access).await });
-        self.running.push((registration, Running::Register(register, offset, len)));
+        self.is_asked = true;
+        match machine.register(backend.now(), access, SEGMENTS) {
+            Ok(id) => {
+                let known = Known { buffer: memory, of: registration, offset, len };
+                self.upper.registrations.insert(id, known);
+                self.registrations.insert(registration, id);
+            }
+            Err(error) if ends(&error) => self.upper.is_unsure = true,
+            Err(_) => self.upper.told.push_back(Registered::Impossible(registration)),
+        }
     }
 
     fn deregister(&mut self, registration: RegistrationId) {
-        let sender = self.sender.clone();
-        let running = match self.registrations.remove(&registration) {
-            Some(registered) => {
-                Running::Deregister(Box::pin(async move { sender.deregister(&registered).await }))
-            }
-            None => Running::Nothing,
+        let Some(id) = self.registrations.remove(&registration) else {
+            // The server has no access, because there was no registration.
+            return self.upper.told.push_back(Registered::Ended(registration));
         };
-        self.running.push((registration, running));
+        let Some(Line { machine, backend }) = &mut self.line else { return };
+        self.is_asked = true;
+        if machine.deregister(backend.now(), id).is_err() {
+            // The access has not ended for certain; the connection does.
+            self.upper.is_unsure = true;
+        }
     }
 
     fn poll_registered(&mut self, cx: &mut Context<'_>) -> Poll<Registered> {
-        for at in 0..self.running.len() {
-            if let Some(told) = self.outcome(at, cx) {
-                self.running.swap_remove(at);
-                return Poll::Ready(told);
-            }
+        self.drive(cx);
+        let Some(told) = self.upper.told.pop_front() else { return Poll::Pending };
+        if let Registered::Impossible(registration) = &told {
+            self.registrations.remove(registration);
         }
-        // One that closes goes on here; its end is seen where messages are received.
-        let _ = self.poll_closing(cx);
-        Poll::Pending
+        Poll::Ready(told)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if matches!(self.closing, Closing::NotYet) {
-            // What waits goes first, unless the connection has ended.
-            let _ = ready!(self.poll_flush(cx));
-            self.close();
+        if !self.upper.is_deaf {
+            self.upper.ignore_messages();
+            if let Some(Line { machine, .. }) = &mut self.line {
+                machine.resume();
+                self.is_asked = true;
+            }
         }
-        self.poll_closing(cx)
+        self.drive(cx);
+        // What waits goes first, unless the connection has ended.
+        if !self.is_closing && (self.outbox.is_empty() || self.lost().is_some()) {
+            self.close();
+            self.drive(cx);
+        }
+        if self.line.is_none() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn give_up(&mut self) {
+        self.outbox.clear();
+        self.waiting = 0;
     }
 }
 
-impl<B: PollReady> fmt::Debug for Rdma<B> {
+/// Whether memory was not registered because the connection ends. The transfer is then no worse than any other that was under way: it
+/// can go on at another connection.
+const fn ends(error: &RegisterError) -> bool {
+    matches!(error, RegisterError::Command(CommandError::Closing))
+}
+
+impl<B: PollReady, C: Messages> Drop for Rdma<B, C> {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take() {
+            let upper = mem::replace(&mut self.upper, Upper::new(Options::default()));
+            (self.leave)(Rest::abandoned(line, upper));
+        }
+    }
+}
+
+impl<B: PollReady, C: Messages> fmt::Debug for Rdma<B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rdma").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use smbd_core::error::{Aborted, CloseReason, DisconnectReason, WorkError};
-
-    use super::*;
-
-    #[test]
-    fn memory_is_refused_on_a_connection_that_goes_on_and_not_by_its_end() {
-        let reason = DisconnectReason::Unknown;
-        let ends: [Failure<String>; 5] = [
-            Failure::Closed(CloseReason::Lost { reason }),
-            Failure::Closed(CloseReason::Local),
-            Failure::NoDriver,
-            Failure::Registration(Aborted.into()),
-            Failure::Register(CommandError::Closing.into()),
-        ];
-        for failure in ends {
-            assert!(!is_refusal(&failure), "{failure}");
-        }
-        let refusals: [Failure<String>; 3] = [
-            Failure::Registration(WorkError::PostFailed { errno: 12 }.into()),
-            Failure::Register(CommandError::NoRoom { what: "registrations" }.into()),
-            Failure::Register(RegisterError::Segments { segments: 300, max: 256 }),
-        ];
-        for failure in refusals {
-            assert!(is_refusal(&failure), "{failure}");
-        }
-    }
-}
+mod tests;

@@ -7,10 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use smbd_core::Instant;
+use smbd_core::runtime::Messages;
 use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
+use smbd_core::{Instant, Negotiated};
 use smbd_files::drive::{Clock, Driver};
-use smbd_files::transport::{Rdma, Tcp, Transport};
+use smbd_files::transport::{Rdma, Rest, Tcp, Transport};
 use smbd_sim::device::Placed;
 use smbd_sim::loops::{LoopEnd, Stage, Timer};
 use smbd_sim::oracle::{Failure, Law};
@@ -101,6 +102,7 @@ pub fn run(seed: u64, show: Show) -> Report {
     let mut chance = Chance::new(seed ^ 0x7275_6e00);
     let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
     play_on(Some(Place { stage: stage.clone(), home: Side::Initiator, watches_both: true }));
+    STAGE.set(Some(stage.clone()));
     let tap = Tap::default();
     let shares = if plan.protection.has_secret { 2 } else { 1 };
     let files = (0..shares).map(|_| server::Memory::with_capacity("data", EPOCH, 64 << 20)).collect();
@@ -149,18 +151,49 @@ fn over_rdma(stage: &Stage, scene: &Rc<Scene>) {
         let send_max = connection.negotiated().max_fragmented_send_size;
         serve(of_server, server::Transport::Rdma { send_max }, OverRdma::new(connection)).await;
     });
-    let connecting = connect::<Memory>(stage, Side::Initiator, plan.waiting[0]);
-    let of_client = Rc::clone(scene);
+    let (stage, of_client) = (stage.clone(), Rc::clone(scene));
+    stage.clone().spawn(async move {
+        let Some(transport) = asks::<Memory>(&stage, &of_client).await else { return };
+        ask(Rc::clone(&of_client), transport).await;
+    });
+}
+
+/// The client's end of a connection over the devices, which the client's task drives.
+pub async fn asks<M: Placed + Send + Sync + 'static>(
+    stage: &Stage,
+    scene: &Scene,
+) -> Option<Rdma<LoopEnd<M>, impl Messages + use<M>>> {
+    let plan = &scene.shared.plan;
+    let (machine, end) = (stage.machine(Side::Initiator), stage.end(Side::Initiator));
+    let limits = |negotiated| limits(plan, negotiated);
+    match Rdma::establish(machine, end, plan.waiting[0], limits, leave).await {
+        Ok(transport) => Some(transport),
+        Err(failure) => {
+            refused(scene, &failure);
+            None
+        }
+    }
+}
+
+thread_local! {
+    /// What a run is played on, for who is told nothing but what is left of a connection.
+    static STAGE: RefCell<Option<Stage>> = const { RefCell::new(None) };
+}
+
+/// What is left of a connection is a task of its own.
+fn leave<M: Placed + 'static>(rest: Rest<LoopEnd<M>, impl Messages + 'static>) {
+    // That of one that is over is its device's end. Behind the end of a run nothing goes on.
+    if rest.is_over() {
+        return;
+    }
+    let Some(stage) = STAGE.with_borrow(Clone::clone) else { return };
     stage.spawn(async move {
-        let Some(connection) = established(connecting, &of_client).await else { return };
-        let limits = limits(&of_client.shared.plan, &connection);
-        ask(Rc::clone(&of_client), Rdma::new(connection, limits)).await;
+        rest.await;
     });
 }
 
 /// What a client's connection over a device carries.
-pub fn limits<M: Placed>(plan: &Plan, connection: &Connection<LoopEnd<M>>) -> client::Transport {
-    let negotiated = connection.negotiated();
+fn limits(plan: &Plan, negotiated: Negotiated) -> client::Transport {
     client::Transport {
         max_send: negotiated.max_fragmented_send_size,
         max_receive: plan.sim.configs[CLIENT].max_fragmented_recv_size,
@@ -192,11 +225,15 @@ pub async fn established<M: Placed>(
     match connecting.await {
         Ok(connection) => Some(connection),
         Err(failure) => {
-            scene.shared.notes.step(|| format!("not established: {failure}"));
-            scene.shared.notes.note(|seen| seen.is_refused = true);
+            refused(scene, &failure);
             None
         }
     }
+}
+
+fn refused(scene: &Scene, failure: &impl std::fmt::Display) {
+    scene.shared.notes.step(|| format!("not established: {failure}"));
+    scene.shared.notes.note(|seen| seen.is_refused = true);
 }
 
 /// The server, to its end.
@@ -300,6 +337,8 @@ fn is_of_mischief(plan: &Plan, failure: &Failure) -> bool {
 fn to_end(stage: &Stage, scene: &Scene) -> Report {
     let Shared { plan, notes, ledger, .. } = &scene.shared;
     let of_end = || {
+        // What is dropped from now on goes with its run.
+        STAGE.set(None);
         several::judge(scene)?;
         judge(&scene.shared, &scene.content.borrow(), stage)
     };

@@ -8,5 +8,10 @@ use std::process::ExitCode;
 use smbd_repository::instructions::{Suite, main as run};
 
 fn main() -> ExitCode {
-    run(&Suite { package: "smbd-gateway", file: "gateway.toml", operations: scenes::OPERATIONS })
+    run(&Suite {
+        package: "smbd-gateway",
+        bench: "instructions",
+        file: "gateway.toml",
+        operations: scenes::OPERATIONS,
+    })
 }

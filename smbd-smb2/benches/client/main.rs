@@ -7,5 +7,5 @@ use std::process::ExitCode;
 use smbd_repository::instructions::{Suite, main as run};
 
 fn main() -> ExitCode {
-    run(&Suite { package: "smbd-smb2", file: "client.toml", operations: scenes::OPERATIONS })
+    run(&Suite { package: "smbd-smb2", bench: "client", file: "client.toml", operations: scenes::OPERATIONS })
 }

@@ -8,5 +8,10 @@ use std::process::ExitCode;
 use smbd_repository::instructions::{Suite, main as run};
 
 fn main() -> ExitCode {
-    run(&Suite { package: "smbd-smb2", file: "relay.toml", operations: scenes::OPERATIONS })
+    run(&Suite {
+        package: "smbd-smb2",
+        bench: "instructions",
+        file: "relay.toml",
+        operations: scenes::OPERATIONS,
+    })
 }

@@ -53,7 +53,7 @@ impl VerbsConnection {
 
     /// At the next look at what happens, file descriptors are looked at as well: a flush comes of an end that the
     /// connection manager may know the reason of.
-    pub(super) const fn look_soon(&mut self) {
+    pub(crate) const fn look_soon(&mut self) {
         self.quiet_calls = LOOK_AFTER;
     }
 

@@ -1,5 +1,7 @@
 //! One side of one connection: the [`Backend`] that carries out operations on a queue pair.
 
+#[cfg(feature = "tokio")]
+mod apart;
 mod call;
 mod completions;
 mod ending;
@@ -233,19 +235,7 @@ impl Waitable for VerbsConnection {
 
     fn arm(&mut self) -> Result<bool, Error> {
         self.look_soon();
-        if self.reports.is_ready() || self.poll_is_due() {
-            return Ok(true);
-        }
-        let armed = match &mut self.open {
-            Some(open) if self.link.has_completions() => open.arm(),
-            _ => Ok(false),
-        };
-        // One that cannot be asked has nothing more to say about anything. That is the end of this connection, and no
-        // error of those who wait for others as well.
-        Ok(armed.unwrap_or_else(|error| {
-            self.device_failed(error);
-            true
-        }))
+        Ok(self.arm_completions())
     }
 
     fn is_ready(&mut self) -> bool {
@@ -256,6 +246,25 @@ impl Waitable for VerbsConnection {
 
     fn busy_poll_micros_max(&self) -> u64 {
         self.quirks().map_or(0, |quirks| quirks.busy_poll_micros_max)
+    }
+}
+
+impl VerbsConnection {
+    /// Asks the device to say when something completes. Whether there is something to say already.
+    pub(crate) fn arm_completions(&mut self) -> bool {
+        if self.reports.is_ready() || self.poll_is_due() {
+            return true;
+        }
+        let armed = match &mut self.open {
+            Some(open) if self.link.has_completions() => open.arm(),
+            _ => Ok(false),
+        };
+        // One that cannot be asked has nothing more to say about anything. That is the end of this connection, and no
+        // error of those who wait for others as well.
+        armed.unwrap_or_else(|error| {
+            self.device_failed(error);
+            true
+        })
     }
 }
 

@@ -75,7 +75,15 @@ impl Open {
         self.qp.has_completion()
     }
 
-    /// Takes what the completion channel has to say; then it has to be asked again.
+    /// Takes what the completion channel has to say, which is one event for each time that it was asked; then it has to be asked again.
+    #[cfg(feature = "tokio")]
+    pub(super) fn take_event(&mut self) {
+        if self.qp.take_completion_event().unwrap_or(false) {
+            self.armed = false;
+        }
+    }
+
+    /// Takes all that the completion channel has to say; then it has to be asked again.
     pub(super) fn take_events(&mut self) {
         if self.qp.take_completion_events().is_ok_and(|taken| taken > 0) {
             self.armed = false;

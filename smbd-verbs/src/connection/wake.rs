@@ -59,6 +59,12 @@ impl Wake {
         self.add(channel, COMPLETIONS)
     }
 
+    /// Somebody else waits for the completion channel from now on.
+    #[cfg(feature = "tokio")]
+    pub(super) fn remove_completions(&self, channel: BorrowedFd<'_>) -> Result<(), Error> {
+        epoll::delete(&self.all, channel).map_err(|errno| Error::system("epoll_ctl", errno))
+    }
+
     fn add(&self, fd: BorrowedFd<'_>, name: u64) -> Result<(), Error> {
         epoll::add(&self.all, fd, EventData::new_u64(name), EventFlags::IN)
             .map_err(|errno| Error::system("epoll_ctl", errno))

@@ -29,6 +29,7 @@ mod listener;
 mod ready;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::net::SocketAddr;
 
@@ -39,6 +40,7 @@ pub use listener::{Incoming, Listener};
 pub use ready::AsyncEnd;
 pub use runtime::Registration;
 pub use runtime::tokio::{COMMANDS, Options, PollReady};
+pub use told::Told;
 
 use crate::{Clock, Error, VerbsConnection};
 

@@ -2,19 +2,19 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustix::io::Errno;
 use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
-use smbd_core::runtime::Waitable;
 use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{Input, Instant, RecvId};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Sleep, sleep};
 
+use super::told::Told;
 use crate::{Error, VerbsConnection};
 
 /// Longest time of a timer. A task that is woken early finds nothing to do and waits again.
@@ -22,8 +22,10 @@ const SLEEP_MAX: Duration = Duration::from_secs(3600);
 
 /// A backend that tokio tasks can wait for: a [`VerbsConnection`], or another backend with a file descriptor.
 pub struct AsyncEnd<B = VerbsConnection> {
-    /// Dropped before `end`, whose descriptor it watches.
+    /// Dropped before `end`, whose descriptors they watch.
     readable: Readable,
+    /// That of completions, when there is one.
+    completions: Option<Readable>,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
     end: B,
 }
@@ -33,9 +35,13 @@ pub(super) struct Readable(AsyncFd<OwnedFd>);
 
 impl Readable {
     /// Registers a duplicate of `fd`, which stays open for as long as the reactor uses it.
-    #[expect(deprecated, reason = "the unsafe `register` asks for a descriptor that stays: an OwnedFd does")]
     pub(super) fn new(fd: BorrowedFd<'_>) -> Result<Self, Error> {
-        fd.try_clone_to_owned().and_then(AsyncFd::new).map(Self).map_err(|error| of(&error))
+        Self::over(fd.try_clone_to_owned().map_err(|error| of(&error))?)
+    }
+
+    #[expect(deprecated, reason = "the unsafe `register` asks for a descriptor that stays: an OwnedFd does")]
+    fn over(fd: OwnedFd) -> Result<Self, Error> {
+        AsyncFd::new(fd).map(Self).map_err(|error| of(&error))
     }
 
     /// Ready if the descriptor may be readable. The readiness is cleared before the caller reads, so later events are
@@ -57,14 +63,48 @@ fn of(error: &io::Error) -> Error {
     Error::system("epoll", error.raw_os_error().map_or(Errno::SHUTDOWN, Errno::from_raw_os_error))
 }
 
-impl<B: Waitable + AsFd> AsyncEnd<B> {
+impl<B: Told> AsyncEnd<B> {
     /// Registers the file descriptor of `end` with tokio's reactor. Returns at once. Call it inside a runtime with I/O
     /// and time enabled.
     ///
     /// # Errors
     /// The descriptor cannot be duplicated or registered.
     pub fn new(end: B) -> Result<Self, Error> {
-        Ok(Self { readable: Readable::new(end.as_fd())?, timer: None, end })
+        Ok(Self { readable: Readable::new(end.as_fd())?, completions: None, timer: None, end })
+    }
+
+    /// Removes the backend from the reactor and returns it.
+    ///
+    /// # Errors
+    /// Its descriptors cannot be joined.
+    pub fn into_inner(mut self) -> Result<B, Error> {
+        if self.completions.take().is_some() {
+            self.end.join_completions()?;
+        }
+        Ok(self.end)
+    }
+
+    /// Whether the task need not sleep: something is to be done already, or a descriptor was readable.
+    fn poll_input(&mut self, cx: &mut Context<'_>) -> Result<bool, Error> {
+        loop {
+            if self.end.arm_told()? {
+                return Ok(true);
+            }
+            if self.completions.is_none() {
+                self.completions = self.end.split_completions()?.map(Readable::over).transpose()?;
+            }
+            let Some(completions) = &self.completions else { break };
+            if completions.poll(cx)?.is_pending() {
+                break;
+            }
+            // Armed again, it says whether anything has come.
+            self.end.completions_readable();
+        }
+        let is_readable = self.readable.poll(cx)?.is_ready();
+        if is_readable {
+            self.end.others_readable();
+        }
+        Ok(is_readable)
     }
 }
 
@@ -78,23 +118,15 @@ impl<B> AsyncEnd<B> {
     pub const fn get_mut(&mut self) -> &mut B {
         &mut self.end
     }
-
-    /// Removes the backend from the reactor and returns it.
-    pub fn into_inner(self) -> B {
-        self.end
-    }
 }
 
-impl<B: Waitable<Error = Error> + AsFd> PollReady for AsyncEnd<B> {
+impl<B: Told> PollReady for AsyncEnd<B> {
     type Error = Error;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<Result<(), Error>> {
         let now = self.end.now();
-        if until.is_some_and(|until| until <= now) || self.end.arm()? {
+        if until.is_some_and(|until| until <= now) || self.poll_input(cx)? {
             return Poll::Ready(Ok(()));
-        }
-        if let Poll::Ready(ready) = self.readable.poll(cx) {
-            return Poll::Ready(ready);
         }
         let Some(until) = until else {
             self.timer = None;

@@ -123,6 +123,7 @@ impl WorkQueues {
     }
 
     /// As [`WorkQueue::poll`], the send queue first.
+    #[inline]
     pub fn poll(&mut self) -> Option<Input<'static>> {
         self.send.poll().or_else(|| self.recv.poll())
     }

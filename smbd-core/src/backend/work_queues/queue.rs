@@ -141,7 +141,11 @@ impl WorkQueue {
     /// [`Misuse::UnknownWork`] if no such request is posted.
     pub fn take(&mut self, id: WrId) -> Result<(), Misuse> {
         let index = self.find(id)?;
-        self.entries.remove(index);
+        if index == 0 {
+            self.entries.pop_front();
+        } else {
+            self.entries.remove(index);
+        }
         self.posted = self.posted.saturating_sub(1);
         Ok(())
     }
@@ -165,7 +169,16 @@ impl WorkQueue {
 
     /// The next input that follows from the reports; `None` if there is none. There is one for each id, in posting
     /// order. Requests that were never posted do not wait for posted ones.
+    #[inline]
     pub fn poll(&mut self) -> Option<Input<'static>> {
+        // Asked before each look at the device. Mostly nothing is done, and nothing was refused.
+        if self.done == 0 && self.entries.len() <= self.posted.saturating_add(self.chained) {
+            return None;
+        }
+        self.pop()
+    }
+
+    fn pop(&mut self) -> Option<Input<'static>> {
         while self.done > 0 {
             self.done = self.done.saturating_sub(1);
             self.posted = self.posted.saturating_sub(1);
@@ -193,6 +206,10 @@ impl WorkQueue {
 
     fn find(&self, id: WrId) -> Result<usize, Misuse> {
         let open = self.posted.saturating_sub(self.done);
+        // Mostly it is the first.
+        if open > 0 && self.entries.get(self.done).is_some_and(|entry| entry.request.id() == id) {
+            return Ok(self.done);
+        }
         let found = self.entries.iter().skip(self.done).take(open).position(|entry| entry.request.id() == id);
         found.map(|index| self.done.saturating_add(index)).ok_or(Misuse::UnknownWork(id))
     }

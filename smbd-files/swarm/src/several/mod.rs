@@ -12,6 +12,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use smbd_core::runtime::Messages;
 use smbd_files::transport::{Rdma, Tcp, Transport};
 use smbd_files::{Channel, Error, Remote, Session, Settings};
 use smbd_sim::Side;
@@ -24,7 +25,7 @@ use crate::common::law;
 use crate::common::pipe::{End, stream};
 use crate::memory::Pooled;
 use crate::plan::{Carrier, Channels, Plan};
-use crate::run::{Scene, begin, connect, established, limits};
+use crate::run::{Scene, asks, begin, connect, established};
 use crate::server_end::{OverRdma, OverTcp, ServerEnd};
 use crate::server_task::Arrival;
 use around::Around;
@@ -37,9 +38,9 @@ const LOOKED_AT: u32 = 1000;
 type Driver = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The client's end of a connection.
-enum Way {
-    Rdma(Rdma<LoopEnd<Pooled>>),
-    Tcp(Tcp<End>),
+enum Way<C: Messages> {
+    Rdma(Box<Rdma<LoopEnd<Pooled>, C>>),
+    Tcp(Box<Tcp<End>>),
 }
 
 /// Starts the client; the server with its first connection.
@@ -71,7 +72,7 @@ fn settings(plan: &Plan) -> Settings {
 }
 
 /// A connection between both sides; `None` if there was none to be had.
-async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way> {
+async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way<impl Messages + use<>>> {
     let plan = &scene.shared.plan;
     let of_server = Rc::clone(scene);
     if plan.carrier_of(number) == Carrier::Tcp {
@@ -81,7 +82,7 @@ async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way> {
         stage.spawn(async move {
             serve(&of_server, number, server::Transport::Tcp, OverTcp(Tcp::over(far))).await;
         });
-        return Some(Way::Tcp(Tcp::over(near)));
+        return Some(Way::Tcp(Box::new(Tcp::over(near))));
     }
     let connecting = connect(stage, Side::Acceptor, plan.waiting[1]);
     stage.spawn(async move {
@@ -96,9 +97,7 @@ async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way> {
             None => {}
         }
     });
-    let connection = established(connect::<Pooled>(stage, Side::Initiator, plan.waiting[0]), scene).await?;
-    let limits = limits(plan, &connection);
-    Some(Way::Rdma(Rdma::new(connection, limits)))
+    Some(Way::Rdma(Box::new(asks(stage, scene).await?)))
 }
 
 /// The server's end of a connection: the first begins it.
@@ -118,30 +117,39 @@ fn seen<T: Transport>(scene: &Scene, number: usize, transport: T) -> Overseen<T>
 }
 
 /// The client, with its first connection.
-fn remote(stage: &Stage, scene: &Scene, way: Way) -> Result<(Remote, Driver), Error> {
+fn remote(
+    stage: &Stage,
+    scene: &Scene,
+    way: Way<impl Messages + 'static>,
+) -> Result<(Remote, Driver), Error> {
     let (settings, around) = (settings(&scene.shared.plan), Around::new(stage, scene, 0));
     Ok(match way {
         Way::Rdma(transport) => {
-            let (remote, driver) = Remote::over_in(seen(scene, 0, transport), &settings, around)?;
+            let (remote, driver) = Remote::over_in(seen(scene, 0, *transport), &settings, around)?;
             (remote, Box::pin(driver))
         }
         Way::Tcp(transport) => {
-            let (remote, driver) = Remote::over_in(seen(scene, 0, transport), &settings, around)?;
+            let (remote, driver) = Remote::over_in(seen(scene, 0, *transport), &settings, around)?;
             (remote, Box::pin(driver))
         }
     })
 }
 
 /// The second connection of a session.
-fn channel(stage: &Stage, scene: &Scene, session: &Session, way: Way) -> Result<(Channel, Driver), Error> {
+fn channel(
+    stage: &Stage,
+    scene: &Scene,
+    session: &Session,
+    way: Way<impl Messages + 'static>,
+) -> Result<(Channel, Driver), Error> {
     let around = Around::new(stage, scene, 1);
     Ok(match way {
         Way::Rdma(transport) => {
-            let (channel, driver) = session.channel_in(seen(scene, 1, transport), around)?;
+            let (channel, driver) = session.channel_in(seen(scene, 1, *transport), around)?;
             (channel, Box::pin(driver))
         }
         Way::Tcp(transport) => {
-            let (channel, driver) = session.channel_in(seen(scene, 1, transport), around)?;
+            let (channel, driver) = session.channel_in(seen(scene, 1, *transport), around)?;
             (channel, Box::pin(driver))
         }
     })

@@ -60,22 +60,26 @@ impl CompletionQueue {
     /// Takes all events that wait and acknowledges them at once; returns how many there were.
     pub(super) fn take_events(&mut self) -> Result<usize, CallError> {
         let mut taken = 0;
-        let result = loop {
-            let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
-            // SAFETY: the channel is open; both pointers are written if 0 is returned.
-            let returned =
-                unsafe { ibv_get_cq_event(self.channel.0.as_ptr(), &raw mut queue, &raw mut context) };
-            match ok("ibv_get_cq_event", returned) {
-                Ok(()) => taken += 1,
-                Err(error) if error.errno() == libc::EAGAIN => break Ok(taken as usize),
-                Err(error) => break Err(error),
-            }
-        };
-        if taken > 0 {
-            // SAFETY: the channel has one queue, so all events were of it; each is acknowledged once.
-            unsafe { ibv_ack_cq_events(self.queue.as_ptr(), taken) };
+        while self.take_event()? {
+            taken += 1;
         }
-        result
+        Ok(taken)
+    }
+
+    /// Takes an event and acknowledges it at once; returns whether there was one.
+    pub(super) fn take_event(&mut self) -> Result<bool, CallError> {
+        let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the channel is open; both pointers are written if 0 is returned.
+        let returned = unsafe { ibv_get_cq_event(self.channel.0.as_ptr(), &raw mut queue, &raw mut context) };
+        match ok("ibv_get_cq_event", returned) {
+            Ok(()) => {
+                // SAFETY: the channel has one queue, so the event was of it; it is acknowledged once.
+                unsafe { ibv_ack_cq_events(self.queue.as_ptr(), 1) };
+                Ok(true)
+            }
+            Err(error) if error.errno() == libc::EAGAIN => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Asks for an event when the next completion comes.

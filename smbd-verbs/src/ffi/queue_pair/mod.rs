@@ -191,6 +191,12 @@ impl QueuePair {
         self.completions.take_events()
     }
 
+    /// Takes an event; returns whether there was one.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn take_completion_event(&mut self) -> Result<bool, CallError> {
+        self.completions.take_event()
+    }
+
     /// Asks for an event when the next completion comes. One that is there already raises none: poll again after it.
     pub(crate) fn arm(&mut self) -> Result<(), CallError> {
         self.completions.arm()

@@ -1,0 +1,238 @@
+//! A device that completes at once, below a backend that keeps outstanding work as that of `smbd-verbs` does.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::mem;
+
+use smbd_core::backend::{
+    Backend, BackendOp, Payload, Push, ReceiveMemory, Request, TransportReports, WorkQueues,
+};
+use smbd_core::error::DisconnectReason;
+use smbd_core::runtime::Waitable;
+use smbd_core::{Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, RegId, Token, WrId};
+
+pub const NOW: Instant = Instant::ORIGIN;
+const LIMITS: Limits = Limits {
+    read_depth: 16,
+    send_queue: u16::MAX,
+    rdma_len_max: u32::MAX,
+    registration_requests: 0,
+    send_with_invalidate: true,
+};
+/// What arrives. Nobody looks at what it is, but for its first bytes.
+static ARRIVED: [u8; 16384] = [0; 16384];
+
+/// A message on its way.
+#[derive(Clone, Copy)]
+pub struct Message {
+    pub head: Head,
+    pub len: usize,
+    pub invalidate: Option<Token>,
+}
+
+/// A backend and its device.
+#[derive(Clone)]
+pub struct Device {
+    queues: WorkQueues,
+    link: TransportReports,
+    chain: Vec<Chained>,
+    completions: VecDeque<Completion>,
+    reports: VecDeque<Report>,
+    posted: VecDeque<RecvId>,
+    /// How long what lies in each receive buffer is.
+    received: Vec<usize>,
+    /// What is sent is copied to it.
+    slab: Vec<u8>,
+    segments: [BufferDescriptorV1; 1],
+    /// What was sent, for whoever carries it to the peer.
+    pub sent: Vec<Message>,
+}
+
+#[derive(Clone, Copy)]
+enum Chained {
+    Recv(RecvId),
+    Send(WrId, bool, Message),
+    Rdma(WrId),
+}
+
+#[derive(Clone, Copy)]
+enum Completion {
+    Work(WrId),
+    Received(RecvId, Message),
+}
+
+#[derive(Clone, Copy)]
+enum Report {
+    Registered(RegId),
+    Deregistered(RegId),
+}
+
+impl Device {
+    pub fn new(budget: &Budget) -> Self {
+        let slots = usize::try_from(budget.recv_slots).expect("a number of slots");
+        Self {
+            queues: WorkQueues::new(budget),
+            link: TransportReports::default(),
+            chain: Vec::with_capacity(1024),
+            completions: VecDeque::with_capacity(1024),
+            reports: VecDeque::with_capacity(16),
+            posted: VecDeque::with_capacity(1024),
+            received: vec![0; slots],
+            slab: vec![0; ARRIVED.len()],
+            segments: [BufferDescriptorV1 { offset: 0, token: Token(0), length: 1 << 20 }],
+            sent: Vec::with_capacity(1024),
+        }
+    }
+
+    /// A message has come from the peer.
+    pub fn arrive(&mut self, message: Message) {
+        let id = self.posted.pop_front().expect("a posted receive");
+        // What stands behind the header is of no interest, but the head of a long message is 32 bytes.
+        let mut bytes = [0; 32];
+        bytes[..message.head.as_bytes().len()].copy_from_slice(message.head.as_bytes());
+        let message = Message { head: Head::of(&bytes[..message.len.min(32)]), ..message };
+        self.completions.push_back(Completion::Received(id, message));
+    }
+
+    /// The token of the last registration.
+    pub const fn token(&self) -> Token {
+        self.segments[0].token
+    }
+
+    fn post(&mut self, request: Request, chained: Chained) {
+        let mut push = self.queues.push(request);
+        if let Push::RingDoorbell(_) = push {
+            self.ring();
+            push = self.queues.push(request);
+        }
+        if push == Push::Chain {
+            self.chain.push(chained);
+        }
+    }
+
+    fn ring(&mut self) {
+        if self.queues.chain().is_none() {
+            return;
+        }
+        self.queues.doorbell_rung();
+        for chained in self.chain.drain(..) {
+            match chained {
+                Chained::Recv(id) => self.posted.push_back(id),
+                Chained::Send(id, is_signalled, message) => {
+                    self.sent.push(message);
+                    if is_signalled {
+                        self.completions.push_back(Completion::Work(id));
+                    }
+                }
+                Chained::Rdma(id) => self.completions.push_back(Completion::Work(id)),
+            }
+        }
+    }
+}
+
+impl ReceiveMemory for Device {
+    fn received(&self, id: RecvId) -> &[u8] {
+        let len = self.received.get(usize::from(id.slot())).copied().unwrap_or(0);
+        ARRIVED.get(..len).unwrap_or(&[])
+    }
+}
+
+impl Backend for Device {
+    type Buffer = u64;
+
+    fn now(&self) -> Instant {
+        NOW
+    }
+
+    // A call, as that of a backend that does more.
+    #[inline(never)]
+    fn execute(&mut self, step: BackendOp<'_, u64>) {
+        match step {
+            BackendOp::PostRecv { id, .. } => self.post(Request::Recv(id), Chained::Recv(id)),
+            BackendOp::PostSend { id, head, body, invalidate, signal, .. } => {
+                let mut len = head.as_bytes().len();
+                self.slab[..len].copy_from_slice(head.as_bytes());
+                if let Some(body) = body {
+                    if let Payload::Copy(bytes) = body {
+                        self.slab[len..len + bytes.len()].copy_from_slice(bytes);
+                    }
+                    len += body.len();
+                }
+                let message = Message { head: *head, len, invalidate };
+                self.post(Request::Send { id, signal }, Chained::Send(id.into(), signal, message));
+            }
+            BackendOp::PostRdma { id, .. } => self.post(Request::Rdma(id), Chained::Rdma(id.into())),
+            BackendOp::Register { id, .. } => {
+                self.ring();
+                self.segments[0].token.0 += 1;
+                self.reports.push_back(Report::Registered(id));
+            }
+            BackendOp::Deregister { id, .. } => {
+                self.ring();
+                self.reports.push_back(Report::Deregistered(id));
+            }
+            BackendOp::Connect | BackendOp::Accept => {
+                self.ring();
+                self.link.connected(LIMITS);
+            }
+            BackendOp::Disconnect => {
+                self.queues.flush();
+                self.link.disconnected(DisconnectReason::Local);
+            }
+        }
+    }
+
+    fn ring_doorbell(&mut self) {
+        self.ring();
+    }
+
+    fn next_input(&mut self) -> Option<Input<'_>> {
+        match self.reports.pop_front() {
+            Some(Report::Registered(id)) => {
+                return Some(Input::Registered { id, segments: &self.segments, bind_complete: true });
+            }
+            Some(Report::Deregistered(id)) => return Some(Input::Deregistered { id }),
+            None => {}
+        }
+        loop {
+            if let Some(input) = self.queues.poll() {
+                return Some(input);
+            }
+            match self.completions.pop_front() {
+                Some(Completion::Work(id)) => self.queues.complete(id, Ok(())).expect("posted"),
+                Some(Completion::Received(id, Message { head, len, invalidate })) => {
+                    self.queues.received(id).expect("posted");
+                    self.received[usize::from(id.slot())] = len;
+                    let len = u32::try_from(len).expect("the length of a message");
+                    return Some(Input::Received { id, head, len, invalidated: invalidate });
+                }
+                None => return self.link.poll_connected().or_else(|| self.link.poll_end()),
+            }
+        }
+    }
+}
+
+impl Waitable for Device {
+    type Error = Infallible;
+
+    fn arm(&mut self) -> Result<bool, Infallible> {
+        Ok(self.is_ready())
+    }
+
+    fn is_ready(&mut self) -> bool {
+        !self.completions.is_empty() || !self.reports.is_empty()
+    }
+
+    fn busy_poll_micros_max(&self) -> u64 {
+        0
+    }
+}
+
+/// Carries to one device what the other one has sent. Whether there was something.
+pub fn carry(from: &mut Device, to: &mut Device) -> bool {
+    let mut sent = mem::take(&mut from.sent);
+    let any = !sent.is_empty();
+    sent.drain(..).for_each(|message| to.arrive(message));
+    from.sent = sent;
+    any
+}
