@@ -2,7 +2,8 @@
 //!
 //! A codec that understands a message writes it with the same meaning: what smbd-smb2 reads of it is what it wrote. `tests/codecs` has
 //! the messages, and lists where a codec does otherwise, with the reason; `made` has messages that the codecs make of values of their
-//! own, and `data` the structures that are no element. None of them has a type for SMB2_RDMA_TRANSFORM, nor a channel that it writes.
+//! own, and `data` the structures that are no element. None of them has a
+//! type for SMB2_RDMA_TRANSFORM.
 
 pub mod smb2;
 pub mod smb_msg;
