@@ -15,18 +15,40 @@ use smbd_smb2::wire::{
 /// The first file that is opened.
 const FILE: FileId = FileId { persistent: 1, volatile: 1 };
 
+/// Bits of a step, as the target has them.
+const SIGNED: u8 = 0x40;
+const SEALED: u8 = 0x60;
+const CHANGED: u8 = 0x10;
+
 /// A run of the target: how far the client comes by itself, and what follows.
 struct Run(Vec<u8>);
 
 impl Run {
     /// A message that is given the ids that are valid, and all operations and transfers that come of it.
-    fn message(mut self, mut bytes: Vec<u8>) -> Self {
+    fn message(self, bytes: Vec<u8>) -> Self {
+        self.protected(0, bytes)
+    }
+
+    /// One that is signed, encrypted or changed besides.
+    fn protected(mut self, bits: u8, mut bytes: Vec<u8>) -> Self {
         bytes.resize(bytes.len().next_multiple_of(2), 0);
-        self.0.extend_from_slice(&[2, u8::try_from(bytes.len() / 2).expect("short")]);
+        self.0.extend_from_slice(&[2 | bits, u8::try_from(bytes.len() / 2).expect("short")]);
         self.0.extend_from_slice(&bytes);
         for _ in 0..2 {
             self.0.extend_from_slice(&[4, 0, 6, 0]);
         }
+        self
+    }
+
+    fn covered<M: CommandBody>(self, bits: u8, body: &M) -> Self {
+        let mut bytes = Vec::new();
+        write_element(&mut bytes, &Header::request::<M>(0), body).expect("short");
+        self.protected(bits, bytes)
+    }
+
+    /// A WRITE by RDMA with data that are signed or encrypted, and all that comes of it.
+    fn transformed(mut self, bits: u8) -> Self {
+        self.0.extend_from_slice(&[7 | SIGNED | bits, 200, 6, 0, 4, 0, 6, 0]);
         self
     }
 
@@ -131,6 +153,43 @@ fn seeds() -> Vec<(&'static str, Run)> {
     ]
 }
 
+/// Sessions that are signed and encrypted, with each cipher and algorithm.
+fn protected() -> Vec<(String, Run)> {
+    let file = create("file", CreateDisposition::CREATE, CreateOptions::NONE);
+    let write = WriteRequest { file_id: FILE, data: b"some data", ..WriteRequest::default() };
+    let info = pack(&[BufferDescriptorV1 { offset: 0, token: Token(5), length: 64 }]);
+    let fetch = ReadRequest {
+        file_id: FILE,
+        length: 64,
+        channel: Channel::RDMA_V1_INVALIDATE,
+        channel_info: &info,
+        ..ReadRequest::default()
+    };
+    let close = CloseRequest { file_id: FILE, ..CloseRequest::default() };
+    // Dialect, cipher, signing algorithm and transforms; then what is required.
+    let session = |how: u8, what: u8, bits: u8| {
+        let run = Run(vec![3 | 32, how, what]).covered(bits, &file).covered(bits, &write);
+        run.transformed(0).covered(bits, &fetch).transformed(CHANGED)
+    };
+    let (dialect, transforms) = (2, 0x40);
+    let mut runs = Vec::new();
+    for cipher in 0..4 {
+        let run = session(dialect | cipher << 2 | 0x10 | transforms, 2, SEALED);
+        runs.push((format!("sealed-{cipher}"), run.covered(SEALED, &close)));
+    }
+    for signing in 0..3 {
+        let run = session(dialect | signing << 4 | transforms, 1, SIGNED);
+        runs.push((format!("signed-{signing}"), run.covered(SIGNED, &close)));
+    }
+    let old = session(0, 2, SEALED).covered(SEALED | CHANGED, &close);
+    runs.push(("sealed-in-3.0".into(), old));
+    let share = session(dialect | 4 | 0x20, 4, SEALED).covered(SIGNED, &close).covered(0, &close);
+    runs.push(("share-sealed".into(), share));
+    let changed = session(dialect | 0x20, 1, SIGNED).covered(SIGNED | CHANGED, &close).covered(0, &close);
+    runs.push(("signed-changed".into(), changed));
+    runs
+}
+
 fn compound(write: &WriteRequest<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut compound = Compound::new(&mut bytes);
@@ -154,7 +213,8 @@ fn compound(write: &WriteRequest<'_>) -> Vec<u8> {
 #[test]
 fn the_seeds_are_requests_of_a_client_that_is_connected() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/smb2_server");
-    for (name, Run(bytes)) in seeds() {
+    let named = seeds().into_iter().map(|(name, run)| (name.to_owned(), run));
+    for (name, Run(bytes)) in named.chain(protected()) {
         let path = folder.join(format!("seed-{name}"));
         if env::var_os("UPDATE_SEEDS").is_some() {
             fs::create_dir_all(&folder).expect("a folder");

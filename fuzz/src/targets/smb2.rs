@@ -1,8 +1,13 @@
 //! Messages of SMB2.
 
+use std::fmt::Debug;
+
 use smbd_smb2::wire::{
-    Body, Compressed, CompressedParts, Element, Header, Message, Request, Response, Smb1Negotiate, Transform,
-    WireError, write_element,
+    Body, Compressed, CompressedParts, ContextData, CreateContext, CreateContexts, DurableHandleReconnect,
+    DurableHandleReconnectV2, DurableHandleRequest, DurableHandleRequestV2, DurableHandleResponse,
+    DurableHandleResponseV2, Element, Header, LeaseRequest, LeaseResponse, Message,
+    QueryMaximalAccessRequest, QueryMaximalAccessResponse, QueryOnDiskIdResponse, Request, Response,
+    Smb1Negotiate, Transform, WireError, write_element,
 };
 
 /// Everything that can be read of a message lies inside of it, is bounded by its length, and is read again as the same from what is
@@ -56,6 +61,9 @@ fn read_element(element: &Element<'_>) {
         let file_id = Request::file_id_field(bytes).expect("read a moment ago");
         assert_eq!(file_id.map(|field| field.get(bytes).expect("read a moment ago")), request.file_id());
         descriptors(&request, bytes.len());
+        if let Request::Create(create) = &request {
+            contexts(&create.contexts);
+        }
         if let Some(again) = rebuilt(&header, &request) {
             assert_eq!(Header::parse(&again), Ok(header));
             assert_eq!(Request::parse(&again), Ok(request));
@@ -63,6 +71,9 @@ fn read_element(element: &Element<'_>) {
     }
     if let Ok(response) = Response::parse(bytes) {
         bounded(&format!("{response:?}"), bytes.len());
+        if let Response::Create(create) = &response {
+            contexts(&create.contexts);
+        }
         if let Some(again) = rebuilt(&header, &response) {
             assert_eq!(Header::parse(&again), Ok(header));
             assert_eq!(Response::parse(&again), Ok(response));
@@ -84,6 +95,33 @@ fn descriptors(request: &Request<'_>, len: usize) {
     if let Ok(list) = list {
         assert_eq!(list.iter().count(), list.len());
         assert!(list.len() <= len / 16 && list.get(list.len()).is_none());
+    }
+}
+
+/// Each context as all types of its name.
+fn contexts(contexts: &CreateContexts<'_>) {
+    for context in contexts.iter().flatten() {
+        typed::<LeaseRequest>(&context);
+        typed::<LeaseResponse>(&context);
+        typed::<DurableHandleRequest>(&context);
+        typed::<DurableHandleReconnect>(&context);
+        typed::<DurableHandleResponse>(&context);
+        typed::<DurableHandleRequestV2>(&context);
+        typed::<DurableHandleReconnectV2>(&context);
+        typed::<DurableHandleResponseV2>(&context);
+        typed::<QueryMaximalAccessRequest>(&context);
+        typed::<QueryMaximalAccessResponse>(&context);
+        typed::<QueryOnDiskIdResponse>(&context);
+    }
+}
+
+fn typed<T: ContextData + PartialEq + Debug>(context: &CreateContext<'_>) {
+    if context.name == T::NAME
+        && let Ok(value) = T::parse(context.data)
+    {
+        let again = value.to_bytes();
+        assert_eq!(again.len(), context.data.len());
+        assert_eq!(T::parse(&again), Ok(value));
     }
 }
 

@@ -86,8 +86,11 @@ impl Scene {
         Chance::new(self.chance.borrow_mut().bits())
     }
 
-    /// Whoever changes messages of a side.
-    fn changer(&self, side: Side) -> Option<Changer> {
+    /// Whoever changes messages of a side, on one of the client's connections.
+    pub fn changer(&self, number: usize, side: Side) -> Option<Changer> {
+        if self.shared.plan.channels.is_some_and(|channels| !channels.changed[number]) {
+            return None;
+        }
         let mischief = self.shared.plan.mischief.filter(|mischief| mischief.of == side)?;
         let from = if side == Side::Initiator { From::Client } else { From::Server };
         let changer =
@@ -238,7 +241,7 @@ fn refused(scene: &Scene, failure: &impl std::fmt::Display) {
 
 /// The server, to its end.
 async fn serve(scene: Rc<Scene>, transport: server::Transport, end: impl ServerEnd + 'static) {
-    let (chance, changer) = (scene.chance(), scene.changer(Side::Acceptor));
+    let (chance, changer) = (scene.chance(), scene.changer(0, Side::Acceptor));
     let shared = scene.shared.clone();
     let arrival = Arrival { transport, end: Box::new(end), changer, shared };
     begin(&scene, arrival, chance).await;
@@ -310,7 +313,7 @@ where
         transport,
         shared: scene.shared.clone(),
         overheard: scene.overheard.clone(),
-        changer: scene.changer(Side::Initiator),
+        changer: scene.changer(0, Side::Initiator),
         ends_with_device: false,
     };
     let work = Work::new(&scene.shared, &scene.content, (scene.chance(), scene.tap.clone()));

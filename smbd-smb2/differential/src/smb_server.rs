@@ -38,6 +38,8 @@ pub fn again(element: &[u8], kind: Kind) -> Option<Again> {
 }
 
 fn by_type(element: &[u8], kind: Kind) -> Again {
+    // StructureSize tells breaks of leases from those of oplocks.
+    let size = element.get(64).copied();
     match kind {
         (Command::NEGOTIATE, false) => through!(element, NegotiateRequest),
         (Command::NEGOTIATE, true) => through!(element, NegotiateResponse),
@@ -74,7 +76,11 @@ fn by_type(element: &[u8], kind: Kind) -> Again {
         (Command::QUERY_INFO, true) => through!(element, QueryInfoResponse),
         (Command::SET_INFO, false) => through!(element, SetInfoRequest),
         (Command::SET_INFO, true) => through!(element, SetInfoResponse),
+        (Command::OPLOCK_BREAK, false) if size == Some(36) => through!(element, LeaseBreakAck),
         (Command::OPLOCK_BREAK, false) => through!(element, OplockBreakAck),
+        // It has no other type for the answer to an acknowledgment.
+        (_, _) if size == Some(36) => through!(element, LeaseBreakResponse),
+        (_, _) if size == Some(44) => through!(element, LeaseBreakNotification),
         (_, _) => through!(element, OplockBreakNotification),
     }
 }

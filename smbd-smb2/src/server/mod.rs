@@ -9,6 +9,7 @@
 //! no other. [`client_guid`] tells whose a connection is that has come.
 //!
 //! [`FileSystem`] is what can be served, [`Files`] carries operations out on it, and [`Memory`] is such a file system in memory.
+//! [`Loopback`] is a connection together with its files, for tests of clients.
 //!
 //! # What it does
 //!
@@ -118,6 +119,7 @@ mod group;
 mod inner;
 mod link;
 mod locks;
+mod loopback;
 mod lost;
 mod memory;
 mod negotiated;
@@ -146,6 +148,7 @@ pub use connection::Connection;
 pub use file::{Attributes, BasicChange, Entry, Volume};
 pub use files::{ConnectionId, FileResult, FileSystem, Files};
 pub use locks::Locks;
+pub use loopback::Loopback;
 pub use memory::{Memory, MemoryFile};
 pub use offer::client_guid;
 pub use path::SharePath;

@@ -10,7 +10,7 @@ use super::session::{Kept, Listing};
 use crate::cover::Cover;
 use crate::wire::{
     AccessMask, AdditionalInformation, BufferDescriptorV1, CreateOptions, DirectoryInformationClass, FileId,
-    TreeId,
+    QueryMaximalAccessRequest, TreeId,
 };
 
 /// What becomes of a request.
@@ -90,8 +90,7 @@ pub(super) struct Creating {
     pub(super) options: CreateOptions,
     /// ChannelSequence of the request.
     pub(super) channel_sequence: u16,
-    /// SMB2_CREATE_QUERY_MAXIMAL_ACCESS_REQUEST: its time stamp, or 0.
-    pub(super) wants_access: Option<u64>,
+    pub(super) asks_for_access: Option<QueryMaximalAccessRequest>,
     /// SMB2_CREATE_QUERY_ON_DISK_ID.
     pub(super) wants_id: bool,
 }

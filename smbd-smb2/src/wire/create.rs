@@ -113,6 +113,21 @@ message! {
     }
 }
 
+impl<'a> CreateRequest<'a> {
+    /// A request for a file, a directory or a pipe that nobody else has open at the same time. `name` is the path from the share on, with
+    /// backslashes.
+    #[must_use]
+    pub fn new(name: &'a str, desired_access: AccessMask, create_disposition: CreateDisposition) -> Self {
+        Self {
+            impersonation_level: ImpersonationLevel::IMPERSONATION,
+            desired_access,
+            create_disposition,
+            name: Text::from(name),
+            ..Self::default()
+        }
+    }
+}
+
 message! {
     /// A CREATE Response (2.2.14). Times are FILETIMEs: 100 ns since 1601.
     pub struct CreateResponse<'a>: CREATE response;

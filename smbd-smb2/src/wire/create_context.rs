@@ -1,4 +1,26 @@
-//! Create contexts (2.2.13.2, 2.2.14.2), as a name and data.
+//! Create contexts (2.2.13.2, 2.2.14.2): a name and data. The common ones have types: [`CreateContexts::read`] reads them,
+//! [`ContextData::to_bytes`] makes their data.
+//!
+//! ```
+//! use smbd_smb2::wire::{ContextData, CreateContext, CreateContexts, DurableHandleRequestV2, Guid, Records};
+//!
+//! let durable = DurableHandleRequestV2 { create_guid: Guid([7; 16]), ..DurableHandleRequestV2::default() };
+//! let data = durable.to_bytes();
+//! let contexts = [CreateContext::of::<DurableHandleRequestV2>(&data)];
+//!
+//! let contexts: CreateContexts<'_> = Records::from(&contexts);
+//! assert_eq!(contexts.read()?, Some(durable));
+//! # Ok::<(), smbd_smb2::wire::WireError>(())
+//! ```
+
+mod data;
+pub mod durable;
+pub mod durable_v2;
+pub mod lease;
+pub mod maximal_access;
+pub mod on_disk_id;
+
+pub use data::ContextData;
 
 use super::error::WireError;
 use super::field::Field;
@@ -19,7 +41,13 @@ pub struct CreateContext<'a> {
     pub data: &'a [u8],
 }
 
-impl CreateContext<'_> {
+impl<'a> CreateContext<'a> {
+    /// A context with data of a type, which [`ContextData::to_bytes`] made.
+    #[must_use]
+    pub const fn of<T: ContextData>(data: &'a [u8]) -> Self {
+        Self { name: T::NAME, data }
+    }
+
     /// SMB2_CREATE_EA_BUFFER: extended attributes.
     pub const EA_BUFFER: &'static [u8] = b"ExtA";
     /// SMB2_CREATE_SD_BUFFER: a security descriptor.
@@ -102,6 +130,14 @@ impl<'a> CreateContexts<'a> {
     pub fn find(&self, name: &[u8]) -> Option<&'a [u8]> {
         let mut contexts = self.iter().filter_map(Result::ok);
         contexts.find(|context| context.name == name).map(|context| context.data)
+    }
+
+    /// The first context of a type that has a form of its own; `None` if there is none.
+    ///
+    /// # Errors
+    /// Its data are shorter or longer than the structure.
+    pub fn read<T: ContextData>(&self) -> Result<Option<T>, WireError> {
+        self.find(T::NAME).map(T::parse).transpose()
     }
 }
 

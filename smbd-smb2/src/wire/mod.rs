@@ -85,7 +85,16 @@ pub use create::{
     CreateAction, CreateDisposition, CreateFlags, CreateOptions, CreateRequest, CreateResponse,
     ImpersonationLevel, ShareAccess,
 };
-pub use create_context::{CreateContext, CreateContexts};
+pub use create_context::durable::{DurableHandleReconnect, DurableHandleRequest, DurableHandleResponse};
+pub use create_context::durable_v2::{
+    DurableHandleFlags, DurableHandleReconnectV2, DurableHandleRequestV2, DurableHandleResponseV2,
+};
+pub use create_context::lease::{
+    LeaseFlags, LeaseRequest, LeaseResponse, RequestLease, RequestLeaseV2, ResponseLease, ResponseLeaseV2,
+};
+pub use create_context::maximal_access::{QueryMaximalAccessRequest, QueryMaximalAccessResponse};
+pub use create_context::on_disk_id::QueryOnDiskIdResponse;
+pub use create_context::{ContextData, CreateContext, CreateContexts};
 pub use echo::{EchoRequest, EchoResponse};
 pub use error::WireError;
 pub use error_response::{ErrorContext, ErrorId, ErrorResponse};

@@ -261,7 +261,15 @@ fn contexts_are_answered_declined_or_refused() {
     let response = CreateResponse::parse(&answer.bytes).unwrap();
     let none_mapped = [&0xC000_0073_u32.to_le_bytes()[..], &[0; 4]].concat();
     assert_eq!(response.contexts.find(CreateContext::QUERY_MAXIMAL_ACCESS), Some(&none_mapped[..]));
+    // One that knows another time, or a time that is none, is told; half a time is no request.
+    for stamp in [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0; 8]] {
+        let other = [CreateContext { name: CreateContext::QUERY_MAXIMAL_ACCESS, data: stamp }];
+        let answer = ask(&mut rig, &other);
+        let response = CreateResponse::parse(&answer.bytes).unwrap();
+        assert_eq!(response.contexts.find(CreateContext::QUERY_MAXIMAL_ACCESS), Some(&access[..]));
+    }
     for (name, expected) in [
+        (CreateContext::QUERY_MAXIMAL_ACCESS, NtStatus::INVALID_PARAMETER),
         (CreateContext::DURABLE_HANDLE_RECONNECT, NtStatus::OBJECT_NAME_NOT_FOUND),
         (CreateContext::DURABLE_HANDLE_RECONNECT_V2, NtStatus::OBJECT_NAME_NOT_FOUND),
         (CreateContext::TIMEWARP_TOKEN, NtStatus::OBJECT_NAME_NOT_FOUND),

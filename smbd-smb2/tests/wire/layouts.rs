@@ -68,9 +68,29 @@ fn bodies() -> Vec<(&'static Layout, usize, usize)> {
     ]
 }
 
+/// All data of create contexts.
+fn create_contexts() -> Vec<(&'static Layout, usize, usize)> {
+    use wire::create_context;
+    vec![
+        (&create_context::durable::request::LAYOUT, 0, 16),
+        (&create_context::durable::reconnect::LAYOUT, 0, 16),
+        (&create_context::durable::response::LAYOUT, 0, 8),
+        (&create_context::durable_v2::request::LAYOUT, 0, 32),
+        (&create_context::durable_v2::reconnect::LAYOUT, 0, 36),
+        (&create_context::durable_v2::response::LAYOUT, 0, 8),
+        (&create_context::lease::request::LAYOUT, 0, 32),
+        (&create_context::lease::response::LAYOUT, 0, 32),
+        (&create_context::lease::request_v2::LAYOUT, 0, 52),
+        (&create_context::lease::response_v2::LAYOUT, 0, 52),
+        (&create_context::maximal_access::request::LAYOUT, 0, 8),
+        (&create_context::maximal_access::response::LAYOUT, 0, 8),
+        (&create_context::on_disk_id::response::LAYOUT, 0, 32),
+    ]
+}
+
 #[test]
 fn the_fields_of_every_layout_follow_each_other_without_a_gap() {
-    for (layout, begin, end) in bodies() {
+    for (layout, begin, end) in bodies().into_iter().chain(create_contexts()) {
         let mut fields: Vec<_> = layout.fields().collect();
         fields.sort_by_key(|field| field.at);
         let name = fields[0].message;

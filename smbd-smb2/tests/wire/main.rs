@@ -1,5 +1,6 @@
 //! The messages of SMB2.
 
+mod create_contexts;
 mod errors;
 mod hostile;
 mod known;

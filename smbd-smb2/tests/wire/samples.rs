@@ -36,6 +36,21 @@ impl Pool {
         Guid(u128::from(self.long(2)).to_le_bytes())
     }
 
+    fn lease(&self) -> RequestLeaseV2 {
+        RequestLeaseV2 {
+            lease_key: self.guid(),
+            lease_state: LeaseState(self.word(0)),
+            flags: LeaseFlags(self.word(1)),
+            parent_lease_key: Guid(u128::from(self.long(3)).to_le_bytes()),
+            epoch: self.half(1),
+        }
+    }
+
+    fn durable(&self) -> DurableHandleRequestV2 {
+        let flags = DurableHandleFlags(self.word(1));
+        DurableHandleRequestV2 { timeout: self.word(0), flags, create_guid: self.guid() }
+    }
+
     fn descriptors(&self) -> Vec<u8> {
         let descriptor =
             BufferDescriptorV1 { offset: self.long(0), token: Token(self.word(1)), length: self.word(2) };
@@ -97,6 +112,7 @@ pub fn each_request(pool: &Pool, mut f: impl FnMut(Request<'_>)) {
     let file_id = pool.file_id();
     let descriptors = pool.descriptors();
     setup(pool, &mut f);
+    let (lease, durable) = (pool.lease().to_bytes(), pool.durable().to_bytes());
     f(Request::Create(CreateRequest {
         oplock_level: OplockLevel(pool.byte(0)),
         impersonation_level: ImpersonationLevel(pool.word(1)),
@@ -110,6 +126,8 @@ pub fn each_request(pool: &Pool, mut f: impl FnMut(Request<'_>)) {
             CreateContext { name: CreateContext::LEASE, data: bytes },
             CreateContext { name: CreateContext::QUERY_ON_DISK_ID, data: &[] },
             CreateContext { name: CreateContext::APP_INSTANCE_ID, data: others },
+            CreateContext::of::<RequestLeaseV2>(&lease),
+            CreateContext::of::<DurableHandleRequestV2>(&durable),
         ]),
     }));
     f(Request::Create(CreateRequest { name: text, ..CreateRequest::default() }));
@@ -274,6 +292,7 @@ pub fn each_response(pool: &Pool, mut f: impl FnMut(Command, NtStatus, Response<
 fn files(pool: &Pool, f: &mut impl FnMut(Command, NtStatus, Response<'_>)) {
     let (bytes, others) = (&pool.bytes[..], &pool.others[..]);
     let mut ok = |command, response: Response<'_>| f(command, NtStatus::SUCCESS, response);
+    let id = QueryOnDiskIdResponse { disk_file_id: pool.long(0), volume_id: pool.long(1) }.to_bytes();
     ok(
         Command::CREATE,
         Response::Create(CreateResponse {
@@ -288,10 +307,10 @@ fn files(pool: &Pool, f: &mut impl FnMut(Command, NtStatus, Response<'_>)) {
             end_of_file: pool.long(8),
             file_attributes: FileAttributes(pool.word(9)),
             file_id: pool.file_id(),
-            contexts: Records::from(&[CreateContext {
-                name: CreateContext::QUERY_MAXIMAL_ACCESS,
-                data: others,
-            }]),
+            contexts: Records::from(&[
+                CreateContext { name: CreateContext::QUERY_MAXIMAL_ACCESS, data: others },
+                CreateContext::of::<QueryOnDiskIdResponse>(&id),
+            ]),
         }),
     );
     ok(

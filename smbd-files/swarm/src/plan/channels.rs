@@ -5,7 +5,7 @@ use std::time::Duration;
 use smbd_sim::Side;
 use smbd_sim::swarm::{Arranged, FaultKind};
 
-use super::{Carrier, End, Plan, devices};
+use super::{Carrier, End, Mischief, Plan, devices, mischief};
 use crate::model::Chance;
 
 /// Tells its stream of chance from others of the seed.
@@ -27,6 +27,8 @@ pub struct Channels {
     pub buffers: u16,
     /// Whether data go over TCP only if they cannot go over SMB Direct.
     pub rdma_first: bool,
+    /// On which of them somebody changes messages.
+    pub changed: [bool; 2],
 }
 
 /// A connection is lost.
@@ -50,7 +52,8 @@ pub enum How {
 impl Channels {
     /// Whether a connection is there until the end, from when it is bound.
     pub fn is_sound(&self, number: usize, is_gentle: bool) -> bool {
-        self.losses[number].is_none() && (is_gentle || self.carriers[number] == Carrier::Tcp)
+        let is_left_alone = self.losses[number].is_none() && !self.changed[number];
+        is_left_alone && (is_gentle || self.carriers[number] == Carrier::Tcp)
     }
 }
 
@@ -89,6 +92,13 @@ pub(super) fn drawn(plan: Plan) -> Plan {
         losses[*number] = Some(Loss { at: from + chance.below(operations), how });
     }
     let is_struck = losses.iter().flatten().any(|loss| loss.how == How::Device);
+    // Whoever drives both logs in with a mechanism of his own: nobody else has the keys, and all that counts is protected.
+    let mischief = (plan.protection.is_whole() && chance.one_in(2))
+        .then(|| Mischief { is_insider: false, ..mischief(chance) });
+    let changed = match mischief {
+        Some(_) => chance.pick(&[[true, false], [false, true], [true, true]]),
+        None => [false; 2],
+    };
     let channels = Channels {
         carriers,
         bound_at,
@@ -97,13 +107,15 @@ pub(super) fn drawn(plan: Plan) -> Plan {
         burst: 1 + chance.below(10),
         buffers: chance.pick(&[1, 2, 8]),
         rdma_first: chance.one_in(3),
+        changed,
     };
     Plan {
         sim,
         carrier: carriers[0],
         channels: Some(channels),
         is_gentle: level == 0 && !is_struck,
-        mischief: None,
+        mischief,
+        tampers: plan.tampers.filter(|_| mischief.is_none()),
         is_hasty: false,
         // Longer than a connection of several says nothing.
         timeout: Duration::from_secs(600),

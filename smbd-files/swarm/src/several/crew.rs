@@ -18,6 +18,9 @@ use crate::plan::Plan;
 use crate::run::Scene;
 use crate::work::{PASSWORD, USER};
 
+/// Operations of a run that fail because messages are changed.
+const FAILURES_MAX: usize = 20;
+
 /// What all of the client have in common.
 pub struct Crew {
     pub stage: Stage,
@@ -33,6 +36,8 @@ pub struct Crew {
     session: RefCell<Option<Session>>,
     /// Somebody cannot go on.
     pub has_failed: Cell<bool>,
+    /// Operations that have failed because of somebody who changes messages.
+    failures: Cell<usize>,
 }
 
 impl Crew {
@@ -46,6 +51,7 @@ impl Crew {
             is_bound: Cell::new(false),
             session: RefCell::new(None),
             has_failed: Cell::new(false),
+            failures: Cell::new(0),
         }
     }
 
@@ -65,6 +71,12 @@ impl Crew {
     pub fn goes_on(&self) -> bool {
         let has_breach = self.notes().seen().breach.is_some();
         !has_breach && !self.has_failed.get() && self.issued.get() < self.plan().operations
+    }
+
+    /// An operation has failed because messages are changed: whether that is enough.
+    pub fn fails_too_often(&self) -> bool {
+        self.failures.set(self.failures.get() + 1);
+        self.failures.get() > FAILURES_MAX
     }
 
     /// How many connections the session has, and how many it has lost.

@@ -52,6 +52,11 @@ impl Standing {
     fn judged(self, crew: &Crew, what: &str, error: &Error, can_repeat: bool) -> Result<Fate, Breach> {
         let plan = crew.plan();
         let (live, lost) = crew.connections();
+        if plan.mischief.is_some() {
+            // Whatever is changed may fail. Some failures are for ever.
+            let is_over = live == 0 || matches!(error, Error::Ended(_)) || crew.fails_too_often();
+            return Ok(if is_over { Fate::Over } else { Fate::Unknown });
+        }
         let bad = [NtStatus::INVALID_SIGNATURE, NtStatus::AUTH_TAG_MISMATCH];
         match error {
             Error::Ended(_) => {

@@ -103,7 +103,8 @@ async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way<imp
 /// The server's end of a connection: the first begins it.
 async fn serve(scene: &Scene, number: usize, transport: server::Transport, end: impl ServerEnd + 'static) {
     let shared = scene.of(number).clone();
-    let arrival = Arrival { transport, end: Box::new(end), changer: None, shared };
+    let arrival =
+        Arrival { transport, end: Box::new(end), changer: scene.changer(number, Side::Acceptor), shared };
     if number == 0 {
         begin(scene, arrival, scene.chance()).await;
     } else {
@@ -112,8 +113,8 @@ async fn serve(scene: &Scene, number: usize, transport: server::Transport, end: 
 }
 
 fn seen<T: Transport>(scene: &Scene, number: usize, transport: T) -> Overseen<T> {
-    let shared = scene.of(number).clone();
-    Overseen { transport, shared, overheard: None, changer: None, ends_with_device: true }
+    let (shared, changer) = (scene.of(number).clone(), scene.changer(number, Side::Initiator));
+    Overseen { transport, shared, overheard: None, changer, ends_with_device: true }
 }
 
 /// The client, with its first connection.

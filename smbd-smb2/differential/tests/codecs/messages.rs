@@ -2,8 +2,8 @@
 
 use smbd_smb2::wire::*;
 
-const FILE: FileId = FileId { persistent: 0x0102_0304, volatile: 0x0506_0708 };
-const KEY: Guid = Guid([9; 16]);
+use crate::contexts;
+use crate::values::{FILE, KEY};
 
 fn element(header: Header, body: &impl Body) -> Vec<u8> {
     let mut out = Vec::new();
@@ -34,11 +34,13 @@ pub fn each(mut f: impl FnMut(&str, (Command, bool), &[u8])) {
     connection(&mut request);
     files(&mut request);
     information(&mut request);
+    contexts::requests(&mut request);
     let mut response = |name: &str, command: Command, status: NtStatus, body: Response<'_>| {
         f(name, (command, true), &element(header(command, true, status), &body));
     };
     answers(&mut response);
     answers_about_files(&mut response);
+    contexts::responses(&mut response);
 }
 
 fn contexts() -> [NegotiateContext<'static>; 4] {

@@ -12,13 +12,11 @@ use crate::server::path::SharePath;
 use crate::server::pending::{Creating, Outcome, Task, What};
 use crate::server::session::{Open, Tree};
 use crate::wire::{
-    AccessMask, CreateAction, CreateContext, CreateContexts, CreateDisposition, CreateOptions, CreateRequest,
-    CreateResponse, ErrorResponse, FileAttributes, FileId, ImpersonationLevel, NtStatus, OplockLevel,
-    Records, WireError,
+    AccessMask, ContextData as _, CreateAction, CreateContext, CreateContexts, CreateDisposition,
+    CreateOptions, CreateRequest, CreateResponse, ErrorResponse, FileAttributes, FileId, ImpersonationLevel,
+    NtStatus, OplockLevel, QueryMaximalAccessResponse, QueryOnDiskIdResponse, Records, WireError,
 };
 
-/// STATUS_NONE_MAPPED, in the answer of SMB2_CREATE_QUERY_MAXIMAL_ACCESS.
-const NONE_MAPPED: u32 = 0xC000_0073;
 /// Attributes that a client may give a new file.
 const SETTABLE: FileAttributes = FileAttributes(0x0000_31A7);
 
@@ -50,7 +48,7 @@ fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Resul
     {
         return Err(NtStatus::ACCESS_DENIED);
     }
-    let stamp = request.contexts.find(CreateContext::QUERY_MAXIMAL_ACCESS);
+    let asks_for_access = request.contexts.read().map_err(|_: WireError| NtStatus::INVALID_PARAMETER)?;
     if !inner.has_room_for_a_file() {
         return Err(NtStatus::INSUFFICIENT_RESOURCES);
     }
@@ -72,7 +70,7 @@ fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Resul
         maximal_access,
         options,
         channel_sequence: asked.header.channel_sequence(),
-        wants_access: stamp.map(|data| data.first_chunk().copied().map_or(0, u64::from_le_bytes)),
+        asks_for_access,
         wants_id: request.contexts.find(CreateContext::QUERY_ON_DISK_ID).is_some(),
     };
     Ok(Outcome::Wait(What::Create(creating), Task::File(Operation::Open(handle, parameters))))
@@ -188,23 +186,22 @@ pub(in crate::server) fn done(
 
 fn respond(asked: &Asked, creating: &Creating, action: CreateAction, attributes: &Attributes) -> Outcome {
     let file_id = FileId { persistent: creating.handle.0, volatile: creating.handle.0 };
-    let access = creating.wants_access.map(|stamp| {
-        // 3.3.5.9.5
-        let is_known = stamp != 0 && stamp == attributes.change_time;
-        let (status, access) = if is_known { (NONE_MAPPED, 0) } else { (0, creating.maximal_access.0) };
-        [status.to_le_bytes(), access.to_le_bytes()].concat()
+    let access = creating.asks_for_access.map(|request| {
+        // 3.3.5.9.5. A time of 0 is none.
+        let is_known = request.timestamp.is_some_and(|time| time != 0 && time == attributes.change_time);
+        let (query_status, maximal_access) = match is_known {
+            true => (NtStatus::NONE_MAPPED, AccessMask::NONE),
+            false => (NtStatus::SUCCESS, creating.maximal_access),
+        };
+        QueryMaximalAccessResponse { query_status, maximal_access }.to_bytes()
     });
     // 3.3.5.9.9
-    let on_disk = creating.wants_id.then(|| {
-        let mut data = attributes.id.to_le_bytes().to_vec();
-        data.resize(32, 0);
-        data
-    });
-    let named = [(CreateContext::QUERY_MAXIMAL_ACCESS, &access), (CreateContext::QUERY_ON_DISK_ID, &on_disk)];
-    let contexts: Vec<CreateContext<'_>> = named
-        .into_iter()
-        .filter_map(|(name, data)| Some(CreateContext { name, data: data.as_deref()? }))
-        .collect();
+    let on_disk = creating
+        .wants_id
+        .then(|| QueryOnDiskIdResponse { disk_file_id: attributes.id, volume_id: 0 }.to_bytes());
+    let access = access.as_deref().map(CreateContext::of::<QueryMaximalAccessResponse>);
+    let on_disk = on_disk.as_deref().map(CreateContext::of::<QueryOnDiskIdResponse>);
+    let contexts: Vec<CreateContext<'_>> = access.into_iter().chain(on_disk).collect();
     let response = CreateResponse {
         oplock_level: OplockLevel::NONE,
         create_action: action,

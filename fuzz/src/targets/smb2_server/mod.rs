@@ -1,19 +1,25 @@
 //! A server of SMB2, and a client that sends whatever it likes.
 
+mod come;
+mod protect;
+mod setting;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use smbd_smb2::security::{Initiator, KeySchedule, NtHash, NtlmClient, SessionKeys, Side, Step};
+use smbd_smb2::security::{Initiator, NtHash, NtlmClient, Step};
 use smbd_smb2::server::{
     Action, Client, Files, LinkId, Memory, Operation, OperationId, Params, Server, Share, Transport,
 };
 use smbd_smb2::wire::{
-    Dialect, Elements, Guid, Header, List, MessageId, NegotiateRequest, NtStatus, SessionId,
-    SessionSetupFlags, SessionSetupRequest, SessionSetupResponse, Target, Text, TreeConnectRequest, TreeId,
-    header, write_element,
+    Command, Elements, Guid, Header, MessageId, NtStatus, SessionId, SessionSetupFlags, SessionSetupRequest,
+    SessionSetupResponse, Target, TreeId, header, write_element,
 };
 
+use self::protect::Protect;
+use self::setting::Setting;
 use super::security::{fresh, tester};
+use crate::replay::trace;
 
 /// The time of `fresh`.
 const NOW: u64 = 0x01dd_5b3a_0000_0000;
@@ -23,13 +29,24 @@ const STEPS_MAX: usize = 64;
 /// Connections of a run.
 const LINKS_MAX: usize = 4;
 
-/// The first byte says how far the client has come by itself: nowhere, NEGOTIATE, logged in, or connected to a share. Then, each time,
-/// a byte that says what happens: a message with its length, the end of an operation or of a transfer. With bit 4 of the first byte, a
-/// session can have several connections, and bit 7 of a step is about them: another one, one that is lost, one that binds the session.
+/// Bits of a step: a message is protected with the client's keys; then one of its bytes is changed; it is encrypted.
+const PROTECTED: u8 = 0x40;
+const CHANGED: u8 = 0x10;
+const SEALED: u8 = 0x20;
+
+/// The first byte says how far the client has come by itself: nowhere, NEGOTIATE, logged in, or connected to a share. With bit 5 of it, two
+/// bytes follow that say how sessions are protected. Then, each time, a byte that says what happens: a message with its length, the end
+/// of an operation or of a transfer. With bit 4 of the first byte, a session can have several connections, and bit 7 of a step is about
+/// them: another one, one that is lost, one that binds the session.
 pub fn smb2_server(data: &[u8]) {
     let Some((phase, mut data)) = data.split_first() else { return };
+    let mut setting = Setting::PLAIN;
+    if phase & 32 != 0 {
+        let Some((bytes, rest)) = data.split_first_chunk() else { return };
+        (setting, data) = (Setting::of(*bytes), rest);
+    }
     let has_channels = phase & 16 != 0;
-    let mut host = Host::new(phase & 8 == 0, has_channels);
+    let mut host = Host::new(phase & 8 == 0, has_channels, setting);
     for come in 0..(phase & 3) {
         host.come(come);
     }
@@ -53,6 +70,13 @@ pub fn smb2_server(data: &[u8]) {
                 if kind % 8 > 1 {
                     host.fit(&mut message);
                 }
+                if kind & PROTECTED != 0 {
+                    host.protect.protect(&mut message, host.session_id, kind & SEALED != 0);
+                    if kind & CHANGED != 0 {
+                        let at = choice.wrapping_mul(7) % message.len().max(1);
+                        message.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 0x20);
+                    }
+                }
                 host.receive(&mut message);
             }
             4 | 5 if !host.held.is_empty() => {
@@ -64,6 +88,7 @@ pub fn smb2_server(data: &[u8]) {
                 let ended = host.connection.rdma_done(NOW, id, choice != 255);
                 assert!(ended.is_ok() || host.is_over);
             }
+            7 if kind & PROTECTED != 0 => host.write_transformed(choice, kind & CHANGED != 0),
             _ => {
                 let id = OperationId(1 << 40);
                 assert!(host.is_over || host.connection.rdma_done(NOW, id, false).is_err(), "invented");
@@ -113,16 +138,22 @@ struct Host {
     token: Vec<u8>,
     session_id: SessionId,
     tree_id: TreeId,
-    /// What signs requests that bind the session.
-    keys: Option<SessionKeys>,
+    setting: Setting,
+    /// The keys of the session, which sign requests that bind it too.
+    protect: Protect,
+    /// The last message of the server.
+    last: Vec<u8>,
+    /// What the client's memory has.
+    memory: Vec<u8>,
 }
 
 impl Host {
-    fn new(is_rdma: bool, has_channels: bool) -> Self {
+    fn new(is_rdma: bool, has_channels: bool, setting: Setting) -> Self {
         let mut params = Params::new(Guid([1; 16]), "SERVER");
         (params.opens_max, params.waiting_max, params.guests) = (OPENS_MAX, 4, true);
         params.channels_max = if has_channels { 3 } else { 1 };
         params.shares = vec![Share { guests: true, ..Share::new("data") }];
+        setting.configure(&mut params);
         let accounts = |user: &str, _: &str| (user == "tester").then(|| NtHash::new([0x5a; 16]));
         let server = Server::new(params, accounts).expect("valid");
         let transport = if is_rdma { Transport::Rdma { send_max: 1 << 20 } } else { Transport::Tcp };
@@ -143,7 +174,10 @@ impl Host {
             token: Vec::new(),
             session_id: SessionId::NONE,
             tree_id: TreeId::NONE,
-            keys: None,
+            setting,
+            protect: Protect::new(setting.must_seal()),
+            last: Vec::new(),
+            memory: Vec::new(),
         }
     }
 
@@ -183,11 +217,6 @@ impl Host {
 
     /// A request that binds the session, with the signature that it has to have.
     fn bind(&mut self, token: &[&[u8]]) {
-        if self.keys.is_none() {
-            let key = self.client.established().and_then(|established| established.session_key);
-            let schedule = KeySchedule::Smb30 { can_encrypt: false };
-            self.keys = key.and_then(|key| schedule.session(Side::Client, &key).ok());
-        }
         let token = token.concat();
         let flags = SessionSetupFlags::BINDING;
         let request =
@@ -196,48 +225,7 @@ impl Host {
         let header = Header { session_id: self.session_id, credits: 100, ..header };
         let mut message = Vec::new();
         write_element(&mut message, &header, &request).expect("short");
-        if let Some(keys) = &self.keys {
-            keys.signer.sign_in_place(&mut message).expect("AES-CMAC signs anything");
-        }
-        self.links[self.at].next_id += 1;
-        self.receive(&mut message);
-        self.drive();
-    }
-
-    /// One step of the way to a share: in 3.0.2, where nothing has to be signed.
-    fn come(&mut self, step: u8) {
-        match step {
-            0 => {
-                let dialects = [Dialect::SMB_3_0_2];
-                let request =
-                    NegotiateRequest { dialects: List::from(&dialects), ..NegotiateRequest::default() };
-                self.send(&Header::request::<NegotiateRequest<'_>>(self.next_id()), &request);
-            }
-            1 => {
-                for seed in 0..2 {
-                    let Ok(Step::Continue(token)) = self.client.step(&self.token, &fresh(seed)) else {
-                        return;
-                    };
-                    let request =
-                        SessionSetupRequest { security_buffer: &token, ..SessionSetupRequest::default() };
-                    let header = Header::request::<SessionSetupRequest<'_>>(self.next_id());
-                    self.send(&Header { session_id: self.session_id, ..header }, &request);
-                }
-                // Its keys are there now.
-                let _ = self.client.step(&self.token, &fresh(2));
-            }
-            _ => {
-                let request =
-                    TreeConnectRequest { path: Text::from("\\\\s\\data"), ..TreeConnectRequest::default() };
-                let header = Header::request::<TreeConnectRequest<'_>>(self.next_id());
-                self.send(&Header { session_id: self.session_id, ..header }, &request);
-            }
-        }
-    }
-
-    fn send(&mut self, header: &Header, body: &impl smbd_smb2::wire::Body) {
-        let mut message = Vec::new();
-        write_element(&mut message, &Header { credits: 100, ..*header }, body).expect("short");
+        self.protect.protect(&mut message, self.session_id, false);
         self.links[self.at].next_id += 1;
         self.receive(&mut message);
         self.drive();
@@ -281,7 +269,9 @@ impl Host {
             match action {
                 Action::Send { message, .. } => self.look(on.expect("a connection"), message.bytes()),
                 Action::RdmaRead { id, len, .. } => {
-                    self.buffers.insert(id, vec![7; len as usize]);
+                    let mut data = self.memory.clone();
+                    data.resize(len as usize, 7);
+                    self.buffers.insert(id, data);
                     self.transfers.push((on.expect("a connection"), id));
                 }
                 Action::RdmaWrite { id, .. } => self.transfers.push((on.expect("a connection"), id)),
@@ -314,13 +304,20 @@ impl Host {
     }
 
     fn look(&mut self, on: LinkId, message: &[u8]) {
+        self.last = message.to_vec();
         let link = self.links.iter_mut().find(|link| link.id == on).expect("a connection");
         assert!(!link.is_over, "something is sent behind the end");
-        for element in Elements::new(message) {
-            // What is encrypted is none of these, and nobody has asked for it.
+        // What is encrypted for another session, nobody here can read.
+        let Some(message) = self.protect.open(message) else { return };
+        for element in Elements::new(&message) {
             let Ok(element) = element else { panic!("an answer cannot be read") };
             let header = element.header;
+            trace(format_args!("{on:?}: {} {}", header.command, header.status));
             assert!(header.is_response());
+            if on == LinkId::FIRST {
+                // Those that are bound have keys of their own.
+                self.protect.verify(element.bytes, &header);
+            }
             if header.status == NtStatus::PENDING {
                 assert!(!link.answered.contains(&header.message_id) && link.told.insert(header.message_id));
                 continue;
@@ -328,12 +325,12 @@ impl Host {
             assert!(link.answered.insert(header.message_id), "{} is answered twice", header.message_id);
             if let (NtStatus::SUCCESS | NtStatus::MORE_PROCESSING_REQUIRED, Ok(response)) =
                 (header.status, SessionSetupResponse::parse(element.bytes))
-                && header.command == smbd_smb2::wire::Command::SESSION_SETUP
+                && header.command == Command::SESSION_SETUP
             {
                 self.session_id = header.session_id;
                 self.token = response.security_buffer.to_vec();
             }
-            if header.command == smbd_smb2::wire::Command::TREE_CONNECT
+            if header.command == Command::TREE_CONNECT
                 && let Target::Sync { tree_id, .. } = header.target
             {
                 self.tree_id = tree_id;
