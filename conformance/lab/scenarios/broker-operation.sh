@@ -63,10 +63,10 @@ attach() {
 }
 
 # Another user has no way in.
-stranger_is_refused() {
+other_user_is_refused() {
   chmod 755 /run/share
   timeout 10 setpriv --reuid 1234 --regid 1234 --clear-groups "${SMBD_LIVE%/*}/smbd-serve" /run/share --broker "$SOCKET" --users /run/users \
-    >/run/stranger.log 2>&1
+    >/run/other_user.log 2>&1
   [ $? != 0 ] && ! broker_log 'uid=1234'
 }
 
@@ -92,7 +92,7 @@ scenario() {
   # It asks by connecting, so it is the first who does.
   check "another broker does not take its socket" second_broker_is_told
   attach || return
-  check "another user cannot attach" stranger_is_refused
+  check "another user cannot attach" other_user_is_refused
   check "a server is told with its process" await "$patience" shows "\"name\":\"smbd-serve.*\",\"pid\":$SERVE_PID,\"uid\":0,.*\"is_acceptor\":true"
   check "smbd-cp copies through the broker" file_matches 3145728 rdma
   check "metrics have what has passed by RDMA" measures '^smbd_broker_bytes_total\{way="rdma_read"\} 3145728'
