@@ -13,12 +13,11 @@ use smbd_core::{Endpoint, Instant};
 
 pub(super) use super::flag::Flag;
 use super::notes::Stuck;
-use super::watch::Watchers;
+use super::watch::{Watchers, check_sleep, time};
 use crate::fault::Disruption;
 use crate::host::Listener;
 use crate::machine::Watched;
 use crate::memory::Buffer;
-use crate::oracle::Law;
 use crate::probe::{At, Probe};
 use crate::swarm::{Arranged, FaultKind, Plan, Schedule};
 use crate::world::{Step, World};
@@ -198,7 +197,7 @@ impl Hub {
         let mut world = self.world.borrow_mut();
         let now = world.now();
         let late = world.faults_mut().lateness(now, side);
-        check_sleep(&mut world, side, until, self.armed.get()[side.index()]);
+        check_sleep(&mut world.probe_mut(), At { now, side }, until, self.armed.get()[side.index()]);
         let until = until.map(|at| at.saturating_add(late));
         self.sleepers.borrow_mut()[side.index()] = Some(Sleeper { waker, until });
     }
@@ -388,23 +387,4 @@ fn set(both: &Cell<[bool; 2]>, side: Side, value: bool) {
     let mut values = both.get();
     values[side.index()] = value;
     both.set(values);
-}
-
-fn time(at: Option<Instant>) -> String {
-    at.map_or_else(|| "never".to_owned(), |at| format!("at {} us", at.as_nanos() / 1000))
-}
-
-/// Who sleeps is woken by its device, and comes back for every deadline of its connection.
-fn check_sleep(world: &mut LoopWorld, side: Side, until: Option<Instant>, armed: bool) {
-    let now = world.now();
-    let (watch, deadlines) = &mut *world.probe_mut();
-    let deadline = deadlines.of(side);
-    let verdicts = watch.oracles.verdicts_mut();
-    verdicts.at(At { now, side });
-    verdicts.check(Law::Driven, armed, || "the loop sleeps, and its device will not wake it".to_owned());
-    let in_time = deadline.is_none_or(|at| until.is_some_and(|until| until <= at));
-    verdicts.check(Law::Driven, in_time, || {
-        let (until, deadline) = (time(until), time(deadline));
-        format!("the timer of the loop: {until}; the deadline of its connection: {deadline}")
-    });
 }

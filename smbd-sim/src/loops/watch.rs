@@ -6,6 +6,7 @@ use std::rc::Rc;
 use smbd_core::{Action, Input, Instant, Misuse};
 
 use crate::Side;
+use crate::oracle::Law;
 use crate::probe::{At, Frame, Probe};
 use crate::watch::Watch;
 
@@ -44,4 +45,21 @@ impl Probe for Deadlines {
             self.0[at.side.index()] = *until;
         }
     }
+}
+
+pub(super) fn time(at: Option<Instant>) -> String {
+    at.map_or_else(|| "never".to_owned(), |at| format!("at {} us", at.as_nanos() / 1000))
+}
+
+/// Who sleeps is woken by its device, and comes back for every deadline of its connection.
+pub(super) fn check_sleep((watch, deadlines): &mut Watchers, at: At, until: Option<Instant>, armed: bool) {
+    let deadline = deadlines.of(at.side);
+    let verdicts = watch.oracles.verdicts_mut();
+    verdicts.at(at);
+    verdicts.check(Law::Driven, armed, || "the loop sleeps, and its device will not wake it".to_owned());
+    let in_time = deadline.is_none_or(|at| until.is_some_and(|until| until <= at));
+    verdicts.check(Law::Driven, in_time, || {
+        let (until, deadline) = (time(until), time(deadline));
+        format!("the timer of the loop: {until}; the deadline of its connection: {deadline}")
+    });
 }

@@ -154,10 +154,16 @@ impl Client {
             return;
         }
         self.asks_for_end = true;
-        let answer_len = self.chance.size(0, self.plan.message_max) as u32;
-        let number = self.next;
-        let (remote, invalidates) = (Vec::new(), false);
-        self.send(Request { kind, number, offset: 0, len: 0, answer_len, invalidates, remote });
+        // Some are to be answered before, and others come too late.
+        let (before, behind) = (self.chance.below(6), self.chance.below(4));
+        for at in 0..=before + behind {
+            let kind = if at == before { kind } else { Kind::Echo };
+            let answer_len = self.chance.size(0, self.plan.message_max) as u32;
+            let number = self.next + at as u32;
+            let (remote, invalidates) = (Vec::new(), false);
+            self.send(Request { kind, number, offset: 0, len: 0, answer_len, invalidates, remote });
+        }
+        self.next += before as u32;
     }
 
     fn is_at_end(&self) -> bool {
@@ -311,7 +317,7 @@ impl Client {
             return Ok(());
         };
         self.shared.notes.count("answers", 1);
-        self.is_done |= self.asks_for_end && answer.number == self.next;
+        self.is_done |= self.asks_for_end && self.open.keys().all(|number| *number > self.next);
         let place = (&self.stage, self.connection);
         if is_hostile {
             let _ = self.buffers.answered(place, &request, None);
