@@ -247,6 +247,18 @@ silence() { ip address del "$1/24" dev "${interfaces[$1]}"; }
 # mend ADDRESS    the next connection there can be made
 mend() { ip address replace "$1/24" dev "${interfaces[$1]}"; }
 
+# devices_speak NAME    whether the connection manager of each rxe can still send; if not, NAME is skipped. Now and then it cannot behind the
+# loss of an address (docs/linux-6.12.md).
+devices_speak() {
+  local address
+  for address in "${!devices[@]}"; do
+    if ! over_tcp "$address" && rdma resource show qp link "${devices[$address]}/1" | grep -q 'type GSI state ERR'; then
+      skip "$1" "${devices[$address]} makes no connection any more: its special queue pair was to send without the address, and has failed"
+      return 1
+    fi
+  done
+}
+
 # loses HOW ADDRESS put|get FROM TO    the connection at ADDRESS is lost when it has carried a tenth of the file ($size bytes): smbd-cp ends
 # well, with the one that is left. HOW is `break_off` or `silence`.
 loses() {

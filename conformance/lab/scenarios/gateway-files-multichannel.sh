@@ -18,10 +18,12 @@ gateway_carried() { gateway_log 'client ended .*session=rdma.* rdma_in=[1-9][0-9
 
 # goes_and_loses NAME ADDRESS    a copy there and one back, each of which loses the connection at ADDRESS
 goes_and_loses() {
+  devices_speak "a copy there, $1" || return 0
   rm -f "$SHARE/up" /run/back
   check "a file goes there all the same, $1" loses break_off "$2" put /run/file "$url/up"
   mend "$2"
   check "each byte is right, $1" cmp /run/file "$SHARE/up"
+  devices_speak "a copy back, $1" || return 0
   check "it comes back all the same, $1" loses break_off "$2" get "$url/up" /run/back
   mend "$2"
   check "each byte is right again, $1" cmp /run/file /run/back

@@ -37,12 +37,14 @@ lost_amid() {
 
 # amid HOW ADDRESS NAME    a copy there and one back, each of which loses the connection at ADDRESS
 amid() {
+  devices_speak "$3, there" || return 0
   rm -f "$SHARE/up" /run/back
   logged=$(wc -l <"$OUT/serve.log")
   check "$3, a file goes there all the same" loses "$1" "$2" put /run/file "$url/up"
   mend "$2"
   check "$3, each byte is right" cmp /run/file "$SHARE/up"
   check "$3, it was in the middle" lost_amid "$2" in
+  devices_speak "$3, back" || return 0
   cp /run/file "$SHARE/up"
   logged=$(wc -l <"$OUT/serve.log")
   check "$3, a file comes back all the same" loses "$1" "$2" get "$url/up" /run/back
@@ -57,8 +59,13 @@ a_client_was_there() {
 }
 serves_nobody() { rdma_counts | grep -q 'qp=[01] .* mr=0'; }
 
-# nothing_left    the device has what it had
-nothing_left() { await "$patience" rdma_is_at "$unused" || complain "$unused before, $(rdma_counts) now"; }
+# nothing_left    the device has what it had; if not, whose it is and what the server waits for is shown
+nothing_left() {
+  await "$patience" rdma_is_at "$unused" && return
+  rdma resource show qp
+  tail -n +1 /proc/"$SERVE_PID"/task/*/stack
+  complain "$unused before, $(rdma_counts) now"
+}
 
 scenario() {
   local programs=${SMBD_LIVE%/*} options=() unused
