@@ -221,7 +221,7 @@ sent_by() { cat "/sys/class/infiniband/${devices[$1]}/ports/1/hw_counters/sent_p
 # are full
 carried() {
   if over_tcp "$1"; then
-    ss -Htni "dst $1 and dport = :$(port_of "$1")" | grep -oE 'bytes_(sent|received):[0-9]+' | awk -F: '{ n += $2 } END { print n + 0 }'
+    ss -Htni state established "dst $1 and dport = :$(port_of "$1")" | grep -oE 'bytes_(sent|received):[0-9]+' | awk -F: '{ n += $2 } END { print n + 0 }'
   else
     echo $((($(sent_by "$1") - sent_before[$1]) * 1024))
   fi
