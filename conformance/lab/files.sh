@@ -5,7 +5,7 @@
 cp_says() {
   local said=$OUT/$1
   shift
-  timeout 300 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
+  timeout 900 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
 }
 
 # cp_fails STATUS TEXT COMMAND ...    smbd-cp ends with this status, and the last that it says matches TEXT
