@@ -5,7 +5,7 @@
 cp_says() {
   local said=$OUT/$1
   shift
-  timeout 300 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
+  timeout 900 "${SMBD_LIVE%/*}/smbd-cp" "$@" >>"$said" 2>>"$OUT/cp.log"
 }
 
 # cp_fails STATUS TEXT COMMAND ...    smbd-cp ends with this status, and the last that it says matches TEXT
@@ -196,19 +196,14 @@ server_goes() {
 is_long() { [ -e "$1" ] && [ "$(stat -c %s "$1")" -gt "$2" ]; }
 
 # --- several connections ------------------------------------------------------------------------------------------------
+# The addresses of two connections of one session, the interfaces of these, and the devices of those that are SMB Direct.
 
-# rdma_is_used    whether there is a connection on the device
-rdma_is_used() { [[ $(rdma_counts) =~ qp=[1-9] ]]; }
+first=10.9.1.9 second=10.9.0.9
+declare -A interfaces=([$first]=lab2 [$second]=lab0) devices=() sent_before=()
 
-# rdma_carries    whether what is copied has begun to go there
-rdma_carries() { rdma_is_used && sleep 1; }
-
-# device_goes    the interface below the device goes down
-device_goes() { ip link set "$NETDEV" down; }
-
-# second_interface    one without a device, at 10.9.1.9: it stays when the other one goes
+# second_interface    one without a device, at $first: it stays when the other one goes
 second_interface() {
-  ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add 10.9.1.9/24 dev lab2 && ip link set lab2 up
+  ip link add lab2 type veth peer name lab3 && ip link set lab3 up && ip address add "$first/24" dev lab2 && ip link set lab2 up
 }
 
 # both put|get FROM TO    a file goes over two connections, by the ways that the program says ($way, a pattern; those without protection otherwise)
@@ -227,16 +222,69 @@ both_ways() {
   check "it is the same again" cmp /run/file /run/back
 }
 
-# loses_rdma put|get FROM TO    the device goes while a file is copied
-loses_rdma() {
-  local how=$1 status=0 copy
-  shift
+# over_tcp ADDRESS    whether the connection there has a socket: direct TCP, or siw, which is iWARP over TCP
+over_tcp() { [ "$KIND" = siw ] || [ -z "${devices[$1]:-}" ]; }
+
+# port_of ADDRESS    the port of that socket
+port_of() { if [ -n "${devices[$1]:-}" ]; then ksmbd_port; else echo 445; fi; }
+
+# sent_by ADDRESS    packets that the device there has sent
+sent_by() { cat "/sys/class/infiniband/${devices[$1]}/ports/1/hw_counters/sent_pkts"; }
+
+# carried ADDRESS    bytes that the connection there has carried both ways, as its socket says; on rxe as the packets of its device say, which
+# are full
+carried() {
+  if over_tcp "$1"; then
+    ss -Htni state established "dst $1 and dport = :$(port_of "$1")" | grep -oE 'bytes_(sent|received):[0-9]+' | awk -F: '{ n += $2 } END { print n + 0 }'
+  else
+    echo $((($(sent_by "$1") - sent_before[$1]) * 1024))
+  fi
+}
+has_carried() { [ "$(carried "$1")" -ge "$2" ]; }
+
+# What ends a connection at once. A device that is removed (`rdma link delete`) does not: that waits until no program has it open
+# (docs/linux-6.12.md). A socket can be aborted; siw tells both of its ends then. rxe cannot send any more without the address that it sends
+# from, and its queue pairs fail.
+#
+# break_off ADDRESS    the connection there is lost
+break_off() {
+  if over_tcp "$1"; then
+    ss -HK "src $1 and sport = :$(port_of "$1")" | grep -q ESTAB
+  else
+    ip address del "$1/24" dev "${interfaces[$1]}"
+  fi
+}
+
+# silence ADDRESS    what is sent there is lost without a word: siw's TCP tries again and again, for as long as its peer may take
+silence() { ip address del "$1/24" dev "${interfaces[$1]}"; }
+
+# mend ADDRESS    the next connection there can be made
+mend() { ip address replace "$1/24" dev "${interfaces[$1]}"; }
+
+# devices_speak NAME    whether the connection manager of each rxe can still send; if not, NAME is skipped. Now and then it cannot behind the
+# loss of an address (docs/linux-6.12.md).
+devices_speak() {
+  local address
+  for address in "${!devices[@]}"; do
+    if ! over_tcp "$address" && rdma resource show qp link "${devices[$address]}/1" | grep -q 'type GSI state ERR'; then
+      skip "$1" "${devices[$address]} makes no connection any more: its special queue pair was to send without the address, and has failed"
+      return 1
+    fi
+  done
+}
+
+# loses HOW ADDRESS put|get FROM TO    the connection at ADDRESS is lost when it has carried a tenth of the file ($size bytes): smbd-cp ends
+# well, with the one that is left. HOW is `break_off` or `silence`.
+loses() {
+  local how=$1 at=$2 copy status=0 device began=$SECONDS
+  shift 2
+  for device in "${!devices[@]}"; do over_tcp "$device" || sent_before[$device]=$(sent_by "$device"); done
   rm -f "$OUT/said"
-  cp_says said "$how" "$@" --channels 2 --json &
+  cp_says said "$@" --channels 2 --json "${options[@]}" &
   copy=$!
-  await "$patience" rdma_carries || return
-  device_goes || return
+  await "$patience" has_carried "$at" $((size / 10)) && "$how" "$at" || { kill "$copy"; wait "$copy"; return 1; }
   wait "$copy" || status=$?
+  echo "$how, $at, $*: $((SECONDS - began)) s" >>"$OUT/losses.txt"
   [ "$status" = 0 ] && grep -q '"connections":1,' "$OUT/said" && grep -q '"lost":1,' "$OUT/said" ||
-    complain "$how: $status $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+    complain "smbd-cp: $status $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-cp to Samba through smbd-gateway: 1 GiB in one file, locks of another client, a full disk, Samba and the gateway killed"
 guests=1
-limit=1800
+limit=3600
 whole=yes
 long=yes
 memory=6144

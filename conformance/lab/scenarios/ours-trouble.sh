@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="smbd-cp to ksmbd: 1 GiB in one file, locks of another client, a full disk, a server that is ended amid a copy"
 guests=1
-limit=1800
+limit=3600
 whole=yes
 long=yes
 memory=6144

@@ -12,15 +12,29 @@ long=yes
 # what the host can write beyond the longest file of NTFS is written.
 torture_failures="smb2.dir.modify smb2.dir.one smb2.read.position smb2.rw.invalid"
 
-# others_verify NAME OPTION    what smbd-cp moves by RDMA with this option is what another library decrypts and verifies: `cryptography` of
-# Python, of a capture and the keys
+# others_verify ALGORITHM OPTION ...    what smbd-cp moves by RDMA with these options is what another library decrypts and verifies with this
+# algorithm, and no other: `cryptography` of Python, of a capture and the keys
 others_verify() {
-  local keys=/run/$1.keys to=/run/$1
-  capture_start "$1" && head -c 3000001 /dev/urandom >/run/file &&
-    cp_says said put /run/file "$url/up" "$2" --wireshark-keys "$keys" &&
-    cp_says said get "$url/up" /run/back "$2" --wireshark-keys "$keys" && capture_stop &&
-    python3 "$LAB/rdma_transforms.py" "$OUT/$1.pcap" "$keys" "$to" >>"$OUT/verified.log" 2>&1 &&
-    cmp /run/file "$to/written" && cmp /run/file "$to/read" || complain "$(tail -n 1 "$OUT/verified.log")"
+  local algorithm=$1 keys=/run/$1.keys to=/run/$1 verified=$OUT/$1.verified options=("${@:2}")
+  capture_start "$algorithm" && head -c 3000001 /dev/urandom >/run/file &&
+    cp_says said put /run/file "$url/up" "${options[@]}" --wireshark-keys "$keys" &&
+    cp_says said get "$url/up" /run/back "${options[@]}" --wireshark-keys "$keys" && capture_stop &&
+    python3 "$LAB/rdma_transforms.py" "$OUT/$algorithm.pcap" "$keys" "$to" >"$verified" 2>&1 &&
+    cmp /run/file "$to/written" && cmp /run/file "$to/read" && grep -q "^verified: [0-9]* transfers ${algorithm^^}; " "$verified" ||
+    complain "$(tail -n 1 "$verified")"
+}
+
+# others_verify_all    the same with each algorithm that smbd-cp offers
+others_verify_all() {
+  local algorithm
+  for algorithm in aes-cmac hmac-sha256 aes-gmac; do
+    check "what was signed with $algorithm and went by RDMA is verified by another library" \
+      others_verify "$algorithm" --sign --signing "$algorithm"
+  done
+  for algorithm in aes-128-ccm aes-128-gcm aes-256-ccm aes-256-gcm; do
+    check "what was encrypted with $algorithm and went by RDMA is decrypted by another library" \
+      others_verify "$algorithm" --encrypt --cipher "$algorithm"
+  done
 }
 
 # client COMMANDS    smbclient carries them out
@@ -67,8 +81,7 @@ scenario() {
   elif ! python3 -c 'import cryptography' 2>/dev/null; then
     skip "other libraries" "Python has no package cryptography (python3-cryptography)"
   else
-    check "what was signed and went by RDMA is verified by another library" others_verify signed --sign
-    check "what was encrypted and went by RDMA is decrypted by another library" others_verify encrypted --encrypt
+    others_verify_all
   fi
   other_ways_match 'rdma signed'
   if with_samba; then
