@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -14,14 +14,19 @@ use script::{End, Owner, Place, newcomer};
 #[path = "../../smbd-broker/tests/script/mod.rs"]
 mod script;
 
-/// Where the library for C is that belongs to this test.
-fn library() -> PathBuf {
+/// The library for C that belongs to this test, under the name by which programs look for it, in `folder`. It is the shared one: the archive
+/// lacks what the broker needs of RDMA when that is built along with it.
+fn library(folder: &Path) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let folders = test.ancestors().skip(1).take(2).map(|folder| folder.join("libsmbd_broker_c.a"));
-    folders
+    let folders = test.ancestors().skip(1).take(2).map(|folder| folder.join("libsmbd_broker_c.so"));
+    let built = folders
         .filter(|path| path.is_file())
         .max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap())
-        .unwrap()
+        .unwrap();
+    let library = folder.join("libsmbd-broker.so.0");
+    let _ = fs::remove_file(&library);
+    symlink(built, &library).unwrap();
+    library
 }
 
 /// The example, built once; `None` without a C compiler.
@@ -39,13 +44,15 @@ fn build() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources =
         fs::read_dir(root.join("examples/readonly-server")).unwrap().map(|entry| entry.unwrap().path());
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readonly-server");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join("readonly-server");
     let said = Command::new(compiler)
         .args(["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror", "-O1", "-g"])
         .args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
         .arg(format!("-I{}", root.join("include").display()))
         .args(sources.filter(|path| path.extension().is_some_and(|is| is == "c")))
-        .arg(library())
+        .arg(library(folder))
+        .arg(format!("-Wl,-rpath,{}", folder.display()))
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(&program)
         .output()
