@@ -31,9 +31,12 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
 
 #[test]
 fn the_same_seed_gives_the_same_steps_and_the_same_traces() {
+    let mut lines = 0;
     for seed in 0..20 {
         let [first, second] = [(); 2].map(|()| run(seed, true));
         assert_eq!(first.text, second.text, "seed {seed}");
-        assert!(first.text.lines().count() > 10, "seed {seed}");
+        lines += first.text.lines().count();
     }
+    // In a few runs nobody is ever served.
+    assert!(lines > 1000, "{lines}");
 }
