@@ -58,6 +58,20 @@ pub struct Quirks {
     pub busy_poll_micros_max: u64,
 }
 
+impl Quirks {
+    /// Whether registrations on `device` are memory windows of type 2, which the peer can invalidate.
+    #[must_use]
+    pub const fn uses_windows(&self, device: &DeviceAttributes) -> bool {
+        self.windows && device.max_mw > 0 && (device.window_2a || device.window_2b)
+    }
+
+    /// Whether messages sent by `device` may invalidate a token at the peer.
+    #[must_use]
+    pub const fn invalidates_at_peer(&self, device: &DeviceAttributes) -> bool {
+        self.send_with_invalidate && device.mem_mgt_extensions
+    }
+}
+
 /// How this side invalidates a memory window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalidate {

@@ -43,7 +43,7 @@ fn whatever_is_not_known_keeps_to_the_manual() {
 fn windows_that_a_driver_announces_and_cannot_allocate_are_not_used() {
     let windows = |vendor| {
         let device = DeviceAttributes { max_mw: 1024, window_2b: true, ..device(vendor, false) };
-        crate::fit::has_windows(&device, of(&device))
+        of(&device).uses_windows(&device)
     };
     assert_eq!([0x02C9, 0xFF_FFFF, 0x14E4].map(windows), [true, true, false]);
 }
