@@ -28,6 +28,7 @@ fn help_tells_a_newcomer_what_to_do() {
 fn wrong_usage_ends_with_2_and_names_option_and_value() {
     for (program, arguments, wanted) in [
         (PING, &[][..], "<ADDR[:PORT]>"),
+        (PING, &["10.9.0.1", "--device", "siw0"], "cannot be used with"),
         (PING, &["10.9.0.1:0"], "'0' is no port; ports are 1 to 65535"),
         (PING, &["10.9.0.1", "--count", "0"], "'0'"),
         (PING, &["10.9.0.1", "--max-send-size", "9000"], "--max-send-size is 9000, must be 128 to 8136"),
@@ -103,6 +104,20 @@ fn without_a_device_json_is_an_object_with_the_error() {
         assert!(!error["what"].as_str().expect("a text").is_empty());
     }
     assert_eq!((&measured["kind"], &measured["address"]), (&"send".into(), &NOWHERE.into()));
+}
+
+#[test]
+fn a_device_that_is_not_there_is_said_to_be_missing() {
+    let (plain, json) = (run(PING, &["--device", "none9"]), run(PING, &["--device", "none9", "--json"]));
+    assert_eq!((plain.status.code(), json.status.code()), (Some(1), Some(1)));
+    let said = text(&plain.stderr);
+    assert!(
+        said.starts_with("smbd-ping: none9: ") && said.contains(ADVICE) && plain.stdout.is_empty(),
+        "{said}"
+    );
+    let object = parsed(&json);
+    assert_eq!((&object["device"], &object["ok"]), (&"none9".into(), &false.into()));
+    assert_eq!(object["error"]["advice"], ADVICE);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! The addresses of this host that belong to RDMA devices.
+//! The RDMA devices of this host, and the addresses that belong to them.
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::ffi::{CmId, EventChannel, interface_addresses};
-use crate::{Error, LinkType};
+use crate::ffi::{CmId, Device, EventChannel, interface_addresses};
+use crate::{DeviceAttributes, Error, LinkType};
 
 /// An IP address of an RDMA device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,15 @@ pub struct DeviceAddress {
     pub device: String,
     /// The type of the link.
     pub link_type: LinkType,
+}
+
+/// The RDMA devices of this host, whether or not they have addresses. They stay open as long as the process lives. Returns at
+/// once.
+///
+/// # Errors
+/// There is no RDMA device that this user may open, or one cannot be asked.
+pub fn devices() -> Result<Vec<DeviceAttributes>, Error> {
+    Device::all()?.into_iter().map(|device| Ok(device.attributes()?)).collect()
 }
 
 /// The addresses of this host at which an RDMA device can be listened on, in the order of the system. Only interfaces that are

@@ -57,12 +57,7 @@ pub(crate) fn limits(
         read_depth,
         send_queue: u16::try_from(granted.send_wr.saturating_sub(OWN)).unwrap_or(u16::MAX),
         rdma_len_max: RDMA_LEN_MAX.min(u32::try_from(device.max_mr_size).unwrap_or(u32::MAX)).max(1),
-        registration_requests: u16::from(has_windows(device)),
-        send_with_invalidate: quirks.send_with_invalidate && device.mem_mgt_extensions,
+        registration_requests: u16::from(quirks.uses_windows(device)),
+        send_with_invalidate: quirks.invalidates_at_peer(device),
     }
-}
-
-/// Whether registrations are windows of type 2, which the peer can invalidate.
-pub(crate) const fn has_windows(device: &DeviceAttributes) -> bool {
-    device.max_mw > 0 && (device.window_2a || device.window_2b)
 }

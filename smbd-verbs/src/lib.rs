@@ -110,7 +110,7 @@ pub mod tokio;
 mod trace;
 mod wait;
 
-pub use addresses::{DeviceAddress, device_addresses, prefix_len_of};
+pub use addresses::{DeviceAddress, device_addresses, devices, prefix_len_of};
 pub use clock::Clock;
 pub use connection::{LinkOptions, RemoteInvalidation, VerbsConnection};
 pub use engine::{DeferredDestroy, Engine, EngineError, Epoll, Finished, Key};

@@ -38,6 +38,15 @@ fails_with() {
   [ "$status" = "$1" ]
 }
 
+# row_is NAME    every device of this guest has this row of the quirk table
+row_is() {
+  local device
+  for device in /sys/class/infiniband/*; do
+    "$tools/smbd-ping" --device "${device##*/}" --json >"$OUT/device.json" || return
+    grep -q "\"quirks\": \"$1\"" "$OUT/device.json" || return
+  done
+}
+
 scenario() {
   tools=$(dirname "$SMBD_LIVE")
   rdma_link "$KIND" 4096 || return
@@ -54,6 +63,7 @@ scenario() {
     check "smbd-ping, defaults" says "$ordinary"
     check "smbd-ping, MaxSendSize 1100" says "$shorter" --max-send-size 1100
     check "smbd-ping, MaxSendSize 2048" says "$ordinary" --max-send-size 2048
+    check "smbd-ping --device names the row of $KIND" row_is "$KIND"
     check "smbd-ping where nobody listens" fails_with 1 "$tools/smbd-ping" "$PEER:7001"
     meet pinged && meet echo || return
     for what in send read write; do

@@ -44,7 +44,7 @@ impl VerbsConnection {
         self.wake.add_completions(qp.completion_fd())?;
         self.queues.limit_send(qp.granted().send_wr.saturating_sub(1));
         self.spin.limit_micros(quirks.busy_poll_micros_max);
-        let windows = fit::has_windows(&device);
+        let windows = quirks.uses_windows(&device);
         let open = Open {
             qp,
             registrations: Registrations::new(self.budget.registrations),

@@ -42,6 +42,9 @@ pub struct Quirks {
     pub invalidated_flags: u32,
     /// How this side invalidates a memory window.
     pub invalidate: Invalidate,
+    /// Whether memory windows of type 2 can be allocated and bound if the device says that it has them. Registrations are
+    /// memory regions otherwise.
+    pub windows: bool,
     /// Whether a send can invalidate a token at the peer.
     pub send_with_invalidate: bool,
     /// A peer can invalidate a registration of another connection of the device. This crate cannot prevent it.
@@ -53,6 +56,20 @@ pub struct Quirks {
     pub read_sink_is_remote: bool,
     /// Longest busy polling for a completion, in microseconds.
     pub busy_poll_micros_max: u64,
+}
+
+impl Quirks {
+    /// Whether registrations on `device` are memory windows of type 2, which the peer can invalidate.
+    #[must_use]
+    pub const fn uses_windows(&self, device: &DeviceAttributes) -> bool {
+        self.windows && device.max_mw > 0 && (device.window_2a || device.window_2b)
+    }
+
+    /// Whether messages sent by `device` may invalidate a token at the peer.
+    #[must_use]
+    pub const fn invalidates_at_peer(&self, device: &DeviceAttributes) -> bool {
+        self.send_with_invalidate && device.mem_mgt_extensions
+    }
 }
 
 /// How this side invalidates a memory window.
@@ -88,6 +105,7 @@ const PLAIN: Quirks = Quirks {
     close_in_status: true,
     invalidated_flags: WITH_INV,
     invalidate: Invalidate::Request,
+    windows: true,
     send_with_invalidate: true,
     invalidates_foreign: false,
     read_right_unchecked: false,
@@ -162,8 +180,17 @@ const RXE: Quirks = Quirks {
     ..PLAIN
 };
 
-/// bnxt_re (Broadcom NetXtreme-E): offers send with invalidate and fails the work request (SPDK issue 3926).
-const BNXT_RE: Quirks = Quirks { name: "bnxt_re", send_with_invalidate: false, ..PLAIN };
+/// bnxt_re (Broadcom NetXtreme-E). From the source of Linux 6.12 and of rdma-core 56.1 (docs/devices.md), never seen running.
+const BNXT_RE: Quirks = Quirks {
+    name: "bnxt_re",
+    // The driver says type 2B (bnxt_re_query_device), but neither bnxt_re_dev_ops nor the provider has alloc_mw.
+    windows: false,
+    // Offered, and the work request fails (SPDK issue 3926).
+    send_with_invalidate: false,
+    // The provider never sets IBV_WC_WITH_INV.
+    invalidated_flags: 0,
+    ..PLAIN
+};
 
 /// "bmt", as siw calls itself.
 const VENDOR_SIW: u32 = 0x0062_6D74;

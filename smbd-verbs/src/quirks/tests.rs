@@ -40,6 +40,15 @@ fn whatever_is_not_known_keeps_to_the_manual() {
 }
 
 #[test]
+fn windows_that_a_driver_announces_and_cannot_allocate_are_not_used() {
+    let windows = |vendor| {
+        let device = DeviceAttributes { max_mw: 1024, window_2b: true, ..device(vendor, false) };
+        of(&device).uses_windows(&device)
+    };
+    assert_eq!([0x02C9, 0xFF_FFFF, 0x14E4].map(windows), [true, true, false]);
+}
+
+#[test]
 fn an_orderly_close_is_told_on_infiniband_and_roce_alone() {
     for (vendor, iwarp) in
         [(0x62_6D74, true), (0x1425, true), (0xFF_FFFF, false), (0x14E4, false), (0x02C9, false)]

@@ -1,5 +1,6 @@
-//! `smbd-ping`: shows whether a peer supports SMB Direct, its parameters, and its response times.
+//! `smbd-ping`: shows whether a peer supports SMB Direct, its parameters, and its response times; or what a device can do.
 
+mod device;
 mod json;
 mod options;
 mod ping;
@@ -20,10 +21,16 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(wrong) => Options::command().error(ErrorKind::ValueValidation, wrong).exit(),
     };
-    let report = ping::run(&options, &config);
-    match print(&report, options.json, &mut Output::standard()) {
-        Ok(()) if report.is_well() => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::from(EXIT_PEER),
+    let out = &mut Output::standard();
+    let printed = if let Some(name) = &options.device {
+        device::run(name, options.json, out)
+    } else {
+        let report = ping::run(&options, &config);
+        print(&report, options.json, out).map(|()| report.is_well())
+    };
+    match printed {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(EXIT_PEER),
         Err(error) => {
             complain(&format!("smbd-ping: output: {error}"), None);
             ExitCode::from(EXIT_USAGE)

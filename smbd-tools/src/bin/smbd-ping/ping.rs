@@ -90,8 +90,9 @@ impl Report {
 
 /// Does all of it.
 pub(crate) fn run(options: &Options, config: &Config) -> Report {
-    let mut report = Report { target: options.target.to_string(), ..Report::default() };
-    let address = match options.target.at(PORT_IWARP) {
+    let Some(target) = &options.target else { return Report::default() };
+    let mut report = Report { target: target.to_string(), ..Report::default() };
+    let address = match target.at(PORT_IWARP) {
         Ok(address) => address,
         Err(error) => {
             report.trouble =
@@ -106,7 +107,7 @@ pub(crate) fn run(options: &Options, config: &Config) -> Report {
         let mut attempt = attempt(at, options, config, probes, &mut report.probes);
         // The device is known only after the attempt. Asking 5445 first disturbs nobody; on iWARP port 445 is that of
         // SMB over TCP.
-        if round == 0 && options.target.port.is_none() && is_wrong_port(&attempt) {
+        if round == 0 && target.port.is_none() && is_wrong_port(&attempt) {
             port = PORT_ROCE;
             let at = SocketAddr::new(address.ip(), port);
             attempt = self::attempt(at, options, config, probes, &mut report.probes);
