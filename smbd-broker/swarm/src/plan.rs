@@ -246,7 +246,11 @@ fn settings(owners: usize, is_gentle: bool, chance: &mut Chance) -> Settings {
             // A process that was killed counts until its slots are back.
             owners_max: if is_gentle { owners } else { owners + chance.below(3) },
             connections_max: if is_gentle { CONNECTIONS_MAX } else { chance.size(1, CONNECTIONS_MAX) },
-            connections_of_owner_max: if is_gentle { CONNECTIONS_MAX } else { chance.size(1, CONNECTIONS_MAX) },
+            connections_of_owner_max: if is_gentle {
+                CONNECTIONS_MAX
+            } else {
+                chance.size(1, CONNECTIONS_MAX)
+            },
             rules_of_owner_max: if is_gentle { 8 } else { chance.size(1, 4) },
             ..defaults.quotas
         },

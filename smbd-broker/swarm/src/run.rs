@@ -97,7 +97,12 @@ fn look(shared: &Shared) -> Result<(), Breach> {
     }
     let settings = &shared.plan.settings;
     let bytes = place::slots() as u64 * u64::from(settings.limits.slot_len);
-    law!("quota", bytes <= settings.quotas.memory_max, "{bytes} bytes of slots, {} may be", settings.quotas.memory_max);
+    law!(
+        "quota",
+        bytes <= settings.quotas.memory_max,
+        "{bytes} bytes of slots, {} may be",
+        settings.quotas.memory_max
+    );
     for number in 1..place::stages() {
         let Some(stage) = place::stage(number) else { continue };
         let open = stage.open_and_unused(Side::Acceptor);
