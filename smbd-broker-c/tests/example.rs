@@ -78,7 +78,7 @@ impl Server {
         fs::create_dir_all(folder.join("inner")).unwrap();
         fs::write(folder.join("inner/small"), "hello").unwrap();
         fs::write(root.join("secret"), "not shared").unwrap();
-        std::os::unix::fs::symlink("../secret", folder.join("link")).unwrap();
+        symlink("../secret", folder.join("link")).unwrap();
         let child = Command::new(program)
             .arg(place.path())
             .arg("share")
