@@ -59,7 +59,7 @@ first_half() {
 second_is_told() {
   "${SMBD_LIVE%/*}/smbd-gateway" run --server 127.0.0.1:445 --listen "$ADDRESS:5447" >/run/second.log 2>&1 &
   local second=$!
-  await 10 grep -q 'no status socket.*another gateway answers there' /run/second.log
+  await 10 grep -q 'no status socket.*another one answers there' /run/second.log
   local status=$?
   kill "$second" && wait "$second"
   return "$status"
