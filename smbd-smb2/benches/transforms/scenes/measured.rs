@@ -2,6 +2,7 @@
 
 use aes_gcm::aead::{AeadInOut, Nonce, Tag};
 use smbd_smb2::security::{Opener, RdmaSignature, Sealer, SecurityError, Signer, Verifier};
+use smbd_smb2::wire::{SessionId, transform};
 
 #[inline(never)]
 pub fn encrypt(sealer: &mut Sealer, from: &[u8], into: &mut [u8]) -> Result<RdmaSignature, SecurityError> {
@@ -21,6 +22,17 @@ pub fn sign(signer: &mut Signer, data: &[u8]) -> Result<RdmaSignature, SecurityE
 #[inline(never)]
 pub fn verify(verifier: &Verifier, signature: &RdmaSignature, data: &[u8]) -> Result<(), SecurityError> {
     verifier.verify_rdma(signature.nonce(), &signature.signature, [data])
+}
+
+/// A message in place: [`Sealer::seal_message`].
+#[inline(never)]
+pub fn seal(sealer: &mut Sealer, message: &mut [u8]) -> Result<[u8; transform::LEN], SecurityError> {
+    sealer.seal_message(SessionId(1), &mut [message])
+}
+
+#[inline(never)]
+pub fn open(opener: &Opener, header: &[u8], message: &mut [u8]) -> Result<(), SecurityError> {
+    opener.open_message(header, &mut [message])
 }
 
 /// By a crate that has the whole of it.
@@ -46,9 +58,8 @@ pub fn sign_whole<A: AeadInOut>(cipher: &A, nonce: &Nonce<A>, data: &[u8]) -> Op
     cipher.encrypt_inout_detached(nonce, data, (&mut [][..]).into()).ok()
 }
 
-/// By the crate of AES-CMAC.
+/// By the crates of AES-CMAC and of HMAC.
 #[inline(never)]
-pub fn cmac_whole(mac: cmac::Cmac<aes::Aes128>, data: &[u8]) -> [u8; 16] {
-    use cmac::Mac as _;
-    mac.chain_update(data).finalize().into_bytes().into()
+pub fn mac_whole<M: cmac::Mac>(mac: M, data: &[u8]) -> cmac::digest::Output<M> {
+    mac.chain_update(data).finalize().into_bytes()
 }

@@ -1,20 +1,22 @@
-//! What is measured: 1 MiB of data, as [`smbd_smb2::client`] signs, encrypts, verifies and decrypts them, and as crates do it that have
-//! the whole of an algorithm and take data in one piece.
+//! What is measured: 1 MiB of data, as [`smbd_smb2::client`] signs, encrypts, verifies and decrypts them, by RDMA and in messages, and as
+//! crates do it that have the whole of an algorithm and take data in one piece.
 
 mod measured;
 
-use aes_gcm::Aes128Gcm;
 use aes_gcm::aead::{AeadInOut, KeyInit, Nonce};
-use aes_gcm::aes::Aes128;
+use aes_gcm::aes::{Aes128, Aes256};
+use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use ccm::Ccm;
 use ccm::consts::{U11, U16};
 use smbd_repository::instructions::{Operation as Scene, Work};
 use smbd_smb2::security::{Opener, Sealer, Side, SigningKey};
-use smbd_smb2::wire::{Cipher, SigningAlgorithm};
+use smbd_smb2::wire::{Cipher, SessionId, SigningAlgorithm};
 
 type Aes128Ccm = Ccm<Aes128, U16, U11>;
+type Aes256Ccm = Ccm<Aes256, U16, U11>;
 
-const KEY: [u8; 16] = [7; 16];
+const KEY: [u8; 32] = [7; 32];
+const SIGNING_KEY: [u8; 16] = [7; 16];
 const SIZE: usize = 1 << 20;
 
 /// Of a MiB; few repetitions are enough. A goal is nine tenths of the speed of the crate.
@@ -47,6 +49,58 @@ pub const OPERATIONS: &[Scene] = &[
     .goal(4_706_000),
     scene("ccm_crate", "the same by the crate ccm: encrypted in place", encrypt_whole::<Aes128Ccm>),
     scene("ccm_crate_decrypt", "the same by the crate ccm: decrypted in place", decrypt_whole::<Aes128Ccm>),
+    scene("gcm_seal", "AES-128-GCM: a message of 1 MiB encrypted in place", |count| {
+        seal(count, Cipher::AES_128_GCM)
+    })
+    .goal(4_305_000),
+    scene("gcm_open", "AES-128-GCM: a message of 1 MiB decrypted in place", |count| {
+        open(count, Cipher::AES_128_GCM)
+    })
+    .goal(4_305_000),
+    scene("ccm_seal", "AES-128-CCM: a message of 1 MiB encrypted in place", |count| {
+        seal(count, Cipher::AES_128_CCM)
+    })
+    .goal(4_706_000),
+    scene("ccm_open", "AES-128-CCM: a message of 1 MiB decrypted in place", |count| {
+        open(count, Cipher::AES_128_CCM)
+    })
+    .goal(4_706_000),
+    scene("gcm256_encrypt", "AES-256-GCM: 1 MiB encrypted to another place", |count| {
+        encrypt(count, Cipher::AES_256_GCM)
+    }),
+    scene("gcm256_decrypt", "AES-256-GCM: 1 MiB decrypted in place", |count| {
+        decrypt(count, Cipher::AES_256_GCM)
+    }),
+    scene("gcm256_seal", "AES-256-GCM: a message of 1 MiB encrypted in place", |count| {
+        seal(count, Cipher::AES_256_GCM)
+    }),
+    scene("gcm256_open", "AES-256-GCM: a message of 1 MiB decrypted in place", |count| {
+        open(count, Cipher::AES_256_GCM)
+    }),
+    scene("gcm256_crate", "the same by the crate aes-gcm: encrypted in place", encrypt_whole::<Aes256Gcm>),
+    scene(
+        "gcm256_crate_decrypt",
+        "the same by the crate aes-gcm: decrypted in place",
+        decrypt_whole::<Aes256Gcm>,
+    ),
+    scene("ccm256_encrypt", "AES-256-CCM: 1 MiB encrypted to another place", |count| {
+        encrypt(count, Cipher::AES_256_CCM)
+    }),
+    scene("ccm256_decrypt", "AES-256-CCM: 1 MiB decrypted in place", |count| {
+        decrypt(count, Cipher::AES_256_CCM)
+    }),
+    scene("ccm256_seal", "AES-256-CCM: a message of 1 MiB encrypted in place", |count| {
+        seal(count, Cipher::AES_256_CCM)
+    }),
+    scene("ccm256_open", "AES-256-CCM: a message of 1 MiB decrypted in place", |count| {
+        open(count, Cipher::AES_256_CCM)
+    }),
+    scene("ccm256_crate", "the same by the crate ccm: encrypted in place", encrypt_whole::<Aes256Ccm>),
+    scene(
+        "ccm256_crate_decrypt",
+        "the same by the crate ccm: decrypted in place",
+        decrypt_whole::<Aes256Ccm>,
+    ),
     scene("gmac_sign", "AES-GMAC: 1 MiB signed", |count| sign(count, SigningAlgorithm::AES_GMAC))
         .goal(2_585_000),
     scene("gmac_verify", "AES-GMAC: 1 MiB verified", |count| verify(count, SigningAlgorithm::AES_GMAC))
@@ -54,15 +108,26 @@ pub const OPERATIONS: &[Scene] = &[
     scene("gmac_crate", "the same by the crate aes-gcm", sign_whole),
     scene("cmac_sign", "AES-CMAC: 1 MiB signed", |count| sign(count, SigningAlgorithm::AES_CMAC))
         .goal(5_316_000),
-    scene("cmac_crate", "the same by the crate cmac", cmac_whole),
+    scene("cmac_verify", "AES-CMAC: 1 MiB verified", |count| verify(count, SigningAlgorithm::AES_CMAC))
+        .goal(5_316_000),
+    scene("cmac_crate", "the same by the crate cmac", mac_whole::<cmac::Cmac<Aes128>>),
+    scene("hmac_sign", "HMAC-SHA256: 1 MiB signed", |count| sign(count, SigningAlgorithm::HMAC_SHA256)),
+    scene("hmac_verify", "HMAC-SHA256: 1 MiB verified", |count| verify(count, SigningAlgorithm::HMAC_SHA256)),
+    scene("hmac_crate", "the same by the crates hmac and sha2", mac_whole::<hmac::Hmac<sha2::Sha256>>),
 ];
+
+/// The key of a cipher.
+fn key(cipher: Cipher) -> &'static [u8] {
+    let is_long = [Cipher::AES_256_CCM, Cipher::AES_256_GCM].contains(&cipher);
+    &KEY[..if is_long { 32 } else { 16 }]
+}
 
 fn data() -> Vec<u8> {
     (0..SIZE).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
 fn encrypt(count: u32, cipher: Cipher) -> Work {
-    let mut sealer = Sealer::new(cipher, &KEY).expect("a cipher");
+    let mut sealer = Sealer::new(cipher, key(cipher)).expect("a cipher");
     let (data, mut into) = (data(), vec![0; SIZE]);
     Box::new(move || {
         for _ in 0..count {
@@ -73,8 +138,8 @@ fn encrypt(count: u32, cipher: Cipher) -> Work {
 }
 
 fn decrypt(count: u32, cipher: Cipher) -> Work {
-    let mut sealer = Sealer::new(cipher, &KEY).expect("a cipher");
-    let opener = Opener::new(cipher, &KEY).expect("a cipher");
+    let mut sealer = Sealer::new(cipher, key(cipher)).expect("a cipher");
+    let opener = Opener::new(cipher, key(cipher)).expect("a cipher");
     let mut data = data();
     Box::new(move || {
         for _ in 0..count {
@@ -85,8 +150,32 @@ fn decrypt(count: u32, cipher: Cipher) -> Work {
     })
 }
 
+fn seal(count: u32, cipher: Cipher) -> Work {
+    let mut sealer = Sealer::new(cipher, key(cipher)).expect("a cipher");
+    let mut data = data();
+    Box::new(move || {
+        for _ in 0..count {
+            measured::seal(&mut sealer, &mut data).expect("a nonce");
+        }
+        Box::new(data)
+    })
+}
+
+fn open(count: u32, cipher: Cipher) -> Work {
+    let mut sealer = Sealer::new(cipher, key(cipher)).expect("a cipher");
+    let opener = Opener::new(cipher, key(cipher)).expect("a cipher");
+    let mut data = data();
+    Box::new(move || {
+        for _ in 0..count {
+            let header = sealer.seal_message(SessionId(1), &mut [&mut data]).expect("a nonce");
+            measured::open(&opener, &header, &mut data).expect("what was encrypted");
+        }
+        Box::new(data)
+    })
+}
+
 fn sign(count: u32, algorithm: SigningAlgorithm) -> Work {
-    let (mut signer, _) = SigningKey::new(algorithm, &KEY).expect("an algorithm").split(Side::Client);
+    let (mut signer, _) = SigningKey::new(algorithm, &SIGNING_KEY).expect("an algorithm").split(Side::Client);
     let data = data();
     Box::new(move || {
         for _ in 0..count {
@@ -97,7 +186,7 @@ fn sign(count: u32, algorithm: SigningAlgorithm) -> Work {
 }
 
 fn verify(count: u32, algorithm: SigningAlgorithm) -> Work {
-    let key = || SigningKey::new(algorithm, &KEY).expect("an algorithm");
+    let key = || SigningKey::new(algorithm, &SIGNING_KEY).expect("an algorithm");
     let ((mut signer, _), (_, verifier)) = (key().split(Side::Server), key().split(Side::Client));
     let data = data();
     let signature = signer.sign_rdma([&data[..]]).expect("a nonce");
@@ -110,7 +199,7 @@ fn verify(count: u32, algorithm: SigningAlgorithm) -> Work {
 }
 
 fn encrypt_whole<A: AeadInOut + KeyInit + 'static>(count: u32) -> Work {
-    let cipher = A::new_from_slice(&KEY).expect("16 bytes");
+    let cipher = A::new_from_slice(&KEY[..A::key_size()]).expect("so many bytes");
     let mut data = data();
     Box::new(move || {
         for _ in 0..count {
@@ -121,7 +210,7 @@ fn encrypt_whole<A: AeadInOut + KeyInit + 'static>(count: u32) -> Work {
 }
 
 fn decrypt_whole<A: AeadInOut + KeyInit + 'static>(count: u32) -> Work {
-    let cipher = A::new_from_slice(&KEY).expect("16 bytes");
+    let cipher = A::new_from_slice(&KEY[..A::key_size()]).expect("so many bytes");
     let (nonce, mut data) = (Nonce::<A>::default(), data());
     Box::new(move || {
         for _ in 0..count {
@@ -133,7 +222,7 @@ fn decrypt_whole<A: AeadInOut + KeyInit + 'static>(count: u32) -> Work {
 }
 
 fn sign_whole(count: u32) -> Work {
-    let cipher = Aes128Gcm::new_from_slice(&KEY).expect("16 bytes");
+    let cipher = Aes128Gcm::new_from_slice(&SIGNING_KEY).expect("16 bytes");
     let data = data();
     Box::new(move || {
         for _ in 0..count {
@@ -143,13 +232,12 @@ fn sign_whole(count: u32) -> Work {
     })
 }
 
-fn cmac_whole(count: u32) -> Work {
-    use cmac::KeyInit as _;
-    let mac = cmac::Cmac::new_from_slice(&KEY).expect("16 bytes");
+fn mac_whole<M: cmac::Mac + KeyInit + Clone + 'static>(count: u32) -> Work {
+    let mac = <M as KeyInit>::new_from_slice(&SIGNING_KEY).expect("16 bytes");
     let data = data();
     Box::new(move || {
         for _ in 0..count {
-            measured::cmac_whole(mac.clone(), &data);
+            measured::mac_whole(mac.clone(), &data);
         }
         Box::new(data)
     })
