@@ -73,7 +73,7 @@ impl Place {
     /// Attends to all owners that come.
     fn open(&self, settings: Settings) -> Hub<Host> {
         let hub = Hub::new(Broker::new(settings, 42).unwrap(), Host);
-        let (listener, attending) = (UnixListener::bind(&self.path(), 0o600).unwrap(), hub.clone());
+        let (listener, attending) = (UnixListener::bind(&self.path()).unwrap(), hub.clone());
         tokio::spawn(async move {
             while let Ok(socket) = listener.accept().await {
                 tokio::spawn(attend(attending.clone(), socket));
@@ -244,7 +244,7 @@ fn owners_hear_when_the_broker_is_gone() {
         let (one, other) = socket::pair().unwrap();
         drop((one, other));
         assert!(matches!(connect(&place.path(), "test").await, Err(CallError::Socket(_))));
-        let listener = UnixListener::bind(&place.path(), 0o600).unwrap();
+        let listener = UnixListener::bind(&place.path()).unwrap();
         let hub = Hub::new(Broker::new(slots(), 1).unwrap(), Host);
         let attending = tokio::spawn(async move { attend(hub, listener.accept().await.unwrap()).await });
         let (broker, mut incoming) = connect(&place.path(), "test").await.unwrap();

@@ -1,9 +1,15 @@
 //! What was found, and how it is told.
 
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use serde::Serialize;
+
+/// Exit status when something was found, and when it could not be looked.
+const EXIT_FOUND: u8 = 1;
+const EXIT_FAILED: u8 = 2;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -122,6 +128,41 @@ pub fn sum(findings: &[Finding]) -> String {
         .filter_map(|severity| count(severity, severity.word()))
         .collect();
     if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") }
+}
+
+/// The command `doctor` of `program`: prints what it looked at and found, or why it could not look. Exit status: 0 nothing found, 1 something
+/// found, 2 it could not look.
+#[must_use]
+pub fn report(program: &str, is_json: bool, looked: Result<(String, Vec<Finding>), String>) -> ExitCode {
+    let done = looked.and_then(|(subjects, findings)| {
+        tell(is_json, &subjects, &findings)?;
+        Ok(findings.is_empty())
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(EXIT_FOUND),
+        Err(why) => {
+            // Nobody reads it.
+            let _ = writeln!(io::stderr(), "{program}: {why}");
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}
+
+fn tell(is_json: bool, subjects: &str, findings: &[Finding]) -> Result<(), String> {
+    let text = if is_json {
+        json(findings).map_err(|error| error.to_string())? + "\n"
+    } else {
+        format!("{}looked at: {subjects}\n{}\n", text(findings), sum(findings))
+    };
+    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// What was looked at, so that it is known what was not: such as "listener 10.9.0.1:445", or "no listener".
+#[must_use]
+pub fn subjects(what: &str, all: impl IntoIterator<Item = impl ToString>) -> String {
+    let all: Vec<String> = all.into_iter().map(|one| one.to_string()).collect();
+    if all.is_empty() { format!("no {what}") } else { format!("{what} {}", all.join(" ")) }
 }
 
 #[cfg(test)]

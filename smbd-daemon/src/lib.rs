@@ -7,9 +7,10 @@
 //! |---|---|
 //! | [`places`], [`listeners`] | where it is listened, at devices that come and go, and what that leads to |
 //! | [`network`], [`admission`], [`refusals`] | who is let in, and what is said of who is not |
-//! | [`file`](mod@file), [`reload`](mod@reload) | a file of settings, read with the line of what is wrong, and read again |
+//! | [`options`], [`file`](mod@file), [`reload`](mod@reload) | options of the command line; a file of settings, read with the line of what is wrong, and read again |
 //! | [`log`](mod@log), [`prometheus`], [`metrics`] | what is told to files and to programs that collect it |
 //! | [`status`], [`table`] | a Unix socket that says what goes on, and how that is shown |
+//! | [`socket_path`] | the path of a Unix socket, with its mode and without what is left of others |
 //! | [`notify`], [`signals`], [`drain`] | the service manager, and the end |
 //! | [`limits`], [`trouble`] | what the system has to allow, and what to check when it does not |
 //! | [`host`], [`finding`] | what a `doctor` looks at, and how it tells what it found |
@@ -25,11 +26,13 @@ pub mod log;
 pub mod metrics;
 pub mod network;
 pub mod notify;
+pub mod options;
 pub mod places;
 pub mod prometheus;
 pub mod refusals;
 pub mod reload;
 pub mod signals;
+pub mod socket_path;
 pub mod status;
 pub mod table;
 pub mod trouble;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_verbs::tokio::{Incoming, Listener};
-use smbd_verbs::{DeviceAddress, ListenOptions, RejectReason, device_addresses, port_of, prefix_len_of};
+use smbd_verbs::{
+    DeviceAddress, ListenOptions, Ports, RejectReason, device_addresses, port_of, prefix_len_of,
+};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -29,8 +31,32 @@ pub trait Wishes: Send + Sync + 'static {
     /// Whose clients are admitted besides those of subnets and rules.
     fn allow(&self) -> &[Network];
 
-    /// How to listen.
-    fn options(&self) -> ListenOptions;
+    /// How many clients are taken.
+    fn limits(&self) -> Limits;
+}
+
+/// How many clients a program takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at the same time.
+    pub connections: u32,
+    /// Of those, connections of one address.
+    pub per_client: u32,
+    /// Of all, connections that are not established yet, for each address that is listened on.
+    pub pending: u32,
+}
+
+impl Limits {
+    /// One client more than may be let in: admission is what refuses it, and says so at once.
+    fn options(self) -> ListenOptions {
+        ListenOptions {
+            ports: Ports::Fixed,
+            max_pending: self.pending,
+            max_connections: self.connections.saturating_add(1),
+            max_per_host: self.per_client.saturating_add(1),
+            ..ListenOptions::default()
+        }
+    }
 }
 
 /// A program that serves clients.
@@ -181,7 +207,7 @@ impl<S: Service> Listeners<S> {
         address: SocketAddr,
         route: Arc<Route<TargetOf<S>>>,
     ) -> Result<(), smbd_verbs::Error> {
-        let listener = Listener::bind(address, self.wishes().options())?;
+        let listener = Listener::bind(address, self.wishes().limits().options())?;
         tell::<S>(self.service.log().line("listening"), address, &route);
         let (route, of_task) = watch::channel(route);
         let task = tokio::spawn(accept(listener, of_task, Arc::clone(&self.service)));
@@ -230,7 +256,7 @@ async fn accept<S: Service>(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Ok(()) = wishes.changed() => {
-                let options = wishes.borrow().options();
+                let options = wishes.borrow().limits().options();
                 listener.set_limits(&options);
                 continue;
             }
@@ -256,5 +282,20 @@ async fn accept<S: Service>(
                 let _ = incoming.reject(RejectReason::Unwanted);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_has_room_for_the_client_that_admission_refuses() {
+        let room = |connections, per_client| {
+            let options = Limits { connections, per_client, pending: 3 }.options();
+            (options.max_connections, options.max_per_host, options.max_pending)
+        };
+        assert_eq!(room(2, 1), (3, 2, 3));
+        assert_eq!(room(1, u32::MAX), (2, u32::MAX, 3));
     }
 }

@@ -8,21 +8,31 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
+use crate::trouble::Trouble;
+
 /// The time that a request may take.
 const WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of a request that are looked at.
 const REQUEST_MAX: usize = 2048;
 
-/// Listens.
+/// Serves metrics at an address, if there is one, with what `text` says, for as long as the runtime lives. Call it inside a runtime.
 ///
 /// # Errors
-/// Those of the system.
-pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
+/// It cannot be listened there.
+pub async fn open(
+    address: Option<SocketAddr>,
+    text: impl Fn() -> String + Send + Sync + 'static,
+) -> Result<(), Trouble> {
+    let Some(address) = address else { return Ok(()) };
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| Trouble::other(&format!("cannot listen at {address} for metrics: {error}")))?;
+    tokio::spawn(serve(listener, text));
+    Ok(())
 }
 
 /// Answers requests one by one, for ever, with what `text` says.
-pub async fn serve(listener: TcpListener, text: impl Fn() -> String) {
+async fn serve(listener: TcpListener, text: impl Fn() -> String) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {

@@ -12,6 +12,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{Instant, sleep_until};
 
+use crate::trouble::Trouble;
+
 /// The time that a message may take. Whoever asked for them reads them, but may be stopped.
 const WITHIN: Duration = Duration::from_secs(1);
 
@@ -48,11 +50,12 @@ impl Notify {
     ///
     /// # Errors
     /// NOTIFY_SOCKET names no socket that can be sent to.
-    pub fn of_environment() -> io::Result<Self> {
+    pub fn of_environment() -> Result<Self, Trouble> {
         let variable = |name: &str| std::env::var_os(name);
         let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
         let watchdog = watchdog(text("WATCHDOG_USEC").as_deref(), text("WATCHDOG_PID").as_deref());
         Self::to(variable("NOTIFY_SOCKET").as_deref(), watchdog)
+            .map_err(|error| Trouble::other(&format!("NOTIFY_SOCKET: {error}")))
     }
 
     fn to(address: Option<&OsStr>, every: Option<Duration>) -> io::Result<Self> {

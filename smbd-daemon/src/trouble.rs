@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use smbd_verbs::Error;
+use smbd_verbs::tokio::Failure;
 
 /// What to check when there is no RDMA device.
 const ON_DEVICE: &str =
@@ -81,6 +82,17 @@ pub fn known(error: &Error) -> Option<&'static str> {
     match error {
         Error::Call(call) => cure(call.call(), io::Error::from_raw_os_error(call.errno()).kind()),
         _ => None,
+    }
+}
+
+/// Why a connection was not made, with what to check if the error tells.
+#[must_use]
+pub fn why(failure: &Failure) -> String {
+    match failure {
+        Failure::Backend(error) => {
+            known(error).map_or_else(|| failure.to_string(), |cure| format!("{failure}; {cure}"))
+        }
+        _ => failure.to_string(),
     }
 }
 

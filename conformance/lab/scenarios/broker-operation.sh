@@ -72,7 +72,7 @@ other_user_is_refused() {
 
 second_broker_is_told() {
   broker run --socket "$SOCKET" --status-socket '' >/run/second.log 2>&1
-  [ $? = 1 ] && grep -q 'another broker listens there' /run/second.log
+  [ $? = 1 ] && grep -q 'another one answers there' /run/second.log
 }
 
 configure() { printf '%s\n' "$@" '[[listener]]' "device = \"$RDMA_DEVICE\"" 'port = 5445' '[metrics]' 'address = "127.0.0.1:9446"' >"$CONFIG"; }

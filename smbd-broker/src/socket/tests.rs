@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use super::{PacketBuffer, PacketSocket, UnixListener, UnixPackets, cookie, memory, pair};
+use super::{PacketBuffer, PacketSocket, UnixPackets, cookie, memory, pair};
 use crate::wire::PACKET_MAX;
 
 fn run<T>(work: impl Future<Output = T>) -> T {
@@ -104,39 +104,4 @@ fn a_socket_is_known_by_its_cookie_and_its_copies_have_the_same() {
     assert_eq!(cookie(&one).unwrap(), cookie(&copy).unwrap());
     assert_ne!(cookie(&one).unwrap(), cookie(&other).unwrap());
     assert!(cookie(memory(1).unwrap().as_fd()).is_err());
-}
-
-#[test]
-fn a_listener_has_its_mode_and_replaces_what_is_left_and_nothing_else() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let folder = std::env::temp_dir().join(format!("smbd-broker-listener-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir(&folder).unwrap();
-    let path = folder.join("socket");
-    run(async {
-        let first = UnixListener::bind(&path, 0o660).unwrap();
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
-        let said = UnixListener::bind(&path, 0o600).unwrap_err();
-        assert_eq!(
-            (said.kind(), said.to_string().as_str()),
-            (io::ErrorKind::AddrInUse, "another broker listens there")
-        );
-        // Somebody puts another one in its place: that one stays.
-        std::fs::remove_file(&path).unwrap();
-        let second = UnixListener::bind(&path, 0o600).unwrap();
-        drop(first);
-        assert!(UnixPackets::connect(&path).is_ok());
-        drop(second);
-        assert!(!path.exists());
-        // One that was killed leaves its socket.
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        std::fs::remove_file(&path).unwrap();
-        drop(super::listen(&path).unwrap());
-        assert!(UnixListener::bind(&path, 0o600).is_ok());
-        std::fs::write(&path, "precious").unwrap();
-        assert_eq!(UnixListener::bind(&path, 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-    });
-    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -1,10 +1,8 @@
 //! Unix sockets on tokio's reactor.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::task::{Context, Poll, ready};
 
 use rustix::net::accept_with;
@@ -81,40 +79,17 @@ impl PacketSocket for UnixPackets {
     }
 }
 
-/// A socket that listens. Its path goes with it.
+/// A socket that listens.
 #[derive(Debug)]
-pub struct UnixListener {
-    socket: AsyncFd<OwnedFd>,
-    path: PathBuf,
-    /// Device and inode: another broker may have put its own there.
-    id: (u64, u64),
-}
+pub struct UnixListener(AsyncFd<OwnedFd>);
 
 impl UnixListener {
-    /// Listens at a path, for whoever `mode` lets connect. A socket that is there, and at which nobody listens, is replaced.
+    /// Listens at a path, which must not be there. It stays when the listener goes.
     ///
     /// # Errors
-    /// Somebody listens there, there is something else, or it is not allowed.
-    pub fn bind(path: &Path, mode: u32) -> io::Result<Self> {
-        make_way(path)?;
-        // In a folder that nobody else can enter, so that the mode is right before anybody can connect.
-        let mut nursery = path.as_os_str().to_owned();
-        nursery.push(format!(".{}", std::process::id()));
-        let nursery = PathBuf::from(nursery);
-        let _ = fs::remove_dir_all(&nursery);
-        DirBuilder::new().mode(0o700).create(&nursery)?;
-        let place = nursery.join("s");
-        let bound = system::listen(&place).and_then(|socket| {
-            fs::set_permissions(&place, Permissions::from_mode(mode))?;
-            fs::rename(&place, path)?;
-            Ok(socket)
-        });
-        // An empty folder that stays is no fault of the socket.
-        let _ = fs::remove_dir_all(&nursery);
-        let found = fs::symlink_metadata(path);
-        let socket = reactor(bound?)?;
-        let found = found?;
-        Ok(Self { socket, path: path.to_owned(), id: (found.dev(), found.ino()) })
+    /// There is something, or it is not allowed.
+    pub fn bind(path: &Path) -> io::Result<Self> {
+        reactor(system::listen(path)?).map(Self)
     }
 
     /// The next owner. None is lost if this is dropped.
@@ -123,7 +98,7 @@ impl UnixListener {
     /// There are no file descriptors left.
     pub async fn accept(&self) -> io::Result<UnixPackets> {
         loop {
-            let mut ready = self.socket.readable().await?;
+            let mut ready = self.0.readable().await?;
             let accept = |socket: &AsyncFd<OwnedFd>| {
                 let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
                 Ok(accept_with(socket, flags)?)
@@ -132,34 +107,6 @@ impl UnixListener {
                 return accepted.and_then(UnixPackets::new);
             }
         }
-    }
-}
-
-impl Drop for UnixListener {
-    fn drop(&mut self) {
-        let found = fs::symlink_metadata(&self.path);
-        if found.is_ok_and(|found| (found.dev(), found.ino()) == self.id) {
-            // What cannot be removed is replaced the next time.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Removes a socket at which nobody listens any more.
-fn make_way(path: &Path) -> io::Result<()> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if !found.file_type().is_socket() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "there is something else"));
-    }
-    match system::connect(path) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
-        // A queue that is full is somebody's.
-        Ok(_) | Err(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another broker listens there")),
     }
 }
 

@@ -35,6 +35,7 @@ fn the_same_seed_gives_the_same_steps_and_the_same_traces() {
     for seed in 0..20 {
         let [first, second] = [(); 2].map(|()| run(seed, true));
         assert_eq!(first.text, second.text, "seed {seed}");
+        assert!(first.text.contains("starts"), "seed {seed}: {}", first.text);
         lines += first.text.lines().count();
     }
     // In a few runs nobody is ever served.

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Read, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::termios::tcgetwinsize;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::table::Size;
+use crate::trouble::Trouble;
 
 /// How often it is shown on a terminal.
 const EVERY: Duration = Duration::from_secs(2);
@@ -22,18 +24,28 @@ const HOME: &str = "\x1b[H";
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_REST: &str = "\x1b[J";
 
-/// Shows what `program`, whose socket is at `path`, tells: on a terminal again and again, otherwise once. `table` is how a person sees it.
-///
-/// # Errors
-/// A text for whoever asked.
+/// The command: shows what `program`, whose socket is at `path`, tells, on a terminal again and again, otherwise once. `table` is how a person
+/// sees it. What went wrong is on standard error.
 pub fn show<S: Serialize + DeserializeOwned>(
+    path: &Path,
+    program: &str,
+    as_json: bool,
+    table: impl Fn(&S, Size) -> String,
+) -> ExitCode {
+    match told(path, program, as_json, table) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => Trouble::asking(why, program).failure(program),
+    }
+}
+
+fn told<S: Serialize + DeserializeOwned>(
     path: &Path,
     program: &str,
     as_json: bool,
     table: impl Fn(&S, Size) -> String,
 ) -> Result<(), String> {
     let mut out = io::stdout();
-    let told = |result: io::Result<()>| match result {
+    let written = |result: io::Result<()>| match result {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(|error| format!("standard output: {error}")),
@@ -41,16 +53,16 @@ pub fn show<S: Serialize + DeserializeOwned>(
     let ask = || ask::<S>(path, program);
     if as_json {
         let text = serde_json::to_string(&ask()?).map_err(|error| error.to_string())?;
-        return told(writeln!(out, "{text}"));
+        return written(writeln!(out, "{text}"));
     }
     if !out.is_terminal() {
-        return told(out.write_all(table(&ask()?, Size::ANY).as_bytes()));
+        return written(out.write_all(table(&ask()?, Size::ANY).as_bytes()));
     }
     loop {
         let size = tcgetwinsize(&out)
             .map_or(Size::ANY, |size| Size { columns: size.ws_col.into(), rows: size.ws_row.into() });
         let lines = table(&ask()?, size).replace('\n', &format!("{CLEAR_LINE}\n"));
-        told(write!(out, "{HOME}{lines}{CLEAR_REST}").and_then(|()| out.flush()))?;
+        written(write!(out, "{HOME}{lines}{CLEAR_REST}").and_then(|()| out.flush()))?;
         std::thread::sleep(EVERY);
     }
 }

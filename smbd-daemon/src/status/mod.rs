@@ -1,30 +1,31 @@
 //! What a running program tells over a Unix socket, and the command that shows it.
 
 mod ask;
-mod mode;
 mod socket;
 
 use std::path::Path;
 
 pub use ask::show;
-pub use mode::SocketMode;
 pub use socket::Socket;
 
 use crate::log::Log;
+use crate::socket_path::SocketMode;
 use crate::trouble::Trouble;
 
-/// Tells the status until what it returns is dropped. At `default`, the path that nobody has chosen, that can fail.
+/// Tells the status at `path`, if there is one, until what it returns is dropped. At `default`, the path that nobody has chosen, that can
+/// fail. Call it inside a runtime with I/O and time enabled.
 ///
 /// # Errors
 /// It cannot be told at another path.
-pub async fn open(
-    path: &Path,
+pub fn open(
+    path: Option<&Path>,
     default: &str,
     mode: SocketMode,
     log: Log,
     tell: impl Fn() -> String + Send + 'static,
 ) -> Result<Option<Socket>, Trouble> {
-    match Socket::open(path, mode, tell).await {
+    let Some(path) = path else { return Ok(None) };
+    match Socket::open(path, mode, tell) {
         Ok(socket) => Ok(Some(socket)),
         Err(error) if path.as_os_str() == default => {
             log.line("no status socket").with("path", path.display()).with("why", error).write();

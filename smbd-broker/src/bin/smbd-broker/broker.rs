@@ -9,7 +9,7 @@ use smbd_daemon::metrics;
 use smbd_daemon::notify::{Notify, State};
 use smbd_daemon::reload::follow;
 use smbd_daemon::signals::Signals;
-use smbd_daemon::status::{self, Socket};
+use smbd_daemon::status;
 use smbd_daemon::trouble::Trouble;
 use tokio::runtime::Builder;
 
@@ -38,22 +38,19 @@ pub(crate) fn run(settings: Settings, run: Run) -> Result<(), Trouble> {
 }
 
 async fn serve(shared: Arc<Shared>, run: Run) -> Result<(), Trouble> {
-    let mut notify =
-        Notify::of_environment().map_err(|error| Trouble::other(&format!("NOTIFY_SOCKET: {error}")))?;
+    let mut notify = Notify::of_environment()?;
     let mut signals = Signals::new()?;
     let settings = shared.settings();
     limits::raise(settings.needs(), shared.log());
     let line = shared.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
     line.number("connections_max", settings.connections().into()).write();
-    if let Some(address) = settings.metrics {
-        let listener = metrics::listen(address)
-            .await
-            .map_err(|error| Trouble::other(&format!("cannot listen at {address} for metrics: {error}")))?;
-        let counted = Arc::clone(&shared);
-        tokio::spawn(metrics::serve(listener, move || counted.metrics()));
-    }
-    let _status = tell_status(&shared).await?;
-    let attending = tokio::spawn(owners::take(owners::listen(&shared)?, Arc::clone(&shared)));
+    let counted = Arc::clone(&shared);
+    metrics::open(settings.metrics, move || counted.metrics()).await?;
+    let told = Arc::clone(&shared);
+    let (path, mode) = (settings.status.as_deref(), settings.status_mode);
+    let _status = status::open(path, STATUS_SOCKET, mode, shared.log(), move || told.status())?;
+    let (_path, listener) = owners::listen(&shared)?;
+    let attending = tokio::spawn(owners::take(listener, Arc::clone(&shared)));
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     notify.tell(State::Ready, &listeners.to_string());
     let take = |read| {
@@ -65,17 +62,8 @@ async fn serve(shared: Arc<Shared>, run: Run) -> Result<(), Trouble> {
     follow(&mut listeners, &mut signals, &mut notify, every, move || Settings::new(&run), take).await?;
     drop(listeners);
     notify.tell(State::Stopping(END_WITHIN), "");
-    // The path of the socket goes with its listener.
     attending.abort();
     let _ = attending.await;
     shared.log().line("ended").write();
     Ok(())
-}
-
-/// Tells the status until what it returns is dropped.
-async fn tell_status(shared: &Arc<Shared>) -> Result<Option<Socket>, Trouble> {
-    let settings = shared.settings();
-    let Some(path) = &settings.status else { return Ok(None) };
-    let of_socket = Arc::clone(shared);
-    status::open(path, STATUS_SOCKET, settings.status_mode, shared.log(), move || of_socket.status()).await
 }

@@ -1,23 +1,18 @@
 //! `smbd-broker doctor`: what keeps clients and servers from the broker, and what to do about it.
 
-use std::io::{self, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::fs::{Access, access};
 use smbd_broker::socket::connect;
-use smbd_daemon::finding::{self, Finding, Severity};
+use smbd_daemon::finding::{Finding, Severity, report, subjects};
 use smbd_daemon::host::{self, Facts, Subject};
+use smbd_daemon::options::Common;
 
 use crate::PROGRAM;
 use crate::options::{Doctor, Run};
 use crate::settings::Settings;
-
-/// Something was found.
-const EXIT_FOUND: u8 = 1;
-/// It could not be looked.
-const EXIT_FAILED: u8 = 2;
 
 /// What is at the path of the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,28 +31,23 @@ enum Place {
 
 /// Looks, and prints what it finds.
 pub(crate) fn run(options: &Doctor) -> ExitCode {
-    let done = look(options).and_then(|(settings, facts, place)| {
+    let looked = look(options).map(|(settings, facts, place)| {
         let mut found = host::check(&facts, "broker");
         found.extend(of_socket(&settings.socket, &place));
         if host::has_ksmbd() {
             found.push(ksmbd());
         }
         found.sort_by_key(|finding| finding.severity);
-        tell(options.json, &settings, &facts, &found).map(|()| found.is_empty())
+        (told(&settings, &facts), found)
     });
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(EXIT_FOUND),
-        Err(why) => {
-            // Nobody reads it.
-            let _ = writeln!(io::stderr(), "{PROGRAM}: {why}");
-            ExitCode::from(EXIT_FAILED)
-        }
-    }
+    report(PROGRAM, options.json, looked)
 }
 
 fn look(options: &Doctor) -> Result<(Settings, Facts, Place), String> {
-    let settings = Settings::new(&Run { config: options.config.clone(), ..Run::default() })?;
+    let settings = Settings::new(&Run {
+        common: Common { config: options.config.clone(), ..Common::default() },
+        ..Run::default()
+    })?;
     let subject = Subject { process: PROGRAM, each: settings.locked, connections: settings.connections() };
     let facts = host::look(subject, &settings.listeners);
     let place = place(&settings.socket);
@@ -123,24 +113,14 @@ fn ksmbd() -> Finding {
     )
 }
 
-fn tell(is_json: bool, settings: &Settings, facts: &Facts, found: &[Finding]) -> Result<(), String> {
-    let text = if is_json {
-        finding::json(found).map_err(|error| error.to_string())? + "\n"
-    } else {
-        format!("{}looked at: {}\n{}\n", finding::text(found), subjects(settings, facts), finding::sum(found))
-    };
-    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
-}
-
-/// What was looked at, so that it is known what was not.
-fn subjects(settings: &Settings, facts: &Facts) -> String {
-    let named = |what: &str, all: Vec<String>| {
-        if all.is_empty() { format!("no {what}") } else { format!("{what} {}", all.join(" ")) }
-    };
-    let devices = facts.devices.iter().map(|device| device.name.clone()).collect();
-    let listeners = facts.listeners.iter().map(|listener| listener.at.to_string()).collect();
-    let socket = format!("socket {}", settings.socket.display());
-    [named("device", devices), named("listener", listeners), socket].join(", ")
+/// What was looked at.
+fn told(settings: &Settings, facts: &Facts) -> String {
+    [
+        subjects("device", facts.devices.iter().map(|device| &device.name)),
+        subjects("listener", facts.listeners.iter().map(|listener| listener.at)),
+        subjects("socket", [settings.socket.display()]),
+    ]
+    .join(", ")
 }
 
 #[cfg(test)]

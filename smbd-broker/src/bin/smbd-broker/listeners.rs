@@ -7,13 +7,13 @@ use std::sync::Arc;
 use smbd_broker::server::serve;
 use smbd_core::Config;
 use smbd_daemon::admission::{Admission, Pass};
-use smbd_daemon::listeners::{Service, Wishes};
+use smbd_daemon::listeners::{Limits, Service, Wishes};
 use smbd_daemon::log::{Line, Log};
 use smbd_daemon::network::Network;
 use smbd_daemon::places::Rule;
-use smbd_daemon::trouble::known;
-use smbd_verbs::tokio::{Connection, Failure, Incoming, Options};
-use smbd_verbs::{ListenOptions, Ports, RejectReason};
+use smbd_daemon::trouble::why;
+use smbd_verbs::RejectReason;
+use smbd_verbs::tokio::{Incoming, Options};
 use tokio::sync::watch;
 
 use crate::counters::Counters;
@@ -66,22 +66,15 @@ impl Wishes for Settings {
         &self.allow
     }
 
-    /// One client more than may be let in: admission is what refuses it, and says so at once.
-    fn options(&self) -> ListenOptions {
-        ListenOptions {
-            ports: Ports::Fixed,
-            max_pending: self.pending,
-            max_connections: self.connections().saturating_add(1),
-            max_per_host: self.per_client.saturating_add(1),
-            ..ListenOptions::default()
-        }
+    fn limits(&self) -> Limits {
+        Limits { connections: self.connections(), per_client: self.per_client, pending: self.pending }
     }
 }
 
 /// Serves a client to its end.
 async fn attend(shared: Arc<Shared>, incoming: Incoming, pass: Pass, config: Config) {
     let client = incoming.peer_addr();
-    match establish(incoming, &config).await {
+    match incoming.accept_with(&config, Options::default()).await {
         Ok(connection) => {
             Counters::count(&shared.counters.taken);
             shared.log().line("client connected").with("client", client).write();
@@ -89,19 +82,10 @@ async fn attend(shared: Arc<Shared>, incoming: Incoming, pass: Pass, config: Con
                 shared.refused(client, "too many connections (limits.connections)");
             }
         }
-        Err(why) => {
+        Err(failure) => {
             Counters::count(&shared.counters.failed);
-            shared.log().line("client failed").with("client", client).with("why", why).write();
+            shared.log().line("client failed").with("client", client).with("why", why(&failure)).write();
         }
     }
     drop(pass);
-}
-
-async fn establish(incoming: Incoming, config: &Config) -> Result<Connection, String> {
-    incoming.accept_with(config, Options::default()).await.map_err(|failure| match &failure {
-        Failure::Backend(error) => {
-            known(error).map_or_else(|| failure.to_string(), |cure| format!("{failure}; {cure}"))
-        }
-        _ => failure.to_string(),
-    })
 }

@@ -13,19 +13,15 @@ mod settings;
 mod shared;
 mod status;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 use options::{Command, Options};
 use settings::Settings;
 use smbd_daemon::status::show;
-use smbd_daemon::trouble::Trouble;
 
 /// The name of this program.
 const PROGRAM: &str = "smbd-broker";
-/// Exit status of wrong usage.
-const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     match Options::parse().command {
@@ -36,17 +32,8 @@ fn main() -> ExitCode {
             },
             Err(wrong) => Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit(),
         },
-        Command::Status(options::Status { socket, json }) => {
-            match show(&socket, PROGRAM, json, status::table) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(why) => Trouble::asking(why, PROGRAM).failure(PROGRAM),
-            }
-        }
-        // Into a full disk, for example.
-        Command::Config => match std::io::stdout().write_all(file::DOCUMENTED.as_bytes()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::from(EXIT_USAGE),
-        },
+        Command::Status(options::Status { socket, json }) => show(&socket, PROGRAM, json, status::table),
+        Command::Config => smbd_daemon::file::print(file::DOCUMENTED),
         Command::Doctor(options) => doctor::run(&options),
     }
 }

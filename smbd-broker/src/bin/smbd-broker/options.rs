@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use smbd_daemon::log::Format;
+use smbd_daemon::options::Common;
 
 use crate::file::STATUS_SOCKET;
 
@@ -58,18 +58,8 @@ pub(crate) struct Run {
     /// A user that may attach, as a number; may be repeated. Without any, and without a group: root, and the user of this process.
     #[arg(long, value_name = "UID")]
     pub(crate) allow_uid: Vec<u32>,
-    /// A configuration file, for all the rest: `smbd-broker config` prints one. Options come before it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// How log lines look.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) log: Option<Format>,
-    /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) metrics: Option<String>,
-    /// Where `smbd-broker status` asks; none if it is empty.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) status_socket: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// Shows the servers and the connections of a broker that runs.

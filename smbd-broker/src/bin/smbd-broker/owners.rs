@@ -1,10 +1,13 @@
 //! Servers attach.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_broker::server::attend_as;
-use smbd_broker::socket::{UnixListener, UnixPackets, credentials};
+use smbd_broker::socket::{self, UnixListener, UnixPackets, credentials};
+use smbd_daemon::socket_path::{SocketMode, SocketPath};
 use smbd_daemon::trouble::Trouble;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -14,24 +17,19 @@ use crate::shared::Shared;
 
 /// How long to wait when nobody can be taken: too many files are open, for example.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Mode of a folder that is made for the socket.
-const FOLDER: u32 = 0o755;
 
-/// Listens where servers attach. Its folder is made if only that is missing.
-pub(crate) fn listen(shared: &Shared) -> Result<UnixListener, Trouble> {
-    use std::os::unix::fs::DirBuilderExt as _;
-
+/// Listens where servers attach.
+pub(crate) fn listen(shared: &Shared) -> Result<(SocketPath, UnixListener), Trouble> {
     let settings = shared.settings();
     let path = &settings.socket;
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        // What is wrong with it is said by what follows.
-        let _ = std::fs::DirBuilder::new().mode(FOLDER).create(folder);
-    }
-    let listener = UnixListener::bind(path, settings.socket_mode.bits());
-    let listener = listener
+    let bound = bind(path, settings.socket_mode)
         .map_err(|error| Trouble::other(&format!("no server can attach at {}: {error}", path.display())))?;
     shared.log().line("listening").with("socket", path.display()).write();
-    Ok(listener)
+    Ok(bound)
+}
+
+fn bind(path: &Path, mode: SocketMode) -> io::Result<(SocketPath, UnixListener)> {
+    SocketPath::bind(path, mode, socket::connect, UnixListener::bind)
 }
 
 /// Attends to servers until it is dropped.
@@ -81,5 +79,44 @@ async fn attend(socket: UnixPackets, shared: Arc<Shared>) {
     }
     if let Some(id) = id {
         shared.owners().remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::os::unix::fs::PermissionsExt;
+
+    use smbd_broker::socket::{connect, listen};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_socket_has_its_mode_and_replaces_what_a_killed_broker_left_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("smbd-broker-owners-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("socket");
+        drop(listen(&path).unwrap());
+        let first = bind(&path, SocketMode::Group).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+        assert_eq!(bind(&path, SocketMode::User).unwrap_err().kind(), ErrorKind::AddrInUse);
+        assert!(connect(&path).is_ok());
+        drop(first);
+        assert!(!path.exists());
+        let second = bind(&path, SocketMode::User).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(second);
+        // A program of another kind listens there: neither this one nor what it has is touched.
+        let stream = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(bind(&path, SocketMode::User).is_err());
+        assert!(path.exists());
+        drop(stream);
+        std::fs::write(folder.join("file"), "precious").unwrap();
+        assert_eq!(
+            bind(&folder.join("file"), SocketMode::User).unwrap_err().kind(),
+            ErrorKind::AlreadyExists
+        );
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

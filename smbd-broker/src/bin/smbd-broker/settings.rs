@@ -9,12 +9,12 @@ use smbd_broker::broker::{self, Quotas};
 use smbd_broker::socket::Credentials;
 use smbd_broker::wire::Limits;
 use smbd_core::{Config, Keepalive, Params};
-use smbd_daemon::file::metrics_address;
+use smbd_daemon::file::seconds;
 use smbd_daemon::limits::Needs;
 use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::{Place, Rule, networks};
-use smbd_daemon::status::SocketMode;
+use smbd_daemon::socket_path::SocketMode;
 use smbd_verbs::footprint;
 
 use crate::file::{File, Listener, SmbDirect};
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// Checks everything. An error is a text for whoever wrote it.
     pub(crate) fn new(run: &Run) -> Result<Self, String> {
-        let file = run.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
+        let file = run.common.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
         Self::of(run, &file)
     }
 
@@ -76,10 +76,9 @@ impl Settings {
             uids: if run.allow_uid.is_empty() { owners.uids.clone() } else { run.allow_uid.clone() },
             gids: owners.gids.clone(),
             addresses: seconds("timeouts.addresses_s", file.timeouts.addresses_s)?,
-            format: run.log.unwrap_or(file.log.format),
-            metrics: metrics_address(run.metrics.as_ref(), &file.metrics)?,
-            status: Some(PathBuf::from(run.status_socket.as_ref().unwrap_or(&file.status.socket)))
-                .filter(|path| !path.as_os_str().is_empty()),
+            format: run.common.format(&file.log),
+            metrics: run.common.metrics(&file.metrics)?,
+            status: run.common.status(&file.status.socket),
             status_mode: file.status.mode,
         })
     }
@@ -184,14 +183,6 @@ fn params(wanted: &SmbDirect, default: Params) -> Result<Params, String> {
     })
 }
 
-fn seconds(name: &str, value: u64) -> Result<Duration, String> {
-    if value == 0 {
-        Err(format!("{name} is 0, and has to be 1 at least"))
-    } else {
-        Ok(Duration::from_secs(value))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,7 +209,7 @@ mod tests {
         for (said, wanted) in [
             (wrong(&|run, _| run.listen = vec!["0.0.0.0:445".into()]), "cannot listen at 0.0.0.0:445"),
             (wrong(&|run, _| run.allow = vec!["10.9.0.0/99".into()]), "prefix of 99 bits"),
-            (wrong(&|run, _| run.metrics = Some("9445".into())), "'9445'"),
+            (wrong(&|run, _| run.common.metrics = Some("9445".into())), "'9445'"),
             (wrong(&|run, _| run.socket = Some(String::new())), "owners.socket is empty"),
             (wrong(&|_, file| file.slots.length_kib = 6), "slots.length_kib is 6"),
             (wrong(&|_, file| file.slots.per_owner = 1025), "slots.per_owner is 1025, and can be 1 to 1024"),

@@ -7,7 +7,7 @@ use smbd_core::error::{CloseReason, DisconnectReason};
 use smbd_gateway::{Ending, Pump, Rdma, Tcp};
 use smbd_smb2::relay;
 use smbd_verbs::RejectReason;
-use smbd_verbs::tokio::{Connection, Failure, Incoming, Options};
+use smbd_verbs::tokio::{Connection, Incoming, Options};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -20,7 +20,7 @@ use crate::servers::reach;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use smbd_daemon::admission::Pass;
-use smbd_daemon::trouble::known;
+use smbd_daemon::trouble;
 
 /// Fragments of messages that may wait for the relay.
 const OPTIONS: Options = Options { messages_max: 256, bytes_max: 256 << 10, in_pieces: true };
@@ -74,13 +74,7 @@ async fn connect(
 ) -> Result<(Connection, Tcp), String> {
     let tcp = Tcp::new(stream).map_err(|error| error.to_string())?;
     let connection = incoming.accept_with(&settings.config, OPTIONS).await;
-    let why = |failure: Failure| match &failure {
-        Failure::Backend(error) => {
-            known(error).map_or_else(|| failure.to_string(), |cure| format!("{failure}; {cure}"))
-        }
-        _ => failure.to_string(),
-    };
-    Ok((connection.map_err(why)?, tcp))
+    Ok((connection.map_err(|failure| trouble::why(&failure))?, tcp))
 }
 
 async fn through(

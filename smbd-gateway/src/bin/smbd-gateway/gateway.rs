@@ -10,7 +10,7 @@ use smbd_daemon::metrics;
 use smbd_daemon::notify::{Notify, State};
 use smbd_daemon::reload::follow;
 use smbd_daemon::signals::Signals;
-use smbd_daemon::status::{self, Socket};
+use smbd_daemon::status;
 use smbd_daemon::trouble::Trouble;
 use tokio::runtime::Builder;
 
@@ -33,8 +33,7 @@ pub(crate) fn run(settings: Settings, run: Run) -> Result<(), Trouble> {
 }
 
 async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
-    let mut notify =
-        Notify::of_environment().map_err(|error| Trouble::other(&format!("NOTIFY_SOCKET: {error}")))?;
+    let mut notify = Notify::of_environment()?;
     let mut signals = Signals::new()?;
     let shared = Shared::new(settings);
     let settings = shared.settings();
@@ -42,16 +41,12 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let line = shared.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
     let line = line.number("connections_max", settings.connections.into());
     line.number("bytes_each", settings.each).write();
-    if let Some(address) = settings.metrics {
-        let listener = metrics::listen(address)
-            .await
-            .map_err(|error| Trouble::other(&format!("cannot listen at {address} for metrics: {error}")))?;
-        let counted = Arc::clone(&shared);
-        let text =
-            move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
-        tokio::spawn(metrics::serve(listener, text));
-    }
-    let _status = tell_status(&shared).await?;
+    let counted = Arc::clone(&shared);
+    let text = move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
+    metrics::open(settings.metrics, text).await?;
+    let told = Arc::clone(&shared);
+    let (path, mode) = (settings.status.as_deref(), settings.status_mode);
+    let _status = status::open(path, STATUS_SOCKET, mode, shared.log(), move || told.status())?;
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     notify.tell(State::Ready, &listeners.to_string());
     let take = |read| {
@@ -79,14 +74,6 @@ async fn drain(mut signals: Signals, mut notify: Notify, shared: &Shared) {
         never = notify.keep_alive() => match never {},
     };
     shared.log().line("stopped").with("why", how).write();
-}
-
-/// Tells the status until what it returns is dropped.
-async fn tell_status(shared: &Arc<Shared>) -> Result<Option<Socket>, Trouble> {
-    let settings = shared.settings();
-    let Some(path) = &settings.status else { return Ok(None) };
-    let of_socket = Arc::clone(shared);
-    status::open(path, STATUS_SOCKET, settings.status_mode, shared.log(), move || of_socket.status()).await
 }
 
 /// Has the system allow what as many connections need as may come.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use smbd_daemon::log::Format;
+use smbd_daemon::options::Common;
 
 use crate::file::STATUS_SOCKET;
 use crate::reverse::Reverse;
@@ -54,18 +54,8 @@ pub(crate) struct Run {
     /// Lets the server be on another host. What clients send without encryption passes through that network without it.
     #[arg(long)]
     pub(crate) allow_plaintext_backend: bool,
-    /// A configuration file, for all the rest: `smbd-gateway config` prints one. Options come before it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// How log lines look.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) log: Option<Format>,
-    /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) metrics: Option<String>,
-    /// Where `smbd-gateway status` asks; none if it is empty.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) status_socket: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// Shows the connections of a gateway that runs.

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
-use smbd_daemon::file::metrics_address;
+use smbd_daemon::file::seconds;
 use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::networks;
-use smbd_daemon::status::SocketMode;
+use smbd_daemon::socket_path::SocketMode;
 use smbd_gateway::{Rdma, waiting_max};
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
@@ -58,7 +58,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// Checks everything. An error is a text for whoever wrote it.
     pub(crate) fn new(run: &Run) -> Result<Self, String> {
-        let file = run.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
+        let file = run.common.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
         let settings = Self::of(run, &file)?;
         if settings.listeners.iter().any(|rule| rule.target.transparent) {
             check_transparent()?;
@@ -70,7 +70,7 @@ impl Settings {
     pub(crate) fn of(run: &Run, file: &File) -> Result<Self, String> {
         let listeners = wishes::rules(run, file)?;
         let allow = networks(run.allow.iter().chain(&file.allow))?;
-        let metrics = metrics_address(run.metrics.as_ref(), &file.metrics)?;
+        let metrics = run.common.metrics(&file.metrics)?;
         let (config, checked) = parameters(file)?;
         let relay = *checked.params();
         let answer_max = file.smb_direct.max_fragmented_send_size;
@@ -106,20 +106,11 @@ impl Settings {
             connect: seconds("connect_s", timeouts.connect_s)?,
             drain: Duration::from_secs(timeouts.drain_s),
             addresses: seconds("addresses_s", timeouts.addresses_s)?,
-            format: run.log.unwrap_or(file.log.format),
+            format: run.common.format(&file.log),
             metrics,
-            status: Some(PathBuf::from(run.status_socket.as_ref().unwrap_or(&file.status.socket)))
-                .filter(|path| !path.as_os_str().is_empty()),
+            status: run.common.status(&file.status.socket),
             status_mode: file.status.mode,
         })
-    }
-}
-
-fn seconds(name: &str, value: u64) -> Result<Duration, String> {
-    if value == 0 {
-        Err(format!("{name} is 0, and has to be 1 at least"))
-    } else {
-        Ok(Duration::from_secs(value))
     }
 }
 
@@ -243,7 +234,7 @@ mod tests {
             (wrong(&|run, _| run.listen = vec!["0.0.0.0:445".into()]), "cannot listen at 0.0.0.0:445"),
             (wrong(&|run, _| run.listen = vec!["10.9.0".into()]), "'10.9.0'"),
             (wrong(&|run, _| run.allow = vec!["10.9.0.0/99".into()]), "prefix of 99 bits"),
-            (wrong(&|run, _| run.metrics = Some("9445".into())), "'9445'"),
+            (wrong(&|run, _| run.common.metrics = Some("9445".into())), "'9445'"),
             (wrong(&|_, file| file.limits.memory_mib = 1), "memory_mib is 1"),
             (wrong(&|_, file| file.limits.connections = 0), "connections 0"),
             (wrong(&|_, file| file.relay.budget = 5), "budget is 5"),

@@ -19,102 +19,74 @@ const KEY: [u8; 32] = [7; 32];
 const SIGNING_KEY: [u8; 16] = [7; 16];
 const SIZE: usize = 1 << 20;
 
-/// Of a MiB; few repetitions are enough. A goal is nine tenths of the speed of the crate.
+/// Of a MiB; few repetitions are enough.
 const fn scene(name: &'static str, what: &'static str, scene: fn(u32) -> Work) -> Scene {
     Scene::new(name, what, scene).between(1, 5)
 }
 
-pub const OPERATIONS: &[Scene] = &[
-    scene("gcm_encrypt", "AES-128-GCM: 1 MiB encrypted to another place", |count| {
-        encrypt(count, Cipher::AES_128_GCM)
-    })
-    .goal(4_305_000),
-    scene("gcm_decrypt", "AES-128-GCM: 1 MiB decrypted in place", |count| {
-        decrypt(count, Cipher::AES_128_GCM)
-    })
-    .goal(4_305_000),
-    scene("gcm_crate", "the same by the crate aes-gcm: encrypted in place", encrypt_whole::<Aes128Gcm>),
-    scene(
-        "gcm_crate_decrypt",
-        "the same by the crate aes-gcm: decrypted in place",
-        decrypt_whole::<Aes128Gcm>,
-    ),
-    scene("ccm_encrypt", "AES-128-CCM: 1 MiB encrypted to another place", |count| {
-        encrypt(count, Cipher::AES_128_CCM)
-    })
-    .goal(4_706_000),
-    scene("ccm_decrypt", "AES-128-CCM: 1 MiB decrypted in place", |count| {
-        decrypt(count, Cipher::AES_128_CCM)
-    })
-    .goal(4_706_000),
-    scene("ccm_crate", "the same by the crate ccm: encrypted in place", encrypt_whole::<Aes128Ccm>),
-    scene("ccm_crate_decrypt", "the same by the crate ccm: decrypted in place", decrypt_whole::<Aes128Ccm>),
-    scene("gcm_seal", "AES-128-GCM: a message of 1 MiB encrypted in place", |count| {
-        seal(count, Cipher::AES_128_GCM)
-    })
-    .goal(4_305_000),
-    scene("gcm_open", "AES-128-GCM: a message of 1 MiB decrypted in place", |count| {
-        open(count, Cipher::AES_128_GCM)
-    })
-    .goal(4_305_000),
-    scene("ccm_seal", "AES-128-CCM: a message of 1 MiB encrypted in place", |count| {
-        seal(count, Cipher::AES_128_CCM)
-    })
-    .goal(4_706_000),
-    scene("ccm_open", "AES-128-CCM: a message of 1 MiB decrypted in place", |count| {
-        open(count, Cipher::AES_128_CCM)
-    })
-    .goal(4_706_000),
-    scene("gcm256_encrypt", "AES-256-GCM: 1 MiB encrypted to another place", |count| {
-        encrypt(count, Cipher::AES_256_GCM)
-    }),
-    scene("gcm256_decrypt", "AES-256-GCM: 1 MiB decrypted in place", |count| {
-        decrypt(count, Cipher::AES_256_GCM)
-    }),
-    scene("gcm256_seal", "AES-256-GCM: a message of 1 MiB encrypted in place", |count| {
-        seal(count, Cipher::AES_256_GCM)
-    }),
-    scene("gcm256_open", "AES-256-GCM: a message of 1 MiB decrypted in place", |count| {
-        open(count, Cipher::AES_256_GCM)
-    }),
-    scene("gcm256_crate", "the same by the crate aes-gcm: encrypted in place", encrypt_whole::<Aes256Gcm>),
-    scene(
-        "gcm256_crate_decrypt",
-        "the same by the crate aes-gcm: decrypted in place",
-        decrypt_whole::<Aes256Gcm>,
-    ),
-    scene("ccm256_encrypt", "AES-256-CCM: 1 MiB encrypted to another place", |count| {
-        encrypt(count, Cipher::AES_256_CCM)
-    }),
-    scene("ccm256_decrypt", "AES-256-CCM: 1 MiB decrypted in place", |count| {
-        decrypt(count, Cipher::AES_256_CCM)
-    }),
-    scene("ccm256_seal", "AES-256-CCM: a message of 1 MiB encrypted in place", |count| {
-        seal(count, Cipher::AES_256_CCM)
-    }),
-    scene("ccm256_open", "AES-256-CCM: a message of 1 MiB decrypted in place", |count| {
-        open(count, Cipher::AES_256_CCM)
-    }),
-    scene("ccm256_crate", "the same by the crate ccm: encrypted in place", encrypt_whole::<Aes256Ccm>),
-    scene(
-        "ccm256_crate_decrypt",
-        "the same by the crate ccm: decrypted in place",
-        decrypt_whole::<Aes256Ccm>,
-    ),
-    scene("gmac_sign", "AES-GMAC: 1 MiB signed", |count| sign(count, SigningAlgorithm::AES_GMAC))
-        .goal(2_585_000),
-    scene("gmac_verify", "AES-GMAC: 1 MiB verified", |count| verify(count, SigningAlgorithm::AES_GMAC))
-        .goal(2_585_000),
-    scene("gmac_crate", "the same by the crate aes-gcm", sign_whole),
-    scene("cmac_sign", "AES-CMAC: 1 MiB signed", |count| sign(count, SigningAlgorithm::AES_CMAC))
-        .goal(5_316_000),
-    scene("cmac_verify", "AES-CMAC: 1 MiB verified", |count| verify(count, SigningAlgorithm::AES_CMAC))
-        .goal(5_316_000),
-    scene("cmac_crate", "the same by the crate cmac", mac_whole::<cmac::Cmac<Aes128>>),
-    scene("hmac_sign", "HMAC-SHA256: 1 MiB signed", |count| sign(count, SigningAlgorithm::HMAC_SHA256)),
-    scene("hmac_verify", "HMAC-SHA256: 1 MiB verified", |count| verify(count, SigningAlgorithm::HMAC_SHA256)),
-    scene("hmac_crate", "the same by the crates hmac and sha2", mac_whole::<hmac::Hmac<sha2::Sha256>>),
-];
+/// All scenes. A goal is nine tenths of the speed of the crate.
+macro_rules! operations {
+    (
+        ciphers { $($cipher:literal = $CIPHER:ident $called:literal, goal $fast:literal, $whole:ty: $crate_of:literal;)* }
+        signing { $($key:literal = $ALGORITHM:ident $named:literal, goal $quick:literal, $sign_whole:expr => $crates:literal;)* }
+    ) => {
+        pub const OPERATIONS: &[Scene] = &[
+            $(
+                scene(concat!($cipher, "_encrypt"), concat!($called, ": 1 MiB encrypted to another place"), |count| {
+                    encrypt(count, Cipher::$CIPHER)
+                })
+                .goal($fast),
+                scene(concat!($cipher, "_decrypt"), concat!($called, ": 1 MiB decrypted in place"), |count| {
+                    decrypt(count, Cipher::$CIPHER)
+                })
+                .goal($fast),
+                scene(concat!($cipher, "_seal"), concat!($called, ": a message of 1 MiB encrypted in place"), |count| {
+                    seal(count, Cipher::$CIPHER)
+                })
+                .goal($fast),
+                scene(concat!($cipher, "_open"), concat!($called, ": a message of 1 MiB decrypted in place"), |count| {
+                    open(count, Cipher::$CIPHER)
+                })
+                .goal($fast),
+                scene(
+                    concat!($cipher, "_crate"),
+                    concat!("the same by the crate ", $crate_of, ": encrypted in place"),
+                    encrypt_whole::<$whole>,
+                ),
+                scene(
+                    concat!($cipher, "_crate_decrypt"),
+                    concat!("the same by the crate ", $crate_of, ": decrypted in place"),
+                    decrypt_whole::<$whole>,
+                ),
+            )*
+            $(
+                scene(concat!($key, "_sign"), concat!($named, ": 1 MiB signed"), |count| {
+                    sign(count, SigningAlgorithm::$ALGORITHM)
+                })
+                .goal($quick),
+                scene(concat!($key, "_verify"), concat!($named, ": 1 MiB verified"), |count| {
+                    verify(count, SigningAlgorithm::$ALGORITHM)
+                })
+                .goal($quick),
+                scene(concat!($key, "_crate"), concat!("the same by the ", $crates), $sign_whole),
+            )*
+        ];
+    };
+}
+
+operations! {
+    ciphers {
+        "gcm" = AES_128_GCM "AES-128-GCM", goal 4_305_000, Aes128Gcm: "aes-gcm";
+        "ccm" = AES_128_CCM "AES-128-CCM", goal 4_706_000, Aes128Ccm: "ccm";
+        "gcm256" = AES_256_GCM "AES-256-GCM", goal 4_642_000, Aes256Gcm: "aes-gcm";
+        "ccm256" = AES_256_CCM "AES-256-CCM", goal 5_334_000, Aes256Ccm: "ccm";
+    }
+    signing {
+        "gmac" = AES_GMAC "AES-GMAC", goal 2_585_000, sign_whole => "crate aes-gcm";
+        "cmac" = AES_CMAC "AES-CMAC", goal 5_316_000, mac_whole::<cmac::Cmac<Aes128>> => "crate cmac";
+        "hmac" = HMAC_SHA256 "HMAC-SHA256", goal 249_305_000, mac_whole::<hmac::Hmac<sha2::Sha256>> => "crates hmac and sha2";
+    }
+}
 
 /// The key of a cipher.
 fn key(cipher: Cipher) -> &'static [u8] {

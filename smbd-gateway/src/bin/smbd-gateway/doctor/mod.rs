@@ -7,42 +7,26 @@ mod facts;
 mod host;
 mod smb_conf;
 
-use std::io::{self, ErrorKind, Write as _};
-use std::net::SocketAddr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::PROGRAM;
 use crate::options::{Doctor, Run};
 use crate::settings::Settings;
 use facts::Facts;
 use smb_conf::SmbConf;
-use smbd_daemon::finding::{self, Finding};
+use smbd_daemon::finding::{report, subjects};
+use smbd_daemon::options::Common;
 
 /// Where Samba has its settings unless it was built otherwise.
 const SMB_CONF: &str = "/etc/samba/smb.conf";
 /// The server that is looked at if none is named.
 const SERVER: &str = "127.0.0.1:445";
-/// Something was found.
-const EXIT_FOUND: u8 = 1;
-/// It could not be looked.
-const EXIT_FAILED: u8 = 2;
 
 /// Looks, and prints what it finds.
 pub(crate) fn run(options: &Doctor) -> ExitCode {
-    let done = look(options).and_then(|facts| {
-        let findings = check::all(&facts);
-        tell(options.json, &facts, &findings)?;
-        Ok(findings.is_empty())
-    });
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(EXIT_FOUND),
-        Err(why) => {
-            // Nobody reads it.
-            let _ = writeln!(io::stderr(), "smbd-gateway: {why}");
-            ExitCode::from(EXIT_FAILED)
-        }
-    }
+    report(PROGRAM, options.json, look(options).map(|facts| (told(&facts), check::all(&facts))))
 }
 
 fn look(options: &Doctor) -> Result<Facts, String> {
@@ -54,7 +38,11 @@ fn look(options: &Doctor) -> Result<Facts, String> {
 /// What the gateway would do. If no server is named it is the one on this host.
 fn settings(config: Option<&Path>) -> Result<Settings, String> {
     let with = |server: Vec<String>| {
-        Settings::new(&Run { server, config: config.map(Path::to_owned), ..Run::default() })
+        Settings::new(&Run {
+            server,
+            common: Common { config: config.map(Path::to_owned), ..Common::default() },
+            ..Run::default()
+        })
     };
     // What else is wrong is wrong with a server, too.
     with(Vec::new()).or_else(|_| with(vec![SERVER.to_owned()]))
@@ -70,33 +58,16 @@ fn samba(named: Option<&Path>) -> Result<Option<(PathBuf, SmbConf)>, String> {
     }
 }
 
-fn tell(is_json: bool, facts: &Facts, findings: &[Finding]) -> Result<(), String> {
-    let text = if is_json {
-        finding::json(findings).map_err(|error| error.to_string())? + "\n"
-    } else {
-        format!("{}looked at: {}\n{}\n", finding::text(findings), subjects(facts), finding::sum(findings))
-    };
-    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
-}
-
-/// What was looked at, so that it is known what was not.
-fn subjects(facts: &Facts) -> String {
-    let devices = facts.host.devices.iter().map(|device| device.name.clone());
-    let listeners = facts.host.listeners.iter().map(|listener| listener.at);
-    let servers = facts.servers.iter().map(|server| server.address);
+/// What was looked at.
+fn told(facts: &Facts) -> String {
     let conf = match &facts.samba {
         Some((path, _)) => path.display().to_string(),
         None => format!("no smb.conf ({SMB_CONF} is not there; --smb-conf names another one)"),
     };
-    let named = |what: &str, all: Vec<String>| {
-        if all.is_empty() { format!("no {what}") } else { format!("{what} {}", all.join(" ")) }
-    };
-    let addresses =
-        |all: &mut dyn Iterator<Item = SocketAddr>| all.map(|address| address.to_string()).collect();
     [
-        named("device", devices.collect()),
-        named("listener", addresses(&mut listeners.into_iter())),
-        named("server", addresses(&mut servers.into_iter())),
+        subjects("device", facts.host.devices.iter().map(|device| &device.name)),
+        subjects("listener", facts.host.listeners.iter().map(|listener| listener.at)),
+        subjects("server", facts.servers.iter().map(|server| server.address)),
         conf,
     ]
     .join(", ")
@@ -110,10 +81,10 @@ mod tests {
     fn it_says_what_it_looked_at() {
         let facts = facts::sound::facts();
         let expected = "device mlx5_0, listener 10.9.0.1:445, server 127.0.0.1:445, /etc/samba/smb.conf";
-        assert_eq!(subjects(&facts), expected);
+        assert_eq!(told(&facts), expected);
         let mut nothing = Facts { servers: vec![], samba: None, ..facts };
         (nothing.host.devices, nothing.host.listeners) = (vec![], vec![]);
-        assert!(subjects(&nothing).starts_with("no device, no listener, no server, no smb.conf"));
+        assert!(told(&nothing).starts_with("no device, no listener, no server, no smb.conf"));
     }
 
     #[test]

@@ -5,7 +5,6 @@ mod options;
 mod settings;
 mod shared;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,26 +52,17 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     let line = shared.log.line("started").with("version", env!("CARGO_PKG_VERSION"));
     let line = line.number("connections_max", shared.settings.connections.into());
     line.number("bytes_each", shared.settings.each).write();
-    if let Some(address) = shared.settings.metrics {
-        let listener =
-            metrics::listen(address).await.map_err(|error| cannot_listen(address, " for metrics", &error))?;
-        let counted = Arc::clone(&shared);
-        let text =
-            move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
-        tokio::spawn(metrics::serve(listener, text));
-    }
-    let of_socket = Arc::clone(&shared);
-    let tell = move || of_socket.status();
-    let _status = match &shared.settings.status {
-        Some(path) => {
-            status::open(path, REVERSE_STATUS_SOCKET, shared.settings.status_mode, shared.log, tell).await?
-        }
-        None => None,
-    };
+    let counted = Arc::clone(&shared);
+    let text = move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
+    metrics::open(shared.settings.metrics, text).await?;
+    let told = Arc::clone(&shared);
+    let (path, mode) = (shared.settings.status.as_deref(), shared.settings.status_mode);
+    let _status = status::open(path, REVERSE_STATUS_SOCKET, mode, shared.log, move || told.status())?;
     let mut listeners = JoinSet::new();
     for address in &shared.settings.listen {
+        let listener = TcpListener::bind(address).await;
         let listener =
-            TcpListener::bind(address).await.map_err(|error| cannot_listen(*address, "", &error))?;
+            listener.map_err(|error| Trouble::other(&format!("cannot listen at {address}: {error}")))?;
         shared.log.line("listening").with("address", listener.local_addr().unwrap_or(*address)).write();
         listeners.spawn(accept(listener, Arc::clone(&shared)));
     }
@@ -85,10 +75,6 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     let how = ended(&shared.stop, within, stop.came()).await;
     shared.log.line("stopped").with("why", how).write();
     Ok(())
-}
-
-fn cannot_listen(address: SocketAddr, what: &str, error: &std::io::Error) -> Trouble {
-    Trouble::other(&format!("cannot listen at {address}{what}: {error}"))
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {

@@ -1,9 +1,7 @@
 //! The options of `smbd-gateway reverse`.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use smbd_daemon::log::Format;
+use smbd_daemon::options::Common;
 
 /// Lets clients that know TCP only use an SMB server over SMB Direct.
 ///
@@ -29,18 +27,8 @@ pub(crate) struct Reverse {
     /// Admits clients of this network, such as 10.9.0.0/16, besides those of this host; may be repeated.
     #[arg(long, value_name = "NETWORK")]
     pub(crate) allow: Vec<String>,
-    /// A configuration file, for all the rest: `smbd-gateway config` prints one. Options come before it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// How log lines look.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) log: Option<Format>,
-    /// Where metrics can be fetched by HTTP, in the text format of Prometheus.
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) metrics: Option<String>,
-    /// Where `smbd-gateway status --socket PATH` asks; none if it is empty.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) status_socket: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 const EXAMPLES: &str = "\

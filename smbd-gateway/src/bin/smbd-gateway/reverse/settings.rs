@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
-use smbd_daemon::file::metrics_address;
 use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
-use smbd_daemon::status::SocketMode;
+use smbd_daemon::socket_path::SocketMode;
 use smbd_smb2::relay::reverse;
 use smbd_verbs::footprint;
 
@@ -45,7 +44,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Checks everything. An error is a text for whoever wrote it.
     pub(super) fn new(options: Reverse) -> Result<Self, String> {
-        let file = options.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
+        let file = options.common.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
         Self::of(&options, &file)
     }
 
@@ -55,7 +54,7 @@ impl Settings {
         let allow = allow.map(|text| text.parse()).collect::<Result<Vec<Network>, _>>()?;
         let listen = listen(first(&options.listen, &file.reverse.listen), !allow.is_empty())?;
         let own = [Network::of(Ipv4Addr::LOCALHOST.into(), 8), Network::of(Ipv6Addr::LOCALHOST.into(), 128)];
-        let metrics = metrics_address(options.metrics.as_ref(), &file.metrics)?;
+        let metrics = options.common.metrics(&file.metrics)?;
         let (config, params) = parameters(file)?;
         let messages = u64::from(config.max_fragmented_recv_size);
         let buffers = u64::from(params.budget).saturating_mul(2);
@@ -83,12 +82,9 @@ impl Settings {
             session: Duration::from_secs(timeouts.session_s.max(1)),
             connect: Duration::from_secs(timeouts.connect_s.max(1)),
             drain: Duration::from_secs(timeouts.drain_s),
-            format: options.log.unwrap_or(file.log.format),
+            format: options.common.format(&file.log),
             metrics,
-            status: Some(PathBuf::from(
-                options.status_socket.as_ref().unwrap_or(&file.reverse.status_socket),
-            ))
-            .filter(|path| !path.as_os_str().is_empty()),
+            status: options.common.status(&file.reverse.status_socket),
             status_mode: file.status.mode,
         })
     }
