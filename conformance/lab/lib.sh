@@ -266,6 +266,14 @@ live_samba() {
   rdma_loopback "$KIND" 1024 && live "$@"
 }
 
+# live_samba_on_broker TARGET [OPTION ...]    the same where smbd-broker has the gateway's connections
+live_samba_on_broker() {
+  with_samba || return 0
+  # shellcheck source=files.sh
+  . "$LAB/files.sh"
+  rdma_loopback "$KIND" 1024 && broker && SMBD_LIVE_BROKER=true live "$@"
+}
+
 # suite OPTION ...    the conformance suite against a peer; with `--profile` it is held against what is known of the peer.
 suite() {
   local behind status=0 filters

@@ -130,7 +130,8 @@ impl<S: Service> Listeners<S> {
             opened.map_err(|error| Trouble::listening(address, &error))?;
         }
         listeners.look().await?;
-        if listeners.open.is_empty() {
+        // Without a rule it is listened nowhere.
+        if listeners.open.is_empty() && !wishes.rules().is_empty() {
             let line = listeners.service.log().line("no address");
             line.with("why", "no RDMA device has one at which it could be listened; waiting for one")
                 .with("check", "`rdma link`, `ip address`")

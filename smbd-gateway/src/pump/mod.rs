@@ -169,6 +169,12 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
         &self.client
     }
 
+    /// The client. The server's connection ends here.
+    #[must_use]
+    pub fn into_client(self) -> C {
+        self.client
+    }
+
     fn is_answered(&self) -> bool {
         let is_empty = self.piece.bytes.is_empty()
             && self.piece.remaining == 0

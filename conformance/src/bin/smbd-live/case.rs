@@ -100,4 +100,6 @@ pub(crate) struct Context {
     pub(crate) peer: IpAddr,
     /// What serves shares.
     pub(crate) served_by: ServedBy,
+    /// Whether the gateway's connections are those of `smbd-broker`, which the scenario has started.
+    pub(crate) has_broker: bool,
 }

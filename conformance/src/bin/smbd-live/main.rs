@@ -158,13 +158,16 @@ struct Place {
     /// Address of the peer; that of this host if it is the same.
     #[arg(long, env = "SMBD_LIVE_PEER")]
     peer: Option<IpAddr>,
+    /// The gateway has its clients from smbd-broker, at /run/broker.
+    #[arg(long = "broker", env = "SMBD_LIVE_BROKER")]
+    has_broker: bool,
 }
 
 impl Place {
     fn context(&self) -> Context {
         let peer = self.peer.or_else(|| told_by_the_lab("PEER"));
         let peer = peer.unwrap_or(self.address);
-        Context { address: self.address, peer, served_by: ServedBy::Gateway }
+        Context { address: self.address, peer, served_by: ServedBy::Gateway, has_broker: self.has_broker }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Servers of which each connection takes the first that answers.
@@ -12,6 +13,15 @@ pub(crate) struct Backend {
     pub(crate) servers: Vec<SocketAddr>,
     /// Whether servers see the addresses of clients as theirs.
     pub(crate) transparent: bool,
+}
+
+/// Where clients come from that this process does not listen for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broker {
+    /// Its socket.
+    pub(crate) path: PathBuf,
+    /// Where they go.
+    pub(crate) backend: Arc<Backend>,
 }
 
 /// Addresses that are listened on.

@@ -1,13 +1,15 @@
 //! One client, from its request to its end.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbd_broker::client as broker;
 use smbd_core::error::{CloseReason, DisconnectReason};
-use smbd_gateway::{Ending, Pump, Rdma, Tcp};
+use smbd_gateway::{self as gateway, Brokered, Ending, Pump, Rdma, Tcp};
 use smbd_smb2::relay;
-use smbd_verbs::RejectReason;
 use smbd_verbs::tokio::{Connection, Incoming, Options};
+use smbd_verbs::{Buffer, RejectReason};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -29,42 +31,158 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The time to give the client what still waits for it, and to end its connection in order.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+/// The same for a connection that a broker has, in milliseconds.
+const BROKER_CLOSE_WITHIN: u32 = 3000;
 
 /// A client that was let in.
 pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) pass: Pass,
+    /// Held until it is over.
+    pub(crate) _pass: Pass,
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) backend: Arc<Backend>,
 }
 
 impl Client {
     /// Serves it until its end.
-    pub(crate) async fn serve(self, incoming: Incoming) {
-        let Self { shared, pass, stop, backend } = self;
-        let settings = shared.settings();
+    pub(crate) async fn serve(mut self, incoming: Incoming) {
+        let settings = self.shared.settings();
         let client = incoming.peer_addr();
-        let (stream, server) = match reach(&backend, client.ip(), settings.connect).await {
-            Ok(reached) => reached,
-            Err(why) => {
-                Counters::add(&shared.counters.failed, 1);
-                shared.log().line("client failed").with("client", client).with("why", why).write();
-                // The client may be gone by now.
-                let _ = incoming.reject(RejectReason::Unwanted);
-                return;
-            }
+        let Some((stream, names)) = self.reach(client, &settings).await else {
+            // The client may be gone by now.
+            let _ = incoming.reject(RejectReason::Unwanted);
+            return;
         };
-        let server_port = stream.local_addr().map_or(0, |address| address.port());
-        let names = Names { client, server, server_port };
         match connect(incoming, stream, &settings).await {
-            Ok((connection, tcp)) => through(connection, tcp, names, stop, (&shared, &settings)).await,
-            Err(why) => {
-                Counters::add(&shared.counters.failed, 1);
-                shared.log().line("client failed").with("client", client).with("why", why).write();
+            Ok((connection, tcp)) => {
+                let negotiated = connection.negotiated();
+                let limits = Limits {
+                    max_read_write_size: negotiated.max_read_write_size,
+                    max_fragmented_size: negotiated.max_fragmented_send_size,
+                    device: settings.device,
+                };
+                let rdma = Rdma::new(connection);
+                let sender = rdma.sender();
+                drop(self.through(rdma, limits, tcp, names, &settings).await);
+                // How it ends was said.
+                let _ = sender.close(CLOSE_WITHIN).await;
+            }
+            Err(why) => self.failed(client, why),
+        }
+    }
+
+    /// The same for a connection that a broker has.
+    pub(crate) async fn serve_brokered(mut self, connection: broker::Connection, client: SocketAddr) {
+        let settings = self.shared.settings();
+        let newcomer = connection.newcomer();
+        let limits = Limits {
+            max_read_write_size: newcomer.max_read_write_size,
+            max_fragmented_size: newcomer.max_send_size,
+            // Its device is the broker's.
+            device: 0,
+        };
+        let mut client_side = Brokered::new(connection);
+        if let Some((stream, names)) = self.reach(client, &settings).await {
+            match tcp(stream) {
+                Ok(tcp) => client_side = self.through(client_side, limits, tcp, names, &settings).await,
+                Err(why) => self.failed(client, why),
             }
         }
-        drop(pass);
+        client_side.close(BROKER_CLOSE_WITHIN).await;
     }
+
+    /// Connects it to a server; `None` if there is none, which was said.
+    async fn reach(&self, client: SocketAddr, settings: &Settings) -> Option<(TcpStream, Names)> {
+        match reach(&self.backend, client.ip(), settings.connect).await {
+            Ok((stream, server)) => {
+                let server_port = stream.local_addr().map_or(0, |address| address.port());
+                Some((stream, Names { client, server, server_port }))
+            }
+            Err(why) => {
+                self.failed(client, why);
+                None
+            }
+        }
+    }
+
+    /// Moves messages and data until the end of one side. What is left of the client has to be closed.
+    async fn through<C: gateway::Client<Memory = Buffer>>(
+        &mut self,
+        client_side: C,
+        limits: Limits,
+        tcp: Tcp,
+        names: Names,
+        settings: &Settings,
+    ) -> C {
+        let Self { shared, stop, .. } = self;
+        Counters::add(&shared.counters.taken, 1);
+        let Names { client, server, server_port } = names;
+        let named =
+            |what| shared.log().line(what).with("client", client).number("server_port", server_port.into());
+        named("client connected").with("server", server).write();
+        let entry = shared.connections.add(names, limits.device);
+        let params = relay::Params {
+            max_read_write_size: limits.max_read_write_size,
+            max_fragmented_size: limits.max_fragmented_size.min(settings.answer_max),
+            ..settings.relay
+        };
+        let config = match relay::Config::new(&params) {
+            Ok(config) => config,
+            Err(error) => {
+                named("client ended").with("why", error).write();
+                return client_side;
+            }
+        };
+        let mut pump = Pump::new(&config, client_side, tcp, settings.session);
+        let (mut kind, mut bytes) = (Kind::default(), relay::Bytes::default());
+        let mut look = interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ending = None;
+        loop {
+            tokio::select! {
+                over = pump.run() => ending = Some(over),
+                _ = look.tick() => {}
+                () = stopped(stop) => ending = Some(pump.drain(shared.settings().drain).await),
+            }
+            let now = Kind::of(pump.statistics(), pump.dialect(), pump.has_session());
+            shared.counters.sessions(kind, now);
+            shared.counters.bytes(bytes, pump.statistics().bytes);
+            bytes = pump.statistics().bytes;
+            entry.update(now, bytes, limits.device.saturating_add(pump.buffer_bytes()));
+            if now != kind && now.has_session && ending.is_none() {
+                now.tell(named("client session")).write();
+            }
+            kind = now;
+            if ending.is_some() {
+                break;
+            }
+        }
+        pump.flush(FLUSH_WITHIN).await;
+        let refusals = pump.statistics().refusals.total();
+        let line = kind.tell(named("client ended"));
+        let line = line.number("bytes_in", bytes.from_client).number("bytes_out", bytes.to_client);
+        let line = line.number("rdma_in", bytes.rdma_read).number("rdma_out", bytes.rdma_write);
+        let line = if refusals > 0 { line.number("refused_requests", refusals) } else { line };
+        line.maybe("why", ending.as_ref().map(why)).write();
+        pump.into_client()
+    }
+    fn failed(&self, client: SocketAddr, why: String) {
+        Counters::add(&self.shared.counters.failed, 1);
+        self.shared.log().line("client failed").with("client", client).with("why", why).write();
+    }
+}
+
+/// What a client's connection carries.
+struct Limits {
+    max_read_write_size: u32,
+    /// The longest message to the client.
+    max_fragmented_size: u32,
+    /// Bytes that it takes from its beginning on.
+    device: u64,
+}
+
+fn tcp(stream: TcpStream) -> Result<Tcp, String> {
+    Tcp::new(stream).map_err(|error| error.to_string())
 }
 
 async fn connect(
@@ -72,74 +190,9 @@ async fn connect(
     stream: TcpStream,
     settings: &Settings,
 ) -> Result<(Connection, Tcp), String> {
-    let tcp = Tcp::new(stream).map_err(|error| error.to_string())?;
+    let tcp = tcp(stream)?;
     let connection = incoming.accept_with(&settings.config, OPTIONS).await;
     Ok((connection.map_err(|failure| trouble::why(&failure))?, tcp))
-}
-
-async fn through(
-    connection: Connection,
-    tcp: Tcp,
-    names: Names,
-    mut stop: watch::Receiver<bool>,
-    (shared, settings): (&Shared, &Settings),
-) {
-    Counters::add(&shared.counters.taken, 1);
-    let negotiated = connection.negotiated();
-    let Names { client, server, server_port } = names;
-    let named =
-        |what| shared.log().line(what).with("client", client).number("server_port", server_port.into());
-    named("client connected").with("server", server).write();
-    let entry = shared.connections.add(names, settings.device);
-    let params = relay::Params {
-        max_read_write_size: negotiated.max_read_write_size,
-        max_fragmented_size: negotiated.max_fragmented_send_size.min(settings.answer_max),
-        ..settings.relay
-    };
-    let config = match relay::Config::new(&params) {
-        Ok(config) => config,
-        Err(error) => {
-            named("client ended").with("why", error).write();
-            return;
-        }
-    };
-    let rdma = Rdma::new(connection);
-    let sender = rdma.sender();
-    let mut pump = Pump::new(&config, rdma, tcp, settings.session);
-    let (mut kind, mut bytes) = (Kind::default(), relay::Bytes::default());
-    let mut look = interval(LOOK_EVERY);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut ending = None;
-    loop {
-        tokio::select! {
-            over = pump.run() => ending = Some(over),
-            _ = look.tick() => {}
-            () = stopped(&mut stop) => ending = Some(pump.drain(shared.settings().drain).await),
-        }
-        let now = Kind::of(pump.statistics(), pump.dialect(), pump.has_session());
-        shared.counters.sessions(kind, now);
-        shared.counters.bytes(bytes, pump.statistics().bytes);
-        bytes = pump.statistics().bytes;
-        entry.update(now, bytes, settings.device.saturating_add(pump.buffer_bytes()));
-        if now != kind && now.has_session && ending.is_none() {
-            now.tell(named("client session")).write();
-        }
-        kind = now;
-        if ending.is_some() {
-            break;
-        }
-    }
-    pump.flush(FLUSH_WITHIN).await;
-    let refusals = pump.statistics().refusals.total();
-    // The server's connection ends here.
-    drop(pump);
-    let line = kind.tell(named("client ended"));
-    let line = line.number("bytes_in", bytes.from_client).number("bytes_out", bytes.to_client);
-    let line = line.number("rdma_in", bytes.rdma_read).number("rdma_out", bytes.rdma_write);
-    let line = if refusals > 0 { line.number("refused_requests", refusals) } else { line };
-    line.maybe("why", ending.as_ref().map(why)).write();
-    // How it ends was said.
-    let _ = sender.close(CLOSE_WITHIN).await;
 }
 
 /// The end of a client in the words of who looks after the gateway.

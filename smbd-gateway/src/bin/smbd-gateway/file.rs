@@ -1,6 +1,6 @@
 //! The configuration file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use smbd_daemon::file::{self, Log, Metrics};
@@ -27,6 +27,7 @@ pub(crate) struct File {
     pub(crate) server: Vec<String>,
     pub(crate) transparent: bool,
     pub(crate) allow_plaintext_backend: bool,
+    pub(crate) broker: Option<PathBuf>,
     pub(crate) allow: Vec<String>,
     pub(crate) backend: Vec<Backend>,
     pub(crate) listener: Vec<Listener>,

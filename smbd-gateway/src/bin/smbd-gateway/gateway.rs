@@ -14,6 +14,7 @@ use smbd_daemon::status;
 use smbd_daemon::trouble::Trouble;
 use tokio::runtime::Builder;
 
+use crate::broker;
 use crate::file::STATUS_SOCKET;
 use crate::options::Run;
 use crate::reload::reload;
@@ -47,6 +48,9 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let told = Arc::clone(&shared);
     let (path, mode) = (settings.status.as_deref(), settings.status_mode);
     let _status = status::open(path, STATUS_SOCKET, mode, shared.log(), move || told.status())?;
+    if let Some(broker) = &settings.broker {
+        broker::open(&shared, &broker.path).await?;
+    }
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     notify.tell(State::Ready, &listeners.to_string());
     let take = |read| {

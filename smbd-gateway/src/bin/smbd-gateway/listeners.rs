@@ -43,7 +43,7 @@ impl Service for Shared {
     }
 
     fn serve(self: &Arc<Self>, incoming: Incoming, pass: Pass, backend: Arc<Backend>) {
-        let client = Client { shared: Arc::clone(self), pass, stop: self.stop.subscribe(), backend };
+        let client = Client { shared: Arc::clone(self), _pass: pass, stop: self.stop.subscribe(), backend };
         tokio::spawn(client.serve(incoming));
     }
 }

@@ -1,6 +1,7 @@
 //! `smbd-gateway`: an SMB server that knows TCP only, reached over SMB Direct.
 
 mod backends;
+mod broker;
 mod connection;
 mod connections;
 mod counters;

@@ -48,6 +48,9 @@ pub(crate) struct Run {
     /// Where to listen, instead of at all addresses of RDMA devices; may be repeated. IPv6 addresses take brackets.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Vec<String>,
+    /// The socket of `smbd-broker`: clients come from there, and no device is needed here. The broker says whom it admits.
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["listen", "allow"])]
+    pub(crate) broker: Option<PathBuf>,
     /// Admits clients of this network, such as 10.9.0.0/16, besides the subnets that are listened on; may be repeated.
     #[arg(long, value_name = "NETWORK")]
     pub(crate) allow: Vec<String>,
@@ -110,6 +113,8 @@ Examples:
       Samba or ksmbd on this host, at all addresses of its RDMA devices
   smbd-gateway run --server 127.0.0.1:445 --listen 10.9.0.1:5445 --allow 10.0.0.0/8
       one address, clients of other subnets too
+  smbd-gateway run --server 127.0.0.1:445 --broker /run/smbd-broker/socket
+      clients that smbd-broker gives to no other server
   smbd-gateway config > gateway.toml; smbd-gateway run --config gateway.toml
       all settings
   mount -t cifs -o rdma,user=me //10.9.0.1/share /mnt

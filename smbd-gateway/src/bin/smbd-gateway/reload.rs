@@ -17,10 +17,16 @@ pub(crate) fn reload(shared: &Shared, read: Result<Settings, String>) -> bool {
 
 /// Leaves what cannot change as it is. The keys that would have changed.
 fn restore(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
+    let path = |settings: &Settings| settings.broker.as_ref().map(|broker| broker.path.clone());
+    let broker = (path(old) != path(new)).then(|| {
+        new.broker.clone_from(&old.broker);
+        new.listeners.clone_from(&old.listeners);
+        "broker"
+    });
     let metrics = keep("metrics.address", &old.metrics, &mut new.metrics);
     let status = keep("status.socket", &old.status, &mut new.status);
     let mode = keep("status.mode", &old.status_mode, &mut new.status_mode);
-    [metrics, status, mode].into_iter().flatten().collect()
+    [broker, metrics, status, mode].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

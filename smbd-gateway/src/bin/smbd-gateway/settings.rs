@@ -1,7 +1,8 @@
 //! Command line and configuration file, checked.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
@@ -14,7 +15,7 @@ use smbd_gateway::{Rdma, waiting_max};
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
 
-use crate::backends::Rule;
+use crate::backends::{Backend, Broker, Rule};
 use crate::file::{File, MESSAGE_MAX, Profile, SmbDirect};
 use crate::options::Run;
 use crate::servers::check_transparent;
@@ -28,7 +29,9 @@ const PIECES: u64 = 1 << 20;
 /// What the gateway does.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// One at least.
+    /// Who gives clients, if they are not listened for.
+    pub(crate) broker: Option<Broker>,
+    /// One at least, unless there is a broker.
     pub(crate) listeners: Vec<Rule>,
     pub(crate) allow: Vec<Network>,
     pub(crate) connections: u32,
@@ -60,15 +63,26 @@ impl Settings {
     pub(crate) fn new(run: &Run) -> Result<Self, String> {
         let file = run.common.config.as_deref().map_or_else(|| Ok(File::default()), File::read)?;
         let settings = Self::of(run, &file)?;
-        if settings.listeners.iter().any(|rule| rule.target.transparent) {
+        if settings.backends().any(|backend| backend.transparent) {
             check_transparent()?;
         }
         Ok(settings)
     }
 
+    /// Where clients go.
+    pub(crate) fn backends(&self) -> impl Iterator<Item = &Arc<Backend>> {
+        let of_rules = self.listeners.iter().map(|rule| &rule.target);
+        self.broker.iter().map(|broker| &broker.backend).chain(of_rules)
+    }
+
+    /// The networks of all clients.
+    pub(crate) fn everywhere() -> [Network; 2] {
+        [IpAddr::from([0; 4]), IpAddr::from([0; 16])].map(|any| Network::of(any, 0))
+    }
+
     /// The same of a file that was read.
     pub(crate) fn of(run: &Run, file: &File) -> Result<Self, String> {
-        let listeners = wishes::rules(run, file)?;
+        let (broker, listeners) = wishes::places(run, file)?;
         let allow = networks(run.allow.iter().chain(&file.allow))?;
         let metrics = run.common.metrics(&file.metrics)?;
         let (config, checked) = parameters(file)?;
@@ -91,6 +105,7 @@ impl Settings {
             ));
         }
         Ok(Self {
+            broker,
             listeners,
             allow,
             connections,

@@ -7,15 +7,28 @@ use std::sync::Arc;
 use smbd_daemon::places::{Place, networks};
 use smbd_verbs::prefix_len_of;
 
-use crate::backends::{Backend, Rule};
+use crate::backends::{Backend, Broker, Rule};
 use crate::file::{self, File};
 use crate::options::Run;
 
 /// Port of SMB over TCP.
 const PORT_SMB: u16 = 445;
 
+/// Where clients come from: a broker with the servers behind it, or the listeners.
+pub(crate) fn places(run: &Run, file: &File) -> Result<(Option<Broker>, Vec<Rule>), String> {
+    // What the command line says of one takes the place of both in the file.
+    let of_file = if run.listen.is_empty() { file.broker.as_ref() } else { None };
+    let Some(path) = run.broker.as_ref().or(of_file) else { return Ok((None, rules(run, file)?)) };
+    if run.broker.is_none() && !(file.listener.is_empty() && file.allow.is_empty() && run.allow.is_empty()) {
+        return Err(
+            "`broker`: there can be no [[listener]] and no `allow` beside it, the broker has both".into()
+        );
+    }
+    Ok((Some(Broker { path: path.clone(), backend: Backends::new(run, file)?.of(None)? }), Vec::new()))
+}
+
 /// The listeners, one at least: those of the command line, or else those of the file, or else one for all devices.
-pub(crate) fn rules(run: &Run, file: &File) -> Result<Vec<Rule>, String> {
+fn rules(run: &Run, file: &File) -> Result<Vec<Rule>, String> {
     let backends = Backends::new(run, file)?;
     if !run.listen.is_empty() {
         let rule =
@@ -152,6 +165,27 @@ mod tests {
         assert_eq!(told("server = ['127.0.0.1']"), ["everywhere to server 127.0.0.1:445"]);
         let only = "[[backend]]\nname = 'a'\nserver = ['[::1]:4450']";
         assert_eq!(told(only), ["everywhere to a [::1]:4450"]);
+    }
+
+    #[test]
+    fn a_broker_is_there_instead_of_listeners_and_what_the_command_line_names_comes_before_the_file() {
+        let path = "server = ['127.0.0.1']\nbroker = '/run/b'\n";
+        let seen = |run: &Run, text: &str| {
+            places(run, &File::parse(text).unwrap())
+                .map(|(broker, rules)| (broker.map(|broker| broker.path), rules.len()))
+        };
+        let none = Run::default();
+        assert_eq!(seen(&none, path), Ok((Some("/run/b".into()), 0)));
+        let other = Run { broker: Some("/run/c".into()), ..Run::default() };
+        assert_eq!(seen(&other, path), Ok((Some("/run/c".into()), 0)));
+        assert_eq!(seen(&other, "server = ['127.0.0.1']\n[[listener]]"), Ok((Some("/run/c".into()), 0)));
+        let listen = Run { listen: vec!["10.9.0.1:445".into()], ..Run::default() };
+        assert_eq!(seen(&listen, path), Ok((None, 1)));
+        assert!(seen(&none, "broker = '/run/b'").unwrap_err().contains("--server is missing"));
+        for beside in ["[[listener]]\n", "allow = ['10.0.0.0/8']\n"] {
+            let text = "server = ['127.0.0.1']\nbroker = '/run/b'\n".to_owned() + beside;
+            assert!(seen(&none, &text).unwrap_err().contains("no [[listener]] and no `allow`"), "{beside}");
+        }
     }
 
     #[test]

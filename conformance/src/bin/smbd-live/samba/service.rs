@@ -30,6 +30,7 @@ pub(super) const UNCACHED: &str = "vers=3.1.1,cache=none,rsize=1044480,wsize=104
 pub(super) struct Service {
     name: &'static str,
     served_by: ServedBy,
+    has_broker: bool,
     address: IpAddr,
     settings: Vec<String>,
     options: Vec<String>,
@@ -61,15 +62,15 @@ impl Service {
         }
         let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (settings, options) = (owned(settings), owned(options));
-        let (address, served_by) = (context.address, context.served_by);
+        let Context { address, served_by, has_broker, .. } = *context;
         let gateway = match served_by {
             ServedBy::Gateway => {
                 start_samba(&settings)?;
-                start_gateway(name, address, &options)?
+                start_gateway(name, address, has_broker, &options)?
             }
             ServedBy::Serve => start_serve(name, address, &options)?,
         };
-        Ok(Self { name, served_by, address, settings, options, gateway })
+        Ok(Self { name, served_by, has_broker, address, settings, options, gateway })
     }
 
     /// Whether it is Samba behind the gateway.
@@ -85,7 +86,7 @@ impl Service {
     /// Kills the gateway, and starts another one.
     pub(super) fn replace_gateway(&mut self) -> Result<(), Failure> {
         self.gateway.kill()?;
-        self.gateway = start_gateway(self.name, self.address, &self.options)?;
+        self.gateway = start_gateway(self.name, self.address, self.has_broker, &self.options)?;
         Ok(())
     }
 
@@ -136,12 +137,26 @@ fn start_samba(settings: &[String]) -> Result<(), Failure> {
     lab::call("samba_start", &settings).map(drop)
 }
 
-/// Starts the gateway and waits until it listens for the device.
-fn start_gateway(name: &str, address: IpAddr, options: &[String]) -> Result<Process, Failure> {
+/// Where the lab has the broker.
+const BROKER: &str = "/run/broker";
+
+/// Starts the gateway and waits until it listens for the device, or is attached to the broker.
+fn start_gateway(
+    name: &str,
+    address: IpAddr,
+    has_broker: bool,
+    options: &[String],
+) -> Result<Process, Failure> {
     let mut arguments = vec!["run"];
     arguments.extend(options.iter().map(String::as_str));
     // Behind others, which are tried before it.
     arguments.extend(["--server", "127.0.0.1:445"]);
+    if has_broker {
+        arguments.extend(["--broker", BROKER]);
+        let gateway = Process::start("smbd-gateway", format!("gateway-{name}"), &arguments)?;
+        gateway.said(0, &["attached "])?;
+        return Ok(gateway);
+    }
     let gateway = Process::start("smbd-gateway", format!("gateway-{name}"), &arguments)?;
     let at = SocketAddr::new(address, 0).to_string();
     let at = at.strip_suffix('0').unwrap_or(&at);

@@ -12,6 +12,8 @@ use super::smb_conf::SmbConf;
 pub(crate) struct Facts {
     /// Devices, their addresses, ports and memory.
     pub(crate) host: host::Facts,
+    /// Who has them, if it is not this gateway.
+    pub(crate) broker: Option<Broker>,
     pub(crate) servers: Vec<Server>,
     /// The longest RDMA operation that the gateway takes, in bytes.
     pub(crate) max_read_write_size: u32,
@@ -21,6 +23,14 @@ pub(crate) struct Facts {
     pub(crate) mounts: Vec<Mount>,
     /// The file of Samba's settings, and what is in it; `None` if there is none.
     pub(crate) samba: Option<(PathBuf, SmbConf)>,
+}
+
+/// The broker that gives the gateway its clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broker {
+    pub(crate) path: PathBuf,
+    /// Whether its socket takes this user; a text if it does not.
+    pub(crate) answer: Result<(), String>,
 }
 
 /// An SMB server behind the gateway.
@@ -60,6 +70,7 @@ pub(crate) mod sound {
         };
         let facts = Facts {
             host,
+            broker: None,
             servers: vec![Server {
                 address: "127.0.0.1:445".parse().unwrap(),
                 is_transparent: false,

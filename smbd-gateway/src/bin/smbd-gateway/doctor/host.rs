@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_daemon::host::{self, Subject};
 
-use super::facts::{Facts, Server};
+use super::facts::{Broker, Facts, Server};
 use super::smb_conf::SmbConf;
 use crate::backends::Backend;
 use crate::settings::Settings;
@@ -22,6 +22,7 @@ pub(super) fn look(settings: &Settings, samba: Option<(PathBuf, SmbConf)>) -> Fa
         Subject { process: crate::PROGRAM, each: settings.locked, connections: settings.connections };
     Facts {
         host: host::look(subject, &settings.listeners),
+        broker: settings.broker.as_ref().map(|broker| attach(&broker.path)),
         servers: servers(settings).into_iter().map(ask).collect(),
         max_read_write_size: settings.config.max_read_write_size,
         has_ksmbd: host::has_ksmbd(),
@@ -30,9 +31,15 @@ pub(super) fn look(settings: &Settings, samba: Option<(PathBuf, SmbConf)>) -> Fa
     }
 }
 
+/// Opens the socket of a broker, and does not become an owner.
+fn attach(path: &Path) -> Broker {
+    let answer = smbd_broker::socket::connect(path).map(drop);
+    Broker { path: path.to_owned(), answer: answer.map_err(|error| error.to_string()) }
+}
+
 /// The servers behind the gateway, and whether they see the addresses of clients.
 pub(super) fn servers(settings: &Settings) -> BTreeSet<(SocketAddr, bool)> {
-    let backends = settings.listeners.iter().map(|rule| &rule.target);
+    let backends = settings.backends();
     let of = |backend: &Arc<Backend>| {
         let is_transparent = backend.transparent;
         let servers = backend.servers.clone();

@@ -64,6 +64,10 @@ fn told(facts: &Facts) -> String {
         Some((path, _)) => path.display().to_string(),
         None => format!("no smb.conf ({SMB_CONF} is not there; --smb-conf names another one)"),
     };
+    if let Some(broker) = &facts.broker {
+        let servers = subjects("server", facts.servers.iter().map(|server| server.address));
+        return [format!("broker {}", broker.path.display()), servers, conf].join(", ");
+    }
     [
         subjects("device", facts.host.devices.iter().map(|device| &device.name)),
         subjects("listener", facts.host.listeners.iter().map(|listener| listener.at)),

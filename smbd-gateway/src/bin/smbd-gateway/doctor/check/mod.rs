@@ -1,5 +1,6 @@
 //! From facts to findings: a file for each subject.
 
+mod broker;
 mod elsewhere;
 mod encryption;
 mod hosts;
@@ -22,8 +23,9 @@ use super::facts::Facts;
 type Check = fn(&Facts) -> Vec<Finding>;
 
 /// In the order in which somebody would look.
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     of_host,
+    broker::check,
     server::check,
     ksmbd::check,
     elsewhere::check,
@@ -39,8 +41,11 @@ const CHECKS: [Check; 14] = [
     mounts::check,
 ];
 
-/// Devices, ports and memory.
+/// Devices, ports and memory; those of a broker are its own doctor's to look at.
 fn of_host(facts: &Facts) -> Vec<Finding> {
+    if facts.broker.is_some() {
+        return Vec::new();
+    }
     host::check(&facts.host, "gateway")
 }
 
