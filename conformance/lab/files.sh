@@ -56,11 +56,11 @@ serve_ends() {
 
 # --- smbd-broker -------------------------------------------------------------------------------------------------------
 
-# broker    listens on the device, and for owners at /run/broker
+# broker [OPTION ...]    listens on the device, and for owners at /run/broker
 broker() {
   local port=445
   [ "$KIND" = siw ] && port=5445
-  "${SMBD_LIVE%/*}/smbd-broker" run --listen "$ADDRESS:$port" --socket /run/broker >>"$OUT/broker.log" 2>&1 &
+  "${SMBD_LIVE%/*}/smbd-broker" run --listen "$ADDRESS:$port" --socket /run/broker "$@" >>"$OUT/broker.log" 2>&1 &
   BROKER_PID=$!
   await "$patience" grep -q 'over=rdma' "$OUT/broker.log"
 }
