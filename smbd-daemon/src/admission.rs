@@ -79,10 +79,18 @@ impl Admission {
     /// # Errors
     /// Why it is not let in.
     pub fn enter(self: &Arc<Self>, client: IpAddr, networks: &[Network]) -> Result<Pass, Refused> {
-        let client = client.to_canonical();
         if !networks.iter().any(|network| network.contains(client)) {
             return Err(Refused::Network);
         }
+        self.enter_of_any(client)
+    }
+
+    /// Lets a client in, whatever its network is: somebody else has looked at that.
+    ///
+    /// # Errors
+    /// Why it is not let in.
+    pub fn enter_of_any(self: &Arc<Self>, client: IpAddr) -> Result<Pass, Refused> {
+        let client = client.to_canonical();
         let mut state = self.state();
         if state.connections >= state.connections_max {
             return Err(Refused::Connections);

@@ -19,6 +19,8 @@ pub mod admission;
 pub mod drain;
 pub mod file;
 pub mod finding;
+#[cfg(test)]
+mod folder;
 pub mod host;
 pub mod limits;
 pub mod listeners;

@@ -114,24 +114,7 @@ mod tests {
     use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::*;
-
-    /// A folder of its own, removed with all that is in it.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("smbd-daemon-path-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
+    use crate::folder::Folder;
 
     fn bind(path: &Path) -> io::Result<(SocketPath, UnixListener)> {
         SocketPath::bind(
@@ -144,7 +127,7 @@ mod tests {
 
     #[test]
     fn it_has_its_mode_in_a_folder_of_its_own_and_is_gone_when_it_is_dropped() {
-        let folder = Folder::new("mode");
+        let folder = Folder::new("path-mode");
         let path = folder.0.join("run/socket");
         let bound = bind(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
@@ -155,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_program_that_is_gone_is_replaced_and_a_living_one_is_not() {
-        let folder = Folder::new("stale");
+        let folder = Folder::new("path-stale");
         let path = folder.0.join("socket");
         drop(UnixListener::bind(&path).unwrap());
         let first = bind(&path).unwrap();
@@ -173,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_socket_is_not_touched() {
-        let folder = Folder::new("file");
+        let folder = Folder::new("path-file");
         let path = folder.0.join("socket");
         fs::write(&path, "precious").unwrap();
         assert_eq!(bind(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);

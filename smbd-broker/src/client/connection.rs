@@ -25,6 +25,7 @@ pub struct OwnedConnection<S> {
     /// Messages that were not wanted yet.
     messages: VecDeque<Message>,
     packet: PacketBuffer,
+    is_closing: bool,
 }
 
 struct Message {
@@ -70,6 +71,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
             happened: VecDeque::new(),
             messages: VecDeque::new(),
             packet: PacketBuffer::new(),
+            is_closing: false,
         }
     }
 
@@ -131,6 +133,31 @@ impl<S: PacketSocket> OwnedConnection<S> {
         let (tag, packet) = self.machine.start(transfer)?;
         self.outgoing.push_back(packet);
         Ok(tag)
+    }
+
+    /// The same. Its slots are given back if it is not taken.
+    ///
+    /// # Errors
+    /// It is not taken.
+    pub fn start_or_give(&mut self, transfer: Transfer) -> Result<u64, TransferError> {
+        let areas = transfer.areas.clone();
+        self.start(transfer).inspect_err(|_| self.slots.give(&areas))
+    }
+
+    /// Ends the connection, when what was ordered is done, in `within` milliseconds at most. Ready when it has ended: the slots of its
+    /// transfers are given back then, and what else happened is lost.
+    pub fn poll_close(&mut self, cx: &mut Context<'_>, within: u32) -> Poll<()> {
+        if !std::mem::replace(&mut self.is_closing, true) {
+            self.disconnect(within);
+        }
+        while !(self.machine.is_lost() && self.happened.is_empty()) {
+            match ready!(self.poll_event(cx, true)) {
+                Ok(Event::Done { areas, .. }) => self.slots.give(&areas),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        Poll::Ready(())
     }
 
     /// Ends the connection, when what was ordered is done, in `within` milliseconds at most.
@@ -253,3 +280,6 @@ impl<S> fmt::Debug for OwnedConnection<S> {
         f.debug_struct("OwnedConnection").field("newcomer", &self.newcomer).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

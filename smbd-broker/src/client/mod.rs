@@ -6,6 +6,8 @@
 //!
 //! Owners that wait in calls have the same connections and slots: [`blocking`](crate::blocking).
 
+#[cfg(feature = "tokio")]
+mod acceptor;
 mod connection;
 mod error;
 #[cfg(feature = "tokio")]
@@ -13,6 +15,8 @@ mod owner;
 pub(crate) mod replies;
 mod slots;
 
+#[cfg(feature = "tokio")]
+pub use acceptor::{Accepted, Acceptor};
 pub use connection::{Event, OwnedConnection};
 pub use error::{CallError, Lost};
 #[cfg(feature = "tokio")]

@@ -223,6 +223,12 @@ impl Connection {
         Ok(happened)
     }
 
+    /// Whether it has ended: [`Happened::Lost`] was told, or its socket has ended.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
     /// Whether no message has come in part, and no transfer is under way.
     #[must_use]
     pub fn is_between(&self) -> bool {

@@ -1,5 +1,7 @@
 //! What a broker tells an owner, beside answers.
 
+use std::net::SocketAddr;
+
 use super::error::WireError;
 use super::packet::{Kind, Message, Packet};
 use super::reader::Reader;
@@ -41,6 +43,14 @@ pub struct Newcomer {
     pub max_read_write_size: u32,
     /// The address of the client.
     pub peer: String,
+}
+
+impl Newcomer {
+    /// The address of the client; 0.0.0.0:0 if the broker tells none.
+    #[must_use]
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.peer.parse().unwrap_or(SocketAddr::from(([0; 4], 0)))
+    }
 }
 
 /// What a broker tells an owner, on its socket.

@@ -75,31 +75,11 @@ async fn serve(listener: UnixListener, tell: impl Fn() -> String) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::PathBuf;
-
     use tokio::io::AsyncReadExt;
     use tokio::net::UnixStream;
 
     use super::*;
-
-    /// A folder of its own, removed with all that is in it.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("smbd-daemon-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
+    use crate::folder::Folder;
 
     fn open(path: &Path) -> io::Result<Socket> {
         Socket::open(path, SocketMode::User, || "told\n".into())

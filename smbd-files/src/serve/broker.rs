@@ -27,21 +27,13 @@ pub struct BrokerLink {
     areas: Option<Vec<Area>>,
     /// Transfers by their tags.
     transfers: BTreeMap<u64, (OperationId, Direction)>,
-    is_closing: bool,
 }
 
 impl BrokerLink {
     /// Wraps a connection of an owner that has come from nobody else, or all of whose messages are to be taken.
     #[must_use]
     pub const fn new(connection: Connection) -> Self {
-        Self {
-            connection,
-            outbox: VecDeque::new(),
-            waiting: 0,
-            areas: None,
-            transfers: BTreeMap::new(),
-            is_closing: false,
-        }
+        Self { connection, outbox: VecDeque::new(), waiting: 0, areas: None, transfers: BTreeMap::new() }
     }
 
     /// Gives the broker what waits; ready when it has been given everything.
@@ -82,7 +74,7 @@ impl BrokerLink {
         };
         let areas = self.areas.take().unwrap_or_default();
         let transfer = smbd_broker::wire::Transfer { direction, offset: 0, remote: buffers, areas };
-        let tag = self.connection.start(transfer).map_err(|error| error.to_string())?;
+        let tag = self.connection.start_or_give(transfer).map_err(|error| error.to_string())?;
         self.transfers.insert(tag, (id, direction));
         Ok(())
     }
@@ -168,12 +160,7 @@ impl Link for BrokerLink {
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !std::mem::replace(&mut self.is_closing, true) {
-            self.connection.disconnect(CLOSE_WITHIN);
-        }
-        // It is over when the broker says so.
-        while ready!(self.connection.poll_event(cx, true)).is_ok() {}
-        Poll::Ready(())
+        self.connection.poll_close(cx, CLOSE_WITHIN)
     }
 }
 

@@ -208,7 +208,8 @@ fn why(ending: &Ending) -> String {
     }
 }
 
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+/// Ready when the gateway stops.
+pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stops| *stops).await.is_err() {
         // Who could say so has gone; the program ends with it.
         std::future::pending::<()>().await;

@@ -1,6 +1,6 @@
 //! Command line and configuration file, checked.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,11 +73,6 @@ impl Settings {
     pub(crate) fn backends(&self) -> impl Iterator<Item = &Arc<Backend>> {
         let of_rules = self.listeners.iter().map(|rule| &rule.target);
         self.broker.iter().map(|broker| &broker.backend).chain(of_rules)
-    }
-
-    /// The networks of all clients.
-    pub(crate) fn everywhere() -> [Network; 2] {
-        [IpAddr::from([0; 4]), IpAddr::from([0; 16])].map(|any| Network::of(any, 0))
     }
 
     /// The same of a file that was read.

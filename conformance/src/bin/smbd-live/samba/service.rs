@@ -151,16 +151,15 @@ fn start_gateway(
     arguments.extend(options.iter().map(String::as_str));
     // Behind others, which are tried before it.
     arguments.extend(["--server", "127.0.0.1:445"]);
-    if has_broker {
-        arguments.extend(["--broker", BROKER]);
-        let gateway = Process::start("smbd-gateway", format!("gateway-{name}"), &arguments)?;
-        gateway.said(0, &["attached "])?;
-        return Ok(gateway);
-    }
-    let gateway = Process::start("smbd-gateway", format!("gateway-{name}"), &arguments)?;
     let at = SocketAddr::new(address, 0).to_string();
     let at = at.strip_suffix('0').unwrap_or(&at);
-    gateway.said(0, &[&format!("listening address={at}")])?;
+    let mut is_there = format!("listening address={at}");
+    if has_broker {
+        arguments.extend(["--broker", BROKER]);
+        is_there = "attached ".into();
+    }
+    let gateway = Process::start("smbd-gateway", format!("gateway-{name}"), &arguments)?;
+    gateway.said(0, &[&is_there])?;
     Ok(gateway)
 }
 
