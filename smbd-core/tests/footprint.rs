@@ -315,12 +315,12 @@ fn a_connection_costs_so_much_and_each_slot_so_much_more() {
     its configuration in it: 136
     a receive slot: 24
     a send slot: 32
-    a queued message: 16
+    a queued message: 20
     an RDMA operation: 84
     an RDMA slot: 8
     a registration: 50
     a segment: 32
-    the Windows profile: 37432
+    the Windows profile: 38456
     ");
 }
 

@@ -156,12 +156,14 @@ pub struct Whole<'a> {
 /// A command of an upper layer, with what came of it.
 #[derive(Debug)]
 pub enum Command<'a> {
-    /// `send`.
+    /// `send`, or `send_unsignalled`.
     Send {
         /// The message.
         range: Range,
         /// The token to invalidate with it.
         invalidate: Option<Token>,
+        /// Its result is not waited for.
+        unsignalled: bool,
         /// What came of it.
         result: Result<MsgId, CommandRefused>,
     },

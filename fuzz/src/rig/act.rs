@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
-use smbd_core::{Access, BufferDescriptorV1, Close, Input, Limits, RdmaVerb, RegId, Token, WrId};
+use smbd_core::{Access, BufferDescriptorV1, Close, Connection, Input, Limits, RdmaVerb, RegId, Token, WrId};
 use smbd_sim::CommandRefused;
 use smbd_sim::memory::Range;
 use smbd_sim::probe::Command;
@@ -191,8 +191,10 @@ impl Rig {
     fn send(&mut self, len: u32, invalidate: Option<Token>) {
         // Most of them of a length that can be.
         let len = if len.is_multiple_of(16) { len } else { len % 10_000 };
-        let result = self.connection.send(self.now, len, invalidate).map_err(CommandRefused::from);
-        self.note(&Command::Send { range: self.range(len), invalidate, result });
+        let unsignalled = self.unsignalled;
+        let send = if unsignalled { Connection::send_unsignalled } else { Connection::send };
+        let result = send(&mut self.connection, self.now, len, invalidate).map_err(CommandRefused::from);
+        self.note(&Command::Send { range: self.range(len), invalidate, unsignalled, result });
     }
 
     fn rdma(&mut self, write: bool, len: u32, offset: u8, remote: &[(u16, u16)]) {

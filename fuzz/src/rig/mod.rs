@@ -40,6 +40,8 @@ struct Registering {
 #[derive(Debug)]
 pub struct Rig {
     connection: Connection,
+    /// The results of messages are not waited for.
+    unsignalled: bool,
     oracles: Oracles,
     watch: Watch,
     side: Side,
@@ -87,6 +89,7 @@ impl Rig {
         oracles.begin(At { now, side });
         Self {
             connection: Connection::new(side.into(), &config, now),
+            unsignalled: setup.is_unsignalled(),
             oracles,
             watch,
             side,

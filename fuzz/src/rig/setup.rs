@@ -76,6 +76,11 @@ impl Setup {
         if self.is_acceptor { Side::Acceptor } else { Side::Initiator }
     }
 
+    /// Whether the results of messages are not waited for.
+    pub(super) const fn is_unsignalled(&self) -> bool {
+        self.modes >> 4 & 1 == 1
+    }
+
     pub(super) fn limits(&self) -> Limits {
         self.limits.into()
     }

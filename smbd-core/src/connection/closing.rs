@@ -99,6 +99,11 @@ impl Connection {
         transport_over && self.outstanding() == super::Outstanding::default()
     }
 
+    /// Whether the connection is closing in good order.
+    pub(super) const fn is_flushing(&self) -> bool {
+        matches!(&self.phase, Phase::Established(established) if established.flush.is_some())
+    }
+
     /// Whether a connection closing in good order has done what it was told before.
     pub(super) fn is_flushed(&self) -> bool {
         self.sender.is_empty() && self.sender.in_flight.is_empty() && self.rdma.is_idle()

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use super::phase::{Cause, Phase};
+use super::send::Report;
 use super::{Connection, Probe};
 use crate::error::{CommandError, Misuse, RdmaError, RegisterError, SendError};
 use crate::{Access, BufferDescriptorV1, Fragment, Instant, MsgId, OpId, RdmaVerb, RegId, Token};
@@ -38,6 +39,35 @@ impl Connection {
     /// The connection is not established or is closing, all `message_slots` are taken ([`Event::Writable`](crate::Event::Writable)
     /// reports when one is free), or the length is 0 or too long: see [`SendError`]. Nothing has changed.
     pub fn send(&mut self, now: Instant, len: u32, invalidate: Option<Token>) -> Result<MsgId, SendError> {
+        self.send_with(now, len, invalidate, Report::Prompt)
+    }
+
+    /// Sends a message like [`send`](Self::send), for an upper layer that does not wait for the result, because the peer's
+    /// answer says as much: it asks the device for no completion (an unsignalled send of verbs), so nobody is woken for it.
+    ///
+    /// [`Event::Sent`](crate::Event::Sent) comes with the completion of a later send or work request: after 32 sends at the
+    /// latest, or when places are short. A failure is reported at once. On a send queue shorter than the
+    /// [`Budget`](crate::Budget) asks for, whose places are shared, this is [`send`](Self::send). [`Close::Flush`] has an empty
+    /// message follow, which takes a send credit; until the peer grants one, the close waits.
+    ///
+    /// # Errors
+    /// The errors of [`send`](Self::send). Nothing has changed.
+    pub fn send_unsignalled(
+        &mut self,
+        now: Instant,
+        len: u32,
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, SendError> {
+        self.send_with(now, len, invalidate, Report::Late)
+    }
+
+    fn send_with(
+        &mut self,
+        now: Instant,
+        len: u32,
+        invalidate: Option<Token>,
+        report: Report,
+    ) -> Result<MsgId, SendError> {
         self.accepts_commands()?;
         let max = self.negotiated.map_or(0, |settled| settled.max_fragmented_send_size);
         if len == 0 {
@@ -47,7 +77,7 @@ impl Connection {
             return Err(SendError::TooLong { len, max });
         }
         let full = CommandError::NoRoom { what: "message slots" };
-        let id = self.sender.enqueue(len, invalidate, self.rdma.writes_commanded()).ok_or(full)?;
+        let id = self.sender.enqueue(len, invalidate, self.rdma.writes_commanded(), report).ok_or(full)?;
         self.now = self.now.max(now);
         Ok(id)
     }

@@ -111,7 +111,7 @@ impl Connection {
     /// A message, if one is due and may leave.
     #[inline]
     fn next_send(&self) -> Option<Next> {
-        if self.credits.send() == 0 || self.queue_room() == 0 || self.sender.in_flight.is_full() {
+        if !self.has_place() {
             return None;
         }
         let message_ready = self.sender.is_ready(self.rdma.writes_posted());
@@ -120,11 +120,32 @@ impl Connection {
         if !message_ready && !self.wants_empty() {
             return None;
         }
+        self.with_reserve(if message_ready { Next::Fragment } else { Next::Empty })
+    }
+
+    /// A message may leave that has a place, or first the receive that the last credit has to grant (CR-4).
+    #[inline]
+    fn with_reserve(&self, message: Next) -> Option<Next> {
         if self.credits.needs_reserve() {
             // None free: the upper layer has them; releasing one brings us back here (CR-9).
             return if self.receiver.slots.is_full() { None } else { Some(Next::Receive) };
         }
-        Some(if message_ready { Next::Fragment } else { Next::Empty })
+        Some(message)
+    }
+
+    #[inline]
+    fn has_place(&self) -> bool {
+        self.credits.send() > 0 && self.queue_room() > 0 && !self.sender.in_flight.is_full()
+    }
+
+    /// What ends a connection closing in good order, when no message is due: the completion of an empty one is that of all
+    /// sends before it of which none was asked for.
+    pub(super) fn next_at_end(&self) -> Next {
+        if self.is_flushed() {
+            return Next::Finish;
+        }
+        let message = (self.sender.is_silent() && self.has_place()).then_some(Next::Empty);
+        message.and_then(|message| self.with_reserve(message)).unwrap_or(Next::Wait)
     }
 
     /// Whether a message is due although the upper layer has none.

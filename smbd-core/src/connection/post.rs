@@ -6,7 +6,7 @@ use super::next::Next;
 use super::phase::{Cause, Phase};
 use super::rdma::Slice;
 use super::registration::Command;
-use super::send::{Carries, Piece};
+use super::send::{Carries, Piece, Report};
 use super::{Connection, Pending};
 use crate::wire::{DATA_OFFSET, DataTransfer, Flags};
 use crate::{Action, Body, Event, Fragment, Head, RdmaVerb, RecvId, Token};
@@ -65,7 +65,7 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn post_fragment(&mut self) -> Action {
-        let Some(Piece { body, remaining, invalidate, fragmented }) = self.sender.cut() else {
+        let Some(Piece { body, remaining, invalidate, fragmented, report }) = self.sender.cut() else {
             return self.wait();
         };
         let carries = if remaining == 0 { Carries::Last(body.msg) } else { Carries::Fragment };
@@ -76,7 +76,7 @@ impl Connection {
         sent.fragments = sent.fragments.wrapping_add(u64::from(fragmented));
         let invalidate = invalidate.and_then(|token| self.allowed_invalidation(token));
         let solicit = self.config.solicit && remaining == 0;
-        let signal = self.wants_signal();
+        let signal = self.wants_signal(report);
         if remaining > 0 && self.has_only_messages() {
             self.plan_run();
         }
@@ -120,7 +120,7 @@ impl Connection {
         let Some(id) = self.sender.post(Carries::Control) else { return self.wait() };
         let head = self.data_header(0, None);
         self.stats.sent.empties = self.stats.sent.empties.wrapping_add(1);
-        let signal = self.wants_signal();
+        let signal = self.wants_signal(Report::Prompt);
         Action::PostSend { id, head, body: None, invalidate: None, signal, solicit: false }
     }
 
@@ -171,13 +171,23 @@ impl Connection {
     }
 
     /// A completion is asked for with the last send for now, and before the queue runs short of places.
-    fn wants_signal(&mut self) -> bool {
+    fn wants_signal(&mut self, report: Report) -> bool {
         // A message of which a fragment has left is still the first. The last credit may have to wait for a receive (CR-4).
         let more = self.credits.send() > 1 && self.sender.is_ready(self.rdma.writes_posted());
         // Both are of 16 bits.
         let short = self.queue_room().wrapping_mul(4) < u32::from(self.limits.send_queue);
         let table_full = self.sender.in_flight.is_full();
-        self.sender.signal(!more, short || table_full)
+        let report = if report == Report::Late && self.shares_queue() { Report::Prompt } else { report };
+        self.sender.signal(report, !more, short || table_full)
+    }
+
+    /// Whether the send queue is shorter than what the configuration reserves: a place that does not come back may be the one that
+    /// something else waits for.
+    fn shares_queue(&self) -> bool {
+        let config = &self.config;
+        let reserved = [config.send_slots, config.rdma_slots, config.registration_slots].map(u32::from);
+        u32::from(self.limits.send_queue)
+            < reserved.iter().fold(0, |sum: u32, places| sum.saturating_add(*places))
     }
 
     #[inline(never)]
@@ -214,12 +224,11 @@ impl Connection {
     /// Nothing can leave: has all been finished that a closing connection waits for?
     #[cold]
     pub(super) fn finish(&mut self) -> Action {
-        if matches!(&self.phase, Phase::Established(established) if established.flush.is_some())
-            && self.is_flushed()
-        {
+        let next = if self.is_flushing() { self.next_at_end() } else { Next::Wait };
+        if next == Next::Finish {
             self.end(Cause::Local);
             return self.poll_action();
         }
-        self.wait()
+        self.carry_out(next)
     }
 }

@@ -18,6 +18,16 @@ struct Message {
     invalidate: Option<Token>,
     /// RDMA Writes commanded before it: it leaves when that many are posted.
     after_writes: u32,
+    report: Report,
+}
+
+/// When the result of a message is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Report {
+    /// As soon as it has left.
+    Prompt,
+    /// With that of what leaves later.
+    Late,
 }
 
 /// A send with the device.
@@ -51,6 +61,7 @@ pub(crate) struct Piece {
     pub(crate) invalidate: Option<Token>,
     /// Belongs to a message of more than one fragment.
     pub(crate) fragmented: bool,
+    pub(crate) report: Report,
 }
 
 #[derive(Clone, Debug)]
@@ -65,7 +76,10 @@ pub(crate) struct Sender {
     first: MsgId,
     /// Most payload in one message: Connection.MaxSendSize - 24.
     payload_max: u32,
+    /// Sends since the last one that asked for a completion.
     since_signal: u8,
+    /// One of them is to be reported promptly.
+    owes_report: bool,
     /// Fragments that may leave one like the other before anything has to be decided again.
     run: u16,
     /// A `send` was refused for want of room.
@@ -77,7 +91,7 @@ impl Sender {
     pub(crate) const MESSAGE_BYTES: u64 = size_of::<Message>() as u64;
 
     pub(crate) fn new(config: &Config) -> Self {
-        let filler = Message { len: 0, invalidate: None, after_writes: 0 };
+        let filler = Message { len: 0, invalidate: None, after_writes: 0, report: Report::Prompt };
         Self {
             in_flight: Slots::new(config.send_slots),
             next_send: 0,
@@ -86,6 +100,7 @@ impl Sender {
             first: MsgId(0),
             payload_max: 0,
             since_signal: 0,
+            owes_report: false,
             run: 0,
             refused: false,
         }
@@ -101,9 +116,10 @@ impl Sender {
         len: u32,
         invalidate: Option<Token>,
         after_writes: u32,
+        report: Report,
     ) -> Option<MsgId> {
         let queued = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
-        if self.queue.push(Message { len, invalidate, after_writes }) {
+        if self.queue.push(Message { len, invalidate, after_writes, report }) {
             return Some(MsgId(self.first.0.wrapping_add(queued)));
         }
         self.refused = true;
@@ -141,15 +157,15 @@ impl Sender {
         let len = left.min(self.payload_max);
         let remaining = left.wrapping_sub(len);
         let body = Body { msg: self.first, offset, len };
-        let fragmented = len != message.len;
+        let (fragmented, report) = (len != message.len, message.report);
         let piece = if remaining == 0 {
             let invalidate = message.invalidate;
             self.sent_of_first = 0;
             self.pop();
-            Piece { body, remaining, invalidate, fragmented }
+            Piece { body, remaining, invalidate, fragmented, report }
         } else {
             self.sent_of_first = offset.wrapping_add(len);
-            Piece { body, remaining, invalidate: None, fragmented }
+            Piece { body, remaining, invalidate: None, fragmented, report }
         };
         Some(piece)
     }
@@ -193,14 +209,21 @@ impl Sender {
         Some(id)
     }
 
-    /// Whether the send about to leave asks for a completion.
-    pub(crate) const fn signal(&mut self, last_for_now: bool, queue_short: bool) -> bool {
+    /// Whether the send about to leave asks for a completion, which is that of all before it.
+    pub(crate) fn signal(&mut self, report: Report, last_for_now: bool, queue_short: bool) -> bool {
         self.since_signal = self.since_signal.wrapping_add(1);
-        let signal = last_for_now || queue_short || self.since_signal >= SIGNAL_EVERY;
+        self.owes_report |= report == Report::Prompt;
+        let signal = (last_for_now && self.owes_report) || queue_short || self.since_signal >= SIGNAL_EVERY;
         if signal {
             self.since_signal = 0;
+            self.owes_report = false;
         }
         signal
+    }
+
+    /// Whether all messages have left, but no completion was asked for with the last of them.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.queue.is_empty() && self.since_signal > 0 && !self.in_flight.is_empty()
     }
 
     /// Takes the oldest message without a result out of the records, when the connection is over.
@@ -237,9 +260,11 @@ impl Sender {
     /// Numbers of messages and sends are names; only distances matter.
     pub(crate) fn fingerprint(&self, writes_posted: u32, into: &mut impl Hasher) {
         for message in self.queue.iter() {
-            (message.len, message.invalidate, message.after_writes.wrapping_sub(writes_posted)).hash(into);
+            let after_writes = message.after_writes.wrapping_sub(writes_posted);
+            (message.len, message.invalidate, after_writes, message.report).hash(into);
         }
-        (self.queue.len(), self.sent_of_first, self.since_signal, self.refused, self.payload_max).hash(into);
+        (self.queue.len(), self.sent_of_first, self.refused, self.payload_max).hash(into);
+        (self.since_signal, self.owes_report).hash(into);
         let sends = self.in_flight.iter().map(|(_, send)| {
             let kind = match send.carries {
                 Carries::Control => None,

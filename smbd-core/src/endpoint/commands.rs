@@ -53,7 +53,29 @@ impl Endpoint {
         invalidate: Option<Token>,
     ) -> Result<MsgId, NotSent> {
         let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        match self.connection.send(now, len, invalidate) {
+        let sent = self.connection.send(now, len, invalidate);
+        self.keep(payload, sent)
+    }
+
+    /// Sends a message like [`send`](Self::send), for an upper layer that does not wait for the result: it asks for no
+    /// completion, and the endpoint keeps the bytes until another one says that they are sent. See
+    /// [`Connection::send_unsignalled`](crate::Connection::send_unsignalled).
+    ///
+    /// # Errors
+    /// The errors of [`send`](Self::send). Nothing has changed, and the bytes are in the error.
+    pub fn send_unsignalled(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, NotSent> {
+        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        let sent = self.connection.send_unsignalled(now, len, invalidate);
+        self.keep(payload, sent)
+    }
+
+    fn keep(&mut self, payload: Bytes, sent: Result<MsgId, SendError>) -> Result<MsgId, NotSent> {
+        match sent {
             Ok(msg) => {
                 self.outgoing.put(msg, payload);
                 Ok(msg)

@@ -22,6 +22,17 @@ pub trait Messages: Protocol<Event = EndpointEvent> {
     /// [`NotSent`], with a [`SendError`](crate::error::SendError) and the bytes. Nothing has changed.
     fn send(&mut self, now: Instant, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, NotSent>;
 
+    /// Sends a message whose result is not waited for: [`Endpoint::send_unsignalled`].
+    ///
+    /// # Errors
+    /// [`NotSent`], with a [`SendError`](crate::error::SendError) and the bytes. Nothing has changed.
+    fn send_unsignalled(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, NotSent>;
+
     /// Returns the receive buffer of a borrowed message: [`Endpoint::release`].
     ///
     /// # Errors
@@ -77,6 +88,15 @@ impl Messages for Endpoint {
 
     fn send(&mut self, now: Instant, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, NotSent> {
         self.send(now, payload, invalidate)
+    }
+
+    fn send_unsignalled(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, NotSent> {
+        self.send_unsignalled(now, payload, invalidate)
     }
 
     fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {

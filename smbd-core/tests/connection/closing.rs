@@ -305,6 +305,59 @@ fn a_flush_disconnects_after_the_last_completion_and_not_before() {
 }
 
 #[test]
+fn a_flush_asks_for_the_completion_of_unsignalled_messages_with_an_empty_one() {
+    let mut side = side(10);
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    assert_eq!(shape(&side.drain()), "sw");
+    let sent = side.sent.len();
+    side.connection.close(side.now, Close::Flush { until: side.now.saturating_add(Duration::from_secs(10)) });
+    assert_eq!(shape(&side.drain()), "sw", "an empty message, once");
+    assert!(side.sent[sent].len == 20 && side.sent[sent].signal);
+    side.complete_send();
+    assert!(!shape(&side.drain()).contains('D'));
+    side.complete_send();
+    assert_eq!(shape(&side.drain()), "nDnw", "closed, disconnect, drained");
+    assert!(side.events.iter().any(|event| matches!(event, Event::Sent { result: Ok(()), .. })));
+}
+
+#[test]
+fn a_flush_asks_for_no_completion_that_was_asked_for() {
+    let mut side = side(10);
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    side.send(8);
+    side.drain();
+    let sent = side.sent.len();
+    side.connection.close(side.now, Close::Flush { until: side.now.saturating_add(Duration::from_secs(10)) });
+    side.drain();
+    assert_eq!(side.sent.len(), sent);
+    side.settle();
+    assert_eq!(side.end(), "Closed(Local)");
+}
+
+#[test]
+fn a_flush_of_unsignalled_messages_waits_for_a_credit_and_no_longer_than_it_may() {
+    let mut side = side(1);
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    side.drain();
+    let until = side.now.saturating_add(Duration::from_secs(10));
+    side.connection.close(side.now, Close::Flush { until });
+    assert_eq!(shape(&side.drain()), "w", "there is none");
+    side.receive_data(DataTransfer { credits_granted: 2, ..DATA });
+    assert!(shape(&side.drain()).contains('s'));
+    side.settle();
+    assert_eq!(side.end(), "Closed(Local)");
+
+    let mut side = self::side(1);
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    side.drain();
+    let until = side.now.saturating_add(Duration::from_secs(10));
+    side.connection.close(side.now, Close::Flush { until });
+    side.pass(Duration::from_secs(10));
+    assert_eq!(side.end(), "Closed(Local)");
+    assert!(side.events.iter().any(|event| matches!(event, Event::Sent { result: Err(Aborted), .. })));
+}
+
+#[test]
 fn a_flush_waits_for_operations() {
     let mut side = side(10);
     side.rdma(RdmaVerb::Read, 8, &[(0, 8)], 0);

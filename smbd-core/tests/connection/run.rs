@@ -11,7 +11,7 @@ use crate::pair::{DATA, REQUEST, Side};
 
 #[derive(Clone, Debug)]
 enum Command {
-    Send(u32),
+    Send { len: u32, unsignalled: bool },
     Write(u32),
     Register,
     Probe,
@@ -22,7 +22,7 @@ enum Command {
 /// What is done before the poll with that number.
 fn commands() -> impl Strategy<Value = Vec<(usize, Command)>> {
     let command = prop_oneof![
-        4 => (1..60_000_u32).prop_map(Command::Send),
+        4 => (1..60_000_u32, any::<bool>()).prop_map(|(len, unsignalled)| Command::Send { len, unsignalled }),
         1 => prop::sample::select(vec![0, 4096]).prop_map(Command::Write),
         1 => Just(Command::Register),
         1 => Just(Command::Probe),
@@ -34,7 +34,8 @@ fn commands() -> impl Strategy<Value = Vec<(usize, Command)>> {
 
 fn give(connection: &mut Connection, now: Instant, command: &Command, polled: &[Action]) {
     let _refused = match command {
-        Command::Send(len) => connection.send(now, *len, None).is_err(),
+        Command::Send { len, unsignalled: false } => connection.send(now, *len, None).is_err(),
+        Command::Send { len, unsignalled: true } => connection.send_unsignalled(now, *len, None).is_err(),
         Command::Write(len) => {
             let remote =
                 smbd_core::BufferDescriptorV1 { offset: 0, token: smbd_core::Token(7), length: 4096 };

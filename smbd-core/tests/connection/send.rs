@@ -254,6 +254,72 @@ fn every_message_ends_signalled_when_the_side_goes_quiet() {
     }
 }
 
+fn signals(side: &Side) -> Vec<bool> {
+    side.sent[1..].iter().map(|message| message.signal).collect()
+}
+
+#[test]
+fn no_completion_is_asked_for_with_unsignalled_messages() {
+    for len in [8, 2500] {
+        let mut side = side(Params::windows(), 1000);
+        side.connection.send_unsignalled(side.now, len, None).unwrap();
+        side.drain();
+        assert!(!signals(&side).is_empty() && signals(&side).iter().all(|signal| !signal), "{len}");
+    }
+    // Nor when its next fragment waits for credits.
+    let mut side = side(Params::windows(), 1);
+    side.connection.send_unsignalled(side.now, 2500, None).unwrap();
+    side.drain();
+    assert_eq!(signals(&side), [false]);
+}
+
+#[test]
+fn a_completion_is_asked_for_with_every_32nd_unsignalled_message() {
+    let mut side = side(Params::windows(), 1000);
+    for _ in 0..70 {
+        side.connection.send_unsignalled(side.now, 8, None).unwrap();
+        side.drain();
+    }
+    let at: Vec<_> =
+        signals(&side).iter().enumerate().filter(|(_, signal)| **signal).map(|(at, _)| at).collect();
+    assert_eq!(at, [31, 63]);
+}
+
+#[test]
+fn a_completion_is_asked_for_when_unsignalled_messages_run_out_of_places() {
+    let mut side = side(Params { send_slots: 4, ..Params::example() }, 1000);
+    for _ in 0..4 {
+        side.connection.send_unsignalled(side.now, 8, None).unwrap();
+        side.drain();
+    }
+    assert_eq!(signals(&side), [false, false, false, true]);
+}
+
+#[test]
+fn a_message_is_reported_promptly_though_an_unsignalled_one_leaves_behind_it() {
+    let mut side = side(Params::windows(), 1000);
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    side.send(8);
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    side.drain();
+    assert_eq!(signals(&side), [false, false, true]);
+    // And only once.
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    side.drain();
+    assert_eq!(signals(&side), [false, false, true, false]);
+}
+
+#[test]
+fn unsignalled_messages_are_reported_with_what_completes_them() {
+    let mut side = side(Params::windows(), 1000);
+    side.connection.send_unsignalled(side.now, 8, None).unwrap();
+    side.drain();
+    assert_eq!(sent(&side), []);
+    side.send(8);
+    side.settle();
+    assert_eq!(sent(&side), [(0, Ok(())), (1, Ok(()))]);
+}
+
 #[test]
 fn a_solicited_event_is_asked_for_with_the_last_fragment_if_at_all() {
     for solicit in [false, true] {

@@ -136,7 +136,8 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
         let Some(Line { machine, backend }) = &mut self.line else { return };
         while let Some(message) = self.outbox.pop_front() {
             let len = message.len();
-            match machine.send(backend.now(), message, None) {
+            // The server's answer says that it was sent.
+            match machine.send_unsignalled(backend.now(), message, None) {
                 Ok(_) => self.is_asked = true,
                 Err(refused) => match refused.error {
                     SendError::Command(CommandError::NoRoom { .. }) => {

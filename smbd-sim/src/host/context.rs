@@ -69,7 +69,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Connection::send`].
     pub fn send(&mut self, range: Range, invalidate: Option<Token>) -> Result<MsgId, CommandRefused> {
-        self.send_from(range, invalidate, false)
+        self.send_from(range, invalidate, false, false)
     }
 
     /// Sends a message from a buffer made for it.
@@ -77,9 +77,30 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Connection::send`].
     pub fn send_bytes(&mut self, bytes: &[u8], invalidate: Option<Token>) -> Result<MsgId, CommandRefused> {
+        self.send_copy(bytes, invalidate, false)
+    }
+
+    /// The same, and its result is not waited for.
+    ///
+    /// # Errors
+    /// As [`Connection::send_unsignalled`].
+    pub fn send_bytes_unsignalled(
+        &mut self,
+        bytes: &[u8],
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, CommandRefused> {
+        self.send_copy(bytes, invalidate, true)
+    }
+
+    fn send_copy(
+        &mut self,
+        bytes: &[u8],
+        invalidate: Option<Token>,
+        unsignalled: bool,
+    ) -> Result<MsgId, CommandRefused> {
         let buffer = self.nic.buffers.alloc_with(bytes);
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let result = self.send_from(Range { buffer, offset: 0, len }, invalidate, true);
+        let result = self.send_from(Range { buffer, offset: 0, len }, invalidate, unsignalled, true);
         if result.is_err() {
             self.nic.buffers.free(buffer);
         }
@@ -90,17 +111,19 @@ impl<'a> Context<'a> {
         &mut self,
         range: Range,
         invalidate: Option<Token>,
+        unsignalled: bool,
         owned: bool,
     ) -> Result<MsgId, CommandRefused> {
         let now = self.at.now;
         let result = self.check(range).and_then(|()| {
             let commands = self.commands.as_mut().ok_or(CommandRefused::NoConnection)?;
-            Ok(commands.send(now, self.nic.buffers.range(range), range.len, invalidate)?)
+            let bytes = self.nic.buffers.range(range);
+            Ok(commands.send(now, (bytes, range.len), invalidate, unsignalled)?)
         });
         if let Ok(msg) = result {
             self.names.put_message(msg, range, owned);
         }
-        self.probe.command(self.at, &Command::Send { range, invalidate, result });
+        self.probe.command(self.at, &Command::Send { range, invalidate, unsignalled, result });
         result
     }
 

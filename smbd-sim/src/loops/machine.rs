@@ -27,6 +27,25 @@ impl<P: Probe> Watched<Endpoint, P> {
         self.watcher().borrow_mut().paused(at, paused);
     }
 
+    fn show_send(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        invalidate: Option<Token>,
+        unsignalled: bool,
+    ) -> Result<MsgId, NotSent> {
+        let send = if unsignalled { Endpoint::send_unsignalled } else { Endpoint::send };
+        let range = somewhere(payload.len());
+        let sent = send(&mut self.machine, now, payload.clone(), invalidate);
+        match &sent {
+            Ok(msg) => self.records.sent(*msg, payload),
+            Err(refused) => self.records.not_sent(&payload, &refused.payload),
+        }
+        let result = sent.as_ref().map(|msg| *msg).map_err(|refused| refused.error.into());
+        self.show_command(now, &Command::Send { range, invalidate, unsignalled, result });
+        sent
+    }
+
     fn show_command(&mut self, now: Instant, command: &Command<'_>) {
         self.expect_news();
         self.is_told_the_time(now);
@@ -40,15 +59,16 @@ impl<P: Probe> Messages for Watched<Endpoint, P> {
     }
 
     fn send(&mut self, now: Instant, payload: Bytes, invalidate: Option<Token>) -> Result<MsgId, NotSent> {
-        let range = somewhere(payload.len());
-        let sent = self.machine.send(now, payload.clone(), invalidate);
-        match &sent {
-            Ok(msg) => self.records.sent(*msg, payload),
-            Err(refused) => self.records.not_sent(&payload, &refused.payload),
-        }
-        let result = sent.as_ref().map(|msg| *msg).map_err(|refused| refused.error.into());
-        self.show_command(now, &Command::Send { range, invalidate, result });
-        sent
+        self.show_send(now, payload, invalidate, false)
+    }
+
+    fn send_unsignalled(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        invalidate: Option<Token>,
+    ) -> Result<MsgId, NotSent> {
+        self.show_send(now, payload, invalidate, true)
     }
 
     fn release(&mut self, now: Instant, fragment: Fragment) -> Result<(), Misuse> {

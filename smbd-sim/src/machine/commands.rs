@@ -31,15 +31,19 @@ impl Commands<'_> {
     pub(crate) fn send(
         &mut self,
         now: Instant,
-        bytes: &[u8],
-        len: u32,
+        (bytes, len): (&[u8], u32),
         invalidate: Option<Token>,
+        unsignalled: bool,
     ) -> Result<MsgId, SendError> {
         match self {
-            Self::Connection(connection) => connection.send(now, len, invalidate),
+            Self::Connection(connection) => {
+                let send = if unsignalled { Connection::send_unsignalled } else { Connection::send };
+                send(connection, now, len, invalidate)
+            }
             Self::Endpoint(endpoint, records) => {
                 let payload = Bytes::copy_from_slice(bytes);
-                match endpoint.send(now, payload.clone(), invalidate) {
+                let send = if unsignalled { Endpoint::send_unsignalled } else { Endpoint::send };
+                match send(endpoint, now, payload.clone(), invalidate) {
                     Ok(msg) => {
                         records.sent(msg, payload);
                         Ok(msg)

@@ -38,8 +38,9 @@ impl Records {
                 });
                 self.link.disconnect = true;
             }
-            Action::PostSend { id, head, body, invalidate, solicit, signal: _ } => {
-                let leaving = Leaving { head, body: *body, invalidate: *invalidate, solicit: *solicit };
+            Action::PostSend { id, head, body, invalidate, solicit, signal } => {
+                let (invalidate, signal, solicit) = (*invalidate, *signal, *solicit);
+                let leaving = Leaving { head, body: *body, invalidate, signal, solicit };
                 self.on_send(*id, &leaving, v);
             }
             Action::PostRdma { id, op, verb, local_offset, remote } => {
@@ -150,11 +151,18 @@ impl Records {
         if room && credit && !binds && !yields {
             let ready = self.sending.is_ready(self.ops.writes_posted);
             v.check(Law::Progress, !ready, || "a message could leave".to_owned());
-            let owed = self.answer_owed || self.keepalive.wants_flag() || self.credit.may_only_grant();
+            let ends_silence = self.told.established && self.ends_silence();
+            let owed = self.answer_owed
+                || self.keepalive.wants_flag()
+                || self.credit.may_only_grant()
+                || ends_silence;
             v.check(Law::Progress, !owed || self.sending.is_open(), || {
-                "an answer or a grant could leave".to_owned()
+                "an answer, a grant or the end of a silence could leave".to_owned()
             });
         }
+        v.check(Law::Progress, !self.sending.owes_signal() || self.sends.used() == 0, || {
+            "a message is waited for, and no completion was asked for".to_owned()
+        });
         if used + 1 < queue && self.rdma.free() > 0 && !binds {
             v.check(Law::Progress, !wants_rdma, || "an RDMA request could leave".to_owned());
         }

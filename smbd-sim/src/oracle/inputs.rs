@@ -176,14 +176,14 @@ impl Records {
         }
         self.actions = self.actions.saturating_sub(4);
         match *command {
-            Command::Send { range, invalidate, result } => {
+            Command::Send { range, invalidate, unsignalled, result } => {
                 let valid =
                     self.negotiated.is_some_and(|n| (1..=n.max_fragmented_send_size).contains(&range.len));
                 let full = self.sending.is_full();
                 self.check_command("send", &result, valid, full, v);
                 if let Ok(id) = result {
                     let after = self.ops.writes_commanded;
-                    self.sending.on_command(id, range.len, invalidate, after, v);
+                    self.sending.on_command(id, range.len, (invalidate, unsignalled), after, v);
                 }
             }
             Command::Rdma { verb, local, remote, offset, result } => {

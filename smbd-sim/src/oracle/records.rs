@@ -287,7 +287,8 @@ impl Records {
         let wanted = self.keepalive.wants_flag();
         v.check(Law::Keepalive, flag == wanted, || format!("flag is {flag}, should be {wanted}"));
         if send.body.is_none() {
-            let reason = self.answer_owed || wanted || self.credit.may_only_grant();
+            let ends_silence = self.ends_silence() && send.signal;
+            let reason = self.answer_owed || wanted || self.credit.may_only_grant() || ends_silence;
             v.check(Law::Quiet, reason, || "an empty message without a reason".to_owned());
         }
         if flag {
@@ -307,6 +308,11 @@ impl Records {
     /// Whether the connection may take commands.
     pub(super) const fn takes_commands(&self) -> bool {
         self.is_announced() && self.flush.is_none() && self.is_flowing()
+    }
+
+    /// Whether a connection that closes in good order waits for sends of which no completion was asked for.
+    pub(super) fn ends_silence(&self) -> bool {
+        self.flush.is_some() && self.sending.is_silent() && self.sends.used() > 0
     }
 
     pub(super) fn is_flushed(&self) -> bool {

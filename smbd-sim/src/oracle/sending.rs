@@ -13,6 +13,7 @@ struct Message {
     len: u32,
     invalidate: Option<Token>,
     after_writes: u64,
+    unsignalled: bool,
     gone: bool,
     told: bool,
 }
@@ -30,6 +31,7 @@ pub(super) struct Leaving<'a> {
     pub(super) head: &'a Head,
     pub(super) body: Option<Body>,
     pub(super) invalidate: Option<Token>,
+    pub(super) signal: bool,
     pub(super) solicit: bool,
 }
 
@@ -47,6 +49,10 @@ pub(super) struct Sending {
     /// Bytes of the next one that have left.
     offset: u32,
     untold: u32,
+    /// The last send has asked for no completion.
+    silent: bool,
+    /// A send whose result is waited for has asked for none, nor has one behind it.
+    owes_signal: bool,
 }
 
 impl Sending {
@@ -61,6 +67,8 @@ impl Sending {
             next: 0,
             offset: 0,
             untold: 0,
+            silent: false,
+            owes_signal: false,
         }
     }
 
@@ -85,6 +93,16 @@ impl Sending {
         self.offset > 0
     }
 
+    /// Whether no completion was asked for with the last of all messages.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent && self.is_empty()
+    }
+
+    /// Whether a completion is missing that is waited for.
+    pub(super) const fn owes_signal(&self) -> bool {
+        self.owes_signal
+    }
+
     fn message(&mut self, number: u32) -> Option<&mut Message> {
         self.messages.get_mut(number.wrapping_sub(self.first) as usize)
     }
@@ -99,7 +117,7 @@ impl Sending {
         &mut self,
         id: MsgId,
         len: u32,
-        invalidate: Option<Token>,
+        (invalidate, unsignalled): (Option<Token>, bool),
         after_writes: u64,
         v: &mut Verdicts,
     ) {
@@ -108,7 +126,8 @@ impl Sending {
             format!("{id:?} given out, expected msg{expected}")
         });
         v.check(Law::Memory, !self.is_full(), || format!("{id:?} taken with {} queued", self.slots));
-        self.messages.push_back(Message { len, invalidate, after_writes, gone: false, told: false });
+        let message = Message { len, invalidate, after_writes, unsignalled, gone: false, told: false };
+        self.messages.push_back(message);
         self.untold += 1;
     }
 
@@ -121,6 +140,11 @@ impl Sending {
         writes_posted: u64,
         v: &mut Verdicts,
     ) -> Carries {
+        let next = self.next;
+        let is_waited_for =
+            send.body.is_none() || self.message(next).is_some_and(|message| !message.unsignalled);
+        self.silent = !send.signal;
+        self.owes_signal = !send.signal && (self.owes_signal || is_waited_for);
         let bytes = send.head.as_bytes();
         let reserved = bytes.get(6..8) == Some(&[0, 0])
             && bytes.get(20..).is_some_and(|pad| pad.iter().all(|b| *b == 0));
@@ -194,8 +218,10 @@ impl Sending {
     /// What can influence a verdict. Numbers of messages are names; only distances matter.
     pub(super) fn fingerprint(&self, writes_posted: u64, into: &mut impl Hasher) {
         (self.max_send_size, self.next.wrapping_sub(self.first), self.offset, self.untold).hash(into);
+        (self.silent, self.owes_signal).hash(into);
         for m in &self.messages {
-            (m.len, m.invalidate, m.after_writes.wrapping_sub(writes_posted), m.gone, m.told).hash(into);
+            let after_writes = m.after_writes.wrapping_sub(writes_posted);
+            (m.len, m.invalidate, after_writes, m.unsignalled, m.gone, m.told).hash(into);
         }
     }
 

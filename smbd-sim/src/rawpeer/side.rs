@@ -41,8 +41,9 @@ impl RawPeer {
             _ => {
                 let range = Range { len: u32::try_from(most).unwrap_or(1), ..self.reader.memory };
                 let bytes = vec![0x5a; range.len as usize];
-                let result = commands.send(now, &bytes, range.len, None).map_err(CommandRefused::from);
-                Command::Send { range, invalidate: None, result }
+                let bytes = (&bytes[..], range.len);
+                let result = commands.send(now, bytes, None, false).map_err(CommandRefused::from);
+                Command::Send { range, invalidate: None, unsignalled: false, result }
             }
         };
         self.watch.borrow_mut().command(at, &command);

@@ -156,6 +156,18 @@ impl Setup {
         self.cores(|core| core.send_queue = Some(places))
     }
 
+    /// Nobody waits for the results of messages.
+    fn unsignalled(self) -> Self {
+        self.cores(|core| {
+            core.script.retain(|command| *command != Do::Answered);
+            for command in &mut core.script {
+                if let Do::Send { unsignalled, .. } = command {
+                    *unsignalled = true;
+                }
+            }
+        })
+    }
+
     fn targets(mut self, initiator: u16, acceptor: u16) -> Self {
         for (peer, target) in self.peers.iter_mut().zip([initiator, acceptor]) {
             if let Peer::Core(core) = peer {
@@ -185,7 +197,7 @@ fn rdma(name: &'static str, about: &'static str, verb: RdmaVerb, windows: bool, 
     };
     let asks = vec![
         Do::Register(access),
-        Do::Send { len: PAYLOAD, tells: true, invalidates: false },
+        Do::Send { len: PAYLOAD, tells: true, invalidates: false, unsignalled: false },
         Do::Received(1),
         Do::Deregister,
         Do::Answered,
@@ -196,7 +208,7 @@ fn rdma(name: &'static str, about: &'static str, verb: RdmaVerb, windows: bool, 
         // The buffer is the peer's again when it has the answer.
         serves.push(Do::Answered);
     }
-    serves.push(Do::Send { len: 2 * PAYLOAD, tells: false, invalidates });
+    serves.push(Do::Send { len: 2 * PAYLOAD, tells: false, invalidates, unsignalled: false });
     between(name, about, core(asks), core(serves)).cores(|core| core.windows = windows)
 }
 
@@ -225,6 +237,16 @@ fn small() -> Vec<Setup> {
             .afterwards(),
         talk("room", "two messages each way, and room for one", &[1, 1], &[1, 1])
             .cores(|core| core.params.message_slots = 1),
+        talk(
+            "unsignalled",
+            "messages of two fragments and one, whose results nobody waits for",
+            &[2, 1],
+            &[2, 1],
+        )
+        .unsignalled(),
+        talk("unsignalled-hold", "two fragments each way, the same, upper layers hold two", &[2], &[2])
+            .unsignalled()
+            .hold(2),
         between("silence", silence, core(sleeper), core(vec![])).keepalive(),
         between("probe", probes, core(prober), core(vec![])).keepalive(),
         talk("loss", "one message each way, the connection lost at any point", &[1], &[1]).loss(Loss::Told),

@@ -79,6 +79,8 @@ pub enum Do {
         tells: bool,
         /// Invalidates the token that the peer told of.
         invalidates: bool,
+        /// Its result is not waited for.
+        unsignalled: bool,
     },
     /// Registers a buffer.
     Register(Access),
@@ -104,7 +106,7 @@ impl Do {
     /// A message of `len` bytes.
     #[must_use]
     pub const fn send(len: u32) -> Self {
-        Self::Send { len, tells: false, invalidates: false }
+        Self::Send { len, tells: false, invalidates: false, unsignalled: false }
     }
 }
 

@@ -75,6 +75,9 @@ impl Plan {
             nic.signal_from = self.seam.signal_from[at];
             nic.loses_flushes = self.seam.loses_flushes[at] && self.personality == Personality::Iwarp;
         }
+        for behaviour in &mut self.behaviour {
+            behaviour.unsignalled_one_in = rng.pick(&[0, 1, 2, 8]);
+        }
         self
     }
 
@@ -276,6 +279,7 @@ fn behaviour(side: Side, configs: &[Config; 2], nics: &[NicConfig; 2], rng: &mut
         patient: rng.chance(1, 2),
         notices: u32_below(rng, 30) + 4,
         notice_pause: rng.time(Duration::from_millis(1)),
+        unsignalled_one_in: 0,
     }
 }
 

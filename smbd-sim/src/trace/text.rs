@@ -152,8 +152,9 @@ impl Words {
 
     pub(super) fn command(&mut self, line: &mut String, command: &Command<'_>) {
         match command {
-            Command::Send { range, invalidate, result } => {
-                let _ = write!(line, "> send {} B", range.len);
+            Command::Send { range, invalidate, unsignalled, result } => {
+                let name = if *unsignalled { "send unsignalled" } else { "send" };
+                let _ = write!(line, "> {name} {} B", range.len);
                 if let Some(token) = invalidate {
                     let _ = write!(line, " invalidate={token}");
                 }

@@ -49,6 +49,8 @@ pub struct Behaviour {
     pub notices: u32,
     /// Time between two of them.
     pub notice_pause: Duration,
+    /// The results of 1 of so many messages are not waited for; 0 is none.
+    pub unsignalled_one_in: u16,
 }
 
 /// A message that waits for room.
@@ -111,7 +113,14 @@ impl Common {
     fn send_waiting(&mut self, context: &mut Context<'_>) {
         while let Some(Waiting { queued, invalidate }) = self.waiting.front() {
             let bytes = content(queued.key, 0, queued.len);
-            match context.send_bytes(bytes, *invalidate) {
+            // The keys are drawn already: as good as a number drawn for it.
+            let is_unsignalled = queued.key.checked_rem(self.behaviour.unsignalled_one_in) == Some(0);
+            let sent = if is_unsignalled {
+                context.send_bytes_unsignalled(bytes, *invalidate)
+            } else {
+                context.send_bytes(bytes, *invalidate)
+            };
+            match sent {
                 Ok(_) => {
                     self.workload.borrow_mut().sent(self.side, queued.clone());
                     self.waiting.pop_front();

@@ -134,7 +134,7 @@ impl Machine {
     }
 
     /// The server has invalidated a token. It is one of a request that was sent, that is about to be, or whose memory is about to be
-    /// taken back.
+    /// taken back. While the caller takes it back nothing changes: the server may answer what is not waited for any more.
     pub(super) fn on_invalidated(&mut self, token: Token) -> Result<(), Refused> {
         let Self { requests, outstanding, tasks, queue, .. } = self;
         let mut has_it = |key: &Key| {
@@ -144,7 +144,12 @@ impl Machine {
         };
         let is_known = outstanding.iter().any(|(_, key)| has_it(key))
             || tasks.iter().any(|task| matches!(task, Task::Deregister(key) if has_it(key)))
-            || queue.iter().any(has_it);
+            || queue.iter().any(&mut has_it)
+            || self.is_left(token);
         if is_known { Ok(()) } else { Err(Refused::Unknown("the token")) }
+    }
+
+    fn is_left(&self, token: Token) -> bool {
+        self.requests.iter().any(|(_, request)| request.memory == Memory::Left && request.tokens.has(token))
     }
 }

@@ -26,6 +26,10 @@ impl Tokens {
         self.first.is_none() && self.others.is_empty()
     }
 
+    pub(super) fn has(&self, token: Token) -> bool {
+        self.first == Some(token) || self.others.contains(&token)
+    }
+
     /// The server has invalidated one. Gives whether it was one of these.
     pub(super) fn remove(&mut self, token: Token) -> bool {
         if self.others.is_empty() {

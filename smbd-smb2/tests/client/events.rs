@@ -119,6 +119,32 @@ fn a_read_by_rdma_that_is_late_has_its_memory_back_before_it_fails() {
 }
 
 #[test]
+fn a_late_answer_may_invalidate_memory_that_is_being_taken_back() {
+    let timeout = Duration::from_secs(5);
+    let (mut world, _, tree) =
+        World::connected(Setup::default(), Params { timeout, transport: rdma(), ..Params::default() });
+    world.memory.buffers.insert(BufferId(1), vec![0; 5000]);
+    world.server.deaf.push(Command::READ);
+    let id = world.submit(tree, &read(0, 5000, Some(BufferId(1))));
+    world.run();
+    let token = *world.memory.valid.keys().next().unwrap();
+    let late = world.now + timeout;
+    let registration = loop {
+        match world.client.poll(late, &mut Arrived::nothing()) {
+            Output::Deregister { registration, .. } => break registration,
+            Output::Idle(_) => panic!("the memory is not taken back"),
+            _ => {}
+        }
+    };
+    assert_eq!(world.client.invalidated(token), Ok(()));
+    world.memory.deregister(registration);
+    world.client.deregistered(late, registration).unwrap();
+    assert_eq!(world.client.invalidated(token), Err(Refused::Unknown("the token")), "it is back");
+    world.pass(timeout);
+    assert_eq!(world.results[&id], Got::Failed(Failure::TimedOut));
+}
+
+#[test]
 fn memory_that_cannot_be_registered_fails_its_operation() {
     let (mut world, _, tree) =
         World::connected(Setup::default(), Params { transport: rdma(), ..Params::default() });

@@ -2,7 +2,7 @@
 
 use std::vec::Vec;
 
-use super::{Carries, Sender};
+use super::{Carries, Report, Sender};
 use crate::{Config, MsgId, Params};
 
 /// A sender that has sent 2^32 - 1 messages.
@@ -26,7 +26,7 @@ fn leave(sender: &mut Sender) -> MsgId {
 #[test]
 fn numbers_of_messages_wrap() {
     let mut sender = old();
-    let accepted: Vec<_> = (0..3).map(|_| sender.enqueue(8, None, 0).unwrap()).collect();
+    let accepted: Vec<_> = (0..3).map(|_| sender.enqueue(8, None, 0, Report::Prompt).unwrap()).collect();
     assert_eq!(accepted, [MsgId(u32::MAX), MsgId(0), MsgId(1)]);
     let left: Vec<_> = (0..3).map(|_| leave(&mut sender)).collect();
     assert_eq!(left, accepted);
@@ -36,7 +36,7 @@ fn numbers_of_messages_wrap() {
 fn messages_are_aborted_oldest_first_also_across_the_wrap() {
     let mut sender = old();
     for _ in 0..4 {
-        sender.enqueue(8, None, 0).unwrap();
+        sender.enqueue(8, None, 0, Report::Prompt).unwrap();
     }
     leave(&mut sender);
     leave(&mut sender);
@@ -48,7 +48,7 @@ fn messages_are_aborted_oldest_first_also_across_the_wrap() {
 fn a_message_waits_for_writes_also_across_the_wrap() {
     let mut sender = old();
     // Two writes were commanded after number 2^32 - 1.
-    sender.enqueue(8, None, 1).unwrap();
+    sender.enqueue(8, None, 1, Report::Prompt).unwrap();
     let ready = [u32::MAX - 1, u32::MAX, 0, 1, 2].map(|posted| sender.is_ready(posted));
     assert_eq!(ready, [false, false, false, true, true]);
 }

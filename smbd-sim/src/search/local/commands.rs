@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use smbd_core::{BufferDescriptorV1, Close, MsgId, RegId};
+use smbd_core::{BufferDescriptorV1, Close, Connection, MsgId, RegId};
 
 use super::host::{BUFFER_LEN, Host};
 use super::upper::Held;
@@ -30,7 +30,9 @@ impl Host {
     pub(super) fn command(&mut self, seen: &mut dyn Probe) {
         let Some(command) = self.upper.next() else { return };
         let result = match command {
-            Do::Send { len, tells, invalidates } => self.send(len, tells, invalidates, seen),
+            Do::Send { len, tells, invalidates, unsignalled } => {
+                self.send(len, (tells, invalidates, unsignalled), seen)
+            }
             Do::Register(access) => {
                 let result = self.connection.register(self.now, access, 1).map_err(CommandRefused::from);
                 self.told = self.now;
@@ -80,15 +82,15 @@ impl Host {
     fn send(
         &mut self,
         len: u32,
-        tells: bool,
-        invalidates: bool,
+        (tells, invalidates, unsignalled): (bool, bool, bool),
         seen: &mut dyn Probe,
     ) -> Result<(), CommandRefused> {
         let told = self.upper.registration.filter(|_| tells);
         let segment = told.and_then(|id: RegId| self.connection.live_segments(id).next());
         let invalidate = self.upper.learned.filter(|_| invalidates).map(|descriptor| descriptor.token);
-        let result = self.connection.send(self.now, len, invalidate).map_err(CommandRefused::from);
-        self.show(&Command::Send { range: range(len), invalidate, result }, seen);
+        let send = if unsignalled { Connection::send_unsignalled } else { Connection::send };
+        let result = send(&mut self.connection, self.now, len, invalidate).map_err(CommandRefused::from);
+        self.show(&Command::Send { range: range(len), invalidate, unsignalled, result }, seen);
         let number = result.map(MsgId::sequence)?;
         self.told = self.now;
         let expected = self.upper.sent.len();

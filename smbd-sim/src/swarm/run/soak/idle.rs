@@ -66,6 +66,7 @@ impl Idle {
             patient: true,
             notices: 0,
             notice_pause: Duration::ZERO,
+            unsignalled_one_in: 0,
         };
         Ok(Plan {
             seed: 0,

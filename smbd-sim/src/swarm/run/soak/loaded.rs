@@ -69,12 +69,13 @@ pub fn loaded(what: &Loaded, progress: &dyn Fn(Duration)) -> Soaked {
     Soaked::of(&mut run, began, before)
 }
 
-/// Buffers and tokens that both hosts can have in use at the same time, when a peer that hangs holds everything up.
+/// Buffers and tokens that both hosts can have in use at the same time, when a peer that hangs holds everything up. A message has its
+/// buffer until its completion comes, which is not asked for with unsignalled ones.
 fn in_use_at_most(plan: &Plan) -> usize {
     let of = |config: &Config| {
-        let [messages, operations, registrations] =
-            [config.message_slots, config.rdma_ops, config.registrations].map(usize::from);
-        messages + operations + 2 * registrations
+        let [messages, sends, operations, registrations] =
+            [config.message_slots, config.send_slots, config.rdma_ops, config.registrations].map(usize::from);
+        messages + sends + operations + 2 * registrations
     };
     plan.configs.iter().map(of).sum()
 }
