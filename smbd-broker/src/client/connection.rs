@@ -12,7 +12,7 @@ use crate::socket::{PacketBuffer, PacketSocket};
 use crate::wire::{Age, Area, Invalidate, Limits, Newcomer, Packet, Transfer};
 
 /// A connection that an owner has. All methods return at once; those that return `Pending` wake the task of `cx` later, if the socket does.
-/// Dropping it ends the connection when what was ordered is done.
+/// Dropping it ends the connection when what was ordered is done; slots of transfers that are under way are lost then (`leave` keeps them).
 pub struct OwnedConnection<S> {
     newcomer: Newcomer,
     socket: S,
@@ -250,6 +250,18 @@ impl<S: PacketSocket> OwnedConnection<S> {
     pub fn is_idle(&self) -> bool {
         let nothing_read = self.happened.is_empty() && self.messages.is_empty() && self.former.is_none();
         nothing_read && self.outgoing.is_empty() && self.machine.is_between()
+    }
+
+    /// Drops it. If transfers are under way, a task waits until the broker says that they have ended, and gives their slots back: they
+    /// would be lost otherwise. To be called within a tokio runtime.
+    #[cfg(feature = "tokio")]
+    pub fn leave(mut self)
+    where
+        S: Send + 'static,
+    {
+        if self.transfers() > 0 || !self.happened.is_empty() {
+            tokio::spawn(std::future::poll_fn(move |cx| self.poll_close(cx, 0)));
+        }
     }
 
     /// Whether something waits until the socket is writable.

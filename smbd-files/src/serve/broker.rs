@@ -162,6 +162,10 @@ impl Link for BrokerLink {
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.connection.poll_close(cx, CLOSE_WITHIN)
     }
+
+    fn leave(self: Box<Self>) {
+        self.connection.leave();
+    }
 }
 
 impl fmt::Debug for BrokerLink {

@@ -74,4 +74,7 @@ pub trait Link: Send {
 
     /// Ends the connection. Ready when it is over.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Is not waited for any more.
+    fn leave(self: Box<Self>) {}
 }

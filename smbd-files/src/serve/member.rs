@@ -91,7 +91,8 @@ impl Member {
 
     /// Tells whoever waits for the end.
     pub(super) fn tell(self, why: String) {
-        let Self { counts, about, ended, .. } = self;
+        let Self { link, counts, about, ended, .. } = self;
+        link.leave();
         // Nobody may wait any more.
         let _ = ended.send(End { why, seen: about.map(|about| Seen { about, counts }) });
     }

@@ -95,3 +95,19 @@ fn slots_of_a_transfer_that_comes_too_late_are_free_again() {
     // The end is there, and nobody has heard of it yet.
     assert_eq!((start(&mut connection), free(&connection)), (Err(TransferError::Lost), 4));
 }
+
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn slots_of_transfers_are_free_again_when_they_end_after_it_was_left() {
+    let mut left = connection(&[]);
+    assert_eq!((start(&mut left), free(&left)), (Ok(1), 2));
+    let slots = left.slots().clone();
+    let mut packet = Packet::new();
+    wire::Event::RdmaDone { tag: 1, is_success: false }.write(&mut packet);
+    wire::Event::Lost { why: "left".into() }.write(&mut packet);
+    left.socket = Said([packet].into());
+    left.leave();
+    assert_eq!(slots.count().1, 2, "not yet");
+    tokio::task::yield_now().await;
+    assert_eq!(slots.count().1, 4);
+}
