@@ -271,9 +271,7 @@ live_samba_on_broker() {
   with_samba || return 0
   # shellcheck source=files.sh
   . "$LAB/files.sh"
-  # As long as Samba takes them: clients do not look at what SMB Direct lets them send before they encrypt a WRITE.
-  printf '[smb_direct]\nmax_fragmented_recv_size = 16777215\n' >/run/broker.toml
-  rdma_loopback "$KIND" 1024 && broker --config /run/broker.toml && SMBD_LIVE_BROKER=true live "$@"
+  rdma_loopback "$KIND" 1024 && broker && SMBD_LIVE_BROKER=true live "$@"
 }
 
 # suite OPTION ...    the conformance suite against a peer; with `--profile` it is held against what is known of the peer.

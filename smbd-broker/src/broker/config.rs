@@ -61,7 +61,9 @@ impl Default for Settings {
             },
             quotas: Quotas::default(),
             params: Params {
-                max_fragmented_recv_size: (1 << 20) + 4096,
+                // An encrypted WRITE goes in one message, and servers take 8 MiB (Samba, Windows); cifs sends that whatever it is offered here.
+                // Memory for a message grows with what has come of it.
+                max_fragmented_recv_size: (8 << 20) + (64 << 10),
                 max_read_write_size: 8 << 20,
                 keepalive: Params::linux_client().keepalive,
                 registrations: 0,
