@@ -134,6 +134,12 @@ impl Client {
         inner.links().find(|link| link.id == on).map(|link| About::of(inner, link))
     }
 
+    /// The SessionIds of its users who are logged in, in ascending order. A session is there before its client is told that it is.
+    pub fn sessions(&self) -> impl Iterator<Item = u64> + '_ {
+        let sessions = self.inner.iter().flat_map(|inner| &inner.sessions);
+        sessions.filter(|(_, session)| session.valid().is_some()).map(|(id, _)| *id)
+    }
+
     /// When [`Self::timeout`] is to be called: a FILETIME.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
