@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::carry::carry_out;
 use super::host::{Host, Told};
+use super::known::Known;
 use super::link::{Event, Order};
 use super::member::{End, Member, Newcomer, add};
 
@@ -51,6 +52,7 @@ pub(super) fn admit(
         running: BTreeSet::new(),
         cancelled: BTreeSet::new(),
         last: LinkId::FIRST,
+        known: host.known(guid),
     };
     group.take(LinkId::FIRST, newcomer);
     tokio::spawn(group.serve(guid, stop.clone(), drain));
@@ -74,6 +76,8 @@ struct Group {
     cancelled: BTreeSet<OperationId>,
     /// The connection that was listened to last.
     last: LinkId,
+    /// What a broker knows of it, if it is told.
+    known: Option<Known>,
 }
 
 enum Happened {
@@ -102,6 +106,7 @@ impl Group {
     /// Serves it until it is over. Whatever is dropped of it goes on.
     async fn run(&mut self) {
         loop {
+            self.announce().await;
             self.act();
             if self.client.has_ended() {
                 return;
@@ -111,6 +116,13 @@ impl Group {
             }
             let happened = self.wait(true).await;
             self.on(happened);
+        }
+    }
+
+    /// Tells the broker of sessions that have begun or ended, before the client gets an answer.
+    async fn announce(&mut self) {
+        if let Some(known) = self.known.as_mut().filter(|known| !known.is(self.client.sessions())) {
+            known.tell(self.client.sessions().collect()).await;
         }
     }
 
@@ -161,6 +173,10 @@ impl Group {
         let (host, number) = (Arc::clone(&self.host), self.number);
         // What goes with its last user is deleted there.
         let _ = spawn_blocking(move || host.leave(number, now())).await;
+        // Until then a client that comes again comes here, where its files are.
+        if let Some(known) = self.known.take() {
+            known.end().await;
+        }
         for mut member in members {
             let why = member.why.take().unwrap_or_else(|| "the server ends".to_owned());
             member.tell(why);
