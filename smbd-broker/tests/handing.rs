@@ -113,7 +113,9 @@ fn what_is_no_connection_is_not_taken_and_the_end_is_told() {
         smbd_broker::wire::Notice::Moved { connection: 7 }.write(&mut other);
         // Without a socket, another notice, and no packet at all.
         let memory = socket::memory(1).unwrap();
-        for (bytes, descriptor) in [(good.bytes(), None), (other.bytes(), Some(&memory)), (b"no packet", None)] {
+        for (bytes, descriptor) in
+            [(good.bytes(), None), (other.bytes(), Some(&memory)), (b"no packet", None)]
+        {
             poll_fn(|cx| to.poll_send(cx, bytes, descriptor)).await.unwrap();
             assert_eq!(take_over(&mut from).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
         }

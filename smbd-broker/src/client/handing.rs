@@ -14,9 +14,9 @@ use crate::wire::{Messages, Newcomer, Notice, Packet};
 /// # Errors
 /// That process is gone, or something was taken from the connection, which would be lost. The connection ends.
 pub async fn hand_over(to: &mut UnixPackets, connection: Connection) -> io::Result<()> {
-    let (socket, newcomer) = connection
-        .give_away()
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "something was taken from the connection"))?;
+    let (socket, newcomer) = connection.give_away().map_err(|_| {
+        io::Error::new(io::ErrorKind::InvalidInput, "something was taken from the connection")
+    })?;
     let mut packet = Packet::new();
     Notice::New(newcomer).write(&mut packet);
     poll_fn(|cx| to.poll_send(cx, packet.bytes(), Some(&socket))).await
@@ -30,9 +30,9 @@ pub async fn take_over(from: &mut UnixPackets) -> io::Result<(OwnedFd, Newcomer)
     let mut packet = PacketBuffer::new();
     let descriptors = poll_fn(|cx| from.poll_receive(cx, &mut packet)).await?;
     let newcomer = newcomer(packet.bytes());
-    newcomer.and_then(|newcomer| Some((descriptors.into_iter().next()?, newcomer))).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, "it is no connection that is handed over")
-    })
+    newcomer
+        .and_then(|newcomer| Some((descriptors.into_iter().next()?, newcomer)))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is no connection that is handed over"))
 }
 
 /// What a packet says of a connection, if it is that of one.

@@ -50,7 +50,12 @@ impl Forking {
         fs::set_permissions(&users, fs::Permissions::from_mode(0o600)).unwrap();
         let place = Place::new(&folder);
         let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-serve"));
-        command.arg(&share).arg("--users").arg(&users).args(["--broker", place.path(), "--fork"]).args(arguments);
+        command
+            .arg(&share)
+            .arg("--users")
+            .arg(&users)
+            .args(["--broker", place.path(), "--fork"])
+            .args(arguments);
         let program = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (mut parent, name) = place.welcome().await;
         assert_eq!(name, "smbd-serve");
@@ -180,7 +185,8 @@ fn each_client_is_served_by_a_child_to_which_the_broker_brings_its_other_connect
         assert_eq!(children(&lines, "child ended", "exit status: 0"), began, "{lines:#?}");
         // Both connections of the one were served by the same child.
         let of = |pid: &String| {
-            let is_its = |line: &&String| line.starts_with("client ended ") && line.ends_with(&format!(" pid={pid}"));
+            let is_its =
+                |line: &&String| line.starts_with("client ended ") && line.ends_with(&format!(" pid={pid}"));
             lines.iter().filter(is_its).count()
         };
         let mut served: Vec<_> = began.iter().map(of).collect();
@@ -244,7 +250,8 @@ fn no_more_children_are_started_than_there_may_be() {
         one.ends().await;
         serve.signal(Signal::TERM);
         let (_, lines) = serve.ended();
-        let refused = r#"client refused client=10.9.0.2:50002 over=broker why="all places are taken (--children)""#;
+        let refused =
+            r#"client refused client=10.9.0.2:50002 over=broker why="all places are taken (--children)""#;
         assert!(lines.iter().any(|line| line == refused), "{lines:#?}");
         assert_eq!(children(&lines, "child started", "").len(), 1, "{lines:#?}");
     });
@@ -286,7 +293,10 @@ fn what_cannot_be_forked_is_told_with_its_cure() {
         (&["--fork", "--listen", "tcp:127.0.0.1:0"][..], "--broker <PATH>"),
         (&["--broker", "/none", "--fork", "--listen", "tcp:127.0.0.1:0"], "cannot be used with"),
         (&["--broker", "/none", "--children", "3"], "--fork"),
-        (&["--broker", "/none", "--fork", "--children", "65"], "65 children need one each; or lower --children"),
+        (
+            &["--broker", "/none", "--fork", "--children", "65"],
+            "65 children need one each; or lower --children",
+        ),
         (&["--broker", "/none", "--fork", "--memory", "300"], "--memory: 4 clients need 96 MiB"),
         (&["--listen", "tcp:127.0.0.1:0", "--broker-address", "10.9.0.1"], "--broker <PATH>"),
     ] {

@@ -50,7 +50,8 @@ impl Program {
     /// Has a client served by a child, to the end of the child.
     async fn serve(&self, connection: Connection, mut stop: watch::Receiver<bool>) {
         let client = connection.newcomer().peer_addr();
-        let failed = |why: io::Error| Line::new("client failed").with("client", client).with("why", why).write();
+        let failed =
+            |why: io::Error| Line::new("client failed").with("client", client).with("why", why).write();
         let (mut child, mut socket) = match self.start() {
             Ok(started) => started,
             Err(why) => return failed(why),

@@ -117,8 +117,7 @@ fn host(
     (params.max_read_size, params.max_write_size) = (TRANSFER_MAX, TRANSFER_MAX);
     params.channels_max = options.channels.into();
     params.interfaces = interfaces::told(&with_broker(addresses, options));
-    limits::divide(&mut params, connections, memory, limits::descriptors())
-        .map_err(Trouble::Usage)?;
+    limits::divide(&mut params, connections, memory, limits::descriptors()).map_err(Trouble::Usage)?;
     let accounts = move |user: &str, _: &str| hash(&users, user);
     let server = Server::new(params, accounts).map_err(|error| Trouble::Usage(error.to_string()))?;
     Ok(Host::new(Arc::new(server), vec![folder]))
