@@ -119,7 +119,7 @@ for_a_while() {
     sleep 1
   done
   now=$(memory_of "$BROKER_PID")
-  paste /run/empties <(empties) >"$OUT/empties.txt"
+  empties >/run/empties-now && paste /run/empties /run/empties-now >"$OUT/empties.txt" || return
   echo "$files files of the other mount; the broker had $memory KiB before and has $now KiB" | tee -a "$OUT/stopped.txt"
   kill -0 "${writer[$1]}" || complain "the writer has ended: $(tail -n 1 "$OUT/dd.log")" || return
   [ $((now - memory)) -lt 65536 ]

@@ -15,6 +15,7 @@ use smbd_broker::wire::{
 use smbd_files::transport::Tcp;
 use smbd_smb2::wire::{Command as Smb2, Header};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::sync::Notify;
 
 const LIMITS: Limits = Limits {
     slot_len: 65_536,
@@ -166,12 +167,24 @@ impl Line {
     }
 
     /// Carries messages between the client and the owner, until one of them ends the connection.
-    pub async fn carry(mut self, mut end: UnixPackets) {
+    pub async fn carry(self, end: UnixPackets) {
+        let at_once = Arc::new(Notify::new());
+        at_once.notify_one();
+        self.carry_and_tell(end, at_once).await;
+    }
+
+    /// The same. That messages were sent is told from `told` on.
+    pub async fn carry_and_tell(mut self, mut end: UnixPackets, told: Arc<Notify>) {
         let (mut packet, mut begun) = (PacketBuffer::new(), Vec::new());
+        let (mut is_telling, mut sent) = (false, 0);
         let mut header = [0_u8; 4];
         loop {
+            if is_telling && sent > 0 {
+                tell(&mut end, &[Event::Sent { count: std::mem::take(&mut sent) }]).await;
+            }
             tokio::select! {
                 biased;
+                () = told.notified() => is_telling = true,
                 received = poll_fn(|cx| end.poll_receive(cx, &mut packet)) => {
                     if received.is_err() {
                         return;
@@ -187,7 +200,7 @@ impl Line {
                                     let len = u32::try_from(message.len()).unwrap().to_be_bytes();
                                     // It may have left.
                                     let _ = self.stream.write_all(&[&len, &message[..]].concat()).await;
-                                    tell(&mut end, &[Event::Sent { count: 1 }]).await;
+                                    sent += 1;
                                 }
                             }
                             Command::Taken { .. } => {}

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use smbd_broker::wire::{Call, Rule};
 use smbd_files::{Remote, Settings};
 use smbd_smb2::security::Credentials;
+use tokio::sync::Notify;
 
 use super::broker_script::{Line, Place, newcomer};
 use super::server::{content, folder};
@@ -31,16 +33,19 @@ fn a_server_that_is_told_to_end_takes_nobody_else_and_stays_until_its_clients_ar
         let settings = Settings { guest: true, ..Settings::new("server") };
         let (remote, driver) = Remote::over(transport, &settings).unwrap();
         tokio::spawn(driver);
-        let carried = tokio::spawn(line.carry(end));
+        let told = Arc::new(Notify::new());
+        let carried = tokio::spawn(line.carry_and_tell(end, Arc::clone(&told)));
         let share = remote.login(Credentials::Anonymous).await.unwrap().connect("share").await.unwrap();
         let file = share.create("f").await.unwrap();
         file.write_at(0, content(100_000).into()).await.unwrap();
         let pid = Pid::from_raw(i32::try_from(program.id()).unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
+        // As long as its last answer has not left.
         let (tag, call, _) = owner.call().await.expect("it is still there");
         assert_eq!(call, Call::Listen { is_on: false });
         owner.done(tag).await;
-        // It is told to end by the server.
+        assert!(!carried.is_finished());
+        told.notify_one();
         carried.await.unwrap();
         assert!(owner.call().await.is_none());
         assert!(program.wait().unwrap().success());

@@ -1,6 +1,6 @@
 //! A process that serves one client, all of whose connections come from a broker.
 
-use std::future::pending;
+use std::future::{pending, ready};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use smbd_broker::socket::UnixPackets;
 use smbd_files::serve::Host;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::accept::finish;
 use crate::broker::let_in;
@@ -23,8 +23,6 @@ use crate::trouble::Trouble;
 
 /// How long it takes at most until it has its first connection.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
-/// How long it waits for another connection when it has none. By then the broker brings none: it has forgotten the client.
-const LINGERS: Duration = Duration::from_secs(2);
 
 /// Serves the client whose connection the parent hands over, until all its connections have ended, the parent ends, or a signal comes.
 pub(crate) async fn run(path: &Path, host: Host, connections: u16, drain: Duration) -> Result<(), Trouble> {
@@ -58,7 +56,8 @@ pub(crate) async fn run(path: &Path, host: Host, connections: u16, drain: Durati
                 }
             },
             Some(_) = tasks.join_next() => {}
-            () = sleep(LINGERS), if tasks.is_empty() => return Ok(()),
+            // The broker has forgotten the client before its last connection was over, and what it had brought until then has come.
+            () = ready(()), if tasks.is_empty() => return Ok(()),
         }
     }
     stop.send_replace(true);

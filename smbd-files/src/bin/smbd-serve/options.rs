@@ -97,7 +97,7 @@ Clients that use several connections for a session (multichannel) are told the a
 how fast they are: as fast as the system says, or 10 Gbit/s if it does not know. Such a session goes on until its last connection is lost.
 
 With --fork a client is served by a child: a process that attaches to the broker by itself, gets all connections of the client (by its
-ClientGuid, and by the sessions that they bind), and ends 2 s after the last of them. What happens to a child happens to its client alone.
+ClientGuid, and by the sessions that they bind), and ends with the last of them. What happens to a child happens to its client alone.
 Locks, share modes and delete-on-close hold among the connections of a child, so not among clients; and a session that a client replaces
 by one of another ClientGuid goes on until its connections end. Children read the file of users when they begin. They end with their
 parent, in the same order: with SIGTERM, and when it is killed.
