@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Operation, OperationId};
 use smbd_smb2::wire::Guid;
@@ -15,13 +15,11 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::carry::carry_out;
+use super::clock::now;
 use super::host::{Host, Told};
 use super::known::Known;
 use super::link::{Event, Order};
-use super::member::{End, Member, Newcomer, add};
-
-/// From 1601 to 1970, in 100 ns.
-const EPOCH: u64 = 116_444_736_000_000_000;
+use super::member::{End, First, Member, Newcomer, add};
 
 /// Gives a connection to its client, which begins if it is the first.
 pub(super) fn admit(
@@ -186,11 +184,13 @@ impl Group {
 
     /// Takes a connection, and its first message.
     fn take(&mut self, on: LinkId, newcomer: Newcomer) {
-        let Newcomer { link, mut first, logged_in, ended } = newcomer;
-        let mut member = Member::new(link, logged_in, ended);
-        add(&mut member.counts.messages_in, first.len());
-        self.members.insert(on, member);
-        self.client.received(now(), on, &mut first);
+        let Newcomer { link, first, logged_in, ended } = newcomer;
+        self.members.insert(on, Member::new(link, logged_in, ended));
+        let event = match first {
+            First::Message(message) => Event::Message(message),
+            First::Past(request) => Event::PastRequest(request),
+        };
+        self.on_event(now(), on, event);
     }
 
     /// Does all that the server wants done.
@@ -345,6 +345,8 @@ impl Group {
                 add(&mut member.counts.messages_in, message.len());
                 self.client.received(now, on, &mut message);
             }
+            Event::PastRequest(request) => self.client.past_request(now, on, &request),
+            Event::PastResponse(response) => self.client.past_response(now, on, &response),
             Event::Fetched(id, data) => {
                 let is_success = data.is_some();
                 let data = data.unwrap_or_default();
@@ -380,13 +382,6 @@ impl Group {
             Told::Replaced { session_id, user } => self.client.end_session(now, session_id, &user),
         }
     }
-}
-
-/// The time as a FILETIME.
-#[expect(clippy::disallowed_methods, reason = "clients are told the time of the day, and files have it")]
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos() / 100).unwrap_or(0).saturating_add(EPOCH)
 }
 
 pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {

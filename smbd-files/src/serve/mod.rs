@@ -11,6 +11,7 @@
 mod broker;
 mod carry;
 mod client;
+mod clock;
 mod group;
 mod host;
 mod known;

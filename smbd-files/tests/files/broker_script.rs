@@ -9,13 +9,13 @@ use std::task::Poll;
 
 use smbd_broker::socket::{self, PacketBuffer, PacketSocket, UnixListener, UnixPackets};
 use smbd_broker::wire::{
-    Age, Answer, Call, Command, Event, Limits, Memory, Messages, Newcomer, Notice, PIECE_MAX, Packet, Reply,
-    Request, Rule, VERSION, Welcome,
+    Age, Answer, Call, Command, Event, Limits, Memory, Messages, Newcomer, Notice, PIECE_MAX, Packet,
+    Refusal, Reply, Request, Rule, VERSION, Welcome,
 };
 use smbd_files::transport::Tcp;
 use smbd_smb2::wire::{Command as Smb2, Header};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
-use tokio::sync::Notify;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, duplex, split};
+use tokio::sync::{Notify, mpsc};
 
 const LIMITS: Limits = Limits {
     slot_len: 65_536,
@@ -120,6 +120,13 @@ impl Owner {
         self.answer(tag, Reply::Done, None).await;
     }
 
+    /// Refuses a call.
+    pub async fn refuse(&mut self, tag: u64, refusal: Refusal) {
+        let mut packet = Packet::new();
+        Answer { tag, result: Err(refusal) }.write(&mut packet);
+        poll_fn(|cx| self.socket.poll_send(cx, packet.bytes(), None)).await.unwrap();
+    }
+
     /// A connection comes to it. Returns the broker's end, and what the owner's is known by.
     pub async fn connection(&mut self, newcomer: Newcomer) -> (UnixPackets, u64) {
         let (own, theirs) = socket::pair().unwrap();
@@ -221,6 +228,85 @@ impl Line {
                 }
             }
         }
+    }
+}
+
+/// A client whose messages the test itself carries.
+pub struct Hand {
+    coming: mpsc::UnboundedReceiver<Vec<u8>>,
+    stream: WriteHalf<DuplexStream>,
+}
+
+impl Hand {
+    pub fn new() -> (Tcp<DuplexStream>, Self) {
+        let (transport, Line { stream, .. }) = Line::new();
+        let (read, stream) = split(stream);
+        let (tell, coming) = mpsc::unbounded_channel();
+        tokio::spawn(read_all(read, tell));
+        (transport, Self { coming, stream })
+    }
+
+    /// The next message of the client. None is lost if this is dropped.
+    pub async fn message(&mut self) -> Vec<u8> {
+        self.coming.recv().await.unwrap()
+    }
+
+    /// Gives the client an answer.
+    pub async fn answer(&mut self, message: &[u8]) {
+        let len = u32::try_from(message.len()).unwrap().to_be_bytes();
+        self.stream.write_all(&[&len, message].concat()).await.unwrap();
+    }
+
+    /// Carries on until the client leaves.
+    pub async fn carry(mut self, mut end: UnixPackets) {
+        loop {
+            tokio::select! {
+                message = self.coming.recv() => match message {
+                    Some(message) => has_come(&mut end, &message).await,
+                    None => return tell(&mut end, &[Event::Lost { why: "the client has left".into() }]).await,
+                },
+                sent = sent(&mut end) => match sent {
+                    Some(message) => self.answer(&message).await,
+                    None => return,
+                },
+            }
+        }
+    }
+}
+
+async fn read_all(mut stream: ReadHalf<DuplexStream>, tell: mpsc::UnboundedSender<Vec<u8>>) {
+    let mut header = [0; 4];
+    while stream.read_exact(&mut header).await.is_ok() {
+        let mut message = vec![0; u32::from_be_bytes(header) as usize];
+        if stream.read_exact(&mut message).await.is_err() || tell.send(message).is_err() {
+            return;
+        }
+    }
+}
+
+/// The next message of an owner, which comes in one piece; `None` at the end. None is lost if this is dropped.
+pub async fn sent(end: &mut UnixPackets) -> Option<Vec<u8>> {
+    let mut packet = PacketBuffer::new();
+    loop {
+        poll_fn(|cx| end.poll_receive(cx, &mut packet)).await.ok()?;
+        for message in Messages::of(packet.bytes()) {
+            match Command::parse(&message.unwrap()).unwrap() {
+                Command::Send { remaining: 0, bytes, .. } => {
+                    let bytes = bytes.to_vec();
+                    tell(end, &[Event::Sent { count: 1 }]).await;
+                    return Some(bytes);
+                }
+                Command::Taken { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// Tells an owner of what another one has had.
+pub async fn has_been(end: &mut UnixPackets, past: &[(Age, Vec<u8>)]) {
+    for (age, bytes) in past {
+        tell(end, &[Event::Received { age: *age, remaining: 0, bytes }]).await;
     }
 }
 

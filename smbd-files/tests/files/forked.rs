@@ -9,13 +9,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use smbd_broker::wire::{Call, Rule};
+use smbd_broker::wire::{Age, Call, Newcomer, Refusal, Rule};
 use smbd_files::{Remote, Session, Settings};
 use smbd_smb2::server::client_guid;
-use smbd_smb2::wire::Guid;
+use smbd_smb2::wire::{Command as Smb2, Guid, Header};
 use tokio::task::JoinHandle;
 
-use super::broker_script::{Line, Owner, Place, has_come, has_ended, is_silent, newcomer};
+use super::broker_script::{
+    Hand, Line, Owner, Place, has_been, has_come, has_ended, is_silent, newcomer, sent,
+};
 use super::server::{PASSWORD, content, folder, login};
 
 fn run(work: impl Future<Output = ()>) {
@@ -193,6 +195,70 @@ fn each_client_is_served_by_a_child_to_which_the_broker_brings_its_other_connect
         let mut served: Vec<_> = began.iter().map(of).collect();
         served.sort_unstable();
         assert_eq!(served, [1, 2], "{lines:#?}");
+    });
+}
+
+/// Two connections of a client may come before the broker knows whose it is. Then one is answered by another child, and moved by the
+/// session that it binds.
+#[test]
+fn a_connection_that_another_child_has_answered_is_moved_to_the_one_that_has_its_session() {
+    run(async {
+        let mut serve = Forking::start("forked-moved", &[]).await;
+        let (mut one, session) = serve.client().await;
+        let (transport, mut hand) = Hand::new();
+        let (channel, driver) = session.channel(transport).unwrap();
+        tokio::spawn(driver);
+        let bound = tokio::spawn(channel.bind());
+        let negotiate = hand.message().await;
+        let number = serve.number();
+        let (mut old, cookie) = serve.parent.connection(newcomer(number, Rule::Default)).await;
+        has_come(&mut old, &negotiate).await;
+        let (mut other, _) = serve.place.welcome().await;
+        let mut end = other.attaches(cookie).await;
+        drop(old);
+        let (tag, call, _) = other.call().await.unwrap();
+        assert_eq!(call, Call::SetClientGuid { client_guid: one.client, is_held: true });
+        other.refuse(tag, Refusal::Held).await;
+        let mut past = vec![(Age::PastRequest, negotiate)];
+        let setup = loop {
+            tokio::select! {
+                message = hand.message() => {
+                    if Header::parse(&message).unwrap().command == Smb2::SESSION_SETUP {
+                        break message;
+                    }
+                    has_come(&mut end, &message).await;
+                    past.push((Age::PastRequest, message));
+                }
+                message = sent(&mut end) => {
+                    let message = message.unwrap();
+                    hand.answer(&message).await;
+                    past.push((Age::PastResponse, message));
+                }
+            }
+        };
+        drop(end);
+        let moved = Newcomer { is_negotiated: true, ..newcomer(number, Rule::SessionId) };
+        let (mut end, _) = one.child.connection(moved).await;
+        has_been(&mut end, &past).await;
+        has_come(&mut end, &setup).await;
+        tokio::spawn(hand.carry(end));
+        bound.await.unwrap().unwrap();
+        assert_eq!(session.connections(), (2, 0));
+        // The other child has nothing, and ends.
+        let (tag, call, _) = other.call().await.unwrap();
+        assert_eq!(call, Call::SetClientGuid { client_guid: one.client, is_held: false });
+        other.refuse(tag, Refusal::NotHeld).await;
+        assert!(other.call().await.is_none());
+        let share = session.connect("share").await.unwrap();
+        let file = share.create("f").await.unwrap();
+        let halves =
+            [0, 30_000].map(|at| file.write_at(at, content(60_000)[at as usize..][..30_000].to_vec().into()));
+        for half in halves {
+            half.await.unwrap();
+        }
+        assert_eq!(fs::read(serve.share.join("f")).unwrap(), content(60_000));
+        drop((file, share, session));
+        one.ends().await;
     });
 }
 
