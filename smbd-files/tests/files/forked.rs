@@ -251,11 +251,9 @@ fn a_connection_that_another_child_has_answered_is_moved_to_the_one_that_has_its
         assert!(other.call().await.is_none());
         let share = session.connect("share").await.unwrap();
         let file = share.create("f").await.unwrap();
-        let halves =
-            [0, 30_000].map(|at| file.write_at(at, content(60_000)[at as usize..][..30_000].to_vec().into()));
-        for half in halves {
-            half.await.unwrap();
-        }
+        let (first, second) = (content(60_000)[..30_000].to_vec(), content(60_000)[30_000..].to_vec());
+        let (first, second) = tokio::join!(file.write_at(0, first.into()), file.write_at(30_000, second.into()));
+        assert!(first.is_ok() && second.is_ok());
         assert_eq!(fs::read(serve.share.join("f")).unwrap(), content(60_000));
         drop((file, share, session));
         one.ends().await;
