@@ -1,6 +1,5 @@
 //! A connection of an owner that waits in calls.
 
-use std::os::fd::OwnedFd;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use smbd_core::BufferDescriptorV1;
 use crate::client::{Event, Lost, OwnedConnection};
 use crate::owner::TransferError;
 use crate::socket::{Deadline, Packets, Wanted};
-use crate::wire::{Area, Direction, Newcomer, Transfer};
+use crate::wire::{Area, Direction, Transfer};
 
 /// A connection whose calls wait. What was sent or started leaves with the next [`flush`](Self::flush) or [`event`](Self::event).
 pub type Connection = OwnedConnection<Packets>;
@@ -73,15 +72,6 @@ impl Connection {
         offset: u64,
     ) -> Result<u64, TransferError> {
         self.start(Transfer { direction: Direction::Write, offset, remote, areas })
-    }
-
-    /// Its socket and what the broker has said of it, for another owner to [attach](super::Broker::attach). The connection goes on: it ends
-    /// when the last copy of the socket is closed.
-    ///
-    /// # Errors
-    /// The connection itself, if it is not [idle](Self::is_idle): what it has read would be lost.
-    pub fn give_away(self) -> Result<(OwnedFd, Newcomer), Box<Self>> {
-        if self.is_idle() { Ok(self.into_parts()) } else { Err(Box::new(self)) }
     }
 
     fn wait(&self, deadline: Deadline) -> Result<bool, Lost> {

@@ -280,10 +280,14 @@ impl<S: AsFd> OwnedConnection<S> {
     }
 }
 
-impl<S: Into<OwnedFd>> OwnedConnection<S> {
-    /// Its socket, without an end of the connection.
-    pub(crate) fn into_parts(self) -> (OwnedFd, Newcomer) {
-        (self.socket.into(), self.newcomer)
+impl<S: PacketSocket + Into<OwnedFd>> OwnedConnection<S> {
+    /// Its socket and what the broker has said of it, for another owner to [attach](super::Broker::attach). The connection goes on: it ends
+    /// when the last copy of the socket is closed.
+    ///
+    /// # Errors
+    /// The connection itself, if it is not [idle](Self::is_idle): what it has read would be lost.
+    pub fn give_away(self) -> Result<(OwnedFd, Newcomer), Box<Self>> {
+        if self.is_idle() { Ok((self.socket.into(), self.newcomer)) } else { Err(Box::new(self)) }
     }
 }
 

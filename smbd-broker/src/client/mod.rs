@@ -4,12 +4,16 @@
 //! an SMB server needs them that waits for many things at once. Slots are common to all connections of an owner ([`Slots`]): they are taken
 //! for a transfer and come back with its result.
 //!
+//! Servers that fork hand the socket of a connection to another process (`hand_over`, `take_over`), which attaches it.
+//!
 //! Owners that wait in calls have the same connections and slots: [`blocking`](crate::blocking).
 
 #[cfg(feature = "tokio")]
 mod acceptor;
 mod connection;
 mod error;
+#[cfg(feature = "tokio")]
+mod handing;
 #[cfg(feature = "tokio")]
 mod owner;
 pub(crate) mod replies;
@@ -19,6 +23,8 @@ mod slots;
 pub use acceptor::{Accepted, Acceptor};
 pub use connection::{Event, OwnedConnection};
 pub use error::{CallError, Lost};
+#[cfg(feature = "tokio")]
+pub use handing::{hand_over, take_over};
 #[cfg(feature = "tokio")]
 pub use owner::{Broker, Connection, Incoming, connect};
 pub use slots::Slots;

@@ -47,6 +47,12 @@ impl AsFd for UnixPackets {
     }
 }
 
+impl From<UnixPackets> for OwnedFd {
+    fn from(packets: UnixPackets) -> Self {
+        packets.0.into_inner()
+    }
+}
+
 impl PacketSocket for UnixPackets {
     type Descriptor = OwnedFd;
 

@@ -30,7 +30,7 @@ pub struct BrokerLink {
 }
 
 impl BrokerLink {
-    /// Wraps a connection of an owner that has come from nobody else, or all of whose messages are to be taken.
+    /// Wraps a connection of an owner.
     #[must_use]
     pub const fn new(connection: Connection) -> Self {
         Self { connection, outbox: VecDeque::new(), waiting: 0, areas: None, transfers: BTreeMap::new() }
@@ -125,8 +125,13 @@ impl Link for BrokerLink {
                 client::Event::Message { age: Age::New, bytes } => {
                     return Poll::Ready(Ok(Event::Message(BytesMut::from(bytes.as_slice()))));
                 }
-                // Somebody else has answered it, or has sent it.
-                client::Event::Message { .. } | client::Event::Sent => {}
+                client::Event::Message { age: Age::PastRequest, bytes } => {
+                    return Poll::Ready(Ok(Event::PastRequest(bytes)));
+                }
+                client::Event::Message { age: Age::PastResponse, bytes } => {
+                    return Poll::Ready(Ok(Event::PastResponse(bytes)));
+                }
+                client::Event::Sent => {}
                 client::Event::Done { tag, areas, is_success } => {
                     if let Some(event) = self.done(tag, &areas, is_success) {
                         return Poll::Ready(Ok(event));

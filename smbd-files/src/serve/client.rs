@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use smbd_smb2::server::{About, client_guid};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -12,7 +11,7 @@ use tokio::time::timeout;
 use super::group;
 use super::host::Host;
 use super::link::{Event, Link};
-use super::member::{End, Newcomer, close};
+use super::member::{End, First, Newcomer, close};
 
 /// Serves a connection to its end. When `stop` becomes true, nothing of its client is taken any more; what is being done is finished, in
 /// `drain` at most, and it ends. `logged_in` is called when it has a session.
@@ -38,7 +37,7 @@ pub async fn serve<L: Link + 'static>(
         }
     };
     let has_channels = host.server().params().channels_max > 1;
-    let guid = client_guid(&first).filter(|_| has_channels);
+    let guid = client_guid(first.bytes()).filter(|_| has_channels);
     let (ended, end) = oneshot::channel();
     let newcomer = Newcomer { link: Box::new(link), first, logged_in: Box::new(logged_in), ended };
     group::admit(&host, guid, newcomer, &stop, drain);
@@ -46,12 +45,14 @@ pub async fn serve<L: Link + 'static>(
 }
 
 /// The first message, by which it is known whose connection it is. It has as much time as a login.
-async fn first_message(host: &Host, link: &mut dyn Link) -> Result<BytesMut, String> {
+async fn first_message(host: &Host, link: &mut dyn Link) -> Result<First, String> {
     // Units of 100 ns.
     let within = Duration::from_nanos(host.server().params().setup_timeout.saturating_mul(100));
     let event = timeout(within, poll_fn(|cx| link.poll_event(cx, true))).await;
     match event {
-        Ok(Ok(Event::Message(message))) => Ok(message),
+        Ok(Ok(Event::Message(message))) => Ok(First::Message(message)),
+        Ok(Ok(Event::PastRequest(request))) => Ok(First::Past(request)),
+        Ok(Ok(Event::PastResponse(_))) => Err("an answer to nothing that is known".to_owned()),
         Ok(Ok(Event::Fetched(..) | Event::Delivered(..))) => {
             Err("a transfer that nobody asked for".to_owned())
         }

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Operation, OperationId};
 use smbd_smb2::wire::Guid;
@@ -15,12 +15,11 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::carry::carry_out;
+use super::clock::now;
 use super::host::{Host, Told};
+use super::known::Known;
 use super::link::{Event, Order};
-use super::member::{End, Member, Newcomer, add};
-
-/// From 1601 to 1970, in 100 ns.
-const EPOCH: u64 = 116_444_736_000_000_000;
+use super::member::{End, First, Member, Newcomer, add};
 
 /// Gives a connection to its client, which begins if it is the first.
 pub(super) fn admit(
@@ -51,6 +50,7 @@ pub(super) fn admit(
         running: BTreeSet::new(),
         cancelled: BTreeSet::new(),
         last: LinkId::FIRST,
+        known: host.known(guid),
     };
     group.take(LinkId::FIRST, newcomer);
     tokio::spawn(group.serve(guid, stop.clone(), drain));
@@ -74,6 +74,8 @@ struct Group {
     cancelled: BTreeSet<OperationId>,
     /// The connection that was listened to last.
     last: LinkId,
+    /// What a broker knows of it, if it is told.
+    known: Option<Known>,
 }
 
 enum Happened {
@@ -102,6 +104,7 @@ impl Group {
     /// Serves it until it is over. Whatever is dropped of it goes on.
     async fn run(&mut self) {
         loop {
+            self.announce().await;
             self.act();
             if self.client.has_ended() {
                 return;
@@ -111,6 +114,13 @@ impl Group {
             }
             let happened = self.wait(true).await;
             self.on(happened);
+        }
+    }
+
+    /// Tells the broker of sessions that have begun or ended, before the client gets an answer.
+    async fn announce(&mut self) {
+        if let Some(known) = self.known.as_mut().filter(|known| !known.is(self.client.sessions())) {
+            known.tell(self.client.sessions().collect()).await;
         }
     }
 
@@ -161,6 +171,10 @@ impl Group {
         let (host, number) = (Arc::clone(&self.host), self.number);
         // What goes with its last user is deleted there.
         let _ = spawn_blocking(move || host.leave(number, now())).await;
+        // Until then a client that comes again comes here, where its files are.
+        if let Some(known) = self.known.take() {
+            known.end().await;
+        }
         for mut member in members {
             let why = member.why.take().unwrap_or_else(|| "the server ends".to_owned());
             member.tell(why);
@@ -170,11 +184,13 @@ impl Group {
 
     /// Takes a connection, and its first message.
     fn take(&mut self, on: LinkId, newcomer: Newcomer) {
-        let Newcomer { link, mut first, logged_in, ended } = newcomer;
-        let mut member = Member::new(link, logged_in, ended);
-        add(&mut member.counts.messages_in, first.len());
-        self.members.insert(on, member);
-        self.client.received(now(), on, &mut first);
+        let Newcomer { link, first, logged_in, ended } = newcomer;
+        self.members.insert(on, Member::new(link, logged_in, ended));
+        let event = match first {
+            First::Message(message) => Event::Message(message),
+            First::Past(request) => Event::PastRequest(request),
+        };
+        self.on_event(now(), on, event);
     }
 
     /// Does all that the server wants done.
@@ -329,6 +345,8 @@ impl Group {
                 add(&mut member.counts.messages_in, message.len());
                 self.client.received(now, on, &mut message);
             }
+            Event::PastRequest(request) => self.client.past_request(now, on, &request),
+            Event::PastResponse(response) => self.client.past_response(now, on, &response),
             Event::Fetched(id, data) => {
                 let is_success = data.is_some();
                 let data = data.unwrap_or_default();
@@ -364,13 +382,6 @@ impl Group {
             Told::Replaced { session_id, user } => self.client.end_session(now, session_id, &user),
         }
     }
-}
-
-/// The time as a FILETIME.
-#[expect(clippy::disallowed_methods, reason = "clients are told the time of the day, and files have it")]
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos() / 100).unwrap_or(0).saturating_add(EPOCH)
 }
 
 pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {

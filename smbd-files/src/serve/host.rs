@@ -5,11 +5,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smbd_broker::client::Broker;
 use smbd_smb2::server::{Completion, ConnectionId, Files, OperationId, Server};
 use smbd_smb2::wire::Guid;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::known::Known;
 use super::member::Newcomer;
+use super::registry::Registry;
 use crate::folder::Folder;
 
 /// What a client's task is told.
@@ -31,6 +34,7 @@ pub struct Host {
     last: AtomicU64,
     /// Clients that take other connections, by ClientGuid.
     groups: Mutex<BTreeMap<[u8; 16], UnboundedSender<Newcomer>>>,
+    registry: Option<Registry>,
 }
 
 impl fmt::Debug for Host {
@@ -44,7 +48,21 @@ impl Host {
     #[must_use]
     pub fn new(server: Arc<Server>, folders: Vec<Folder>) -> Self {
         let (files, clients) = (Mutex::new(Files::new(folders)), Mutex::default());
-        Self { server, files, clients, last: AtomicU64::new(0), groups: Mutex::default() }
+        Self { server, files, clients, last: AtomicU64::new(0), groups: Mutex::default(), registry: None }
+    }
+
+    /// Tells a broker which clients and which sessions are here, so that it brings other connections of theirs: by their ClientGuid, if
+    /// sessions can have several channels, and by the SessionId that they bind. It knows before the client gets the answer. Needs a runtime.
+    ///
+    /// For several processes of a server: one that takes all connections need not tell.
+    #[must_use]
+    pub fn announced_to(self, broker: Broker) -> Self {
+        Self { registry: Some(Registry::new(broker)), ..self }
+    }
+
+    /// What the broker will know of a client.
+    pub(super) fn known(&self, guid: Option<Guid>) -> Option<Known> {
+        self.registry.clone().map(|registry| Known::new(registry, guid))
     }
 
     /// The server.

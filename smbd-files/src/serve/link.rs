@@ -13,6 +13,10 @@ use crate::transport::Lost;
 pub enum Event {
     /// A whole message.
     Message(BytesMut),
+    /// A request that another process has answered, from which the connection was taken over. It comes before all messages.
+    PastRequest(Vec<u8>),
+    /// The answer to such a request.
+    PastResponse(Vec<u8>),
     /// What was asked for by [`Order::Fetch`]; nothing if that failed.
     Fetched(OperationId, Option<Vec<u8>>),
     /// What was ordered by [`Order::Deliver`], and whether it is with the client.

@@ -47,10 +47,26 @@ pub struct End {
 /// Is told of a session.
 pub(super) type LoggedIn = Box<dyn FnMut(&About) + Send>;
 
+/// What comes first on a connection: NEGOTIATE, if its client is in order.
+pub(super) enum First {
+    Message(BytesMut),
+    /// Another process has answered it.
+    Past(Vec<u8>),
+}
+
+impl First {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Message(message) => message,
+            Self::Past(request) => request,
+        }
+    }
+}
+
 /// A connection whose first message has come.
 pub(super) struct Newcomer {
     pub(super) link: Box<dyn Link>,
-    pub(super) first: BytesMut,
+    pub(super) first: First,
     pub(super) logged_in: LoggedIn,
     pub(super) ended: oneshot::Sender<End>,
 }

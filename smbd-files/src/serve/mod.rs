@@ -2,7 +2,8 @@
 //!
 //! [`Host`] is what is served, to all clients. [`serve`] is one connection, from its first message to its end: a future over a [`Link`],
 //! which is [`Tcp`](crate::transport::Tcp) or, with the feature `verbs`, `RdmaLink`. Connections of one client (its ClientGuid) find each
-//! other, and share its sessions, if the server lets them; data that are asked for on one go through it.
+//! other, and share its sessions, if the server lets them; data that are asked for on one go through it. Where several processes serve
+//! clients whose connections a broker has, each tells it whose are here ([`Host::announced_to`]).
 //!
 //! Operations on files are carried out in threads of tokio, so a slow disk holds up nobody else. Opening, listing and changing are done
 //! one after the other, of all clients; reading, writing and flushing beside each other and beside all else.
@@ -10,12 +11,15 @@
 mod broker;
 mod carry;
 mod client;
+mod clock;
 mod group;
 mod host;
+mod known;
 mod link;
 mod member;
 #[cfg(feature = "verbs")]
 mod rdma;
+mod registry;
 #[cfg(feature = "verbs")]
 mod stuck;
 mod tcp;

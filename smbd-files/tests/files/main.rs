@@ -1,10 +1,13 @@
 //! Files of a server in memory, over streams in this process, and over a transport with RDMA that writes down what is asked of it.
 
 mod bridge;
+mod broker_script;
+mod brokered;
 mod buffers;
 mod channels;
 mod copies;
 mod driver;
+mod forked;
 mod loopback;
 mod misuse;
 mod multichannel;

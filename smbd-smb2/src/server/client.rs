@@ -8,6 +8,7 @@ use super::action::{Action, Completion, Done, LinkId, Misuse, OperationId};
 use super::config::Server;
 use super::inner::Inner;
 use super::lost;
+use super::past;
 use super::pending::WaitsFor;
 use super::reason::Reason;
 use super::receive;
@@ -46,6 +47,17 @@ impl Client {
     /// is over is dropped.
     pub fn received(&mut self, now: u64, on: LinkId, message: &mut [u8]) {
         self.step(now, on, |inner| receive::receive(inner, message));
+    }
+
+    /// Takes a request that somebody else has answered: another process of the same server, from which this connection was taken over before
+    /// anybody logged in. NEGOTIATE comes first, and requests and [answers](Self::past_response) in their order.
+    pub fn past_request(&mut self, now: u64, on: LinkId, request: &[u8]) {
+        self.step(now, on, |inner| past::request(inner, request));
+    }
+
+    /// Takes the answer to such a request. If NEGOTIATE is answered otherwise here, the connection ends ([`Reason::OtherAnswer`]).
+    pub fn past_response(&mut self, now: u64, on: LinkId, response: &[u8]) {
+        self.step(now, on, |inner| past::response(inner, response));
     }
 
     /// Takes how an operation ended. Operations end in any order.
@@ -132,6 +144,12 @@ impl Client {
     pub fn about(&self, on: LinkId) -> Option<About> {
         let inner = self.inner.as_ref()?;
         inner.links().find(|link| link.id == on).map(|link| About::of(inner, link))
+    }
+
+    /// The SessionIds of its users who are logged in, in ascending order. A session is there before its client is told that it is.
+    pub fn sessions(&self) -> impl Iterator<Item = u64> + '_ {
+        let sessions = self.inner.iter().flat_map(|inner| &inner.sessions);
+        sessions.filter(|(_, session)| session.valid().is_some()).map(|(id, _)| *id)
     }
 
     /// When [`Self::timeout`] is to be called: a FILETIME.

@@ -1,6 +1,7 @@
 //! What belongs to one connection of a client (3.3.1.7).
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::action::LinkId;
 use super::negotiated::{Negotiated, Phase};
@@ -16,6 +17,8 @@ pub(super) struct Link {
     pub(super) id: LinkId,
     pub(super) transport: Transport,
     pub(super) phase: Phase,
+    /// A NEGOTIATE of the past, whose answer was not told yet.
+    pub(super) offered: Option<Vec<u8>>,
     pub(super) window: Window,
     /// Whether a message was encrypted.
     pub(super) was_encrypted: bool,
@@ -33,6 +36,7 @@ impl Link {
             id,
             transport,
             phase: Phase::Start,
+            offered: None,
             window: Window::new(credits_max),
             was_encrypted: false,
             deadline,

@@ -124,6 +124,7 @@ mod lost;
 mod memory;
 mod negotiated;
 mod offer;
+mod past;
 mod path;
 mod pattern;
 mod pending;

@@ -76,6 +76,10 @@ pub enum Reason {
         /// What differs.
         field: &'static str,
     },
+    /// Somebody else has answered NEGOTIATE otherwise than it would have been answered here, or has granted other credits than there are:
+    /// the client goes by what it was told.
+    #[error("somebody else has answered this client, and otherwise than here")]
+    OtherAnswer,
     /// Nobody logged in in time.
     #[error("nobody logged in in time")]
     SetupTimeout,

@@ -151,7 +151,7 @@ fn check_session(header: &Header, is_first: bool, sealed_by: Option<SessionId>) 
 }
 
 /// 3.3.5.2.3.
-fn take(inner: &mut Inner, header: &Header) -> Result<(), Reason> {
+pub(super) fn take(inner: &mut Inner, header: &Header) -> Result<(), Reason> {
     if header.command == Command::CANCEL {
         return Ok(());
     }

@@ -22,6 +22,20 @@ impl Window {
         Self { low: 0, high: 1, used: BTreeSet::new(), limit: limit as u64 }
     }
 
+    /// One whose first id was used for NEGOTIATE, with so many granted. `None` if they are more than the limit, or none.
+    pub(super) const fn behind_negotiate(limit: u16, granted: u16) -> Option<Self> {
+        if granted == 0 || granted > limit {
+            return None;
+        }
+        Some(Self { low: 1, high: 1 + granted as u64, used: BTreeSet::new(), limit: limit as u64 })
+    }
+
+    /// Somebody else has granted so many. False if that is above the limit.
+    pub(super) const fn was_granted(&mut self, count: u16) -> bool {
+        self.high = self.high.saturating_add(count as u64);
+        self.high.saturating_sub(self.low) <= self.limit
+    }
+
     /// Takes `count` ids from `first` on out of the window; false, and nothing is taken, if one of them is not in it.
     pub(super) fn take(&mut self, first: u64, count: u64) -> bool {
         let Some(end) = first.checked_add(count) else { return false };
@@ -61,6 +75,20 @@ mod tests {
         let mut window = Window::new(8);
         assert!(window.take(0, 1));
         assert!(!window.take(0, 1), "twice");
+    }
+
+    #[test]
+    fn behind_negotiate_as_many_ids_as_were_granted_may_be_used_and_no_others() {
+        let mut window = Window::behind_negotiate(4, 3).unwrap();
+        assert!(!window.take(0, 1), "that of NEGOTIATE");
+        assert!(window.take(1, 3));
+        assert!(!window.take(4, 1));
+        assert!(window.was_granted(4));
+        assert!(window.take(4, 4));
+        assert_eq!(window.grant(100), 4);
+        assert!(!window.was_granted(1));
+        assert!(Window::behind_negotiate(4, 0).is_none());
+        assert!(Window::behind_negotiate(4, 5).is_none());
     }
 
     #[test]

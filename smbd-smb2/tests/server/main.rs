@@ -11,6 +11,7 @@ mod edges;
 mod listing;
 mod lost;
 mod orders;
+mod past;
 mod port;
 mod rig;
 mod setup;

@@ -37,6 +37,14 @@ impl Port {
         self.shared.borrow_mut().client.received(now, self.on, message);
     }
 
+    pub fn past_request(&self, now: u64, request: &[u8]) {
+        self.shared.borrow_mut().client.past_request(now, self.on, request);
+    }
+
+    pub fn past_response(&self, now: u64, response: &[u8]) {
+        self.shared.borrow_mut().client.past_response(now, self.on, response);
+    }
+
     pub fn completed(&self, now: u64, id: OperationId, completion: Completion) -> Result<(), Misuse> {
         self.shared.borrow_mut().client.completed(now, id, completion)
     }

@@ -98,6 +98,8 @@ pub struct Rig {
     pub replaced: Vec<(u64, String)>,
     pub closed: Option<Reason>,
     buffers: BTreeMap<OperationId, Vec<u8>>,
+    /// The last NEGOTIATE that was sent.
+    pub offered: Vec<u8>,
     pub(super) preauth: PreauthHash,
     /// What `sign` and `seal` were negotiated.
     pub(super) signing: SigningAlgorithm,
@@ -132,6 +134,15 @@ impl Rig {
         Self { knows_channels: self.knows_channels, ..Self::of(port, self.files.clone()) }
     }
 
+    /// This connection, which has negotiated with another process, as one of the client of `first`. `answer` is what that process has
+    /// said; nothing is said here.
+    pub fn moved_to(self, first: &Rig, transport: Transport, answer: &[u8]) -> Self {
+        let connection = first.connection.join(transport, self.now).unwrap();
+        connection.past_request(self.now, &self.offered);
+        connection.past_response(self.now, answer);
+        Self { connection, files: first.files.clone(), sent: Vec::new(), seen: 0, ..self }
+    }
+
     fn of(connection: Port, files: Shelf) -> Self {
         Self {
             connection,
@@ -158,6 +169,7 @@ impl Rig {
             holds_rdma: false,
             transfers: Vec::new(),
             cancelled: Vec::new(),
+            offered: Vec::new(),
             replaced: Vec::new(),
             closed: None,
             buffers: BTreeMap::new(),
@@ -307,6 +319,7 @@ impl Rig {
         let mut message = Vec::new();
         write_element(&mut message, &header, &request).unwrap();
         self.preauth.update([&message[..]]);
+        self.offered.clone_from(&message);
         self.give(&mut message);
         let answers = self.answers();
         let answer = answers.into_iter().next().expect("an answer to NEGOTIATE");

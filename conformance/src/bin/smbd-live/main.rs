@@ -12,6 +12,7 @@ mod hostile;
 mod kernel_log;
 mod kit;
 mod ksmbd;
+mod late;
 mod numbers;
 mod ours;
 mod pair;
@@ -106,6 +107,11 @@ enum Command {
     Memory {
         /// Where to listen.
         listen: SocketAddr,
+    },
+    /// Binds a session to a second connection while data go on the first, and goes on with both.
+    LateChannel {
+        #[command(flatten)]
+        options: late::Options,
     },
     /// Lets clients come, work, go and be killed for a while; ends with what `smbd-echo` holds before and afterwards.
     ///
@@ -227,6 +233,13 @@ fn main() -> ExitCode {
         Command::Write { folder, first } => measured(samba::writer::run(&folder, first).map(|()| true)),
         Command::Captured { capture, notes } => captured(&capture, &notes),
         Command::One { name, place } => run::one(&name, &place.context()),
+        Command::LateChannel { options } => match late::run(&options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("{failure}");
+                ExitCode::FAILURE
+            }
+        },
         Command::Victim { part, at } => match ours::victim::run(part, at) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {

@@ -48,8 +48,18 @@ impl Accept for FromBroker {
     }
 
     fn serve(&self, connection: Self::Incoming, clients: &Clients, tasks: &mut JoinSet<()>) {
-        let client = connection.newcomer().peer_addr();
-        let Some(place) = clients.enter(client, "broker") else { return };
-        tasks.spawn(clients.clone().serve(client, "broker", BrokerLink::new(*connection), place));
+        let_in(*connection, clients, tasks);
     }
+
+    /// Those that are served have this process for their owner, so it has to stay one.
+    async fn refuse(self) {
+        self.acceptor.refuse().await;
+    }
+}
+
+/// Lets in a client whose connection the broker has given to this process.
+pub(crate) fn let_in(connection: Connection, clients: &Clients, tasks: &mut JoinSet<()>) {
+    let client = connection.newcomer().peer_addr();
+    let Some(place) = clients.enter(client, "broker") else { return };
+    tasks.spawn(clients.clone().serve(client, "broker", BrokerLink::new(connection), place));
 }

@@ -15,6 +15,8 @@ use crate::log::Line;
 pub(crate) struct Clients {
     pub(crate) host: Arc<Host>,
     pub(crate) places: Arc<Semaphore>,
+    /// The option that says how many places there are.
+    pub(crate) places_of: &'static str,
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) drain: Duration,
 }
@@ -25,7 +27,7 @@ impl Clients {
         let place = Arc::clone(&self.places).try_acquire_owned().ok();
         if place.is_none() {
             let line = Line::new("client refused").with("client", client).with("over", over);
-            line.with("why", "all places are taken (--connections)").write();
+            line.with("why", format_args!("all places are taken ({})", self.places_of)).write();
         }
         place
     }

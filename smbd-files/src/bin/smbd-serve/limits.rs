@@ -36,6 +36,15 @@ pub(crate) fn divide(params: &mut Params, clients: u16, memory: u32, descriptors
     Ok(())
 }
 
+/// What each of several processes may have of all connections, and of the memory (MiB).
+pub(crate) fn share(connections: u16, memory: u32, processes: u16) -> Result<(u16, u32), String> {
+    let processes = processes.max(1);
+    match connections / processes {
+        0 => Err(format!("--connections: {processes} children need one each; or lower --children")),
+        each => Ok((each, memory / u32::from(processes))),
+    }
+}
+
 /// Raises the number of file descriptors as far as the system allows it, and returns it.
 pub(crate) fn descriptors() -> u64 {
     /// More than anybody needs.
@@ -58,6 +67,14 @@ mod tests {
         let mut params = Params::new(Guid::default(), "SERVER");
         divide(&mut params, clients, memory, descriptors)?;
         Ok((params.credits_max, params.opens_max))
+    }
+
+    #[test]
+    fn processes_share_what_there_is_and_each_has_a_connection() {
+        assert_eq!(share(64, 4096, 16), Ok((4, 256)));
+        assert_eq!(share(64, 4096, 1), Ok((64, 4096)));
+        assert_eq!(share(7, 100, 3), Ok((2, 33)));
+        assert!(share(15, 4096, 16).is_err());
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use smbd_files::transport::Tcp;
@@ -13,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::accept::{Accept, take};
 use crate::broker::FromBroker;
 use crate::clients::Clients;
+use crate::fork::{Forking, Program};
 use crate::listen::Addresses;
 use crate::log::Line;
 use crate::trouble::Trouble;
@@ -22,16 +22,19 @@ const SILENT_MAX: Duration = Duration::from_secs(60);
 /// The longest message that a client may send over TCP, in bytes: a WRITE of 8 MiB and what is around it.
 const TCP_MAX: u32 = (8 << 20) + 4096;
 
-/// Listens at all addresses. Dropping what it returns ends that.
+/// Listens at all addresses, and takes what comes from a broker, in processes of their own if there is a program for them. Dropping what it returns ends that.
 pub(crate) async fn open(
     addresses: &Addresses,
-    broker: Option<&Path>,
+    broker: Option<(FromBroker, Option<Program>)>,
     clients: &Clients,
 ) -> Result<JoinSet<()>, Trouble> {
     let mut listeners = JoinSet::new();
-    if let Some(path) = broker {
-        let listener = FromBroker::attach(path).await?;
-        listeners.spawn(take(listener, "broker", clients.clone()));
+    match broker {
+        Some((broker, None)) => drop(listeners.spawn(take(broker, "broker", clients.clone()))),
+        Some((broker, Some(program))) => {
+            drop(listeners.spawn(take(Forking::new(broker, program), "broker", clients.clone())));
+        }
+        None => {}
     }
     for address in &addresses.tcp {
         let listener = TcpListener::bind(address).await;

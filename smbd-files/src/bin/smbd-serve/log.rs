@@ -2,6 +2,16 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
+use std::sync::OnceLock;
+
+/// The process that is told with each line, if there are several.
+static PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// From now on each line tells which process has written it.
+pub(crate) fn tell_process() {
+    // It is the same each time.
+    let _ = PROCESS.set(std::process::id());
+}
 
 /// A line: what happened, and what is to be known of it.
 #[derive(Clone, Debug)]
@@ -31,8 +41,9 @@ impl Line {
 
     /// Writes it. That nobody reads it is no reason to stop serving.
     pub(crate) fn write(self) {
+        let line = self.maybe("pid", PROCESS.get());
         let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{}", self.0).and_then(|()| out.flush());
+        let _ = writeln!(out, "{}", line.0).and_then(|()| out.flush());
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod accept;
 mod broker;
+mod child;
 mod clients;
+mod fork;
 mod interfaces;
 mod limits;
 mod listen;
@@ -11,25 +13,29 @@ mod log;
 mod options;
 #[cfg(feature = "verbs")]
 mod rdma;
+mod signals;
 mod trouble;
 mod users;
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use broker::FromBroker;
 use clap::{CommandFactory as _, Parser as _};
 use clients::Clients;
+use fork::Program;
 use listen::Addresses;
 use log::Line;
 use options::Options;
+use signals::Signals;
 use smbd_files::folder::{self, Folder};
 use smbd_files::serve::Host;
 use smbd_smb2::security::{NtHash, RdmaTransforms, capital};
 use smbd_smb2::server::{Params, Server, Share};
 use smbd_smb2::wire::Guid;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use trouble::Trouble;
 use users::Users;
@@ -59,29 +65,49 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), Trouble> {
     let addresses = listen::addresses(&options.listen, &devices());
-    let host = host(options, &addresses)?;
+    let guid = options.child.map_or_else(new_guid, Ok)?;
+    let processes = if options.fork { options.children } else { 1 };
+    let share = limits::share(options.connections, options.memory, processes).map_err(Trouble::Usage)?;
+    let host = host(options, &addresses, guid, share)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(THREADS_MAX)
         .enable_all()
         .build()
         .map_err(|error| Trouble::Failed(error.to_string()))?;
-    let result = runtime.block_on(serve(options, host, &addresses));
+    let drain = Duration::from_secs(options.drain.into());
+    let result = match options.broker.as_deref().filter(|_| options.child.is_some()) {
+        Some(path) => runtime.block_on(child::run(path, host, share.0, drain)),
+        None => {
+            let program = options.fork.then(|| Program::new(guid, drain));
+            runtime.block_on(serve(options, host, &addresses, program))
+        }
+    };
     // A disk that does not answer is not waited for.
     runtime.shutdown_background();
     result
 }
 
-/// What is served, as far as it needs no network.
-fn host(options: &Options, addresses: &Addresses) -> Result<Host, Trouble> {
+/// A ServerGuid.
+fn new_guid() -> Result<Guid, Trouble> {
+    let mut guid = [0; 16];
+    getrandom::fill(&mut guid).map_err(|error| Trouble::failed("the system has no entropy", error))?;
+    Ok(Guid(guid))
+}
+
+/// What is served, as far as it needs no network, with so many connections and so much memory (MiB).
+fn host(
+    options: &Options,
+    addresses: &Addresses,
+    guid: Guid,
+    (connections, memory): (u16, u32),
+) -> Result<Host, Trouble> {
     let users = options.users.as_deref().map(users::read).transpose();
     let users = users.map_err(|error| Trouble::Failed(error.to_string()))?.unwrap_or_default();
     let served = folder::Options { case_sensitive: options.case_sensitive, read_only: options.read_only };
     let folder = Folder::open(&options.directory, &options.share, served);
     let folder = folder.map_err(|error| Trouble::failed(options.directory.display(), error))?;
-    let mut guid = [0; 16];
-    getrandom::fill(&mut guid).map_err(|error| Trouble::failed("the system has no entropy", error))?;
-    let mut params = Params::new(Guid(guid), &computer());
+    let mut params = Params::new(guid, &computer());
     params.shares =
         vec![Share { is_read_only: options.read_only, guests: options.guest, ..Share::new(&options.share) }];
     (params.guests, params.anonymous) = (options.guest, options.guest);
@@ -90,12 +116,17 @@ fn host(options: &Options, addresses: &Addresses) -> Result<Host, Trouble> {
         if options.no_rdma_transforms { RdmaTransforms::NONE } else { RdmaTransforms::ALL };
     (params.max_read_size, params.max_write_size) = (TRANSFER_MAX, TRANSFER_MAX);
     params.channels_max = options.channels.into();
-    params.interfaces = interfaces::told(addresses);
-    limits::divide(&mut params, options.connections, options.memory, limits::descriptors())
-        .map_err(Trouble::Usage)?;
+    params.interfaces = interfaces::told(&with_broker(addresses, options));
+    limits::divide(&mut params, connections, memory, limits::descriptors()).map_err(Trouble::Usage)?;
     let accounts = move |user: &str, _: &str| hash(&users, user);
     let server = Server::new(params, accounts).map_err(|error| Trouble::Usage(error.to_string()))?;
     Ok(Host::new(Arc::new(server), vec![folder]))
+}
+
+/// Where clients can come to, to this process or to the broker.
+fn with_broker(own: &Addresses, options: &Options) -> Addresses {
+    let of_broker = options.broker_address.iter().map(|address| SocketAddr::new(*address, 0));
+    Addresses { tcp: own.tcp.clone(), rdma: own.rdma.iter().copied().chain(of_broker).collect() }
 }
 
 fn hash(users: &Users, user: &str) -> Option<NtHash> {
@@ -110,33 +141,39 @@ fn computer() -> String {
     if name.is_empty() { "SMBD".into() } else { name }
 }
 
-async fn serve(options: &Options, host: Host, addresses: &Addresses) -> Result<(), Trouble> {
-    let signals = |kind| signal(kind).map_err(|error| Trouble::Failed(error.to_string()));
-    let (mut terminate, mut interrupt) =
-        (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
+async fn serve(
+    options: &Options,
+    host: Host,
+    addresses: &Addresses,
+    program: Option<Program>,
+) -> Result<(), Trouble> {
+    let mut signals = Signals::new()?;
     let (stop, stopped) = watch::channel(false);
     let drain = Duration::from_secs(options.drain.into());
-    let places = Arc::new(Semaphore::new(options.connections.into()));
-    let clients = Clients { host: Arc::new(host), places, stop: stopped, drain };
-    let mut listeners = listeners::open(addresses, options.broker.as_deref(), &clients).await?;
-    told(&mut terminate, &mut interrupt).await;
+    let (places, places_of) = match program {
+        Some(_) => (options.children, "--children"),
+        None => (options.connections, "--connections"),
+    };
+    let places = Arc::new(Semaphore::new(places.into()));
+    let clients = Clients { host: Arc::new(host), places, places_of, stop: stopped, drain };
+    let broker = match options.broker.as_deref() {
+        Some(path) => Some((FromBroker::attach(path).await?, program)),
+        None => None,
+    };
+    let mut listeners = listeners::open(addresses, broker, &clients).await?;
+    signals.next().await;
     Line::new("ending").with("seconds", options.drain).write();
     stop.send_replace(true);
     tokio::select! {
-        () = async { while listeners.join_next().await.is_some() {} } => {}
-        () = told(&mut terminate, &mut interrupt) => {
+        () = accept::finish(&mut listeners) => {}
+        () = signals.next() => {
+            // Children that are left are killed.
+            listeners.shutdown().await;
             return Err(Trouble::Failed("ended at once; clients were not finished".into()));
         }
     }
     Line::new("ended").write();
     Ok(())
-}
-
-async fn told(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }
 
 #[cfg(feature = "verbs")]

@@ -1,8 +1,10 @@
 //! The command line.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use smbd_smb2::wire::Guid;
 
 use crate::listen::Listen;
 
@@ -20,6 +22,19 @@ pub(crate) struct Options {
     /// The socket of smbd-broker: clients come from there, over SMB Direct, and no device is needed here
     #[arg(long, value_name = "PATH")]
     pub(crate) broker: Option<PathBuf>,
+    /// An address at which the broker listens. Clients are told of it, so that they make more connections of a session there. May be given
+    /// several times
+    #[arg(long, requires = "broker", value_name = "ADDR")]
+    pub(crate) broker_address: Vec<IpAddr>,
+    /// Serves each client that comes from the broker in a process of its own, a child, which gets the client's other connections as well
+    #[arg(long, requires = "broker", conflicts_with = "listen")]
+    pub(crate) fork: bool,
+    /// The most children at one time; other clients are refused. What --connections and --memory say is divided among them
+    #[arg(long, requires = "fork", value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) children: u16,
+    /// A child, whose parent is at the other end of its standard input, with the ServerGuid of all of them
+    #[arg(long, hide = true, requires = "fork", value_name = "GUID", value_parser = guid)]
+    pub(crate) child: Option<Guid>,
     /// A file of users: a line NAME:password:PASSWORD or NAME:nt:HASH (32 hexadecimal digits) for each. Nobody else may read it
     #[arg(long, value_name = "FILE", required_unless_present = "guest")]
     pub(crate) users: Option<PathBuf>,
@@ -59,6 +74,12 @@ pub(crate) struct Options {
     pub(crate) drain: u16,
 }
 
+/// A ServerGuid in hexadecimal digits, as a parent gives it to its children.
+fn guid(text: &str) -> Result<Guid, String> {
+    let number = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
+    Ok(Guid(number.to_be_bytes()))
+}
+
 const HELP: &str = "\
 ADDR:PORT is both: TCP at the port, and SMB Direct at the same one on InfiniBand and RoCE, but at 5445 on iWARP, whose connections are
 TCP themselves (so ADDR:5445 is SMB Direct only there).
@@ -74,6 +95,12 @@ smbd-cp, Windows 11, Windows Server 2022). With all others they go in messages: 
 
 Clients that use several connections for a session (multichannel) are told the addresses that are listened at, which of them have RDMA, and
 how fast they are: as fast as the system says, or 10 Gbit/s if it does not know. Such a session goes on until its last connection is lost.
+
+With --fork a client is served by a child: a process that attaches to the broker by itself, gets all connections of the client (by its
+ClientGuid, and by the sessions that they bind), and ends with the last of them. What happens to a child happens to its client alone.
+Locks, share modes and delete-on-close hold among the connections of a child, so not among clients; and a session that a client replaces
+by one of another ClientGuid goes on until its connections end. Children read the file of users when they begin. They end with their
+parent, in the same order: with SIGTERM, and when it is killed.
 
 Example:
   smbd-serve /srv/data --listen 10.9.0.1:445 --users users

@@ -1,0 +1,122 @@
+//! Clients that come from a broker are served by processes of their own.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_broker::client::{Connection, hand_over};
+use smbd_broker::socket::{self, UnixPackets};
+use smbd_smb2::wire::Guid;
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::accept::Accept;
+use crate::broker::FromBroker;
+use crate::clients::Clients;
+use crate::log::Line;
+
+/// How long a child may take to end, beyond the time for what it does (--drain).
+const ENDS_WITHIN: Duration = Duration::from_secs(15);
+
+/// What a child runs: this program, called as it was, and told that it is a child.
+#[derive(Debug)]
+pub(crate) struct Program {
+    arguments: Vec<OsString>,
+    drain: Duration,
+}
+
+impl Program {
+    /// `guid` is the ServerGuid of all children: a client may look whether it is the same on all of its connections.
+    pub(crate) fn new(guid: Guid, drain: Duration) -> Self {
+        let guid = format!("{:032x}", u128::from_be_bytes(guid.0));
+        let own = ["--child".into(), guid.into()];
+        Self { arguments: own.into_iter().chain(std::env::args_os().skip(1)).collect(), drain }
+    }
+
+    /// Starts a child. Its standard input is the other end of the socket that is returned.
+    fn start(&self) -> io::Result<(Child, UnixPackets)> {
+        let (own, theirs) = socket::pair()?;
+        let own = UnixPackets::new(own)?;
+        // This file, whatever has its name by now.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("smbd-serve").args(&self.arguments).stdin(Stdio::from(theirs)).kill_on_drop(true);
+        Ok((command.spawn()?, own))
+    }
+
+    /// Has a client served by a child, to the end of the child.
+    async fn serve(&self, connection: Connection, mut stop: watch::Receiver<bool>) {
+        let client = connection.newcomer().peer_addr();
+        let failed =
+            |why: io::Error| Line::new("client failed").with("client", client).with("why", why).write();
+        let (mut child, mut socket) = match self.start() {
+            Ok(started) => started,
+            Err(why) => return failed(why),
+        };
+        let pid = child.id().unwrap_or_default();
+        Line::new("child started").with("child", pid).with("client", client).write();
+        let handed = hand_over(&mut socket, connection).await;
+        // A child without this socket ends.
+        let socket = handed.map(|()| socket).map_err(failed).ok();
+        let ended = tokio::select! {
+            ended = child.wait() => Some(ended),
+            // Whoever is not there any more cannot say so.
+            _ = stop.wait_for(|stops| *stops) => None,
+        };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => {
+                drop(socket);
+                self.end(&mut child).await
+            }
+        };
+        let status = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+        Line::new("child ended").with("child", pid).with("status", status).write();
+    }
+
+    /// Waits for a child that has been told to end.
+    async fn end(&self, child: &mut Child) -> io::Result<ExitStatus> {
+        if let Ok(ended) = timeout(self.drain.saturating_add(ENDS_WITHIN), child.wait()).await {
+            return ended;
+        }
+        child.start_kill()?;
+        child.wait().await
+    }
+}
+
+/// What comes from a broker, for children.
+#[derive(Debug)]
+pub(crate) struct Forking {
+    broker: FromBroker,
+    program: Arc<Program>,
+}
+
+impl Forking {
+    pub(crate) fn new(broker: FromBroker, program: Program) -> Self {
+        Self { broker, program: Arc::new(program) }
+    }
+}
+
+impl Accept for Forking {
+    type Incoming = Box<Connection>;
+
+    async fn accept(&mut self) -> Result<Self::Incoming, String> {
+        self.broker.accept().await
+    }
+
+    fn serve(&self, connection: Self::Incoming, clients: &Clients, tasks: &mut JoinSet<()>) {
+        let Some(place) = clients.enter(connection.newcomer().peer_addr(), "broker") else { return };
+        let (program, stop) = (Arc::clone(&self.program), clients.stop.clone());
+        tasks.spawn(async move {
+            program.serve(*connection, stop).await;
+            drop(place);
+        });
+    }
+
+    async fn refuse(self) {
+        self.broker.refuse().await;
+    }
+}
