@@ -1,6 +1,7 @@
 //! Sockets that keep packets, and carry file descriptors.
 
 mod buffer;
+mod outbox;
 mod packets;
 mod system;
 #[cfg(all(test, feature = "tokio"))]
@@ -12,6 +13,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 pub use buffer::PacketBuffer;
+pub(crate) use outbox::Outbox;
 pub use packets::{Deadline, Packets, Wanted};
 pub use system::{Credentials, connect, cookie, credentials, listen, memory, pair};
 #[cfg(feature = "tokio")]
