@@ -145,6 +145,9 @@ fn slots_are_moved_and_come_back_with_their_result() {
     std::os::unix::fs::FileExt::read_exact_at(&std::fs::File::from(file.try_clone().unwrap()), &mut byte, at)
         .unwrap();
     assert_eq!(byte, [7, 0]);
+    let mut back = vec![1];
+    owner.slots().read(&areas, &mut back).unwrap();
+    assert!(back.len() == 65_538 && back[0] == 1 && back[1..].iter().all(|byte| *byte == 7));
     end.tell(&[Told::RdmaDone { tag, is_success: true }]);
     let done = connection.event(PATIENCE, true).unwrap();
     assert_eq!(done, Some(Event::Done { tag, areas, is_success: true }));
