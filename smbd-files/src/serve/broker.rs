@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::task::{Context, Poll, ready};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use smbd_broker::client::{self, Connection};
 use smbd_broker::wire::{Age, Area, Direction};
 use smbd_smb2::server::{OperationId, Transport};
@@ -123,7 +123,7 @@ impl Link for BrokerLink {
             let wants_messages = wants_messages && self.waiting <= WAITING_MAX;
             match ready!(self.connection.poll_event(cx, wants_messages)).map_err(Lost::because)? {
                 client::Event::Message { age: Age::New, bytes } => {
-                    return Poll::Ready(Ok(Event::Message(BytesMut::from(bytes.as_slice()))));
+                    return Poll::Ready(Ok(Event::Message(BytesMut::from(Bytes::from(bytes)))));
                 }
                 // Somebody else has answered it, or has sent it.
                 client::Event::Message { .. } | client::Event::Sent => {}
