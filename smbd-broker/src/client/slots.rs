@@ -126,10 +126,7 @@ impl Slots {
     /// The slots are not there, or the system refuses.
     pub fn read(&self, areas: &[Area], to: &mut Vec<u8>) -> io::Result<()> {
         for area in areas {
-            let place = self.place(*area)?;
-            let start = to.len();
-            to.resize(start.saturating_add(area.len as usize), 0);
-            place.read(to.get_mut(start..).unwrap_or_default());
+            self.place(*area)?.read(area.len as usize, to);
         }
         Ok(())
     }

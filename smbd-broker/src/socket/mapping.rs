@@ -59,12 +59,18 @@ impl Mapping {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), len) };
     }
 
-    /// Copies its first bytes. Where it ends before `to` does, the rest stays.
-    pub fn read(&self, to: &mut [u8]) {
-        let len = to.len().min(self.len);
+    /// Copies its first `len` bytes to the end of `to`, as many as there are.
+    pub fn read(&self, len: usize, to: &mut Vec<u8>) {
+        let len = len.min(self.len);
+        to.reserve(len);
+        let end = to.spare_capacity_mut().as_mut_ptr().cast();
         let _no_writer = self.copies.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: so many bytes are mapped, and no other thread writes them. `to` is not part of them: nobody has a reference to those.
-        unsafe { ptr::copy_nonoverlapping(self.start.as_ptr(), to.as_mut_ptr(), len) };
+        // SAFETY: so many bytes are mapped, and no other thread writes them; `to` has room for them, and is not part of them. They are
+        // written when its length says that they are there.
+        unsafe {
+            ptr::copy_nonoverlapping(self.start.as_ptr(), end, len);
+            to.set_len(to.len().saturating_add(len));
+        }
     }
 }
 
@@ -96,9 +102,9 @@ mod tests {
         file.read_exact_at(&mut all, 0).unwrap();
         assert!((0..).zip(&all).all(|(at, byte)| *byte == if (4096..9096).contains(&at) { 7 } else { 0 }));
         file.write_all_at(&[8; 2], 4097).unwrap();
-        let mut begin = [0; 4];
-        mapping.read(&mut begin);
-        assert_eq!(begin, [7, 8, 8, 7]);
+        let mut begin = vec![1, 2];
+        mapping.read(4, &mut begin);
+        assert_eq!(begin, [1, 2, 7, 8, 8, 7]);
     }
 
     #[test]
@@ -106,9 +112,9 @@ mod tests {
         let file = memory(8192).unwrap();
         let mapping = Mapping::new(&file, 0, 4096).unwrap();
         mapping.fill(&[7; 5000]);
-        let mut all = [1; 5000];
-        mapping.read(&mut all);
-        assert!(all[..4096].iter().all(|byte| *byte == 7) && all[4096..].iter().all(|byte| *byte == 1));
+        let mut all = Vec::new();
+        mapping.read(5000, &mut all);
+        assert_eq!(all, [7; 4096]);
         let file = File::from(file);
         let mut behind = [1];
         file.read_exact_at(&mut behind, 4096).unwrap();
