@@ -111,15 +111,15 @@ impl State {
         self.told.insert(id);
     }
 
-    /// Tells that the transport has taken a message. While a transfer is under way that is told with its result: the owner waits for that, and
-    /// would be woken twice. It is told at once when half of what may wait to be sent was not.
+    /// Tells that the transport has taken a message. That goes with the next event, and so wakes nobody by itself: there is room for more as
+    /// long as less than half of what may wait was not told.
     pub(super) fn tell_sent(&mut self, id: ConnectionId, len: u32) {
         let Limits { sends_max, send_bytes_max, .. } = self.settings.limits;
         self.tell(id, |mailbox| mailbox.push_sent(len));
         let Some(connection) = self.connections.get(&id) else { return };
         let (count, bytes) = connection.mailbox.untold();
         let is_half = count >= u32::from(sends_max / 2) || bytes >= u64::from(send_bytes_max / 2);
-        if !connection.transfers.is_empty() && !is_half && connection.mailbox.has_only_sent() {
+        if !is_half && connection.mailbox.has_only_sent() {
             self.told.remove(&id);
         }
     }

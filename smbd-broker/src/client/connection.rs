@@ -58,7 +58,7 @@ pub enum Event {
         /// The message.
         bytes: Vec<u8>,
     },
-    /// There is room for other messages.
+    /// Messages have left, and there is more room for others.
     Sent,
     /// A transfer has ended. Its slots are the caller's, to read them and to [give](Slots::give) them back.
     Done {
@@ -119,7 +119,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
         self.machine.has_transfer()
     }
 
-    /// Messages that the transport has not taken.
+    /// Messages of which the broker has not said that the transport has taken them. It says so with something else, or when there are many.
     #[must_use]
     pub fn unsent(&self) -> usize {
         self.machine.unsent()

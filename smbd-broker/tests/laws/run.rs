@@ -300,8 +300,7 @@ impl World<'_> {
                 law("transfers", done.is_empty(), || format!("{id}: {done:?} is not told"))?;
                 let Limits { sends_max, send_bytes_max, .. } = settings().limits;
                 let is_half = *sent >= u32::from(sends_max / 2) || *sent_len >= send_bytes_max as usize / 2;
-                let may_wait = !client.transfers.is_empty() && !is_half;
-                law("sent", *sent == 0 || may_wait, || format!("{id}: {sent} are not told"))?;
+                law("sent", *sent == 0 || !is_half, || format!("{id}: {sent} are not told"))?;
             }
         }
         Ok(())

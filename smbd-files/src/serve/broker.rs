@@ -142,11 +142,9 @@ impl Link for BrokerLink {
     }
 
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // What comes is told to nobody any more, but the messages have to leave.
+        // What comes is told to nobody any more, but the broker has to have all messages: it sends them before it ends a connection.
         loop {
-            if let Poll::Ready(done) = self.poll_orders(cx)
-                && (done.is_err() || self.connection.unsent() == 0)
-            {
+            if self.poll_orders(cx).is_ready() {
                 return Poll::Ready(());
             }
             match ready!(self.connection.poll_event(cx, false)) {
