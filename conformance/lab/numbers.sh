@@ -1,20 +1,25 @@
 # shellcheck shell=bash
-# What gateway-numbers and client-numbers have in common: options, programs, a guest for each kind of device, tables. Whoever sources
-# this has defined `usage`, and set:
+# What gateway-numbers, client-numbers and broker-numbers have in common: options, programs, a guest for each kind of device, tables.
+# Whoever sources this has defined `usage`, and set:
 #   name       of the files in docs/benchmarks and of the page in docs
 #   needed     the programs that are looked for
 #   packages   what is built, as arguments of cargo
 #   ways       how many measurements a cell has
 #   script     what runs in the guest
+#   sizes      of operations, unless others are asked for (optional)
 # shellcheck disable=SC2154
 
-# What both take.
+sizes=${sizes:-4096,65536,1048576,4194304}
+
+# What all take.
 numbers_options() {
   cat <<'TEXT'
   --kind siw|rxe    the kind of device (default: both, one after the other)
   --rounds N        how many times each is measured (default 5)
   --seconds S       the least time of one measurement (default 1)
-  --sizes LIST      bytes of an operation (default 4096,65536,1048576,4194304)
+TEXT
+  echo "  --sizes LIST      bytes of an operation (default $sizes)"
+  cat <<'TEXT'
   --at-once LIST    operations at the same time (default 1,8)
   --time SECONDS    the guest is ended after that (default: by what there is to measure)
   --steady          in guests in which instructions are the time: see `guest --help`
@@ -28,7 +33,7 @@ exit status: 0 if all goals were reached, 1 if not, 2 wrong usage, 126 the lab c
 TEXT
 }
 
-kinds=(siw rxe) rounds=5 seconds=1 sizes=4096,65536,1048576,4194304 at_once=1,8 limit='' programs='' write=false measures=true
+kinds=(siw rxe) rounds=5 seconds=1 at_once=1,8 limit='' programs='' write=false measures=true
 steady=() pace=''
 while [ $# -gt 0 ]; do
   case "$1" in

@@ -12,7 +12,7 @@
 //! | `memory` | slots where the process sees them, and whose they are |
 //! | `failure` | errors as numbers, and their texts |
 //!
-//! Unsafe code is in [`api`], which believes what C says of its pointers, and in `memory`, which maps slots. Nothing else has any.
+//! Unsafe code is in [`api`], which believes what C says of its pointers. Nothing else has any.
 
 pub mod api;
 mod connection;

@@ -1,14 +1,14 @@
 //! Slots where the process sees them, and whose each is.
 //!
-//! The one unsafe part below what C calls: [`Mapping`], which owns what it maps. Nothing here reads or writes a slot.
+//! Nothing here reads or writes a slot.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smbd_broker::client::Slots;
+use smbd_broker::socket::Mapping;
 use smbd_broker::wire::Area;
 
-use self::mapping::Mapping;
 use crate::failure::Failure;
 
 /// The slots of an owner.
@@ -21,7 +21,7 @@ pub(crate) struct Memory {
 #[derive(Debug, Default)]
 struct State {
     /// Slots that were taken once. They stay mapped.
-    mappings: BTreeMap<u16, Mapping>,
+    mappings: BTreeMap<u16, Arc<Mapping>>,
     /// Those that are not free.
     taken: BTreeMap<u16, Holder>,
 }
@@ -52,19 +52,16 @@ impl Memory {
     }
 
     fn map(&self, areas: &[Area]) -> Result<Vec<Place>, Failure> {
-        let slot_len = self.slots.slot_len() as usize;
         let mut state = self.lock();
         for Area { slot, .. } in areas {
             if !state.mappings.contains_key(slot) {
-                let place = self.slots.file(*slot);
-                let (file, at) = place.ok_or_else(|| Failure::new(libc::EPROTO, "a slot has no memory"))?;
-                state.mappings.insert(*slot, Mapping::new(&file, at, slot_len)?);
+                state.mappings.insert(*slot, self.slots.mapping(*slot)?);
             }
         }
         let State { mappings, taken } = &mut *state;
         let places = areas.iter().filter_map(|Area { slot, len }| {
             taken.insert(*slot, Holder::Caller);
-            Some((mappings.get(slot)?.address(), *len as usize))
+            Some((address(mappings.get(slot)?), *len as usize))
         });
         Ok(places.collect())
     }
@@ -115,7 +112,7 @@ impl State {
             let slot = self
                 .mappings
                 .iter()
-                .find(|(_, mapping)| mapping.address() == *address)
+                .find(|(_, mapping)| self::address(mapping) == *address)
                 .map(|(slot, _)| *slot);
             let slot = slot.ok_or_else(|| Failure::new(libc::EFAULT, "there is no slot at this address"))?;
             let len = u32::try_from(*len).ok().filter(|len| lens.contains(len));
@@ -137,41 +134,7 @@ impl State {
     }
 }
 
-mod mapping {
-    //! Memory of a file.
-    #![expect(unsafe_code, reason = "mmap; each block has its own reason")]
-
-    use std::fs::File;
-    use std::io;
-    use std::ptr;
-
-    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-
-    /// A part of a file that is mapped. No reference to it is ever made: its bytes change under everybody.
-    #[derive(Debug)]
-    pub(super) struct Mapping {
-        address: usize,
-        len: usize,
-    }
-
-    impl Mapping {
-        pub(super) fn new(file: &File, at: u64, len: usize) -> io::Result<Self> {
-            let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-            // SAFETY: the system chooses an address at which nothing is, so no memory of this process changes.
-            let address = unsafe { mmap(ptr::null_mut(), len, rights, flags, file, at)? };
-            Ok(Self { address: address.expose_provenance(), len })
-        }
-
-        pub(super) const fn address(&self) -> usize {
-            self.address
-        }
-    }
-
-    impl Drop for Mapping {
-        fn drop(&mut self) {
-            let address = ptr::with_exposed_provenance_mut(self.address);
-            // SAFETY: mapped by `new` with this length, and unmapped once. C is told that slots go with their broker.
-            let _ = unsafe { munmap(address, self.len) };
-        }
-    }
+/// Where C finds a slot.
+fn address(mapping: &Mapping) -> usize {
+    mapping.start().as_ptr().expose_provenance()
 }

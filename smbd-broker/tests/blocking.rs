@@ -10,7 +10,7 @@ use smbd_broker::socket::{self, Deadline, Wanted};
 use smbd_broker::wire::{Age, Call, Command, Event as Told, Reply};
 use smbd_core::{BufferDescriptorV1, Token};
 
-use script::{End, Owner, Place, newcomer};
+use script::{End, LIMITS, Owner, Place, newcomer};
 
 mod script;
 
@@ -55,7 +55,35 @@ fn nothing_is_returned_when_the_time_is_over_and_what_comes_later_is_not_lost() 
     assert_eq!(connection.event(NOW, false).unwrap(), None);
     let bytes = b"one".to_vec();
     assert_eq!(connection.event(NOW, true).unwrap(), Some(Event::Message { age: Age::New, bytes }));
-    assert_eq!(orders(&mut end), ["Taken { count: 1 }"]);
+}
+
+#[test]
+fn what_was_taken_is_told_with_what_is_said_next_and_by_itself_when_it_is_much() {
+    let place = Place::new();
+    let (mut owner, mut broker) = attached(&place);
+    let (mut connection, mut end) = connected(&mut owner, &mut broker);
+    end.tell(&[message(b"one"), message(b"two")]);
+    for _ in 0..2 {
+        connection.event(PATIENCE, true).unwrap().unwrap();
+    }
+    let remote = vec![BufferDescriptorV1 { offset: 0, token: Token(4), length: 1 }];
+    let areas = owner.take(1).unwrap().unwrap();
+    connection.rdma_write(areas, remote, 0).unwrap();
+    connection.send(b"answer", None).unwrap();
+    assert!(connection.flush(PATIENCE).unwrap());
+    let mut kinds = orders(&mut end);
+    for order in &mut kinds {
+        order.truncate(8);
+    }
+    // All in one packet.
+    assert_eq!(kinds, ["Taken { ", "Rdma { t", "Send { r"]);
+    // A message counts 256 bytes, and a quarter of what may wait is much.
+    let much = LIMITS.receive_bytes_max / 4 / 256;
+    for _ in 0..much {
+        end.tell(&[message(b"again")]);
+        connection.event(PATIENCE, true).unwrap().unwrap();
+    }
+    assert_eq!(orders(&mut end), [format!("Taken {{ count: {much} }}")]);
 }
 
 #[test]
@@ -117,6 +145,9 @@ fn slots_are_moved_and_come_back_with_their_result() {
     std::os::unix::fs::FileExt::read_exact_at(&std::fs::File::from(file.try_clone().unwrap()), &mut byte, at)
         .unwrap();
     assert_eq!(byte, [7, 0]);
+    let mut back = vec![1];
+    owner.slots().read(&areas, &mut back).unwrap();
+    assert!(back.len() == 65_538 && back[0] == 1 && back[1..].iter().all(|byte| *byte == 7));
     end.tell(&[Told::RdmaDone { tag, is_success: true }]);
     let done = connection.event(PATIENCE, true).unwrap();
     assert_eq!(done, Some(Event::Done { tag, areas, is_success: true }));
@@ -176,8 +207,10 @@ fn what_was_read_is_not_given_away_and_what_was_not_read_is_read_by_the_next_own
         assert_eq!(event, Some(Event::Message { age: Age::New, bytes: expected.into() }));
     }
     let (_broker, mut own) = telling.join().unwrap();
+    connection.disconnect(5);
+    assert!(connection.flush(PATIENCE).unwrap());
     // Only what came with the new socket is told to be taken.
-    assert_eq!(orders(&mut own), ["Taken { count: 1 }"]);
+    assert_eq!(orders(&mut own), ["Taken { count: 1 }", "Disconnect { within: 5 }"]);
     drop(connection);
     assert!(!own.orders(&mut |command| panic!("{command:?}")));
 }

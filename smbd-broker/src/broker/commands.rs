@@ -44,8 +44,8 @@ pub(super) fn sent(state: &mut State, id: ConnectionId) {
     if let Some(queued) = queued {
         connection.counts.sent(queued.len);
     }
-    if queued.is_some_and(|queued| queued.is_told) {
-        state.tell(id, super::mailbox::Mailbox::push_sent);
+    if let Some(Queued { len, is_told: true }) = queued {
+        state.tell_sent(id, len);
     }
     moves::go_on(state, id);
 }

@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 
 use super::reason::Reason;
-
-/// What a message counts at least, in bytes: a client that says little each time is held up as well.
-const LEN_MIN: u32 = 256;
+use crate::wire::MESSAGE_MIN;
 
 /// The messages of a client that its owner has not taken.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ impl Given {
     }
 
     pub(super) fn add(&mut self, len: usize) {
-        let len = u32::try_from(len).unwrap_or(u32::MAX).max(LEN_MIN);
+        let len = u32::try_from(len).unwrap_or(u32::MAX).max(MESSAGE_MIN);
         self.lens.push_back(len);
         self.len = self.len.saturating_add(len.into());
     }

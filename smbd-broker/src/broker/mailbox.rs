@@ -8,13 +8,14 @@ use crate::wire::{Age, Event, PIECE_MAX, Packet};
 #[derive(Debug)]
 pub(super) struct Mailbox {
     packets: VecDeque<Packet>,
-    /// Messages that the transport has taken.
+    /// Messages that the transport has taken, and their bytes.
     sent: u32,
+    sent_len: u64,
 }
 
 impl Mailbox {
     pub(super) const fn new() -> Self {
-        Self { packets: VecDeque::new(), sent: 0 }
+        Self { packets: VecDeque::new(), sent: 0, sent_len: 0 }
     }
 
     pub(super) fn push(&mut self, event: &Event<'_>) {
@@ -40,8 +41,19 @@ impl Mailbox {
         }
     }
 
-    pub(super) const fn push_sent(&mut self) {
+    pub(super) fn push_sent(&mut self, len: u32) {
         self.sent = self.sent.saturating_add(1);
+        self.sent_len = self.sent_len.saturating_add(len.into());
+    }
+
+    /// Messages that the transport has taken and nobody was told of, and their bytes.
+    pub(super) const fn untold(&self) -> (u32, u64) {
+        (self.sent, self.sent_len)
+    }
+
+    /// Whether nothing else is to be told.
+    pub(super) fn has_only_sent(&self) -> bool {
+        self.packets.is_empty()
     }
 
     pub(super) fn pop(&mut self) -> Option<Packet> {
@@ -52,6 +64,7 @@ impl Mailbox {
     fn count_sent(&mut self) {
         if self.sent > 0 {
             let count = std::mem::take(&mut self.sent);
+            self.sent_len = 0;
             self.push(&Event::Sent { count });
         }
     }

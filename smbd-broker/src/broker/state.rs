@@ -13,7 +13,7 @@ use super::mailbox::Mailbox;
 use super::owner::{self, Owner};
 use super::reason::Reason;
 use super::routes::Routes;
-use crate::wire::{Answer, Negotiation, Notice, Packet, Refusal, Reply};
+use crate::wire::{Answer, Limits, Negotiation, Notice, Packet, Refusal, Reply};
 
 /// How long what was ordered may still take when a connection ends for a reason of its owner's, in milliseconds.
 pub(super) const DISCONNECT_WITHIN: u32 = 1000;
@@ -109,6 +109,19 @@ impl State {
         };
         what(&mut connection.mailbox);
         self.told.insert(id);
+    }
+
+    /// Tells that the transport has taken a message. That goes with the next event, and so wakes nobody by itself: there is room for more as
+    /// long as less than half of what may wait was not told.
+    pub(super) fn tell_sent(&mut self, id: ConnectionId, len: u32) {
+        let Limits { sends_max, send_bytes_max, .. } = self.settings.limits;
+        self.tell(id, |mailbox| mailbox.push_sent(len));
+        let Some(connection) = self.connections.get(&id) else { return };
+        let (count, bytes) = connection.mailbox.untold();
+        let is_half = count >= u32::from(sends_max / 2) || bytes >= u64::from(send_bytes_max / 2);
+        if !is_half && connection.mailbox.has_only_sent() {
+            self.told.remove(&id);
+        }
     }
 
     pub(super) fn answer(&mut self, owner: OwnerId, tag: u64, result: Result<Reply, Refusal>) {

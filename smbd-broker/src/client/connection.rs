@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use super::error::Lost;
 use super::slots::Slots;
 use crate::owner::{self, Happened, SendError, TransferError};
-use crate::socket::{PacketBuffer, PacketSocket};
-use crate::wire::{Age, Area, Invalidate, Limits, Newcomer, Packet, Transfer};
+use crate::socket::{Outbox, PacketBuffer, PacketSocket};
+use crate::wire::{Age, Area, Invalidate, Limits, MESSAGE_MIN, Newcomer, Packet, Transfer};
 
 /// A connection that an owner has. All methods return at once; those that return `Pending` wake the task of `cx` later, if the socket does.
 /// Dropping it ends the connection when what was ordered is done; slots of transfers that are under way are lost then (`leave` keeps them).
@@ -20,7 +20,10 @@ pub struct OwnedConnection<S> {
     former: Option<S>,
     machine: owner::Connection,
     slots: Slots,
-    outgoing: VecDeque<Packet>,
+    outgoing: Outbox,
+    taken: Taken,
+    /// From so many bytes on that were taken, the broker is told even if there is nothing else to say: it gives less meanwhile.
+    taken_max: u64,
     happened: VecDeque<Happened>,
     /// Messages that were not wanted yet.
     messages: VecDeque<Message>,
@@ -35,6 +38,16 @@ struct Message {
     counts: bool,
 }
 
+/// Messages that were taken, and the broker was not told so.
+#[derive(Default)]
+struct Taken {
+    messages: u32,
+    len: u64,
+}
+
+/// Which part of what may wait to be taken is told to be taken at once.
+const TAKEN_PART: u64 = 4;
+
 /// What has happened on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -45,7 +58,7 @@ pub enum Event {
         /// The message.
         bytes: Vec<u8>,
     },
-    /// There is room for other messages.
+    /// Messages have left, and there is more room for others.
     Sent,
     /// A transfer has ended. Its slots are the caller's, to read them and to [give](Slots::give) them back.
     Done {
@@ -67,7 +80,9 @@ impl<S: PacketSocket> OwnedConnection<S> {
             former: None,
             machine,
             slots,
-            outgoing: VecDeque::new(),
+            outgoing: Outbox::new(),
+            taken: Taken { messages: 0, len: 0 },
+            taken_max: limits.receive_bytes_max as u64 / TAKEN_PART,
             happened: VecDeque::new(),
             messages: VecDeque::new(),
             packet: PacketBuffer::new(),
@@ -104,7 +119,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
         self.machine.has_transfer()
     }
 
-    /// Messages that the transport has not taken.
+    /// Messages of which the broker has not said that the transport has taken them. It says so with something else, or when there are many.
     #[must_use]
     pub fn unsent(&self) -> usize {
         self.machine.unsent()
@@ -121,7 +136,9 @@ impl<S: PacketSocket> OwnedConnection<S> {
     /// # Errors
     /// It is not taken.
     pub fn send(&mut self, message: &[u8], invalidate: Invalidate) -> Result<(), SendError> {
-        self.outgoing.extend(self.machine.send(message, invalidate)?);
+        for packet in self.machine.send(message, invalidate)? {
+            self.say(packet);
+        }
         Ok(())
     }
 
@@ -131,7 +148,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
     /// It is not taken.
     pub fn start(&mut self, transfer: Transfer) -> Result<u64, TransferError> {
         let (tag, packet) = self.machine.start(transfer)?;
-        self.outgoing.push_back(packet);
+        self.say(packet);
         Ok(tag)
     }
 
@@ -162,7 +179,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
 
     /// Ends the connection, when what was ordered is done, in `within` milliseconds at most.
     pub fn disconnect(&mut self, within: u32) {
-        self.outgoing.push_back(self.machine.disconnect(within));
+        self.say(self.machine.disconnect(within));
     }
 
     /// Goes on sending. Ready when the broker has been given everything.
@@ -170,13 +187,13 @@ impl<S: PacketSocket> OwnedConnection<S> {
     /// # Errors
     /// The socket is closed.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
-        while let Some(packet) = self.outgoing.front() {
+        while let Some(packet) = self.outgoing.next() {
             if ready!(self.socket.poll_send(cx, packet.bytes(), None)).is_err() {
                 // Why is in what can still be read.
                 self.outgoing.clear();
                 return Poll::Ready(Err(Lost::Closed));
             }
-            self.outgoing.pop_front();
+            self.outgoing.sent();
         }
         Poll::Ready(Ok(()))
     }
@@ -190,8 +207,8 @@ impl<S: PacketSocket> OwnedConnection<S> {
         let _ = self.poll_flush(cx);
         loop {
             if wants_messages && let Some(Message { age, bytes, counts }) = self.messages.pop_front() {
-                if counts {
-                    self.outgoing.push_back(self.machine.taken(1));
+                if counts && self.taken.add(bytes.len()) >= self.taken_max {
+                    self.tell_taken();
                     let _ = self.poll_flush(cx);
                 }
                 return Poll::Ready(Ok(Event::Message { age, bytes }));
@@ -209,6 +226,20 @@ impl<S: PacketSocket> OwnedConnection<S> {
                 Some(Happened::Lost { why }) => return Poll::Ready(Err(Lost::Ended(why))),
                 None => ready!(self.poll_packet(cx))?,
             }
+        }
+    }
+
+    /// Something for the broker, behind what it was not told of messages that were taken: most of them are answered soon, and that goes
+    /// into one packet with the answer.
+    fn say(&mut self, packet: Packet) {
+        self.tell_taken();
+        self.outgoing.push(packet);
+    }
+
+    fn tell_taken(&mut self) {
+        let Taken { messages, .. } = std::mem::take(&mut self.taken);
+        if messages > 0 {
+            self.outgoing.push(self.machine.taken(messages));
         }
     }
 
@@ -268,6 +299,15 @@ impl<S: PacketSocket> OwnedConnection<S> {
     #[must_use]
     pub fn has_outgoing(&self) -> bool {
         !self.outgoing.is_empty()
+    }
+}
+
+impl Taken {
+    /// One more. Returns the bytes of all, as the broker counts them.
+    fn add(&mut self, len: usize) -> u64 {
+        self.messages = self.messages.saturating_add(1);
+        self.len = self.len.saturating_add((len as u64).max(MESSAGE_MIN.into()));
+        self.len
     }
 }
 

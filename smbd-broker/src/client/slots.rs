@@ -1,14 +1,15 @@
 //! The memory of an owner.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::owner;
+use crate::socket::Mapping;
 use crate::wire::{Area, Memory};
 
 /// The slots of an owner. Clones are the same slots.
@@ -19,6 +20,8 @@ struct State {
     slots: owner::Slots,
     /// What was made, with its first slot.
     files: Vec<(Memory, Arc<File>)>,
+    /// Slots that were touched once.
+    mappings: BTreeMap<u16, Arc<Mapping>>,
     waiting: Vec<Waker>,
     /// Whether there were not enough, and who wants to know.
     is_short: bool,
@@ -28,8 +31,14 @@ struct State {
 impl Slots {
     pub(crate) fn new(slot_len: u32) -> Self {
         let slots = owner::Slots::new(slot_len);
-        let (files, waiting) = (Vec::new(), Vec::new());
-        Self(Arc::new(Mutex::new(State { slots, files, waiting, is_short: false, short: None })))
+        Self(Arc::new(Mutex::new(State {
+            slots,
+            files: Vec::new(),
+            mappings: BTreeMap::new(),
+            waiting: Vec::new(),
+            is_short: false,
+            short: None,
+        })))
     }
 
     /// Bytes of a slot.
@@ -105,8 +114,7 @@ impl Slots {
         for area in areas {
             let len = bytes.len().min(area.len as usize);
             let (now, rest) = bytes.split_at_checked(len).unwrap_or_default();
-            let (file, offset) = self.place(*area)?;
-            file.write_all_at(now, offset)?;
+            self.place(*area)?.fill(now);
             bytes = rest;
         }
         Ok(())
@@ -118,12 +126,23 @@ impl Slots {
     /// The slots are not there, or the system refuses.
     pub fn read(&self, areas: &[Area], to: &mut Vec<u8>) -> io::Result<()> {
         for area in areas {
-            let start = to.len();
-            to.resize(start.saturating_add(area.len as usize), 0);
-            let (file, offset) = self.place(*area)?;
-            file.read_exact_at(to.get_mut(start..).unwrap_or_default(), offset)?;
+            self.place(*area)?.read(area.len as usize, to);
         }
         Ok(())
+    }
+
+    /// A slot where this process sees it. It is mapped when it is asked for first, and stays.
+    ///
+    /// # Errors
+    /// There is no such slot, or the system refuses.
+    pub fn mapping(&self, slot: u16) -> io::Result<Arc<Mapping>> {
+        if let Some(mapping) = self.lock().mappings.get(&slot) {
+            return Ok(Arc::clone(mapping));
+        }
+        let (file, at) = self.file(slot).ok_or(io::ErrorKind::InvalidInput)?;
+        let mapping = Arc::new(Mapping::new(&file, at, self.slot_len() as usize)?);
+        // Another thread may have been quicker.
+        Ok(Arc::clone(self.lock().mappings.entry(slot).or_insert(mapping)))
     }
 
     /// The file that has a slot, and where the slot begins there, in bytes: for whoever maps it. `None` if there is no such slot.
@@ -136,10 +155,12 @@ impl Slots {
         Some((file, u64::from(behind).saturating_mul(state.slots.slot_len().into())))
     }
 
-    /// The file of an area, and where it begins there.
-    fn place(&self, area: Area) -> io::Result<(Arc<File>, u64)> {
-        let place = self.file(area.slot).filter(|_| area.len <= self.slot_len());
-        place.ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    /// The slot of an area.
+    fn place(&self, area: Area) -> io::Result<Arc<Mapping>> {
+        if area.len > self.slot_len() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.mapping(area.slot)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -106,7 +106,7 @@ impl Connection {
         self.transfers.len()
     }
 
-    /// Messages that wait to be sent.
+    /// Messages that wait to be sent, as far as the broker has told.
     #[must_use]
     pub fn unsent(&self) -> usize {
         self.sends.len()

@@ -1,10 +1,9 @@
 //! The sockets of a connection: the one of its owner, and those of former owners that have not got all.
 
-use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll};
 
-use crate::socket::{PacketBuffer, PacketSocket};
+use crate::socket::{Outbox, PacketBuffer, PacketSocket};
 use crate::wire::Packet;
 
 /// The sockets of a connection.
@@ -19,7 +18,7 @@ struct Line<K> {
     socket: K,
     /// The owner has closed its end, and gets nothing any more. What it has written is still read.
     is_closed: bool,
-    outgoing: VecDeque<Packet>,
+    outgoing: Outbox,
 }
 
 /// What came of reading.
@@ -40,7 +39,7 @@ impl<K: PacketSocket> Lines<K> {
     /// A new owner.
     pub(super) fn open(&mut self, socket: K) {
         self.close();
-        self.current = Some(Line { socket, is_closed: false, outgoing: VecDeque::new() });
+        self.current = Some(Line { socket, is_closed: false, outgoing: Outbox::new() });
     }
 
     /// What was said to the owner is still sent.
@@ -50,7 +49,7 @@ impl<K: PacketSocket> Lines<K> {
 
     pub(super) fn send(&mut self, packet: Packet) {
         if let Some(line) = self.current.as_mut().filter(|line| !line.is_closed) {
-            line.outgoing.push_back(packet);
+            line.outgoing.push(packet);
         }
     }
 
@@ -95,9 +94,9 @@ impl<K: PacketSocket> Lines<K> {
 impl<K: PacketSocket> Line<K> {
     /// Ready when all is sent, or the other end is closed.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(packet) = self.outgoing.front() {
+        while let Some(packet) = self.outgoing.next() {
             match self.socket.poll_send(cx, packet.bytes(), None) {
-                Poll::Ready(Ok(())) => drop(self.outgoing.pop_front()),
+                Poll::Ready(Ok(())) => self.outgoing.sent(),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
             }

@@ -1,6 +1,10 @@
-//! Sockets that keep packets, and carry file descriptors.
+//! Sockets that keep packets and carry file descriptors, and memory that both sides have.
+//!
+//! The one unsafe part of this crate is [`Mapping`], which owns what it maps.
 
 mod buffer;
+mod mapping;
+mod outbox;
 mod packets;
 mod system;
 #[cfg(all(test, feature = "tokio"))]
@@ -12,6 +16,8 @@ use std::io;
 use std::task::{Context, Poll};
 
 pub use buffer::PacketBuffer;
+pub use mapping::Mapping;
+pub(crate) use outbox::Outbox;
 pub use packets::{Deadline, Packets, Wanted};
 pub use system::{Credentials, connect, cookie, credentials, listen, memory, pair};
 #[cfg(feature = "tokio")]

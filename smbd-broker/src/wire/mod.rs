@@ -58,5 +58,8 @@ pub const AREAS_MAX: usize = 64;
 /// The most bytes of a message of SMB2 in one packet. A longer one comes in pieces.
 pub const PIECE_MAX: usize = 64 << 10;
 
+/// What a message counts at least, in bytes, among those that an owner has not taken: a client that says little each time is held up as well.
+pub const MESSAGE_MIN: u32 = 256;
+
 /// The longest text in bytes: a reason, or an address.
 pub const TEXT_MAX: usize = 512;

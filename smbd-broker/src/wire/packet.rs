@@ -97,6 +97,17 @@ impl Packet {
         aligned.saturating_add(HEADER_LEN).saturating_add(len) <= PACKET_MAX
     }
 
+    /// Adds the messages of another packet, if all of them fit.
+    pub fn join(&mut self, other: &Self) -> bool {
+        let start = self.0.len().next_multiple_of(8);
+        let fits = start.saturating_add(other.0.len()) <= PACKET_MAX;
+        if fits {
+            self.0.resize(start, 0);
+            self.0.extend_from_slice(&other.0);
+        }
+        fits
+    }
+
     /// Adds a message, whose body `write` writes.
     pub(super) fn push(&mut self, kind: Kind, tag: u64, write: impl FnOnce(&mut Writer<'_>)) {
         self.0.resize(self.0.len().next_multiple_of(8), 0);

@@ -242,9 +242,10 @@ impl World<'_> {
                 })
             }
             Event::Sent { count } => {
-                let is_it = count > 0 && count <= socket.sent;
+                let is_it = count > 0 && count == socket.sent;
                 law("sent", is_it, || format!("{id}: {count} of {}", socket.sent))?;
                 socket.sent -= count;
+                socket.sent_len = 0;
                 Ok(())
             }
             Event::RdmaDone { tag, is_success } => {

@@ -42,7 +42,7 @@ pub fn settings() -> Settings {
     let limits = Limits {
         slot_len: 4096,
         slots_max: 5,
-        sends_max: 3,
+        sends_max: 4,
         send_bytes_max: 4000,
         receive_bytes_max: 1500,
         transfers_max: 3,
@@ -150,8 +150,9 @@ pub struct Socket {
     pub begun: Vec<u8>,
     /// Transfers that have ended, and of which it was not told.
     pub done: Vec<(u64, bool)>,
-    /// Messages that were taken, and of which it was not told.
+    /// Messages that were taken, and of which it was not told, and their bytes.
     pub sent: u32,
+    pub sent_len: usize,
     /// Lengths of new messages that the owner has not taken.
     pub given: VecDeque<usize>,
     pub is_lost: bool,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::task::{Context, Poll, ready};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use smbd_broker::client::{self, Connection};
 use smbd_broker::wire::{Age, Area, Direction};
 use smbd_smb2::server::{OperationId, Transport};
@@ -123,7 +123,7 @@ impl Link for BrokerLink {
             let wants_messages = wants_messages && self.waiting <= WAITING_MAX;
             match ready!(self.connection.poll_event(cx, wants_messages)).map_err(Lost::because)? {
                 client::Event::Message { age: Age::New, bytes } => {
-                    return Poll::Ready(Ok(Event::Message(BytesMut::from(bytes.as_slice()))));
+                    return Poll::Ready(Ok(Event::Message(BytesMut::from(Bytes::from(bytes)))));
                 }
                 client::Event::Message { age: Age::PastRequest, bytes } => {
                     return Poll::Ready(Ok(Event::PastRequest(bytes)));
@@ -147,11 +147,9 @@ impl Link for BrokerLink {
     }
 
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // What comes is told to nobody any more, but the messages have to leave.
+        // What comes is told to nobody any more, but the broker has to have all messages: it sends them before it ends a connection.
         loop {
-            if let Poll::Ready(done) = self.poll_orders(cx)
-                && (done.is_err() || self.connection.unsent() == 0)
-            {
+            if self.poll_orders(cx).is_ready() {
                 return Poll::Ready(());
             }
             match ready!(self.connection.poll_event(cx, false)) {

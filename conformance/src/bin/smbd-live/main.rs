@@ -89,7 +89,7 @@ enum Command {
         #[command(flatten)]
         options: compare::Options,
     },
-    /// Measures direct reads and writes on mounted shares, through the gateway and on other ways.
+    /// Measures direct reads and writes on mounted shares, through the gateway, to a server on smbd-broker and on other ways.
     Numbers {
         #[command(flatten)]
         place: Place,

@@ -7,8 +7,8 @@ use smbd_smb2::wire::Guid;
 
 use super::rig::{Rig, SLOT_LEN, negotiate, settings, setup};
 use super::routing::{answering, negotiation};
-use crate::broker::{Log, Peer};
-use crate::wire::{Call, Command, Negotiation, Parameters};
+use crate::broker::{Log, Peer, Settings};
+use crate::wire::{Call, Command, Limits, Negotiation, Parameters};
 
 pub(super) fn parameters(negotiation: Option<Negotiation>) -> Parameters {
     Parameters {
@@ -28,6 +28,32 @@ fn last_reason(rig: &Rig) -> String {
         Some(Log::Ends { reason, .. }) => reason.to_string(),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_message_that_was_sent_is_told_with_the_next_event_or_when_it_is_half_of_what_may_wait() {
+    let mut rig = Rig::with(Settings { limits: Limits { sends_max: 4, ..settings().limits }, ..settings() });
+    rig.acceptor(2);
+    let client = rig.settled();
+    let sent = |rig: &mut Rig| {
+        rig.send(client, "answer");
+        rig.broker.sent(client);
+        rig.did()
+    };
+    assert!(sent(&mut rig).is_empty());
+    assert_eq!(rig.say(client, "request", &b"request"[..]), ["c1 <- New request", "c1 <- sent 1"]);
+    rig.transfer(client, 1, &[0]);
+    assert!(sent(&mut rig).is_empty());
+    assert_eq!(sent(&mut rig), ["c1 <- sent 2"]);
+    let long = vec![7; 50_000];
+    rig.name("long", long.clone());
+    rig.order(client, &[Command::Send { remaining: 0, invalidate: None, bytes: &long }]);
+    rig.broker.sent(client);
+    assert_eq!(rig.did(), ["c1 <- sent 1"], "half of the bytes");
+    assert!(sent(&mut rig).is_empty());
+    assert_eq!(rig.done(client, 1), ["c1 <- rdma 1 true", "c1 <- sent 1"]);
+    assert!(sent(&mut rig).is_empty());
+    assert_eq!(rig.ended(client), ["c1 <- sent 1", "c1 <- lost: flushed", "c1 socket closed"]);
 }
 
 #[test]

@@ -66,11 +66,8 @@ fn reaches(cell: &Cell, goal: f64) -> bool {
     median(ratios(cell)).is_some_and(|ratio| ratio >= goal)
 }
 
-/// The ratio of each round in which both were measured.
 fn ratios(cell: &Cell) -> Vec<f64> {
-    let rates = |way: Way| cell.rates.get(&way).map(Vec::as_slice).unwrap_or_default();
-    let both = rates(Way::SmbdCp).iter().zip(rates(Way::KsmbdRdma));
-    both.filter_map(|(own, kernel)| Some((*own)? / (*kernel)?)).collect()
+    cell.ratios(Way::SmbdCp, Way::KsmbdRdma)
 }
 
 #[cfg(test)]

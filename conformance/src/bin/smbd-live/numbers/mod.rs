@@ -1,8 +1,9 @@
-//! Reads and writes through the gateway, by `smbd-cp`, and on other ways, one after the other, again and again.
+//! Reads and writes through the gateway, to a server on `smbd-broker`, by `smbd-cp`, and on other ways, one after the other, again and again.
 //!
 //! The share of a server is mounted once for each way of the kernel's client. A round measures each cell (read or write, a size, one or
 //! some at once) on all ways in turn before it goes on to the next cell, so that what the machine does besides hits all alike.
 
+mod broker;
 mod client;
 mod direct;
 pub(crate) mod memory;
@@ -79,6 +80,10 @@ pub(crate) fn print(file: &std::path::Path) -> Result<bool, Failure> {
     if client::is_of(&report) {
         print!("{}", client::table(&report));
         return Ok(client::all_reached(&report.cells));
+    }
+    if broker::is_of(&report) {
+        print!("{}", broker::table(&report));
+        return Ok(broker::all_reached(&report.cells));
     }
     print!("{}", table::of(&report));
     Ok(ratio::all_reached(&report.cells))

@@ -69,6 +69,12 @@ pub(crate) enum Way {
     Memory,
     /// `smbd-cp` over RDMA to ksmbd.
     SmbdCp,
+    /// cifs over RDMA to smbd-serve with RDMA in its own process.
+    Serve,
+    /// cifs over RDMA to smbd-serve on smbd-broker.
+    Broker,
+    /// cifs over RDMA to the gateway to smbd-serve over TCP.
+    GatewayServe,
     /// RDMA operations of smbd-perf, in the direction in which the gateway orders them.
     Rdma,
 }
@@ -83,8 +89,20 @@ impl fmt::Display for Way {
             Self::GatewayMemory => "gateway-memory",
             Self::Memory => "memory",
             Self::SmbdCp => "smbd-cp",
+            Self::Serve => "serve",
+            Self::Broker => "broker",
+            Self::GatewayServe => "gateway-serve",
             Self::Rdma => "rdma",
         })
+    }
+}
+
+impl Cell {
+    /// The ratio of one way to another, of each round in which both were measured.
+    pub(super) fn ratios(&self, way: Way, to: Way) -> Vec<f64> {
+        let rates = |way: Way| self.rates.get(&way).map(Vec::as_slice).unwrap_or_default();
+        let both = rates(way).iter().zip(rates(to));
+        both.filter_map(|(rate, to)| Some((*rate)? / (*to)?)).collect()
     }
 }
 
