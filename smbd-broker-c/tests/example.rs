@@ -11,6 +11,9 @@ use smbd_broker::wire::{Age, Call, Command as Order, Direction, Event, Newcomer,
 
 use script::{End, Owner, Place, newcomer};
 
+// The script needs it.
+use rustix as _;
+
 #[path = "../../smbd-broker/tests/script/mod.rs"]
 mod script;
 
