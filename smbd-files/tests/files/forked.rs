@@ -252,7 +252,8 @@ fn a_connection_that_another_child_has_answered_is_moved_to_the_one_that_has_its
         let share = session.connect("share").await.unwrap();
         let file = share.create("f").await.unwrap();
         let (first, second) = (content(60_000)[..30_000].to_vec(), content(60_000)[30_000..].to_vec());
-        let (first, second) = tokio::join!(file.write_at(0, first.into()), file.write_at(30_000, second.into()));
+        let (first, second) =
+            tokio::join!(file.write_at(0, first.into()), file.write_at(30_000, second.into()));
         assert!(first.is_ok() && second.is_ok());
         assert_eq!(fs::read(serve.share.join("f")).unwrap(), content(60_000));
         drop((file, share, session));
