@@ -27,7 +27,12 @@ impl Window {
         if granted == 0 || granted > limit {
             return None;
         }
-        Some(Self { low: 1, high: 1 + granted as u64, used: BTreeSet::new(), limit: limit as u64 })
+        Some(Self {
+            low: 1,
+            high: (granted as u64).saturating_add(1),
+            used: BTreeSet::new(),
+            limit: limit as u64,
+        })
     }
 
     /// Somebody else has granted so many. False if that is above the limit.
