@@ -180,7 +180,7 @@ impl Line {
         self.carry_and_tell(end, at_once).await;
     }
 
-    /// The same. That messages were sent is told from `told` on.
+    /// The same. That messages were sent, and that the connection has ended as it was ordered to, is told from `told` on.
     pub async fn carry_and_tell(mut self, mut end: UnixPackets, told: Arc<Notify>) {
         let (mut packet, mut begun) = (PacketBuffer::new(), Vec::new());
         let (mut is_telling, mut sent) = (false, 0);
@@ -212,6 +212,9 @@ impl Line {
                             }
                             Command::Taken { .. } => {}
                             Command::Disconnect { .. } => {
+                                if !is_telling {
+                                    told.notified().await;
+                                }
                                 return tell(&mut end, &[Event::Lost { why: "as ordered".into() }]).await;
                             }
                             other @ Command::Rdma { .. } => panic!("{other:?}"),

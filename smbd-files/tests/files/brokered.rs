@@ -40,7 +40,7 @@ fn a_server_that_is_told_to_end_takes_nobody_else_and_stays_until_its_clients_ar
         file.write_at(0, content(100_000).into()).await.unwrap();
         let pid = Pid::from_raw(i32::try_from(program.id()).unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
-        // As long as its last answer has not left.
+        // As long as the broker has not said that its last answer has left.
         let (tag, call, _) = owner.call().await.expect("it is still there");
         assert_eq!(call, Call::Listen { is_on: false });
         owner.done(tag).await;
