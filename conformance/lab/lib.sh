@@ -274,6 +274,13 @@ live_samba_on_broker() {
   rdma_loopback "$KIND" 1024 && broker && SMBD_LIVE_BROKER=true live "$@"
 }
 
+# mount_uncached SHARE FOLDER OPTIONS    the kernel's client mounts a share, without a cache
+mount_uncached() {
+  mkdir -p "$2"
+  timeout 60 mount -t cifs "$1" "$2" -o "username=tester,password=test123,vers=3.1.1,cache=none,$3" ||
+    complain "no mount of $1 ($3): $(dmesg | grep -a CIFS | tail -n 3)"
+}
+
 # suite OPTION ...    the conformance suite against a peer; with `--profile` it is held against what is known of the peer.
 suite() {
   local behind status=0 filters

@@ -16,11 +16,7 @@ starts() {
 }
 
 # mounted ADDRESS FOLDER    mounts the share there
-mounted() {
-  mkdir -p "$2"
-  timeout 60 mount -t cifs "//$1/share" "$2" -o username=tester,password=test123,vers=3.1.1,cache=none,rdma ||
-    complain "no mount of $1: $(dmesg | grep -a CIFS | tail -n 3)"
-}
+mounted() { mount_uncached "//$1/share" "$2" rdma; }
 
 # serve NAME OPTION ...    smbd-serve of /run/numbers, which is in the guest's memory
 serve() {

@@ -41,19 +41,11 @@ impl Mailbox {
         }
     }
 
-    pub(super) fn push_sent(&mut self, len: u32) {
+    /// The transport has taken a message. Returns how many nobody was told of, and their bytes.
+    pub(super) fn push_sent(&mut self, len: u32) -> (u32, u64) {
         self.sent = self.sent.saturating_add(1);
         self.sent_len = self.sent_len.saturating_add(len.into());
-    }
-
-    /// Messages that the transport has taken and nobody was told of, and their bytes.
-    pub(super) const fn untold(&self) -> (u32, u64) {
         (self.sent, self.sent_len)
-    }
-
-    /// Whether nothing else is to be told.
-    pub(super) fn has_only_sent(&self) -> bool {
-        self.packets.is_empty()
     }
 
     pub(super) fn pop(&mut self) -> Option<Packet> {

@@ -103,25 +103,26 @@ impl State {
 
     /// Tells something on the socket of a connection, if it has one.
     pub(super) fn tell(&mut self, id: ConnectionId, what: impl FnOnce(&mut Mailbox)) {
-        let Some(connection) = self.connections.get_mut(&id).filter(|connection| connection.has_socket())
-        else {
-            return;
-        };
-        what(&mut connection.mailbox);
-        self.told.insert(id);
+        if let Some(mailbox) = self.mailbox(id) {
+            what(mailbox);
+            self.told.insert(id);
+        }
     }
 
     /// Tells that the transport has taken a message. That goes with the next event, and so wakes nobody by itself: there is room for more as
     /// long as less than half of what may wait was not told.
     pub(super) fn tell_sent(&mut self, id: ConnectionId, len: u32) {
         let Limits { sends_max, send_bytes_max, .. } = self.settings.limits;
-        self.tell(id, |mailbox| mailbox.push_sent(len));
-        let Some(connection) = self.connections.get(&id) else { return };
-        let (count, bytes) = connection.mailbox.untold();
-        let is_half = count >= u32::from(sends_max / 2) || bytes >= u64::from(send_bytes_max / 2);
-        if !is_half && connection.mailbox.has_only_sent() {
-            self.told.remove(&id);
+        let Some((count, bytes)) = self.mailbox(id).map(|mailbox| mailbox.push_sent(len)) else { return };
+        if count >= u32::from(sends_max / 2) || bytes >= u64::from(send_bytes_max / 2) {
+            self.told.insert(id);
         }
+    }
+
+    /// What waits for the socket of a connection, if it has one.
+    fn mailbox(&mut self, id: ConnectionId) -> Option<&mut Mailbox> {
+        let connection = self.connections.get_mut(&id).filter(|connection| connection.has_socket());
+        connection.map(|connection| &mut connection.mailbox)
     }
 
     pub(super) fn answer(&mut self, owner: OwnerId, tag: u64, result: Result<Reply, Refusal>) {

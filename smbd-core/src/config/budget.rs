@@ -39,15 +39,21 @@ pub struct Budget {
 }
 
 impl Config {
+    /// Work requests that the send queue has to hold.
+    pub(crate) fn send_queue(&self) -> u32 {
+        let [send, rdma, registration] =
+            [self.send_slots, self.rdma_slots, self.registration_slots].map(u32::from);
+        send.saturating_add(rdma).saturating_add(registration)
+    }
+
     /// What a backend has to provide for a connection of this configuration.
     #[must_use]
     pub fn budget(&self) -> Budget {
         let [recv, one, borrowed] = [self.receive_credit_max, 1, self.borrowed_max].map(u32::from);
-        let [send, rdma, registration] =
-            [self.send_slots, self.rdma_slots, self.registration_slots].map(u32::from);
+        let [send, rdma] = [self.send_slots, self.rdma_slots].map(u32::from);
         let recv_slots = recv.saturating_add(one).saturating_add(borrowed);
         let recv_queue = recv.saturating_add(one);
-        let send_queue = send.saturating_add(rdma).saturating_add(registration);
+        let send_queue = self.send_queue();
         let recv_buffer_len = self.max_receive_size.max(NEGOTIATE_RECEIVE_SIZE);
         Budget {
             recv_slots,

@@ -184,10 +184,7 @@ impl Connection {
     /// Whether the send queue is shorter than what the configuration reserves: a place that does not come back may be the one that
     /// something else waits for.
     fn shares_queue(&self) -> bool {
-        let config = &self.config;
-        let reserved = [config.send_slots, config.rdma_slots, config.registration_slots].map(u32::from);
-        u32::from(self.limits.send_queue)
-            < reserved.iter().fold(0, |sum: u32, places| sum.saturating_add(*places))
+        u32::from(self.limits.send_queue) < self.config.send_queue()
     }
 
     #[inline(never)]

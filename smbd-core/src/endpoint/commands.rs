@@ -10,7 +10,8 @@ use super::Endpoint;
 use super::event::Length;
 use crate::error::{CommandError, RdmaError, RegisterError, SendError};
 use crate::{
-    Access, BufferDescriptorV1, Close, Fragment, Instant, Misuse, MsgId, OpId, RdmaVerb, RegId, Token,
+    Access, BufferDescriptorV1, Close, Connection, Fragment, Instant, Misuse, MsgId, OpId, RdmaVerb, RegId,
+    Token,
 };
 
 /// `send` was refused: the reason, and the bytes of the message.
@@ -52,9 +53,7 @@ impl Endpoint {
         payload: Bytes,
         invalidate: Option<Token>,
     ) -> Result<MsgId, NotSent> {
-        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        let sent = self.connection.send(now, len, invalidate);
-        self.keep(payload, sent)
+        self.send_with(payload, |connection, len| connection.send(now, len, invalidate))
     }
 
     /// Sends a message like [`send`](Self::send), for an upper layer that does not wait for the result: it asks for no
@@ -69,13 +68,17 @@ impl Endpoint {
         payload: Bytes,
         invalidate: Option<Token>,
     ) -> Result<MsgId, NotSent> {
-        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        let sent = self.connection.send_unsignalled(now, len, invalidate);
-        self.keep(payload, sent)
+        self.send_with(payload, |connection, len| connection.send_unsignalled(now, len, invalidate))
     }
 
-    fn keep(&mut self, payload: Bytes, sent: Result<MsgId, SendError>) -> Result<MsgId, NotSent> {
-        match sent {
+    #[inline]
+    fn send_with(
+        &mut self,
+        payload: Bytes,
+        send: impl FnOnce(&mut Connection, u32) -> Result<MsgId, SendError>,
+    ) -> Result<MsgId, NotSent> {
+        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        match send(&mut self.connection, len) {
             Ok(msg) => {
                 self.outgoing.put(msg, payload);
                 Ok(msg)

@@ -169,14 +169,23 @@ fn a_token_is_dropped_where_a_send_cannot_invalidate() {
     assert_eq!((stats.sent.invalidations, stats.invalidations_dropped), (0, 1));
 }
 
+/// Which sends have asked for a completion.
+fn signals(side: &Side) -> Vec<bool> {
+    side.sent[1..].iter().map(|message| message.signal).collect()
+}
+
+/// The places of those, from 0 on.
+fn signalled(side: &Side) -> Vec<usize> {
+    signals(side).iter().enumerate().filter(|(_, signal)| **signal).map(|(at, _)| at).collect()
+}
+
 #[test]
 fn a_completion_is_asked_for_with_the_last_send_for_now_and_every_32nd() {
     let mut side = side(Params::windows(), 1000);
     side.send(100_000);
     side.drain();
-    let signals: Vec<_> = (0..).zip(&side.sent[1..]).filter(|(_, m)| m.signal).map(|(n, _)| n).collect();
     assert_eq!(side.sent.len() - 1, 100);
-    assert_eq!(signals, [31, 63, 95, 99]);
+    assert_eq!(signalled(&side), [31, 63, 95, 99]);
 }
 
 #[test]
@@ -184,8 +193,7 @@ fn a_completion_is_asked_for_when_sends_run_out_of_places() {
     let mut side = side(Params { send_slots: 4, ..Params::example() }, 1000);
     side.send(100_000);
     side.drain();
-    let signals: Vec<_> = side.sent[1..].iter().map(|message| message.signal).collect();
-    assert_eq!(signals, [false, false, false, true]);
+    assert_eq!(signals(&side), [false, false, false, true]);
 }
 
 /// A queue of 20 places and credits for far more.
@@ -210,7 +218,7 @@ fn a_completion_is_asked_for_when_under_a_quarter_of_the_queue_is_free() {
     }
     for mut side in [one_message, many] {
         side.drain();
-        let signals: Vec<_> = side.sent[1..].iter().map(|message| message.signal).collect();
+        let signals = signals(&side);
         assert_eq!(signals.len(), 20, "as many as the queue has places");
         // After the sixteenth, four places are free.
         assert_eq!(signals.iter().position(|signal| *signal), Some(15));
@@ -237,7 +245,7 @@ fn a_completion_is_asked_for_when_credits_run_out() {
     let mut side = side(Params::windows(), 3);
     side.send(100_000);
     side.drain();
-    let signals: Vec<_> = side.sent[1..].iter().map(|message| message.signal).collect();
+    let signals = signals(&side);
     assert_eq!(signals.len(), 3);
     assert!(signals[2], "the last");
 }
@@ -254,8 +262,12 @@ fn every_message_ends_signalled_when_the_side_goes_quiet() {
     }
 }
 
-fn signals(side: &Side) -> Vec<bool> {
-    side.sent[1..].iter().map(|message| message.signal).collect()
+/// Sends as many unsignalled messages, each when the one before it has left.
+fn send_unsignalled(side: &mut Side, count: u32) {
+    for _ in 0..count {
+        side.connection.send_unsignalled(side.now, 8, None).unwrap();
+        side.drain();
+    }
 }
 
 #[test]
@@ -276,23 +288,22 @@ fn no_completion_is_asked_for_with_unsignalled_messages() {
 #[test]
 fn a_completion_is_asked_for_with_every_32nd_unsignalled_message() {
     let mut side = side(Params::windows(), 1000);
-    for _ in 0..70 {
-        side.connection.send_unsignalled(side.now, 8, None).unwrap();
-        side.drain();
-    }
-    let at: Vec<_> =
-        signals(&side).iter().enumerate().filter(|(_, signal)| **signal).map(|(at, _)| at).collect();
-    assert_eq!(at, [31, 63]);
+    send_unsignalled(&mut side, 70);
+    assert_eq!(signalled(&side), [31, 63]);
 }
 
 #[test]
 fn a_completion_is_asked_for_when_unsignalled_messages_run_out_of_places() {
     let mut side = side(Params { send_slots: 4, ..Params::example() }, 1000);
-    for _ in 0..4 {
-        side.connection.send_unsignalled(side.now, 8, None).unwrap();
-        side.drain();
-    }
+    send_unsignalled(&mut side, 4);
     assert_eq!(signals(&side), [false, false, false, true]);
+}
+
+#[test]
+fn on_a_queue_shorter_than_the_budget_unsignalled_messages_are_signalled() {
+    let mut side = with_a_short_queue();
+    send_unsignalled(&mut side, 3);
+    assert_eq!(signals(&side), [true; 3]);
 }
 
 #[test]

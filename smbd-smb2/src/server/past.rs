@@ -6,13 +6,10 @@ use super::action::Action;
 use super::inner::Inner;
 use super::negotiated::Phase;
 use super::reason::Reason;
-use super::receive::{receive, take};
+use super::receive::{REQUEST_MAX, receive, take};
 use super::window::Window;
 use crate::security::PreauthHash;
 use crate::wire::{Command, Header, NegotiateContext, NegotiateResponse, NtStatus};
-
-/// The longest request before a session (3.3.5.2).
-const REQUEST_MAX: usize = 68 * 1024;
 
 /// A request that somebody else has answered, or will have.
 pub(super) fn request(inner: &mut Inner, request: &[u8]) -> Result<(), Reason> {

@@ -21,7 +21,7 @@ use crate::wire::{
 };
 
 /// The longest request of a command without data (3.3.5.2).
-const REQUEST_MAX: usize = 68 * 1024;
+pub(super) const REQUEST_MAX: usize = 68 * 1024;
 /// What a message may have besides data.
 const AROUND: usize = 256;
 

@@ -104,31 +104,32 @@ fn a_request_that_is_not_answered_in_time_fails_and_its_late_answer_brings_its_c
     assert_eq!(world.act(tree, &read(0, 0, None)), Got::Read(0));
 }
 
-#[test]
-fn a_read_by_rdma_that_is_late_has_its_memory_back_before_it_fails() {
-    let timeout = Duration::from_secs(5);
-    let (mut world, _, tree) =
-        World::connected(Setup::default(), Params { timeout, transport: rdma(), ..Params::default() });
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A READ by RDMA is under way that the server does not answer.
+fn with_a_read_that_is_not_answered() -> (World, OperationId) {
+    let params = Params { timeout: TIMEOUT, transport: rdma(), ..Params::default() };
+    let (mut world, _, tree) = World::connected(Setup::default(), params);
     world.memory.buffers.insert(BufferId(1), vec![0; 5000]);
     world.server.deaf.push(Command::READ);
     let id = world.submit(tree, &read(0, 5000, Some(BufferId(1))));
     world.run();
     assert!(world.memory.is_registered(BufferId(1)));
-    world.pass(timeout);
+    (world, id)
+}
+
+#[test]
+fn a_read_by_rdma_that_is_late_has_its_memory_back_before_it_fails() {
+    let (mut world, id) = with_a_read_that_is_not_answered();
+    world.pass(TIMEOUT);
     assert_eq!(world.results[&id], Got::Failed(Failure::TimedOut));
 }
 
 #[test]
 fn a_late_answer_may_invalidate_memory_that_is_being_taken_back() {
-    let timeout = Duration::from_secs(5);
-    let (mut world, _, tree) =
-        World::connected(Setup::default(), Params { timeout, transport: rdma(), ..Params::default() });
-    world.memory.buffers.insert(BufferId(1), vec![0; 5000]);
-    world.server.deaf.push(Command::READ);
-    let id = world.submit(tree, &read(0, 5000, Some(BufferId(1))));
-    world.run();
+    let (mut world, id) = with_a_read_that_is_not_answered();
     let token = *world.memory.valid.keys().next().unwrap();
-    let late = world.now + timeout;
+    let late = world.now + TIMEOUT;
     let registration = loop {
         match world.client.poll(late, &mut Arrived::nothing()) {
             Output::Deregister { registration, .. } => break registration,
@@ -140,7 +141,7 @@ fn a_late_answer_may_invalidate_memory_that_is_being_taken_back() {
     world.memory.deregister(registration);
     world.client.deregistered(late, registration).unwrap();
     assert_eq!(world.client.invalidated(token), Err(Refused::Unknown("the token")), "it is back");
-    world.pass(timeout);
+    world.pass(TIMEOUT);
     assert_eq!(world.results[&id], Got::Failed(Failure::TimedOut));
 }
 

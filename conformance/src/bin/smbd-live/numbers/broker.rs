@@ -2,21 +2,21 @@
 
 use std::fmt::Write as _;
 
+use super::ratio::reaches;
 use super::report::{Cell, Report, Way};
-use super::table::{name, rate, ratio, rounds};
-use crate::compare::median;
+use super::table::{self, name, rate, ratio, rounds};
 
 /// From so many bytes on, this ratio to RDMA in the server's own process is to be reached.
 const GOALS: [(u32, f64); 2] = [(1 << 20, 0.9), (64 << 10, 0.75)];
 
 /// Whether a report is of these.
 pub(super) fn is_of(report: &Report) -> bool {
-    report.cells.iter().any(|cell| cell.rates.contains_key(&Way::Broker))
+    report.has(Way::Broker)
 }
 
 /// Whether each cell reaches its goal.
 pub(super) fn all_reached(cells: &[Cell]) -> bool {
-    cells.iter().all(|cell| goal(cell).is_none_or(|goal| reaches(cell, goal)))
+    cells.iter().all(|cell| goal(cell).is_none_or(|goal| reaches(ratios(cell), goal)))
 }
 
 /// The table of a report.
@@ -28,11 +28,7 @@ pub(super) fn table(report: &Report) -> String {
         let [broker, serve, gateway, rdma] =
             [Way::Broker, Way::Serve, Way::GatewayServe, Way::Rdma].map(|way| rate(cell, way));
         let ratios = ratios(cell);
-        let said = match goal(cell) {
-            None => "-".into(),
-            Some(goal) if reaches(cell, goal) => format!("≥ {goal}"),
-            Some(goal) => format!("≥ {goal} (missed)"),
-        };
+        let said = goal(cell).map_or("-".into(), |goal| table::goal(ratios.clone(), goal));
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
@@ -49,11 +45,6 @@ pub(super) fn table(report: &Report) -> String {
 /// The ratio that a cell is to reach, if there is one.
 fn goal(cell: &Cell) -> Option<f64> {
     GOALS.iter().find_map(|(from, goal)| (cell.size >= *from).then_some(*goal))
-}
-
-/// Whether the median of the rounds reaches a goal.
-fn reaches(cell: &Cell, goal: f64) -> bool {
-    median(ratios(cell)).is_some_and(|ratio| ratio >= goal)
 }
 
 fn ratios(cell: &Cell) -> Vec<f64> {

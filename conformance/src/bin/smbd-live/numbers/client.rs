@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::ratio::reaches;
 use super::report::{Cell, Report, Way};
-use super::table::{name, rate, ratio, rounds};
-use crate::compare::median;
+use super::table::{self, name, rate, ratio, rounds};
 
 /// Bytes from which on there is a goal.
 const GOAL_FROM: u32 = 64 << 10;
@@ -16,12 +16,12 @@ const WISH_FROM: u32 = 1 << 20;
 
 /// Whether a report is of these.
 pub(super) fn is_of(report: &Report) -> bool {
-    report.cells.iter().any(|cell| cell.rates.contains_key(&Way::SmbdCp))
+    report.has(Way::SmbdCp)
 }
 
 /// Whether each cell reaches its goal.
 pub(super) fn all_reached(cells: &[Cell]) -> bool {
-    cells.iter().filter(|cell| cell.size >= GOAL_FROM).all(|cell| reaches(cell, GOAL))
+    cells.iter().filter(|cell| cell.size >= GOAL_FROM).all(|cell| reaches(ratios(cell), GOAL))
 }
 
 /// The table of a report.
@@ -50,20 +50,12 @@ fn goal(cell: &Cell) -> String {
     if cell.size < GOAL_FROM {
         return "-".into();
     }
-    let said = |goal: f64| {
-        let missed = if reaches(cell, goal) { "" } else { " (missed)" };
-        format!("≥ {goal:.1}{missed}")
-    };
+    let said = |goal| table::goal(ratios(cell), goal);
     if cell.size >= WISH_FROM && cell.at_once > 1 {
         format!("{}, wish {}", said(GOAL), said(WISH))
     } else {
         said(GOAL)
     }
-}
-
-/// Whether the median of the rounds reaches a goal.
-fn reaches(cell: &Cell, goal: f64) -> bool {
-    median(ratios(cell)).is_some_and(|ratio| ratio >= goal)
 }
 
 fn ratios(cell: &Cell) -> Vec<f64> {

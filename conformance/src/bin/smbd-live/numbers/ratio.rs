@@ -47,8 +47,13 @@ impl Pair {
 
     /// Whether the median of the rounds reaches the goal; a cell without one does.
     pub(super) fn is_reached(&self, cell: &Cell) -> bool {
-        self.goal(cell).is_none_or(|goal| median(self.ratios(cell)).is_some_and(|ratio| ratio >= goal))
+        self.goal(cell).is_none_or(|goal| reaches(self.ratios(cell), goal))
     }
+}
+
+/// Whether the median of the rounds reaches a goal.
+pub(super) fn reaches(rounds: Vec<f64>, goal: f64) -> bool {
+    median(rounds).is_some_and(|ratio| ratio >= goal)
 }
 
 /// What both stages give if an operation passes them in turn. With several under way both are at work, and the slower one decides.

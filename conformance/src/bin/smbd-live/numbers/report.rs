@@ -107,6 +107,11 @@ impl Cell {
 }
 
 impl Report {
+    /// Whether something was measured on a way.
+    pub(super) fn has(&self, way: Way) -> bool {
+        self.cells.iter().any(|cell| cell.rates.contains_key(&way))
+    }
+
     /// Reads a file that [`Self::write`] has written.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ratio::{KSMBD, MEMORY, Pair, SAMBA};
+use super::ratio::{KSMBD, MEMORY, Pair, SAMBA, reaches};
 use super::report::{Cell, Report, Way};
 use crate::compare::median;
 
@@ -56,11 +56,7 @@ fn row(cell: &Cell, ways: [Way; 2], pair: Pair) -> String {
     let [gateway, server] = ways.map(|way| rate(cell, way));
     let ratios = pair.ratios(cell);
     let rounds = rounds(&ratios);
-    let goal = match pair.goal(cell) {
-        None => "-".into(),
-        Some(goal) if pair.is_reached(cell) => format!("≥ {goal:.1}"),
-        Some(goal) => format!("≥ {goal:.1} (missed)"),
-    };
+    let goal = pair.goal(cell).map_or("-".into(), |at_least| goal(ratios.clone(), at_least));
     format!(
         "| {} | {gateway} | {server} | {} | {} ({}) | {goal} | {} |",
         name(cell),
@@ -69,6 +65,12 @@ fn row(cell: &Cell, ways: [Way; 2], pair: Pair) -> String {
         rounds,
         ratio(pair.ratios_in_turn(cell))
     )
+}
+
+/// A goal, and whether the median of the rounds misses it.
+pub(super) fn goal(rounds: Vec<f64>, goal: f64) -> String {
+    let missed = if reaches(rounds, goal) { "" } else { " (missed)" };
+    format!("≥ {goal:?}{missed}")
 }
 
 /// All of them.
