@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use smbd_broker::broker::{Broker, Log, Quotas, Settings};
-use smbd_broker::client::{CallError, connect};
+use smbd_broker::client::{CallError, TooFewSlots, connect};
 use smbd_broker::server::{Boxed, Hub, Pair, System, attend};
 use smbd_broker::socket::{self, PacketBuffer, PacketSocket, UnixListener, UnixPackets};
 use smbd_broker::wire::{Limits, Newcomer, Refusal, Rule};
@@ -114,10 +114,41 @@ fn an_owner_begins_with_eight_slots_and_gets_more_when_they_are_too_few_up_to_it
         let (broker, _incoming) = connect(&place.path(), "test").await.unwrap();
         assert_eq!((broker.welcome().instance, broker.slots().count()), (42, (8, 8)));
         let take = |len: u64| std::future::poll_fn(move |cx| broker.slots().poll_take(cx, len));
-        let mut held = take(64 * 4096 - 1).await;
+        let mut held = take(64 * 4096 - 1).await.unwrap();
         assert_eq!((held.len(), held[0].len, held[63].len), (64, 4096, 4095));
         held.sort_by_key(|area| area.slot);
         assert!(held.iter().map(|area| area.slot).eq(0..64), "{held:?}");
+    });
+}
+
+#[test]
+fn an_owner_gets_what_a_quota_leaves_and_hears_at_once_when_a_transfer_will_never_fit() {
+    run(async {
+        let place = Place::new();
+        let settings = slots();
+        let quotas = Quotas { memory_max: 13 * 4096, ..settings.quotas };
+        let _hub = place.open(Settings { quotas, ..settings });
+        let (broker, _incoming) = connect(&place.path(), "test").await.unwrap();
+        let slots = broker.slots();
+        let take = |len: u64| std::future::poll_fn(move |cx| slots.poll_take(cx, len));
+        let few = |len, slots| TooFewSlots { len, slots, slot_len: 4096 };
+        // The broker is not asked for this.
+        assert_eq!(take(64 * 4096 + 1).await, Err(few(64 * 4096 + 1, 64)));
+        assert_eq!(slots.count(), (8, 8));
+        assert_eq!(take(13 * 4096 + 1).await, Err(few(13 * 4096 + 1, 13)));
+        let held = take(13 * 4096).await.unwrap();
+        assert_eq!(slots.count(), (13, 0));
+        // What will be there is waited for.
+        let (mut more, mut given) = (Box::pin(take(4096)), false);
+        let waited = std::future::poll_fn(|cx| {
+            let taken = more.as_mut().poll(cx);
+            assert!(taken.is_ready() == given, "{taken:?}");
+            if !std::mem::replace(&mut given, true) {
+                slots.give(&held);
+            }
+            taken
+        });
+        assert_eq!(waited.await.unwrap().len(), 1);
     });
 }
 
@@ -128,14 +159,14 @@ fn what_is_written_to_a_slot_is_read_from_it_and_nowhere_else() {
         let _hub = place.open(slots());
         let (broker, _incoming) = connect(&place.path(), "test").await.unwrap();
         let slots = broker.slots();
-        let mut taken = std::future::poll_fn(|cx| slots.poll_take(cx, 3 * 4096)).await;
+        let mut taken = std::future::poll_fn(|cx| slots.poll_take(cx, 3 * 4096)).await.unwrap();
         let bytes: Vec<u8> = (0..3 * 4096_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
         slots.fill(&taken, &bytes).unwrap();
         let mut back = Vec::new();
         slots.read(&taken, &mut back).unwrap();
         assert!(back == bytes);
         let mut other = Vec::new();
-        let free = std::future::poll_fn(|cx| slots.poll_take(cx, 4096)).await;
+        let free = std::future::poll_fn(|cx| slots.poll_take(cx, 4096)).await.unwrap();
         slots.read(&free, &mut other).unwrap();
         assert!(other.iter().all(|byte| *byte == 0));
         taken[0].slot = 64;

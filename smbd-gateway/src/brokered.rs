@@ -3,51 +3,53 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
+use std::io;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use smbd_broker::client::{Connection, Event};
+use smbd_broker::client::{Event, OwnedConnection, SlotFile};
+use smbd_broker::socket::{PacketSocket, UnixPackets};
 use smbd_broker::wire::{Age, Area, Direction, Transfer};
 use smbd_core::runtime::tokio::Piece;
 use smbd_smb2::relay::BufferId;
 use smbd_verbs::Buffer;
 
-use crate::pump::{Client, Operation, Order};
+use crate::pump::{Client, Memory, Operation, Order};
 
 /// A client whose connection a broker has.
 ///
 /// What is moved by RDMA is copied between the connection's buffers and slots, which all connections of an owner have in common: a slot
 /// belongs to a transfer, and a buffer to its connection.
-pub struct Brokered {
-    connection: Connection,
+pub struct Brokered<S = UnixPackets, M = Buffer>
+where
+    S: PacketSocket<Descriptor: SlotFile>,
+{
+    connection: OwnedConnection<S>,
     message: Option<Bytes>,
     /// The order that waits for room.
-    order: Option<Order<Buffer>>,
-    transfers: BTreeMap<u64, Moved>,
+    order: Option<Order<M>>,
+    transfers: BTreeMap<u64, Moved<M>>,
     done: VecDeque<(BufferId, bool)>,
-    /// For copies.
-    scratch: Vec<u8>,
     ended: Option<String>,
 }
 
 /// A transfer under way.
-struct Moved {
+struct Moved<M> {
     buffer: BufferId,
-    memory: Buffer,
+    memory: M,
     direction: Direction,
 }
 
-impl Brokered {
+impl<S: PacketSocket<Descriptor: SlotFile>, M: Memory> Brokered<S, M> {
     /// Wraps a connection that has come from no other owner.
     #[must_use]
-    pub const fn new(connection: Connection) -> Self {
+    pub const fn new(connection: OwnedConnection<S>) -> Self {
         Self {
             connection,
             message: None,
             order: None,
             transfers: BTreeMap::new(),
             done: VecDeque::new(),
-            scratch: Vec::new(),
             ended: None,
         }
     }
@@ -97,7 +99,7 @@ impl Brokered {
     fn start(
         &mut self,
         cx: &Context<'_>,
-        operation: Operation<Buffer>,
+        operation: Operation<M>,
         direction: Direction,
     ) -> Result<(), String> {
         let slots = self.connection.slots();
@@ -108,13 +110,16 @@ impl Brokered {
             });
             return Ok(());
         };
-        let Operation { buffer, memory, remote, offset, len } = operation;
+        let areas = areas.map_err(|error| error.to_string())?;
+        let Operation { buffer, memory, remote, offset, .. } = operation;
         if direction == Direction::Write {
-            self.scratch.resize(len as usize, 0);
-            let read = memory.read(0, &mut self.scratch).map_err(|error| error.to_string());
-            let filled =
-                read.and_then(|()| slots.fill(&areas, &self.scratch).map_err(|error| error.to_string()));
-            filled.inspect_err(|_| slots.give(&areas))?;
+            let mut at = 0;
+            let filled = slots.fill_with(&areas, |bytes| {
+                memory.read(at, bytes).map_err(io::Error::other)?;
+                at = behind(at, bytes);
+                Ok(())
+            });
+            filled.inspect_err(|_| slots.give(&areas)).map_err(|error| error.to_string())?;
         }
         let transfer = Transfer { direction, offset, remote: remote.to_vec(), areas };
         let tag = self.connection.start_or_give(transfer).map_err(|error| error.to_string())?;
@@ -138,13 +143,14 @@ impl Brokered {
     }
 
     /// Copies what was read from the client's memory. Whether all of it was there.
-    fn is_moved(&mut self, moved: &Moved, areas: &[Area]) -> bool {
-        if moved.direction == Direction::Write {
-            return true;
-        }
-        self.scratch.clear();
-        self.connection.slots().read(areas, &mut self.scratch).is_ok()
-            && moved.memory.fill(0, &self.scratch).is_ok()
+    fn is_moved(&self, moved: &Moved<M>, areas: &[Area]) -> bool {
+        let mut at = 0;
+        let fill = |bytes: &[u8]| {
+            moved.memory.fill(at, bytes).map_err(io::Error::other)?;
+            at = behind(at, bytes);
+            Ok(())
+        };
+        moved.direction == Direction::Write || self.connection.slots().read_with(areas, fill).is_ok()
     }
 
     fn end(&mut self, why: String) {
@@ -153,8 +159,13 @@ impl Brokered {
     }
 }
 
-impl Client for Brokered {
-    type Memory = Buffer;
+/// Where the bytes behind these are.
+fn behind(at: u32, bytes: &[u8]) -> u32 {
+    at.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX))
+}
+
+impl<S: PacketSocket<Descriptor: SlotFile>, M: Memory> Client for Brokered<S, M> {
+    type Memory = M;
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         self.go_on(cx, true);
@@ -175,7 +186,7 @@ impl Client for Brokered {
         if self.order.is_none() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn order(&mut self, order: Order<Buffer>) {
+    fn order(&mut self, order: Order<M>) {
         // Orders to a connection that has ended are lost.
         self.order = Some(order).filter(|_| self.ended.is_none());
     }
@@ -186,7 +197,7 @@ impl Client for Brokered {
     }
 }
 
-impl fmt::Debug for Brokered {
+impl<S: PacketSocket<Descriptor: SlotFile>, M> fmt::Debug for Brokered<S, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Brokered").field("connection", &self.connection).finish_non_exhaustive()
     }

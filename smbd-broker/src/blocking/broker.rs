@@ -50,7 +50,7 @@ impl Broker {
         send(&mut socket, &hello, None, deadline)?;
         receive(&mut socket, &mut packet, deadline)?.ok_or_else(late)?;
         let welcome = replies::welcome(&mut calls, packet.bytes())?;
-        let slots = Slots::new(welcome.limits.slot_len);
+        let slots = Slots::new(&welcome.limits);
         let (incoming, timeout) = (VecDeque::new(), Some(TIMEOUT));
         let mut broker = Self { socket, calls, welcome, slots, incoming, packet, timeout, is_gone: false };
         broker.grow(SLOTS_MIN)?;
@@ -150,11 +150,17 @@ impl Broker {
             if let Some(areas) = self.slots.take(len) {
                 return Ok(Some(areas));
             }
-            match self.grow(total.saturating_mul(2)) {
-                // A quota that is reached is no error: slots that are in use come back.
-                Ok(()) | Err(CallError::Refused(_)) if self.slots.count().0 == total => return Ok(None),
-                Ok(()) | Err(CallError::Refused(_)) => {}
-                Err(error) => return Err(error),
+            let mut more = total;
+            while more > 0 {
+                match self.grow(total.saturating_add(more)) {
+                    Ok(()) => break,
+                    // A quota that is reached is no error: there may be memory for fewer, and slots that are in use come back.
+                    Err(CallError::Refused(_)) => more /= 2,
+                    Err(error) => return Err(error),
+                }
+            }
+            if self.slots.count().0 == total {
+                return Ok(None);
             }
         }
     }

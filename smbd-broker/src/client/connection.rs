@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use super::error::Lost;
+use super::slot_file::SlotFile;
 use super::slots::Slots;
 use crate::owner::{self, Happened, SendError, TransferError};
 use crate::socket::{Outbox, PacketBuffer, PacketSocket};
@@ -13,13 +14,13 @@ use crate::wire::{Age, Area, Invalidate, Limits, MESSAGE_MIN, Newcomer, Packet, 
 
 /// A connection that an owner has. All methods return at once; those that return `Pending` wake the task of `cx` later, if the socket does.
 /// Dropping it ends the connection when what was ordered is done; slots of transfers that are under way are lost then (`leave` keeps them).
-pub struct OwnedConnection<S> {
+pub struct OwnedConnection<S: PacketSocket<Descriptor: SlotFile>> {
     newcomer: Newcomer,
     socket: S,
     /// That of the former owner, with what it has not read.
     former: Option<S>,
     machine: owner::Connection,
-    slots: Slots,
+    slots: Slots<S::Descriptor>,
     outgoing: Outbox,
     taken: Taken,
     /// From so many bytes on that were taken, the broker is told even if there is nothing else to say: it gives less meanwhile.
@@ -71,8 +72,10 @@ pub enum Event {
     },
 }
 
-impl<S: PacketSocket> OwnedConnection<S> {
-    pub(crate) const fn new(newcomer: Newcomer, socket: S, limits: Limits, slots: Slots) -> Self {
+impl<S: PacketSocket<Descriptor: SlotFile>> OwnedConnection<S> {
+    /// The connection that came with NEW, or with the answer of ATTACH, to an owner with these limits and slots.
+    #[must_use]
+    pub const fn new(newcomer: Newcomer, socket: S, limits: Limits, slots: Slots<S::Descriptor>) -> Self {
         let machine = owner::Connection::new(limits, newcomer.max_send_size, newcomer.max_read_write_size);
         Self {
             newcomer,
@@ -103,7 +106,7 @@ impl<S: PacketSocket> OwnedConnection<S> {
 
     /// The slots of its owner.
     #[must_use]
-    pub const fn slots(&self) -> &Slots {
+    pub const fn slots(&self) -> &Slots<S::Descriptor> {
         &self.slots
     }
 
@@ -311,7 +314,7 @@ impl Taken {
     }
 }
 
-impl<S: AsFd> OwnedConnection<S> {
+impl<S: PacketSocket<Descriptor: SlotFile> + AsFd> OwnedConnection<S> {
     /// The socket: readable means that there may be events. It can be given to another process, which attaches the connection
     /// ([`Broker::attach`](super::Broker::attach)). What has not been read is still in it.
     #[must_use]
@@ -320,7 +323,7 @@ impl<S: AsFd> OwnedConnection<S> {
     }
 }
 
-impl<S: PacketSocket + Into<OwnedFd>> OwnedConnection<S> {
+impl<S: PacketSocket<Descriptor: SlotFile> + Into<OwnedFd>> OwnedConnection<S> {
     /// Its socket and what the broker has said of it, for another owner to [attach](super::Broker::attach). The connection goes on: it ends
     /// when the last copy of the socket is closed.
     ///
@@ -331,7 +334,7 @@ impl<S: PacketSocket + Into<OwnedFd>> OwnedConnection<S> {
     }
 }
 
-impl<S> fmt::Debug for OwnedConnection<S> {
+impl<S: PacketSocket<Descriptor: SlotFile>> fmt::Debug for OwnedConnection<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnedConnection").field("newcomer", &self.newcomer).finish_non_exhaustive()
     }

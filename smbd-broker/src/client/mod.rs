@@ -17,6 +17,7 @@ mod handing;
 #[cfg(feature = "tokio")]
 mod owner;
 pub(crate) mod replies;
+mod slot_file;
 mod slots;
 
 #[cfg(feature = "tokio")]
@@ -27,4 +28,5 @@ pub use error::{CallError, Lost};
 pub use handing::{hand_over, take_over};
 #[cfg(feature = "tokio")]
 pub use owner::{Broker, Connection, Incoming, connect};
-pub use slots::Slots;
+pub use slot_file::{SlotFile, SlotMemory};
+pub use slots::{Slots, TooFewSlots};

@@ -59,7 +59,7 @@ pub async fn connect(path: &Path, name: &str) -> Result<(Broker, Incoming), Call
     let mut packet = PacketBuffer::new();
     poll_fn(|cx| socket.poll_receive(cx, &mut packet)).await?;
     let welcome = replies::welcome(&mut calls, packet.bytes())?;
-    let slots = Slots::new(welcome.limits.slot_len);
+    let slots = Slots::new(&welcome.limits);
     let (asks, to_do) = mpsc::channel(CALLS);
     let (tell, connections) = mpsc::channel(INCOMING);
     let task = Task {
@@ -86,8 +86,15 @@ async fn grow(broker: Broker) {
             () = poll_fn(|cx| broker.slots.poll_short(cx)) => {}
         }
         let (total, _) = broker.slots.count();
-        // A quota that is reached is no error: slots that are in use come back.
-        let _ = broker.grow(total.saturating_mul(2)).await;
+        let mut more = total;
+        while more > 0 && matches!(broker.grow(total.saturating_add(more)).await, Err(CallError::Refused(_)))
+        {
+            // There may be memory for fewer.
+            more /= 2;
+        }
+        if broker.slots.count().0 == total {
+            broker.slots.none_added();
+        }
     }
 }
 

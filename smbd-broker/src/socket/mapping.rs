@@ -51,26 +51,34 @@ impl Mapping {
         self.start
     }
 
-    /// Copies bytes to its beginning. Those that do not fit are left out.
-    pub fn fill(&self, bytes: &[u8]) {
-        let len = bytes.len().min(self.len);
+    /// Copies bytes to it, from byte `at` on. Those that do not fit are left out.
+    pub fn fill(&self, at: usize, bytes: &[u8]) {
+        let (start, len) = self.inside(at, bytes.len());
         let _alone = self.copies.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: so many bytes are mapped, and no other thread copies. `bytes` is not part of them: nobody has a reference to those.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), len) };
+        // SAFETY: so many bytes are mapped there, and no other thread copies. `bytes` is not part of them: nobody has a reference to those.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), len) };
     }
 
-    /// Copies its first `len` bytes to the end of `to`, as many as there are.
-    pub fn read(&self, len: usize, to: &mut Vec<u8>) {
-        let len = len.min(self.len);
+    /// Copies `len` bytes, from byte `at` on, to the end of `to`, as many as there are.
+    pub fn read(&self, at: usize, len: usize, to: &mut Vec<u8>) {
+        let (start, len) = self.inside(at, len);
         to.reserve(len);
         let end = to.spare_capacity_mut().as_mut_ptr().cast();
         let _no_writer = self.copies.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: so many bytes are mapped, and no other thread writes them; `to` has room for them, and is not part of them. They are
-        // written when its length says that they are there.
+        // SAFETY: so many bytes are mapped there, and no other thread writes them; `to` has room for them, and is not part of them. They
+        // are written when its length says that they are there.
         unsafe {
-            ptr::copy_nonoverlapping(self.start.as_ptr(), end, len);
+            ptr::copy_nonoverlapping(start.as_ptr(), end, len);
             to.set_len(to.len().saturating_add(len));
         }
+    }
+
+    /// Where byte `at` is, and how many bytes there are from there on, `len` at most.
+    fn inside(&self, at: usize, len: usize) -> (NonNull<u8>, usize) {
+        let at = at.min(self.len);
+        // SAFETY: not behind the end of what is mapped.
+        let start = unsafe { self.start.add(at) };
+        (start, len.min(self.len.saturating_sub(at)))
     }
 }
 
@@ -96,25 +104,41 @@ mod tests {
     fn bytes_are_those_of_the_file_from_the_place_that_is_mapped() {
         let file = memory(3 * 4096).unwrap();
         let mapping = Mapping::new(&file, 4096, 8192).unwrap();
-        mapping.fill(&[7; 5000]);
+        mapping.fill(0, &[7; 5000]);
+        mapping.fill(6, &[9; 2]);
         let file = File::from(file);
         let mut all = vec![0; 3 * 4096];
         file.read_exact_at(&mut all, 0).unwrap();
-        assert!((0..).zip(&all).all(|(at, byte)| *byte == if (4096..9096).contains(&at) { 7 } else { 0 }));
+        let expected = |at| match at {
+            4102..4104 => 9,
+            4096..9096 => 7,
+            _ => 0,
+        };
+        assert!((0..).zip(&all).all(|(at, byte)| *byte == expected(at)));
         file.write_all_at(&[8; 2], 4097).unwrap();
         let mut begin = vec![1, 2];
-        mapping.read(4, &mut begin);
-        assert_eq!(begin, [1, 2, 7, 8, 8, 7]);
+        mapping.read(0, 4, &mut begin);
+        mapping.read(5, 2, &mut begin);
+        assert_eq!(begin, [1, 2, 7, 8, 8, 7, 7, 9]);
     }
 
     #[test]
     fn what_does_not_fit_is_left_out() {
         let file = memory(8192).unwrap();
         let mapping = Mapping::new(&file, 0, 4096).unwrap();
-        mapping.fill(&[7; 5000]);
+        mapping.fill(0, &[7; 5000]);
+        mapping.fill(4094, &[8; 3]);
+        mapping.fill(4096, &[9]);
+        mapping.fill(usize::MAX, &[9]);
         let mut all = Vec::new();
-        mapping.read(5000, &mut all);
-        assert_eq!(all, [7; 4096]);
+        mapping.read(0, 5000, &mut all);
+        assert_eq!((all.len(), &all[4092..]), (4096, &[7, 7, 8, 8][..]));
+        for at in [4096, 4097, usize::MAX] {
+            mapping.read(at, 5, &mut all);
+            assert_eq!(all.len(), 4096);
+        }
+        mapping.read(4095, usize::MAX, &mut all);
+        assert_eq!(all.len(), 4097);
         let file = File::from(file);
         let mut behind = [1];
         file.read_exact_at(&mut behind, 4096).unwrap();

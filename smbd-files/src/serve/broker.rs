@@ -49,7 +49,7 @@ impl BrokerLink {
                 Order::Fetch { .. } | Order::Deliver { .. } => {
                     if self.areas.is_none() {
                         let areas = ready!(self.connection.slots().poll_take(cx, len as u64));
-                        self.areas = Some(areas);
+                        self.areas = Some(areas.map_err(Lost::because)?);
                     }
                 }
             }

@@ -179,8 +179,8 @@ impl RdmaLink {
         let Some((at, is_success)) = over else { return Poll::Pending };
         let Transfer { id, buffer, len, is_fetch, .. } = self.transfers.swap_remove(at);
         let event = if is_fetch {
-            let mut data = vec![0; len as usize];
-            let is_there = is_success && buffer.read(0, &mut data).is_ok();
+            let mut data = Vec::new();
+            let is_there = is_success && buffer.append_to(0, len, &mut data).is_ok();
             Event::Fetched(id, is_there.then_some(data))
         } else {
             Event::Delivered(id, is_success)

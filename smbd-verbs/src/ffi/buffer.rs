@@ -107,6 +107,25 @@ impl Buffer {
         Ok(())
     }
 
+    /// Copies `len` bytes of the buffer, from byte `offset` on, to the end of `to`. Blocks while another thread fills it.
+    ///
+    /// # Errors
+    /// The range is not inside the buffer. Nothing is copied.
+    pub fn append_to(&self, offset: u32, len: u32, to: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        let len = len as usize;
+        let from = self.range(offset, len)?;
+        to.reserve(len);
+        let end = to.spare_capacity_mut().as_mut_ptr().cast();
+        let _no_writer = self.memory.copies.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range is inside the mapping, and no other thread writes it. `to` has room for it, and is not part of it. The bytes
+        // are written when its length says that they are there.
+        unsafe {
+            ptr::copy_nonoverlapping(from.as_ptr(), end, len);
+            to.set_len(to.len().saturating_add(len));
+        }
+        Ok(())
+    }
+
     /// Receives up to `len` bytes from a stream socket straight into the buffer, from byte `offset` on, and what follows them
     /// into `behind` (`recvmsg`). Returns the number of both together, 0 at the end of the stream. Does not wait for bytes.
     ///
@@ -299,6 +318,20 @@ mod tests {
         assert_eq!(buffer.fill(8, &[]), Ok(()));
         assert_eq!(buffer.fill(7, &[0; 2]), Err(OutOfRange { offset: 7, len: 2, size: 8 }));
         assert_eq!(buffer.read(u32::MAX, &mut [0]), Err(OutOfRange { offset: u32::MAX, len: 1, size: 8 }));
+        let mut behind = vec![1];
+        assert_eq!(buffer.append_to(7, 2, &mut behind), Err(OutOfRange { offset: 7, len: 2, size: 8 }));
+        assert_eq!(behind, [1]);
+    }
+
+    #[test]
+    fn bytes_of_a_buffer_come_behind_what_is_there() {
+        let buffer = Buffer::new(8).unwrap();
+        buffer.fill(0, b"datagram").unwrap();
+        let mut to = b"of a ".to_vec();
+        buffer.append_to(4, 3, &mut to).unwrap();
+        buffer.append_to(7, 1, &mut to).unwrap();
+        buffer.append_to(8, 0, &mut to).unwrap();
+        assert_eq!(to, b"of a gram");
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn connection(said: &[wire::Event<'_>]) -> OwnedConnection<Said> {
     for event in said {
         event.write(&mut packet);
     }
-    let slots = Slots::new(LIMITS.slot_len);
+    let slots = Slots::new(&LIMITS);
     slots.add(Memory { first: 0, count: 4, total: 4 }, File::open("/dev/null").unwrap().into());
     let newcomer = Newcomer {
         connection: 1,
