@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use smbd_broker::client::{Event, OwnedConnection, SlotFile};
 use smbd_broker::socket::{PacketSocket, UnixPackets};
-use smbd_broker::wire::{Age, Area, Direction, Transfer};
+use smbd_broker::wire::{Age, Area, Direction, Newcomer, Transfer};
 use smbd_core::runtime::tokio::Piece;
 use smbd_smb2::relay::BufferId;
 use smbd_verbs::Buffer;
@@ -52,6 +52,12 @@ impl<S: PacketSocket<Descriptor: SlotFile>, M: Memory> Brokered<S, M> {
             done: VecDeque::new(),
             ended: None,
         }
+    }
+
+    /// What the broker says of the connection.
+    #[must_use]
+    pub const fn newcomer(&self) -> &Newcomer {
+        self.connection.newcomer()
     }
 
     /// Has the broker end the connection, which may take `within` milliseconds for what it was given, and waits for that. Slots of transfers

@@ -21,6 +21,9 @@ pub struct Slot {
     is_kept: bool,
 }
 
+/// New slots, as they are passed to their owner.
+pub type Slots = Arc<[Arc<Slab>]>;
+
 /// A slot, as its owner has it.
 pub struct Slab {
     /// Which of all slots of a run it is.

@@ -14,7 +14,7 @@ use smbd_broker::wire::PACKET_MAX;
 
 use crate::clock::Clock;
 use crate::model::Chance;
-use crate::slot::Slab;
+use crate::slot::Slots;
 
 /// What sockets are like.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct Manner {
 #[derive(Clone, Debug)]
 pub enum Passed {
     Socket(End),
-    Memory(Arc<[Arc<Slab>]>),
+    Memory(Slots),
 }
 
 /// One end of a socket. Clones are the same end, which is closed with the last of them.

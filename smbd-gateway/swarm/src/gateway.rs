@@ -39,21 +39,12 @@ async fn through(
     notes: &Notes,
 ) {
     let negotiated = connection.negotiated();
-    let params = relay::Params {
-        max_read_write_size: negotiated.max_read_write_size.min(plan.relay.max_read_write_size),
-        max_fragmented_size: negotiated.max_fragmented_send_size.min(plan.relay.max_fragmented_size),
-        ..plan.relay
-    };
-    let config = match relay::Config::new(&params) {
-        Ok(config) => config,
-        Err(error) => return notes.judge(Err(format!("plan: {error}"))),
-    };
+    let (read_write, fragmented) = (negotiated.max_read_write_size, negotiated.max_fragmented_send_size);
+    let Some(config) = config(plan, read_write, fragmented, notes) else { return };
     let rdma = Rdma::new(connection);
     let sender = rdma.sender();
-    let server =
-        if plan.is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) };
     let clock = VirtualTime(stage.clone());
-    let mut pump = Pump::with_clock(&config, rdma, server, plan.session_within, clock);
+    let mut pump = Pump::with_clock(&config, rdma, server(plan, stream), plan.session_within, clock);
     let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
     let ending = match until_told(pump.run(), Side::Acceptor, stop, notes).await {
         Some(ending) => ending,
@@ -64,6 +55,27 @@ async fn through(
     // The server's connection ends here.
     drop(pump);
     let _ = sender.close(CLOSE_WITHIN).await;
+}
+
+/// How the relay is configured for a connection with these sizes.
+pub fn config(plan: &Plan, read_write: u32, fragmented: u32, notes: &Notes) -> Option<relay::Config> {
+    let params = relay::Params {
+        max_read_write_size: read_write.min(plan.relay.max_read_write_size),
+        max_fragmented_size: fragmented.min(plan.relay.max_fragmented_size),
+        ..plan.relay
+    };
+    match relay::Config::new(&params) {
+        Ok(config) => Some(config),
+        Err(error) => {
+            notes.judge(Err(format!("plan: {error}")));
+            None
+        }
+    }
+}
+
+/// The server at the other end of this stream.
+pub fn server(plan: &Plan, stream: Stream) -> Either {
+    if plan.is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) }
 }
 
 /// The connection of the gateway, whose driver is a task of its own.

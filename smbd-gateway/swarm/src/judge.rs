@@ -1,14 +1,20 @@
 //! What only the end of a run shows.
 
+use std::time::Duration;
+
 use smbd_core::Instant;
 use smbd_gateway::Ending;
 use smbd_sim::loops::Stage;
 use smbd_smb2::relay::Reason;
 
+use crate::brokered;
 use crate::common::pipe::Pipe;
 use crate::model::{Breach, CANCEL, Client, Server, law};
 use crate::notes::Seen;
 use crate::plan::{End, Plan};
+
+/// How long a broker takes at most to hand on what had come before the end of a connection.
+const HANDED_ON_WITHIN: Duration = Duration::from_secs(1);
 
 /// When and how the pump ended; `None` if there was no connection to serve.
 pub fn ending<'s>(
@@ -27,6 +33,7 @@ pub fn ending<'s>(
 /// The laws of a run that is over.
 pub fn judge(
     plan: &Plan,
+    broker: Option<&brokered::Plan>,
     stage: &Stage,
     seen: &Seen,
     models: (&Client, &Server),
@@ -36,7 +43,10 @@ pub fn judge(
     let Some((at, ending)) = ending(stage, seen, plan.is_gentle)? else { return Ok(()) };
     let is_due = match ending {
         Ending::Client(_) => {
-            seen.own.driver_ended.is_some() && (!plan.is_gentle || seen.is_done || seen.own.has_left)
+            let is_short = broker.is_some_and(|broker| broker.is_short);
+            let is_over =
+                seen.own.driver_ended.is_some() || seen.own.is_broker_killed == Some(true) || is_short;
+            is_over && (!plan.is_gentle || seen.is_done || seen.own.has_left)
         }
         Ending::Server(_) | Ending::Relay(Reason::ServerEnded) => {
             seen.is_struck && matches!(plan.end, End::ServerFinishes | End::ServerResets)
@@ -60,7 +70,9 @@ pub fn judge(
     };
     law!("ends", is_due, "{:?}: {ending}", plan.end);
     if let Some((driver, why)) = &seen.own.driver_ended {
-        law!("ends", *at <= *driver, "the client ended at {driver:?} ({why}), the pump at {at:?}");
+        // A broker hands on first what had come before the end, as the gateway takes it.
+        let known = if broker.is_some() { driver.saturating_add(HANDED_ON_WITHIN) } else { *driver };
+        law!("ends", *at <= known, "the client ended at {driver:?} ({why}), the pump at {at:?}");
     }
     for pipe in pipes {
         let Some(known) = pipe.end_seen else { continue };

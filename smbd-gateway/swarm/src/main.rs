@@ -1,9 +1,13 @@
 //! The pump of `smbd-gateway`, with its client over an async connection, run in virtual time: on simulated devices, with a simulated
 //! stream to the server, under the faults of the simulator's swarm. Models of a client and a server keep records of their own.
 //!
+//! With a gateway on a broker, the device is that of a broker, whose driver ships as well.
+//!
 //! The other way round it is `ReversePump`, with its server. A seed decides everything. One that fails is printed with the command that repeats it.
 
+mod brokered;
 mod client_task;
+mod clock;
 mod common;
 mod gateway;
 mod judge;
@@ -11,12 +15,17 @@ mod memory;
 mod model;
 mod notes;
 mod plan;
+#[path = "../../../smbd-broker/swarm/src/process.rs"]
+mod process;
 mod registered;
 mod reverse;
 mod run;
 mod scene;
 mod server_end;
 mod server_task;
+mod slot;
+#[path = "../../../smbd-broker/swarm/src/socket.rs"]
+mod socket;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -44,8 +53,11 @@ struct Arguments {
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
     /// The other way round: a client over the stream, a server on the other device
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on_broker")]
     reverse: bool,
+    /// The gateway on a broker, which has the device
+    #[arg(long)]
+    on_broker: bool,
 }
 
 /// Which way a run goes.
@@ -53,6 +65,8 @@ struct Arguments {
 enum Direction {
     #[default]
     Forward,
+    /// As before, and the gateway is on a broker.
+    OnBroker,
     Reverse,
 }
 
@@ -60,7 +74,8 @@ impl Direction {
     /// Runs a seed.
     fn run(self, seed: u64, show: Show) -> Report {
         match self {
-            Self::Forward => run::run(seed, show),
+            Self::Forward => run::run(seed, false, show),
+            Self::OnBroker => run::run(seed, true, show),
             Self::Reverse => reverse::run(seed, show),
         }
     }
@@ -68,10 +83,18 @@ impl Direction {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let direction = if arguments.reverse { Direction::Reverse } else { Direction::Forward };
+    let direction = match (arguments.reverse, arguments.on_broker) {
+        (true, _) => Direction::Reverse,
+        (false, true) => Direction::OnBroker,
+        (false, false) => Direction::Forward,
+    };
     if let Some(seed) = arguments.seed {
         match direction {
             Direction::Forward => println!("{:#?}", plan::Plan::of(seed)),
+            Direction::OnBroker => {
+                let plan = plan::Plan::of(seed);
+                println!("{plan:#?}\n{:#?}", brokered::Plan::of(seed, &plan));
+            }
             Direction::Reverse => println!("{:#?}", reverse::Plan::of(seed)),
         }
         let report = direction.run(seed, Show::All);

@@ -20,6 +20,8 @@ pub struct OfGateway {
     pub has_left: bool,
     /// The end of the client's connection has cut off something that it sent.
     pub is_cut: bool,
+    /// Whether the broker that has the device was killed, if there is one.
+    pub is_broker_killed: Option<bool>,
 }
 
 pub type Seen = common::notes::Seen<OfGateway>;

@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use smbd_gateway::Ending;
 use smbd_sim::loops::Stage;
+use smbd_sim::oracle::{Failure, Law};
 use smbd_sim::{Rng, Side};
 use smbd_smb2::relay;
 
+use crate::clock;
 use crate::common::pipe::{self, Pipe, stream};
 use crate::common::{Breach, Place, Played, Show, TooLong, law, play, play_on};
 use crate::model::Chance;
@@ -25,6 +27,8 @@ pub struct Report {
     pub end: String,
     pub ending: Option<Ending>,
     pub statistics: Option<relay::Statistics>,
+    /// Whether the broker was killed, if there is one.
+    pub is_broker_killed: Option<bool>,
 }
 
 /// A stage with a stream between the gateway and somebody who has no device.
@@ -42,6 +46,7 @@ impl Scene {
     pub fn new(seed: u64, plan: &Plan, gateway: Side, show: Show) -> (Self, Stream, pipe::End) {
         let mut chance = Chance::new(seed ^ 0x7275_6e00);
         let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
+        clock::of_stage(Some(&stage));
         play_on(Some(Place { stage: stage.clone(), home: gateway, watches_both: false }));
         let notes = Notes::new(&stage, show == Show::All);
         let (near, far) = stream(&stage, plan.stream, &mut chance);
@@ -68,9 +73,14 @@ impl Scene {
             let [to_peer, from_peer] = &pipes;
             judge(&stage, &notes.seen(), [to_peer, from_peer])
         };
-        let played = play(&notes, TOO_LONG, look, of_end, |_| false);
+        // What a process has that was killed is its system's.
+        let is_of_system =
+            |failure: &Failure| failure.law == Law::Leaks && notes.seen().own.is_broker_killed == Some(true);
+        let played = play(&notes, TOO_LONG, look, of_end, is_of_system);
+        clock::of_stage(None);
         let seen = notes.seen();
         let ending = seen.own.pump_ended.as_ref().map(|(_, ending)| ending.clone());
-        Report { played, end, ending, statistics: seen.own.statistics.clone() }
+        let (statistics, is_broker_killed) = (seen.own.statistics.clone(), seen.own.is_broker_killed);
+        Report { played, end, ending, statistics, is_broker_killed }
     }
 }

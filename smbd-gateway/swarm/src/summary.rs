@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use smbd_gateway::Ending;
 use smbd_sim::swarm::{FaultKind, over_seeds};
 
 use crate::Direction;
@@ -38,6 +39,12 @@ impl Summary {
         *self.endings.entry(name).or_default() += 1;
         for (kind, count) in FaultKind::ALL.iter().zip(&report.played.faults) {
             *self.faults.entry(kind.name()).or_default() += count;
+        }
+        if let Some(is_killed) = report.is_broker_killed {
+            let is_too_long =
+                matches!(&report.ending, Some(Ending::Client(why)) if why.contains("do not fit"));
+            *self.counts.entry("brokers killed").or_default() += u64::from(is_killed);
+            *self.counts.entry("transfers that slots are too few for").or_default() += u64::from(is_too_long);
         }
         let Some(statistics) = &report.statistics else { return };
         let counts = [
@@ -94,7 +101,11 @@ impl fmt::Display for Summary {
         writeln!(f, "everything was done: {} runs", self.done)?;
         for (seed, breach) in &self.failures {
             writeln!(f, "seed {seed}: {breach}")?;
-            let option = if self.direction == Direction::Reverse { " --reverse" } else { "" };
+            let option = match self.direction {
+                Direction::Forward => "",
+                Direction::OnBroker => " --on-broker",
+                Direction::Reverse => " --reverse",
+            };
             writeln!(f, "  cargo run --release -p smbd-gateway-swarm -- --seed {seed}{option}")?;
         }
         let failed = self.failures.len() as u64;

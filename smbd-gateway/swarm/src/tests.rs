@@ -14,6 +14,17 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
 }
 
 #[test]
+fn on_a_broker_every_law_holds_with_every_seed_and_everything_is_tried() {
+    let summary = many(0..400, Direction::OnBroker, &|_| {});
+    assert!(summary.failures.is_empty(), "{summary}");
+    assert!(summary.counts.len() == 10 && summary.counts.values().all(|count| *count > 0), "{summary}");
+    for ending in ["Client", "Server", "Relay", "NoSession", "RdmaWithoutSession", "Stopped"] {
+        assert!(summary.endings.contains_key(ending), "{ending}: {summary}");
+    }
+    assert!(summary.done > 100, "{summary}");
+}
+
+#[test]
 fn the_other_way_round_every_law_holds_with_every_seed_and_everything_is_tried() {
     let summary = many(0..400, Direction::Reverse, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
@@ -28,8 +39,12 @@ fn the_other_way_round_every_law_holds_with_every_seed_and_everything_is_tried()
 
 #[test]
 fn the_same_seed_gives_the_same_trace_and_the_same_steps() {
-    for seed in 0..20 {
-        let direction = if seed < 10 { Direction::Forward } else { Direction::Reverse };
+    for seed in 0..30 {
+        let direction = match seed {
+            0..10 => Direction::Forward,
+            10..20 => Direction::OnBroker,
+            _ => Direction::Reverse,
+        };
         let [first, second] = [(); 2].map(|()| direction.run(seed, Show::All));
         assert_eq!(first.played.text, second.played.text, "seed {seed}");
         assert_eq!(first.played.digest, second.played.digest, "seed {seed}");

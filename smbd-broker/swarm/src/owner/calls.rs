@@ -13,7 +13,7 @@ use super::memory::Memory;
 use super::{Owner, mischief};
 use crate::law::{Breach, law};
 use crate::ledger::{Key, Record};
-use crate::slot::Slab;
+use crate::slot::Slots;
 use crate::socket::{End, Passed};
 
 /// Answers that may wait for an owner, and some in its socket.
@@ -158,7 +158,7 @@ impl Owner {
                 Ok(())
             }
             (Asked::Memory, Ok(Reply::Memory(memory))) => {
-                let slabs: Arc<[Arc<Slab>]> = match with {
+                let slabs: Slots = match with {
                     Some(Passed::Memory(slabs)) => slabs,
                     _ => Arc::default(),
                 };

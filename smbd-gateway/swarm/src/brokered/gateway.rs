@@ -1,0 +1,74 @@
+//! What the gateway's program does with a client whose connection a broker has.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use smbd_core::runtime::tokio::Options;
+use smbd_gateway::{Brokered, Pump};
+use smbd_sim::Side;
+use smbd_sim::loops::Stage;
+
+use super::broker::Running;
+use super::owner::{Owner, Task};
+use super::plan::Plan as OfBroker;
+use crate::clock::Clock;
+use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, config, note_end, server, until_told};
+use crate::memory::{Memory, VirtualTime};
+use crate::notes::Notes;
+use crate::plan::{End, Plan};
+use crate::server_end::Stream;
+use crate::socket::Sockets;
+
+/// Starts a broker, takes the client that it gives, and serves it until its end.
+pub async fn serve(stage: Stage, plan: Rc<Plan>, of_broker: OfBroker, stream: Stream, notes: Notes) {
+    let sockets = Sockets::new(&Clock, of_broker.sockets, plan.sim.seed);
+    let Some((broker, socket)) = Running::start(&stage, &of_broker, &sockets, &notes) else { return };
+    let owner = Owner::default();
+    stage.spawn(Task::new(&owner, socket, &notes).run());
+    owner.listens().await;
+    // Nobody takes connections in place of a broker that was killed.
+    if !broker.is_dead() {
+        let waiting = Options { in_pieces: false, ..plan.waiting };
+        let of_end = owner.clone();
+        broker.accept(&stage, waiting, move || of_end.set_over());
+    }
+    match owner.connection().await {
+        Some(connection) => through(Brokered::new(connection), &stage, &plan, stream, &notes).await,
+        None => {
+            notes.step(|| "gateway: no client comes".into());
+            notes.note(|seen| seen.is_refused = true);
+        }
+    }
+    broker.tell();
+    owner.leave();
+    // Longer than the broker waits for anybody.
+    stage.sleep(Duration::from_secs(60)).await;
+    broker.tell();
+    notes.judge(broker.judge());
+    let open = sockets.open();
+    notes.judge(if open == 0 { Ok(()) } else { Err(format!("leaks: {open} sockets are open")) });
+}
+
+async fn through(
+    client: Brokered<crate::socket::End, Memory>,
+    stage: &Stage,
+    plan: &Plan,
+    stream: Stream,
+    notes: &Notes,
+) {
+    let newcomer = client.newcomer();
+    let (read_write, fragmented) = (newcomer.max_read_write_size, newcomer.max_send_size);
+    let Some(config) = config(plan, read_write, fragmented, notes) else { return };
+    let clock = VirtualTime(stage.clone());
+    let mut pump = Pump::with_clock(&config, client, server(plan, stream), plan.session_within, clock);
+    let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
+    let ending = match until_told(pump.run(), Side::Acceptor, stop, notes).await {
+        Some(ending) => ending,
+        None => pump.drain(plan.drain).await,
+    };
+    note_end(notes, ending, pump.statistics());
+    pump.flush(FLUSH_WITHIN).await;
+    // The server's connection ends here.
+    let client = pump.into_client();
+    client.close(CLOSE_WITHIN.as_millis() as u32).await;
+}
