@@ -56,10 +56,10 @@ serve_ends() {
 
 # --- smbd-broker -------------------------------------------------------------------------------------------------------
 
-# broker [OPTION ...]    listens on the device, and for owners at /run/broker
+# broker [OPTION ...]    listens on the device, at $port if there is one, and for owners at /run/broker
 broker() {
-  local port=445
-  [ "$KIND" = siw ] && port=5445
+  local port=${port:-}
+  [ -n "$port" ] || { [ "$KIND" = siw ] && port=5445; } || port=445
   "${SMBD_LIVE%/*}/smbd-broker" run --listen "$ADDRESS:$port" --socket /run/broker "$@" >>"$OUT/broker.log" 2>&1 &
   BROKER_PID=$!
   await "$patience" grep -q 'over=rdma' "$OUT/broker.log"

@@ -13,13 +13,24 @@ start_server() {
   ip link set lo up && ksmbd_start
 }
 
-# start_gateway OPTION ...    until it listens
+# The gateway is on smbd-broker, which has the device.
+has_broker=false
+
+# start_gateway OPTION ...    until it listens, or is attached to the broker
 start_gateway() {
+  local is_there="^listening address=$ADDRESS:5445"
   # cifs.ko tries 5445 first, on RoCE too, where 445 is ksmbd's.
-  [ "$KIND" = siw ] || set -- --listen "$ADDRESS:5445" "$@"
+  [ "$KIND" = siw ] || $has_broker || set -- --listen "$ADDRESS:5445" "$@"
+  if $has_broker; then
+    # shellcheck source=../files.sh
+    . "$LAB/files.sh"
+    printf '[limits]\nconnections = 1000\nper_client = 1000\nper_owner = 1000\n' >/run/broker.toml
+    port=5445 broker --config /run/broker.toml || return
+    is_there='^attached broker=' && set -- --broker /run/broker "$@"
+  fi
   "${SMBD_LIVE%/*}/smbd-gateway" run --server 127.0.0.1:445 "$@" >"$OUT/gateway.log" 2>&1 &
   GATEWAY_PID=$!
-  await "$patience" gateway_log "^listening address=$ADDRESS:5445"
+  await "$patience" gateway_log "$is_there"
 }
 
 # files_match FOLDER    files of many sizes, written through FOLDER, are the same behind it, and the other way round
