@@ -69,10 +69,8 @@ impl Tools {
         let mut client = self.command("smbd-perf");
         client
             .args([&at, kind, "--json", "--time", "1.5", "--warm-up", "0.3", "--size", &size.to_string()])
-            .args(sizes);
-        if subject.kind == Kind::Send {
-            client.args(["--depth", "128"]);
-        }
+            .args(sizes)
+            .args(["--depth", &subject.depth.to_string()]);
         let output = client.output()?;
         if !output.status.success() {
             // What went wrong is in the object, too, unless the command line did.

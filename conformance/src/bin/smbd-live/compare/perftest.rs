@@ -16,13 +16,22 @@ const MIB: f64 = 1.048_576;
 const AVERAGE: usize = 3;
 const TYPICAL: usize = 4;
 
+/// How it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mode {
+    /// It sleeps until there are completions.
+    pub(super) events: bool,
+    /// As many operations under way as `smbd-perf`, each with a report. Otherwise it does as it likes: 128, and one report in 100.
+    pub(super) is_same: bool,
+}
+
 /// MB/s or microseconds; `None` if perftest cannot do it on this device.
 pub(super) fn measure(
     subject: &Subject,
     address: IpAddr,
     device: &str,
     port: u16,
-    events: bool,
+    mode: Mode,
 ) -> Option<f64> {
     let (program, column, scale) = match subject.kind {
         Kind::Send => ("ib_send_bw", AVERAGE, MIB),
@@ -35,8 +44,11 @@ pub(super) fn measure(
         command.args(["20", program, "-d", device, "-R", "-F"]);
         command.args(["-p", &port.to_string(), "-s", &subject.size.to_string()]);
         command.args(["-n", &subject.iterations.to_string()]);
-        if events {
+        if mode.events {
             command.arg("-e");
+        }
+        if mode.is_same && subject.kind != Kind::Latency {
+            command.args(["-t", &subject.depth.to_string(), "-Q", "1"]);
         }
         command
     };
