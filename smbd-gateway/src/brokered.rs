@@ -208,3 +208,6 @@ impl<S: PacketSocket<Descriptor: SlotFile>, M> fmt::Debug for Brokered<S, M> {
         f.debug_struct("Brokered").field("connection", &self.connection).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
