@@ -8,6 +8,7 @@ mod broker;
 mod client;
 mod clock;
 mod host;
+mod large;
 #[path = "../../../smbd-gateway/swarm/src/common/law.rs"]
 mod law;
 mod ledger;

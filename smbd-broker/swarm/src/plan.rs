@@ -10,6 +10,7 @@ use smbd_sim::nic::{NicConfig, Personality};
 use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
 
 use crate::host::Scarcity;
+use crate::large::{self, Large};
 use crate::model::Chance;
 use crate::socket::Manner;
 use crate::words::Kind;
@@ -32,6 +33,8 @@ pub struct Plan {
     pub scarcity: Scarcity,
     /// The broker is killed then, and started again.
     pub broker_dies: Option<Duration>,
+    /// A client has large transfers made.
+    pub large: Option<Large>,
 }
 
 /// An owner.
@@ -71,6 +74,8 @@ pub struct ClientPlan {
     pub window: usize,
     pub message_max: usize,
     pub moved_max: u32,
+    /// Most of its transfers are large.
+    pub large: Option<Large>,
     pub thinks: Duration,
     pub leaves: Leaves,
     /// It comes again so often when its connection is lost.
@@ -119,7 +124,22 @@ impl Plan {
             Scarcity { sockets: chance.pick(&[0, 0, 0, 12]), memory: chance.pick(&[0, 0, 0, 4]) }
         };
         let broker_dies = (!is_gentle && chance.one_in(6)).then(|| micros(30_000, chance));
-        Self { seed, is_gentle, faults, settings, owners, clients, sockets, scarcity, broker_dies }
+        let plan = Self {
+            seed,
+            is_gentle,
+            faults,
+            settings,
+            owners,
+            clients,
+            sockets,
+            scarcity,
+            broker_dies,
+            large: None,
+        };
+        match Large::of(seed) {
+            None => plan,
+            Some(large) => plan.with(large),
+        }
     }
 
     /// The devices of a connection, whose acceptor is configured like this.
@@ -141,6 +161,9 @@ impl Plan {
             let kind = chance.pick(&[FaultKind::LinkLost, FaultKind::LinkSilent, FaultKind::QueuePairBroken]);
             let (side, at) = (chance.pick(&Side::BOTH), chance.size(1, 2000) as u64);
             sim.rounds[0].push(Arranged { kind, side, at, time: Duration::ZERO });
+        }
+        if self.large.is_some() {
+            large::adapt(&mut sim);
         }
         sim
     }
@@ -207,6 +230,7 @@ fn client(
         window: chance.size(1, 5),
         message_max: chance.pick(&[60, 300, 2000, 2000, 9000, 140_000]),
         moved_max: chance.pick(&[100, 1000, 1000, 5000]),
+        large: None,
         thinks: micros(400, chance),
         leaves: match leaves {
             Leaves::Early(_) | Leaves::Aborts(_) if is_gentle => Leaves::Quiet,

@@ -41,9 +41,13 @@ pub struct Report {
 
 /// Runs a seed.
 pub fn run(seed: u64, is_shown: bool) -> Report {
+    run_plan(Plan::of(seed), is_shown)
+}
+
+/// Runs a plan.
+pub fn run_plan(plan: Plan, is_shown: bool) -> Report {
     place::clear();
-    let plan = Plan::of(seed);
-    let mut chance = Chance::new(seed ^ 0x7275_6e00);
+    let mut chance = Chance::new(plan.seed ^ 0x7275_6e00);
     let clock = Clock::new();
     let notes = Notes::new(&clock, is_shown);
     let sockets = Sockets::new(&clock, plan.sockets, chance.bits());

@@ -7,6 +7,7 @@ use smbd_core::{Access, BufferDescriptorV1, Instant, RegId};
 use smbd_sim::Side;
 use smbd_sim::loops::{Block, Stage};
 
+use crate::large;
 use crate::law::{Breach, law};
 use crate::model::Chance;
 use crate::words::{Kind, Request, key, pattern};
@@ -46,13 +47,13 @@ impl Buffers {
         None
     }
 
-    /// Memory is registered: the request that can be sent now. Nothing if it could not be.
+    /// Memory is registered, or could not be: the request that can be sent now. A large buffer is named by so many descriptors.
     pub fn registered(
         &mut self,
         machine: &impl Messages,
         (stage, connection): (&Stage, usize),
-        id: RegId,
-        is_success: bool,
+        (id, is_success): (RegId, bool),
+        descriptors: Option<usize>,
         chance: &mut Chance,
     ) -> Option<Request> {
         let mut request = self.wanted.remove(&id)?;
@@ -66,7 +67,10 @@ impl Buffers {
         let mut bytes = vec![0; len as usize];
         let _ = stage.read(block, 0, &mut bytes);
         let segments = machine.endpoint().connection().live_segments(id);
-        request.remote = segments.flat_map(|segment| cut(segment, chance)).collect();
+        request.remote = match descriptors.filter(|_| request.len == large::LEN) {
+            None => segments.flat_map(|segment| cut(segment, chance)).collect(),
+            Some(count) => large::cut(segments.collect(), count, chance),
+        };
         debug_assert_eq!(bytes, own(connection, &request, len), "nobody has changed it");
         self.used.insert(request.number, (id, bytes));
         Some(request)

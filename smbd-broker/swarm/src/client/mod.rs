@@ -17,6 +17,7 @@ use smbd_sim::Side;
 use smbd_sim::loops::{Block, LoopEnd, Stage};
 use smbd_smb2::wire::{Header, NegotiateResponse};
 
+use crate::large;
 use crate::law::{Breach, law};
 use crate::model::Chance;
 use crate::owner::Shared;
@@ -211,17 +212,8 @@ impl Client {
         }
         self.next += 1;
         self.thinks_until = self.shared.notes.soon(&mut self.chance, self.plan.thinks);
-        let kind = self.chance.pick(&[Kind::Echo, Kind::Read, Kind::Write]);
-        let moves = kind != Kind::Echo;
-        let request = Request {
-            kind,
-            number,
-            offset: if moves { self.chance.below(60) as u32 } else { 0 },
-            len: if moves { self.chance.size(1, self.plan.moved_max as usize) as u32 } else { 0 },
-            answer_len: self.chance.size(0, self.plan.message_max) as u32,
-            invalidates: false,
-            remote: Vec::new(),
-        };
+        let request = self.draw(number);
+        let moves = request.kind != Kind::Echo;
         self.open.insert(number, request.clone());
         if moves {
             self.ask_for_memory(machine, now, request);
@@ -229,6 +221,24 @@ impl Client {
             self.send(request);
         }
         Some(self.thinks_until.max(now))
+    }
+
+    fn draw(&mut self, number: u32) -> Request {
+        let chance = &mut self.chance;
+        let (kind, large) = match self.plan.large {
+            None => (chance.pick(&[Kind::Echo, Kind::Read, Kind::Write]), None),
+            Some(large) => {
+                let (kind, is_large) = large.kind(chance);
+                (kind, is_large.then_some(large))
+            }
+        };
+        let (offset, len) = match (kind, large) {
+            (Kind::Echo, _) => (0, 0),
+            (_, None) => (chance.below(60) as u32, chance.size(1, self.plan.moved_max as usize) as u32),
+            (_, Some(large)) => (large.offset(chance), large::LEN),
+        };
+        let answer_len = chance.size(0, self.plan.message_max) as u32;
+        Request { kind, number, offset, len, answer_len, invalidates: false, remote: Vec::new() }
     }
 
     fn ask_for_memory(&mut self, machine: &mut impl Messages, now: Instant, request: Request) {
@@ -326,6 +336,11 @@ impl Client {
         let expected = pattern(key(self.connection, answer.number, b'A'), filler.len());
         law!("answers", filler == expected, "the answer to {} is another's", answer.number);
         let moved = (answer.is_success || answer.moved > 0).then_some(answer.moved);
+        if let Some(form) = large::form(&request)
+            && moved == Some(large::LEN)
+        {
+            self.shared.notes.count(form, 1);
+        }
         self.buffers.answered(place, &request, moved)
     }
 
@@ -360,7 +375,9 @@ impl<C: Messages> Handler<LoopEnd<Block>, C> for Client {
             }
             EndpointEvent::Registered { id, result } => {
                 let place = (&self.stage, self.connection);
-                let ready = self.buffers.registered(machine, place, id, result.is_ok(), &mut self.chance);
+                let pieces = self.plan.large.map(|large| large.descriptors);
+                let (is_success, chance) = (result.is_ok(), &mut self.chance);
+                let ready = self.buffers.registered(machine, place, (id, is_success), pieces, chance);
                 if let Some(request) = ready {
                     self.send(request);
                 }

@@ -5,7 +5,7 @@ use std::task::Context;
 
 use bytes::Bytes;
 use smbd_broker::owner::{Happened, SendError, TransferError};
-use smbd_broker::wire::{Age, Call, Direction, Transfer};
+use smbd_broker::wire::{AREAS_MAX, Age, Call, Direction, Transfer};
 use smbd_smb2::wire::{Command, Header};
 
 use super::asked::Asked;
@@ -195,13 +195,23 @@ impl Owner {
             )
         });
         self.shared.notes.count("transfers", 1);
+        let is_hostile = self.shared.ledger.borrow().is_hostile(held.connection);
+        let is_sound = !is_hostile && self.plan.mischief.is_none();
+        law!(
+            "results",
+            is_success || !is_sound || !self.shared.plan.is_gentle,
+            "request {}: nothing was wrong, and the transfer has failed",
+            request.number
+        );
+        if is_success && areas.len() == AREAS_MAX {
+            self.shared.notes.count("transfers over 64 areas", 1);
+        }
         if *owner != self.number {
             // Whose slots they are knows what has to be in them. It may be gone.
             self.shared.give(*owner, Mail::Slots(areas.to_vec()));
         } else if let Some(memory) = &mut self.memory {
             let read = memory.back(areas)?;
-            let is_hostile = self.shared.ledger.borrow().is_hostile(held.connection);
-            if is_hostile || self.plan.mischief.is_some() {
+            if !is_sound {
                 // It may have named anything.
             } else if is_success && request.kind == Kind::Read {
                 let all =
