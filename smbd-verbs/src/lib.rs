@@ -75,8 +75,8 @@
 //! # Features
 //!
 //! `rdma-sys` (default): the declarations of libibverbs and librdmacm are generated from the installed headers.
-//! `tokio`: async calls. `tracing`: spans and events of connections. `faults`: methods that make a [`VerbsConnection`] fail, for tests of its
-//! users.
+//! `tokio`: async calls. `tracing`: spans and events of connections. `faults`: methods that make a [`VerbsConnection`] fail, or
+//! treat its device as another, for tests of its users.
 //!
 //! # What a connection takes from the system
 //!
@@ -112,6 +112,8 @@ mod wait;
 
 pub use addresses::{DeviceAddress, device_addresses, devices, prefix_len_of};
 pub use clock::Clock;
+#[cfg(feature = "faults")]
+pub use connection::ReadSink;
 pub use connection::{LinkOptions, RemoteInvalidation, VerbsConnection};
 pub use engine::{DeferredDestroy, Engine, EngineError, Epoll, Finished, Key};
 pub use error::Error;

@@ -40,6 +40,8 @@ use crate::quirks::Quirks;
 use crate::request::Request;
 use crate::wait;
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
+#[cfg(feature = "faults")]
+pub use faults::ReadSink;
 pub use invalidation::RemoteInvalidation;
 use link::Link;
 use nudge::Looks;

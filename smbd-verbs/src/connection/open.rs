@@ -66,6 +66,15 @@ impl VerbsConnection {
 }
 
 impl Open {
+    /// Whether what an RDMA Read brings is written by the peer, to a token that it is told.
+    pub(super) const fn has_remote_sinks(&self) -> bool {
+        #[cfg(feature = "faults")]
+        if self.regions.read_sinks.are_wanted {
+            return true;
+        }
+        self.quirks.read_sink_is_remote
+    }
+
     /// As [`Waitable::arm`](crate::Waitable::arm).
     pub(super) fn arm(&mut self) -> Result<bool, CallError> {
         if !self.armed {

@@ -73,12 +73,11 @@ impl VerbsConnection {
         remote: BufferDescriptorV1,
     ) {
         self.post(Request::Rdma(id), |open| {
-            let sink = verb == RdmaVerb::Read && open.quirks.read_sink_is_remote;
             let raw = WrId::from(id).to_raw();
-            let chained = if sink {
+            let chained = if verb == RdmaVerb::Read && open.has_remote_sinks() && remote.length > 0 {
                 // Goes with the request: the peer learns its token.
-                let region = open.regions.sink(local.buffer)?;
-                open.qp.chain_rdma(raw, verb, &region, local.offset, remote)
+                let region = open.regions.sink(local.buffer, local.offset, remote.length)?;
+                open.qp.chain_rdma(raw, verb, &region, 0, remote)
             } else {
                 let region = open.regions.local(local.buffer)?;
                 open.qp.chain_rdma(raw, verb, region, local.offset, remote)

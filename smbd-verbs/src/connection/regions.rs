@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
+#[cfg(feature = "faults")]
+use super::faults::ReadSinks;
 use super::not_chained::NotChained;
 use crate::Buffer;
 use crate::ffi::{MemoryRegion, ProtectionDomain, Rights};
@@ -16,13 +21,22 @@ pub(super) struct Regions {
     rights: Rights,
     regions: Vec<(u64, Arc<MemoryRegion>)>,
     sweep_at: usize,
+    #[cfg(feature = "faults")]
+    pub(super) read_sinks: ReadSinks,
 }
 
 impl Regions {
     /// With `windows`, windows can be bound to the regions.
     pub(super) const fn new(domain: Arc<ProtectionDomain>, windows: bool) -> Self {
         let rights = Rights { local_write: true, remote_read: false, remote_write: false, bind: windows };
-        Self { domain, rights, regions: Vec::new(), sweep_at: SWEEP_FROM }
+        Self {
+            domain,
+            rights,
+            regions: Vec::new(),
+            sweep_at: SWEEP_FROM,
+            #[cfg(feature = "faults")]
+            read_sinks: ReadSinks::new(),
+        }
     }
 
     pub(super) const fn domain(&self) -> &Arc<ProtectionDomain> {
@@ -38,11 +52,19 @@ impl Regions {
         self.regions.get(place).map(|(_, region)| region).ok_or(NotChained(libc::EINVAL))
     }
 
-    /// A region for one RDMA Read only, of a provider whose Reads arrive as the peer's writes.
-    pub(super) fn sink(&self, buffer: &Buffer) -> Result<Arc<MemoryRegion>, NotChained> {
-        let rights = Rights { remote_write: true, ..self.rights };
-        let region = MemoryRegion::register(&self.domain, buffer, rights);
-        region.map(Arc::new).map_err(|error| NotChained(error.errno()))
+    /// A region for one RDMA Read only, of a provider whose Reads arrive as the peer's writes: of the bytes that are read, and no others.
+    pub(super) fn sink(
+        &mut self,
+        buffer: &Buffer,
+        offset: u32,
+        len: u32,
+    ) -> Result<Arc<MemoryRegion>, NotChained> {
+        let rights = Rights { local_write: true, remote_write: true, ..Rights::default() };
+        let region = MemoryRegion::register_part(&self.domain, buffer, (offset, len), rights);
+        let region = Arc::new(region.map_err(|error| NotChained(error.errno()))?);
+        #[cfg(feature = "faults")]
+        self.read_sinks.note(&region);
+        Ok(region)
     }
 
     fn add(&mut self, buffer: &Buffer) -> Result<usize, NotChained> {

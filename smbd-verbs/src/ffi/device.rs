@@ -143,6 +143,12 @@ struct ForEver<T>(
 unsafe impl<T> Send for ForEver<T> {}
 
 impl Device {
+    /// One that is only a name.
+    #[cfg(test)]
+    pub(super) const fn none() -> Self {
+        Self { context: NonNull::dangling() }
+    }
+
     /// All devices of this machine.
     pub(crate) fn all() -> Result<Vec<Self>, CallError> {
         let mut count = 0;

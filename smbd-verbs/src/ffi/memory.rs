@@ -6,8 +6,16 @@ use super::{
     buffer::Buffer,
     device::Device,
     error::{CallError, non_null},
-    sys::{ibv_access_flags, ibv_alloc_pd, ibv_dealloc_pd, ibv_dereg_mr, ibv_mr, ibv_pd, ibv_reg_mr_iova2},
+    sys::{ibv_access_flags, ibv_alloc_pd, ibv_mr, ibv_pd},
 };
+
+// Unit tests have no device.
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(not(test))]
+use super::sys::{ibv_dealloc_pd, ibv_dereg_mr, ibv_reg_mr_iova2};
+#[cfg(test)]
+use fake::{ibv_dealloc_pd, ibv_dereg_mr, ibv_reg_mr_iova2};
 
 /// What belongs together on a device: a queue pair reaches only registrations of its own domain.
 pub(crate) struct ProtectionDomain {
@@ -80,11 +88,14 @@ impl Rights {
     }
 }
 
-/// A buffer that a device knows. Its addresses on the device are those in this process.
+/// A buffer that a device knows, or a part of it. Its addresses on the device are those in this process.
 pub(crate) struct MemoryRegion {
     region: NonNull<ibv_mr>,
     lkey: u32,
     rkey: u32,
+    /// Where it begins in the buffer.
+    offset: u32,
+    len: u32,
     /// Given up only after the device has forgotten the memory.
     buffer: ManuallyDrop<Buffer>,
     _domain: Arc<ProtectionDomain>,
@@ -102,7 +113,21 @@ impl MemoryRegion {
         buffer: &Buffer,
         rights: Rights,
     ) -> Result<Self, CallError> {
-        let start = buffer.start();
+        Self::register_part(domain, buffer, (0, buffer.len()), rights)
+    }
+
+    /// Tells the device about the bytes of `buffer` from an offset on, so many, and about no others.
+    pub(crate) fn register_part(
+        domain: &Arc<ProtectionDomain>,
+        buffer: &Buffer,
+        (offset, len): (u32, u32),
+        rights: Rights,
+    ) -> Result<Self, CallError> {
+        if offset.checked_add(len).is_none_or(|end| end > buffer.len()) {
+            return Err(CallError::new("ibv_reg_mr", libc::EINVAL));
+        }
+        // SAFETY: it is not behind the end of the buffer.
+        let start = unsafe { buffer.start().add(offset as usize) };
         // Order on the bus does not matter: bytes are looked at only after a completion that says they are there.
         let flags = rights.flags() | ibv_access_flags::IBV_ACCESS_RELAXED_ORDERING.0;
         // SAFETY: domain and memory exist, and are held by the region until it is deregistered.
@@ -110,7 +135,7 @@ impl MemoryRegion {
             ibv_reg_mr_iova2(
                 domain.as_ptr(),
                 start.as_ptr().cast(),
-                buffer.len() as usize,
+                len as usize,
                 start.addr().get() as u64,
                 flags,
             )
@@ -119,7 +144,7 @@ impl MemoryRegion {
         // SAFETY: it was just made; the keys never change.
         let (lkey, rkey) = unsafe { ((*region.as_ptr()).lkey, (*region.as_ptr()).rkey) };
         let buffer = ManuallyDrop::new(buffer.clone());
-        Ok(Self { region, lkey, rkey, buffer, _domain: Arc::clone(domain) })
+        Ok(Self { region, lkey, rkey, offset, len, buffer, _domain: Arc::clone(domain) })
     }
 
     /// The key of the own device.
@@ -134,15 +159,15 @@ impl MemoryRegion {
 
     /// Where it begins, in the numbering of the device.
     pub(crate) fn addr(&self) -> u64 {
-        self.buffer.start().addr().get() as u64
+        self.buffer.start().addr().get() as u64 + u64::from(self.offset)
     }
 
     /// Its length in bytes.
-    pub(crate) fn len(&self) -> u32 {
-        self.buffer.len()
+    pub(crate) const fn len(&self) -> u32 {
+        self.len
     }
 
-    /// The buffer it is about.
+    /// The buffer that it is of.
     pub(crate) fn buffer(&self) -> &Buffer {
         &self.buffer
     }

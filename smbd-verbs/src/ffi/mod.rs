@@ -25,6 +25,8 @@ pub(crate) use device::Device;
 pub use device::{DeviceAttributes, LinkType};
 pub use error::CallError;
 pub(crate) use interfaces::addresses as interface_addresses;
+#[cfg(test)]
+pub(crate) use memory::fake as fake_memory;
 pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights};
 pub use queue_pair::QueueCounters;
 pub(crate) use queue_pair::{

@@ -20,6 +20,7 @@ mod refusals;
 pub(crate) mod resources;
 pub(crate) mod serving;
 mod silence;
+mod sinks;
 mod tokio;
 pub(crate) mod traffic;
 mod transfers;
@@ -73,6 +74,13 @@ pub(crate) const CASES: &[Case] = &[
     case("ours::access_with_dead_tokens", "wrong and deregistered tokens end both sides", access::tokens),
     case("ours::access_out_of_bounds", "a byte too far or too early ends both sides", access::bounds),
     case("ours::access_on_another_connection", "a token is its connection's alone", access::foreign),
+    case("ours::read_sinks_work", "RDMA Read where a device needs the peer's right to write", sinks::work),
+    case(
+        "ours::read_sinks_are_closed_behind_a_read",
+        "a write of the peer then ends both sides",
+        sinks::writes,
+    ),
+    case("ours::read_sinks_are_closed_at_the_end", "of Reads that fail, and of a connection", sinks::ends),
     case("ours::invalidation_with_a_message", "told once where devices tell", invalidation::with_a_message),
     case("ours::invalidation_ends_access", "a token is dead once invalidated", invalidation::ends_access),
     case(

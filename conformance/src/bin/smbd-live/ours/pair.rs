@@ -71,7 +71,8 @@ pub(crate) fn closed(closer: Connection, other: Connection) -> Result<CloseReaso
     Err(format!("after a close the side that closed says '{own}', the other '{told}'").into())
 }
 
-fn say(from: &mut Connection, to: &mut Connection, seed: u64) -> Result<(), Failure> {
+/// A message, which comes.
+pub(crate) fn say(from: &mut Connection, to: &mut Connection, seed: u64) -> Result<(), Failure> {
     let message = pattern(seed, 100);
     from.send(message.clone())?;
     from.flush()?;

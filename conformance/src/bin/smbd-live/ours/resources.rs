@@ -71,7 +71,8 @@ fn connection_works(context: &Context) -> Result<(), Failure> {
     pair.close()
 }
 
-fn held() -> Result<Held, Failure> {
+/// What this process holds.
+pub(crate) fn held() -> Result<Held, Failure> {
     held_by(std::process::id())
 }
 

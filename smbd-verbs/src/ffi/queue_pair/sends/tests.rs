@@ -1,7 +1,7 @@
 //! The queues of the send queue, without a device.
 
 use super::*;
-use crate::ffi::{queue_pair::fake::Fake, sys::ibv_wc_status};
+use crate::ffi::{Buffer, fake_memory, queue_pair::fake::Fake, sys::ibv_wc_status};
 
 fn sends(slots: u32, room: u32) -> Sends {
     Sends::new(Slab::unregistered(slots, 100).unwrap(), room)
@@ -15,16 +15,12 @@ fn chain(sends: &mut Sends, wr_id: u64, slot: u16, alone: bool) -> Result<(), Ch
 
 /// What follows from the completion of a request: the caller's id.
 fn back(sends: &mut Sends, ticket: u64) -> Option<u64> {
-    let status = ibv_wc_status::IBV_WC_SUCCESS;
-    sends.complete(Completion {
-        wr_id: ticket,
-        status,
-        vendor_error: 0,
-        byte_len: 0,
-        flags: 0,
-        invalidated_key: 0,
-    });
+    sends.complete(completion(ticket, ibv_wc_status::IBV_WC_SUCCESS));
     sends.back().map(|completion| completion.wr_id)
+}
+
+const fn completion(ticket: u64, status: ibv_wc_status::Type) -> Completion {
+    Completion { wr_id: ticket, status, vendor_error: 0, byte_len: 0, flags: 0, invalidated_key: 0 }
 }
 
 /// Hands over all that is chained; how many were accepted, and the `wr_id`s of each call.
@@ -141,4 +137,54 @@ fn completions_are_known_after_all_was_given_up() {
     ring(&mut sends, &mut fake);
     sends.give_up();
     assert_eq!(back(&mut sends, 0), Some(5));
+}
+
+/// Chains a Read whose region nobody else has; its key.
+fn read_into_a_sink(sends: &mut Sends, domain: &Arc<ProtectionDomain>) -> u32 {
+    let rights = Rights { remote_write: true, ..Rights::default() };
+    let buffer = Buffer::new(4096).unwrap();
+    let region = Arc::new(MemoryRegion::register_part(domain, &buffer, (8, 100), rights).unwrap());
+    let fill = |request: &mut ibv_send_wr, _: &mut _| request.opcode = ibv_wr_opcode::IBV_WR_RDMA_READ;
+    sends.chain(u64::from(region.rkey()), None, Keeper::region(&region), false, fill).unwrap();
+    region.rkey()
+}
+
+fn open() -> Vec<u32> {
+    fake_memory::known().iter().map(|region| region.key).collect()
+}
+
+#[test]
+fn what_a_read_writes_to_is_open_until_it_is_back_whatever_came_of_it_and_no_longer() {
+    let (mut sends, mut fake) = (sends(4, 8), Fake::new());
+    let (domain, _) = fake_memory::domain();
+    let keys: Vec<_> = (0..3).map(|_| read_into_a_sink(&mut sends, &domain)).collect();
+    chain(&mut sends, 70, 0, false).unwrap();
+    ring(&mut sends, &mut fake);
+    assert_eq!(open(), keys);
+    // What is behind them says nothing of them.
+    assert_eq!(back(&mut sends, 3), None);
+    assert_eq!(open(), keys);
+    assert_eq!(back(&mut sends, 0), Some(keys[0].into()));
+    assert_eq!(open(), keys[1..]);
+    // IBV_WC_WR_FLUSH_ERR
+    let flushed = 5;
+    sends.complete(completion(1, flushed));
+    assert_eq!(sends.back().map(|read| (read.wr_id, read.status)), Some((keys[1].into(), flushed)));
+    assert_eq!(open(), keys[2..]);
+    assert_eq!(back(&mut sends, 2), Some(keys[2].into()));
+    assert_eq!(open(), []);
+}
+
+#[test]
+fn what_a_read_would_have_written_to_is_closed_when_it_is_refused_or_given_up() {
+    let (mut sends, mut fake) = (sends(4, 8), Fake::new());
+    let (domain, _) = fake_memory::domain();
+    fake.take_only(1);
+    let keys: Vec<_> = (0..3).map(|_| read_into_a_sink(&mut sends, &domain)).collect();
+    assert_eq!(open(), keys);
+    assert_eq!(ring(&mut sends, &mut fake).0, 1);
+    assert_eq!(open(), keys[..1], "the others were refused");
+    read_into_a_sink(&mut sends, &domain);
+    sends.give_up();
+    assert_eq!(open(), []);
 }
