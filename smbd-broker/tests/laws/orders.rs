@@ -65,6 +65,16 @@ impl World<'_> {
         self.trace(|| format!("{id} sends {len} bytes in pieces of {piece}"));
     }
 
+    /// A message as long as one may be.
+    pub fn say_at_length(&mut self, id: ConnectionId) {
+        let mut bytes = self.number().to_le_bytes().to_vec();
+        bytes.resize(MAX_SEND_SIZE as usize, 0xBB);
+        let mut packet = Packet::new();
+        Command::Send { remaining: 0, invalidate: None, bytes: &bytes }.write(&mut packet);
+        self.trace(|| format!("{id} sends {} bytes", bytes.len()));
+        self.ordered(id, packet.bytes());
+    }
+
     fn transfer(&mut self, id: ConnectionId, tag: u64, packet: &mut Packet) {
         let mut areas: Vec<Area> = Vec::new();
         let owner = self.client(id).holder;

@@ -59,6 +59,7 @@ impl World<'_> {
                     self.closes(client);
                 }
             }
+            31 if self.tape.once_in(2) => self.chats()?,
             31 => self.invents(),
             _ => {
                 if let Some(client) = self.a_client(|_| true).filter(|_| self.tape.once_in(2)) {
@@ -92,9 +93,31 @@ impl World<'_> {
         self.broker.owner_left(id);
     }
 
+    /// An owner says more before SESSION_SETUP than a broker keeps, or nearly so.
+    fn chats(&mut self) -> Done {
+        let can = |client: &super::records::Client| client.is_open && client.is_listened_to();
+        let Some(id) = self.a_client(can) else { return Ok(()) };
+        for _ in 0..self.tape.below(32) {
+            if !self.clients.get(&id).is_some_and(can) {
+                break;
+            }
+            self.say_at_length(id);
+            self.done()?;
+            if self.clients.get(&id).is_some_and(|client| !client.transport.is_empty()) {
+                self.taken(id);
+                self.done()?;
+            }
+        }
+        Ok(())
+    }
+
     /// The transport takes a message.
     fn takes(&mut self) -> bool {
         let Some(id) = self.a_client(|client| !client.transport.is_empty()) else { return false };
+        self.taken(id)
+    }
+
+    fn taken(&mut self, id: ConnectionId) -> bool {
         self.trace(|| format!("{id}: a message is taken"));
         let client = self.client(id);
         if let (Some((len, true)), Some(socket)) = (client.transport.pop_front(), &mut client.socket) {
