@@ -5,12 +5,15 @@
 //!
 //! No benchmark harness: a count needs neither statistics nor a second tool to install, and the gate is a file in the
 //! repository. The program runs itself under valgrind, once for each number, and callgrind collects only what happens inside the
-//! entry points of its module `scenes::measured`.
+//! entry points of its module `scenes::measured`. What functions of its module `scenes::hardware` do is taken off: the work of a
+//! device that there is not.
 
+mod profile;
 mod record;
 
 use std::any::Any;
 use std::process::{Command, ExitCode};
+use std::{env, fs, process};
 
 use record::Record;
 
@@ -75,11 +78,11 @@ pub struct Suite {
 /// The program of a benchmark.
 #[must_use]
 pub fn main(suite: &Suite) -> ExitCode {
-    if let Ok(scene) = std::env::var(RUN) {
+    if let Ok(scene) = env::var(RUN) {
         return run(suite, &scene);
     }
     // `cargo test --benches` runs this too; then it is enough that all scenes play.
-    if !std::env::args().any(|arg| arg == "--bench") {
+    if !env::args().any(|arg| arg == "--bench") {
         suite.operations.iter().for_each(|operation| drop((operation.scene)(operation.many)()));
         return ExitCode::SUCCESS;
     }
@@ -120,7 +123,7 @@ fn gate(suite: &Suite) -> Result<ExitCode, Failure> {
             operation.what,
         );
     }
-    if std::env::var_os(UPDATE).is_some() {
+    if env::var_os(UPDATE).is_some() {
         measured.write(suite)?;
         println!("written: {}", record::path(suite).display());
         return Ok(ExitCode::SUCCESS);
@@ -144,11 +147,13 @@ fn cost(operation: &Operation) -> Result<f64, Failure> {
     Ok((exact(many)? - exact(few)?) / repetitions)
 }
 
-/// Instructions spent inside the measured entry points while a scene plays.
+/// Instructions spent inside the measured entry points while a scene plays, but for those of the device.
 fn collect(name: &str, count: u32) -> Result<u64, Failure> {
-    let program = std::env::current_exe().map_err(|error| format!("own program: {error}"))?;
+    let program = env::current_exe().map_err(|error| format!("own program: {error}"))?;
+    let profile = env::temp_dir().join(format!("smbd-bench.{}", process::id()));
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--toggle-collect=*scenes::measured::*", "--callgrind-out-file=/dev/null"])
+        .args(["--tool=callgrind", "--toggle-collect=*scenes::measured::*"])
+        .arg(format!("--callgrind-out-file={}", profile.display()))
         .arg(program)
         .env(RUN, format!("{name} {count}"))
         .output()
@@ -159,8 +164,13 @@ fn collect(name: &str, count: u32) -> Result<u64, Failure> {
     if !output.status.success() {
         return Err(format!("{name} failed under valgrind ({}):\n{log}", output.status));
     }
+    let text = fs::read_to_string(&profile).map_err(|error| format!("{}: {error}", profile.display()));
+    // It was read, or there is none.
+    let _ = fs::remove_file(&profile);
+    let apart = profile::inside(&text?, "scenes::hardware::");
     log.lines()
-        .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
+        .find_map(|line| line.split_once("Collected :")?.1.trim().parse::<u64>().ok())
         .filter(|count| *count > 0)
+        .map(|count| count.saturating_sub(apart))
         .ok_or_else(|| format!("{name}: callgrind collected nothing; are symbols stripped?\n{log}"))
 }

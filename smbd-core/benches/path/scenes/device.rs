@@ -1,4 +1,4 @@
-//! A device that completes at once, below a backend that keeps outstanding work as that of `smbd-verbs` does.
+//! A backend that keeps outstanding work as that of `smbd-verbs` does, above a device.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,7 +9,9 @@ use smbd_core::backend::{
 };
 use smbd_core::error::DisconnectReason;
 use smbd_core::runtime::Waitable;
-use smbd_core::{Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, RegId, Token, WrId};
+use smbd_core::{Budget, BufferDescriptorV1, Input, Instant, Limits, RecvId, RegId, Token};
+
+use super::hardware::{Batch, Chained, Completion, Hardware, Message};
 
 pub const NOW: Instant = Instant::ORIGIN;
 const LIMITS: Limits = Limits {
@@ -22,43 +24,20 @@ const LIMITS: Limits = Limits {
 /// What arrives. Nobody looks at what it is, but for its first bytes.
 static ARRIVED: [u8; 16384] = [0; 16384];
 
-/// A message on its way.
-#[derive(Clone, Copy)]
-pub struct Message {
-    pub head: Head,
-    pub len: usize,
-    pub invalidate: Option<Token>,
-}
-
 /// A backend and its device.
 #[derive(Clone)]
 pub struct Device {
     queues: WorkQueues,
     link: TransportReports,
     chain: Vec<Chained>,
-    completions: VecDeque<Completion>,
+    polled: Batch,
     reports: VecDeque<Report>,
-    posted: VecDeque<RecvId>,
     /// How long what lies in each receive buffer is.
     received: Vec<usize>,
     /// What is sent is copied to it.
     slab: Vec<u8>,
     segments: [BufferDescriptorV1; 1],
-    /// What was sent, for whoever carries it to the peer.
-    pub sent: Vec<Message>,
-}
-
-#[derive(Clone, Copy)]
-enum Chained {
-    Recv(RecvId),
-    Send(WrId, bool, Message),
-    Rdma(WrId),
-}
-
-#[derive(Clone, Copy)]
-enum Completion {
-    Work(WrId),
-    Received(RecvId, Message),
+    pub hardware: Hardware,
 }
 
 #[derive(Clone, Copy)]
@@ -74,24 +53,13 @@ impl Device {
             queues: WorkQueues::new(budget),
             link: TransportReports::default(),
             chain: Vec::with_capacity(1024),
-            completions: VecDeque::with_capacity(1024),
+            polled: Batch::with_capacity(16),
             reports: VecDeque::with_capacity(16),
-            posted: VecDeque::with_capacity(1024),
             received: vec![0; slots],
             slab: vec![0; ARRIVED.len()],
             segments: [BufferDescriptorV1 { offset: 0, token: Token(0), length: 1 << 20 }],
-            sent: Vec::with_capacity(1024),
+            hardware: Hardware::new(),
         }
-    }
-
-    /// A message has come from the peer.
-    pub fn arrive(&mut self, message: Message) {
-        let id = self.posted.pop_front().expect("a posted receive");
-        // What stands behind the header is of no interest, but the head of a long message is 32 bytes.
-        let mut bytes = [0; 32];
-        bytes[..message.head.as_bytes().len()].copy_from_slice(message.head.as_bytes());
-        let message = Message { head: Head::of(&bytes[..message.len.min(32)]), ..message };
-        self.completions.push_back(Completion::Received(id, message));
     }
 
     /// The token of the last registration.
@@ -114,19 +82,16 @@ impl Device {
         if self.queues.chain().is_none() {
             return;
         }
+        self.hardware.post(&mut self.chain);
         self.queues.doorbell_rung();
-        for chained in self.chain.drain(..) {
-            match chained {
-                Chained::Recv(id) => self.posted.push_back(id),
-                Chained::Send(id, is_signalled, message) => {
-                    self.sent.push(message);
-                    if is_signalled {
-                        self.completions.push_back(Completion::Work(id));
-                    }
-                }
-                Chained::Rdma(id) => self.completions.push_back(Completion::Work(id)),
-            }
+    }
+
+    /// The next work request that is back: of those that were taken at once, or of those that there are.
+    fn completion(&mut self) -> Option<Completion> {
+        if self.polled.is_empty() {
+            self.hardware.poll(&mut self.polled);
         }
+        self.polled.pop_front()
     }
 }
 
@@ -198,7 +163,7 @@ impl Backend for Device {
             if let Some(input) = self.queues.poll() {
                 return Some(input);
             }
-            match self.completions.pop_front() {
+            match self.completion() {
                 Some(Completion::Work(id)) => self.queues.complete(id, Ok(())).expect("posted"),
                 Some(Completion::Received(id, Message { head, len, invalidate })) => {
                     self.queues.received(id).expect("posted");
@@ -220,7 +185,10 @@ impl Waitable for Device {
     }
 
     fn is_ready(&mut self) -> bool {
-        !self.completions.is_empty() || !self.reports.is_empty()
+        if self.polled.is_empty() {
+            self.hardware.poll(&mut self.polled);
+        }
+        !self.reports.is_empty() || !self.polled.is_empty()
     }
 
     fn busy_poll_micros_max(&self) -> u64 {
@@ -230,9 +198,9 @@ impl Waitable for Device {
 
 /// Carries to one device what the other one has sent. Whether there was something.
 pub fn carry(from: &mut Device, to: &mut Device) -> bool {
-    let mut sent = mem::take(&mut from.sent);
+    let mut sent = mem::take(&mut from.hardware.sent);
     let any = !sent.is_empty();
-    sent.drain(..).for_each(|message| to.arrive(message));
-    from.sent = sent;
+    sent.drain(..).for_each(|message| to.hardware.arrive(message));
+    from.hardware.sent = sent;
     any
 }

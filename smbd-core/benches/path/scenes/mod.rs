@@ -2,6 +2,7 @@
 //! device has sent is carried to the other one outside of that.
 
 mod device;
+mod hardware;
 mod idle;
 pub mod measured;
 mod poller;
@@ -14,7 +15,8 @@ use smbd_core::wire::DATA_OFFSET;
 use smbd_core::{BufferDescriptorV1, Endpoint, Params, RdmaVerb, Token};
 use smbd_repository::instructions::{Operation, Work};
 
-use device::{Message, carry};
+use device::carry;
+use hardware::Message;
 use side::{Side, settle};
 
 /// Messages that a stream has under way.
@@ -158,8 +160,8 @@ fn invalidated(count: u32) -> Work {
             other.machine.send(device::NOW, Bytes::from_static(&[0; 64]), None).expect("room for a message");
             other.turn();
             let invalidate = Some(one.device.token());
-            for message in other.device.sent.drain(..) {
-                one.device.arrive(Message { invalidate, ..message });
+            for message in other.device.hardware.sent.drain(..) {
+                one.device.hardware.arrive(Message { invalidate, ..message });
             }
             measured::turn(&mut one);
             measured::deregister(&mut one, id);
