@@ -9,19 +9,19 @@ use smbd_core::backend::{
 };
 use smbd_core::error::{ConnectError, ConnectReason, DisconnectReason, WorkError};
 use smbd_core::{
-    Action, Config, Connection, Event, Input, Instant, Misuse, Params, RecvId, RegId, Role, WrId,
+    Action, Close, Config, Connection, Event, Input, Instant, Misuse, Params, RecvId, RegId, Role, WrId,
 };
 
 /// Never connects, and each look at its clock takes a second.
 #[derive(Default)]
 struct Chatty {
-    /// Says something of no account in every round.
+    /// Always says something of no account.
     never_silent: bool,
-    spoke: bool,
     /// What it has to say at once.
     inputs: VecDeque<Input<'static>>,
     seconds: Cell<u64>,
     rounds: u32,
+    asked: u32,
     posted: Vec<RecvId>,
     failed: bool,
     ending: bool,
@@ -54,6 +54,7 @@ impl Backend for Chatty {
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
+        self.asked += 1;
         if let Some(input) = self.inputs.pop_front() {
             self.failed |= matches!(input, Input::ConnectFailed { .. });
             return Some(input);
@@ -65,8 +66,7 @@ impl Backend for Chatty {
             self.ending = false;
             return (!self.failed).then_some(Input::Disconnected { reason: DisconnectReason::Local });
         }
-        self.spoke = self.never_silent && !self.spoke;
-        self.spoke.then(|| Input::BindComplete { id: reg(0) })
+        self.never_silent.then(|| Input::BindComplete { id: reg(0) })
     }
 }
 
@@ -105,8 +105,18 @@ impl Protocol for Patient {
         self.connection.handle(now, input)
     }
 
-    fn poll_action(&mut self, _: &impl ReceiveMemory) -> Result<Action, ShortReceive> {
-        Ok(self.connection.poll_action())
+    fn poll_action(&mut self) -> Action {
+        self.connection.poll_action()
+    }
+
+    fn deliver<B: ReceiveMemory>(
+        &mut self,
+        event: Event,
+        backend: &mut B,
+        upper: impl FnOnce(&mut Self, &mut B, Event),
+    ) -> Result<(), ShortReceive> {
+        upper(self, backend, event);
+        Ok(())
     }
 
     fn is_drained(&self) -> bool {
@@ -135,10 +145,21 @@ impl Protocol for Talkative {
         Ok(())
     }
 
-    fn poll_action(&mut self, _: &impl ReceiveMemory) -> Result<Action<u32>, ShortReceive> {
-        let Some(fewer) = self.left.checked_sub(1) else { return Ok(Action::Wait(Some(self.until))) };
+    fn poll_action(&mut self) -> Action {
+        let Some(fewer) = self.left.checked_sub(1) else { return Action::Wait(Some(self.until)) };
         self.left = fewer;
-        Ok(Action::Notify(fewer))
+        Action::Notify(Event::Writable)
+    }
+
+    fn deliver<B: ReceiveMemory>(
+        &mut self,
+        _: Event,
+        backend: &mut B,
+        upper: impl FnOnce(&mut Self, &mut B, u32),
+    ) -> Result<(), ShortReceive> {
+        let left = self.left;
+        upper(self, backend, left);
+        Ok(())
     }
 
     fn is_drained(&self) -> bool {
@@ -147,7 +168,7 @@ impl Protocol for Talkative {
 
     fn backend_op<'a, M>(
         &'a self,
-        _: &'a Action<u32>,
+        _: &'a Action,
         _: &'a impl BufferLookup<M>,
     ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
         Ok(None)
@@ -196,6 +217,26 @@ fn all_that_a_backend_has_to_say_at_once_is_heard_in_its_order() {
     let mut backend = Chatty { inputs, ..Chatty::default() };
     drive(&mut patient, &mut backend, &mut Listener(Vec::new())).unwrap();
     assert_eq!(patient.bound, said);
+}
+
+#[test]
+fn a_backend_that_had_nothing_more_to_say_is_asked_again_only_if_it_was_given_something_to_do() {
+    let mut patient = Patient::waiting(100);
+    let (mut backend, mut upper) = (Chatty::default(), Listener(Vec::new()));
+    // A receive and `Connect`.
+    drive(&mut patient, &mut backend, &mut upper).unwrap();
+    assert_eq!(backend.asked, 1, "after its operations");
+    backend.inputs.push_back(Input::BindComplete { id: reg(0) });
+    drive(&mut patient, &mut backend, &mut upper).unwrap();
+    assert_eq!(backend.asked, 3, "nothing followed from what it said");
+    // It is told to disconnect, and has flushes and the end to say then.
+    patient.connection.close(Instant::ORIGIN, Close::Abort);
+    drive(&mut patient, &mut backend, &mut upper).unwrap();
+    assert!(
+        matches!(upper.0[..], [Event::ConnectFailed(ConnectError::Local), Event::Drained]),
+        "{:?}",
+        upper.0
+    );
 }
 
 #[test]

@@ -16,11 +16,20 @@ pub trait Protocol {
     /// The input is not possible.
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse>;
 
-    /// The next action, as [`Connection::poll_action`]. `memory` has the received messages.
+    /// The next action, as [`Connection::poll_action`]. An event in it is to be given to [`deliver`](Self::deliver).
+    fn poll_action(&mut self) -> Action;
+
+    /// Makes an event of the connection one for the upper layer, and gives it to `upper`, with what it was called with.
+    /// `upper` is not called if the upper layer hears nothing of it. `backend` has the received messages.
     ///
     /// # Errors
-    /// Bytes that were reported as received are not in `memory`.
-    fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<Self::Event>, ShortReceive>;
+    /// Bytes that were reported as received are not in `backend`.
+    fn deliver<B: ReceiveMemory>(
+        &mut self,
+        event: Event,
+        backend: &mut B,
+        upper: impl FnOnce(&mut Self, &mut B, Self::Event),
+    ) -> Result<(), ShortReceive>;
 
     /// Whether the connection is drained: over, and nothing is posted, borrowed or registered any more.
     fn is_drained(&self) -> bool;
@@ -31,7 +40,7 @@ pub trait Protocol {
     /// `memory` has no buffer for the action.
     fn backend_op<'a, M>(
         &'a self,
-        action: &'a Action<Self::Event>,
+        action: &'a Action,
         memory: &'a impl BufferLookup<M>,
     ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer>;
 }
@@ -43,8 +52,19 @@ impl Protocol for Connection {
         self.handle(now, input)
     }
 
-    fn poll_action(&mut self, _memory: &impl ReceiveMemory) -> Result<Action, ShortReceive> {
-        Ok(self.poll_action())
+    fn poll_action(&mut self) -> Action {
+        self.poll_action()
+    }
+
+    #[inline(always)]
+    fn deliver<B: ReceiveMemory>(
+        &mut self,
+        event: Event,
+        backend: &mut B,
+        upper: impl FnOnce(&mut Self, &mut B, Event),
+    ) -> Result<(), ShortReceive> {
+        upper(self, backend, event);
+        Ok(())
     }
 
     fn is_drained(&self) -> bool {
@@ -93,6 +113,9 @@ const INPUTS_MAX: usize = 64;
 /// are no more. Returns after 64 rounds of 64 inputs each even if there are, so that other connections of the thread
 /// get their turn.
 ///
+/// A backend that had nothing more to say is asked again only after it was given an operation: an upper layer that makes its backend
+/// have an input by other means calls `drive` again for it.
+///
 /// Returns the deadline of the next call: `backend.now()` if there is more to do, `None` if there is no timer. Call it
 /// earlier when the backend has an input or the upper layer has given a command. Never blocks if `backend` and `upper`
 /// do not.
@@ -104,22 +127,32 @@ pub fn drive<B: Backend, C: Protocol, U: Handler<B, C>>(
     backend: &mut B,
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
+    // What the backend had to say is heard, and it was given nothing to do since: as of that time.
+    let mut heard = None;
     for _ in 0..ROUNDS_MAX {
-        let deadline = drain(connection, backend, upper)?;
+        let drained = drain(connection, backend, upper)?;
         backend.ring_doorbell();
-        let now = backend.now();
-        let quiet = take_inputs(connection, backend, now)? == 0;
+        let (now, quiet) = match heard {
+            Some(then) if !drained.has_posted => (then, true),
+            _ => {
+                let now = backend.now();
+                let taken = take_inputs(connection, backend, now)?;
+                heard = (taken < INPUTS_MAX).then_some(now);
+                (now, taken == 0)
+            }
+        };
         // Also when there was something: a busy connection has timers, too.
-        if deadline.is_some_and(|at| at <= now) {
+        if drained.deadline.is_some_and(|at| at <= now) {
             connection.handle(now, Input::Timeout)?;
         } else if quiet {
-            return Ok(deadline);
+            return Ok(drained.deadline);
         }
     }
     Ok(Some(backend.now()))
 }
 
 /// Hands over what the backend has to say, up to a limit; returns how many inputs it was.
+#[inline(always)]
 fn take_inputs<B: Backend, C: Protocol>(
     connection: &mut C,
     backend: &mut B,
@@ -132,30 +165,40 @@ fn take_inputs<B: Backend, C: Protocol>(
     Ok(INPUTS_MAX)
 }
 
-/// Executes what the connection has to say now; returns the deadline it ends with.
+/// What a connection had to say.
+struct Drained {
+    /// The deadline it ended with.
+    deadline: Option<Instant>,
+    /// The backend was given something to do.
+    has_posted: bool,
+}
+
+/// Executes what the connection has to say now.
+#[inline(always)]
 fn drain<B: Backend, C: Protocol, U: Handler<B, C>>(
     connection: &mut C,
     backend: &mut B,
     upper: &mut U,
-) -> Result<Option<Instant>, DriveError> {
+) -> Result<Drained, DriveError> {
+    let mut has_posted = false;
     loop {
         // Looked at where it lies: `?` would move it.
-        match connection.poll_action(backend) {
-            Err(short) => return Err(short.into()),
-            Ok(Action::Notify(event)) => upper.event(connection, backend, event),
-            Ok(Action::Wait(deadline)) => return Ok(deadline),
-            Ok(
-                ref action @ (Action::Connect
-                | Action::Accept
-                | Action::Disconnect
-                | Action::PostRecv { .. }
-                | Action::PostSend { .. }
-                | Action::PostRdma { .. }
-                | Action::Register { .. }
-                | Action::Deregister { .. }),
-            ) => {
+        match connection.poll_action() {
+            Action::Notify(event) => connection.deliver(event, backend, |connection, backend, event| {
+                upper.event(connection, backend, event);
+            })?,
+            Action::Wait(deadline) => return Ok(Drained { deadline, has_posted }),
+            ref action @ (Action::Connect
+            | Action::Accept
+            | Action::Disconnect
+            | Action::PostRecv { .. }
+            | Action::PostSend { .. }
+            | Action::PostRdma { .. }
+            | Action::Register { .. }
+            | Action::Deregister { .. }) => {
                 if let Some(step) = connection.backend_op(action, upper)? {
                     backend.execute(step);
+                    has_posted = true;
                 }
             }
         }

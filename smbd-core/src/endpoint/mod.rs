@@ -150,11 +150,7 @@ impl Endpoint {
             return Err(hole);
         }
         loop {
-            let polled = match &mut self.pause {
-                None => self.connection.poll_action().split(),
-                Some(pause) => pause.poll(&mut self.connection),
-            };
-            match polled {
+            match self.poll_below().split() {
                 Ok(action) => return Ok(action),
                 Err(event) => {
                     if let Some(event) = self.translate(event, memory)? {
@@ -165,7 +161,17 @@ impl Endpoint {
         }
     }
 
+    /// The next action of the connection but for the events that are kept.
+    #[inline]
+    fn poll_below(&mut self) -> Action {
+        match &mut self.pause {
+            None => self.connection.poll_action(),
+            Some(pause) => pause.poll(&mut self.connection),
+        }
+    }
+
     /// `None` for a fragment in the middle of a message.
+    #[inline]
     fn translate(
         &mut self,
         event: Event,
@@ -231,8 +237,25 @@ impl Protocol for Endpoint {
         self.handle(now, input)
     }
 
-    fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<EndpointEvent>, ShortReceive> {
-        self.poll_action(memory)
+    #[inline]
+    fn poll_action(&mut self) -> Action {
+        self.poll_below()
+    }
+
+    #[inline(always)]
+    fn deliver<B: ReceiveMemory>(
+        &mut self,
+        event: Event,
+        backend: &mut B,
+        upper: impl FnOnce(&mut Self, &mut B, EndpointEvent),
+    ) -> Result<(), ShortReceive> {
+        if let Some(hole) = self.hole {
+            return Err(hole);
+        }
+        if let Some(event) = self.translate(event, backend)? {
+            upper(self, backend, event);
+        }
+        Ok(())
     }
 
     fn is_drained(&self) -> bool {
@@ -242,7 +265,7 @@ impl Protocol for Endpoint {
     #[inline(always)]
     fn backend_op<'a, M>(
         &'a self,
-        action: &'a Action<EndpointEvent>,
+        action: &'a Action,
         memory: &'a impl BufferLookup<M>,
     ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
         if let Action::PostSend { id, ref head, body: Some(body), invalidate, signal, solicit } = *action {

@@ -4,7 +4,6 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use super::Endpoint;
-use super::event::EndpointEvent;
 use crate::error::CloseReason;
 use crate::{Action, Connection, Event, Fragment};
 
@@ -33,25 +32,18 @@ impl Pause {
     /// The next action or event of the connection that is not kept. Not inlined, because most endpoints never pause.
     #[cold]
     #[inline(never)]
-    pub(super) fn poll(&mut self, connection: &mut Connection) -> Result<Action<EndpointEvent>, Event> {
+    pub(super) fn poll(&mut self, connection: &mut Connection) -> Action {
         loop {
             if let Some(event) = self.next() {
-                return Err(event);
+                return Action::Notify(event);
             }
-            let event = match connection.poll_action().split() {
-                Ok(action) => return Ok(action),
-                Err(event) => event,
-            };
-            if let Event::Data(fragment) = event {
-                if !self.on {
-                    return Err(Event::Data(fragment));
-                }
-                self.fragments.push_back(fragment);
-            } else if let Event::Closed(reason) = event {
+            match connection.poll_action() {
+                Action::Notify(Event::Data(fragment)) if self.on => self.fragments.push_back(fragment),
                 // There is no peer any more that could be held up: what is kept comes first, then that.
-                (self.on, self.over, self.closed) = (false, true, Some(reason));
-            } else {
-                return Err(event);
+                Action::Notify(Event::Closed(reason)) => {
+                    (self.on, self.over, self.closed) = (false, true, Some(reason));
+                }
+                action => return action,
             }
         }
     }
@@ -71,7 +63,7 @@ impl Endpoint {
     /// together with its peer. It must [`resume`](Self::resume) for a message then.
     ///
     /// It has no effect after the connection has ended: all messages that arrived are delivered before
-    /// [`EndpointEvent::Closed`].
+    /// [`EndpointEvent::Closed`](super::EndpointEvent::Closed).
     pub fn pause(&mut self) {
         let slots = usize::try_from(self.connection.config().budget().recv_slots).unwrap_or(0);
         let pause = self.pause.get_or_insert_with(|| {

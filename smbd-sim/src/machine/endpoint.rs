@@ -42,7 +42,9 @@ impl EndpointRecords {
     }
 
     /// Memory grows with what has arrived, never with what was announced.
-    fn check_memory(&mut self, endpoint: &Endpoint, arrived: usize) {
+    /// What has come of a message under way is known to who hears of its fragments.
+    fn check_memory(&mut self, endpoint: &Endpoint, arrived: Option<usize>) {
+        let Some(arrived) = arrived else { return };
         let capacity = endpoint.reassembly_capacity();
         if capacity > arrived * 2 {
             self.fault.get_or_insert(EndpointFault::Memory { capacity, arrived });
@@ -53,16 +55,24 @@ impl EndpointRecords {
 impl Shown for Endpoint {
     type Records = EndpointRecords;
 
-    fn show_action<P: Probe>(
-        &mut self,
+    fn show_action<P: Probe>(&self, at: At, action: &Action, records: &mut EndpointRecords, probe: &mut P) {
+        // What is told is an event of its own, if it is told.
+        if !matches!(action, Action::Notify(_)) {
+            probe.action(at, action);
+            records.check_memory(self, probe.arrived(at.side));
+        }
+    }
+
+    fn show_event<P: Probe>(
+        &self,
         at: At,
-        action: &Action<EndpointEvent>,
+        event: &EndpointEvent,
         records: &mut EndpointRecords,
         memory: &impl ReceiveMemory,
         probe: &mut P,
     ) {
-        match action {
-            Action::Notify(EndpointEvent::Message(message)) => {
+        match event {
+            EndpointEvent::Message(message) => {
                 let bytes = message.bytes(memory).map_or(0, <[u8]>::len);
                 let borrowed = match message {
                     Message::Owned(_) => None,
@@ -71,7 +81,7 @@ impl Shown for Endpoint {
                 let len = u32::try_from(bytes).unwrap_or(u32::MAX);
                 probe.whole(at, &Whole { len, borrowed });
             }
-            Action::Notify(event) => {
+            event => {
                 if let EndpointEvent::Sent { msg, payload, .. } = event {
                     records.result(*msg, payload);
                 }
@@ -79,37 +89,9 @@ impl Shown for Endpoint {
                     probe.action(at, &Action::Notify(event));
                 }
             }
-            action => {
-                if let Some(action) = below(action) {
-                    probe.action(at, &action);
-                }
-            }
         }
-        // What has come of a message under way is known to who hears of its fragments.
-        if let Some(arrived) = probe.arrived(at.side) {
-            records.check_memory(self, arrived);
-        }
+        records.check_memory(self, probe.arrived(at.side));
     }
-}
-
-/// An action that is no event, as a connection's.
-fn below(action: &Action<EndpointEvent>) -> Option<Action> {
-    Some(match *action {
-        Action::Connect => Action::Connect,
-        Action::Accept => Action::Accept,
-        Action::Disconnect => Action::Disconnect,
-        Action::PostRecv { id, len } => Action::PostRecv { id, len },
-        Action::PostSend { id, head, body, invalidate, signal, solicit } => {
-            Action::PostSend { id, head, body, invalidate, signal, solicit }
-        }
-        Action::PostRdma { id, op, verb, local_offset, remote } => {
-            Action::PostRdma { id, op, verb, local_offset, remote }
-        }
-        Action::Register { id, access, segments_max } => Action::Register { id, access, segments_max },
-        Action::Deregister { id } => Action::Deregister { id },
-        Action::Wait(deadline) => Action::Wait(deadline),
-        Action::Notify(_) => return None,
-    })
 }
 
 /// An event that is no message, as a connection's.

@@ -18,11 +18,14 @@ pub(crate) trait Shown: Protocol {
     /// What is kept about it besides.
     type Records: Default + std::fmt::Debug;
 
-    /// It yielded an action; `memory` holds the messages received.
-    fn show_action<P: Probe>(
-        &mut self,
+    /// It yielded an action.
+    fn show_action<P: Probe>(&self, at: At, action: &Action, records: &mut Self::Records, probe: &mut P);
+
+    /// Its upper layer is told something; `memory` holds the messages received.
+    fn show_event<P: Probe>(
+        &self,
         at: At,
-        action: &Action<Self::Event>,
+        event: &Self::Event,
         records: &mut Self::Records,
         memory: &impl ReceiveMemory,
         probe: &mut P,
@@ -32,16 +35,12 @@ pub(crate) trait Shown: Protocol {
 impl Shown for Connection {
     type Records = ();
 
-    fn show_action<P: Probe>(
-        &mut self,
-        at: At,
-        action: &Action<Event>,
-        (): &mut (),
-        _: &impl ReceiveMemory,
-        probe: &mut P,
-    ) {
+    fn show_action<P: Probe>(&self, at: At, action: &Action, (): &mut (), probe: &mut P) {
         probe.action(at, action);
     }
+
+    /// Its upper layer is told what is in the action.
+    fn show_event<P: Probe>(&self, _: At, _: &Event, (): &mut (), _: &impl ReceiveMemory, _: &mut P) {}
 }
 
 /// How far one turn of the loop has come.
@@ -180,17 +179,7 @@ impl<M: Shown, P> Watched<M, P> {
 }
 
 impl<M: Shown, P: Probe> Watched<M, P> {
-    // An action is looked at where it lies, and moves once: `?` and a second `return` would move it again.
-    #[inline(always)]
-    fn poll_and_show(&mut self, memory: &impl ReceiveMemory) -> Result<Action<M::Event>, ShortReceive> {
-        let yielded = self.machine.poll_action(memory);
-        if let Ok(action) = &yielded {
-            self.show(action, memory);
-        }
-        yielded
-    }
-
-    fn show(&mut self, action: &Action<M::Event>, memory: &impl ReceiveMemory) {
+    fn show(&mut self, action: &Action) {
         self.actions += 1;
         if let Action::Wait(deadline) = *action {
             self.turn = Turn::Waits(deadline);
@@ -202,7 +191,7 @@ impl<M: Shown, P: Probe> Watched<M, P> {
             self.shown = None;
         }
         let mut probe = self.probe.borrow_mut();
-        self.machine.show_action(self.at, action, &mut self.records, memory, &mut *probe);
+        self.machine.show_action(self.at, action, &mut self.records, &mut *probe);
     }
 
     /// Tells the machine something that its backend did not say in this turn.
@@ -227,13 +216,31 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         self.tell(now, input)
     }
 
-    fn poll_action(&mut self, memory: &impl ReceiveMemory) -> Result<Action<M::Event>, ShortReceive> {
+    fn poll_action(&mut self) -> Action {
         self.note_asked();
         if self.is_endless() {
             self.turn = Turn::Waits(None);
-            return Ok(Action::Wait(None));
+            return Action::Wait(None);
         }
-        self.poll_and_show(memory)
+        let action = self.machine.poll_action();
+        self.show(&action);
+        action
+    }
+
+    fn deliver<B: ReceiveMemory>(
+        &mut self,
+        event: Event,
+        backend: &mut B,
+        upper: impl FnOnce(&mut Self, &mut B, M::Event),
+    ) -> Result<(), ShortReceive> {
+        let mut told = None;
+        self.machine.deliver(event, backend, |_, _, event| told = Some(event))?;
+        let Some(event) = told else { return Ok(()) };
+        let mut probe = self.probe.borrow_mut();
+        self.machine.show_event(self.at, &event, &mut self.records, backend, &mut *probe);
+        drop(probe);
+        upper(self, backend, event);
+        Ok(())
     }
 
     fn is_drained(&self) -> bool {
@@ -242,7 +249,7 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
 
     fn backend_op<'a, B>(
         &'a self,
-        action: &'a Action<M::Event>,
+        action: &'a Action,
         memory: &'a impl BufferLookup<B>,
     ) -> Result<Option<BackendOp<'a, B>>, UnknownBuffer> {
         let step = self.machine.backend_op(action, memory);
@@ -258,7 +265,7 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
 /// Whether a step asks for what its action does.
 // So that a step need not lie in memory to be looked at.
 #[inline(always)]
-fn is_op_of<E, M>(action: &Action<E>, step: &BackendOp<'_, M>) -> bool {
+fn is_op_of<M>(action: &Action, step: &BackendOp<'_, M>) -> bool {
     match (action, step) {
         (Action::Connect, BackendOp::Connect)
         | (Action::Accept, BackendOp::Accept)

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smbd_core::backend::{
     BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
 };
-use smbd_core::{Action, Input, Instant, Misuse};
+use smbd_core::{Action, Event, Input, Instant, Misuse};
 
 use super::{Engine, EngineError, Key};
 use crate::Clock;
@@ -38,8 +38,17 @@ impl Protocol for Told {
         Ok(())
     }
 
-    fn poll_action(&mut self, _: &impl ReceiveMemory) -> Result<Action<()>, ShortReceive> {
-        Ok(Action::Wait(self.deadline))
+    fn poll_action(&mut self) -> Action {
+        Action::Wait(self.deadline)
+    }
+
+    fn deliver<B: ReceiveMemory>(
+        &mut self,
+        _: Event,
+        _: &mut B,
+        _: impl FnOnce(&mut Self, &mut B, ()),
+    ) -> Result<(), ShortReceive> {
+        Ok(())
     }
 
     fn is_drained(&self) -> bool {
@@ -48,7 +57,7 @@ impl Protocol for Told {
 
     fn backend_op<'a, M>(
         &'a self,
-        _: &'a Action<()>,
+        _: &'a Action,
         _: &'a impl BufferLookup<M>,
     ) -> Result<Option<BackendOp<'a, M>>, UnknownBuffer> {
         Ok(None)
