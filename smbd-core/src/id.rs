@@ -13,11 +13,13 @@ const INDEX_BITS: u32 = 16;
 const KIND_SHIFT: u32 = 56;
 
 impl Slot {
+    #[inline]
     fn to_raw(self) -> u64 {
         u64::from(self.generation) << INDEX_BITS | u64::from(self.index)
     }
 
     /// The inverse of `to_raw`: bits 0 to 15 are the index, 16 to 47 the generation.
+    #[inline]
     const fn from_raw(raw: u64) -> Self {
         let [i0, i1, g0, g1, g2, g3, _, _] = raw.to_le_bytes();
         Self { index: u16::from_le_bytes([i0, i1]), generation: u32::from_le_bytes([g0, g1, g2, g3]) }
@@ -34,6 +36,7 @@ macro_rules! slot_id {
             /// The index of the table slot: less than the slot count of [`Budget`](crate::Budget), reused after
             /// completion. A backend may use it as the index of an array with its data for each work request.
             #[must_use]
+            #[inline]
             pub const fn slot(self) -> u16 {
                 self.0.index
             }
@@ -102,6 +105,7 @@ pub enum WrId {
 impl WrId {
     /// The id as 64 bits for a `wr_id`; never 0.
     #[must_use]
+    #[inline]
     pub fn to_raw(self) -> u64 {
         let (kind, slot) = match self {
             Self::Recv(id) => (1_u64, id.0),
@@ -117,6 +121,7 @@ impl WrId {
     /// An invented number may parse. The connection refuses it, because its generation is wrong
     /// ([`Misuse::UnknownWork`](crate::Misuse::UnknownWork)).
     #[must_use]
+    #[inline]
     pub fn from_raw(raw: u64) -> Option<Self> {
         let slot = Slot::from_raw(raw);
         let id = match raw >> KIND_SHIFT {
@@ -150,6 +155,7 @@ impl fmt::Display for WrId {
 macro_rules! into_wr_id {
     ($($id:ident => $variant:ident),*) => {
         $(impl From<$id> for WrId {
+            #[inline]
             fn from(id: $id) -> Self {
                 Self::$variant(id)
             }

@@ -42,6 +42,7 @@ pub enum Queue {
 impl Request {
     /// The id that it belongs to. [`WrId::to_raw`] makes it the `wr_id`.
     #[must_use]
+    #[inline]
     pub const fn id(self) -> WrId {
         match self {
             Self::Recv(id) => WrId::Recv(id),
@@ -53,11 +54,18 @@ impl Request {
 
     /// The queue it goes to.
     #[must_use]
+    #[inline]
     pub const fn queue(self) -> Queue {
         match self {
             Self::Recv(_) => Queue::Recv,
             Self::Send { .. } | Self::Rdma(_) | Self::Bind(_) | Self::Invalidate(_) => Queue::Send,
         }
+    }
+
+    /// Whether a registration may have several such.
+    #[inline]
+    const fn is_one_of_several(self) -> bool {
+        matches!(self, Self::Bind(_) | Self::Invalidate(_))
     }
 
     const fn is_unsignalled(self) -> bool {

@@ -31,6 +31,7 @@ impl WorkQueues {
     }
 
     /// Records a request. The result says whether to post it.
+    #[inline]
     pub fn push(&mut self, request: Request) -> Push {
         if let Some(queue) = self.chain()
             && queue != request.queue()
@@ -46,6 +47,7 @@ impl WorkQueues {
 
     /// The queue with a chain; `None` without a chain.
     #[must_use]
+    #[inline]
     pub const fn chain(&self) -> Option<Queue> {
         if self.recv.chained() > 0 {
             Some(Queue::Recv)
@@ -57,6 +59,7 @@ impl WorkQueues {
     }
 
     /// Reports that the chain was handed over and the device took all of it.
+    #[inline]
     pub fn doorbell_rung(&mut self) {
         self.recv.doorbell_rung();
         self.send.doorbell_rung();
@@ -95,6 +98,7 @@ impl WorkQueues {
     ///
     /// # Errors
     /// As [`WorkQueue::complete`].
+    #[inline]
     pub fn complete(&mut self, id: WrId, result: Result<(), WorkError>) -> Result<(), Misuse> {
         match id {
             WrId::Recv(_) => self.recv.complete(id, result),
@@ -106,6 +110,7 @@ impl WorkQueues {
     ///
     /// # Errors
     /// As [`WorkQueue::take`].
+    #[inline]
     pub fn received(&mut self, id: RecvId) -> Result<(), Misuse> {
         self.recv.take(id.into())
     }
@@ -125,9 +130,13 @@ impl WorkQueues {
     /// As [`WorkQueue::poll`], the send queue first.
     #[inline]
     pub fn poll(&mut self) -> Option<Input<'static>> {
-        self.send.poll().or_else(|| self.recv.poll())
+        match self.send.poll() {
+            None => self.recv.poll(),
+            input => input,
+        }
     }
 
+    #[inline]
     const fn queue_mut(&mut self, queue: Queue) -> &mut WorkQueue {
         match queue {
             Queue::Recv => &mut self.recv,

@@ -54,15 +54,23 @@ impl WorkQueue {
     }
 
     /// Records a request. `false`: do not post it; [`poll`](Self::poll) reports its failure.
+    #[inline]
     pub fn push(&mut self, request: Request) -> bool {
         if !self.broken && self.used() >= self.depth {
             self.refuse(NO_ROOM);
         }
         if !self.broken {
             self.entries.push_back(Entry { request, error: None });
-            self.chained = self.chained.saturating_add(1);
+            self.chained = self.chained.wrapping_add(1);
             return true;
         }
+        self.record_unposted(request);
+        false
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_unposted(&mut self, request: Request) {
         match self.entries.back_mut() {
             // The rest of a registration of which something is posted or noted already.
             Some(last) if last.request == request => {
@@ -70,19 +78,21 @@ impl WorkQueue {
             }
             _ => self.entries.push_back(Entry { request, error: None }),
         }
-        false
     }
 
     /// Number of requests that wait for a doorbell.
     #[must_use]
+    #[inline]
     pub const fn chained(&self) -> usize {
         self.chained
     }
 
     /// Number of requests that are posted or chained and not complete.
     #[must_use]
+    #[inline]
     pub const fn used(&self) -> usize {
-        self.posted.saturating_sub(self.done).saturating_add(self.chained)
+        // What is done was posted, and no sum is above the number of entries.
+        self.posted.wrapping_sub(self.done).wrapping_add(self.chained)
     }
 
     /// Whether a signalled request is posted, so that the device reports a completion also if it succeeds.
@@ -99,8 +109,9 @@ impl WorkQueue {
     }
 
     /// Reports that the chain was handed over and the device took all of it.
+    #[inline]
     pub fn doorbell_rung(&mut self) {
-        self.posted = self.posted.saturating_add(self.chained);
+        self.posted = self.posted.wrapping_add(self.chained);
         self.chained = 0;
     }
 
@@ -125,12 +136,15 @@ impl WorkQueue {
     ///
     /// # Errors
     /// [`Misuse::UnknownWork`] if no such request is posted.
+    #[inline]
     pub fn complete(&mut self, id: WrId, result: Result<(), WorkError>) -> Result<(), Misuse> {
         let index = self.find(id)?;
-        if let (Some(entry), Err(error)) = (self.entries.get_mut(index), result) {
+        if let Err(error) = result
+            && let Some(entry) = self.entries.get_mut(index)
+        {
             entry.fail(error);
         }
-        self.done = index.saturating_add(1);
+        self.done = index.wrapping_add(1);
         Ok(())
     }
 
@@ -139,6 +153,7 @@ impl WorkQueue {
     ///
     /// # Errors
     /// [`Misuse::UnknownWork`] if no such request is posted.
+    #[inline]
     pub fn take(&mut self, id: WrId) -> Result<(), Misuse> {
         let index = self.find(id)?;
         if index == 0 {
@@ -146,7 +161,7 @@ impl WorkQueue {
         } else {
             self.entries.remove(index);
         }
-        self.posted = self.posted.saturating_sub(1);
+        self.posted = self.posted.wrapping_sub(1);
         Ok(())
     }
 
@@ -172,7 +187,7 @@ impl WorkQueue {
     #[inline]
     pub fn poll(&mut self) -> Option<Input<'static>> {
         // Asked before each look at the device. Mostly nothing is done, and nothing was refused.
-        if self.done == 0 && self.entries.len() <= self.posted.saturating_add(self.chained) {
+        if self.done == 0 && self.entries.len() <= self.posted.wrapping_add(self.chained) {
             return None;
         }
         self.pop()
@@ -180,21 +195,29 @@ impl WorkQueue {
 
     fn pop(&mut self) -> Option<Input<'static>> {
         while self.done > 0 {
-            self.done = self.done.saturating_sub(1);
-            self.posted = self.posted.saturating_sub(1);
+            self.done = self.done.wrapping_sub(1);
+            self.posted = self.posted.wrapping_sub(1);
             let entry = self.entries.pop_front()?;
-            match self.entries.front_mut() {
-                // A registration with several requests is complete with its last.
-                Some(next) if next.request == entry.request => {
-                    let later = next.error.take();
-                    next.error = entry.error;
-                    if let Some(error) = later {
-                        next.fail(error);
-                    }
+            // A registration with several requests is complete with its last.
+            if entry.request.is_one_of_several()
+                && let Some(next) = self.entries.front_mut()
+                && next.request == entry.request
+            {
+                let later = next.error.take();
+                next.error = entry.error;
+                if let Some(error) = later {
+                    next.fail(error);
                 }
-                _ => return Some(input_of(entry)),
+                continue;
             }
+            return Some(input_of(entry));
         }
+        self.pop_unposted()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_unposted(&mut self) -> Option<Input<'static>> {
         let taken = self.posted.saturating_add(self.chained);
         let entry = self.entries.remove(taken)?;
         let error = refusal(&mut self.refused);
@@ -204,14 +227,27 @@ impl WorkQueue {
         Some(Input::Failed { id: entry.request.id(), error: entry.error.unwrap_or(error) })
     }
 
+    #[inline]
     fn find(&self, id: WrId) -> Result<usize, Misuse> {
-        let open = self.posted.saturating_sub(self.done);
         // Mostly it is the first.
-        if open > 0 && self.entries.get(self.done).is_some_and(|entry| entry.request.id() == id) {
+        if self.done < self.posted
+            && self.entries.get(self.done).is_some_and(|entry| entry.request.id() == id)
+        {
             return Ok(self.done);
         }
-        let found = self.entries.iter().skip(self.done).take(open).position(|entry| entry.request.id() == id);
-        found.map(|index| self.done.saturating_add(index)).ok_or(Misuse::UnknownWork(id))
+        self.find_behind(id)
+    }
+
+    #[inline(never)]
+    fn find_behind(&self, id: WrId) -> Result<usize, Misuse> {
+        let is_it = |index: &usize| self.entries.get(*index).is_some_and(|entry| entry.request.id() == id);
+        // Or the last, if nothing before it was signalled. A registration has several of one name, of which the first is meant.
+        let last = match id {
+            WrId::Reg(_) => None,
+            WrId::Recv(_) | WrId::Send(_) | WrId::Rdma(_) => self.posted.checked_sub(1),
+        };
+        let last = last.filter(|last| *last >= self.done).filter(is_it);
+        last.or_else(|| (self.done..self.posted).find(is_it)).ok_or(Misuse::UnknownWork(id))
     }
 
     const fn refuse(&mut self, errno: i32) {
