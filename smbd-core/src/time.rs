@@ -36,6 +36,13 @@ impl Instant {
         Self(self.0.saturating_add(nanos))
     }
 
+    /// The earlier of two, of which each may be missing.
+    pub(crate) fn earliest(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        // None comes after all others so.
+        let order = |instant: Option<Self>| instant.map_or(0, |instant| instant.0.get()).wrapping_sub(1);
+        NonZeroU64::new(order(one).min(order(other)).wrapping_add(1)).map(Self)
+    }
+
     /// Time from `earlier` to `self`, zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {

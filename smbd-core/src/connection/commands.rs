@@ -118,7 +118,7 @@ impl Connection {
         };
         self.now = self.now.max(now);
         // It shares the send queue from now on, or its result comes before the next send.
-        self.sender.end_run();
+        self.sender.decide_again();
         if len == 0 {
             self.push_event(super::Pending::OpDone { index: op.slot() });
         }
@@ -152,7 +152,7 @@ impl Connection {
         let full = CommandError::NoRoom { what: "registrations or segments" };
         let id = self.registrations.register(access, segments_max).ok_or(full)?;
         self.now = self.now.max(now);
-        self.sender.end_run();
+        self.sender.decide_again();
         Ok(id)
     }
 
@@ -169,7 +169,7 @@ impl Connection {
             return Err(RegisterError::NotRegistered);
         }
         self.now = self.now.max(now);
-        self.sender.end_run();
+        self.sender.decide_again();
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl Connection {
         self.receiver.slots.release(fragment.recv.0).ok_or(Misuse::ForeignFragment)?;
         self.now = self.now.max(now);
         // A receive may come before the next send now.
-        self.sender.end_run();
+        self.sender.decide_again();
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl Connection {
         }
         self.now = self.now.max(now);
         // The next message asks.
-        self.sender.end_run();
+        self.sender.decide_again();
         let timeout = self.config.keepalive.map_or(PROBE_TIMEOUT, |keepalive| keepalive.answer_timeout);
         self.probe = Probe::Pending { deadline: self.now.saturating_add(timeout) };
         Ok(())
@@ -216,6 +216,7 @@ impl Connection {
     /// established; then [`Event::Drained`](crate::Event::Drained). A second call can only make it end earlier.
     pub fn close(&mut self, now: Instant, how: Close) {
         self.now = self.now.max(now);
+        self.sender.decide_again();
         match (&mut self.phase, how) {
             (Phase::Established(established), Close::Flush { until }) if established.is_announced() => {
                 established.flush = Some(established.flush.map_or(until, |earlier| earlier.min(until)));

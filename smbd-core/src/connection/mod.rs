@@ -37,7 +37,7 @@ use phase::{Cause, Closing, Outcome, Phase, Step};
 use rdma::Rdma;
 use receive::Receiver;
 use registration::Registrations;
-use send::Sender;
+use send::{Plan, Sender};
 
 /// One SMB Direct connection.
 ///
@@ -67,6 +67,8 @@ pub struct Connection {
     idle: IdleTimer,
     probe: Probe,
     stall: Option<Instant>,
+    /// What it said when it last waited.
+    deadline: Option<Instant>,
     rdma: Rdma,
     registrations: Registrations,
     events: PendingEvents,
@@ -132,6 +134,7 @@ impl Connection {
             idle: IdleTimer::new(config.keepalive, now),
             probe: Probe::Idle,
             stall: None,
+            deadline: None,
             rdma: Rdma::new(config),
             registrations: Registrations::new(config),
             events: PendingEvents::new(pending::capacity(config)),
@@ -149,7 +152,7 @@ impl Connection {
     /// changed.
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.now = self.now.max(now);
-        self.sender.end_run();
+        self.sender.decide_again();
         // The way of all data: nothing else may happen, and little is done.
         if let Input::Received { id, ref head, len, invalidated: None } = input
             && let Some(header) = self.plain_data(id, head, len)
@@ -188,8 +191,8 @@ impl Connection {
     /// The next action. Call it until it returns [`Action::Wait`]. Carry out each action before the next call, or post
     /// consecutive work requests together.
     pub fn poll_action(&mut self) -> Action {
-        if self.sender.is_in_run() {
-            return self.post_in_run();
+        if self.sender.plan.is_made() {
+            return if self.sender.plan.is_wait() { Action::Wait(self.deadline) } else { self.post_in_run() };
         }
         if let Phase::Established(established) = &self.phase
             && established.is_announced()
@@ -241,7 +244,9 @@ impl Connection {
 
     #[inline(never)]
     fn wait(&mut self) -> Action {
-        Action::Wait(self.deadline())
+        self.deadline = self.next_deadline();
+        self.sender.plan = Plan::WAIT;
+        Action::Wait(self.deadline)
     }
 
     /// The latest time heard of.
@@ -363,7 +368,7 @@ impl Connection {
         } else {
             Outcome::ConnectFailed(cause.connect_error())
         };
-        self.sender.end_run();
+        self.sender.decide_again();
         self.phase = Phase::Closing(Closing { outcome, told: false });
     }
 

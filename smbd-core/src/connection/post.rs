@@ -103,7 +103,7 @@ impl Connection {
             "something happened that did not end the run"
         );
         let Some((id, body, remaining)) = self.sender.post_in_run() else {
-            self.sender.end_run();
+            self.sender.decide_again();
             return self.wait();
         };
         self.credits.spend();

@@ -84,7 +84,7 @@ impl Receiver {
     }
 
     /// Whether this is an unflagged message with data to which `check` has nothing to say: those that matter for speed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_usual(&self, header: DataTransferView<'_>, got: u32) -> bool {
         let (len, remaining) = (header.data_length(), header.remaining_data_length());
         let total = sum(len, remaining);

@@ -51,6 +51,26 @@ pub(crate) enum Carries {
     Last(MsgId),
 }
 
+/// What is known about the next actions, as long as nothing happens: nothing (0), a run, or that the last one was `Wait`. In a run
+/// so many fragments may leave one like the other before anything has to be decided again.
+// One number, since each input clears it, and each poll looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan(u16);
+
+impl Plan {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const WAIT: Self = Self(u16::MAX);
+    const RUN_MAX: u16 = u16::MAX - 1;
+
+    pub(crate) const fn is_made(self) -> bool {
+        self.0 > 0
+    }
+
+    pub(crate) const fn is_wait(self) -> bool {
+        self.0 == u16::MAX
+    }
+}
+
 /// The next piece of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -80,8 +100,7 @@ pub(crate) struct Sender {
     since_signal: u8,
     /// One of them is to be reported promptly.
     owes_report: bool,
-    /// Fragments that may leave one like the other before anything has to be decided again.
-    run: u16,
+    pub(crate) plan: Plan,
     /// A `send` was refused for want of room.
     refused: bool,
 }
@@ -101,7 +120,7 @@ impl Sender {
             payload_max: 0,
             since_signal: 0,
             owes_report: false,
-            run: 0,
+            plan: Plan::NONE,
             refused: false,
         }
     }
@@ -120,6 +139,10 @@ impl Sender {
     ) -> Option<MsgId> {
         let queued = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
         if self.queue.push(Message { len, invalidate, after_writes, report }) {
+            // A run goes on: it is of a message before.
+            if self.plan.is_wait() {
+                self.plan = Plan::NONE;
+            }
             return Some(MsgId(self.first.0.wrapping_add(queued)));
         }
         self.refused = true;
@@ -177,16 +200,14 @@ impl Sender {
         let followed_by_another = left.saturating_sub(1).checked_div(self.payload_max).unwrap_or(0);
         let unsignalled = SIGNAL_EVERY.saturating_sub(1).saturating_sub(self.since_signal);
         let places = self.in_flight.free().saturating_sub(1).min(unsignalled.into());
-        self.run = u16::try_from(max.min(followed_by_another)).unwrap_or(u16::MAX).min(places);
+        let fragments = u16::try_from(max.min(followed_by_another)).unwrap_or(u16::MAX);
+        self.plan = Plan(fragments.min(places).min(Plan::RUN_MAX));
     }
 
-    /// Something happened.
-    pub(crate) const fn end_run(&mut self) {
-        self.run = 0;
-    }
-
-    pub(crate) const fn is_in_run(&self) -> bool {
-        self.run > 0
+    /// Something happened: what was decided for the next actions may be otherwise now.
+    #[inline(always)]
+    pub(crate) const fn decide_again(&mut self) {
+        self.plan = Plan::NONE;
     }
 
     /// Cuts and posts the next fragment of the run.
@@ -197,7 +218,7 @@ impl Sender {
         let remaining = self.queue.front()?.len.wrapping_sub(end);
         let id = self.post(Carries::Fragment)?;
         self.sent_of_first = end;
-        self.run = self.run.wrapping_sub(1);
+        self.plan.0 = self.plan.0.wrapping_sub(1);
         self.since_signal = self.since_signal.wrapping_add(1);
         Some((id, Body { msg: self.first, offset, len }, remaining))
     }

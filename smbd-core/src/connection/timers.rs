@@ -7,7 +7,7 @@ use crate::Instant;
 
 impl Connection {
     /// The earliest deadline of all. Called when nothing can leave, so a message that could not is waiting for credits.
-    pub(super) fn deadline(&mut self) -> Option<Instant> {
+    pub(super) fn next_deadline(&mut self) -> Option<Instant> {
         let (announce_by, flush) = match &self.phase {
             Phase::Established(established) => (established.announce_by, established.flush),
             Phase::Closing(_) | Phase::Drained => return None,
@@ -16,8 +16,11 @@ impl Connection {
             }
         };
         self.watch_stall();
-        let rare = earliest(earliest(announce_by, flush), earliest(self.probe.deadline(), self.stall));
-        earliest(self.idle.deadline(), rare)
+        let rare = Instant::earliest(
+            Instant::earliest(announce_by, flush),
+            Instant::earliest(self.probe.deadline(), self.stall),
+        );
+        Instant::earliest(self.idle.deadline(), rare)
     }
 
     /// 3.1.2.1: runs until the upper layer can be told of the connection.
@@ -68,12 +71,5 @@ impl Connection {
         if self.probe.on_timeout(now) {
             self.push_event(Pending::Probed);
         }
-    }
-}
-
-fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (one, None) | (None, one) => one,
     }
 }
