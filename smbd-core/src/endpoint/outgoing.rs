@@ -32,14 +32,35 @@ impl Outgoing {
         self.messages.get(self.index(msg)?)?.as_ref()
     }
 
+    #[inline]
     pub(super) fn take(&mut self, msg: MsgId) -> Option<Bytes> {
+        // Mostly it is the first.
+        if msg.sequence() != self.first {
+            return self.take_behind(msg);
+        }
+        let payload = self.messages.pop_front()?;
+        self.first = self.first.wrapping_add(1);
+        if let Some(None) = self.messages.front() {
+            self.drop_taken();
+        }
+        payload
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_behind(&mut self, msg: MsgId) -> Option<Bytes> {
         let index = self.index(msg)?;
-        let payload = self.messages.get_mut(index)?.take();
+        self.messages.get_mut(index)?.take()
+    }
+
+    /// Forgets those in front that were taken.
+    #[cold]
+    #[inline(never)]
+    fn drop_taken(&mut self) {
         while let Some(None) = self.messages.front() {
             self.messages.pop_front();
             self.first = self.first.wrapping_add(1);
         }
-        payload
     }
 
     fn index(&self, msg: MsgId) -> Option<usize> {

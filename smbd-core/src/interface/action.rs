@@ -156,10 +156,17 @@ impl Head {
 
     /// The first 32 bytes of `message`, or all of it if it is shorter.
     #[must_use]
+    #[inline]
     pub fn of(message: &[u8]) -> Self {
-        if let Some(first) = message.first_chunk::<{ Self::MAX }>() {
-            return Self { bytes: *first, len: 32 };
+        match message.first_chunk::<{ Self::MAX }>() {
+            Some(first) => Self { bytes: *first, len: 32 },
+            None => Self::of_short(message),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn of_short(message: &[u8]) -> Self {
         let mut head = Self { bytes: [0; Self::MAX], len: 0 };
         for (to, from) in head.bytes.iter_mut().zip(message) {
             *to = *from;
@@ -177,6 +184,7 @@ impl Head {
 
     /// The bytes.
     #[must_use]
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
@@ -188,6 +196,7 @@ impl Head {
 
     /// Number of bytes, at most 32.
     #[must_use]
+    #[inline]
     pub const fn len(&self) -> u32 {
         self.len as u32
     }
