@@ -9,9 +9,9 @@ use smbd_core::backend::{
 };
 use smbd_core::error::DisconnectReason;
 use smbd_core::runtime::Waitable;
-use smbd_core::{Budget, BufferDescriptorV1, Input, Instant, Limits, RecvId, RegId, Token};
+use smbd_core::{Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, RegId, Token};
 
-use super::hardware::{Batch, Chained, Completion, Hardware, Message};
+use super::hardware::{Batch, Chained, Completion, Hardware, Message, Slab};
 
 pub const NOW: Instant = Instant::ORIGIN;
 const LIMITS: Limits = Limits {
@@ -21,8 +21,6 @@ const LIMITS: Limits = Limits {
     registration_requests: 0,
     send_with_invalidate: true,
 };
-/// What arrives. Nobody looks at what it is, but for its first bytes.
-static ARRIVED: [u8; 16384] = [0; 16384];
 
 /// A backend and its device.
 #[derive(Clone)]
@@ -33,11 +31,11 @@ pub struct Device {
     polled: Batch,
     reports: VecDeque<Report>,
     /// How long what lies in each receive buffer is.
-    received: Vec<usize>,
-    /// What is sent is copied to it.
-    slab: Vec<u8>,
+    held: Vec<usize>,
+    receives: Slab,
+    sends: Slab,
     segments: [BufferDescriptorV1; 1],
-    pub hardware: Hardware,
+    hardware: Hardware,
 }
 
 #[derive(Clone, Copy)]
@@ -55,11 +53,28 @@ impl Device {
             chain: Vec::with_capacity(1024),
             polled: Batch::with_capacity(16),
             reports: VecDeque::with_capacity(16),
-            received: vec![0; slots],
-            slab: vec![0; ARRIVED.len()],
+            held: vec![0; slots],
+            receives: Slab::new(budget.recv_slots, budget.recv_buffer_len),
+            sends: Slab::new(budget.send_slots, budget.send_buffer_len),
             segments: [BufferDescriptorV1 { offset: 0, token: Token(0), length: 1 << 20 }],
             hardware: Hardware::new(),
         }
+    }
+
+    /// A message has come from the peer.
+    pub fn arrive(&mut self, message: Message) {
+        self.hardware.arrive(message, &mut self.receives);
+    }
+
+    /// It is one of many that have nothing to do.
+    pub fn forget_memory(&mut self) {
+        self.receives.forget();
+        self.sends.forget();
+    }
+
+    /// What was sent, for whoever carries it to the peer.
+    pub const fn sent(&mut self) -> &mut Vec<Message> {
+        &mut self.hardware.sent
     }
 
     /// The token of the last registration.
@@ -67,6 +82,8 @@ impl Device {
         self.segments[0].token
     }
 
+    // Once for each kind of request, as that of `smbd-verbs`.
+    #[inline(always)]
     fn post(&mut self, request: Request, chained: Chained) {
         let mut push = self.queues.push(request);
         if let Push::RingDoorbell(_) = push {
@@ -78,11 +95,12 @@ impl Device {
         }
     }
 
+    #[inline(never)]
     fn ring(&mut self) {
         if self.queues.chain().is_none() {
             return;
         }
-        self.hardware.post(&mut self.chain);
+        self.hardware.post(&mut self.chain, &self.sends);
         self.queues.doorbell_rung();
     }
 
@@ -97,8 +115,8 @@ impl Device {
 
 impl ReceiveMemory for Device {
     fn received(&self, id: RecvId) -> &[u8] {
-        let len = self.received.get(usize::from(id.slot())).copied().unwrap_or(0);
-        ARRIVED.get(..len).unwrap_or(&[])
+        let held = self.held.get(usize::from(id.slot()));
+        held.map_or(&[], |len| &self.receives.slot(id.slot())[..*len])
     }
 }
 
@@ -115,16 +133,17 @@ impl Backend for Device {
         match step {
             BackendOp::PostRecv { id, .. } => self.post(Request::Recv(id), Chained::Recv(id)),
             BackendOp::PostSend { id, head, body, invalidate, signal, .. } => {
-                let mut len = head.as_bytes().len();
-                self.slab[..len].copy_from_slice(head.as_bytes());
+                let (slot, head) = (self.sends.slot_mut(id.slot()), head.as_bytes());
+                let mut len = head.len();
+                slot[..len].copy_from_slice(head);
                 if let Some(body) = body {
                     if let Payload::Copy(bytes) = body {
-                        self.slab[len..len + bytes.len()].copy_from_slice(bytes);
+                        slot[len..][..bytes.len()].copy_from_slice(bytes);
                     }
                     len += body.len();
                 }
-                let message = Message { head: *head, len, invalidate };
-                self.post(Request::Send { id, signal }, Chained::Send(id.into(), signal, message));
+                let chained = Chained::Send { id, is_signalled: signal, len, invalidate };
+                self.post(Request::Send { id, signal }, chained);
             }
             BackendOp::PostRdma { id, .. } => self.post(Request::Rdma(id), Chained::Rdma(id.into())),
             BackendOp::Register { id, .. } => {
@@ -165,11 +184,12 @@ impl Backend for Device {
             }
             match self.completion() {
                 Some(Completion::Work(id)) => self.queues.complete(id, Ok(())).expect("posted"),
-                Some(Completion::Received(id, Message { head, len, invalidate })) => {
+                Some(Completion::Received { id, len, invalidated }) => {
                     self.queues.received(id).expect("posted");
-                    self.received[usize::from(id.slot())] = len;
+                    self.held[usize::from(id.slot())] = len;
+                    let head = Head::of(self.received(id));
                     let len = u32::try_from(len).expect("the length of a message");
-                    return Some(Input::Received { id, head, len, invalidated: invalidate });
+                    return Some(Input::Received { id, head, len, invalidated });
                 }
                 None => return self.link.poll_connected().or_else(|| self.link.poll_end()),
             }
@@ -198,9 +218,9 @@ impl Waitable for Device {
 
 /// Carries to one device what the other one has sent. Whether there was something.
 pub fn carry(from: &mut Device, to: &mut Device) -> bool {
-    let mut sent = mem::take(&mut from.hardware.sent);
+    let mut sent = mem::take(from.sent());
     let any = !sent.is_empty();
-    sent.drain(..).for_each(|message| to.hardware.arrive(message));
-    from.hardware.sent = sent;
+    sent.drain(..).for_each(|message| to.arrive(message));
+    *from.sent() = sent;
     any
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use smbd_core::{Head, RecvId, Token, WrId};
+use smbd_core::{Head, RecvId, SendId, Token, WrId};
 
 /// A message on its way.
 #[derive(Clone, Copy)]
@@ -16,14 +16,43 @@ pub struct Message {
 #[derive(Clone, Copy)]
 pub enum Chained {
     Recv(RecvId),
-    Send(WrId, bool, Message),
+    Send { id: SendId, is_signalled: bool, len: usize, invalidate: Option<Token> },
     Rdma(WrId),
+}
+
+/// Memory that messages are in, a slot for each.
+#[derive(Clone)]
+pub struct Slab {
+    bytes: Vec<u8>,
+    slot_len: usize,
+}
+
+impl Slab {
+    pub fn new(slots: u32, slot_len: u32) -> Self {
+        let [slots, slot_len] = [slots, slot_len].map(|number| usize::try_from(number).expect("a size"));
+        Self { bytes: vec![0; slots * slot_len], slot_len }
+    }
+
+    /// Nothing comes any more, and nothing leaves.
+    pub fn forget(&mut self) {
+        self.bytes = Vec::new();
+    }
+
+    pub fn slot(&self, slot: u16) -> &[u8] {
+        let from = usize::from(slot) * self.slot_len;
+        &self.bytes[from..][..self.slot_len]
+    }
+
+    pub fn slot_mut(&mut self, slot: u16) -> &mut [u8] {
+        let from = usize::from(slot) * self.slot_len;
+        &mut self.bytes[from..][..self.slot_len]
+    }
 }
 
 #[derive(Clone, Copy)]
 pub enum Completion {
     Work(WrId),
-    Received(RecvId, Message),
+    Received { id: RecvId, len: usize, invalidated: Option<Token> },
 }
 
 /// Most completions that are taken at once, as by `smbd-verbs`.
@@ -51,14 +80,18 @@ impl Hardware {
 
     /// As `ibv_post_send` and `ibv_post_recv`.
     #[inline(never)]
-    pub fn post(&mut self, chain: &mut Vec<Chained>) {
+    pub fn post(&mut self, chain: &mut Vec<Chained>, memory: &Slab) {
         for chained in chain.drain(..) {
             match chained {
                 Chained::Recv(id) => self.posted.push_back(id),
-                Chained::Send(id, is_signalled, message) => {
-                    self.sent.push(message);
+                Chained::Send { id, is_signalled, len, invalidate } => {
+                    self.sent.push(Message {
+                        head: Head::of(&memory.slot(id.slot())[..len.min(32)]),
+                        len,
+                        invalidate,
+                    });
                     if is_signalled {
-                        self.completions.push_back(Completion::Work(id));
+                        self.completions.push_back(Completion::Work(id.into()));
                     }
                 }
                 Chained::Rdma(id) => self.completions.push_back(Completion::Work(id)),
@@ -73,13 +106,11 @@ impl Hardware {
         batch.extend(self.completions.drain(..count));
     }
 
-    /// A message has come from the peer.
-    pub fn arrive(&mut self, message: Message) {
+    /// A message has come from the peer. What stands behind its head is of no interest.
+    pub fn arrive(&mut self, message: Message, memory: &mut Slab) {
         let id = self.posted.pop_front().expect("a posted receive");
-        // What stands behind the header is of no interest, but the head of a long message is 32 bytes.
-        let mut bytes = [0; 32];
-        bytes[..message.head.as_bytes().len()].copy_from_slice(message.head.as_bytes());
-        let message = Message { head: Head::of(&bytes[..message.len.min(32)]), ..message };
-        self.completions.push_back(Completion::Received(id, message));
+        let Message { head, len, invalidate: invalidated } = message;
+        memory.slot_mut(id.slot())[..head.as_bytes().len()].copy_from_slice(head.as_bytes());
+        self.completions.push_back(Completion::Received { id, len, invalidated });
     }
 }

@@ -160,8 +160,8 @@ fn invalidated(count: u32) -> Work {
             other.machine.send(device::NOW, Bytes::from_static(&[0; 64]), None).expect("room for a message");
             other.turn();
             let invalidate = Some(one.device.token());
-            for message in other.device.hardware.sent.drain(..) {
-                one.device.hardware.arrive(Message { invalidate, ..message });
+            for message in other.device.sent().drain(..) {
+                one.device.arrive(Message { invalidate, ..message });
             }
             measured::turn(&mut one);
             measured::deregister(&mut one, id);

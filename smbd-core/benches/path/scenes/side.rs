@@ -126,6 +126,7 @@ impl Side<Connection> {
             let went = carry(&mut side.device, &mut peer.device);
             if !carry(&mut peer.device, &mut side.device) && !went {
                 assert_eq!(side.program.established, 1);
+                side.device.forget_memory();
                 return side;
             }
         }
