@@ -122,6 +122,7 @@ impl Endpoint {
 
     /// The bytes of an outgoing message that a send carries; `None` after its `Sent`.
     #[must_use]
+    #[inline]
     pub fn body(&self, body: Body) -> Option<&[u8]> {
         let start = usize::try_from(body.offset).ok()?;
         let end = start.checked_add(usize::try_from(body.len).ok()?)?;
@@ -133,6 +134,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The input is not possible: see [`Misuse`]. Nothing has changed.
+    #[inline]
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.connection.handle(now, input)
     }
@@ -233,6 +235,7 @@ impl Endpoint {
 impl Protocol for Endpoint {
     type Event = EndpointEvent;
 
+    #[inline]
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.handle(now, input)
     }

@@ -28,6 +28,7 @@ impl Outgoing {
         self.messages.push_back(Some(payload));
     }
 
+    #[inline]
     pub(super) fn get(&self, msg: MsgId) -> Option<&Bytes> {
         self.messages.get(self.index(msg)?)?.as_ref()
     }
@@ -63,6 +64,7 @@ impl Outgoing {
         }
     }
 
+    #[inline]
     fn index(&self, msg: MsgId) -> Option<usize> {
         usize::try_from(msg.sequence().wrapping_sub(self.first)).ok()
     }

@@ -43,7 +43,16 @@ impl Pause {
                 Action::Notify(Event::Closed(reason)) => {
                     (self.on, self.over, self.closed) = (false, true, Some(reason));
                 }
-                action => return action,
+                action @ (Action::Notify(_)
+                | Action::Connect
+                | Action::Accept
+                | Action::Disconnect
+                | Action::PostRecv { .. }
+                | Action::PostSend { .. }
+                | Action::PostRdma { .. }
+                | Action::Register { .. }
+                | Action::Deregister { .. }
+                | Action::Wait(_)) => return action,
             }
         }
     }
