@@ -142,6 +142,18 @@ fn options_choose_cases_together() {
 }
 
 #[test]
+fn cases_within_a_time_are_those_that_list_says_take_no_longer() {
+    let (_, all, _) = run(&["list", "--json"]);
+    let (code, short, _) = run(&["list", "--within", "4", "--json"]);
+    assert_eq!(code, Some(0));
+    let parsed = |text: &str| serde_json::from_str::<Vec<serde_json::Value>>(text).unwrap();
+    let mut expected = parsed(&all);
+    expected.retain(|case| case["time"].as_u64().unwrap() <= 4);
+    assert_eq!(parsed(&short), expected);
+    assert!(expected.iter().any(|case| case["time"] == 4) && expected.len() < parsed(&all).len());
+}
+
+#[test]
 fn what_waits_for_timers_can_be_left_out() {
     let (status, text, _) = run(&["run", "--no-timers", "IdleConnection", "BVT_SmbdNegotiate_Basic"]);
     assert_eq!(status, Some(0));

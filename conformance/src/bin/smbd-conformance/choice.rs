@@ -1,5 +1,7 @@
 //! Which cases.
 
+use std::time::Duration;
+
 use smbd_conformance::catalogue::{Case, Catalogue, Level, UnderTest};
 
 /// Which cases. Several options have to hold together.
@@ -19,6 +21,9 @@ pub struct Choice {
     /// Those behind this one, in the order of `list`: what an earlier run did not come to
     #[arg(long, value_name = "CASE")]
     after: Option<String>,
+    /// Cases that wait for so many seconds at most to see that nothing comes, as `list` has it
+    #[arg(long, value_name = "SECONDS")]
+    within: Option<u64>,
     /// Only with this side under test
     #[arg(long, value_name = "ROLE")]
     role: Option<RoleName>,
@@ -96,7 +101,8 @@ impl Choice {
             let of_level = |id| catalogue.statement(id).is_some_and(|statement| level.is(statement.level));
             case.statements.iter().any(of_level)
         });
-        named && grouped && in_section && binding && self.sides(case).next().is_some()
+        let short = self.within.is_none_or(|most| case.time <= Duration::from_secs(most));
+        named && grouped && in_section && binding && short && self.sides(case).next().is_some()
     }
 }
 

@@ -12,12 +12,15 @@ mod subject;
 mod tests;
 
 use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::case::Failure;
 use ours::Tools;
-use perftest::Mode;
+use perftest::{Mode, Perftest};
 use rounds::{Rounds, TRIES};
 use subject::{SUBJECTS, Subject};
 
@@ -36,6 +39,9 @@ pub(crate) struct Options {
     /// Only subjects whose name contains this.
     #[arg(long)]
     only: Option<String>,
+    /// How often perftest does the operations that take software devices a second or two: others need more of them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    times: u32,
     /// Microseconds that smbd looks for completions before it sleeps; its own choice if not given.
     #[arg(long)]
     spin: Option<u64>,
@@ -47,7 +53,14 @@ pub(crate) fn run(address: IpAddr, options: &Options) -> Result<bool, Failure> {
     let wanted =
         |subject: &&Subject| options.only.as_ref().is_none_or(|part| subject.name.contains(part.as_str()));
     let mut all: Vec<_> = SUBJECTS.iter().filter(wanted).map(Rounds::new).collect();
-    let mut place = Place { tools, address, device: &options.device, port: 21_000 };
+    let mut place = Place {
+        tools,
+        address,
+        device: &options.device,
+        times: options.times,
+        has_perftest: perftest::is_installed(),
+        port: 21_000,
+    };
     for round in 1..=options.rounds {
         for rounds in &mut all {
             let said = match rounds.play(&mut place) {
@@ -71,6 +84,8 @@ struct Place<'o> {
     tools: Tools,
     address: IpAddr,
     device: &'o str,
+    times: u32,
+    has_perftest: bool,
     port: u16,
 }
 
@@ -84,18 +99,26 @@ impl Place<'_> {
     fn perftest(&mut self, subject: &Subject, is_same: bool) -> Option<f64> {
         let modes = [false, true].map(|events| {
             let port = self.next_port();
-            perftest::measure(subject, self.address, self.device, port, Mode { events, is_same })
+            let Self { address, device, times, .. } = *self;
+            Perftest { address, device, times, mode: Mode { events, is_same } }.measure(subject, port)
         });
         modes.into_iter().flatten().reduce(|one, other| subject.better(one, other))
     }
 }
 
-/// A server that is ended when it is left.
+/// A server that is ended when it is left, with all that it has started: `timeout` that is killed leaves its program behind.
 struct Server(Child);
+
+impl Server {
+    fn start(command: &mut Command) -> std::io::Result<Self> {
+        command.process_group(0).spawn().map(Self)
+    }
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let group = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
         let _ = self.0.wait();
     }
 }

@@ -56,10 +56,10 @@ impl Tools {
         };
         let mut server = self.command("smbd-echo");
         server.args(["--listen", &at]).args(sizes);
-        let mut server = Server(server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
+        // Why it does not listen, or refuses, is on its standard error.
+        let mut server = Server::start(server.stdout(Stdio::piped()))?;
         let said = server.0.stdout.take().ok_or("no output")?;
-        // Its first line says that it listens.
-        BufReader::new(said).read_line(&mut String::new())?;
+        listens(BufReader::new(said))?;
         let (kind, size) = match subject.kind {
             Kind::Send => ("send", subject.size - HEADER),
             Kind::Write => ("write", subject.size),
@@ -89,5 +89,32 @@ impl Tools {
         };
         let (posts, completions) = ("/for_each_operation/send_posts", "/for_each_operation/send_completions");
         Ok(Measured { value, posts: number(posts)?, completions: number(completions)? })
+    }
+}
+
+/// Waits until smbd-echo says that it listens, which is not the first that it says.
+fn listens(said: impl BufRead) -> Result<(), Failure> {
+    for line in said.lines() {
+        if line?.starts_with("listening on ") {
+            return Ok(());
+        }
+    }
+    Err("smbd-echo ended before it listened".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::listens;
+
+    #[test]
+    fn a_server_listens_when_it_says_so_and_not_before() {
+        let mut said = &b"connections may take 1 MiB\nlistening on 10.9.0.9:1\nmore"[..];
+        assert!(listens(&mut said).is_ok());
+        let mut behind = String::new();
+        said.read_to_string(&mut behind).expect("text");
+        assert_eq!(behind, "more");
+        assert!(listens(&b"connections may take 1 MiB\n"[..]).is_err());
     }
 }

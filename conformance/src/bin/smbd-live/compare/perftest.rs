@@ -16,50 +16,68 @@ const MIB: f64 = 1.048_576;
 const AVERAGE: usize = 3;
 const TYPICAL: usize = 4;
 
-/// How it is asked.
+/// Whether there is one.
+pub(super) fn is_installed() -> bool {
+    Command::new("ib_send_bw").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+/// How it is called.
+pub(super) struct Perftest<'a> {
+    /// Of this host, and of its device.
+    pub(super) address: IpAddr,
+    pub(super) device: &'a str,
+    /// How often it does the operations of a subject.
+    pub(super) times: u32,
+    pub(super) mode: Mode,
+}
+
+/// What it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mode {
-    /// It sleeps until there are completions.
+    /// It waits for events, and does not poll.
     pub(super) events: bool,
-    /// As many operations under way as `smbd-perf`, each with a report. Otherwise it does as it likes: 128, and one report in 100.
+    /// As many operations under way as `smbd-perf` has, each with a report. Otherwise it does as it likes: 128, and one report in 100.
     pub(super) is_same: bool,
 }
 
-/// MB/s or microseconds; `None` if perftest cannot do it on this device.
-pub(super) fn measure(
-    subject: &Subject,
-    address: IpAddr,
-    device: &str,
-    port: u16,
-    mode: Mode,
-) -> Option<f64> {
-    let (program, column, scale) = match subject.kind {
-        Kind::Send => ("ib_send_bw", AVERAGE, MIB),
-        Kind::Write => ("ib_write_bw", AVERAGE, MIB),
-        Kind::Read => ("ib_read_bw", AVERAGE, MIB),
-        Kind::Latency => ("ib_send_lat", TYPICAL, 1.0),
-    };
-    let command = || {
-        let mut command = Command::new("timeout");
-        command.args(["20", program, "-d", device, "-R", "-F"]);
-        command.args(["-p", &port.to_string(), "-s", &subject.size.to_string()]);
-        command.args(["-n", &subject.iterations.to_string()]);
-        if mode.events {
-            command.arg("-e");
+impl Perftest<'_> {
+    /// MB/s or microseconds; `None` if perftest cannot do it on this device.
+    pub(super) fn measure(&self, subject: &Subject, port: u16) -> Option<f64> {
+        let (program, column, scale) = match subject.kind {
+            Kind::Send => ("ib_send_bw", AVERAGE, MIB),
+            Kind::Write => ("ib_write_bw", AVERAGE, MIB),
+            Kind::Read => ("ib_read_bw", AVERAGE, MIB),
+            Kind::Latency => ("ib_send_lat", TYPICAL, 1.0),
+        };
+        let command = || {
+            let mut command = Command::new("timeout");
+            command.args(["20", program]).args(self.arguments(subject, port));
+            command
+        };
+        let _server = Server::start(command().stdout(Stdio::null()).stderr(Stdio::null())).ok()?;
+        thread::sleep(START);
+        let output = command().arg(self.address.to_string()).stderr(Stdio::null()).output().ok()?;
+        if !output.status.success() {
+            return None;
         }
-        if mode.is_same && subject.kind != Kind::Latency {
-            command.args(["-t", &subject.depth.to_string(), "-Q", "1"]);
-        }
-        command
-    };
-    let server = command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-    let _server = Server(server);
-    thread::sleep(START);
-    let output = command().arg(address.to_string()).stderr(Stdio::null()).output().ok()?;
-    if !output.status.success() {
-        return None;
+        measured(&String::from_utf8_lossy(&output.stdout), subject.size, column).map(|value| value * scale)
     }
-    measured(&String::from_utf8_lossy(&output.stdout), subject.size, column).map(|value| value * scale)
+
+    /// Of both sides.
+    fn arguments(&self, subject: &Subject, port: u16) -> Vec<String> {
+        let mut arguments: Vec<_> = ["-d", self.device, "-R", "-F"].map(String::from).into();
+        let iterations = subject.iterations.saturating_mul(self.times);
+        for (option, number) in [("-p", port.into()), ("-s", subject.size), ("-n", iterations)] {
+            arguments.extend([option.into(), number.to_string()]);
+        }
+        if self.mode.events {
+            arguments.push("-e".into());
+        }
+        if self.mode.is_same && subject.kind != Kind::Latency {
+            arguments.extend(["-t".into(), subject.depth.to_string(), "-Q".into(), "1".into()]);
+        }
+        arguments
+    }
 }
 
 /// What perftest has measured. It may print 0.00 for a run that was over too soon: that is no measurement.
@@ -78,7 +96,32 @@ fn last_row(output: &str, size: u32) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AVERAGE, TYPICAL, last_row, measured};
+    use super::{AVERAGE, Mode, Perftest, TYPICAL, last_row, measured};
+    use crate::compare::subject::SUBJECTS;
+
+    /// What it is called with for the first subject, and for the last one.
+    fn arguments(times: u32, mode: Mode) -> [String; 2] {
+        let perftest =
+            Perftest { address: "10.9.0.9".parse().expect("an address"), device: "siw0", times, mode };
+        [0, SUBJECTS.len() - 1].map(|at| perftest.arguments(&SUBJECTS[at], 21_001).join(" "))
+    }
+
+    #[test]
+    fn a_faster_device_is_given_so_many_times_the_operations() {
+        let mode = |events| Mode { events, is_same: false };
+        assert_eq!(arguments(1, mode(false))[0], "-d siw0 -R -F -p 21001 -s 8192 -n 16000");
+        assert_eq!(arguments(20, mode(true))[0], "-d siw0 -R -F -p 21001 -s 8192 -n 320000 -e");
+    }
+
+    #[test]
+    fn asked_for_the_same_it_has_as_many_under_way_and_reports_each() {
+        let [send, latency] = arguments(1, Mode { events: false, is_same: true });
+        assert_eq!(send, "-d siw0 -R -F -p 21001 -s 8192 -n 16000 -t 128 -Q 1");
+        assert_eq!(
+            latency, "-d siw0 -R -F -p 21001 -s 24 -n 3000",
+            "it has one under way, whatever it is asked for"
+        );
+    }
 
     #[test]
     fn the_numbers_are_those_below_the_heading() {

@@ -21,10 +21,10 @@ pub(super) struct Rounds {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     ours: Measured,
-    /// perftest, asked for the same.
-    same: f64,
+    /// perftest, asked for the same; nothing if it is not installed.
+    same: Option<f64>,
     /// perftest, as it comes.
-    as_it_comes: f64,
+    as_it_comes: Option<f64>,
 }
 
 impl Rounds {
@@ -41,10 +41,11 @@ impl Rounds {
             let port = place.next_port();
             let ours = place.tools.measure(subject, place.address, port);
             let ours = ours.inspect_err(|failure| eprintln!("{}: {failure}", subject.name)).ok();
-            if same.is_none() || as_it_comes.is_none() {
+            if place.has_perftest && (same.is_none() || as_it_comes.is_none()) {
                 eprintln!("{}: perftest has measured nothing", subject.name);
+                return None;
             }
-            Some(Round { ours: ours?, same: same?, as_it_comes: as_it_comes? })
+            Some(Round { ours: ours?, same, as_it_comes })
         })
     }
 
@@ -60,12 +61,13 @@ impl Rounds {
         None
     }
 
-    fn ratios(&self, bar: fn(&Round) -> f64) -> Vec<f64> {
-        self.rounds.iter().map(|round| round.ours.value / bar(round)).collect()
+    fn ratios(&self, bar: fn(&Round) -> Option<f64>) -> Vec<f64> {
+        self.rounds.iter().filter_map(|round| Some(round.ours.value / bar(round)?)).collect()
     }
 
-    fn shown(&self, value: impl Fn(&Round) -> f64) -> String {
-        median(self.rounds.iter().map(value).collect()).map_or("-".into(), |value| format!("{value:.1}"))
+    fn shown(&self, value: impl Fn(&Round) -> Option<f64>) -> String {
+        median(self.rounds.iter().filter_map(value).collect())
+            .map_or("-".into(), |value| format!("{value:.1}"))
     }
 
     /// The row of the table, and whether the goal was reached.
@@ -79,7 +81,7 @@ impl Rounds {
         let row = format!(
             "| {} | {} {} | {} | {} | {}{} | {} | {} | {:.3} | {:.3} | {again} |",
             subject.name,
-            self.shown(|round| round.ours.value),
+            self.shown(|round| Some(round.ours.value)),
             subject.unit,
             self.shown(|round| round.same),
             told(self.ratios(|round| round.same)),
@@ -110,8 +112,13 @@ fn told(ratios: Vec<f64>) -> String {
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { ours: Measured { value, .. }, same, as_it_comes } = self;
-        write!(f, "{value:.1}; perftest, the same {same:.1}, ratio {:.2}; ", value / same)?;
-        write!(f, "as it comes {as_it_comes:.1}, ratio {:.2}", value / as_it_comes)
+        write!(f, "{value:.1}")?;
+        for (how, bar) in [("the same", same), ("as it comes", as_it_comes)] {
+            if let Some(bar) = bar {
+                write!(f, "; perftest, {how} {bar:.1}, ratio {:.2}", value / bar)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -119,6 +126,7 @@ impl fmt::Display for Round {
 impl Round {
     /// One without posts.
     pub(super) const fn of(value: f64, same: f64, as_it_comes: f64) -> Self {
-        Self { ours: Measured { value, posts: 0.0, completions: 0.0 }, same, as_it_comes }
+        let ours = Measured { value, posts: 0.0, completions: 0.0 };
+        Self { ours, same: Some(same), as_it_comes: Some(as_it_comes) }
     }
 }

@@ -1,3 +1,7 @@
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use super::Server;
 use super::rounds::{Round, Rounds, TRIES};
 use super::subject::SUBJECTS;
 
@@ -41,4 +45,15 @@ fn without_a_result_no_goal_is_reached() {
     let (row, is_reached) = rounds("send 8192 B").row("siw0");
     assert!(row.contains("| - | - | ≥ 1.00 (missed) |"), "{row}");
     assert!(!is_reached);
+}
+
+#[test]
+fn a_server_that_is_left_takes_with_it_what_it_has_started() {
+    let mut command = Command::new("timeout");
+    command.args(["600", "sleep", "600"]).stdout(Stdio::piped());
+    let mut server = Server::start(&mut command).unwrap();
+    let mut output = server.0.stdout.take().unwrap();
+    drop(server);
+    // Ends when nobody has the other end any more.
+    assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
 }

@@ -12,9 +12,8 @@ use smbd_verbs::{Buffer, Clock, ListenOptions, Listener, VerbsConnection};
 use super::acceptor::{Carrier, Side, Waiting};
 use crate::case::Failure;
 use crate::device;
+use crate::nowhere::{self, NOWHERE};
 
-/// No route leads to this documentation address (RFC 5737).
-const NOWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 1));
 /// First port used. Each fixture takes new ones: a device may still know the connections of the one before.
 const FIRST_PORT: u16 = 20_000;
 
@@ -77,7 +76,7 @@ impl<C: Carrier> Lab for VerbsLab<C> {
             // No device delays the last message of a connection's set-up on demand.
             late_connected: false,
             refused: true,
-            unreachable: true,
+            unreachable: !nowhere::is_routed(),
             // The connection manager of RoCE takes a minute to give up.
             silent: false,
             rdma: true,

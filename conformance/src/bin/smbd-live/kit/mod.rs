@@ -41,6 +41,12 @@ fn told(report: &Report) -> Outcome {
     if !report.passed() {
         return Err(report.to_string().into());
     }
-    let (all, skipped) = (report.outcomes.len(), report.not_applicable().count());
-    Ok(format!("{} lines hold, {skipped} are not applicable", all - skipped))
+    let skipped: Vec<_> = report.not_applicable().map(|outcome| outcome.id).collect();
+    let (all, which) = (report.outcomes.len(), if skipped.is_empty() { "" } else { ": " });
+    Ok(format!(
+        "{} lines hold, {} are not applicable{which}{}",
+        all - skipped.len(),
+        skipped.len(),
+        skipped.join(", ")
+    ))
 }
