@@ -1,4 +1,4 @@
-use std::io::Read;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
 use super::Server;
@@ -50,10 +50,15 @@ fn without_a_result_no_goal_is_reached() {
 #[test]
 fn a_server_that_is_left_takes_with_it_what_it_has_started() {
     let mut command = Command::new("timeout");
-    command.args(["600", "sleep", "600"]).stdout(Stdio::piped());
-    let mut server = Server::start(&mut command).unwrap();
-    let mut output = server.0.stdout.take().unwrap();
+    command.args(["600", "sh", "-c", "echo up; read line; echo still there"]);
+    let mut server = Server::start(command.stdin(Stdio::piped()).stdout(Stdio::piped())).unwrap();
+    let (input, output) = (server.0.stdin.take(), server.0.stdout.take());
+    let mut output = BufReader::new(output.unwrap());
+    output.read_line(&mut String::new()).unwrap();
     drop(server);
-    // Ends when nobody has the other end any more.
-    assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+    // What is still there goes on now.
+    drop(input);
+    let mut said = String::new();
+    output.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
 }
