@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 about="the report of a device that is sent (conformance/devices/report), and what it says of trouble"
 guests=1
-limit=3000
+limit=5400
 whole=yes
 long=yes
 
