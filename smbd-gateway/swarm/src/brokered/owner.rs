@@ -15,7 +15,7 @@ use crate::notes::Notes;
 use crate::socket::{End, Passed};
 
 /// Slots at first.
-const SLOTS_MIN: u16 = 8;
+pub const SLOTS_MIN: u16 = 8;
 
 /// What others know of the owner. Clones are the same.
 #[derive(Clone, Default)]

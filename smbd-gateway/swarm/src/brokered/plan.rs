@@ -5,6 +5,7 @@ use std::time::Duration;
 use smbd_broker::broker::{Quotas, Settings};
 use smbd_broker::wire::Limits;
 
+use super::owner::SLOTS_MIN;
 use crate::model::Chance;
 use crate::plan::Plan as Rest;
 use crate::socket::Manner;
@@ -27,12 +28,12 @@ impl Plan {
         let mut chance = Chance::new(seed ^ SALT);
         let chance = &mut chance;
         let defaults = Settings::default();
-        let slot_len = chance.pick(&[64, 200, 500, 1024, 4096]);
         // A transfer is as long as a buffer at most.
+        let is_short = !rest.is_gentle && rest.relay.buffer_len > 1000 && chance.one_in(2);
+        let slot_len = if is_short { 64 } else { chance.pick(&[64, 200, 500, 1024, 4096]) };
         let needed = rest.relay.buffer_len.div_ceil(slot_len) as u16;
-        let slots_max = (needed + chance.below(12) as u16).clamp(8, 70);
-        let is_short = !rest.is_gentle && needed > 8 && chance.one_in(4);
-        let slots = if is_short { chance.size(8, usize::from(needed) - 1) as u64 } else { slots_max.into() };
+        let slots_max = (needed + chance.below(12) as u16).clamp(SLOTS_MIN, 70);
+        let slots = if is_short { SLOTS_MIN } else { slots_max };
         let limits = Limits {
             slot_len,
             slots_max,
@@ -41,7 +42,7 @@ impl Plan {
             receive_bytes_max: chance.pick(&[1, 1000, 10_000, 400_000]),
             transfers_max: chance.pick(&[1, 2, 8]),
         };
-        let quotas = Quotas { memory_max: slots * u64::from(slot_len), ..defaults.quotas };
+        let quotas = Quotas { memory_max: u64::from(slots) * u64::from(slot_len), ..defaults.quotas };
         let sockets = Manner {
             capacity: chance.pick(&[1, 2, 8, 64]),
             late: Duration::from_micros(chance.size(0, 200) as u64),
