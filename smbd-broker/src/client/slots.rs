@@ -297,3 +297,6 @@ impl<F: SlotFile> fmt::Debug for Slots<F> {
         f.debug_struct("Slots").field("total", &total).field("free", &free).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
