@@ -71,16 +71,11 @@ impl System for Host {
         if self.is_short(self.0.scarcity.sockets) {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let (own, theirs) = self.0.sockets.pair();
-        let cookie = theirs.cookie();
-        Ok(Pair { own, theirs: Passed::Socket(theirs), cookie })
+        Ok(self.0.sockets.connection())
     }
 
     fn cookie(&self, descriptor: &Passed) -> Option<u64> {
-        match descriptor {
-            Passed::Socket(end) => Some(end.cookie()),
-            Passed::Memory(_) => None,
-        }
+        descriptor.cookie()
     }
 
     fn memory(&self, count: u16, slot_len: u32) -> io::Result<(Passed, Vec<Slot>)> {

@@ -153,11 +153,13 @@ impl Plan {
             // An owner may do nothing for longer than most clients wait for credits.
             let patient = Params { send_credit_timeout: None, keepalive: None, ..(*sim.configs[0]).clone() };
             sim.configs[0] = Config::try_from(patient).unwrap_or_else(|_| sim.configs[0].clone());
-            // A client that has no credits left cannot answer a keepalive, and gets none while its owner does nothing.
+            // A client that has no credits left cannot answer a keepalive, and gets none while its owner does nothing. What is shipped waits
+            // longer than that.
             let is_slow =
                 |owner: &OwnerPlan| owner.stalls.is_some_and(|stalls| stalls >= Duration::from_secs(1));
             if self.owners.iter().any(is_slow) {
-                let patient = Params { keepalive: None, ..(*sim.configs[1]).clone() };
+                let keepalive = Settings::default().params.keepalive;
+                let patient = Params { keepalive, ..(*sim.configs[1]).clone() };
                 sim.configs[1] = Config::try_from(patient).unwrap_or_else(|_| sim.configs[1].clone());
             }
         }

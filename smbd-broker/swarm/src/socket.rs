@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use smbd_broker::server::Pair;
 use smbd_broker::socket::{PacketBuffer, PacketSocket};
 use smbd_broker::wire::PACKET_MAX;
 
@@ -102,6 +103,13 @@ impl Sockets {
         (end(0), end(1))
     }
 
+    /// A socket for a connection of a broker.
+    pub fn connection(&self) -> Pair<End> {
+        let (own, theirs) = self.pair();
+        let cookie = theirs.cookie();
+        Pair { own, theirs: Passed::Socket(theirs), cookie }
+    }
+
     /// Ends that are open.
     pub fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
@@ -111,6 +119,16 @@ impl Sockets {
 impl Line {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Passed {
+    /// That of a socket.
+    pub fn cookie(&self) -> Option<u64> {
+        match self {
+            Self::Socket(end) => Some(end.cookie()),
+            Self::Memory(_) => None,
+        }
     }
 }
 

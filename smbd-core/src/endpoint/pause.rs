@@ -37,22 +37,20 @@ impl Pause {
             if let Some(event) = self.next() {
                 return Action::Notify(event);
             }
-            match connection.poll_action() {
-                Action::Notify(Event::Data(fragment)) if self.on => self.fragments.push_back(fragment),
-                // There is no peer any more that could be held up: what is kept comes first, then that.
-                Action::Notify(Event::Closed(reason)) => {
-                    (self.on, self.over, self.closed) = (false, true, Some(reason));
+            let event = match connection.poll_action().split() {
+                Ok(action) => return action,
+                Err(event) => event,
+            };
+            if let Event::Data(fragment) = event {
+                if !self.on {
+                    return Action::Notify(Event::Data(fragment));
                 }
-                action @ (Action::Notify(_)
-                | Action::Connect
-                | Action::Accept
-                | Action::Disconnect
-                | Action::PostRecv { .. }
-                | Action::PostSend { .. }
-                | Action::PostRdma { .. }
-                | Action::Register { .. }
-                | Action::Deregister { .. }
-                | Action::Wait(_)) => return action,
+                self.fragments.push_back(fragment);
+            } else if let Event::Closed(reason) = event {
+                // There is no peer any more that could be held up: what is kept comes first, then that.
+                (self.on, self.over, self.closed) = (false, true, Some(reason));
+            } else {
+                return Action::Notify(event);
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use smbd_core::runtime::Messages;
 use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
-use smbd_gateway::{Copied, Ending, Pump, Rdma};
+use smbd_gateway::{Client, Copied, Ending, Pump, Rdma, Server};
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::relay::{self, Statistics};
@@ -45,6 +45,17 @@ async fn through(
     let sender = rdma.sender();
     let clock = VirtualTime(stage.clone());
     let mut pump = Pump::with_clock(&config, rdma, server(plan, stream), plan.session_within, clock);
+    to_end(&mut pump, plan, notes).await;
+    // The server's connection ends here.
+    drop(pump);
+    let _ = sender.close(CLOSE_WITHIN).await;
+}
+
+/// Runs a pump until a side has ended, or the gateway is told to stop.
+pub async fn to_end<C: Client>(pump: &mut Pump<C, Either, VirtualTime>, plan: &Plan, notes: &Notes)
+where
+    Either: Server<C::Memory>,
+{
     let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
     let ending = match until_told(pump.run(), Side::Acceptor, stop, notes).await {
         Some(ending) => ending,
@@ -52,9 +63,6 @@ async fn through(
     };
     note_end(notes, ending, pump.statistics());
     pump.flush(FLUSH_WITHIN).await;
-    // The server's connection ends here.
-    drop(pump);
-    let _ = sender.close(CLOSE_WITHIN).await;
 }
 
 /// How the relay is configured for a connection with these sizes.

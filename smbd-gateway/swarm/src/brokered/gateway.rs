@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use smbd_core::runtime::tokio::Options;
 use smbd_gateway::{Brokered, Pump};
-use smbd_sim::Side;
 use smbd_sim::loops::Stage;
 
 use super::broker::Running;
 use super::owner::{Owner, Task};
 use super::plan::Plan as OfBroker;
 use crate::clock::Clock;
-use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, config, note_end, server, until_told};
+use crate::gateway::{CLOSE_WITHIN, config, server, to_end};
 use crate::memory::{Memory, VirtualTime};
 use crate::notes::Notes;
-use crate::plan::{End, Plan};
+use crate::plan::Plan;
 use crate::server_end::Stream;
 use crate::socket::Sockets;
 
@@ -61,13 +60,7 @@ async fn through(
     let Some(config) = config(plan, read_write, fragmented, notes) else { return };
     let clock = VirtualTime(stage.clone());
     let mut pump = Pump::with_clock(&config, client, server(plan, stream), plan.session_within, clock);
-    let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
-    let ending = match until_told(pump.run(), Side::Acceptor, stop, notes).await {
-        Some(ending) => ending,
-        None => pump.drain(plan.drain).await,
-    };
-    note_end(notes, ending, pump.statistics());
-    pump.flush(FLUSH_WITHIN).await;
+    to_end(&mut pump, plan, notes).await;
     // The server's connection ends here.
     let client = pump.into_client();
     client.close(CLOSE_WITHIN.as_millis() as u32).await;

@@ -35,16 +35,11 @@ impl System for Host {
     type Memory = Memory;
 
     fn pair(&self) -> io::Result<Pair<End>> {
-        let (own, theirs) = self.sockets.pair();
-        let cookie = theirs.cookie();
-        Ok(Pair { own, theirs: Passed::Socket(theirs), cookie })
+        Ok(self.sockets.connection())
     }
 
     fn cookie(&self, descriptor: &Passed) -> Option<u64> {
-        match descriptor {
-            Passed::Socket(end) => Some(end.cookie()),
-            Passed::Memory(_) => None,
-        }
+        descriptor.cookie()
     }
 
     fn memory(&self, count: u16, slot_len: u32) -> io::Result<(Passed, Vec<Memory>)> {
