@@ -150,18 +150,9 @@ impl Plan {
         sim.rounds.truncate(1);
         adapt(&mut sim, acceptor, chance);
         if self.is_gentle {
-            // An owner may do nothing for longer than most clients wait for credits.
+            // An owner may do nothing for longer than most clients wait for credits, or for an answer that needs one (KA-2).
             let patient = Params { send_credit_timeout: None, keepalive: None, ..(*sim.configs[0]).clone() };
             sim.configs[0] = Config::try_from(patient).unwrap_or_else(|_| sim.configs[0].clone());
-            // A client that has no credits left cannot answer a keepalive, and gets none while its owner does nothing. What is shipped waits
-            // longer than that.
-            let is_slow =
-                |owner: &OwnerPlan| owner.stalls.is_some_and(|stalls| stalls >= Duration::from_secs(1));
-            if self.owners.iter().any(is_slow) {
-                let keepalive = Settings::default().params.keepalive;
-                let patient = Params { keepalive, ..(*sim.configs[1]).clone() };
-                sim.configs[1] = Config::try_from(patient).unwrap_or_else(|_| sim.configs[1].clone());
-            }
         }
         if self.is_gentle {
             sim.rounds = vec![gentle(chance)];

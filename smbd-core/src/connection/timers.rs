@@ -20,7 +20,13 @@ impl Connection {
             Instant::earliest(announce_by, flush),
             Instant::earliest(self.probe.deadline(), self.stall),
         );
-        Instant::earliest(self.idle.deadline(), rare)
+        Instant::earliest(self.silence_counts().then(|| self.idle.deadline()).flatten(), rare)
+    }
+
+    /// KA-8: without a receive posted the peer has no credit and can get none, so it cannot answer. The idle timer goes
+    /// on: when a receive is posted and the interval has passed, the probe is due at once, and grants it.
+    const fn silence_counts(&self) -> bool {
+        self.credits.posted() > 0
     }
 
     /// 3.1.2.1: runs until the upper layer can be told of the connection.
@@ -62,7 +68,7 @@ impl Connection {
         if passed(established.flush) {
             return self.end(Cause::Local);
         }
-        if self.idle.on_timeout(now) == Expiry::GiveUp {
+        if self.silence_counts() && self.idle.on_timeout(now) == Expiry::GiveUp {
             return self.end(Cause::KeepaliveTimeout);
         }
         if passed(self.stall) {

@@ -1,9 +1,9 @@
-//! 3.1.2, 3.1.6 and KA-1 to KA-7: keepalive, probes, and waiting for credits.
+//! 3.1.2, 3.1.6 and KA-1 to KA-8: keepalive, probes, and waiting for credits.
 
 use std::time::Duration;
 
 use smbd_core::error::{CommandError, ProbeError, RdmaError};
-use smbd_core::wire::{DataTransfer, Flags};
+use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
 use smbd_core::{Event, Input, Keepalive, Params, PhaseName, RdmaVerb};
 
 use crate::pair::{ACCEPTOR, DATA, INITIATOR, Pair, REQUEST, Side, descriptors};
@@ -180,6 +180,61 @@ fn an_answer_never_asks() {
     let headers = side.data_headers();
     assert_eq!((headers.len(), headers[0].flags), (1, Flags::NONE));
     assert_eq!(side.deadline(), Some(side.now.saturating_add(INTERVAL)), "no answer is waited for");
+}
+
+/// Held receives until none is left for the peer.
+fn holding(credits: u16) -> Side {
+    let keepalive = Some(Keepalive { interval: INTERVAL, answer_timeout: ANSWER });
+    let params = Params { receive_credit_max: 4, borrowed_max: 0, keepalive, ..Params::example() };
+    let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
+    side.release = false;
+    side.receive_data(DataTransfer { credits_granted: credits, ..DATA8 });
+    side.send(8);
+    side.settle();
+    while !side.posted.is_empty() {
+        side.receive_data(DATA8);
+        side.settle();
+    }
+    assert_eq!((side.fragments.len(), side.connection.credits().posted()), (5, 0), "all slots are held");
+    side
+}
+
+#[test]
+fn a_peer_without_a_credit_is_not_asked_and_not_given_up() {
+    // KA-8.
+    let mut side = holding(10);
+    assert_eq!(side.deadline(), None);
+    for _ in 0..10 {
+        side.pass(INTERVAL);
+    }
+    assert_eq!((flagged(&side), side.connection.phase()), (0, PhaseName::Established));
+}
+
+#[test]
+fn a_peer_that_gets_a_credit_after_a_silence_is_asked_with_it_and_has_the_whole_answer_timeout() {
+    for silence in [INTERVAL, 10 * INTERVAL] {
+        let mut side = holding(10);
+        side.pass(silence);
+        let fragment = side.fragments.pop().unwrap();
+        side.connection.release(side.now, fragment).unwrap();
+        assert_eq!(side.deadline().map(|at| at <= side.now), Some(true), "due already");
+        side.pass(Duration::ZERO);
+        let header = side.last_header();
+        assert_eq!((header.flags, header.credits_granted), (Flags::RESPONSE_REQUESTED, 1));
+        side.pass(ANSWER - Duration::from_nanos(1));
+        assert_eq!(side.connection.phase(), PhaseName::Established);
+        side.pass(Duration::from_nanos(1));
+        assert_eq!(side.end(), "Closed(KeepaliveTimeout)");
+    }
+}
+
+#[test]
+fn a_short_hold_delays_no_question() {
+    let mut side = holding(10);
+    side.pass(INTERVAL - SECOND);
+    side.release_all();
+    side.settle();
+    assert_eq!(side.deadline(), Some(side.now.saturating_add(SECOND)));
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Records {
             }
         };
         if self.told.established {
-            bound(self.keepalive.deadline());
+            bound(self.keepalive.deadline().filter(|_| self.credit.lets_peer_speak()));
             bound(self.flush);
             let stalled = self.credit.left() == 0 && self.sending.is_ready(self.ops.writes_posted);
             if stalled && let Some(timeout) = self.config.send_credit_timeout {

@@ -49,6 +49,11 @@ impl Credit {
         self.posted.saturating_sub(self.granted)
     }
 
+    /// Whether the peer has a credit, or gets one with the next message: without one it cannot answer.
+    pub(super) const fn lets_peer_speak(&self) -> bool {
+        self.in_queue() > 0
+    }
+
     /// Messages that may be sent.
     pub(super) const fn left(&self) -> u64 {
         self.received.saturating_sub(self.sent)

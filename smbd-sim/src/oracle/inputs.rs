@@ -50,7 +50,7 @@ impl Records {
             }
             Input::Failed { id, error } => self.on_failed(id, error == WorkError::Flushed),
             Input::Timeout => {
-                self.keepalive.on_timeout(now);
+                self.keepalive.on_timeout(now, self.credit.lets_peer_speak());
                 self.stalled = self.credit.left() == 0 && !self.sending.is_empty();
             }
             Input::Registered { id, segments, bind_complete } => {

@@ -41,8 +41,9 @@ impl Keepalive {
         }
     }
 
-    pub(super) fn on_timeout(&mut self, now: Instant) {
-        if let (Some(times), Some(alive), None) = (self.times, self.alive, self.asked)
+    /// `can_answer`: the peer is not asked while it has no credit and can get none.
+    pub(super) fn on_timeout(&mut self, now: Instant, can_answer: bool) {
+        if let (true, Some(times), Some(alive), None) = (can_answer, self.times, self.alive, self.asked)
             && now >= alive.saturating_add(times.interval)
         {
             self.asked = Some((now, false));
