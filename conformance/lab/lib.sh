@@ -271,7 +271,7 @@ live_samba_on_broker() {
   with_samba || return 0
   # shellcheck source=files.sh
   . "$LAB/files.sh"
-  rdma_loopback "$KIND" 1024 && broker && SMBD_LIVE_BROKER=true live "$@"
+  rdma_loopback "$KIND" 1024 && broker_for_many && SMBD_LIVE_BROKER=true live "$@"
 }
 
 # mount_uncached SHARE FOLDER OPTIONS    the kernel's client mounts a share, without a cache

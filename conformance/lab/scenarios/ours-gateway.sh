@@ -24,8 +24,7 @@ start_gateway() {
   if $has_broker; then
     # shellcheck source=../files.sh
     . "$LAB/files.sh"
-    printf '[limits]\nconnections = 1000\nper_client = 1000\nper_owner = 1000\n' >/run/broker.toml
-    port=5445 broker --config /run/broker.toml || return
+    broker_for_many || return
     is_there='^attached broker=' && set -- --broker /run/broker "$@"
   fi
   "${SMBD_LIVE%/*}/smbd-gateway" run --server 127.0.0.1:445 "$@" >"$OUT/gateway.log" 2>&1 &

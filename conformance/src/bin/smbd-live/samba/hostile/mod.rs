@@ -77,7 +77,12 @@ impl Siege {
         fs::set_permissions(FOLDER, fs::Permissions::from_mode(0o777))?;
         let (config, at) = ("/run/gateway.toml", SocketAddr::new(context.address, 5445));
         fs::write(config, LIMITS)?;
-        let options = ["--config", config, "--listen", &at.to_string()];
+        let listen = at.to_string();
+        let mut options = vec!["--config", config];
+        // The broker listens there.
+        if !context.has_broker {
+            options.extend(["--listen", &listen]);
+        }
         let service = Service::begin_with(context, name, SETTINGS, &options)?;
         let honest = Honest::start(service.mount(UNCACHED)?);
         honest.goes_on()?;
