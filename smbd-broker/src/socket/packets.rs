@@ -23,7 +23,7 @@ impl Packets {
     /// # Errors
     /// It is no socket.
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&socket, true)?;
+        system::prepare(socket.as_fd())?;
         Ok(Self(socket))
     }
 

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
-use rustix::net::sockopt::{socket_cookie, socket_peercred};
+use rustix::net::sockopt::{
+    set_socket_send_buffer_size, socket_cookie, socket_peercred, socket_send_buffer_size,
+};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect as connect_to,
@@ -131,6 +133,17 @@ pub(super) fn send(
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     sendmsg(socket, &[IoSlice::new(packet)], &mut control, flags)?;
+    Ok(())
+}
+
+/// Calls of a connected socket return at once from here on, and the longest packet fits into what it sends: with less (`net.core.wmem_default`)
+/// one would be refused by `EMSGSIZE`.
+pub(super) fn prepare(socket: BorrowedFd<'_>) -> io::Result<()> {
+    rustix::io::ioctl_fionbio(socket, true)?;
+    // Linux reserves twice of what it is asked for, and tells that.
+    if socket_send_buffer_size(socket)? < 2 * PACKET_MAX {
+        set_socket_send_buffer_size(socket, PACKET_MAX)?;
+    }
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
+use rustix::net::sockopt::set_socket_send_buffer_size;
+
 use super::{PacketBuffer, PacketSocket, UnixPackets, cookie, memory, pair};
 use crate::wire::PACKET_MAX;
 
@@ -67,6 +69,19 @@ fn the_longest_packet_passes_and_a_longer_one_is_an_error() {
                 Err(error) => assert_eq!((len, error.kind()), (PACKET_MAX + 1, io::ErrorKind::InvalidData)),
             }
         }
+    });
+}
+
+#[test]
+fn the_longest_packet_passes_where_the_system_gives_sockets_little_room() {
+    run(async {
+        let (one, other) = pair().unwrap();
+        set_socket_send_buffer_size(&one, 4096).unwrap();
+        let [mut one, mut other] = [one, other].map(|socket| UnixPackets::new(socket).unwrap());
+        poll_fn(|cx| one.poll_send(cx, &[7; PACKET_MAX], None)).await.unwrap();
+        let mut packet = PacketBuffer::new();
+        poll_fn(|cx| other.poll_receive(cx, &mut packet)).await.unwrap();
+        assert_eq!(packet.bytes().len(), PACKET_MAX);
     });
 }
 

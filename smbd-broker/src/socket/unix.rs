@@ -22,7 +22,7 @@ impl UnixPackets {
     /// # Errors
     /// The reactor does not take it.
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&socket, true)?;
+        system::prepare(socket.as_fd())?;
         reactor(socket).map(Self)
     }
 
