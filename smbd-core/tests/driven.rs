@@ -325,7 +325,10 @@ fn what_has_no_memory_is_named_and_never_executed() {
             },
             send.into(),
         ),
-        (Action::PostRdma { id: rdma, op, verb: RdmaVerb::Read, local_offset: 0, remote }, rdma.into()),
+        (
+            Action::PostRdma { id: rdma, op, verb: RdmaVerb::Read, local_offset: 0, remote, signal: true },
+            rdma.into(),
+        ),
         (Action::Register { id: reg, access: Access::Read, segments_max: 1 }, reg.into()),
     ];
     for (action, id) in missing {

@@ -167,7 +167,7 @@ pub enum Command<'a> {
         /// What came of it.
         result: Result<MsgId, CommandRefused>,
     },
-    /// `rdma`.
+    /// `rdma`, or `rdma_unsignalled`.
     Rdma {
         /// Read or write.
         verb: RdmaVerb,
@@ -177,6 +177,8 @@ pub enum Command<'a> {
         remote: &'a [BufferDescriptorV1],
         /// Where in it.
         offset: u64,
+        /// Its result may come with that of something later.
+        unsignalled: bool,
         /// What came of it.
         result: Result<OpId, CommandRefused>,
     },

@@ -217,7 +217,9 @@ impl Backend for SocketBackend {
                 // Every send is reported by itself, so none needs another one's completion.
                 self.post(Request::Send { id, signal: true }, Work::Send(id, message));
             }
-            BackendOp::PostRdma { id, .. } => self.post(Request::Rdma(id), Work::Impossible(id.into())),
+            BackendOp::PostRdma { id, signal, .. } => {
+                self.post(Request::Rdma { id, signal }, Work::Impossible(id.into()));
+            }
             BackendOp::Connect | BackendOp::Accept => {
                 self.ring_doorbell();
                 self.link.connected(self.limits);

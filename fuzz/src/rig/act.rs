@@ -212,9 +212,13 @@ impl Rig {
             Ok(most) if !len.is_multiple_of(16) => len.checked_rem(most.saturating_add(1)).unwrap_or(0),
             _ => len,
         };
-        let result = self.connection.rdma(self.now, verb, len, Arc::clone(&remote), offset);
+        // Of the lengths that are as good as drawn.
+        let unsignalled = len % 4 == 1;
+        let rdma = if unsignalled { Connection::rdma_unsignalled } else { Connection::rdma };
+        let result = rdma(&mut self.connection, self.now, verb, len, Arc::clone(&remote), offset);
         let result = result.map_err(CommandRefused::from);
-        self.note(&Command::Rdma { verb, local: self.range(len), remote: &remote, offset, result });
+        let local = self.range(len);
+        self.note(&Command::Rdma { verb, local, remote: &remote, offset, unsignalled, result });
     }
 
     fn register(&mut self, access: u8, segments: u8) {

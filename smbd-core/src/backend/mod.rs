@@ -17,9 +17,10 @@
 //!
 //! **One end for each id.** Every id in an operation ends in exactly one input: `Received`, `Sent`, `RdmaDone`,
 //! `Registered` (followed by `BindComplete` with `bind_complete: false`), `Deregistered` or `Failed`. Sends, RDMA requests, window
-//! binds and invalidations share the send queue, whose completions come in posting order. A send posted without
-//! `signal` gets no completion of its own from a device: the backend derives its `Sent` from the next completion
-//! behind it. [`WorkQueues`] does this.
+//! binds and invalidations share the send queue, whose completions come in posting order. A send or RDMA Write
+//! posted without `signal` gets no completion of its own from a device: the backend derives its input from the next
+//! completion behind it. [`WorkQueues`] does this. A Read is `RdmaDone` when its data are there, which is more than
+//! some devices say by a completion behind it.
 //!
 //! **A refused post** is `Failed` with [`WorkError::PostFailed`]. What was chained behind it, and every id given later, is
 //! not posted and reported `Failed` with [`WorkError::Flushed`]; what was posted before it completes as usual. The

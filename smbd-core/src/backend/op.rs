@@ -51,6 +51,8 @@ pub enum BackendOp<'a, M> {
         local: BufferSlice<'a, M>,
         /// The remote bytes, of the same length.
         remote: BufferDescriptorV1,
+        /// Whether the request is signalled.
+        signal: bool,
     },
     /// As [`Action::Register`].
     Register {
@@ -166,10 +168,10 @@ impl<'a, M> BackendOp<'a, M> {
                 };
                 Self::PostSend { id, head, body, invalidate, signal, solicit }
             }
-            Action::PostRdma { id, op, verb, local_offset, remote } => {
+            Action::PostRdma { id, op, verb, local_offset, remote, signal } => {
                 let buffer = memory.operation(op).ok_or(UnknownBuffer(id.into()))?;
                 let local = BufferSlice { buffer, offset: local_offset, len: remote.length };
-                Self::PostRdma { id, verb, local, remote }
+                Self::PostRdma { id, verb, local, remote, signal }
             }
             Action::Register { id, access, segments_max } => {
                 let buffer = memory.registration(id).ok_or(UnknownBuffer(id.into()))?;

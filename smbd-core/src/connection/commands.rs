@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use super::phase::{Cause, Phase};
-use super::send::Report;
+use super::report::Report;
 use super::{Connection, Probe};
 use crate::error::{CommandError, Misuse, RdmaError, RegisterError, SendError};
 use crate::{Access, BufferDescriptorV1, Fragment, Instant, MsgId, OpId, RdmaVerb, RegId, Token};
@@ -104,6 +104,41 @@ impl Connection {
         remote: Arc<[BufferDescriptorV1]>,
         offset: u64,
     ) -> Result<OpId, RdmaError> {
+        self.rdma_with(now, verb, len, remote, offset, Report::Prompt)
+    }
+
+    /// Transfers data like [`rdma`](Self::rdma), for an upper layer that need not hear of the result before that of something
+    /// later: a server of its Write before the answer that follows. No completion is asked for (an unsignalled request of
+    /// verbs), so nobody is woken for it.
+    ///
+    /// [`Event::RdmaDone`](crate::Event::RdmaDone) comes with the completion of a later send or work request: after 32 RDMA requests
+    /// at the latest, or when the places for operations or requests are all taken. A failure is reported at once. A Read is reported
+    /// as by `rdma`, because nothing later says that its data are there; so is a Write on a send queue shorter than the
+    /// [`Budget`](crate::Budget) asks for, whose places are shared. [`Close::Flush`] has an empty message follow, which takes a send
+    /// credit; until the peer grants one, the close waits.
+    ///
+    /// # Errors
+    /// The errors of [`rdma`](Self::rdma). Nothing has changed.
+    pub fn rdma_unsignalled(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, RdmaError> {
+        self.rdma_with(now, verb, len, remote, offset, Report::Late)
+    }
+
+    fn rdma_with(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        report: Report,
+    ) -> Result<OpId, RdmaError> {
         self.accepts_commands()?;
         let max = self.negotiated.map_or(0, |settled| settled.max_read_write_size);
         if len > max {
@@ -112,7 +147,7 @@ impl Connection {
         if verb == RdmaVerb::Read && self.limits.read_depth == 0 {
             return Err(RdmaError::NoReadDepth);
         }
-        let Some(op) = self.rdma.command(verb, len, remote, offset)? else {
+        let Some(op) = self.rdma.command(verb, len, remote, offset, report)? else {
             self.rdma.on_refused();
             return Err(CommandError::NoRoom { what: "RDMA operations" }.into());
         };

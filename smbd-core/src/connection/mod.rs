@@ -18,6 +18,7 @@ mod post;
 mod rdma;
 mod receive;
 mod registration;
+mod report;
 mod send;
 mod timers;
 

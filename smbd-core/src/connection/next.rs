@@ -144,7 +144,10 @@ impl Connection {
         if self.is_flushed() {
             return Next::Finish;
         }
-        let message = (self.sender.is_silent() && self.has_place()).then_some(Next::Empty);
+        // A send that is in flight may be behind the silent request, and completes it.
+        let idle = self.sender.is_empty() && self.sender.in_flight.is_empty();
+        let is_silent = self.sender.is_silent() || idle && self.rdma.is_silent();
+        let message = (is_silent && self.has_place()).then_some(Next::Empty);
         message.and_then(|message| self.with_reserve(message)).unwrap_or(Next::Wait)
     }
 

@@ -6,7 +6,8 @@ use super::next::Next;
 use super::phase::{Cause, Phase};
 use super::rdma::Slice;
 use super::registration::Command;
-use super::send::{Carries, Piece, Report};
+use super::report::Report;
+use super::send::{Carries, Piece};
 use super::{Connection, Pending};
 use crate::wire::{DATA_OFFSET, DataTransfer, Flags};
 use crate::{Action, Body, Event, Fragment, Head, RdmaVerb, RecvId, Token};
@@ -195,15 +196,17 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn post_rdma(&mut self, verb: RdmaVerb) -> Action {
-        let Some(slice) = self.rdma.post(verb, self.limits.rdma_len_max) else { return self.wait() };
+        // With the place that this one takes, and the one for a send, there is none for another.
+        let alone = self.shares_queue() || self.queue_room() < 3;
+        let Some(slice) = self.rdma.post(verb, self.limits.rdma_len_max, alone) else { return self.wait() };
         let count = match verb {
             RdmaVerb::Read => &mut self.stats.rdma_reads,
             RdmaVerb::Write => &mut self.stats.rdma_writes,
         };
         *count = count.wrapping_add(1);
-        let Slice { id, op, local_offset, remote } = slice;
+        let Slice { id, op, local_offset, remote, signal } = slice;
         self.stats.rdma_bytes = self.stats.rdma_bytes.wrapping_add(u64::from(remote.length));
-        Action::PostRdma { id, op, verb, local_offset, remote }
+        Action::PostRdma { id, op, verb, local_offset, remote, signal }
     }
 
     #[inline(never)]

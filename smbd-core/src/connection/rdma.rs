@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::hash::{Hash, Hasher};
 
 use super::fingerprint::hash_unordered;
+use super::report::{Report, SIGNAL_EVERY};
 use crate::error::{OpError, RdmaError, WorkError};
 use crate::id::Slot;
 use crate::slice::Cursor;
@@ -19,6 +20,7 @@ struct Op {
     posted: u32,
     in_flight: u16,
     verb: RdmaVerb,
+    report: Report,
     state: OpState,
 }
 
@@ -46,6 +48,8 @@ pub(crate) struct Rdma {
     reads: Ring<u16>,
     writes: Ring<u16>,
     reads_in_flight: u16,
+    /// Requests since the last that is signalled.
+    since_signal: u8,
     /// Writes commanded, and writes all of whose requests are posted; both wrap.
     writes_commanded: u32,
     writes_posted: u32,
@@ -61,6 +65,7 @@ pub(crate) struct Slice {
     pub(crate) op: OpId,
     pub(crate) local_offset: u32,
     pub(crate) remote: BufferDescriptorV1,
+    pub(crate) signal: bool,
 }
 
 impl Rdma {
@@ -75,6 +80,7 @@ impl Rdma {
             reads: Ring::new(ops, 0),
             writes: Ring::new(ops, 0),
             reads_in_flight: 0,
+            since_signal: 0,
             writes_commanded: 0,
             writes_posted: 0,
             turn: RdmaVerb::Read,
@@ -123,10 +129,11 @@ impl Rdma {
         len: u32,
         remote: Arc<[BufferDescriptorV1]>,
         offset: u64,
+        report: Report,
     ) -> Result<Option<OpId>, RdmaError> {
         let cursor = Cursor::new(&remote, offset, len)?;
         let state = if len == 0 { OpState::Done(Ok(())) } else { OpState::Running };
-        let op = Op { remote, cursor, len, posted: 0, in_flight: 0, verb, state };
+        let op = Op { remote, cursor, len, posted: 0, in_flight: 0, verb, report, state };
         let Some(slot) = self.ops.acquire(op) else { return Ok(None) };
         if len > 0 {
             let queue = match verb {
@@ -158,9 +165,9 @@ impl Rdma {
         }
     }
 
-    /// Takes the next request of that kind.
+    /// Takes the next request of that kind. It is signalled in any case if it may be that nothing follows it by itself.
     #[inline]
-    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32) -> Option<Slice> {
+    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32, alone: bool) -> Option<Slice> {
         let queue = match verb {
             RdmaVerb::Read => &mut self.reads,
             RdmaVerb::Write => &mut self.writes,
@@ -173,7 +180,8 @@ impl Rdma {
         let local_offset = op.posted;
         op.posted = op.posted.saturating_add(remote.length);
         op.in_flight = op.in_flight.saturating_add(1);
-        if op.posted == op.len {
+        let (is_last, report) = (op.posted == op.len, op.report);
+        if is_last {
             queue.pop();
             if verb == RdmaVerb::Write {
                 self.writes_posted = self.writes_posted.wrapping_add(1);
@@ -186,7 +194,26 @@ impl Rdma {
             }
             RdmaVerb::Write => RdmaVerb::Read,
         };
-        Some(Slice { id: RdmaId(request), op: OpId(slot), local_offset, remote })
+        let signal = alone || self.signals(verb, is_last, report);
+        self.since_signal = if signal { 0 } else { self.since_signal.wrapping_add(1) };
+        Some(Slice { id: RdmaId(request), op: OpId(slot), local_offset, remote, signal })
+    }
+
+    /// Whether the request that was just counted is signalled. One that is not is complete with whatever is signalled behind it: another
+    /// piece of its operation follows, or the upper layer does not wait for it.
+    #[inline]
+    fn signals(&self, verb: RdmaVerb, is_last: bool, report: Report) -> bool {
+        // That something later is complete says nothing of the data of a Read (siw).
+        verb == RdmaVerb::Read
+            || is_last && (report == Report::Prompt || self.ops.is_full())
+            // What has to follow would have no place.
+            || self.requests.is_full()
+            || self.since_signal >= SIGNAL_EVERY.wrapping_sub(1)
+    }
+
+    /// Whether all requests are posted, and a completion was not asked for with the last.
+    pub(crate) const fn is_silent(&self) -> bool {
+        self.since_signal > 0 && self.reads.is_empty() && self.writes.is_empty() && !self.requests.is_empty()
     }
 
     pub(crate) fn is_outstanding(&self, id: RdmaId) -> bool {
@@ -250,7 +277,7 @@ impl Rdma {
             }
         }
         hash_unordered(self.ops.iter().map(|(_, op)| op), into);
-        (self.reads_in_flight, self.turn, self.refused).hash(into);
+        (self.reads_in_flight, self.since_signal, self.turn, self.refused).hash(into);
     }
 
     pub(crate) fn fingerprint_of(&self, index: u16, into: &mut impl Hasher) {

@@ -3,13 +3,11 @@
 use core::hash::{Hash, Hasher};
 
 use super::fingerprint::hash_unordered;
+use super::report::{Report, SIGNAL_EVERY};
 use crate::id::Slot;
 use crate::table::{Ring, Slots};
 use crate::wire::DATA_OFFSET;
 use crate::{Body, Config, MsgId, SendId, Token};
-
-/// Every so many sends one asks for a completion.
-const SIGNAL_EVERY: u8 = 32;
 
 /// An upper-layer message that has not left completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,15 +17,6 @@ struct Message {
     /// RDMA Writes commanded before it: it leaves when that many are posted.
     after_writes: u32,
     report: Report,
-}
-
-/// When the result of a message is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Report {
-    /// As soon as it has left.
-    Prompt,
-    /// With that of what leaves later.
-    Late,
 }
 
 /// A send with the device.

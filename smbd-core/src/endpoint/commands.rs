@@ -122,6 +122,22 @@ impl Endpoint {
         self.connection.rdma(now, verb, len, remote, offset)
     }
 
+    /// Transfers data like [`rdma`](Self::rdma), for an upper layer that need not hear of the result before that of something
+    /// later: [`Connection::rdma_unsignalled`](crate::Connection::rdma_unsignalled).
+    ///
+    /// # Errors
+    /// The errors of [`rdma`](Self::rdma). Nothing has changed.
+    pub fn rdma_unsignalled(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, RdmaError> {
+        self.connection.rdma_unsignalled(now, verb, len, remote, offset)
+    }
+
     /// Gives the peer access to a local buffer, with exactly these rights, on this connection only (3.1.4.3). The device may
     /// describe the buffer by 1 to `segments_max` segments.
     ///

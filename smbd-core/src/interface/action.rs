@@ -38,7 +38,7 @@ pub enum Action<E = Event> {
         /// Whether the send requests a solicited event at the peer.
         solicit: bool,
     },
-    /// Post one RDMA request: one work request with one scatter/gather element, always signalled.
+    /// Post one RDMA request: one work request with one scatter/gather element.
     PostRdma {
         /// Its id.
         id: RdmaId,
@@ -50,6 +50,8 @@ pub enum Action<E = Event> {
         local_offset: u32,
         /// The peer's memory: exactly the slice, whose length in bytes is that of the descriptor.
         remote: BufferDescriptorV1,
+        /// Whether the request is signalled; a Read always is. If not, the backend derives its completion from a later one.
+        signal: bool,
     },
     /// Enable remote access to the buffer of a registration (3.1.4.3): exactly these rights, on this connection only.
     Register {
@@ -86,8 +88,8 @@ impl<E> Action<E> {
             Self::PostSend { id, head, body, invalidate, signal, solicit } => {
                 Action::PostSend { id, head, body, invalidate, signal, solicit }
             }
-            Self::PostRdma { id, op, verb, local_offset, remote } => {
-                Action::PostRdma { id, op, verb, local_offset, remote }
+            Self::PostRdma { id, op, verb, local_offset, remote, signal } => {
+                Action::PostRdma { id, op, verb, local_offset, remote, signal }
             }
             Self::Register { id, access, segments_max } => Action::Register { id, access, segments_max },
             Self::Deregister { id } => Action::Deregister { id },

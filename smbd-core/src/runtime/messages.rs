@@ -53,6 +53,19 @@ pub trait Messages: Protocol<Event = EndpointEvent> {
         offset: u64,
     ) -> Result<OpId, RdmaError>;
 
+    /// Transfers data whose result may come with that of something later: [`Endpoint::rdma_unsignalled`].
+    ///
+    /// # Errors
+    /// [`RdmaError`]. Nothing has changed.
+    fn rdma_unsignalled(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, RdmaError>;
+
     /// Gives the peer access to a local buffer (3.1.4.3): [`Endpoint::register`].
     ///
     /// # Errors
@@ -112,6 +125,17 @@ impl Messages for Endpoint {
         offset: u64,
     ) -> Result<OpId, RdmaError> {
         self.rdma(now, verb, len, remote, offset)
+    }
+
+    fn rdma_unsignalled(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, RdmaError> {
+        self.rdma_unsignalled(now, verb, len, remote, offset)
     }
 
     fn register(&mut self, now: Instant, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {

@@ -429,3 +429,106 @@ proptest! {
         }
     }
 }
+
+/// Which requests are signalled, in posting order.
+fn signals(side: &Side) -> Vec<bool> {
+    side.requests.iter().map(|request| request.signal).collect()
+}
+
+fn unsignalled(side: &mut Side, verb: RdmaVerb, remote: &[(u64, u32)]) -> OpId {
+    let len = remote.iter().map(|(_, len)| len).sum();
+    side.connection.rdma_unsignalled(side.now, verb, len, descriptors(remote), 0).unwrap()
+}
+
+#[test]
+fn of_the_requests_of_a_write_the_last_is_signalled() {
+    let mut side = side(params(), LIMITS);
+    let op = side.rdma(WRITE, 40, &[(0, 10), (100, 10), (200, 10), (300, 10)], 0);
+    side.drain();
+    assert_eq!(signals(&side), [false, false, false, true]);
+    side.settle();
+    assert_eq!(results(&side), [(op, Ok(()))]);
+}
+
+#[test]
+fn reads_are_always_signalled() {
+    let mut side = side(params(), LIMITS);
+    side.rdma(READ, 20, &[(0, 10), (100, 10)], 0);
+    unsignalled(&mut side, READ, &[(0, 10), (100, 10)]);
+    side.drain();
+    assert_eq!(signals(&side), [true; 4]);
+}
+
+#[test]
+fn an_unsignalled_write_has_no_signal_and_the_message_behind_it_has_one() {
+    let mut side = side(params(), LIMITS);
+    let op = unsignalled(&mut side, WRITE, &[(0, 10), (100, 10)]);
+    side.send(8);
+    side.drain();
+    assert_eq!((signals(&side), side.sent.last().unwrap().signal), (vec![false, false], true));
+    assert!(results(&side).is_empty());
+    side.settle();
+    assert_eq!(results(&side), [(op, Ok(()))]);
+}
+
+#[test]
+fn one_of_32_rdma_requests_is_signalled() {
+    let params = Params { rdma_slots: 200, rdma_ops: 200, ..params() };
+    let mut side = side(params, LIMITS);
+    for _ in 0..70 {
+        unsignalled(&mut side, WRITE, &[(0, 10)]);
+    }
+    side.drain();
+    let signalled: Vec<_> = (0..70).filter(|index| side.requests[*index].signal).collect();
+    assert_eq!(signalled, [31, 63]);
+}
+
+#[test]
+fn a_request_is_signalled_that_takes_the_last_place_for_requests_or_for_operations() {
+    for (rdma_slots, rdma_ops) in [(4, 20), (20, 4)] {
+        let mut side = side(Params { rdma_slots, rdma_ops, ..params() }, LIMITS);
+        for _ in 0..4 {
+            unsignalled(&mut side, WRITE, &[(0, 10)]);
+            side.drain();
+        }
+        assert_eq!(
+            signals(&side),
+            [false, false, false, true],
+            "{rdma_slots} requests, {rdma_ops} operations"
+        );
+    }
+}
+
+#[test]
+fn in_a_send_queue_that_is_shared_all_are_signalled() {
+    let mut side = side(params(), Limits { send_queue: 8, ..LIMITS });
+    unsignalled(&mut side, WRITE, &[(0, 10), (100, 10)]);
+    side.rdma(WRITE, 20, &[(0, 10), (100, 10)], 0);
+    side.drain();
+    assert_eq!(signals(&side), [true; 4]);
+}
+
+#[test]
+fn a_failure_of_an_unsignalled_write_is_told_at_once() {
+    let mut side = side(params(), LIMITS);
+    let op = unsignalled(&mut side, WRITE, &[(0, 10)]);
+    side.drain();
+    let id = side.rdma.pop_front().unwrap();
+    side.handle(Input::Failed { id: id.into(), error: WorkError::RemoteAccess });
+    side.drain();
+    assert!(matches!(results(&side)[..], [(failed, Err(_))] if failed == op));
+}
+
+#[test]
+fn a_flush_asks_for_the_completion_of_an_unsignalled_write_with_an_empty_message_once() {
+    let mut side = side(params(), LIMITS);
+    let op = unsignalled(&mut side, WRITE, &[(0, 10)]);
+    side.drain();
+    let until = side.now.saturating_add(core::time::Duration::from_secs(10));
+    side.connection.close(side.now, smbd_core::Close::Flush { until });
+    let sent = side.sent.len();
+    assert_eq!(shape(&side.drain()), "sw");
+    assert!(side.sent[sent].len == 20 && side.sent[sent].signal);
+    side.settle();
+    assert_eq!((results(&side), side.end()), (vec![(op, Ok(()))], "Closed(Local)".to_owned()));
+}

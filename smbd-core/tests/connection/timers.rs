@@ -441,8 +441,7 @@ fn a_message_that_waits_for_the_own_upper_layer_is_not_stalled_by_the_peer() {
         send_credit_timeout: stall,
         ..Params::example()
     };
-    let mut side =
-        Side::accepted(params, &smbd_core::wire::NegotiateRequest { credits_requested: 4, ..REQUEST });
+    let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
     side.release = false;
     side.receive_data(DataTransfer { credits_granted: 2, ..DATA8 });
     side.settle();

@@ -39,6 +39,7 @@ pub struct Request {
     pub verb: RdmaVerb,
     pub local_offset: u32,
     pub remote: BufferDescriptorV1,
+    pub signal: bool,
 }
 
 /// What one poll gave; fragments go to [`Side::data`].
@@ -250,10 +251,10 @@ impl Side {
                 self.wire.push_back(message);
                 self.sent.push(message);
             }
-            Action::PostRdma { id, op, verb, local_offset, remote } => {
+            Action::PostRdma { id, op, verb, local_offset, remote, signal } => {
                 self.rdma.push_back(*id);
                 let (id, op, verb, local_offset) = (*id, *op, *verb, *local_offset);
-                self.requests.push(Request { id, op, verb, local_offset, remote: *remote });
+                self.requests.push(Request { id, op, verb, local_offset, remote: *remote, signal: *signal });
             }
             Action::Register { id, access, segments_max } => {
                 self.registering.push_back((*id, *access, *segments_max));

@@ -56,10 +56,10 @@ impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceBackend<'_, F, P, M> {
             BackendOp::PostSend { id, head, body, invalidate, signal, solicit } => {
                 device.post_send(id, *head, body, Flags { invalidate, signal, solicit }, fabric);
             }
-            BackendOp::PostRdma { id, verb, local, remote } => {
+            BackendOp::PostRdma { id, verb, local, remote, signal } => {
                 let local = device.range(&local);
                 let operation = local.map(|local| Operation::Rdma { verb, local, remote });
-                device.post(Request::Rdma(id), sent(id.into(), operation, true, false), fabric);
+                device.post(Request::Rdma { id, signal }, sent(id.into(), operation, signal, false), fabric);
             }
             BackendOp::Connect => {
                 device.ring_doorbell(fabric);

@@ -147,14 +147,39 @@ impl<'a> Context<'a> {
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
     ) -> Result<OpId, CommandRefused> {
-        let now = self.at.now;
+        self.rdma_with(verb, local, remote, offset, false)
+    }
+
+    /// The same, whose result may come with that of something later.
+    ///
+    /// # Errors
+    /// As [`Connection::rdma_unsignalled`].
+    pub fn rdma_unsignalled(
+        &mut self,
+        verb: RdmaVerb,
+        local: Range,
+        remote: &Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, CommandRefused> {
+        self.rdma_with(verb, local, remote, offset, true)
+    }
+
+    fn rdma_with(
+        &mut self,
+        verb: RdmaVerb,
+        local: Range,
+        remote: &Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        unsignalled: bool,
+    ) -> Result<OpId, CommandRefused> {
+        let (now, whole) = (self.at.now, (Arc::clone(remote), offset));
         let result = self
             .check(local)
-            .and_then(|()| Ok(self.commands()?.rdma(now, verb, local.len, Arc::clone(remote), offset)?));
+            .and_then(|()| Ok(self.commands()?.rdma(now, verb, local.len, whole, unsignalled)?));
         if let Ok(op) = result {
             self.names.put_op(op, local);
         }
-        self.probe.command(self.at, &Command::Rdma { verb, local, remote, offset, result });
+        self.probe.command(self.at, &Command::Rdma { verb, local, remote, offset, unsignalled, result });
         result
     }
 

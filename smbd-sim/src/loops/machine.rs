@@ -46,6 +46,21 @@ impl<P: Probe> Watched<Endpoint, P> {
         sent
     }
 
+    fn show_rdma(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: &Arc<[BufferDescriptorV1]>,
+        (offset, unsignalled): (u64, bool),
+    ) -> Result<OpId, RdmaError> {
+        let rdma = if unsignalled { Endpoint::rdma_unsignalled } else { Endpoint::rdma };
+        let started = rdma(&mut self.machine, now, verb, len, Arc::clone(remote), offset);
+        let (local, result) = (somewhere(len as usize), started.map_err(Into::into));
+        self.show_command(now, &Command::Rdma { verb, local, remote, offset, unsignalled, result });
+        started
+    }
+
     fn show_command(&mut self, now: Instant, command: &Command<'_>) {
         self.expect_news();
         self.is_told_the_time(now);
@@ -84,11 +99,18 @@ impl<P: Probe> Messages for Watched<Endpoint, P> {
         remote: Arc<[BufferDescriptorV1]>,
         offset: u64,
     ) -> Result<OpId, RdmaError> {
-        let local = somewhere(len as usize);
-        let started = self.machine.rdma(now, verb, len, Arc::clone(&remote), offset);
-        let result = started.map_err(Into::into);
-        self.show_command(now, &Command::Rdma { verb, local, remote: &remote, offset, result });
-        started
+        self.show_rdma(now, verb, len, &remote, (offset, false))
+    }
+
+    fn rdma_unsignalled(
+        &mut self,
+        now: Instant,
+        verb: RdmaVerb,
+        len: u32,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+    ) -> Result<OpId, RdmaError> {
+        self.show_rdma(now, verb, len, &remote, (offset, true))
     }
 
     fn register(&mut self, now: Instant, access: Access, segments_max: u16) -> Result<RegId, RegisterError> {

@@ -62,12 +62,18 @@ impl Commands<'_> {
         now: Instant,
         verb: RdmaVerb,
         len: u32,
-        remote: Arc<[BufferDescriptorV1]>,
-        offset: u64,
+        (remote, offset): (Arc<[BufferDescriptorV1]>, u64),
+        unsignalled: bool,
     ) -> Result<OpId, RdmaError> {
         match self {
-            Self::Connection(connection) => connection.rdma(now, verb, len, remote, offset),
-            Self::Endpoint(endpoint, _) => endpoint.rdma(now, verb, len, remote, offset),
+            Self::Connection(connection) => {
+                let rdma = if unsignalled { Connection::rdma_unsignalled } else { Connection::rdma };
+                rdma(connection, now, verb, len, remote, offset)
+            }
+            Self::Endpoint(endpoint, _) => {
+                let rdma = if unsignalled { Endpoint::rdma_unsignalled } else { Endpoint::rdma };
+                rdma(endpoint, now, verb, len, remote, offset)
+            }
         }
     }
 

@@ -284,11 +284,11 @@ fn is_op_of<M>(action: &Action, step: &BackendOp<'_, M>) -> bool {
             id == posted && head == *first && flags && len == body.map(|body| body.len as usize)
         }
         (
-            Action::PostRdma { id, verb, local_offset, remote, .. },
-            BackendOp::PostRdma { id: posted, verb: way, local, remote: there },
+            Action::PostRdma { id, verb, local_offset, remote, signal, .. },
+            BackendOp::PostRdma { id: posted, verb: way, local, remote: there, signal: signalled },
         ) => {
             let here = (*local_offset, remote.length) == (local.offset, local.len);
-            (id, verb, remote) == (posted, way, there) && here
+            (id, verb, remote, signal) == (posted, way, there, signalled) && here
         }
         (
             Action::Register { id, access, segments_max },

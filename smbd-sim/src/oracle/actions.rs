@@ -3,6 +3,7 @@
 use smbd_core::{Action, Event, Instant, RecvId, Role};
 
 use super::law::{Law, Verdicts};
+use super::operations::Slice;
 use super::records::{Records, Slot};
 use super::sending::Leaving;
 
@@ -43,10 +44,17 @@ impl Records {
                 let leaving = Leaving { head, body: *body, invalidate, signal, solicit };
                 self.on_send(*id, &leaving, v);
             }
-            Action::PostRdma { id, op, verb, local_offset, remote } => {
+            Action::PostRdma { id, op, verb, local_offset, remote, signal } => {
                 let before = self.queue_used();
                 let limits = (self.limits.read_depth, self.limits.rdma_len_max);
-                self.ops.on_post(*op, *verb, *local_offset, *remote, limits, v);
+                let slice = Slice { verb: *verb, local_offset: *local_offset, remote: *remote };
+                self.ops.on_post(*op, &slice, limits, v);
+                self.ops.on_signal(*op, *verb, *signal, v);
+                // One that does not come back may have the place that something else waits for.
+                let is_shared = u32::from(self.limits.send_queue) < self.config.budget().send_queue;
+                v.check(Law::Rdma, *signal || !is_shared, || {
+                    format!("{id:?} without a signal in a short send queue")
+                });
                 if let Err(wrong) = self.rdma.open(id.slot(), *id, *op) {
                     v.fail(Law::Ledger, format!("{id:?} handed out: {wrong}"));
                 }
@@ -162,6 +170,9 @@ impl Records {
         }
         v.check(Law::Progress, !self.sending.owes_signal() || self.sends.used() == 0, || {
             "a message is waited for, and no completion was asked for".to_owned()
+        });
+        v.check(Law::Progress, !self.ops.owes_signal() || self.rdma.used() == 0, || {
+            "an RDMA request is waited for, and no completion was asked for".to_owned()
         });
         if used + 1 < queue && self.rdma.free() > 0 && !binds {
             v.check(Law::Progress, !wants_rdma, || "an RDMA request could leave".to_owned());

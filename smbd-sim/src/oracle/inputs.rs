@@ -186,7 +186,7 @@ impl Records {
                     self.sending.on_command(id, range.len, (invalidate, unsignalled), after, v);
                 }
             }
-            Command::Rdma { verb, local, remote, offset, result } => {
+            Command::Rdma { verb, local, remote, offset, unsignalled, result } => {
                 let total: u64 = remote.iter().map(|d| u64::from(d.length)).sum();
                 let fits = offset.checked_add(u64::from(local.len)).is_some_and(|end| end <= total)
                     && remote
@@ -197,7 +197,7 @@ impl Records {
                 let full = self.ops.is_full();
                 self.check_command("rdma", &result, fits && short && depth, full, v);
                 if let Ok(id) = result {
-                    self.ops.on_command(id, verb, local.len, remote, offset, v);
+                    self.ops.on_command(id, (verb, local.len), (remote, offset), unsignalled, v);
                 }
             }
             Command::Register { access, segments_max, result, .. } => {

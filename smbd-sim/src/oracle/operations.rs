@@ -8,6 +8,9 @@ use smbd_core::{BufferDescriptorV1, OpId, RdmaVerb};
 use super::fingerprint::digest;
 use super::law::{Law, Verdicts};
 
+/// At least one of so many requests is signalled.
+const SIGNAL_EVERY: u32 = 32;
+
 #[derive(Clone, Debug)]
 struct Op {
     id: OpId,
@@ -18,8 +21,16 @@ struct Op {
     within: u32,
     posted: u32,
     in_flight: u32,
+    unsignalled: bool,
     failed: bool,
     told: bool,
+}
+
+/// A part of an operation.
+pub(super) struct Slice {
+    pub(super) verb: RdmaVerb,
+    pub(super) local_offset: u32,
+    pub(super) remote: BufferDescriptorV1,
 }
 
 /// The operations of one side.
@@ -32,12 +43,27 @@ pub(super) struct Operations {
     pub(super) writes_commanded: u64,
     /// Writes of which everything is posted. They are posted in order.
     pub(super) writes_posted: u64,
+    /// Requests since the last signalled one, and whether one of them is waited for.
+    silent: u32,
+    owes_signal: bool,
+    /// The last request is not signalled, and more of its operation has to follow.
+    owes_more: bool,
 }
 
 impl Operations {
     pub(super) fn new(slots: u32) -> Self {
         let ops = (0..slots).map(|_| None).collect();
-        Self { ops, used: 0, untold: 0, reads_in_flight: 0, writes_commanded: 0, writes_posted: 0 }
+        Self {
+            ops,
+            used: 0,
+            untold: 0,
+            reads_in_flight: 0,
+            writes_commanded: 0,
+            writes_posted: 0,
+            silent: 0,
+            owes_signal: false,
+            owes_more: false,
+        }
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -57,10 +83,9 @@ impl Operations {
     pub(super) fn on_command(
         &mut self,
         id: OpId,
-        verb: RdmaVerb,
-        len: u32,
-        remote: &[BufferDescriptorV1],
-        offset: u64,
+        (verb, len): (RdmaVerb, u32),
+        (remote, offset): (&[BufferDescriptorV1], u64),
+        unsignalled: bool,
         v: &mut Verdicts,
     ) {
         let mut op = Op {
@@ -72,6 +97,7 @@ impl Operations {
             within: 0,
             posted: 0,
             in_flight: 0,
+            unsignalled,
             failed: false,
             told: false,
         };
@@ -107,9 +133,7 @@ impl Operations {
     pub(super) fn on_post(
         &mut self,
         id: OpId,
-        verb: RdmaVerb,
-        local_offset: u32,
-        remote: BufferDescriptorV1,
+        &Slice { verb, local_offset, remote }: &Slice,
         (read_depth, len_max): (u16, u32),
         v: &mut Verdicts,
     ) {
@@ -138,6 +162,28 @@ impl Operations {
                 });
             }
         }
+    }
+
+    /// Whether the slice is signalled. A completion behind one that is not says that it is done; of a Read it says nothing.
+    pub(super) fn on_signal(&mut self, id: OpId, verb: RdmaVerb, signal: bool, v: &mut Verdicts) {
+        v.check(Law::Rdma, signal || verb == RdmaVerb::Write, || {
+            format!("a Read of {id:?} without a signal")
+        });
+        self.silent = if signal { 0 } else { self.silent + 1 };
+        v.check(Law::Rdma, self.silent < SIGNAL_EVERY, || {
+            format!("{} RDMA requests in a row without a signal", self.silent)
+        });
+        let full = self.is_full();
+        let Some(op) = self.op(id) else { return };
+        // Its result is wanted, or its place.
+        let is_waited_for = !op.unsignalled || full;
+        self.owes_more = !signal && op.posted < op.len;
+        self.owes_signal = !signal && (self.owes_signal || is_waited_for);
+    }
+
+    /// Whether a request is waited for whose end nothing will tell.
+    pub(super) const fn owes_signal(&self) -> bool {
+        self.owes_signal || self.owes_more
     }
 
     /// A slice comes back.
@@ -177,6 +223,7 @@ impl Operations {
     pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
         let writes = self.writes_commanded.wrapping_sub(self.writes_posted);
         (self.used, self.untold, self.reads_in_flight, writes).hash(into);
+        (self.silent, self.owes_signal, self.owes_more).hash(into);
         let mut ops: Vec<_> = self.ops.iter().flatten().map(|op| digest(&op.anonymous())).collect();
         ops.sort_unstable();
         ops.hash(into);
@@ -195,7 +242,7 @@ impl Operations {
 impl Op {
     fn anonymous(&self) -> impl Hash {
         let progress = (self.element, self.within, self.posted, self.in_flight);
-        (self.verb, self.len, self.remote.clone(), progress, self.failed, self.told)
+        (self.verb, self.len, self.remote.clone(), progress, (self.unsignalled, self.failed, self.told))
     }
 
     /// Where the next byte belongs, and how many may follow it in the same descriptor and operation.

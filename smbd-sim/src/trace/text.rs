@@ -130,13 +130,14 @@ impl Words {
                 let (signal, solicit) = (signal_name(*signal), if *solicit { " solicit" } else { "" });
                 write!(line, "{signal}{solicit}")
             }
-            Action::PostRdma { id, op, verb, local_offset, remote } => write!(
+            Action::PostRdma { id, op, verb, local_offset, remote, signal } => write!(
                 line,
-                "PostRdma {id:?} {op:?} {} [{local_offset}..+{}] {}@0x{:x}",
+                "PostRdma {id:?} {op:?} {} [{local_offset}..+{}] {}@0x{:x}{}",
                 verb_name(*verb),
                 remote.length,
                 remote.token,
-                remote.offset
+                remote.offset,
+                signal_name(*signal)
             ),
             Action::Register { id, access, segments_max } => {
                 write!(line, "Register {id:?} {} {segments_max} segments", access_name(*access))
@@ -160,9 +161,10 @@ impl Words {
                 }
                 outcome(line, result.as_ref().map(|id| format!("{id:?}")));
             }
-            Command::Rdma { verb, local, remote, offset, result } => {
+            Command::Rdma { verb, local, remote, offset, unsignalled, result } => {
                 let (name, count) = (verb_name(*verb), remote.len());
-                let _ = write!(line, "> rdma {name} {} B at {offset} of {count} descriptors", local.len);
+                let how = if *unsignalled { " unsignalled" } else { "" };
+                let _ = write!(line, "> rdma{how} {name} {} B at {offset} of {count} descriptors", local.len);
                 outcome(line, result.as_ref().map(|id| format!("{id:?}")));
             }
             Command::Register { access, range, result, .. } => {

@@ -26,6 +26,8 @@ struct Running {
     buffer: Buffer,
     job: Job,
     answered: bool,
+    /// Its result comes with that of something later.
+    unsignalled: bool,
 }
 
 /// The side that answers.
@@ -59,7 +61,7 @@ impl Server {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.jobs.is_empty() && self.running.is_empty()
+        self.jobs.is_empty() && self.running.iter().all(|running| running.unsignalled)
     }
 
     pub(super) fn left(&self) -> String {
@@ -92,11 +94,20 @@ impl Server {
                 }
             };
             let local = Range { buffer, offset: 0, len: task.moved };
-            match context.rdma(verb, local, &job.remote, u64::from(task.offset)) {
+            let Behaviour { patient, unsignalled_one_in, .. } = self.common.behaviour;
+            let answered = verb == RdmaVerb::Write && !patient;
+            // The answer that follows is in the same queue.
+            let unsignalled = answered && task.key.checked_rem(unsignalled_one_in) == Some(0);
+            let (remote, offset) = (&job.remote, u64::from(task.offset));
+            let started = if unsignalled {
+                context.rdma_unsignalled(verb, local, remote, offset)
+            } else {
+                context.rdma(verb, local, remote, offset)
+            };
+            match started {
                 Ok(op) => {
                     self.jobs.pop_front();
-                    let answered = verb == RdmaVerb::Write && !self.common.behaviour.patient;
-                    self.running.push(Running { op, buffer, job: job.clone(), answered });
+                    self.running.push(Running { op, buffer, job: job.clone(), answered, unsignalled });
                     if answered {
                         self.answer(job.task, Some(&job.remote), context);
                     }

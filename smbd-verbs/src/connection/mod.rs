@@ -290,7 +290,9 @@ impl Backend for VerbsConnection {
             BackendOp::PostSend { id, head, body, invalidate, signal, solicit } => {
                 self.post_send(id, head, body, posts::Flags { invalidate, signal, solicit });
             }
-            BackendOp::PostRdma { id, verb, local, remote } => self.post_rdma(id, verb, &local, remote),
+            BackendOp::PostRdma { id, verb, local, remote, signal } => {
+                self.post_rdma(id, verb, &local, remote, signal);
+            }
             BackendOp::Register { id, buffer, access, .. } => self.register(id, buffer, access),
             BackendOp::Deregister { id, segments } => self.deregister(id, segments),
             BackendOp::Connect => self.begin_connecting(),

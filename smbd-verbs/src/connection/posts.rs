@@ -46,7 +46,7 @@ impl VerbsConnection {
     ) {
         let (raw, slot) = (WrId::from(id).to_raw(), id.slot());
         let len = head.as_bytes().len() + body.as_ref().map_or(0, Payload::len);
-        let signal = signal || self.open.as_ref().is_some_and(|open| open.quirks.signal_from <= len);
+        let signal = signal || self.needs_signal(len);
         let flags = SendFlags { signal, solicit, fence: false, invalidate: invalidate.map(|token| token.0) };
         self.post(Request::Send { id, signal }, |open| {
             let head = head.as_bytes();
@@ -71,19 +71,26 @@ impl VerbsConnection {
         verb: RdmaVerb,
         local: &BufferSlice<'_, Buffer>,
         remote: BufferDescriptorV1,
+        signal: bool,
     ) {
-        self.post(Request::Rdma(id), |open| {
+        let signal = signal || self.needs_signal(local.len as usize);
+        self.post(Request::Rdma { id, signal }, |open| {
             let raw = WrId::from(id).to_raw();
             let chained = if verb == RdmaVerb::Read && open.has_remote_sinks() && remote.length > 0 {
                 // Goes with the request: the peer learns its token.
                 let region = open.regions.sink(local.buffer, local.offset, remote.length)?;
-                open.qp.chain_rdma(raw, verb, &region, 0, remote)
+                open.qp.chain_rdma(raw, verb, (&region, 0), remote, signal)
             } else {
                 let region = open.regions.local(local.buffer)?;
-                open.qp.chain_rdma(raw, verb, region, local.offset, remote)
+                open.qp.chain_rdma(raw, verb, (region, local.offset), remote, signal)
             };
             Ok(chained?)
         });
+    }
+
+    /// Whether the provider needs a signal on all that has so many bytes.
+    fn needs_signal(&self, len: usize) -> bool {
+        self.open.as_ref().is_some_and(|open| open.quirks.signal_from <= len)
     }
 
     /// Notes a request and puts it on the device's chain.

@@ -24,7 +24,7 @@ pub struct Quirks {
     pub overlooks_first: bool,
     /// Sends shorter than this number of bytes are posted one by one, not in a chain.
     pub post_alone_below: u32,
-    /// Sends of at least this number of bytes are always signalled: the provider treats an unsignalled one as complete
+    /// Sends and RDMA Writes of at least this number of bytes are always signalled: the provider treats an unsignalled one as complete
     /// while its memory is still read.
     pub signal_from: usize,
     /// Entries of a completion queue that is created only to occupy an address range; 0: none is created.

@@ -200,7 +200,7 @@ impl<M: Clone + fmt::Debug> Line<M> {
                 let id = self.rdma_id(ticket)?;
                 let memory = self.memory.get(buffer).ok_or(Full("no such buffer"))?;
                 let local = BufferSlice { buffer: &memory.buffer, offset, len: remote.length };
-                backend.execute(BackendOp::PostRdma { id, verb, local, remote });
+                backend.execute(BackendOp::PostRdma { id, verb, local, remote, signal: true });
             }
         }
         backend.ring_doorbell();

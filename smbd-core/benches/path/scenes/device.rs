@@ -145,7 +145,10 @@ impl Backend for Device {
                 let chained = Chained::Send { id, is_signalled: signal, len, invalidate };
                 self.post(Request::Send { id, signal }, chained);
             }
-            BackendOp::PostRdma { id, .. } => self.post(Request::Rdma(id), Chained::Rdma(id.into())),
+            BackendOp::PostRdma { id, signal, .. } => {
+                let chained = Chained::Rdma { id: id.into(), is_signalled: signal };
+                self.post(Request::Rdma { id, signal }, chained);
+            }
             BackendOp::Register { id, .. } => {
                 self.ring();
                 self.segments[0].token.0 += 1;

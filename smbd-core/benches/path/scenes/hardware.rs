@@ -17,7 +17,7 @@ pub struct Message {
 pub enum Chained {
     Recv(RecvId),
     Send { id: SendId, is_signalled: bool, len: usize, invalidate: Option<Token> },
-    Rdma(WrId),
+    Rdma { id: WrId, is_signalled: bool },
 }
 
 /// Memory that messages are in, a slot for each.
@@ -94,7 +94,8 @@ impl Hardware {
                         self.completions.push_back(Completion::Work(id.into()));
                     }
                 }
-                Chained::Rdma(id) => self.completions.push_back(Completion::Work(id)),
+                Chained::Rdma { id, is_signalled: true } => self.completions.push_back(Completion::Work(id)),
+                Chained::Rdma { is_signalled: false, .. } => {}
             }
         }
     }

@@ -149,10 +149,22 @@ impl<F: Fixture> Bench<F> {
         offset: u32,
         remote: BufferDescriptorV1,
     ) -> RdmaId {
+        self.rdma_with(end, verb, (buffer, offset), remote, true)
+    }
+
+    /// The same, signalled or not.
+    pub(super) fn rdma_with(
+        &mut self,
+        end: Peer,
+        verb: RdmaVerb,
+        (buffer, offset): (&F::Buffer, u32),
+        remote: BufferDescriptorV1,
+        signal: bool,
+    ) -> RdmaId {
         let id = RdmaId(self.mint(end, 2, self.budget.rdma_slots));
         self.note(end, id);
         let local = BufferSlice { buffer, offset, len: remote.length };
-        self.execute(end, BackendOp::PostRdma { id, verb, local, remote });
+        self.execute(end, BackendOp::PostRdma { id, verb, local, remote, signal });
         id
     }
 

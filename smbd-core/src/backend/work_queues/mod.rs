@@ -10,7 +10,7 @@ pub use queue::WorkQueue;
 
 use crate::{RdmaId, RecvId, RegId, SendId, WrId};
 
-/// One work request. All except sends are always signalled.
+/// One work request. All except sends and RDMA requests are always signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A receive.
@@ -23,7 +23,12 @@ pub enum Request {
         signal: bool,
     },
     /// An RDMA Read or Write.
-    Rdma(RdmaId),
+    Rdma {
+        /// Its id.
+        id: RdmaId,
+        /// Whether the device reports its completion.
+        signal: bool,
+    },
     /// Binding one window of a registration.
     Bind(RegId),
     /// Invalidating one window of a registration.
@@ -47,7 +52,7 @@ impl Request {
         match self {
             Self::Recv(id) => WrId::Recv(id),
             Self::Send { id, .. } => WrId::Send(id),
-            Self::Rdma(id) => WrId::Rdma(id),
+            Self::Rdma { id, .. } => WrId::Rdma(id),
             Self::Bind(id) | Self::Invalidate(id) => WrId::Reg(id),
         }
     }
@@ -58,7 +63,7 @@ impl Request {
     pub const fn queue(self) -> Queue {
         match self {
             Self::Recv(_) => Queue::Recv,
-            Self::Send { .. } | Self::Rdma(_) | Self::Bind(_) | Self::Invalidate(_) => Queue::Send,
+            Self::Send { .. } | Self::Rdma { .. } | Self::Bind(_) | Self::Invalidate(_) => Queue::Send,
         }
     }
 
@@ -69,7 +74,7 @@ impl Request {
     }
 
     const fn is_unsignalled(self) -> bool {
-        matches!(self, Self::Send { signal: false, .. })
+        matches!(self, Self::Send { signal: false, .. } | Self::Rdma { signal: false, .. })
     }
 }
 

@@ -172,7 +172,7 @@ impl WorkQueue {
     }
 
     /// Reports that the device has carried out or flushed everything, and has reported all completions: those of
-    /// signalled requests and of flushed ones. Unsignalled sends that remain at the front succeeded; the first
+    /// signalled requests and of flushed ones. Unsignalled requests that remain at the front succeeded; the first
     /// signalled request and all behind it fail with [`WorkError::Flushed`]. Nothing is posted from now on.
     ///
     /// For a queue pair this is the case when a marker behind everything else is complete (`wr_id` 0, which is not a
@@ -293,7 +293,7 @@ const fn input_of(Entry { request, error }: Entry) -> Input<'static> {
         // A receive that is done and was not taken holds no message.
         (None, Request::Recv(id)) => Input::Failed { id: WrId::Recv(id), error: WorkError::Flushed },
         (None, Request::Send { id, .. }) => Input::Sent { id },
-        (None, Request::Rdma(id)) => Input::RdmaDone { id },
+        (None, Request::Rdma { id, .. }) => Input::RdmaDone { id },
         (None, Request::Bind(id)) => Input::BindComplete { id },
         (None, Request::Invalidate(id)) => Input::Deregistered { id },
     }

@@ -21,7 +21,7 @@ const fn send(index: u16, signal: bool) -> Request {
 }
 
 const fn rdma(index: u16) -> Request {
-    Request::Rdma(RdmaId(slot(index)))
+    Request::Rdma { id: RdmaId(slot(index)), signal: true }
 }
 
 const fn recv(index: u16) -> Request {
@@ -60,6 +60,18 @@ fn posted(depth: u32, requests: &[Request]) -> WorkQueue {
     }
     queue.doorbell_rung();
     queue
+}
+
+#[test]
+fn a_signalled_completion_completes_the_unsignalled_rdma_requests_before_it() {
+    let silent = |index| Request::Rdma { id: RdmaId(slot(index)), signal: false };
+    let mut queue = posted(8, &[silent(0), silent(1), send(0, true), silent(2)]);
+    assert!(queue.is_awaited());
+    assert_eq!(queue.complete(send(0, true).id(), Ok(())), Ok(()));
+    assert_eq!(drained(&mut queue), ["rdma0 RdmaDone", "rdma1 RdmaDone", "send0 Sent"]);
+    assert!(!queue.is_awaited(), "nothing says that the last is done");
+    queue.drained();
+    assert_eq!(drained(&mut queue), ["rdma2 RdmaDone"], "it was carried out");
 }
 
 #[test]

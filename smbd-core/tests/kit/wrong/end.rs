@@ -14,6 +14,7 @@ pub struct Held {
     buffer: ReferenceBuffer,
     offset: u32,
     remote: BufferDescriptorV1,
+    signal: bool,
 }
 
 pub struct WrongBackend<'a> {
@@ -68,9 +69,9 @@ impl WrongBackend<'_> {
                 self.state.late_receives.push((id, len));
                 return None;
             }
-            (Fault::WritesLast, BackendOp::PostRdma { id, verb, local, remote }) => {
+            (Fault::WritesLast, BackendOp::PostRdma { id, verb, local, remote, signal }) => {
                 let (buffer, offset) = (local.buffer.clone(), local.offset);
-                self.state.held.push(Held { id, verb, buffer, offset, remote });
+                self.state.held.push(Held { id, verb, buffer, offset, remote, signal });
                 return None;
             }
             (
@@ -82,14 +83,17 @@ impl WrongBackend<'_> {
             }
             (
                 Fault::WritesOneByteOff,
-                BackendOp::PostRdma { id, verb: RdmaVerb::Write, local, mut remote },
+                BackendOp::PostRdma { id, verb: RdmaVerb::Write, local, mut remote, signal },
             ) => {
                 remote.offset += 1;
-                BackendOp::PostRdma { id, verb: RdmaVerb::Write, local, remote }
+                BackendOp::PostRdma { id, verb: RdmaVerb::Write, local, remote, signal }
             }
-            (Fault::ReadsOneByteOff, BackendOp::PostRdma { id, verb: RdmaVerb::Read, mut local, remote }) => {
+            (
+                Fault::ReadsOneByteOff,
+                BackendOp::PostRdma { id, verb: RdmaVerb::Read, mut local, remote, signal },
+            ) => {
                 local.offset += 1;
-                BackendOp::PostRdma { id, verb: RdmaVerb::Read, local, remote }
+                BackendOp::PostRdma { id, verb: RdmaVerb::Read, local, remote, signal }
             }
             (Fault::EveryRightGiven, BackendOp::Register { id, buffer, segments_max, .. }) => {
                 BackendOp::Register { id, buffer, access: Access::ReadWrite, segments_max }
@@ -144,9 +148,9 @@ impl Backend for WrongBackend<'_> {
     }
 
     fn next_input(&mut self) -> Option<Input<'_>> {
-        for Held { id, verb, buffer, offset, remote } in std::mem::take(&mut self.state.held) {
+        for Held { id, verb, buffer, offset, remote, signal } in std::mem::take(&mut self.state.held) {
             let local = BufferSlice { buffer: &buffer, offset, len: remote.length };
-            self.inner.execute(BackendOp::PostRdma { id, verb, local, remote });
+            self.inner.execute(BackendOp::PostRdma { id, verb, local, remote, signal });
             self.inner.ring_doorbell();
         }
         while self.state.out.is_empty() {

@@ -48,7 +48,14 @@ impl Host {
                 let result = result.map_err(CommandRefused::from);
                 self.told = self.now;
                 self.show(
-                    &Command::Rdma { verb, local: range(len), remote: &remote, offset: 0, result },
+                    &Command::Rdma {
+                        verb,
+                        local: range(len),
+                        remote: &remote,
+                        offset: 0,
+                        unsignalled: false,
+                        result,
+                    },
                     seen,
                 );
                 result.map(drop)

@@ -116,9 +116,9 @@ impl QueuePair {
         &mut self,
         wr_id: u64,
         verb: RdmaVerb,
-        region: &Arc<MemoryRegion>,
-        offset: u32,
+        (region, offset): (&Arc<MemoryRegion>, u32),
         remote: BufferDescriptorV1,
+        signal: bool,
     ) -> Result<(), ChainError> {
         let local = element(region, offset, remote.length)?;
         let opcode = match verb {
@@ -127,7 +127,7 @@ impl QueuePair {
         };
         let keeper = Keeper::region(region);
         let inline = verb == RdmaVerb::Write && (1..=self.granted.inline).contains(&local.length);
-        let flags = if inline { SIGNALED | INLINE } else { SIGNALED };
+        let flags = (if inline { INLINE } else { 0 }) | (if signal { SIGNALED } else { 0 });
         self.sends.chain(wr_id, None, keeper, false, |request, places| {
             reset(request, opcode, flags, i32::from(remote.length > 0));
             request.wr.rdma.remote_addr = remote.offset;

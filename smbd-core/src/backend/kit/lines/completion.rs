@@ -18,7 +18,7 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 7] {
         },
         Line {
             id: "completion.mixed",
-            about: "sends and RDMA requests complete in posting order",
+            about: "sends and RDMA requests complete in posting order, also the sends and the Write that have no signal",
             law: "contract: one end for each id",
             run: mixed,
         },
@@ -82,7 +82,7 @@ fn mixed<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     let unsignalled = |n| Message { signal: false, ..Message::head(n) };
     let work: [WrId; 5] = [
         bench.send(Peer::INITIATOR, unsignalled(&[0])).into(),
-        bench.rdma(Peer::INITIATOR, RdmaVerb::Write, &near, 0, segment).into(),
+        bench.rdma_with(Peer::INITIATOR, RdmaVerb::Write, (&near, 0), segment, false).into(),
         bench.send(Peer::INITIATOR, unsignalled(&[1])).into(),
         bench.rdma(Peer::INITIATOR, RdmaVerb::Read, &near, 0, segment).into(),
         bench.send(Peer::INITIATOR, Message::head(&[2])).into(),

@@ -132,10 +132,10 @@ impl Backend for ReferenceBackend<'_> {
                 let work = Work::Send { id, message, invalidate, signal };
                 return self.chain(Request::Send { id, signal }, work);
             }
-            BackendOp::PostRdma { id, verb, local, remote } => {
-                let work =
-                    Work::Rdma { id, verb, local: self.keep(local.buffer), offset: local.offset, remote };
-                return self.chain(Request::Rdma(id), work);
+            BackendOp::PostRdma { id, verb, local, remote, signal } => {
+                let (local, offset) = (self.keep(local.buffer), local.offset);
+                let work = Work::Rdma { id, verb, local, offset, remote, signal };
+                return self.chain(Request::Rdma { id, signal }, work);
             }
             BackendOp::Connect
             | BackendOp::Accept

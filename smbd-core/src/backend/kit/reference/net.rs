@@ -69,7 +69,7 @@ pub(super) enum Report {
 pub(super) enum Work {
     Recv(RecvId, u32),
     Send { id: SendId, message: Body, invalidate: Option<Token>, signal: bool },
-    Rdma { id: RdmaId, verb: RdmaVerb, local: Memory, offset: u32, remote: BufferDescriptorV1 },
+    Rdma { id: RdmaId, verb: RdmaVerb, local: Memory, offset: u32, remote: BufferDescriptorV1, signal: bool },
     Bind(RegId, Token),
     Invalidate(RegId, Token),
 }
@@ -191,9 +191,9 @@ impl Net {
             Work::Send { id, message, invalidate, signal } => {
                 (id.into(), signal, send(there, &message, invalidate, limits))
             }
-            Work::Rdma { id, verb, local, offset, remote } => {
+            Work::Rdma { id, verb, local, offset, remote, signal } => {
                 let (id, local) = (WrId::from(id), local.get());
-                (id, true, self.rdma(index, verb, local.as_ref(), offset, remote))
+                (id, signal, self.rdma(index, verb, local.as_ref(), offset, remote))
             }
             Work::Bind(id, token) => {
                 here.set_live(token, true);
