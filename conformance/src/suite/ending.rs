@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use smbd_core::Instant;
+use smbd_core::wire::DataTransfer;
 
 use super::basis::Basis;
 use super::outcome::Stop;
 use super::peer::{Next, Peer};
 use super::script::Data;
+use super::seen::{Message, payload_of};
 use super::trace::By;
+use super::upper;
 use super::waiting::{ANSWER_WITHIN, END};
 use super::words::Words;
 
@@ -22,6 +25,12 @@ struct End {
     text: String,
 }
 
+/// Whether it says no more than that a server is at work.
+fn is_interim(message: &Message) -> bool {
+    DataTransfer::parse(&message.bytes)
+        .is_ok_and(|header| upper::is_interim(payload_of(&header, &message.bytes)))
+}
+
 impl Peer<'_> {
     fn end(&mut self) -> End {
         let (id, begin) = (self.id, self.play.now());
@@ -31,8 +40,9 @@ impl Peer<'_> {
         // A probe may follow, which is not what this is about.
         self.play.blamed = self.play.record.trace.last_message(id, By::Script).cloned();
         let state = &mut self.play.states[id];
-        let came = state.came.saturating_sub(before);
-        let last = state.inbox.drain(..).next_back();
+        let interim = state.inbox.iter().filter(|message| is_interim(message)).count();
+        let came = state.came.saturating_sub(before).saturating_sub(interim as u64);
+        let last = state.inbox.drain(..).rfind(|message| !is_interim(message));
         let after = self.play.now().saturating_since(begin).words();
         let state =
             if down { format!("it went down after {after}") } else { format!("after {after} it is up") };

@@ -17,7 +17,7 @@ use smbd_smb2::wire::Dialect;
 
 pub use requests::ServerFacts;
 pub(super) use requests::content;
-pub(super) use requests::is_negotiated;
+pub(super) use requests::{is_interim, is_negotiated};
 pub use serving::ClientFacts;
 pub(super) use serving::Offered;
 

@@ -345,6 +345,38 @@ pub(in super::super) fn is_negotiated(message: &[u8]) -> bool {
     answers.any(|header| header.status == NtStatus::SUCCESS)
 }
 
+/// Whether it is interim answers of an SMB2 server and nothing else: it is at work, and may find out yet what is wrong (3.3.4.2).
+pub(in super::super) fn is_interim(message: &[u8]) -> bool {
+    let mut elements = Elements::new(message).peekable();
+    let is_interim = |header: &Header| header.is_response() && header.status == NtStatus::PENDING;
+    elements.peek().is_some()
+        && elements.all(|element| element.is_ok_and(|element| is_interim(&element.header)))
+}
+
 fn is_final(header: &Header) -> bool {
     header.is_response() && header.status != NtStatus::PENDING
+}
+
+#[cfg(test)]
+mod tests {
+    use smbd_smb2::wire::{ErrorResponse, Flags, write_element};
+
+    use super::*;
+    use crate::smb2::announced;
+
+    #[test]
+    fn word_that_a_request_is_under_way_is_interim_and_its_answer_is_not() {
+        let header = Header {
+            status: NtStatus::ACCESS_DENIED,
+            command: Command::READ,
+            flags: Flags::default().with(Flags::SERVER_TO_REDIR, true),
+            ..Header::default()
+        };
+        let mut answer = Vec::new();
+        write_element(&mut answer, &header, &ErrorResponse::default()).unwrap();
+        let messages = announced(answer);
+        let seen: Vec<_> = messages.iter().map(|message| is_interim(message)).collect();
+        assert_eq!(seen, [true, false]);
+        assert!(!is_interim(&[]) && !is_interim(&messages[0][..40]), "nor is what is no message");
+    }
 }
