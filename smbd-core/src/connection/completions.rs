@@ -168,6 +168,7 @@ impl Connection {
         };
         least("send_queue", u32::from(limits.send_queue), 2)?;
         least("rdma_len_max", limits.rdma_len_max, 1)?;
+        self.shares_queue = u32::from(limits.send_queue) < self.config.send_queue();
         self.limits = Limits {
             read_depth: limits.read_depth.min(self.limits.read_depth),
             send_queue: limits.send_queue.min(self.limits.send_queue),

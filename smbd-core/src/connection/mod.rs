@@ -59,6 +59,9 @@ pub struct Connection {
     transport: Transport,
     /// What the transport settled on; until then what the configuration reserves.
     limits: Limits,
+    /// The send queue is shorter than what the configuration reserves: a place that does not come back may be the one that something else
+    /// waits for.
+    shares_queue: bool,
     negotiated: Option<Negotiated>,
     credits: Credits,
     receiver: Receiver,
@@ -127,6 +130,7 @@ impl Connection {
             phase: Phase::Connecting { deadline: now.saturating_add(timeout), step: Step::PostReceive },
             transport: Transport::default(),
             limits,
+            shares_queue: false,
             negotiated: None,
             credits: Credits::new(config.receive_credit_max),
             receiver: Receiver::new(config),

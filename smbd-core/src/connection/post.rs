@@ -47,6 +47,12 @@ impl Connection {
 
     #[inline(never)]
     fn notify_other(&mut self) -> Action {
+        if let Some(&Pending::OpDone { index }) = self.events.front()
+            && let Some((op, result)) = self.rdma.tell(index)
+        {
+            self.events.pop();
+            return Action::Notify(Event::RdmaDone { op, result });
+        }
         while let Some(pending) = self.events.pop() {
             if let Some(event) = self.event(pending) {
                 return Action::Notify(event);
@@ -178,14 +184,8 @@ impl Connection {
         // Both are of 16 bits.
         let short = self.queue_room().wrapping_mul(4) < u32::from(self.limits.send_queue);
         let table_full = self.sender.in_flight.is_full();
-        let report = if report == Report::Late && self.shares_queue() { Report::Prompt } else { report };
+        let report = if report == Report::Late && self.shares_queue { Report::Prompt } else { report };
         self.sender.signal(report, !more, short || table_full)
-    }
-
-    /// Whether the send queue is shorter than what the configuration reserves: a place that does not come back may be the one that
-    /// something else waits for.
-    fn shares_queue(&self) -> bool {
-        u32::from(self.limits.send_queue) < self.config.send_queue()
     }
 
     #[inline(never)]
@@ -196,9 +196,11 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn post_rdma(&mut self, verb: RdmaVerb) -> Action {
-        // With the place that this one takes, and the one for a send, there is none for another.
-        let alone = self.shares_queue() || self.queue_room() < 3;
-        let Some(slice) = self.rdma.post(verb, self.limits.rdma_len_max, alone) else { return self.wait() };
+        let Some(mut slice) = self.rdma.post(verb, self.limits.rdma_len_max) else { return self.wait() };
+        if !slice.signal && self.shares_queue {
+            slice.signal = true;
+            self.rdma.on_signalled();
+        }
         let count = match verb {
             RdmaVerb::Read => &mut self.stats.rdma_reads,
             RdmaVerb::Write => &mut self.stats.rdma_writes,

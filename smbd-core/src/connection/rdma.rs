@@ -165,9 +165,9 @@ impl Rdma {
         }
     }
 
-    /// Takes the next request of that kind. It is signalled in any case if it may be that nothing follows it by itself.
+    /// Takes the next request of that kind.
     #[inline]
-    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32, alone: bool) -> Option<Slice> {
+    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32) -> Option<Slice> {
         let queue = match verb {
             RdmaVerb::Read => &mut self.reads,
             RdmaVerb::Write => &mut self.writes,
@@ -194,9 +194,14 @@ impl Rdma {
             }
             RdmaVerb::Write => RdmaVerb::Read,
         };
-        let signal = alone || self.signals(verb, is_last, report);
+        let signal = self.signals(verb, is_last, report);
         self.since_signal = if signal { 0 } else { self.since_signal.wrapping_add(1) };
         Some(Slice { id: RdmaId(request), op: OpId(slot), local_offset, remote, signal })
+    }
+
+    /// The last request is signalled for another reason.
+    pub(crate) const fn on_signalled(&mut self) {
+        self.since_signal = 0;
     }
 
     /// Whether the request that was just counted is signalled. One that is not is complete with whatever is signalled behind it: another

@@ -174,6 +174,10 @@ impl Records {
         v.check(Law::Progress, !self.ops.owes_signal() || self.rdma.used() == 0, || {
             "an RDMA request is waited for, and no completion was asked for".to_owned()
         });
+        // A place of the send queue comes back with what else has taken them.
+        v.check(Law::Progress, !self.ops.owes_more() || self.rdma.free() > 0, || {
+            "no place is left for an RDMA request, and no completion was asked for".to_owned()
+        });
         if used + 1 < queue && self.rdma.free() > 0 && !binds {
             v.check(Law::Progress, !wants_rdma, || "an RDMA request could leave".to_owned());
         }

@@ -183,7 +183,12 @@ impl Operations {
 
     /// Whether a request is waited for whose end nothing will tell.
     pub(super) const fn owes_signal(&self) -> bool {
-        self.owes_signal || self.owes_more
+        self.owes_signal
+    }
+
+    /// Whether the last request is one behind which another has to follow, and not signalled.
+    pub(super) const fn owes_more(&self) -> bool {
+        self.owes_more
     }
 
     /// A slice comes back.
