@@ -176,8 +176,9 @@ impl Operations {
         let full = self.is_full();
         let Some(op) = self.op(id) else { return };
         // Its result is wanted, or its place.
-        let is_waited_for = !op.unsignalled || full;
-        self.owes_more = !signal && op.posted < op.len;
+        let is_last = op.posted == op.len;
+        let is_waited_for = is_last && (!op.unsignalled || full);
+        self.owes_more = !signal && !is_last;
         self.owes_signal = !signal && (self.owes_signal || is_waited_for);
     }
 
