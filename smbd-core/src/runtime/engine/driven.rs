@@ -20,6 +20,8 @@ pub(super) struct Driven<U, M, B> {
     pub(super) state: State,
     /// Whether it is in the engine's list of hot connections: driven, and its device not armed since.
     pub(super) is_hot: bool,
+    /// Whether it was not driven since the engine last looked for such hot connections.
+    pub(super) is_quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

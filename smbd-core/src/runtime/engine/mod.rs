@@ -4,12 +4,14 @@
 //! *due* when it has something to do. It is *hot* when it was driven and its backend is not [armed](Waitable::arm) yet.
 //! Otherwise it is *asleep*.
 //!
-//! Before the engine waits, it polls hot backends for a short time, if recent waits were short ([`BusyPoll`]). While
-//! connections are busy, the poller is polled every 32 turns, so all other connections and the watched objects get
-//! their turn. A [`Reaper`] destroys the backends of connections that are over.
+//! Before the engine waits, it polls hot backends for a short time, if recent waits were short ([`BusyPoll`]), and
+//! drives all that are ready. While connections are busy, the poller is polled every 32 turns, so all other connections
+//! and the watched objects get their turn. What was not driven for that long is armed, so idle connections cost the busy
+//! ones nothing. A [`Reaper`] destroys the backends of connections that are over.
 
 mod deferred;
 mod driven;
+mod hot;
 mod poller;
 mod slots;
 
@@ -108,7 +110,15 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
     /// # Errors
     /// The poller cannot wait for the backend. The connection is dropped then.
     pub fn add(&mut self, machine: M, end: B, upper: U) -> Result<Key, P::Error> {
-        let driven = Driven { machine, end, upper, deadline: None, state: State::Asleep, is_hot: false };
+        let driven = Driven {
+            machine,
+            end,
+            upper,
+            deadline: None,
+            state: State::Asleep,
+            is_hot: false,
+            is_quiet: false,
+        };
         let key = self.slots.insert(driven);
         let added = match self.slots.at(key.slot) {
             Some(driven) => self.poller.add(&driven.end, key.slot),
@@ -193,7 +203,11 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
             }
             if driven {
                 self.turns = self.turns.saturating_add(1);
-                return if self.turns < POLL_EVENTS_EVERY { Ok(false) } else { self.poll_events() };
+                if self.turns < POLL_EVENTS_EVERY {
+                    return Ok(false);
+                }
+                self.arm_quiet();
+                return self.poll_events();
             }
             if self.busy_poll() {
                 continue;
@@ -226,6 +240,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         let Some(driven) = self.slots.at_mut(slot) else { return };
         let result = drive(&mut driven.machine, &mut driven.end, &mut driven.upper);
         driven.state = State::Hot;
+        driven.is_quiet = false;
         match result {
             Ok(next) if !driven.machine.is_drained() => {
                 if !mem::replace(&mut driven.is_hot, true) {
@@ -257,44 +272,6 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         self.poller.remove(&end, slot);
         let end = DeferredDestroy::new(end, &self.reaper);
         self.finished.push(Finished { key, machine, end, upper, result });
-    }
-
-    /// Polls the hot backends for the time that [`BusyPoll`] allows. Returns whether one is ready; it is due then.
-    fn busy_poll(&mut self) -> bool {
-        let Self { poller, slots, hot, spin, busy_poll_for, .. } = self;
-        let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.busy_poll_micros_max());
-        let Some(most) = hot.iter().filter_map(allowed).max() else { return false };
-        spin.limit_micros(busy_poll_for.unwrap_or(most));
-        let mut ready = None;
-        let found = || {
-            ready = hot
-                .iter()
-                .copied()
-                .find(|slot| slots.at_mut(*slot).is_some_and(|driven| driven.end.is_ready()));
-            ready.is_some()
-        };
-        spin.look(|| poller.now(), || poller.pause(), found);
-        let Some(slot) = ready else { return false };
-        self.make_due(slot);
-        true
-    }
-
-    /// Arms the backends of all hot connections.
-    fn arm_hot(&mut self) {
-        while let Some(slot) = self.hot.pop() {
-            let Some(driven) = self.slots.at_mut(slot) else { continue };
-            driven.is_hot = false;
-            if driven.state != State::Hot {
-                continue;
-            }
-            driven.state = State::Asleep;
-            match driven.end.arm() {
-                Ok(false) => {}
-                Ok(true) => self.make_due(slot),
-                // The others go on.
-                Err(error) => self.finish(slot, Err(EngineError::Backend(error))),
-            }
-        }
     }
 
     /// Waits, and makes connections due. Returns whether a watched object is ready.

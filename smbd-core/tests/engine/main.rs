@@ -1,0 +1,4 @@
+//! `runtime::engine`: connections that are busy, connections that are not, and many of them.
+#![cfg(feature = "std")]
+
+mod hot;
