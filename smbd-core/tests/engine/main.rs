@@ -2,3 +2,8 @@
 #![cfg(feature = "std")]
 
 mod hot;
+mod many;
+mod peers;
+mod program;
+mod threads;
+mod wire;

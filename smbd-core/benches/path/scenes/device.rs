@@ -70,6 +70,8 @@ impl Device {
     pub fn forget_memory(&mut self) {
         self.receives.forget();
         self.sends.forget();
+        self.hardware.shrink();
+        self.chain.shrink_to_fit();
     }
 
     /// What was sent, for whoever carries it to the peer.

@@ -78,6 +78,13 @@ impl Hardware {
         }
     }
 
+    /// It is one of many, and gives back the memory that it does not need now.
+    pub fn shrink(&mut self) {
+        self.completions.shrink_to_fit();
+        self.posted.shrink_to_fit();
+        self.sent.shrink_to_fit();
+    }
+
     /// As `ibv_post_send` and `ibv_post_recv`.
     #[inline(never)]
     pub fn post(&mut self, chain: &mut Vec<Chained>, memory: &Slab) {

@@ -39,3 +39,8 @@ pub fn deregister(side: &mut Side<Endpoint>, id: RegId) {
 pub fn idle(engine: &mut Engine<Program, Connection, Device, Nothing>) {
     engine.poll(Some(Instant::ORIGIN)).expect("a poller");
 }
+
+#[inline(never)]
+pub fn busy(engine: &mut Engine<Program, Endpoint, Device, Nothing>) {
+    engine.poll(Some(Instant::ORIGIN)).expect("a poller");
+}

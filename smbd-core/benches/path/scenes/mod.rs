@@ -1,6 +1,7 @@
 //! The operations that are measured, each as a scene: two sides with a device each, of which the calls of one are measured. What one
 //! device has sent is carried to the other one outside of that.
 
+pub mod busy;
 mod device;
 mod hardware;
 mod idle;
@@ -46,6 +47,16 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("idle_1", "a turn of an engine with 1 connection that is idle", idle::turns::<1>),
     Operation::new("idle_100", "with 100", idle::turns::<100>),
     Operation::new("idle_10000", "with 10,000", idle::turns::<10_000>),
+    Operation::new(
+        "busy_100_idle_0",
+        "an engine of 100 connections to each of which a message of 64 bytes comes, and is answered: a message",
+        busy::messages::<0>,
+    )
+    .between(busy::CONNECTIONS, 11 * busy::CONNECTIONS),
+    Operation::new("busy_100_idle_100", "with 100 more that are idle", busy::messages::<100>)
+        .between(busy::CONNECTIONS, 11 * busy::CONNECTIONS),
+    Operation::new("busy_100_idle_10000", "with 10,000", busy::messages::<10_000>)
+        .between(busy::CONNECTIONS, 11 * busy::CONNECTIONS),
 ];
 
 /// The sizes of Windows.
