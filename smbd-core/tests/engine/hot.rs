@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
+use allocation_counter::measure;
 use smbd_core::backend::{
     Backend, BackendOp, BufferLookup, Handler, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
 };
@@ -230,4 +231,21 @@ fn what_was_armed_beside_a_busy_connection_is_driven_when_it_is_ready() {
         turns(&mut engine, A_WHILE);
         assert_eq!(inputs(&engine, quiet), round);
     }
+}
+
+#[test]
+fn an_engine_takes_at_most_64_bytes_for_a_connection_besides_its_parts_and_its_deadline() {
+    // Lists grow by doubling.
+    const MANY: usize = 1024;
+    let mut engine = engine();
+    let count = measure(|| {
+        for _ in 0..MANY {
+            add(&mut engine, false);
+        }
+        engine.poll(Some(Instant::ORIGIN)).unwrap();
+    });
+    // A device has a count on the heap.
+    let parts = size_of::<Counts>() + size_of::<Device>() + 3 * size_of::<usize>();
+    let all = usize::try_from(count.bytes_current).unwrap() / MANY;
+    assert!(all <= parts + 64, "{all} bytes, {parts} of them the parts");
 }

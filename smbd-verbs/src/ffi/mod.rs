@@ -29,6 +29,8 @@ pub(crate) use interfaces::addresses as interface_addresses;
 pub(crate) use memory::fake as fake_memory;
 pub(crate) use memory::{MemoryRegion, ProtectionDomain, Rights};
 pub use queue_pair::QueueCounters;
+#[cfg(test)]
+pub(crate) use queue_pair::queue_tables;
 pub(crate) use queue_pair::{
     Body, ChainError, Completion, Granted, Message, PostError, QueuePair, SendFlags, Sizes, slab_bytes,
 };

@@ -288,6 +288,14 @@ impl QueuePair {
     }
 }
 
+/// All tables of a queue pair of these sizes, for whoever counts what they take.
+#[cfg(test)]
+pub(crate) fn queue_tables(sizes: &Sizes) -> impl Sized {
+    let slab = |slots, len| slab::Slab::unregistered(slots, len).unwrap();
+    let sends = Sends::new(slab(sizes.send_slots, sizes.send_len), sizes.send_wr);
+    (sends, Receives::new(slab(sizes.recv_slots, sizes.recv_len), sizes.recv_wr), Polled::new())
+}
+
 /// Has `post` hand over a chain: how many were accepted, and what the caller hears of it.
 #[inline]
 fn settle(
