@@ -11,6 +11,7 @@ mod graph;
 mod imports;
 mod lengths;
 mod packages;
+mod shared;
 mod tokens;
 mod words;
 
