@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Chapters of the register and how many entries each has.
 const CHAPTERS: [(&str, u32); 13] = [
     ("CR", 16),
-    ("KA", 7),
+    ("KA", 8),
     ("RA", 9),
     ("VA", 8),
     ("NE", 17),
