@@ -4,12 +4,14 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, channel};
 
-use super::graph::Graph;
+use super::graph::Searched;
 use super::judge;
-use super::record::{Batch, Found, Progress, Recorder};
+use super::key::Key;
+use super::record::{BATCH, Batch, Found, Progress, Recorder};
 use super::replay::counterexample;
 use super::setup::Setup;
-use super::space::{Broken, Key, Space};
+use super::space::{Broken, Space};
+use super::states::States;
 use super::step::Step;
 
 /// When to stop a search that has not ended.
@@ -21,7 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { states: Graph::MAX }
+        Self { states: States::MAX }
     }
 }
 
@@ -66,9 +68,6 @@ pub struct Finding {
     pub trace: String,
 }
 
-/// States whose steps are worked out before they are handed over.
-const BATCH: usize = 4096;
-
 /// Searches all states of a configuration. `go_on` is asked now and then.
 #[must_use]
 pub fn search(setup: &Setup, limits: &Limits, go_on: &mut dyn FnMut(&Progress) -> bool) -> Report {
@@ -88,7 +87,9 @@ pub(super) struct Search<'a> {
     pub(super) space: Space<'a>,
     progress: Progress,
     ends: usize,
-    /// States to expand, in the order of their numbers, and the number of the first of them.
+    /// States that nothing happens to without time or a fault, and that are no ends.
+    waiting: usize,
+    /// The next states to expand, in the order of their numbers, and the number of the first of them.
     queue: VecDeque<Key>,
     next: u32,
 }
@@ -110,7 +111,8 @@ enum Stop {
 impl<'a> Search<'a> {
     pub(super) fn new(setup: &'a Setup) -> Self {
         let space = Space::new(setup);
-        Self { space, progress: Progress::default(), ends: 0, queue: VecDeque::new(), next: 0 }
+        let (progress, queue) = (Progress::default(), VecDeque::new());
+        Self { space, progress, ends: 0, waiting: 0, queue, next: 0 }
     }
 
     pub(super) fn run(&mut self, limits: &Limits, go_on: &mut dyn FnMut(&Progress) -> bool) -> Verdict {
@@ -135,14 +137,19 @@ impl<'a> Search<'a> {
             stop
         });
         self.progress = recorder.progress();
-        let graph = recorder.graph;
-        match stop {
-            Stop::End => self.judge(&graph),
-            Stop::Limit => Verdict::Unfinished,
-            Stop::Wrong { state, what, detail, step } => {
-                Verdict::Broken(self.finding(what, detail, &graph, &graph.path(state), step))
-            }
-        }
+        let (states, levels) = recorder.done();
+        let mut searched = Searched::new(&mut self.space, &states, &levels);
+        let (what, detail, path, step) = match stop {
+            Stop::Limit => return Verdict::Unfinished,
+            Stop::End => match judge(&mut searched, self.waiting > 0) {
+                Some((what, detail, path)) => (what, detail, path, None),
+                None => return Verdict::Holds,
+            },
+            Stop::Wrong { state, what, detail, step } => (what, detail, searched.path(state), step),
+        };
+        let keys = searched.keys(&path);
+        let (steps, trace) = counterexample(&mut self.space, &keys, step);
+        Verdict::Broken(Finding { what: what.to_owned(), detail, steps, trace })
     }
 
     fn expand_all(
@@ -152,7 +159,7 @@ impl<'a> Search<'a> {
         finds: &Receiver<Found>,
         hand_over: impl Fn(Batch) -> bool,
     ) -> Stop {
-        let most = limits.states.min(Graph::MAX);
+        let most = limits.states.min(States::MAX);
         let mut under_way = 0_u32;
         loop {
             // Not too far ahead of the other thread.
@@ -197,49 +204,35 @@ impl<'a> Search<'a> {
             {
                 return wrong("undone", format!("{}: {missing}", side.short()), None);
             }
-            if !over && steps.iter().all(|(step, _)| step.is_fault()) {
+            let waits = !over && steps.iter().all(|(step, _)| step.is_fault() || *step == Step::Elapse);
+            if waits && steps.iter().all(|(step, _)| step.is_fault()) {
                 let detail = "nothing can happen any more, and there is something left to do".to_owned();
                 return wrong("deadlock", detail, None);
             }
             batch.push(&steps);
             self.ends += usize::from(over);
+            self.waiting += usize::from(waits);
             self.next += 1;
         }
         None
     }
+}
 
-    fn judge(&mut self, graph: &Graph) -> Verdict {
-        if let Some(round) = judge::livelock(graph) {
-            let start = round.first().copied().unwrap_or(0);
-            let mut path = graph.path(start);
-            path.extend(round.iter().skip(1));
-            path.push(start);
-            let detail = format!("the last {} steps repeat for ever, and no time passes", round.len());
-            return Verdict::Broken(self.finding("livelock", detail, graph, &path, None));
-        }
-        if let Some(state) = judge::hopeless(graph, |state| self.space.is_over(graph.key(state))) {
-            let detail = "from here on".to_owned();
-            return Verdict::Broken(self.finding(
-                "no way to an end",
-                detail,
-                graph,
-                &graph.path(state),
-                None,
-            ));
-        }
-        Verdict::Holds
+/// What is wrong with the whole of it, and the way to that.
+fn judge(searched: &mut Searched<'_, '_>, waits: bool) -> Option<(&'static str, String, Vec<u32>)> {
+    if let Some(round) = judge::livelock(searched) {
+        let start = round.first().copied().unwrap_or(0);
+        let mut path = searched.path(start);
+        path.extend(round.iter().skip(1));
+        path.push(start);
+        let detail = format!("the last {} steps repeat for ever, and no time passes", round.len());
+        return Some(("livelock", detail, path));
     }
-
-    fn finding(
-        &mut self,
-        what: &str,
-        detail: String,
-        graph: &Graph,
-        path: &[u32],
-        last: Option<Step>,
-    ) -> Finding {
-        let keys: Vec<_> = path.iter().map(|state| graph.key(*state)).collect();
-        let (steps, trace) = counterexample(&mut self.space, &keys, last);
-        Finding { what: what.to_owned(), detail, steps, trace }
+    // Without such a round, and without a deadlock, steps that take no time and are no faults lead from every state to an
+    // end or to one that waits. So where none waits, an end is reached from everywhere.
+    if !waits {
+        return None;
     }
+    let state = judge::hopeless(searched)?;
+    Some(("no way to an end", "from here on".to_owned(), searched.path(state)))
 }

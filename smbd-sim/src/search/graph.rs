@@ -1,134 +1,100 @@
-//! All states found and the steps between them, in little memory.
+//! All states found and the steps between them. Only the states are kept: their steps are worked out again by whoever asks.
 
-use std::hash::BuildHasher;
-
-use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
-
-use super::space::Key;
-
-/// In an edge: time passes on it.
-const ELAPSE: u32 = 1 << 31;
-/// In an edge: it is a fault.
-const FAULT: u32 = 1 << 30;
-const STATE: u32 = FAULT - 1;
+use super::key::Key;
+use super::space::Space;
+use super::states::States;
+use super::step::Step;
 
 /// A step, as far as its graph goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edge(u32);
-
-impl Edge {
-    pub(super) const fn to(self) -> u32 {
-        self.0 & STATE
-    }
-
-    pub(super) const fn elapses(self) -> bool {
-        self.0 & ELAPSE != 0
-    }
-
-    pub(super) const fn is_fault(self) -> bool {
-        self.0 & FAULT != 0
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) to: u32,
+    /// Time passes on it.
+    pub(super) elapses: bool,
+    /// It is a fault.
+    pub(super) fault: bool,
 }
 
-/// States by number, in the order of breadth-first search.
-#[derive(Debug, Default)]
-pub(super) struct Graph {
-    keys: Vec<Key>,
-    index: HashTable<u32>,
-    edges: Vec<u32>,
-    /// For each expanded state, where its edges end.
-    ends: Vec<u32>,
+/// States by number, and steps.
+pub(super) trait Graph {
+    /// How many states there are.
+    fn states(&self) -> u32;
+
+    /// The steps of a state, in their order.
+    fn steps(&mut self, state: u32, into: &mut Vec<Edge>);
+
+    fn is_over(&self, state: u32) -> bool;
+
+    /// Whether a state may be on a round on which no time passes: never false of one that is.
+    fn may_return(&self, state: u32) -> bool;
 }
 
-impl Graph {
-    /// Most states that can be numbered.
-    pub(super) const MAX: usize = STATE as usize;
+/// What was searched.
+#[derive(Debug)]
+pub(super) struct Searched<'s, 'a> {
+    space: &'s mut Space<'a>,
+    states: &'s States,
+    /// For each number of steps from the beginning, the first state that takes as many.
+    levels: &'s [u32],
+    /// For each state of a side, whether it may come again without time.
+    returning: Vec<bool>,
+    steps: Vec<(Step, Key)>,
+}
 
-    pub(super) fn states(&self) -> usize {
-        self.keys.len()
+impl<'s, 'a> Searched<'s, 'a> {
+    pub(super) fn new(space: &'s mut Space<'a>, states: &'s States, levels: &'s [u32]) -> Self {
+        let returning = space.returning();
+        Self { space, states, levels, returning, steps: Vec::new() }
     }
 
-    pub(super) fn steps(&self) -> usize {
-        self.edges.len()
+    pub(super) fn keys(&self, path: &[u32]) -> Vec<Key> {
+        path.iter().map(|state| self.states.key(*state)).collect()
     }
 
-    pub(super) fn key(&self, state: u32) -> Key {
-        self.keys[state as usize]
-    }
-
-    /// The states numbered from `before` on.
-    pub(super) fn since(&self, before: usize) -> Vec<Key> {
-        self.keys[before..].to_vec()
-    }
-
-    /// The number of a state, a new one if it was not there.
-    pub(super) fn insert(&mut self, key: Key) -> u32 {
-        let Self { keys, index, .. } = self;
-        let hasher = FxBuildHasher;
-        let hash = hasher.hash_one(key);
-        let found =
-            index.entry(hash, |at| keys[*at as usize] == key, |at| hasher.hash_one(keys[*at as usize]));
-        match found {
-            hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
-            hashbrown::hash_table::Entry::Vacant(entry) => {
-                let next = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-                entry.insert(next);
-                keys.push(key);
-                next
-            }
-        }
-    }
-
-    /// The next state in line has a step to `to`.
-    pub(super) fn link(&mut self, to: u32, elapses: bool, fault: bool) {
-        let flags = if elapses { ELAPSE } else { 0 } | if fault { FAULT } else { 0 };
-        self.edges.push(to | flags);
-    }
-
-    /// The next state in line has no further steps.
-    pub(super) fn expanded(&mut self) {
-        self.ends.push(u32::try_from(self.edges.len()).unwrap_or(u32::MAX));
-    }
-
-    pub(super) fn edges(&self, state: u32) -> impl Iterator<Item = Edge> {
-        let state = state as usize;
-        let from = if state == 0 { 0 } else { self.ends[state - 1] as usize };
-        self.edges[from..self.ends[state] as usize].iter().map(|edge| Edge(*edge))
-    }
-
-    /// The shortest way to a state: all states on it.
-    pub(super) fn path(&self, to: u32) -> Vec<u32> {
-        // Each state was numbered by the first step to it, and steps are in the order of the states they leave.
-        let mut parents = Vec::with_capacity(to as usize + 1);
-        parents.push(0);
-        'all: for from in 0..u32::try_from(self.ends.len()).unwrap_or(u32::MAX) {
-            for edge in self.edges(from) {
-                if parents.len() > to as usize {
-                    break 'all;
-                }
-                if edge.to() as usize == parents.len() {
-                    parents.push(from);
-                }
-            }
-        }
-        // The state under way when a search ends has no edges yet.
-        while parents.len() <= to as usize {
-            parents.push(u32::try_from(self.ends.len()).unwrap_or(0));
-        }
+    /// The shortest way to a state, of these the one that was found first: all states on it.
+    pub(super) fn path(&mut self, to: u32) -> Vec<u32> {
         let mut path = vec![to];
         let mut at = to;
-        while at != 0 {
-            at = parents[at as usize];
+        // How many steps it takes.
+        let mut depth = self.levels.partition_point(|first| *first <= to).saturating_sub(1);
+        while depth > 0 {
+            let key = self.states.key(at);
+            let before = self.levels[depth - 1]..self.levels[depth];
+            let parent = before.into_iter().find(|from| self.leads(*from, key));
+            at = parent.unwrap_or(0);
             path.push(at);
+            depth -= 1;
         }
         path.reverse();
         path
     }
 
-    /// Bytes taken, the room that tables keep for growth not counted.
-    pub(super) fn bytes(&self) -> u64 {
-        let words = self.edges.len() + self.ends.len() + 2 * self.keys.len();
-        (words * size_of::<u32>() + self.keys.len() * size_of::<Key>()) as u64
+    fn leads(&mut self, from: u32, to: Key) -> bool {
+        // A step that breaks a law comes behind those before it.
+        let _broken = self.space.steps(self.states.key(from), &mut self.steps);
+        self.steps.iter().any(|(_, key)| *key == to)
+    }
+}
+
+impl Graph for Searched<'_, '_> {
+    fn states(&self) -> u32 {
+        self.states.end()
+    }
+
+    fn steps(&mut self, state: u32, into: &mut Vec<Edge>) {
+        let _broken = self.space.steps(self.states.key(state), &mut self.steps);
+        into.clear();
+        into.extend(self.steps.iter().filter_map(|(step, to)| {
+            let to = self.states.number(*to)?;
+            Some(Edge { to, elapses: *step == Step::Elapse, fault: step.is_fault() })
+        }));
+    }
+
+    fn is_over(&self, state: u32) -> bool {
+        self.space.is_over(self.states.key(state))
+    }
+
+    fn may_return(&self, state: u32) -> bool {
+        self.space.locals_of(self.states.key(state)).iter().any(|local| self.returning[*local as usize])
     }
 }

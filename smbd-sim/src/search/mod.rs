@@ -36,16 +36,19 @@
 //! not one by one. A device completes the send queue up to the next signalled work, at any time after it was posted.
 //! Its completion does not mean that the peer has received it, as on iWARP.
 
+mod bits;
 mod catalogue;
 mod explore;
 mod graph;
 mod judge;
+mod key;
 mod local;
 mod pipe;
 mod record;
 mod replay;
 mod setup;
 mod space;
+mod states;
 mod step;
 mod table;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::local::{Local, Outcome};
-use super::space::{Key, Space};
+use super::key::Key;
+use super::space::Space;
 use super::step::Step;
 use crate::Side;
 use crate::trace::Trace;
@@ -21,7 +22,7 @@ pub(super) fn counterexample(
     let mut sides = Side::BOTH.map(|side| Local::begin(space.setup, side, &mut trace).next);
     for (number, key) in keys.iter().enumerate() {
         for side in Side::BOTH {
-            let known = &space.locals[key[side.index()] as usize];
+            let known = space.local_of(*key, side);
             if known.fingerprint() != sides[side.index()].fingerprint() {
                 let _ = writeln!(wrong, "played again, {} is another one after step {number}", side.short());
             }

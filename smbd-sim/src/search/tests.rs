@@ -165,7 +165,7 @@ fn every_state_is_reached_by_connections_of_its_own() {
                     sides[side.index()] = sides[side.index()].give(&setup, side, given, &mut ()).next;
                 }
                 for side in Side::BOTH {
-                    let known = &space.locals[after[side.index()] as usize];
+                    let known = space.local_of(*after, side);
                     assert_eq!(sides[side.index()].fingerprint(), known.fingerprint(), "{name}: {step}");
                 }
                 queue.push_back((*after, sides));

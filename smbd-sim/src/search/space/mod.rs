@@ -1,29 +1,29 @@
 //! The states of a search and the steps between them.
 //!
-//! A state is four numbers: for each side its own state, and the packets under way to it. Sides are deterministic and
-//! independent of each other. So the result of an input to a side in a given state is computed once, by the connection
-//! itself, and looked up afterwards. States have a few bytes and are compared exactly; only the states of one side are
-//! compared by fingerprint.
+//! A state is four numbers: for each side its own state, and what is under way from it. Both together are a half of the state,
+//! and have a number: so two are enough. Sides are deterministic and independent of each other. So the result of an input to a
+//! side in a given state is computed once, by the connection itself, and looked up afterwards. States have a few bytes and
+//! are compared exactly; only the states of one side are compared by fingerprint.
 
+mod halves;
+mod rounds;
 mod steps;
 mod tables;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+use super::key::Key;
 use super::local::{Given, Local, Outcome, Own, View};
 use super::pipe::{Listens, Pipe};
 use super::setup::Setup;
 use super::step::Step;
-use super::wire::{Out, Packet, Word};
+use super::wire::{Cut, Out, Packet, Word};
 use crate::Side;
-use crate::oracle::{Failure, Law};
-use crate::probe::At;
+use crate::oracle::Failure;
+use halves::{Change, Half};
 
 type Map<K, V> = HashMap<K, V, FxBuildHasher>;
-
-/// A state: both sides, then what is under way to them.
-pub(super) type Key = [u32; 4];
 
 /// What is given to a side, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,10 @@ impl Input {
             Self::Packet(packet) => 1 << 16 | packet as u64,
             Self::Elapse(nanos) => 1 << 17 | (nanos / 1_000_000) << 18,
         }
+    }
+
+    const fn elapses(code: u64) -> bool {
+        code & 1 << 17 != 0
     }
 }
 
@@ -94,6 +98,11 @@ pub(super) struct Space<'a> {
     failures: Map<(u32, u64), Failure>,
     pushes: Map<(u32, u32), u32>,
     mutes: Map<(u32, Listens), u32>,
+    cuts: Map<(u32, Cut), u32>,
+    halves: Vec<Half>,
+    by_half: Map<(u32, u32), u32>,
+    /// What becomes of halves, by the code of what happens to them.
+    changes: Map<(u32, u32), u32>,
     /// Others that were taken for a state of a side.
     #[cfg(test)]
     pub(super) twins: Vec<(u32, Local)>,
@@ -124,6 +133,10 @@ impl<'a> Space<'a> {
             failures: Map::default(),
             pushes: Map::default(),
             mutes: Map::default(),
+            cuts: Map::default(),
+            halves: Vec::new(),
+            by_half: Map::default(),
+            changes: Map::default(),
             #[cfg(test)]
             twins: Vec::new(),
         }
@@ -131,19 +144,18 @@ impl<'a> Space<'a> {
 
     /// Where it begins.
     pub(super) fn start(&mut self) -> Result<Key, Failure> {
-        let mut key = [0; 4];
+        let mut halves = [0; 2];
         let empty = self.pipe(Pipe::default());
-        (key[2], key[3]) = (empty, empty);
         for side in Side::BOTH {
             let Outcome { next, out, failure } = Local::begin(self.setup, side, &mut ());
             if let Some(failure) = failure {
                 return Err(failure);
             }
-            key[side.index()] = self.local(next);
-            let out = self.out(out);
-            key[2 + side.peer().index()] = self.push(key[2 + side.peer().index()], out);
+            let (local, out) = (self.local(next), self.out(out));
+            let pipe = self.push(empty, out);
+            halves[side.index()] = self.half(local, pipe);
         }
-        Ok(key)
+        Ok(Key::of(halves))
     }
 
     /// What a number stands for.
@@ -180,59 +192,22 @@ impl<'a> Space<'a> {
         Ok(step)
     }
 
-    /// The state after an input to one side; `rest` is what stays in the pipe to it.
-    fn after(&mut self, key: Key, side: Side, input: Input, rest: u32) -> Result<Key, Failure> {
-        let (here, there) = (side.index(), side.peer().index());
-        let Move { next, out } = self.go(side, key[here], input)?;
-        let mut after = key;
-        after[here] = next;
-        after[2 + here] = rest;
-        after[2 + there] = self.push(key[2 + there], out);
-        let view = self.views[next as usize];
-        let listens = if view.unborn || view.hears {
-            Listens::All
-        } else if view.ends {
-            Listens::Words
-        } else {
-            Listens::Nothing
-        };
-        after[2 + here] = self.mute(after[2 + here], listens);
+    /// The state after an input to one side; `rest` is what becomes of the other's half.
+    fn after(&mut self, key: Key, side: Side, input: Input, mut rest: u32) -> Result<Key, Failure> {
+        let next = self.given_to(side, key.half(side), input)?;
+        let view = &self.views[self.halves[next as usize].local as usize];
+        if !(view.unborn || view.hears) {
+            let listens = if view.ends { Listens::Words } else { Listens::Nothing };
+            rest = self.changed(rest, Change::Muted(listens));
+        }
+        let after = Key::with(side, next, rest);
         self.check_credits(after, side)?;
         Ok(after)
     }
 
-    /// Conservation: what one side may send and what is under way from it are what the other side has granted, less what
-    /// of that is still under way.
-    fn check_credits(&mut self, key: Key, side: Side) -> Result<(), Failure> {
-        let [initiator, acceptor] = [key[0], key[1]].map(|local| self.views[local as usize].credits);
-        let (Some(initiator), Some(acceptor)) = (initiator, acceptor) else { return Ok(()) };
-        let [to_initiator, to_acceptor] = [self.pipe_view(key[2]), self.pipe_view(key[3])];
-        if !to_initiator.whole
-            || !to_acceptor.whole
-            || to_initiator.listens.max(to_acceptor.listens) != Listens::All
-        {
-            return Ok(());
-        }
-        for (from, to, incoming, outgoing) in [
-            (initiator, acceptor, to_initiator, to_acceptor),
-            (acceptor, initiator, to_acceptor, to_initiator),
-        ] {
-            let (has, gave) = (from.0 + incoming.granted + outgoing.spending, to.1);
-            if has != gave {
-                let what = format!(
-                    "{} credits, {} in messages under way, {} spent in such: the peer has granted {gave}",
-                    from.0, incoming.granted, outgoing.spending
-                );
-                let at = At { now: smbd_core::Instant::ORIGIN, side };
-                return Err(Failure { law: Law::Credits, at, what });
-            }
-        }
-        Ok(())
-    }
-
     /// What a step gives to which side.
     pub(super) fn inputs(&mut self, key: Key, step: Step) -> Vec<(Side, Input)> {
-        let pipe = |space: &mut Self, side: Side| space.pipe_view(key[2 + side.index()]);
+        let pipe = |space: &mut Self, side: Side| space.pipe_view(space.half_of(key, side.peer()).pipe);
         match step {
             Step::Packet(side) => {
                 pipe(self, side).packet.map(|(p, _)| (side, Input::Packet(p))).into_iter().collect()
@@ -246,7 +221,7 @@ impl<'a> Space<'a> {
             Step::Down(side) => vec![(side, Input::Down)],
             Step::Own(side, own) => vec![(side, Input::Own(own))],
             Step::Elapse => {
-                let [a, b] = [key[0], key[1]].map(|local| self.views[local as usize].left);
+                let [a, b] = self.locals_of(key).map(|local| self.views[local as usize].left);
                 let left = a.into_iter().chain(b).min().unwrap_or(0);
                 Side::BOTH.map(|side| (side, Input::Elapse(left))).to_vec()
             }
@@ -276,15 +251,24 @@ impl<'a> Space<'a> {
         all
     }
 
+    /// States of both sides.
+    pub(super) fn locals_of(&self, key: Key) -> [u32; 2] {
+        Side::BOTH.map(|side| self.half_of(key, side).local)
+    }
+
+    pub(super) fn local_of(&self, key: Key, side: Side) -> &Local {
+        &self.locals[self.half_of(key, side).local as usize]
+    }
+
     /// Whether both sides are done.
     pub(super) fn is_over(&self, key: Key) -> bool {
-        [key[0], key[1]].iter().all(|local| self.views[*local as usize].over)
+        self.locals_of(key).iter().all(|local| self.views[*local as usize].over)
     }
 
     /// What did not come about of all that had to, in a state where both sides are done.
     pub(super) fn missing(&self, key: Key) -> Option<(Side, String)> {
         Side::BOTH.into_iter().find_map(|side| {
-            let missing = self.locals[key[side.index()] as usize].missing()?;
+            let missing = self.local_of(key, side).missing()?;
             Some((side, missing))
         })
     }

@@ -1,7 +1,9 @@
 //! The possible steps in a state.
 
-use super::{Broken, Input, Key, Space};
+use super::halves::Change;
+use super::{Broken, Input, Space};
 use crate::Side;
+use crate::search::key::Key;
 use crate::search::local::Own;
 use crate::search::pipe::Listens;
 use crate::search::setup::{Delays, Loss};
@@ -15,26 +17,27 @@ impl Space<'_> {
         for side in Side::BOTH {
             self.steps_of(side, key, into)?;
         }
-        let [a, b] = [key[0], key[1]].map(|local| self.views[local as usize]);
-        let left = a.left.into_iter().chain(b.left).min().filter(|left| *left > 0);
+        let [a, b] = self.locals_of(key).map(|local| self.views[local as usize].left);
+        let left = a.into_iter().chain(b).min().filter(|left| *left > 0);
         let may_pass = self.setup.delays == Delays::Any || into.iter().all(|(step, _)| step.is_fault());
         if let Some(left) = left.filter(|_| may_pass) {
             let broken = |failure| Broken { step: Step::Elapse, failure };
-            let mut after = key;
+            let mut halves = [0; 2];
             for side in Side::BOTH {
-                let at = side.index();
-                after[at] = self.go(side, key[at], Input::Elapse(left)).map_err(broken)?.next;
+                let half = self.half_of(key, side);
+                let next = self.go(side, half.local, Input::Elapse(left)).map_err(broken)?.next;
+                halves[side.index()] = self.half(next, half.pipe);
             }
-            into.push((Step::Elapse, after));
+            into.push((Step::Elapse, Key::of(halves)));
         }
         self.lose(key, into);
         Ok(())
     }
 
     fn steps_of(&mut self, side: Side, key: Key, into: &mut Vec<(Step, Key)>) -> Result<(), Broken> {
-        let here = side.index();
-        let view = self.views[key[here] as usize];
-        let pipe = self.pipe_view(key[2 + here]);
+        let (here, there) = (self.half_of(key, side), key.half(side.peer()));
+        let view = self.views[here.local as usize];
+        let pipe = self.pipe_view(self.half_of(key, side.peer()).pipe);
         let mut take = |space: &mut Self, step, input, rest| match space.after(key, side, input, rest) {
             Ok(after) => {
                 into.push((step, after));
@@ -42,33 +45,37 @@ impl Space<'_> {
             }
             Err(failure) => Err(Broken { step, failure }),
         };
-        if let Some((packet, rest)) = pipe.packet.filter(|_| view.hears) {
+        if let Some((packet, _)) = pipe.packet.filter(|_| view.hears) {
+            let rest = self.changed(there, Change::Packet);
             take(self, Step::Packet(side), Input::Packet(packet), rest)?;
         }
-        if let Some(rest) = pipe.answered.filter(|_| view.hears) {
+        if pipe.answered.is_some() && view.hears {
+            let rest = self.changed(there, Change::Answer);
             take(self, Step::Answer(side), Input::Answer, rest)?;
         }
         match pipe.word {
-            Some((Word::Request, rest)) if view.unborn => {
+            Some((Word::Request, _)) if view.unborn => {
+                let rest = self.changed(there, Change::Word);
                 take(self, Step::Word(side), Input::Request, rest)?;
             }
-            Some((Word::Accepted, rest)) if view.awaits => {
+            Some((Word::Accepted, _)) if view.awaits => {
+                let rest = self.changed(there, Change::Word);
                 take(self, Step::Word(side), Input::Accepted, rest)?;
             }
             _ => {}
         }
         // In good order, the end of a connection is told to nobody who was not told of its beginning.
         if pipe.ends && view.ends && (view.knows || !pipe.whole) {
-            take(self, Step::Gone(side), Input::Gone, key[2 + here])?;
+            take(self, Step::Gone(side), Input::Gone, there)?;
             if view.can_fall {
-                take(self, Step::Down(side), Input::Down, key[2 + here])?;
+                take(self, Step::Down(side), Input::Down, there)?;
             }
         }
         let mut left = view.own;
         while left != 0 {
             let own = Own::ALL[left.trailing_zeros() as usize];
             left &= left - 1;
-            take(self, Step::Own(side, own), Input::Own(own), key[2 + here])?;
+            take(self, Step::Own(side, own), Input::Own(own), there)?;
         }
         Ok(())
     }
@@ -79,17 +86,12 @@ impl Space<'_> {
             Loss::Told => Cut::Told,
             Loss::Silent => Cut::Silent,
         };
-        let both = [key[2], key[3]].map(|pipe| self.pipes[pipe as usize].clone());
+        let both = Side::BOTH.map(|side| self.pipe_view(self.half_of(key, side).pipe));
         // Once, and while it makes a difference.
-        if both.iter().any(|pipe| pipe.cut != Cut::Whole)
-            || both.iter().all(|p| p.listens == Listens::Nothing)
-        {
+        if both.iter().any(|pipe| !pipe.whole) || both.iter().all(|pipe| pipe.listens == Listens::Nothing) {
             return;
         }
-        let [to_initiator, to_acceptor] = both.map(|mut pipe| {
-            pipe.cut(cut);
-            self.pipe(pipe)
-        });
-        into.push((Step::Lose, [key[0], key[1], to_initiator, to_acceptor]));
+        let halves = Side::BOTH.map(|side| self.changed(key.half(side), Change::Lost(cut)));
+        into.push((Step::Lose, Key::of(halves)));
     }
 }

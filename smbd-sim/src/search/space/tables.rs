@@ -120,6 +120,17 @@ impl Space<'_> {
         self.mutes.insert((pipe, listens), muted);
         muted
     }
+
+    pub(super) fn cut(&mut self, pipe: u32, cut: Cut) -> u32 {
+        if let Some(known) = self.cuts.get(&(pipe, cut)) {
+            return *known;
+        }
+        let mut lost = self.pipes[pipe as usize].clone();
+        lost.cut(cut);
+        let lost = self.pipe(lost);
+        self.cuts.insert((pipe, cut), lost);
+        lost
+    }
 }
 
 fn number(len: usize) -> u32 {
