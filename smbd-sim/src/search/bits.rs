@@ -24,6 +24,8 @@ impl Bits {
     /// Those that are set, in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
         let words = (0_u32..).zip(&self.0);
-        words.flat_map(|(word, bits)| (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 64 + bit))
+        words.flat_map(|(word, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 64 + bit)
+        })
     }
 }

@@ -77,7 +77,7 @@ pub fn search(setup: &Setup, limits: &Limits, go_on: &mut dyn FnMut(&Progress) -
         name: setup.name,
         about: setup.about,
         progress: search.progress,
-        locals: search.space.locals.len(),
+        locals: search.space.locals(),
         ends: search.ends,
         verdict,
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::local::{Local, Outcome};
 use super::key::Key;
+use super::local::{Local, Outcome};
 use super::space::Space;
 use super::step::Step;
 use crate::Side;
@@ -22,8 +22,8 @@ pub(super) fn counterexample(
     let mut sides = Side::BOTH.map(|side| Local::begin(space.setup, side, &mut trace).next);
     for (number, key) in keys.iter().enumerate() {
         for side in Side::BOTH {
-            let known = space.local_of(*key, side);
-            if known.fingerprint() != sides[side.index()].fingerprint() {
+            let known = space.fingerprint(space.local_of(*key, side));
+            if known != sides[side.index()].fingerprint() {
                 let _ = writeln!(wrong, "played again, {} is another one after step {number}", side.short());
             }
         }

@@ -14,9 +14,7 @@ pub(super) fn livelock(graph: &mut impl Graph) -> Option<Vec<u32>> {
     for state in (0..states).filter(|state| graph.may_return(*state)) {
         left.set(state);
     }
-    if left.iter().next().is_none() {
-        return None;
-    }
+    left.iter().next()?;
     let mut edges = Vec::new();
     let mut ways_in = vec![0_u32; states as usize];
     for state in left.iter() {

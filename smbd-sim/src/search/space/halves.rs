@@ -55,7 +55,7 @@ impl Change {
 
 impl Space<'_> {
     pub(super) fn half(&mut self, local: u32, pipe: u32) -> u32 {
-        let next = u32::try_from(self.halves.len()).unwrap_or(u32::MAX);
+        let next = super::tables::number(self.halves.len());
         match self.by_half.entry((local, pipe)) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
@@ -68,7 +68,7 @@ impl Space<'_> {
     }
 
     fn account(&mut self, local: u32, pipe: u32) -> Option<Account> {
-        let (has, granted) = self.views[local as usize].credits?;
+        let (has, granted) = self.locals.view(local).credits?;
         let pipe = self.pipe_view(pipe);
         (pipe.whole && pipe.listens == Listens::All).then(|| Account {
             owns: has.wrapping_add(pipe.spending),
@@ -126,8 +126,8 @@ impl Space<'_> {
             return Ok(());
         }
         let (one, other) = if initiator.owns == acceptor.owes { (b, a) } else { (a, b) };
-        let (has, _) = self.views[one.local as usize].credits.unwrap_or_default();
-        let (_, gave) = self.views[other.local as usize].credits.unwrap_or_default();
+        let (has, _) = self.locals.view(one.local).credits.unwrap_or_default();
+        let (_, gave) = self.locals.view(other.local).credits.unwrap_or_default();
         let [outgoing, incoming] = [one, other].map(|half| self.pipe_view(half.pipe));
         let what = format!(
             "{has} credits, {} in messages under way, {} spent in such: the peer has granted {gave}",

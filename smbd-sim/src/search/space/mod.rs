@@ -6,6 +6,7 @@
 //! are compared exactly; only the states of one side are compared by fingerprint.
 
 mod halves;
+mod locals;
 mod rounds;
 mod steps;
 mod tables;
@@ -14,7 +15,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::key::Key;
-use super::local::{Given, Local, Outcome, Own, View};
+use super::local::{Given, Local, Outcome, Own};
 use super::pipe::{Listens, Pipe};
 use super::setup::Setup;
 use super::step::Step;
@@ -22,6 +23,7 @@ use super::wire::{Cut, Out, Packet, Word};
 use crate::Side;
 use crate::oracle::Failure;
 use halves::{Change, Half};
+use locals::{Locals, Origin};
 
 type Map<K, V> = HashMap<K, V, FxBuildHasher>;
 
@@ -84,9 +86,7 @@ struct PipeView {
 #[derive(Debug)]
 pub(super) struct Space<'a> {
     pub(super) setup: &'a Setup,
-    pub(super) locals: Vec<Local>,
-    views: Vec<View>,
-    by_print: Map<u128, u32>,
+    locals: Locals,
     packets: Vec<Packet>,
     by_packet: Map<Packet, u16>,
     pipes: Vec<Pipe>,
@@ -119,9 +119,7 @@ impl<'a> Space<'a> {
     pub(super) fn new(setup: &'a Setup) -> Self {
         Self {
             setup,
-            locals: Vec::new(),
-            views: Vec::new(),
-            by_print: Map::default(),
+            locals: Locals::default(),
             packets: Vec::new(),
             by_packet: Map::default(),
             pipes: Vec::new(),
@@ -151,7 +149,8 @@ impl<'a> Space<'a> {
             if let Some(failure) = failure {
                 return Err(failure);
             }
-            let (local, out) = (self.local(next), self.out(out));
+            let local = self.local(next, Origin { side, given: None });
+            let out = self.out(out);
             let pipe = self.push(empty, out);
             halves[side.index()] = self.half(local, pipe);
         }
@@ -180,14 +179,13 @@ impl<'a> Space<'a> {
         if let Some(failure) = self.failures.get(&key) {
             return Err(failure.clone());
         }
-        let given = self.given(input);
-        let Outcome { next, out, failure } =
-            self.locals[local as usize].give(self.setup, side, given, &mut ());
+        let Outcome { next, out, failure } = self.outcome(local, input);
         if let Some(failure) = failure {
             self.failures.insert(key, failure.clone());
             return Err(failure);
         }
-        let step = Move { next: self.local(next), out: self.out(out) };
+        let origin = Origin { side, given: Some((local, input)) };
+        let step = Move { next: self.local(next, origin), out: self.out(out) };
         self.moves.insert(key, step);
         Ok(step)
     }
@@ -195,7 +193,7 @@ impl<'a> Space<'a> {
     /// The state after an input to one side; `rest` is what becomes of the other's half.
     fn after(&mut self, key: Key, side: Side, input: Input, mut rest: u32) -> Result<Key, Failure> {
         let next = self.given_to(side, key.half(side), input)?;
-        let view = &self.views[self.halves[next as usize].local as usize];
+        let view = self.locals.view(self.halves[next as usize].local);
         if !(view.unborn || view.hears) {
             let listens = if view.ends { Listens::Words } else { Listens::Nothing };
             rest = self.changed(rest, Change::Muted(listens));
@@ -221,7 +219,7 @@ impl<'a> Space<'a> {
             Step::Down(side) => vec![(side, Input::Down)],
             Step::Own(side, own) => vec![(side, Input::Own(own))],
             Step::Elapse => {
-                let [a, b] = self.locals_of(key).map(|local| self.views[local as usize].left);
+                let [a, b] = self.locals_of(key).map(|local| self.locals.view(local).left);
                 let left = a.into_iter().chain(b).min().unwrap_or(0);
                 Side::BOTH.map(|side| (side, Input::Elapse(left))).to_vec()
             }
@@ -232,7 +230,7 @@ impl<'a> Space<'a> {
     /// All that can be given to a side in a state of its own, possible or not.
     #[cfg(test)]
     pub(super) fn all_inputs(&self, local: u32) -> Vec<Input> {
-        let view = self.views[local as usize];
+        let view = self.locals.view(local);
         let own = Own::ALL.iter().filter(|own| view.own & own.bit() != 0).map(|own| Input::Own(*own));
         let packets =
             (0..self.packets.len()).filter_map(|packet| u16::try_from(packet).ok().map(Input::Packet));
@@ -256,19 +254,19 @@ impl<'a> Space<'a> {
         Side::BOTH.map(|side| self.half_of(key, side).local)
     }
 
-    pub(super) fn local_of(&self, key: Key, side: Side) -> &Local {
-        &self.locals[self.half_of(key, side).local as usize]
+    pub(super) fn local_of(&self, key: Key, side: Side) -> u32 {
+        self.half_of(key, side).local
     }
 
     /// Whether both sides are done.
     pub(super) fn is_over(&self, key: Key) -> bool {
-        self.locals_of(key).iter().all(|local| self.views[*local as usize].over)
+        self.locals_of(key).iter().all(|local| self.locals.view(*local).over)
     }
 
     /// What did not come about of all that had to, in a state where both sides are done.
-    pub(super) fn missing(&self, key: Key) -> Option<(Side, String)> {
+    pub(super) fn missing(&mut self, key: Key) -> Option<(Side, String)> {
         Side::BOTH.into_iter().find_map(|side| {
-            let missing = self.local_of(key, side).missing()?;
+            let missing = self.whole(self.local_of(key, side)).missing()?;
             Some((side, missing))
         })
     }

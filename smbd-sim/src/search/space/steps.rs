@@ -17,7 +17,7 @@ impl Space<'_> {
         for side in Side::BOTH {
             self.steps_of(side, key, into)?;
         }
-        let [a, b] = self.locals_of(key).map(|local| self.views[local as usize].left);
+        let [a, b] = self.locals_of(key).map(|local| self.locals.view(local).left);
         let left = a.into_iter().chain(b).min().filter(|left| *left > 0);
         let may_pass = self.setup.delays == Delays::Any || into.iter().all(|(step, _)| step.is_fault());
         if let Some(left) = left.filter(|_| may_pass) {
@@ -36,7 +36,7 @@ impl Space<'_> {
 
     fn steps_of(&mut self, side: Side, key: Key, into: &mut Vec<(Step, Key)>) -> Result<(), Broken> {
         let (here, there) = (self.half_of(key, side), key.half(side.peer()));
-        let view = self.views[here.local as usize];
+        let view = *self.locals.view(here.local);
         let pipe = self.pipe_view(self.half_of(key, side.peer()).pipe);
         let mut take = |space: &mut Self, step, input, rest| match space.after(key, side, input, rest) {
             Ok(after) => {

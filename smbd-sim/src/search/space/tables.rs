@@ -1,31 +1,10 @@
 //! Numbers for the parts of a state.
 
-use hashbrown::hash_map::Entry;
-
 use super::{PipeView, Space};
-use crate::search::local::Local;
 use crate::search::pipe::{Listens, Pipe};
 use crate::search::wire::{Cut, Out, Packet};
 
 impl Space<'_> {
-    pub(super) fn local(&mut self, local: Local) -> u32 {
-        let print = local.fingerprint();
-        let next = number(self.locals.len());
-        match self.by_print.entry(print) {
-            Entry::Occupied(entry) => {
-                #[cfg(test)]
-                self.twins.push((*entry.get(), local));
-                *entry.get()
-            }
-            Entry::Vacant(entry) => {
-                entry.insert(next);
-                self.views.push(local.view());
-                self.locals.push(local);
-                next
-            }
-        }
-    }
-
     pub(super) fn out(&mut self, out: Vec<Out>) -> u32 {
         if let Some(known) = self.by_out.get(&out) {
             return *known;
@@ -133,7 +112,7 @@ impl Space<'_> {
     }
 }
 
-fn number(len: usize) -> u32 {
+pub(super) fn number(len: usize) -> u32 {
     // A search is stopped long before.
     u32::try_from(len).unwrap_or(u32::MAX)
 }

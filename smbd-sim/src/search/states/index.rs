@@ -1,7 +1,7 @@
 //! Where a state is: a hash table of numbers, a bucket of which has the size of a cache line.
 //!
 //! A number comes into the first bucket with room, from that of its hash on. Nothing is ever taken out, so a bucket with
-//! room ends every search. The table has many parts, which grow one by one and by a quarter: it is more than two thirds
+//! room ends every search. The table has many parts, which grow one by one and by half: it is more than half
 //! full at any time, and little of it is there twice while it grows.
 
 use super::{ABREAST, Key, Keys};
@@ -11,34 +11,54 @@ const ROOM: usize = 12;
 /// Parts: 2 to the power of this.
 const PARTS_LOG: u32 = 6;
 
+/// The lowest bit of each byte.
+const ONES: u128 = u128::MAX / 0xff;
+/// All but the highest.
+const LOW: u128 = ONES * 0x7f;
+
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Bucket {
     numbers: [u32; ROOM],
-    /// Eight bits of each hash: most others are told apart by these.
-    tags: [u8; ROOM],
-    len: u8,
+    /// Eight bits of each hash: most others are told apart by these. Behind them is how many there are.
+    tags: [u8; 16],
 }
 
 impl Bucket {
-    /// Places whose hash may be this one, by bits.
-    fn like(&self, tag: u8) -> u16 {
-        let mut like = 0;
-        for (at, other) in self.tags.iter().enumerate() {
-            like |= u16::from(*other == tag) << at;
-        }
-        like & ((1 << self.len) - 1)
+    const fn len(&self) -> usize {
+        self.tags[ROOM] as usize
+    }
+
+    /// Places whose hash may be this one: the highest bit of the byte of each. All bytes are compared at once; no sum is carried
+    /// from one to the next.
+    fn like(&self, tag: u8) -> Like {
+        let other = u128::from_le_bytes(self.tags) ^ (ONES * u128::from(tag));
+        let same = !(((other & LOW) + LOW) | other | LOW);
+        Like(same & ((1 << (8 * self.len())) - 1))
     }
 
     const fn is_full(&self) -> bool {
-        self.len as usize == ROOM
+        self.len() == ROOM
     }
 
     fn push(&mut self, tag: u8, number: u32) {
-        let at = usize::from(self.len);
+        let at = self.len();
         self.numbers[at] = number;
         self.tags[at] = tag;
-        self.len += 1;
+        self.tags[ROOM] += 1;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Like(u128);
+
+impl Iterator for Like {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let at = (self.0 != 0).then(|| self.0.trailing_zeros() as usize / 8)?;
+        self.0 &= self.0 - 1;
+        Some(at)
     }
 }
 
@@ -74,7 +94,7 @@ struct Part {
 impl Part {
     /// Where a search begins.
     fn home(&self, hash: Hash) -> usize {
-        (u64::from(hash.bucket) * self.buckets.len() as u64 >> 32) as usize
+        ((u64::from(hash.bucket) * self.buckets.len() as u64) >> 32) as usize
     }
 
     /// The number of a key, or the bucket in which there is room for it.
@@ -82,13 +102,11 @@ impl Part {
         let mut at = self.home(hash);
         loop {
             let bucket = &self.buckets[at];
-            let mut like = bucket.like(hash.tag);
-            while like != 0 {
-                let number = bucket.numbers[like.trailing_zeros() as usize];
+            for place in bucket.like(hash.tag) {
+                let number = bucket.numbers[place];
                 if keys.at(number) == key {
                     return Ok(number);
                 }
-                like &= like - 1;
             }
             if !bucket.is_full() {
                 return Err(at);
@@ -101,16 +119,16 @@ impl Part {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
-    /// One part in eight stays free.
+    /// One place in eight stays free.
     const fn is_full(&self) -> bool {
-        self.len >= self.buckets.len() * (ROOM - ROOM / 8) - self.buckets.len() / 2
+        self.len * 8 >= self.buckets.len() * ROOM * 7
     }
 
     fn grow(&mut self, keys: &Keys) {
-        let buckets = vec![Bucket::default(); self.buckets.len() * 5 / 4 + 2];
+        let buckets = vec![Bucket::default(); self.buckets.len() * 3 / 2 + 1];
         let old = std::mem::replace(&mut self.buckets, buckets);
         for bucket in &old {
-            let numbers = &bucket.numbers[..usize::from(bucket.len)];
+            let numbers = &bucket.numbers[..bucket.len()];
             // All are read before the first is put anywhere.
             let mut hashes = [Hash::default(); ROOM];
             for (hash, number) in hashes.iter_mut().zip(numbers) {
@@ -152,10 +170,7 @@ impl Index {
             let hash = Hash::of(*key);
             let part = &self.parts[hash.part];
             let bucket = &part.buckets[part.home(hash)];
-            let like = bucket.like(hash.tag);
-            if like != 0 {
-                *likely = Some(bucket.numbers[like.trailing_zeros() as usize]);
-            }
+            *likely = bucket.like(hash.tag).next().map(|place| bucket.numbers[place]);
         }
         for ((known, likely), key) in known.iter_mut().zip(likely).zip(some) {
             *known = likely.is_some_and(|number| keys.at(number) == *key);

@@ -1,4 +1,4 @@
-//! All states found, each of them once and by number, in little memory: eight bytes for what it is, and some six for
+//! All states found, each of them once and by number, in little memory: eight bytes for what it is, and six to nine for
 //! finding it again.
 
 mod index;
