@@ -227,7 +227,8 @@ impl Device {
 
     /// A backend may ask at any time whether the connection did not come up: of one that did, nothing must be said.
     fn poll_failure(&mut self) -> bool {
-        if self.link.news.contains(&LinkNews::ConnectFailed) {
+        // It is asked for every input, and there is hardly ever any news.
+        if !self.link.news.is_empty() && self.link.news.contains(&LinkNews::ConnectFailed) {
             return false;
         }
         let Some(input) = self.link_reports.poll_failure() else { return false };

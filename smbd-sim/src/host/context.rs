@@ -69,7 +69,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Connection::send`].
     pub fn send(&mut self, range: Range, invalidate: Option<Token>) -> Result<MsgId, CommandRefused> {
-        self.send_from(range, invalidate, false, false)
+        self.send_from(range, None, invalidate, false)
     }
 
     /// Sends a message from a buffer made for it.
@@ -98,30 +98,34 @@ impl<'a> Context<'a> {
         invalidate: Option<Token>,
         unsignalled: bool,
     ) -> Result<MsgId, CommandRefused> {
-        let buffer = self.nic.buffers.alloc_with(bytes);
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let result = self.send_from(Range { buffer, offset: 0, len }, invalidate, unsignalled, true);
-        if result.is_err() {
-            self.nic.buffers.free(buffer);
+        let buffer = self.nic.buffers.reserve(len);
+        let result = self.send_from(Range { buffer, offset: 0, len }, Some(bytes), invalidate, unsignalled);
+        // Many are refused for want of room, and come again: these are not copied.
+        match result {
+            Ok(_) => self.nic.buffers.fill(buffer, bytes),
+            Err(_) => self.nic.buffers.free(buffer),
         }
         result
     }
 
+    /// With `bytes`, the buffer was made for them, and gets them when they are taken.
     fn send_from(
         &mut self,
         range: Range,
+        bytes: Option<&[u8]>,
         invalidate: Option<Token>,
         unsignalled: bool,
-        owned: bool,
     ) -> Result<MsgId, CommandRefused> {
         let now = self.at.now;
         let result = self.check(range).and_then(|()| {
             let commands = self.commands.as_mut().ok_or(CommandRefused::NoConnection)?;
-            let bytes = self.nic.buffers.range(range);
+            let buffers = &self.nic.buffers;
+            let bytes = bytes.filter(|_| buffers.content()).unwrap_or_else(|| buffers.range(range));
             Ok(commands.send(now, (bytes, range.len), invalidate, unsignalled)?)
         });
         if let Ok(msg) = result {
-            self.names.put_message(msg, range, owned);
+            self.names.put_message(msg, range, bytes.is_some());
         }
         self.probe.command(self.at, &Command::Send { range, invalidate, unsignalled, result });
         result

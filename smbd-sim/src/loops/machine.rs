@@ -39,7 +39,7 @@ impl<P: Probe> Watched<Endpoint, P> {
         let sent = send(&mut self.machine, now, payload.clone(), invalidate);
         match &sent {
             Ok(msg) => self.records.sent(*msg, payload),
-            Err(refused) => self.records.not_sent(&payload, &refused.payload),
+            Err(refused) => self.records.not_sent(payload, &refused.payload),
         }
         let result = sent.as_ref().map(|msg| *msg).map_err(|refused| refused.error.into());
         self.show_command(now, &Command::Send { range, invalidate, unsignalled, result });

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Connection, Endpoint, Fragment, Instant, Misuse, MsgId, OpId,
@@ -41,7 +40,7 @@ impl Commands<'_> {
                 send(connection, now, len, invalidate)
             }
             Self::Endpoint(endpoint, records) => {
-                let payload = Bytes::copy_from_slice(bytes);
+                let payload = records.copy_of(bytes);
                 let send = if unsignalled { Endpoint::send_unsignalled } else { Endpoint::send };
                 match send(endpoint, now, payload.clone(), invalidate) {
                     Ok(msg) => {
@@ -49,7 +48,7 @@ impl Commands<'_> {
                         Ok(msg)
                     }
                     Err(not_sent) => {
-                        records.not_sent(&payload, &not_sent.payload);
+                        records.not_sent(payload, &not_sent.payload);
                         Err(not_sent.error)
                     }
                 }

@@ -16,6 +16,8 @@ use crate::probe::{At, Probe, Whole};
 pub(crate) struct EndpointRecords {
     /// Bytes of messages that have no result yet, in the order in which they were sent.
     payloads: VecDeque<(MsgId, Bytes)>,
+    /// Bytes of the message that was refused last: it often comes again.
+    refused: Option<Bytes>,
     pub(crate) fault: Option<EndpointFault>,
 }
 
@@ -25,11 +27,18 @@ impl EndpointRecords {
         self.payloads.push_back((msg, payload));
     }
 
+    /// A copy of these bytes.
+    pub(crate) fn copy_of(&mut self, bytes: &[u8]) -> Bytes {
+        let refused = self.refused.take().filter(|refused| *refused == bytes);
+        refused.unwrap_or_else(|| Bytes::copy_from_slice(bytes))
+    }
+
     /// A message was not taken: its bytes come back at once.
-    pub(crate) fn not_sent(&mut self, payload: &Bytes, back: &Bytes) {
+    pub(crate) fn not_sent(&mut self, payload: Bytes, back: &Bytes) {
         if payload != back {
             self.fault.get_or_insert(EndpointFault::NotSent);
         }
+        self.refused = Some(payload);
     }
 
     /// A message has its result: its bytes come back with it, and not before.

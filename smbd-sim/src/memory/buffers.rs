@@ -96,8 +96,30 @@ impl Buffers {
 
     /// A new buffer of `len` zero bytes.
     pub fn alloc(&mut self, len: u32) -> Buffer {
+        let buffer = self.reserve(len);
+        self.fill(buffer, &[]);
+        buffer
+    }
+
+    /// A new buffer of `len` bytes that nobody looks at before [`fill`](Self::fill): it has none until then.
+    pub(crate) fn reserve(&mut self, len: u32) -> Buffer {
         let address = self.next_address;
         self.place(address, len)
+    }
+
+    /// The first bytes of a reserved buffer; all others are zero.
+    pub(crate) fn fill(&mut self, buffer: Buffer, bytes: &[u8]) {
+        let content = self.content;
+        if let Some(slot) = self.slot_mut(buffer).filter(|_| content) {
+            let len = slot.len as usize;
+            if slot.bytes.capacity() < len {
+                // What is there is not copied.
+                slot.bytes = Vec::with_capacity(len);
+            }
+            slot.bytes.clear();
+            slot.bytes.extend_from_slice(&bytes[..bytes.len().min(len)]);
+            slot.bytes.resize(len, 0);
+        }
     }
 
     /// A new buffer of `len` zero bytes at a chosen address; `None` if something else is there.
@@ -105,16 +127,18 @@ impl Buffers {
         let end = address.checked_add(u64::from(len))?;
         let overlaps =
             self.slots.iter().any(|s| s.live && address < s.address + u64::from(s.len) && s.address < end);
-        (!overlaps).then(|| self.place(address, len))
+        if overlaps {
+            return None;
+        }
+        let buffer = self.place(address, len);
+        self.fill(buffer, &[]);
+        Some(buffer)
     }
 
     /// A new buffer that holds `bytes`.
     pub fn alloc_with(&mut self, bytes: &[u8]) -> Buffer {
-        let buffer = self.alloc(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-        if let Some(slot) = self.slot_mut(buffer) {
-            let len = slot.bytes.len().min(bytes.len());
-            slot.bytes[..len].copy_from_slice(&bytes[..len]);
-        }
+        let buffer = self.reserve(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.fill(buffer, bytes);
         buffer
     }
 
@@ -125,15 +149,11 @@ impl Buffers {
         });
         let end = address.saturating_add(u64::from(len)).saturating_add(GUARD).next_multiple_of(GUARD);
         self.next_address = self.next_address.max(end);
-        let content = self.content;
         let slot = &mut self.slots[index as usize];
         slot.live = true;
         slot.address = address;
         slot.len = len;
         slot.bytes.clear();
-        if content {
-            slot.bytes.resize(len as usize, 0);
-        }
         Buffer { index, generation: slot.generation }
     }
 

@@ -139,6 +139,14 @@ impl Verdicts {
         }
     }
 
+    /// Laws that something else has looked at, once each, and found whole.
+    #[inline]
+    pub(crate) fn hold<const N: usize>(&mut self, laws: [Law; N]) {
+        for law in laws {
+            self.counts[law as usize] += 1;
+        }
+    }
+
     #[cold]
     pub(crate) fn fail(&mut self, law: Law, what: String) {
         if self.failure.is_none() {

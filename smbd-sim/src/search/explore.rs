@@ -88,7 +88,7 @@ pub(super) struct Search<'a> {
     progress: Progress,
     ends: usize,
     /// States that nothing happens to without time or a fault, and that are no ends.
-    waiting: usize,
+    waiting: Vec<u32>,
     /// The next states to expand, in the order of their numbers, and the number of the first of them.
     queue: VecDeque<Key>,
     next: u32,
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
     pub(super) fn new(setup: &'a Setup) -> Self {
         let space = Space::new(setup);
         let (progress, queue) = (Progress::default(), VecDeque::new());
-        Self { space, progress, ends: 0, waiting: 0, queue, next: 0 }
+        Self { space, progress, ends: 0, waiting: Vec::new(), queue, next: 0 }
     }
 
     pub(super) fn run(&mut self, limits: &Limits, go_on: &mut dyn FnMut(&Progress) -> bool) -> Verdict {
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         let mut searched = Searched::new(&mut self.space, &states, &levels);
         let (what, detail, path, step) = match stop {
             Stop::Limit => return Verdict::Unfinished,
-            Stop::End => match judge(&mut searched, self.waiting > 0) {
+            Stop::End => match judge(&mut searched, &self.waiting) {
                 Some((what, detail, path)) => (what, detail, path, None),
                 None => return Verdict::Holds,
             },
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
             }
             batch.push(&steps);
             self.ends += usize::from(over);
-            self.waiting += usize::from(waits);
+            self.waiting.extend(waits.then_some(state));
             self.next += 1;
         }
         None
@@ -219,7 +219,7 @@ impl<'a> Search<'a> {
 }
 
 /// What is wrong with the whole of it, and the way to that.
-fn judge(searched: &mut Searched<'_, '_>, waits: bool) -> Option<(&'static str, String, Vec<u32>)> {
+fn judge(searched: &mut Searched<'_, '_>, waiting: &[u32]) -> Option<(&'static str, String, Vec<u32>)> {
     if let Some(round) = judge::livelock(searched) {
         let start = round.first().copied().unwrap_or(0);
         let mut path = searched.path(start);
@@ -228,11 +228,6 @@ fn judge(searched: &mut Searched<'_, '_>, waits: bool) -> Option<(&'static str, 
         let detail = format!("the last {} steps repeat for ever, and no time passes", round.len());
         return Some(("livelock", detail, path));
     }
-    // Without such a round, and without a deadlock, steps that take no time and are no faults lead from every state to an
-    // end or to one that waits. So where none waits, an end is reached from everywhere.
-    if !waits {
-        return None;
-    }
-    let state = judge::hopeless(searched)?;
+    let state = judge::hopeless(searched, waiting)?;
     Some(("no way to an end", "from here on".to_owned(), searched.path(state)))
 }

@@ -159,15 +159,16 @@ impl Client {
             TaskKind::Write => Access::Read,
         };
         let len = task.offset + task.moved;
-        let buffer = context.memory().alloc(len);
-        if task.kind == TaskKind::Write {
-            let (from, bytes) = (task.offset as usize, super::content(task.key, 0, task.moved));
-            if let Some(to) = context.memory().bytes_mut(buffer).get_mut(from..) {
-                to.copy_from_slice(bytes);
-            }
-        }
+        let buffer = context.memory().reserve(len);
         match context.register(access, Range { buffer, offset: 0, len }, task.segments_max) {
             Ok(id) => {
+                context.memory().fill(buffer, &[]);
+                if task.kind == TaskKind::Write {
+                    let (from, bytes) = (task.offset as usize, super::content(task.key, 0, task.moved));
+                    if let Some(to) = context.memory().bytes_mut(buffer).get_mut(from..) {
+                        to.copy_from_slice(bytes);
+                    }
+                }
                 self.states[number as usize] = State::Registering(id, buffer);
                 true
             }

@@ -87,12 +87,11 @@ impl Server {
     fn work(&mut self, context: &mut Context<'_>) {
         while let Some(job) = self.jobs.front().cloned() {
             let task = self.tasks[job.task as usize];
-            let (verb, buffer) = match task.kind {
-                TaskKind::Write => (RdmaVerb::Read, context.memory().alloc(task.moved)),
-                TaskKind::Read | TaskKind::Echo => {
-                    (RdmaVerb::Write, context.memory().alloc_with(super::content(task.key, 0, task.moved)))
-                }
+            let (verb, bytes) = match task.kind {
+                TaskKind::Write => (RdmaVerb::Read, &[][..]),
+                TaskKind::Read | TaskKind::Echo => (RdmaVerb::Write, super::content(task.key, 0, task.moved)),
             };
+            let buffer = context.memory().reserve(task.moved);
             let local = Range { buffer, offset: 0, len: task.moved };
             let Behaviour { patient, unsignalled_one_in, .. } = self.common.behaviour;
             let answered = verb == RdmaVerb::Write && !patient;
@@ -106,6 +105,7 @@ impl Server {
             };
             match started {
                 Ok(op) => {
+                    context.memory().fill(buffer, bytes);
                     self.jobs.pop_front();
                     self.running.push(Running { op, buffer, job: job.clone(), answered, unsignalled });
                     if answered {

@@ -78,8 +78,41 @@ fn round(graph: &mut impl Graph, left: &Bits) -> Vec<u32> {
     back
 }
 
-/// The first state from which no end can be reached without a fault.
-pub(super) fn hopeless(graph: &mut impl Graph) -> Option<u32> {
+/// The first state from which no end can be reached without a fault, in a graph without [such rounds](livelock) and without
+/// deadlocks.
+///
+/// There, steps that take no time and are no faults lead from every state to an end or to one of those that wait. So if an end can
+/// be reached from these, it can be from all.
+pub(super) fn hopeless(graph: &mut impl Graph, waiting: &[u32]) -> Option<u32> {
+    let mut hopes = Bits::new(if waiting.is_empty() { 0 } else { graph.states() });
+    for state in waiting {
+        if !has_hope(graph, &hopes, *state) {
+            return first_hopeless(graph);
+        }
+        hopes.set(*state);
+    }
+    None
+}
+
+/// Whether an end, or a state that has hope, can be reached.
+fn has_hope(graph: &mut impl Graph, hopes: &Bits, from: u32) -> bool {
+    let mut edges = Vec::new();
+    let mut seen = std::collections::BTreeSet::from([from]);
+    // Deep first: an end is some steps away, whichever they are.
+    let mut left = vec![from];
+    while let Some(state) = left.pop() {
+        if graph.is_over(state) || hopes.get(state) {
+            return true;
+        }
+        graph.steps(state, &mut edges);
+        let next = edges.iter().filter(|edge| !edge.fault).map(|edge| edge.to);
+        left.extend(next.filter(|to| seen.insert(*to)));
+    }
+    false
+}
+
+/// The same of all states.
+fn first_hopeless(graph: &mut impl Graph) -> Option<u32> {
     let states = graph.states();
     let mut edges = Vec::new();
     let mut hopes = Bits::new(states);

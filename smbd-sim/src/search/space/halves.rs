@@ -84,23 +84,23 @@ impl Space<'_> {
     pub(super) fn given_to(&mut self, side: Side, half: u32, input: Input) -> Result<u32, Failure> {
         // Times are many, and hardly ever the same twice.
         let code = u32::try_from(input.code()).ok().filter(|_| !matches!(input, Input::Elapse(_)));
-        if let Some(known) = code.and_then(|code| self.changes.get(&(half, code))) {
-            return Ok(*known);
+        if let Some(known) = code.and_then(|code| self.changes.get(half, code)) {
+            return Ok(known);
         }
         let Half { local, pipe, .. } = self.halves[half as usize];
         let Move { next, out } = self.go(side, local, input)?;
         let pipe = self.push(pipe, out);
         let next = self.half(next, pipe);
         if let Some(code) = code {
-            self.changes.insert((half, code), next);
+            self.changes.insert(half, code, next);
         }
         Ok(next)
     }
 
     /// The half after something that the other side or the network does.
     pub(super) fn changed(&mut self, half: u32, change: Change) -> u32 {
-        if let Some(known) = self.changes.get(&(half, change.code())) {
-            return *known;
+        if let Some(known) = self.changes.get(half, change.code()) {
+            return known;
         }
         let Half { local, pipe, .. } = self.halves[half as usize];
         let view = self.pipe_view(pipe);
@@ -113,7 +113,7 @@ impl Space<'_> {
         }
         .unwrap_or(pipe);
         let next = self.half(local, pipe);
-        self.changes.insert((half, change.code()), next);
+        self.changes.insert(half, change.code(), next);
         next
     }
 

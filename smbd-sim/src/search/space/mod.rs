@@ -5,6 +5,7 @@
 //! side in a given state is computed once, by the connection itself, and looked up afterwards. States have a few bytes and
 //! are compared exactly; only the states of one side are compared by fingerprint.
 
+mod changes;
 mod halves;
 mod locals;
 mod rounds;
@@ -22,6 +23,7 @@ use super::step::Step;
 use super::wire::{Cut, Out, Packet, Word};
 use crate::Side;
 use crate::oracle::Failure;
+use changes::Changes;
 use halves::{Change, Half};
 use locals::{Locals, Origin};
 
@@ -101,8 +103,7 @@ pub(super) struct Space<'a> {
     cuts: Map<(u32, Cut), u32>,
     halves: Vec<Half>,
     by_half: Map<(u32, u32), u32>,
-    /// What becomes of halves, by the code of what happens to them.
-    changes: Map<(u32, u32), u32>,
+    changes: Changes,
     /// Others that were taken for a state of a side.
     #[cfg(test)]
     pub(super) twins: Vec<(u32, Local)>,
@@ -134,7 +135,7 @@ impl<'a> Space<'a> {
             cuts: Map::default(),
             halves: Vec::new(),
             by_half: Map::default(),
-            changes: Map::default(),
+            changes: Changes::default(),
             #[cfg(test)]
             twins: Vec::new(),
         }

@@ -41,11 +41,16 @@ impl<F: Probe> Run<'_, F> {
             if counts != seen {
                 self.on_breaches(side, seen);
             }
-            // The device has looked at them itself, at every turn.
-            for law in [Law::Device, Law::Driven, Law::Reported, Law::LinkReported] {
-                self.check(law, true, side, String::new);
-            }
         }
+        // The devices have looked at these themselves, at every turn.
+        let now = self.world.now();
+        let mut probe = self.world.probe_mut();
+        let verdicts = probe.oracles.verdicts_mut();
+        for side in Side::BOTH {
+            verdicts.at(At { now, side });
+            verdicts.hold([Law::Device, Law::Driven, Law::Reported, Law::LinkReported]);
+        }
+        drop(probe);
         let wrong = self.workload.borrow_mut().wrong.take();
         if let Some((side, wrong)) = wrong {
             let (law, what) = match wrong {
