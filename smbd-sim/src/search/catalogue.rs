@@ -379,8 +379,12 @@ fn large() -> Vec<Setup> {
 /// Of more memory than most have.
 fn huge() -> Vec<Setup> {
     let about = "three messages each way, held, the connection lost at any point";
-    let setup = talk("three-hold-loss", about, &[3, 2, 1], &[1, 2, 3]).hold(2).loss(Loss::Told);
-    vec![Setup { size: Size::Huge, ..setup }]
+    let held = |name, about| talk(name, about, &[3, 2, 1], &[1, 2, 3]).loss(Loss::Told);
+    let setups = vec![
+        held("three-hold-loss", about).hold(2),
+        held("three-hold-all-loss", "the same, they hold all three receives").hold(3),
+    ];
+    setups.into_iter().map(|setup| Setup { size: Size::Huge, ..setup }).collect()
 }
 
 /// One of them.

@@ -38,7 +38,7 @@ pub enum Size {
     Medium,
     /// Minutes.
     Large,
-    /// Minutes of two processors and more than 10 GiB: by name only.
+    /// A quarter of an hour of two processors and some GiB, or more: by name only.
     Huge,
 }
 
