@@ -112,6 +112,9 @@ pub trait UpperHand {
     /// Gives back what is held.
     fn give_back(&mut self);
 
+    /// The upper layer takes no messages any more, or takes them again.
+    fn pause(&mut self, is_paused: bool);
+
     /// The subject's device takes so many more work requests of a kind and refuses the next one; whatever is posted behind
     /// that is flushed.
     ///

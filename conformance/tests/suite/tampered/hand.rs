@@ -89,6 +89,10 @@ impl UpperHand for TamperedRig {
         self.inner().give_back();
     }
 
+    fn pause(&mut self, is_paused: bool) {
+        self.inner().pause(is_paused);
+    }
+
     fn refuse_after(&mut self, work: Work, accepted: usize) -> Result<(), Unable> {
         self.inner().refuse_after(work, accepted)
     }

@@ -20,6 +20,7 @@ pub(super) const CASES: &[Entry] = &[
     Entry::new("keepalive::silence_is_probed", silence::probed).with(short),
     Entry::new("keepalive::an_unanswered_probe_ends_the_connection", silence::unanswered).with(short),
     Entry::new("keepalive::a_probe_that_cannot_be_sent_ends_the_connection_too", silence::unsent).with(short),
+    Entry::new("keepalive::a_peer_without_a_credit_is_not_given_up", silence::mute).with(few_receives),
     Entry::new("keepalive::only_what_comes_is_a_keepalive_response", silence::what_comes).with(short),
     Entry::new("keepalive::any_message_is_an_answer", answers::any_message).with(short),
     Entry::new("keepalive::messages_keep_the_probe_away", silence::kept_away).with(short),
@@ -41,6 +42,12 @@ fn keepalive(params: &mut Params, interval: Duration) {
 
 fn short(params: &mut Params) {
     keepalive(params, INTERVAL);
+}
+
+/// 10 receives, so that few messages use them up.
+fn few_receives(params: &mut Params) {
+    short(params);
+    (params.receive_credit_max, params.borrowed_max) = (10, 0);
 }
 
 fn usual(params: &mut Params) {

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use smbd_core::wire::Flags;
+
 use super::{
     INTERVAL, INTERVAL_MAX, able_to_speak, granted, has_flags, is_up, nothing_asks, silence_is_probed,
     slowly, unanswered_probe_ends,
 };
 use crate::suite::basis::Basis;
 use crate::suite::words::{self, Words};
-use crate::suite::{Data, Next, Play, Stop, Terms, pattern};
+use crate::suite::{Data, Grant, Next, Play, Stop, Terms, pattern};
 
 pub(super) fn probed(play: &mut Play) -> Result<(), Stop> {
     let accepts = play.subject_accepts();
@@ -56,6 +58,51 @@ pub(super) fn unsent(play: &mut Play) -> Result<(), Stop> {
         format!("nothing should come before the end, {}", next.words())
     });
     Ok(())
+}
+
+/// Most messages that it takes until the script has no credit: 10, one in reserve, and some that grants lead to.
+const MESSAGES_MAX: u64 = 40;
+
+pub(super) fn mute(play: &mut Play) -> Result<(), Stop> {
+    const UP: &str = "3.1.6.2-02";
+    let mut peer = able_to_speak(play)?;
+    peer.upper()?.by_hand();
+    peer.upper()?.pause(true);
+    for seed in 0..MESSAGES_MAX {
+        if peer.credits() <= 0 {
+            // A question may come that grants the credit for its answer.
+            let Next::Message(message) = peer.next(2 * INTERVAL_MAX) else { break };
+            let granted = peer.as_data(message)?.header.credits_granted;
+            peer.require(UP, granted > 0, || {
+                "a message that grants nothing came to a script without a credit".into()
+            })?;
+        }
+        peer.send(&Data { grant: Grant::Used, ..Data::of(&pattern(seed, 10)) })?;
+        peer.settle();
+    }
+    let credits = peer.credits();
+    peer.require("", credits == 0, || {
+        format!("the script should have no credit any more, it has {credits}")
+    })?;
+    let next = peer.next(3 * INTERVAL_MAX);
+    peer.check(UP, matches!(next, Next::Nothing), || {
+        format!("a script that cannot answer should be asked nothing, {}", next.words())
+    });
+    is_up(&mut peer, UP, "with a script that has no credit")?;
+    peer.upper()?.pause(false);
+    let begin = peer.play().now();
+    loop {
+        let left = INTERVAL.saturating_sub(peer.play().now().saturating_since(begin));
+        let Next::Message(message) = peer.next(left) else {
+            peer.check("3.1.6.2-04", false, || "with a credit the script should be asked, it was not".into());
+            break;
+        };
+        if peer.as_data(message)?.header.flags == Flags::RESPONSE_REQUESTED {
+            break;
+        }
+    }
+    peer.send(&Data::empty().granting(1))?;
+    peer.goes_on(UP)
 }
 
 pub(super) fn what_comes(play: &mut Play) -> Result<(), Stop> {

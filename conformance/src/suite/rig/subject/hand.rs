@@ -121,6 +121,11 @@ impl<S: Seat> UpperHand for S {
         layer.give_back(endpoint, now);
     }
 
+    fn pause(&mut self, is_paused: bool) {
+        let Subject { endpoint, .. } = self.subject_mut();
+        if is_paused { endpoint.pause() } else { endpoint.resume() }
+    }
+
     fn refuse_after(&mut self, work: Work, accepted: usize) -> Result<(), Unable> {
         let counted: fn(WrId) -> bool = match work {
             Work::Any => |_| true,
