@@ -47,6 +47,7 @@ impl Connection {
 
     #[inline(never)]
     fn notify_other(&mut self) -> Action {
+        // The most frequent of the others.
         if let Some(&Pending::OpDone { index }) = self.events.front()
             && let Some((op, result)) = self.rdma.tell(index)
         {
@@ -196,11 +197,8 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn post_rdma(&mut self, verb: RdmaVerb) -> Action {
-        let Some(mut slice) = self.rdma.post(verb, self.limits.rdma_len_max) else { return self.wait() };
-        if !slice.signal && self.shares_queue {
-            slice.signal = true;
-            self.rdma.on_signalled();
-        }
+        let len_max = self.limits.rdma_len_max;
+        let Some(slice) = self.rdma.post(verb, len_max, self.shares_queue) else { return self.wait() };
         let count = match verb {
             RdmaVerb::Read => &mut self.stats.rdma_reads,
             RdmaVerb::Write => &mut self.stats.rdma_writes,

@@ -165,9 +165,9 @@ impl Rdma {
         }
     }
 
-    /// Takes the next request of that kind.
+    /// Takes the next request of that kind. All are signalled if the send queue is shared.
     #[inline]
-    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32) -> Option<Slice> {
+    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32, shares_queue: bool) -> Option<Slice> {
         let queue = match verb {
             RdmaVerb::Read => &mut self.reads,
             RdmaVerb::Write => &mut self.writes,
@@ -194,14 +194,9 @@ impl Rdma {
             }
             RdmaVerb::Write => RdmaVerb::Read,
         };
-        let signal = self.signals(verb, is_last, report);
+        let signal = shares_queue || self.signals(verb, is_last, report);
         self.since_signal = if signal { 0 } else { self.since_signal.wrapping_add(1) };
         Some(Slice { id: RdmaId(request), op: OpId(slot), local_offset, remote, signal })
-    }
-
-    /// The last request is signalled for another reason.
-    pub(crate) const fn on_signalled(&mut self) {
-        self.since_signal = 0;
     }
 
     /// Whether the request that was just counted is signalled. One that is not is complete with whatever is signalled behind it: another

@@ -20,7 +20,8 @@ impl Connection {
             Instant::earliest(announce_by, flush),
             Instant::earliest(self.probe.deadline(), self.stall),
         );
-        Instant::earliest(self.silence_counts().then(|| self.idle.deadline()).flatten(), rare)
+        let idle = if self.silence_counts() { self.idle.deadline() } else { None };
+        Instant::earliest(idle, rare)
     }
 
     /// KA-8: without a receive posted the peer has no credit and can get none, so it cannot answer. The idle timer goes

@@ -94,8 +94,8 @@ impl Echo {
         transfer::invert(end.hub(), moving.here);
         moving.verb = RdmaVerb::Write;
         let remote = Arc::clone(&moving.remote);
-        if let Ok(op) = machine.rdma(end.now(), moving.verb, moving.here.len, remote, 0) {
-            // It arrives behind what is written.
+        if let Ok(op) = machine.rdma_unsignalled(end.now(), moving.verb, moving.here.len, remote, 0) {
+            // It arrives behind what is written, and says as much.
             self.outbox.0.push_back(moving.request.clone());
             self.outbox.send(machine, end.now());
             self.moving = Some(Moving { op, ..moving });

@@ -51,7 +51,8 @@ impl Records {
                 self.ops.on_post(*op, &slice, limits, v);
                 self.ops.on_signal(*op, *verb, *signal, v);
                 // One that does not come back may have the place that something else waits for.
-                let is_shared = u32::from(self.limits.send_queue) < self.config.budget().send_queue;
+                let all = [self.config.send_slots, self.config.rdma_slots, self.config.registration_slots];
+                let is_shared = u32::from(self.limits.send_queue) < all.map(u32::from).iter().sum();
                 v.check(Law::Rdma, *signal || !is_shared, || {
                     format!("{id:?} without a signal in a short send queue")
                 });

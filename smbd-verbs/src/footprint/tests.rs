@@ -7,8 +7,9 @@ use smbd_core::backend::WorkQueues;
 use smbd_core::{Budget, Config, Endpoint, Instant, Params, Role};
 
 use super::footprint;
-use crate::VerbsConnection;
 use crate::ffi::{Sizes, queue_tables, slab_bytes};
+use crate::quirks::{self, tests::device};
+use crate::{DeviceAttributes, VerbsConnection, fit};
 
 /// Bytes on the heap of what `make` returns.
 fn heap<T>(make: impl FnOnce() -> T) -> u64 {
@@ -18,20 +19,10 @@ fn heap<T>(make: impl FnOnce() -> T) -> u64 {
     u64::try_from(count.bytes_current).unwrap()
 }
 
-/// As `fit::sizes` for a device that has enough of everything.
+/// For a device that has enough of everything, and no quirks.
 fn sizes(budget: &Budget) -> Sizes {
-    Sizes {
-        recv_wr: budget.recv_queue,
-        send_wr: budget.send_queue + 1,
-        send_sge: 2,
-        inline: 64,
-        cq_entries: budget.cq_entries + 1,
-        recv_slots: budget.recv_slots,
-        recv_len: budget.recv_buffer_len,
-        send_slots: budget.send_slots,
-        send_len: budget.send_buffer_len,
-        post_alone_below: 0,
-    }
+    let device = DeviceAttributes { max_qp_wr: u32::MAX, max_sge: 2, max_cqe: u32::MAX, ..device(0, false) };
+    fit::sizes(budget, &device, quirks::of(&device)).unwrap()
 }
 
 const fn places(entries: u32) -> u64 {
@@ -79,7 +70,7 @@ fn small() -> Params {
 }
 
 /// What feature `faults` adds to a connection, which is for tests: `posts_max`.
-const FAULTS: usize = if cfg!(feature = "faults") { 16 } else { 0 };
+const FAULTS: usize = if cfg!(feature = "faults") { size_of::<Option<usize>>() } else { 0 };
 
 fn row(name: &str, params: Params) -> String {
     let config = Config::try_from(params).unwrap();

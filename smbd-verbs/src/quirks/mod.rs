@@ -5,7 +5,7 @@
 //! the manual pages say.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::DeviceAttributes;
 

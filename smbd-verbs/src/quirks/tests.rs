@@ -1,7 +1,8 @@
 use super::{Invalidate, TABLE, of};
 use crate::DeviceAttributes;
 
-fn device(vendor_id: u32, transport_iwarp: bool) -> DeviceAttributes {
+/// A device that has nothing.
+pub(crate) fn device(vendor_id: u32, transport_iwarp: bool) -> DeviceAttributes {
     DeviceAttributes {
         name: "r0".into(),
         vendor_id,

@@ -8,8 +8,9 @@ use crate::backend::{Handler, Protocol};
 use crate::runtime::Waitable;
 
 impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P> {
-    /// Polls the hot backends for the time that [`BusyPoll`](crate::runtime::BusyPoll) allows. Returns whether any is ready. All that are ready are
-    /// due then: if it were the first one, a connection that never pauses would keep the turns of those behind it.
+    /// Polls the hot backends for the time that [`BusyPoll`](crate::runtime::BusyPoll) allows. Returns whether any is ready.
+    /// All that are ready are due then: if it were the first one, a connection that never pauses would keep the turns of those
+    /// behind it.
     pub(super) fn busy_poll(&mut self) -> bool {
         let Self { poller, slots, hot, due, spin, busy_poll_for, .. } = self;
         let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.busy_poll_micros_max());

@@ -63,7 +63,6 @@ const fn reset(request: &mut ibv_send_wr, opcode: opcode::Type, flags: u32, elem
 }
 
 const SIGNALED: u32 = raw_flags::IBV_SEND_SIGNALED.0;
-const INLINE: u32 = raw_flags::IBV_SEND_INLINE.0;
 
 impl QueuePair {
     /// Chains a message through `slot` of the send slab, which stays taken until the message is back.
@@ -127,7 +126,7 @@ impl QueuePair {
         };
         let keeper = Keeper::region(region);
         let inline = verb == RdmaVerb::Write && (1..=self.granted.inline).contains(&local.length);
-        let flags = (if inline { INLINE } else { 0 }) | (if signal { SIGNALED } else { 0 });
+        let flags = raw_send_flags(SendFlags { signal, ..SendFlags::default() }, inline);
         self.sends.chain(wr_id, None, keeper, false, |request, places| {
             reset(request, opcode, flags, i32::from(remote.length > 0));
             request.wr.rdma.remote_addr = remote.offset;
