@@ -114,8 +114,8 @@ fn a_connection_takes_what_the_table_says_and_the_footprint_is_not_less() {
         footprint(&Config::try_from(Params::linux_server()).unwrap())
     );
     insta::assert_snapshot!(table, @r"
-    | Windows, and the default | 54,984 | 146,479 | 2,359,296 | 360,448 | 361,600 | 122,880 | 235,520 | 3,364,128 |
-    | Linux, client and server | 54,984 | 146,479 | 405,504 | 360,448 | 361,600 | 122,880 | 235,520 | 1,410,336 |
-    | Windows with 32 credits and 32 sends | 10,080 | 24,849 | 303,104 | 45,056 | 78,976 | 26,624 | 50,688 | 512,312 |
+    | Windows, and the default | 54,984 | 151,687 | 2,359,296 | 360,448 | 361,600 | 122,880 | 235,520 | 3,364,128 |
+    | Linux, client and server | 54,984 | 151,687 | 405,504 | 360,448 | 361,600 | 122,880 | 235,520 | 1,410,336 |
+    | Windows with 32 credits and 32 sends | 10,080 | 26,137 | 303,104 | 45,056 | 78,976 | 26,624 | 50,688 | 512,312 |
     ");
 }

@@ -1,23 +1,28 @@
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec;
 
 use super::Request;
 use crate::error::WorkError;
-use crate::{Input, Misuse, WrId};
+use crate::id::Slot;
+use crate::{Input, Misuse, RecvId, WrId};
 
 /// The error number for a post that the queue has no room for: ENOMEM, as providers report it.
 const NO_ROOM: i32 = 12;
 
-/// The work requests of one work queue. Allocates when it is created. It grows only if more than twice its depth is
-/// pushed without a [`poll`](Self::poll), which no connection does.
+/// The work requests of one work queue. Allocates when it is created, and after a refusal for what is not posted. It grows only if
+/// more than twice its depth is pushed without a [`poll`](Self::poll), which no connection does.
 #[derive(Clone, Debug)]
 pub struct WorkQueue {
-    /// From front to back: done and not reported, posted, chained, never to be posted.
-    pub(super) entries: VecDeque<Entry>,
-    /// How many are done.
+    /// A ring, whose length is a power of two. From front to back: done and not reported, posted, chained.
+    places: Box<[Entry]>,
+    /// How many are reported, done, posted and pushed since the beginning. These wrap; each is also where the next ones begin.
+    reported: usize,
     done: usize,
-    /// How many are posted, done ones included.
     posted: usize,
-    chained: usize,
+    pushed: usize,
+    /// Never to be posted.
+    unposted: VecDeque<Entry>,
     depth: usize,
     broken: bool,
     /// Error number for the next request that is not posted.
@@ -25,12 +30,19 @@ pub struct WorkQueue {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+struct Entry {
     request: Request,
     error: Option<WorkError>,
 }
 
 impl Entry {
+    /// What stands in places that are not in use.
+    const NONE: Self = Self { request: Request::Recv(RecvId(Slot { generation: 0, index: 0 })), error: None };
+
+    const fn new(request: Request) -> Self {
+        Self { request, error: None }
+    }
+
     /// The first failure counts, but a cause more than its consequence.
     fn fail(&mut self, error: WorkError) {
         if matches!(self.error, None | Some(WorkError::Flushed)) {
@@ -44,8 +56,18 @@ impl WorkQueue {
     #[must_use]
     pub fn new(depth: u32) -> Self {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-        let entries = VecDeque::with_capacity(depth.saturating_mul(2));
-        Self { entries, done: 0, posted: 0, chained: 0, depth, broken: false, refused: None }
+        let places = depth.saturating_mul(2).checked_next_power_of_two().unwrap_or(1);
+        Self {
+            places: vec![Entry::NONE; places].into_boxed_slice(),
+            reported: 0,
+            done: 0,
+            posted: 0,
+            pushed: 0,
+            unposted: VecDeque::new(),
+            depth,
+            broken: false,
+            refused: None,
+        }
     }
 
     /// Lowers the depth to what the device gave.
@@ -56,50 +78,79 @@ impl WorkQueue {
     /// Records a request. `false`: do not post it; [`poll`](Self::poll) reports its failure.
     #[inline]
     pub fn push(&mut self, request: Request) -> bool {
-        if !self.broken && self.used() >= self.depth {
-            self.refuse(NO_ROOM);
+        if self.broken || self.used() >= self.depth {
+            self.record_unposted(request);
+            return false;
         }
-        if !self.broken {
-            self.entries.push_back(Entry { request, error: None });
-            self.chained = self.chained.wrapping_add(1);
-            return true;
+        if self.pushed.wrapping_sub(self.reported) == self.places.len() {
+            self.grow();
         }
-        self.record_unposted(request);
-        false
+        if let Some(place) = self.place_mut(self.pushed) {
+            *place = Entry::new(request);
+        }
+        self.pushed = self.pushed.wrapping_add(1);
+        true
     }
 
     #[cold]
     #[inline(never)]
     fn record_unposted(&mut self, request: Request) {
-        match self.entries.back_mut() {
-            // The rest of a registration of which something is posted or noted already.
-            Some(last) if last.request == request => {
-                last.fail(refusal(&mut self.refused));
-            }
-            _ => self.entries.push_back(Entry { request, error: None }),
+        if !self.broken {
+            self.refuse(NO_ROOM);
         }
+        let last = if self.unposted.is_empty() { self.last_mut() } else { self.unposted.back_mut() };
+        // The rest of a registration of which something is posted or noted already.
+        if last.is_some_and(|last| last.request == request) {
+            let error = refusal(&mut self.refused);
+            let last = if self.unposted.is_empty() { self.last_mut() } else { self.unposted.back_mut() };
+            last.into_iter().for_each(|last| last.fail(error));
+        } else {
+            self.unposted.push_back(Entry::new(request));
+        }
+    }
+
+    /// More was pushed than the ring has places.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let len = self.places.len().saturating_mul(2);
+        let mut places = vec![Entry::NONE; len].into_boxed_slice();
+        for position in 0..self.places.len() {
+            let position = self.reported.wrapping_add(position);
+            if let (Some(from), Some(to)) =
+                (self.place(position), places.get_mut(position & len.wrapping_sub(1)))
+            {
+                *to = *from;
+            }
+        }
+        self.places = places;
     }
 
     /// Number of requests that wait for a doorbell.
     #[must_use]
     #[inline]
     pub const fn chained(&self) -> usize {
-        self.chained
+        self.pushed.wrapping_sub(self.posted)
     }
 
     /// Number of requests that are posted or chained and not complete.
     #[must_use]
     #[inline]
     pub const fn used(&self) -> usize {
-        // What is done was posted, and no sum is above the number of entries.
-        self.posted.wrapping_sub(self.done).wrapping_add(self.chained)
+        self.pushed.wrapping_sub(self.done)
     }
 
     /// Whether a signalled request is posted, so that the device reports a completion also if it succeeds.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
-        let mut posted = self.entries.iter().take(self.posted).skip(self.done);
+        let mut posted = self.positions(self.done, self.posted).filter_map(|position| self.place(position));
         posted.any(|entry| !entry.request.is_unsignalled())
+    }
+
+    /// Whether [`poll`](Self::poll) may have something to say.
+    #[inline]
+    pub(super) const fn has_news(&self) -> bool {
+        self.reported != self.done || self.broken
     }
 
     /// Whether nothing more is posted.
@@ -110,19 +161,18 @@ impl WorkQueue {
 
     /// Reports that the chain was handed over and the device took all of it.
     #[inline]
-    pub fn doorbell_rung(&mut self) {
-        self.posted = self.posted.wrapping_add(self.chained);
-        self.chained = 0;
+    pub const fn doorbell_rung(&mut self) {
+        self.posted = self.pushed;
     }
 
     /// Reports that the chain was handed over, and that the device took the first `accepted` requests and refused the
     /// next with `errno`. `bad_wr` of `ibv_post_send` points at that one; some providers report a refusal only by it.
     pub fn doorbell_rung_until(&mut self, accepted: usize, errno: i32) {
-        if accepted >= self.chained {
+        if accepted >= self.chained() {
             return self.doorbell_rung();
         }
-        self.posted = self.posted.saturating_add(accepted);
-        self.chained = 0;
+        self.posted = self.posted.wrapping_add(accepted);
+        self.give_up_chain();
         self.refuse(errno);
         self.merge_refused();
     }
@@ -138,13 +188,13 @@ impl WorkQueue {
     /// [`Misuse::UnknownWork`] if no such request is posted.
     #[inline]
     pub fn complete(&mut self, id: WrId, result: Result<(), WorkError>) -> Result<(), Misuse> {
-        let index = self.find(id)?;
+        let position = self.find(id)?;
         if let Err(error) = result
-            && let Some(entry) = self.entries.get_mut(index)
+            && let Some(entry) = self.place_mut(position)
         {
             entry.fail(error);
         }
-        self.done = index.wrapping_add(1);
+        self.done = position.wrapping_add(1);
         Ok(())
     }
 
@@ -155,14 +205,29 @@ impl WorkQueue {
     /// [`Misuse::UnknownWork`] if no such request is posted.
     #[inline]
     pub fn take(&mut self, id: WrId) -> Result<(), Misuse> {
-        let index = self.find(id)?;
-        if index == 0 {
-            self.entries.pop_front();
-        } else {
-            self.entries.remove(index);
+        let position = self.find(id)?;
+        // Mostly it is the first of all.
+        if position != self.reported {
+            self.close_gap(position);
         }
-        self.posted = self.posted.wrapping_sub(1);
+        self.reported = self.reported.wrapping_add(1);
+        self.done = self.done.wrapping_add(1);
         Ok(())
+    }
+
+    /// Moves all that is before `position` on by one place.
+    #[cold]
+    #[inline(never)]
+    fn close_gap(&mut self, mut position: usize) {
+        while position != self.reported {
+            let before = position.wrapping_sub(1);
+            if let Some(&entry) = self.place(before)
+                && let Some(place) = self.place_mut(position)
+            {
+                *place = entry;
+            }
+            position = before;
+        }
     }
 
     /// Reports that the device carries out nothing of what is posted, and reports no more completions. All of it fails
@@ -186,21 +251,30 @@ impl WorkQueue {
     /// order. Requests that were never posted do not wait for posted ones.
     #[inline]
     pub fn poll(&mut self) -> Option<Input<'static>> {
-        // Asked before each look at the device. Mostly nothing is done, and nothing was refused.
-        if self.done == 0 && self.entries.len() <= self.posted.wrapping_add(self.chained) {
-            return None;
+        // Asked before each look at the device. Mostly nothing is done; and only a broken queue has what was never posted.
+        if self.reported != self.done {
+            // The frequent ones.
+            if let Some(&Entry { request, error: None }) = self.place(self.reported)
+                && let Some(input) = done(request)
+            {
+                self.reported = self.reported.wrapping_add(1);
+                return Some(input);
+            }
+            return self.pop();
         }
-        self.pop()
+        if self.broken { self.pop_unposted() } else { None }
     }
 
+    #[cold]
+    #[inline(never)]
     fn pop(&mut self) -> Option<Input<'static>> {
-        while self.done > 0 {
-            self.done = self.done.wrapping_sub(1);
-            self.posted = self.posted.wrapping_sub(1);
-            let entry = self.entries.pop_front()?;
+        while self.reported != self.done {
+            let entry = *self.place(self.reported)?;
+            self.reported = self.reported.wrapping_add(1);
             // A registration with several requests is complete with its last.
             if entry.request.is_one_of_several()
-                && let Some(next) = self.entries.front_mut()
+                && self.reported != self.pushed
+                && let Some(next) = self.place_mut(self.reported)
                 && next.request == entry.request
             {
                 let later = next.error.take();
@@ -218,21 +292,19 @@ impl WorkQueue {
     #[cold]
     #[inline(never)]
     fn pop_unposted(&mut self) -> Option<Input<'static>> {
-        let taken = self.posted.saturating_add(self.chained);
-        let entry = self.entries.remove(taken)?;
+        let entry = self.unposted.pop_front()?;
         let error = refusal(&mut self.refused);
-        while self.entries.get(taken).is_some_and(|next| next.request == entry.request) {
-            self.entries.remove(taken);
+        while self.unposted.front().is_some_and(|next| next.request == entry.request) {
+            self.unposted.pop_front();
         }
         Some(Input::Failed { id: entry.request.id(), error: entry.error.unwrap_or(error) })
     }
 
+    /// Where a posted request stands.
     #[inline]
     fn find(&self, id: WrId) -> Result<usize, Misuse> {
         // Mostly it is the first.
-        if self.done < self.posted
-            && self.entries.get(self.done).is_some_and(|entry| entry.request.id() == id)
-        {
+        if self.done != self.posted && self.place(self.done).is_some_and(|entry| entry.request.id() == id) {
             return Ok(self.done);
         }
         self.find_behind(id)
@@ -240,14 +312,14 @@ impl WorkQueue {
 
     #[inline(never)]
     fn find_behind(&self, id: WrId) -> Result<usize, Misuse> {
-        let is_it = |index: &usize| self.entries.get(*index).is_some_and(|entry| entry.request.id() == id);
+        let is_it = |position: &usize| self.place(*position).is_some_and(|entry| entry.request.id() == id);
         // Or the last, if nothing before it was signalled. A registration has several of one name, of which the first is meant.
         let last = match id {
             WrId::Reg(_) => None,
-            WrId::Recv(_) | WrId::Send(_) | WrId::Rdma(_) => self.posted.checked_sub(1),
+            WrId::Recv(_) | WrId::Send(_) | WrId::Rdma(_) => Some(self.posted.wrapping_sub(1)),
         };
-        let last = last.filter(|last| *last >= self.done).filter(is_it);
-        last.or_else(|| (self.done..self.posted).find(is_it)).ok_or(Misuse::UnknownWork(id))
+        let last = last.filter(|_| self.done != self.posted).filter(is_it);
+        last.or_else(|| self.positions(self.done, self.posted).find(is_it)).ok_or(Misuse::UnknownWork(id))
     }
 
     const fn refuse(&mut self, errno: i32) {
@@ -255,36 +327,87 @@ impl WorkQueue {
         self.refused = Some(errno);
     }
 
+    /// What is chained is not posted any more. It comes before what was not posted because the queue was stopped.
+    fn give_up_chain(&mut self) {
+        while self.pushed != self.posted {
+            self.pushed = self.pushed.wrapping_sub(1);
+            if let Some(&entry) = self.place(self.pushed) {
+                self.unposted.push_front(entry);
+            }
+        }
+    }
+
     /// A registration whose requests were posted in part fails as a whole, when the posted part is complete.
     fn merge_refused(&mut self) {
-        let Some(last) = self.posted.checked_sub(1) else { return };
-        let Some(request) = self.entries.get(last).map(|entry| entry.request) else { return };
-        while self.entries.get(self.posted).is_some_and(|entry| entry.request == request) {
-            self.entries.remove(self.posted);
+        let Some(request) = self.last_mut().map(|last| last.request) else { return };
+        while self.unposted.front().is_some_and(|next| next.request == request) {
+            self.unposted.pop_front();
             let error = refusal(&mut self.refused);
-            if let Some(entry) = self.entries.get_mut(last) {
-                entry.fail(error);
+            if let Some(last) = self.last_mut() {
+                last.fail(error);
             }
         }
     }
 
     /// Ends what is posted. What is behind a lost request is lost as well.
     fn end(&mut self, mut lost: bool) {
-        for entry in self.entries.iter_mut().take(self.posted).skip(self.done) {
-            lost |= !entry.request.is_unsignalled();
-            if lost {
-                entry.fail(WorkError::Flushed);
+        for position in self.positions(self.done, self.posted) {
+            if let Some(entry) = self.place_mut(position) {
+                lost |= !entry.request.is_unsignalled();
+                if lost {
+                    entry.fail(WorkError::Flushed);
+                }
             }
         }
         self.done = self.posted;
-        self.chained = 0;
+        self.give_up_chain();
         self.broken = true;
+    }
+
+    /// The entry at a position.
+    #[inline]
+    fn place(&self, position: usize) -> Option<&Entry> {
+        self.places.get(position & self.places.len().wrapping_sub(1))
+    }
+
+    #[inline]
+    fn place_mut(&mut self, position: usize) -> Option<&mut Entry> {
+        self.places.get_mut(position & self.places.len().wrapping_sub(1))
+    }
+
+    /// The last one that is not reported and may be posted.
+    fn last_mut(&mut self) -> Option<&mut Entry> {
+        if self.pushed == self.reported {
+            return None;
+        }
+        self.place_mut(self.pushed.wrapping_sub(1))
+    }
+
+    /// The positions from one to the other, which wrap.
+    fn positions(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + use<> {
+        (0..to.wrapping_sub(from)).map(move |offset| from.wrapping_add(offset))
+    }
+
+    /// How many have no result yet, and for how many there is room.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.pushed.wrapping_sub(self.reported).wrapping_add(self.unposted.len()), self.places.len())
     }
 }
 
 /// The first request that is not posted was refused, those behind it are flushed.
 fn refusal(refused: &mut Option<i32>) -> WorkError {
     refused.take().map_or(WorkError::Flushed, |errno| WorkError::PostFailed { errno })
+}
+
+/// The input of a message or an RDMA request that went well.
+#[inline]
+const fn done(request: Request) -> Option<Input<'static>> {
+    match request {
+        Request::Send { id, .. } => Some(Input::Sent { id }),
+        Request::Rdma { id, .. } => Some(Input::RdmaDone { id }),
+        Request::Recv(_) | Request::Bind(_) | Request::Invalidate(_) => None,
+    }
 }
 
 const fn input_of(Entry { request, error }: Entry) -> Input<'static> {

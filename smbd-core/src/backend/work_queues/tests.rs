@@ -281,7 +281,7 @@ proptest! {
         let mut capacity = None;
         for op in ops {
             match op {
-                Op::Push(_) if queue.entries.len() + 2 > 24 => {}
+                Op::Push(_) if queue.size().0 + 2 > 24 => {}
                 Op::Push(kind) => {
                     next += 1;
                     let requests = match kind {
@@ -308,7 +308,7 @@ proptest! {
                 }
                 Op::Poll => ends.extend(queue.poll().map(|input| end_of(&input))),
             }
-            let now = queue.entries.capacity();
+            let now = queue.size().1;
             prop_assert_eq!(*capacity.get_or_insert(now), now, "the queues grew");
         }
         queue.doorbell_rung();
