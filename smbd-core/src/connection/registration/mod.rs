@@ -302,6 +302,16 @@ impl Registrations {
     }
 
     fn find(&self, token: Token) -> Option<Slot> {
+        // Mostly there is none. Segments that are not valid yet may still have what lay there before.
+        let used = self.segments.get(..usize::from(self.segments_used)).unwrap_or_default();
+        if !used.iter().any(|segment| segment.token == token) {
+            return None;
+        }
+        self.find_used(token)
+    }
+
+    #[inline(never)]
+    fn find_used(&self, token: Token) -> Option<Slot> {
         let covers = |registration: &Registration| {
             registration.is_valid()
                 && self
@@ -352,6 +362,11 @@ impl Registrations {
         let gap_end = registration.start.saturating_add(registration.count);
         registration.count = registration.count.saturating_sub(gap);
         if gap == 0 {
+            return;
+        }
+        if gap_end == self.segments_used {
+            // Nothing is behind it.
+            self.segments_used = gap_start;
             return;
         }
         if gap_end <= self.segments_used {
