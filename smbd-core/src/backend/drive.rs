@@ -3,7 +3,10 @@
 use thiserror::Error;
 
 use super::{Backend, BackendOp, BufferLookup, ReceiveMemory, ShortReceive, UnknownBuffer};
-use crate::{Action, Connection, Event, Input, Instant, Misuse};
+use crate::{
+    Action, Connection, Event, Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaId, RecvId, SendId,
+    Token,
+};
 
 /// What [`drive`] drives: a [`Connection`], or a type that wraps one and has other events.
 pub trait Protocol {
@@ -15,6 +18,42 @@ pub trait Protocol {
     /// # Errors
     /// The input is not possible.
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse>;
+
+    /// Handles `Received`, as [`handle`](Self::handle). If it is a fragment that no other event waits before, it is returned, and is to be
+    /// given to [`deliver`](Self::deliver) before anything else.
+    ///
+    /// # Errors
+    /// The input is not possible.
+    #[inline(always)]
+    fn received(
+        &mut self,
+        now: Instant,
+        id: RecvId,
+        head: Head,
+        len: u32,
+        invalidated: Option<Token>,
+    ) -> Result<Option<Fragment>, Misuse> {
+        self.handle(now, Input::Received { id, head, len, invalidated }).map(|()| None)
+    }
+
+    /// Handles `Sent`, in the same way. If it is the last of a message, and no event waits, that message is sent, and its event is to be
+    /// delivered.
+    ///
+    /// # Errors
+    /// The input is not possible.
+    #[inline(always)]
+    fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
+        self.handle(now, Input::Sent { id }).map(|()| None)
+    }
+
+    /// Handles `RdmaDone`, in the same way, for the last request of an operation.
+    ///
+    /// # Errors
+    /// The input is not possible.
+    #[inline(always)]
+    fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
+        self.handle(now, Input::RdmaDone { id }).map(|()| None)
+    }
 
     /// The next action, as [`Connection::poll_action`]. An event in it is to be given to [`deliver`](Self::deliver).
     fn poll_action(&mut self) -> Action;
@@ -50,6 +89,28 @@ impl Protocol for Connection {
 
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.handle(now, input)
+    }
+
+    #[inline(always)]
+    fn received(
+        &mut self,
+        now: Instant,
+        id: RecvId,
+        head: Head,
+        len: u32,
+        invalidated: Option<Token>,
+    ) -> Result<Option<Fragment>, Misuse> {
+        self.received(now, id, head, len, invalidated)
+    }
+
+    #[inline(always)]
+    fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
+        self.sent(now, id)
+    }
+
+    #[inline(always)]
+    fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
+        self.rdma_done(now, id)
     }
 
     fn poll_action(&mut self) -> Action {
@@ -108,6 +169,8 @@ pub enum DriveError {
 const ROUNDS_MAX: u32 = 64;
 /// Inputs of one round.
 const INPUTS_MAX: usize = 64;
+/// Rounds for which the clock is read once: nothing in them waits, and timers are of milliseconds at least.
+const ROUNDS_OF_TIME: u32 = 4;
 
 /// Gives the inputs of `backend` to `connection` and the actions of `connection` to `backend` and `upper`, until there
 /// are no more. Returns after 64 rounds of 64 inputs each even if there are, so that other connections of the thread
@@ -127,24 +190,27 @@ pub fn drive<B: Backend, C: Protocol, U: Handler<B, C>>(
     backend: &mut B,
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
-    // What the backend had to say is heard, and it was given nothing to do since: as of that time.
-    let mut heard = None;
-    for _ in 0..ROUNDS_MAX {
+    let mut now = backend.now();
+    // What the backend had to say is heard.
+    let mut is_heard = false;
+    for round in 1..=ROUNDS_MAX {
         let drained = drain(connection, backend, upper)?;
         backend.ring_doorbell();
-        let (now, quiet) = match heard {
-            Some(then) if !drained.has_posted => (then, true),
-            _ => {
-                let now = backend.now();
-                let taken = take_inputs(connection, backend, now)?;
-                heard = (taken < INPUTS_MAX).then_some(now);
-                (now, taken == 0)
+        // If it was given nothing to do since, it has no more to say.
+        let is_quiet = if is_heard && !drained.has_posted {
+            true
+        } else {
+            if round.is_multiple_of(ROUNDS_OF_TIME) {
+                now = backend.now();
             }
+            let taken = take_inputs(connection, backend, upper, now)?;
+            is_heard = taken < INPUTS_MAX;
+            taken == 0
         };
         // Also when there was something: a busy connection has timers, too.
         if drained.deadline.is_some_and(|at| at <= now) {
             connection.handle(now, Input::Timeout)?;
-        } else if quiet {
+        } else if is_quiet {
             return Ok(drained.deadline);
         }
     }
@@ -153,16 +219,65 @@ pub fn drive<B: Backend, C: Protocol, U: Handler<B, C>>(
 
 /// Hands over what the backend has to say, up to a limit; returns how many inputs it was.
 #[inline(always)]
-fn take_inputs<B: Backend, C: Protocol>(
+fn take_inputs<B: Backend, C: Protocol, U: Handler<B, C>>(
     connection: &mut C,
     backend: &mut B,
+    upper: &mut U,
     now: Instant,
-) -> Result<usize, Misuse> {
+) -> Result<usize, DriveError> {
     for taken in 0..INPUTS_MAX {
         let Some(input) = backend.next_input() else { return Ok(taken) };
-        connection.handle(now, input)?;
+        // The event of a frequent one is told at once, if it is the next.
+        match input {
+            Input::Received { id, head, len, invalidated } => {
+                if let Some(fragment) = connection.received(now, id, head, len, invalidated)? {
+                    tell(connection, backend, upper, Event::Data(fragment))?;
+                }
+            }
+            Input::Sent { id } => {
+                if let Some(msg) = connection.sent(now, id)? {
+                    tell(connection, backend, upper, Event::Sent { msg, result: Ok(()) })?;
+                }
+            }
+            Input::RdmaDone { id } => {
+                if let Some(op) = connection.rdma_done(now, id)? {
+                    tell(connection, backend, upper, Event::RdmaDone { op, result: Ok(()) })?;
+                }
+            }
+            input @ (Input::Connected { .. }
+            | Input::ConnectFailed { .. }
+            | Input::Disconnected { .. }
+            | Input::Timeout
+            | Input::Registered { .. }
+            | Input::BindComplete { .. }
+            | Input::Deregistered { .. }
+            | Input::Failed { .. }) => connection.handle(now, input)?,
+        }
     }
     Ok(INPUTS_MAX)
+}
+
+#[inline(always)]
+fn tell<B: Backend, C: Protocol, U: Handler<B, C>>(
+    connection: &mut C,
+    backend: &mut B,
+    upper: &mut U,
+    event: Event,
+) -> Result<(), ShortReceive> {
+    connection.deliver(event, backend, |connection, backend, event| {
+        upper.event(connection, backend, event);
+    })
+}
+
+/// Tells the upper layer of an event that did not follow at once from an input.
+#[inline(never)]
+fn tell_later<B: Backend, C: Protocol, U: Handler<B, C>>(
+    connection: &mut C,
+    backend: &mut B,
+    upper: &mut U,
+    event: Event,
+) -> Result<(), ShortReceive> {
+    tell(connection, backend, upper, event)
 }
 
 /// What a connection had to say.
@@ -184,23 +299,42 @@ fn drain<B: Backend, C: Protocol, U: Handler<B, C>>(
     loop {
         // Looked at where it lies: `?` would move it.
         match connection.poll_action() {
-            Action::Notify(event) => connection.deliver(event, backend, |connection, backend, event| {
-                upper.event(connection, backend, event);
-            })?,
+            Action::Notify(event) => tell_later(connection, backend, upper, event)?,
             Action::Wait(deadline) => return Ok(Drained { deadline, has_posted }),
+            // Arms of their own: each knows what it has, so that neither the operation nor the backend asks again.
+            ref action @ Action::PostRecv { .. } => {
+                has_posted |= execute(connection, backend, upper, action)?;
+            }
+            ref action @ Action::PostSend { .. } => {
+                has_posted |= execute(connection, backend, upper, action)?;
+            }
+            ref action @ Action::PostRdma { .. } => {
+                has_posted |= execute(connection, backend, upper, action)?;
+            }
             ref action @ (Action::Connect
             | Action::Accept
             | Action::Disconnect
-            | Action::PostRecv { .. }
-            | Action::PostSend { .. }
-            | Action::PostRdma { .. }
             | Action::Register { .. }
             | Action::Deregister { .. }) => {
-                if let Some(step) = connection.backend_op(action, upper)? {
-                    backend.execute(step);
-                    has_posted = true;
-                }
+                has_posted |= execute(connection, backend, upper, action)?;
             }
         }
+    }
+}
+
+/// Has the backend execute one action. Whether it was one for a backend.
+#[inline(always)]
+fn execute<B: Backend, C: Protocol, U: Handler<B, C>>(
+    connection: &C,
+    backend: &mut B,
+    upper: &U,
+    action: &Action,
+) -> Result<bool, UnknownBuffer> {
+    match connection.backend_op(action, upper)? {
+        Some(operation) => {
+            backend.execute(operation);
+            Ok(true)
+        }
+        None => Ok(false),
     }
 }

@@ -58,6 +58,13 @@ impl TransportReports {
         self.is_over
     }
 
+    /// Whether something is recorded and not reported yet.
+    #[must_use]
+    #[inline]
+    pub const fn has_news(&self) -> bool {
+        self.connected.is_some() || self.end.is_some()
+    }
+
     /// Returns [`Input::Connected`] if it is recorded and not reported yet.
     pub fn poll_connected(&mut self) -> Option<Input<'static>> {
         self.connected.take().map(|limits| Input::Connected { limits })

@@ -59,18 +59,24 @@ impl Connection {
         invalidated.map_or(Ok(()), |token| self.on_invalidated(token))
     }
 
-    /// A valid message with data. Not inlined: for itself it needs no saved registers.
+    /// A valid message with data.
     #[inline(never)]
     pub(super) fn accept(&mut self, id: RecvId, header: DataTransferView<'_>) {
+        let fragment = self.accepted(id, header);
+        let pushed = self.events.push_fragment(fragment);
+        debug_assert!(pushed, "more events than work outstanding");
+    }
+
+    /// Records a valid message with data; the fragment that is to be told.
+    #[inline(always)]
+    pub(super) fn accepted(&mut self, id: RecvId, header: DataTransferView<'_>) -> Arrived {
         self.accept_any(header);
         let (len, remaining) = (header.data_length(), header.remaining_data_length());
         let first = self.receiver.advance(remaining);
         let received = &mut self.stats.received;
         received.bytes = received.bytes.wrapping_add(u64::from(len));
         received.fragments = received.fragments.wrapping_add(u64::from(!first || remaining > 0));
-        let offset = header.data_offset();
-        let pushed = self.events.push_fragment(Arrived { recv: id, offset, len, remaining, first });
-        debug_assert!(pushed, "more events than work outstanding");
+        Arrived { recv: id, offset: header.data_offset(), len, remaining, first }
     }
 
     fn accept_empty(&mut self, id: RecvId, header: DataTransferView<'_>) {

@@ -12,6 +12,7 @@ mod footprint;
 mod keepalive;
 mod negotiate;
 mod next;
+mod notice;
 mod pending;
 mod phase;
 mod post;
@@ -155,6 +156,7 @@ impl Connection {
     /// # Errors
     /// The input is not possible, for example a completion of work that is not outstanding: see [`Misuse`]. Nothing has
     /// changed.
+    #[inline]
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.sender.decide_again();
@@ -195,6 +197,7 @@ impl Connection {
 
     /// The next action. Call it until it returns [`Action::Wait`]. Carry out each action before the next call, or post
     /// consecutive work requests together.
+    #[inline]
     pub fn poll_action(&mut self) -> Action {
         if self.sender.plan.is_made() {
             return if self.sender.plan.is_wait() { Action::Wait(self.deadline) } else { self.post_in_run() };
@@ -250,7 +253,7 @@ impl Connection {
     #[inline(never)]
     fn wait(&mut self) -> Action {
         self.deadline = self.next_deadline();
-        self.sender.plan = Plan::WAIT;
+        self.sender.plan = if self.is_idle() { Plan::IDLE } else { Plan::WAIT };
         Action::Wait(self.deadline)
     }
 

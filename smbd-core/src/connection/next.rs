@@ -1,7 +1,7 @@
 //! What an established connection does next: a decision that changes nothing. `post` carries it out.
 
 use super::Connection;
-use super::phase::Established;
+use super::phase::{Established, Phase};
 use crate::RdmaVerb;
 
 /// What comes next.
@@ -78,7 +78,7 @@ impl Connection {
     }
 
     #[inline]
-    fn has_event(&self) -> bool {
+    pub(super) fn has_event(&self) -> bool {
         !self.events.is_empty() || self.sender.is_writable() || self.rdma.is_writable()
     }
 
@@ -151,8 +151,17 @@ impl Connection {
         message.and_then(|message| self.with_reserve(message)).unwrap_or(Next::Wait)
     }
 
+    /// Whether a connection that waits would wait as well with more places in the send queue, until something else happens.
+    #[inline]
+    pub(super) const fn is_idle(&self) -> bool {
+        matches!(&self.phase, Phase::Established(established) if established.is_announced() && established.flush.is_none())
+            && self.sender.is_empty()
+            && self.has_only_messages()
+            && !self.wants_empty()
+    }
+
     /// Whether a message is due although the upper layer has none.
-    fn wants_empty(&self) -> bool {
+    const fn wants_empty(&self) -> bool {
         self.answer_owed || self.wants_answer() || self.credits.owes_grant()
     }
 

@@ -41,9 +41,13 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    pub(crate) const fn event(self) -> Event {
+    pub(crate) const fn fragment(self) -> Fragment {
         let Self { recv, offset, len, remaining, first } = self;
-        Event::Data(Fragment { recv, offset, len, remaining, first })
+        Fragment { recv, offset, len, remaining, first }
+    }
+
+    pub(crate) const fn event(self) -> Event {
+        Event::Data(self.fragment())
     }
 
     const fn pending(self) -> Pending {

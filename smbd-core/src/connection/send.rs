@@ -41,7 +41,8 @@ pub(crate) enum Carries {
 }
 
 /// What is known about the next actions, as long as nothing happens: nothing (0), a run, or that the last one was `Wait`. In a run
-/// so many fragments may leave one like the other before anything has to be decided again.
+/// so many fragments may leave one like the other before anything has to be decided again. A connection that waits and is idle has
+/// nothing that waits for a place or a credit.
 // One number, since each input clears it, and each poll looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u16);
@@ -49,14 +50,19 @@ pub(crate) struct Plan(u16);
 impl Plan {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const WAIT: Self = Self(u16::MAX);
-    const RUN_MAX: u16 = u16::MAX - 1;
+    pub(crate) const IDLE: Self = Self(u16::MAX - 1);
+    const RUN_MAX: u16 = u16::MAX - 2;
 
     pub(crate) const fn is_made(self) -> bool {
         self.0 > 0
     }
 
     pub(crate) const fn is_wait(self) -> bool {
-        self.0 == u16::MAX
+        self.0 > Self::RUN_MAX
+    }
+
+    pub(crate) const fn is_idle(self) -> bool {
+        self.0 == Self::IDLE.0
     }
 }
 
@@ -197,6 +203,14 @@ impl Sender {
     #[inline(always)]
     pub(crate) const fn decide_again(&mut self) {
         self.plan = Plan::NONE;
+    }
+
+    /// The same, but what happened only gives back places.
+    #[inline(always)]
+    pub(crate) const fn decide_again_unless_idle(&mut self) {
+        if !self.plan.is_idle() {
+            self.plan = Plan::NONE;
+        }
     }
 
     /// Cuts and posts the next fragment of the run.

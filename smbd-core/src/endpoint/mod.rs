@@ -33,7 +33,10 @@ pub use event::{EndpointEvent, EndpointStats, Message};
 use crate::backend::{
     BackendOp, BufferLookup, Payload, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
 };
-use crate::{Action, Body, Config, Connection, Event, Fragment, Input, Instant, Misuse, MsgId, Role};
+use crate::{
+    Action, Body, Config, Connection, Event, Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaId,
+    RecvId, Role, SendId, Token,
+};
 use outgoing::Outgoing;
 use pause::Pause;
 use reassembly::Reassembly;
@@ -204,18 +207,38 @@ impl Endpoint {
         }))
     }
 
+    /// Whether a fragment is delivered where it lies: a piece for whoever wants pieces, or a whole message.
+    #[inline]
+    fn may_borrow(&self, fragment: &Fragment) -> bool {
+        let single = fragment.is_first() && fragment.is_last();
+        self.reassembly.is_none() || single && self.borrowed < self.connection.config().borrowed_max
+    }
+
+    #[inline]
+    fn borrow(&mut self, is_last: bool) {
+        self.borrowed = self.borrowed.saturating_add(1);
+        self.stats.messages_borrowed = self.stats.messages_borrowed.saturating_add(u64::from(is_last));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail<T>(&mut self, hole: ShortReceive) -> Result<T, ShortReceive> {
+        self.hole = Some(hole);
+        Err(hole)
+    }
+
     fn take(
         &mut self,
         fragment: Fragment,
         memory: &(impl ReceiveMemory + ?Sized),
     ) -> Result<Option<Message>, ShortReceive> {
-        let single = fragment.is_first() && fragment.is_last();
-        let bytes = memory.fragment(&fragment).inspect_err(|hole| self.hole = Some(*hole))?;
-        let may_borrow = single && self.borrowed < self.connection.config().borrowed_max;
+        let bytes = match memory.fragment(&fragment) {
+            Ok(bytes) => bytes,
+            Err(hole) => return self.fail(hole),
+        };
+        let may_borrow = self.may_borrow(&fragment);
         let Some(reassembly) = self.reassembly.as_mut().filter(|_| !may_borrow) else {
-            self.borrowed = self.borrowed.saturating_add(1);
-            let messages = u64::from(fragment.is_last());
-            self.stats.messages_borrowed = self.stats.messages_borrowed.saturating_add(messages);
+            self.borrow(fragment.is_last());
             return Ok(Some(Message::Borrowed(fragment)));
         };
         let total = bytes.len().saturating_add(usize::try_from(fragment.remaining()).unwrap_or(usize::MAX));
@@ -240,6 +263,32 @@ impl Protocol for Endpoint {
         self.handle(now, input)
     }
 
+    #[inline(always)]
+    fn received(
+        &mut self,
+        now: Instant,
+        id: RecvId,
+        head: Head,
+        len: u32,
+        invalidated: Option<Token>,
+    ) -> Result<Option<Fragment>, Misuse> {
+        // In a pause it is kept, or others are before it.
+        if self.pause.is_some() {
+            return self.handle(now, Input::Received { id, head, len, invalidated }).map(|()| None);
+        }
+        self.connection.received(now, id, head, len, invalidated)
+    }
+
+    #[inline(always)]
+    fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
+        self.connection.sent(now, id)
+    }
+
+    #[inline(always)]
+    fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
+        self.connection.rdma_done(now, id)
+    }
+
     #[inline]
     fn poll_action(&mut self) -> Action {
         self.poll_below()
@@ -255,8 +304,34 @@ impl Protocol for Endpoint {
         if let Some(hole) = self.hole {
             return Err(hole);
         }
-        if let Some(event) = self.translate(event, backend)? {
-            upper(self, backend, event);
+        match event {
+            // The frequent ones are built where they are told.
+            Event::Data(fragment) if self.may_borrow(&fragment) => {
+                if let Err(hole) = backend.fragment(&fragment) {
+                    return self.fail(hole);
+                }
+                self.borrow(fragment.is_last());
+                upper(self, backend, EndpointEvent::Message(Message::Borrowed(fragment)));
+            }
+            Event::Sent { msg, result } => {
+                let payload = self.outgoing.take(msg).unwrap_or_default();
+                upper(self, backend, EndpointEvent::Sent { msg, payload, result });
+            }
+            Event::RdmaDone { op, result } => upper(self, backend, EndpointEvent::RdmaDone { op, result }),
+            event @ (Event::Data(_)
+            | Event::Established(_)
+            | Event::ConnectFailed(_)
+            | Event::Invalidated { .. }
+            | Event::Registered { .. }
+            | Event::Deregistered { .. }
+            | Event::Probed(_)
+            | Event::Writable
+            | Event::Closed(_)
+            | Event::Drained) => {
+                if let Some(event) = self.translate(event, backend)? {
+                    upper(self, backend, event);
+                }
+            }
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! 3.1.4.2, 3.1.5.1, 3.1.5.4: the queue, fragments, completions and tokens of messages.
 
+use smbd_core::backend::Protocol;
 use smbd_core::error::{Aborted, CommandError, SendError};
-use smbd_core::wire::{DataTransfer, NegotiateRequest};
+use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
 use smbd_core::{Action, Event, MsgId, Params, Role, Token};
 
 use crate::pair::{DATA, LIMITS, REQUEST, Side, shape};
@@ -381,4 +382,20 @@ fn a_command_between_two_fragments_has_its_effect_at_once() {
     assert_eq!(side.last_header().flags, smbd_core::wire::Flags::RESPONSE_REQUESTED);
     side.drain();
     assert_eq!(fragments(&side).iter().map(|(len, _)| len).sum::<u32>(), 100_000);
+}
+
+#[test]
+fn an_answer_that_is_owed_and_has_no_place_leaves_after_a_completion_that_is_told_at_once() {
+    let mut side = side(Params { send_slots: 2, ..Params::example() }, 1000);
+    side.send(8);
+    side.send(8);
+    side.drain();
+    side.receive_data(DataTransfer { flags: Flags::RESPONSE_REQUESTED, ..DATA });
+    side.drain();
+    let before = side.sent.len();
+    // As `drive` does it.
+    let id = side.sends.pop_front().unwrap();
+    assert!(Protocol::sent(&mut side.connection, side.now, id).unwrap().is_some());
+    side.drain();
+    assert_eq!(side.sent.len(), before + 1);
 }

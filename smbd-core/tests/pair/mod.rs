@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 mod side;
+mod told;
 mod trace;
 mod watch;
 mod wire;

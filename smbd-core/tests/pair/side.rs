@@ -10,7 +10,7 @@ use smbd_core::{
 };
 
 use super::watch::Watch;
-use super::{LIMITS, wire};
+use super::{LIMITS, told, wire};
 
 /// A message on the wire.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,7 @@ pub enum Polled {
 pub struct Side {
     pub name: &'static str,
     pub now: Instant,
+    inputs: u64,
     pub connection: Connection,
     pub limits: Limits,
     pub device: Device,
@@ -89,6 +90,7 @@ impl Side {
         Self {
             name: if role == Role::Initiator { "initiator" } else { "acceptor" },
             now: Instant::ORIGIN,
+            inputs: 0,
             connection: Connection::new(role, &config, Instant::ORIGIN),
             limits: LIMITS,
             device: Device { registers: true, flushes: true },
@@ -142,7 +144,12 @@ impl Side {
     }
 
     pub fn handle(&mut self, input: Input<'_>) {
+        self.inputs += 1;
+        let before = told::is_checked(self.inputs).then(|| self.connection.clone());
         self.connection.handle(self.now, input).unwrap();
+        if let Some(before) = before {
+            told::check_at_once(before, self.connection.clone(), self.now, input);
+        }
         self.check();
     }
 
