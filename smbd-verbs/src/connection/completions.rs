@@ -1,20 +1,30 @@
 //! Turns completions of the device into reports.
 
-use smbd_core::error::DisconnectReason;
-use smbd_core::{Head, Input, RecvId, Token, WrId};
+use smbd_core::error::{DisconnectReason, WorkError};
+use smbd_core::{Head, Input, Misuse, RecvId, Token, WrId};
 
 use super::VerbsConnection;
 use super::ending::MARKER_ID;
+use super::events::LOOK_AFTER;
 use super::nudge::NUDGE_ID;
-use super::reports::Report;
+use super::phase::Phase;
 use crate::ffi::Completion;
 use crate::{CallError, quirks, status};
+
+/// A device that completes what was not posted: the queues are right, so nothing follows.
+#[inline]
+fn note(noted: Result<(), Misuse>) -> Polled {
+    if let Err(unknown) = noted {
+        crate::trace::unknown_completion(unknown);
+    }
+    Polled::Noted
+}
 
 /// What a look at the completion queue gave.
 #[derive(Debug)]
 pub(super) enum Polled {
     /// Something to say.
-    Report(Report),
+    Input(Input<'static>),
     /// The queues know more than before.
     Noted,
     /// Nothing.
@@ -22,6 +32,37 @@ pub(super) enum Polled {
 }
 
 impl VerbsConnection {
+    /// What a connection says next that is up, and of which nothing is known but completions. `None`: look at all else, too.
+    #[inline]
+    pub(super) fn next_of_completions(&mut self) -> Option<Option<Input<'static>>> {
+        if !matches!(self.link.phase, Phase::Up) || self.reports.is_ready() || self.link.reports.has_news() {
+            return None;
+        }
+        loop {
+            match self.queues.poll() {
+                Some(input @ (Input::Sent { .. } | Input::RdmaDone { .. })) => return Some(Some(input)),
+                Some(input) => return Some(Some(self.note_windows(input))),
+                None => {}
+            }
+            let open = self.open.as_mut()?;
+            if open.qp.has_given_all() {
+                break;
+            }
+            // What failed is asked again, and noted, by who looks at everything.
+            let Some(completion) = open.qp.poll().ok()? else { break };
+            self.reports.polled();
+            if let Polled::Input(input) = self.completed(&completion) {
+                return Some(Some(input));
+            }
+        }
+        // File descriptors are to be looked at now and then.
+        if self.quiet_calls.saturating_add(1) >= LOOK_AFTER {
+            return None;
+        }
+        self.quiet_calls = self.quiet_calls.saturating_add(1);
+        Some(None)
+    }
+
     pub(super) fn poll_device(&mut self) -> Polled {
         if !self.link.has_completions() {
             return Polled::Nothing;
@@ -47,33 +88,40 @@ impl VerbsConnection {
         self.link.reports.disconnected(DisconnectReason::DeviceFailed);
     }
 
+    #[inline]
     fn completed(&mut self, completion: &Completion) -> Polled {
-        if completion.wr_id == MARKER_ID {
-            self.marker_is_back();
-            return Polled::Noted;
+        // Neither the marker nor a nudge is an id.
+        let Some(id) = WrId::from_raw(completion.wr_id) else { return self.own_completed(completion) };
+        if completion.status != 0 {
+            return self.failed(id, completion);
         }
-        if completion.wr_id == NUDGE_ID {
-            self.nudge_is_back();
-            return Polled::Noted;
-        }
-        let error = status::work_error(completion.status);
-        let Some(id) = WrId::from_raw(completion.wr_id) else { return Polled::Noted };
-        if let Some(error) = error {
-            crate::trace::completion_failed(id, error, completion.vendor_error);
-            self.look_soon();
-        }
-        let noted = match (id, error) {
-            (WrId::Recv(recv), None) => match self.queues.received(recv) {
-                Ok(()) => return Polled::Report(Report::Input(self.received_message(recv, completion))),
+        let noted = match id {
+            WrId::Recv(recv) => match self.queues.received(recv) {
+                Ok(()) => return Polled::Input(self.received_message(recv, completion)),
                 Err(unknown) => Err(unknown),
             },
-            (id, error) => self.queues.complete(id, error.map_or(Ok(()), Err)),
+            id => self.queues.complete(id, Ok(())),
         };
-        if let Err(unknown) = noted {
-            // A device that completes what was not posted: the queues are right, so nothing follows.
-            crate::trace::unknown_completion(unknown);
+        note(noted)
+    }
+
+    /// Of what this backend posts for itself.
+    #[cold]
+    fn own_completed(&mut self, completion: &Completion) -> Polled {
+        match completion.wr_id {
+            MARKER_ID => self.marker_is_back(),
+            NUDGE_ID => self.nudge_is_back(),
+            _ => {}
         }
         Polled::Noted
+    }
+
+    #[cold]
+    fn failed(&mut self, id: WrId, completion: &Completion) -> Polled {
+        let error = status::work_error(completion.status).unwrap_or(WorkError::Other(completion.status));
+        crate::trace::completion_failed(id, error, completion.vendor_error);
+        self.look_soon();
+        note(self.queues.complete(id, Err(error)))
     }
 
     fn received_message(&mut self, id: RecvId, completion: &Completion) -> Input<'static> {

@@ -35,7 +35,7 @@ impl VerbsConnection {
                 return Some(Report::Input(failure));
             }
             match self.poll_device() {
-                Polled::Report(report) => return Some(report),
+                Polled::Input(input) => return Some(Report::Input(input)),
                 Polled::Noted => continue,
                 Polled::Nothing => {}
             }

@@ -277,14 +277,9 @@ impl Backend for VerbsConnection {
         self.clock.now()
     }
 
+    // Into its caller, who mostly knows which operation it has.
+    #[inline]
     fn execute(&mut self, step: BackendOp<'_, Buffer>) {
-        // Only posts are chained. Receives above all have to be with the device before `Accept` lets the peer send.
-        if !matches!(
-            step,
-            BackendOp::PostRecv { .. } | BackendOp::PostSend { .. } | BackendOp::PostRdma { .. }
-        ) {
-            self.ring_chain();
-        }
         match step {
             BackendOp::PostRecv { id, len } => self.post_recv(id, len),
             BackendOp::PostSend { id, head, body, invalidate, signal, solicit } => {
@@ -293,11 +288,11 @@ impl Backend for VerbsConnection {
             BackendOp::PostRdma { id, verb, local, remote, signal } => {
                 self.post_rdma(id, verb, &local, remote, signal);
             }
-            BackendOp::Register { id, buffer, access, .. } => self.register(id, buffer, access),
-            BackendOp::Deregister { id, segments } => self.deregister(id, segments),
-            BackendOp::Connect => self.begin_connecting(),
-            BackendOp::Accept => self.begin_accepting(),
-            BackendOp::Disconnect => self.begin_ending(),
+            step @ (BackendOp::Register { .. }
+            | BackendOp::Deregister { .. }
+            | BackendOp::Connect
+            | BackendOp::Accept
+            | BackendOp::Disconnect) => self.execute_alone(step),
         }
     }
 
@@ -305,9 +300,32 @@ impl Backend for VerbsConnection {
         self.ring_chain();
     }
 
+    #[inline]
     fn next_input(&mut self) -> Option<Input<'_>> {
-        let report = self.next_report()?;
-        Some(match report {
+        if let Some(input) = self.next_of_completions() {
+            return input;
+        }
+        self.next_of_all()
+    }
+}
+
+impl VerbsConnection {
+    /// What is not chained. Receives above all have to be with the device before `Accept` lets the peer send.
+    fn execute_alone(&mut self, step: BackendOp<'_, Buffer>) {
+        self.ring_chain();
+        match step {
+            BackendOp::Register { id, buffer, access, .. } => self.register(id, buffer, access),
+            BackendOp::Deregister { id, segments } => self.deregister(id, segments),
+            BackendOp::Connect => self.begin_connecting(),
+            BackendOp::Accept => self.begin_accepting(),
+            BackendOp::Disconnect => self.begin_ending(),
+            BackendOp::PostRecv { .. } | BackendOp::PostSend { .. } | BackendOp::PostRdma { .. } => {}
+        }
+    }
+
+    #[inline(never)]
+    fn next_of_all(&mut self) -> Option<Input<'_>> {
+        Some(match self.next_report()? {
             Report::Input(input) => input,
             Report::Registered { id, bind_complete } => {
                 let segments = self.open.as_ref().map_or(&[][..], |open| open.registrations.segments(id));

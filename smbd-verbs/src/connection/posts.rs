@@ -94,13 +94,12 @@ impl VerbsConnection {
     }
 
     /// Notes a request and puts it on the device's chain.
+    #[inline]
     pub(super) fn post(&mut self, request: Request, chain: impl FnOnce(&mut Open) -> Result<(), NotChained>) {
-        let mut push = self.queues.push(request);
-        if let Push::RingDoorbell(_) = push {
+        if self.queues.chain().is_some_and(|queue| queue != request.queue()) {
             self.ring_chain();
-            push = self.queues.push(request);
         }
-        if push != Push::Chain {
+        if self.queues.push(request) != Push::Chain {
             return;
         }
         let chained = self.open.as_mut().map_or(Err(NotChained(libc::ENOTCONN)), |open| chain(open));

@@ -87,12 +87,10 @@ impl Device {
     // Once for each kind of request, as that of `smbd-verbs`.
     #[inline(always)]
     fn post(&mut self, request: Request, chained: Chained) {
-        let mut push = self.queues.push(request);
-        if let Push::RingDoorbell(_) = push {
+        if self.queues.chain().is_some_and(|queue| queue != request.queue()) {
             self.ring();
-            push = self.queues.push(request);
         }
-        if push == Push::Chain {
+        if self.queues.push(request) == Push::Chain {
             self.chain.push(chained);
         }
     }
@@ -104,6 +102,14 @@ impl Device {
         }
         self.hardware.post(&mut self.chain, &self.sends);
         self.queues.doorbell_rung();
+    }
+
+    #[inline(never)]
+    fn report(&mut self) -> Option<Input<'_>> {
+        Some(match self.reports.pop_front()? {
+            Report::Registered(id) => Input::Registered { id, segments: &self.segments, bind_complete: true },
+            Report::Deregistered(id) => Input::Deregistered { id },
+        })
     }
 
     /// The next work request that is back: of those that were taken at once, or of those that there are.
@@ -129,8 +135,7 @@ impl Backend for Device {
         NOW
     }
 
-    // A call, as that of a backend that does more.
-    #[inline(never)]
+    #[inline(always)]
     fn execute(&mut self, step: BackendOp<'_, u64>) {
         match step {
             BackendOp::PostRecv { id, .. } => self.post(Request::Recv(id), Chained::Recv(id)),
@@ -175,13 +180,10 @@ impl Backend for Device {
         self.ring();
     }
 
+    #[inline(always)]
     fn next_input(&mut self) -> Option<Input<'_>> {
-        match self.reports.pop_front() {
-            Some(Report::Registered(id)) => {
-                return Some(Input::Registered { id, segments: &self.segments, bind_complete: true });
-            }
-            Some(Report::Deregistered(id)) => return Some(Input::Deregistered { id }),
-            None => {}
+        if !self.reports.is_empty() {
+            return self.report();
         }
         loop {
             if let Some(input) = self.queues.poll() {

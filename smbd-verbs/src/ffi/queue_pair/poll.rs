@@ -34,6 +34,8 @@ pub(super) struct Polled {
     batch: Box<[ibv_wc]>,
     next: usize,
     end: usize,
+    /// There were fewer than can be taken: the queue was empty behind them, and nobody was told so yet.
+    is_short: bool,
 }
 
 impl Polled {
@@ -42,7 +44,38 @@ impl Polled {
             // SAFETY: integers and unions of them; all may be zero.
             unsafe { mem::zeroed::<ibv_wc>() }
         };
-        Self { batch: (0..BATCH).map(zeroed).collect(), next: 0, end: 0 }
+        Self { batch: (0..BATCH).map(zeroed).collect(), next: 0, end: 0, is_short: false }
+    }
+
+    #[inline]
+    const fn is_empty(&self) -> bool {
+        self.next >= self.end
+    }
+
+    /// The next one, if there is one left.
+    #[inline]
+    fn take(&mut self) -> Option<Completion> {
+        let raw = self.batch.get(self.next..self.end)?.first()?;
+        self.next += 1;
+        Some(copy(raw))
+    }
+
+    /// Has `poll` fill the batch, of which none is left; returns how many there were.
+    #[inline]
+    fn refill(
+        &mut self,
+        poll: impl FnOnce(&mut [ibv_wc]) -> Result<usize, CallError>,
+    ) -> Result<usize, CallError> {
+        (self.next, self.end) = (0, 0);
+        self.end = poll(&mut self.batch)?.min(BATCH);
+        self.is_short = (1..BATCH).contains(&self.end);
+        Ok(self.end)
+    }
+
+    /// Whether none is left, and the queue was empty behind the last. Says so once.
+    #[inline]
+    const fn ends_short(&mut self) -> bool {
+        self.is_empty() && mem::replace(&mut self.is_short, false)
     }
 }
 
@@ -54,18 +87,17 @@ impl QueuePair {
             if let Some(completion) = self.sends.back() {
                 return Ok(Some(completion));
             }
-            if self.polled.next >= self.polled.end && !self.refill()? {
+            if self.polled.is_empty() && !self.refill()? {
                 return Ok(None);
             }
-            let next = self.polled.next;
-            self.polled.next += 1;
-            let Some(raw) = self.polled.batch.get(next) else { return Ok(None) };
-            let mut completion = copy(raw);
+            let Some(mut completion) = self.polled.take() else { return Ok(None) };
             // A completion of work that was given up after a refusal is nobody's.
             if completion.wr_id & RECEIVE == 0 {
                 self.counters.completions_send += 1;
-                self.sends.complete(completion);
-                continue;
+                match self.sends.complete(completion) {
+                    Some(first) => return Ok(Some(first)),
+                    None => continue,
+                }
             }
             self.counters.completions_recv += 1;
             if let Some(wr_id) = self.receives.complete(completion.wr_id, completion.byte_len) {
@@ -75,18 +107,24 @@ impl QueuePair {
         }
     }
 
+    /// Whether the queue was empty behind the completions that [`poll`](Self::poll) gave last. Said once for each time that it was: what
+    /// has come since then is found by the next `poll`. It saves a look at the device for nothing.
+    #[inline]
+    pub(crate) const fn has_given_all(&mut self) -> bool {
+        !self.sends.may_be_back() && self.polled.ends_short()
+    }
+
     /// Whether there is a completion to take.
     pub(crate) fn has_completion(&mut self) -> Result<bool, CallError> {
-        Ok(self.sends.may_be_back() || self.polled.next < self.polled.end || self.refill()?)
+        Ok(self.sends.may_be_back() || !self.polled.is_empty() || self.refill()?)
     }
 
     /// Asks the device; `false` if it has nothing.
     fn refill(&mut self) -> Result<bool, CallError> {
-        (self.polled.next, self.polled.end) = (0, 0);
         self.counters.polls += 1;
-        self.polled.end = self.completions.poll(&mut self.polled.batch)?;
-        self.counters.empty_polls += u64::from(self.polled.end == 0);
-        Ok(self.polled.end > 0)
+        let got = self.polled.refill(|batch| self.completions.poll(batch))?;
+        self.counters.empty_polls += u64::from(got == 0);
+        Ok(got > 0)
     }
 }
 
@@ -107,4 +145,29 @@ fn copy(raw: &ibv_wc) -> Completion {
     // SAFETY: both parts of the union are numbers of 32 bits.
     let invalidated_key = unsafe { raw.imm_data_invalidated_rkey_union.invalidated_rkey };
     Completion { byte_len: raw.byte_len, flags: raw.wc_flags, invalidated_key, ..failed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BATCH, Polled};
+
+    #[test]
+    fn that_the_queue_was_empty_is_said_once_behind_a_short_batch_and_not_behind_a_full_one() {
+        let mut polled = Polled::new();
+        assert!(!polled.ends_short(), "nobody looked");
+        for got in [1, BATCH - 1] {
+            assert_eq!(polled.refill(|_| Ok(got)), Ok(got));
+            for _ in 0..got {
+                assert!(!polled.ends_short(), "one is left");
+                assert!(polled.take().is_some());
+            }
+            assert!(polled.take().is_none());
+            assert_eq!([polled.ends_short(), polled.ends_short()], [true, false]);
+        }
+        for got in [BATCH, 0] {
+            assert_eq!(polled.refill(|_| Ok(got)), Ok(got));
+            while polled.take().is_some() {}
+            assert!(!polled.ends_short(), "after {got} the device has to be asked");
+        }
+    }
 }

@@ -210,9 +210,22 @@ impl Sends {
         self.binds = 0;
     }
 
-    /// Notes a completion of the device; [`back`](Self::back) says what follows. It is dropped if it is of no request that is out.
+    /// Notes a completion of the device, and returns it, with the caller's id, if it is that of the first request. If not,
+    /// [`back`](Self::back) says what follows. It is dropped if it is of no request that is out.
     #[inline]
-    pub(super) fn complete(&mut self, completion: Completion) {
+    pub(super) fn complete(&mut self, completion: Completion) -> Option<Completion> {
+        if self.flying.front().is_some_and(|first| first.ticket == completion.wr_id) && !self.is_told {
+            let first = self.flying.pop_front()?;
+            free(&mut self.busy, first.slot);
+            // What is back behind a Read has waited for it.
+            self.is_told = first.is_read;
+            return Some(Completion { wr_id: first.wr_id, ..completion });
+        }
+        self.note(completion);
+        None
+    }
+
+    fn note(&mut self, completion: Completion) {
         let found = self.flying.binary_search_by_key(&completion.wr_id, |request| request.ticket);
         if let Some(request) = found.ok().and_then(|at| self.flying.get_mut(at)) {
             request.back = Some(completion);
