@@ -343,19 +343,6 @@ impl Connection {
         self.segments(id).iter().filter_map(Segment::descriptor)
     }
 
-    /// Places of the send queue in use.
-    fn queue_used(&self) -> u32 {
-        // Nothing is posted without a place: no sum is above the send queue's 16 bits.
-        u32::from(self.sender.in_flight.used())
-            .wrapping_add(u32::from(self.rdma.in_flight()))
-            .wrapping_add(self.registrations.requests())
-    }
-
-    /// Places of the send queue left.
-    fn queue_room(&self) -> u32 {
-        u32::from(self.limits.send_queue).saturating_sub(self.queue_used())
-    }
-
     /// Whether the upper layer was told, or is about to be told, of this connection.
     const fn is_announced(&self) -> bool {
         matches!(&self.phase, Phase::Established(established) if established.is_announced())

@@ -133,6 +133,19 @@ impl Connection {
         Some(message)
     }
 
+    /// Places of the send queue in use.
+    pub(super) fn queue_used(&self) -> u32 {
+        // Nothing is posted without a place: no sum is above the send queue's 16 bits.
+        u32::from(self.sender.in_flight.used())
+            .wrapping_add(u32::from(self.rdma.in_flight()))
+            .wrapping_add(self.registrations.requests())
+    }
+
+    /// Places of the send queue left.
+    pub(super) fn queue_room(&self) -> u32 {
+        u32::from(self.limits.send_queue).saturating_sub(self.queue_used())
+    }
+
     #[inline]
     fn has_place(&self) -> bool {
         self.credits.send() > 0 && self.queue_room() > 0 && !self.sender.in_flight.is_full()

@@ -113,7 +113,7 @@ fn nothing_comes_between_the_fragments_of_a_message() {
     side.send(3000);
     side.settle();
     for _ in 0..4 {
-        side.receive_data(DataTransfer { flags: smbd_core::wire::Flags::RESPONSE_REQUESTED, ..DATA });
+        side.receive_data(DataTransfer { flags: Flags::RESPONSE_REQUESTED, ..DATA });
         side.settle();
     }
     assert_eq!(fragments(&side), [(1000, 2000)]);
@@ -379,7 +379,7 @@ fn a_command_between_two_fragments_has_its_effect_at_once() {
     side.poll();
     side.connection.probe(side.now).unwrap();
     side.poll();
-    assert_eq!(side.last_header().flags, smbd_core::wire::Flags::RESPONSE_REQUESTED);
+    assert_eq!(side.last_header().flags, Flags::RESPONSE_REQUESTED);
     side.drain();
     assert_eq!(fragments(&side).iter().map(|(len, _)| len).sum::<u32>(), 100_000);
 }

@@ -5,7 +5,6 @@ use smbd_core::{Head, Input, Misuse, RecvId, Token, WrId};
 
 use super::VerbsConnection;
 use super::ending::MARKER_ID;
-use super::events::LOOK_AFTER;
 use super::nudge::NUDGE_ID;
 use super::phase::Phase;
 use crate::ffi::Completion;
@@ -55,12 +54,7 @@ impl VerbsConnection {
                 return Some(Some(input));
             }
         }
-        // File descriptors are to be looked at now and then.
-        if self.quiet_calls.saturating_add(1) >= LOOK_AFTER {
-            return None;
-        }
-        self.quiet_calls = self.quiet_calls.saturating_add(1);
-        Some(None)
+        self.stays_quiet().then_some(None)
     }
 
     pub(super) fn poll_device(&mut self) -> Polled {

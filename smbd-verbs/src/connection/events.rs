@@ -14,7 +14,7 @@ use crate::ffi::{CmEvent, CmEventKind};
 use crate::{LinkType, status};
 
 /// While nothing happens, file descriptors are looked at once in so many calls of `next_input`: it is a system call.
-pub(super) const LOOK_AFTER: u32 = 32;
+const LOOK_AFTER: u32 = 32;
 /// How long the connection manager's last message may take after the first message of the peer, which has overtaken it.
 /// If it was lost, it is sent again after seconds only.
 const OVERTAKEN: Duration = Duration::from_millis(100);
@@ -55,6 +55,16 @@ impl VerbsConnection {
     /// connection manager may know the reason of.
     pub(crate) const fn look_soon(&mut self) {
         self.quiet_calls = LOOK_AFTER;
+    }
+
+    /// Notes that there was nothing but completions. `false`: not, since it is time to look at file descriptors.
+    pub(super) const fn stays_quiet(&mut self) -> bool {
+        let quiet = self.quiet_calls.saturating_add(1);
+        if quiet >= LOOK_AFTER {
+            return false;
+        }
+        self.quiet_calls = quiet;
+        true
     }
 
     /// Looks at the file descriptors if it is time; whether there was something.

@@ -1,6 +1,7 @@
 //! Keeps the posted work requests, and turns completions of a device into one input for each id.
 
 mod pair;
+mod places;
 mod queue;
 #[cfg(test)]
 mod tests;

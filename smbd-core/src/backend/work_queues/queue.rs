@@ -1,11 +1,9 @@
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec;
 
 use super::Request;
+use super::places::{Entry, Places, positions};
 use crate::error::WorkError;
-use crate::id::Slot;
-use crate::{Input, Misuse, RecvId, WrId};
+use crate::{Input, Misuse, WrId};
 
 /// The error number for a post that the queue has no room for: ENOMEM, as providers report it.
 const NO_ROOM: i32 = 12;
@@ -14,8 +12,8 @@ const NO_ROOM: i32 = 12;
 /// more than twice its depth is pushed without a [`poll`](Self::poll), which no connection does.
 #[derive(Clone, Debug)]
 pub struct WorkQueue {
-    /// A ring, whose length is a power of two. From front to back: done and not reported, posted, chained.
-    places: Box<[Entry]>,
+    /// From front to back: done and not reported, posted, chained.
+    places: Places,
     /// How many are reported, done, posted and pushed since the beginning. These wrap; each is also where the next ones begin.
     reported: usize,
     done: usize,
@@ -29,36 +27,13 @@ pub struct WorkQueue {
     refused: Option<i32>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    request: Request,
-    error: Option<WorkError>,
-}
-
-impl Entry {
-    /// What stands in places that are not in use.
-    const NONE: Self = Self { request: Request::Recv(RecvId(Slot { generation: 0, index: 0 })), error: None };
-
-    const fn new(request: Request) -> Self {
-        Self { request, error: None }
-    }
-
-    /// The first failure counts, but a cause more than its consequence.
-    fn fail(&mut self, error: WorkError) {
-        if matches!(self.error, None | Some(WorkError::Flushed)) {
-            self.error = Some(error);
-        }
-    }
-}
-
 impl WorkQueue {
     /// A work queue for `depth` requests.
     #[must_use]
     pub fn new(depth: u32) -> Self {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-        let places = depth.saturating_mul(2).checked_next_power_of_two().unwrap_or(1);
         Self {
-            places: vec![Entry::NONE; places].into_boxed_slice(),
+            places: Places::new(depth.saturating_mul(2)),
             reported: 0,
             done: 0,
             posted: 0,
@@ -83,9 +58,9 @@ impl WorkQueue {
             return false;
         }
         if self.pushed.wrapping_sub(self.reported) == self.places.len() {
-            self.grow();
+            self.places.grow(self.reported);
         }
-        if let Some(place) = self.place_mut(self.pushed) {
+        if let Some(place) = self.places.get_mut(self.pushed) {
             *place = Entry::new(request);
         }
         self.pushed = self.pushed.wrapping_add(1);
@@ -109,23 +84,6 @@ impl WorkQueue {
         }
     }
 
-    /// More was pushed than the ring has places.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let len = self.places.len().saturating_mul(2);
-        let mut places = vec![Entry::NONE; len].into_boxed_slice();
-        for position in 0..self.places.len() {
-            let position = self.reported.wrapping_add(position);
-            if let (Some(from), Some(to)) =
-                (self.place(position), places.get_mut(position & len.wrapping_sub(1)))
-            {
-                *to = *from;
-            }
-        }
-        self.places = places;
-    }
-
     /// Number of requests that wait for a doorbell.
     #[must_use]
     #[inline]
@@ -143,7 +101,7 @@ impl WorkQueue {
     /// Whether a signalled request is posted, so that the device reports a completion also if it succeeds.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
-        let mut posted = self.positions(self.done, self.posted).filter_map(|position| self.place(position));
+        let mut posted = positions(self.done, self.posted).filter_map(|position| self.places.get(position));
         posted.any(|entry| !entry.request.is_unsignalled())
     }
 
@@ -190,7 +148,7 @@ impl WorkQueue {
     pub fn complete(&mut self, id: WrId, result: Result<(), WorkError>) -> Result<(), Misuse> {
         let position = self.find(id)?;
         if let Err(error) = result
-            && let Some(entry) = self.place_mut(position)
+            && let Some(entry) = self.places.get_mut(position)
         {
             entry.fail(error);
         }
@@ -208,26 +166,11 @@ impl WorkQueue {
         let position = self.find(id)?;
         // Mostly it is the first of all.
         if position != self.reported {
-            self.close_gap(position);
+            self.places.close_gap(self.reported, position);
         }
         self.reported = self.reported.wrapping_add(1);
         self.done = self.done.wrapping_add(1);
         Ok(())
-    }
-
-    /// Moves all that is before `position` on by one place.
-    #[cold]
-    #[inline(never)]
-    fn close_gap(&mut self, mut position: usize) {
-        while position != self.reported {
-            let before = position.wrapping_sub(1);
-            if let Some(&entry) = self.place(before)
-                && let Some(place) = self.place_mut(position)
-            {
-                *place = entry;
-            }
-            position = before;
-        }
     }
 
     /// Reports that the device carries out nothing of what is posted, and reports no more completions. All of it fails
@@ -254,7 +197,7 @@ impl WorkQueue {
         // Asked before each look at the device. Mostly nothing is done; and only a broken queue has what was never posted.
         if self.reported != self.done {
             // The frequent ones.
-            if let Some(&Entry { request, error: None }) = self.place(self.reported)
+            if let Some(&Entry { request, error: None }) = self.places.get(self.reported)
                 && let Some(input) = done(request)
             {
                 self.reported = self.reported.wrapping_add(1);
@@ -269,12 +212,12 @@ impl WorkQueue {
     #[inline(never)]
     fn pop(&mut self) -> Option<Input<'static>> {
         while self.reported != self.done {
-            let entry = *self.place(self.reported)?;
+            let entry = *self.places.get(self.reported)?;
             self.reported = self.reported.wrapping_add(1);
             // A registration with several requests is complete with its last.
             if entry.request.is_one_of_several()
                 && self.reported != self.pushed
-                && let Some(next) = self.place_mut(self.reported)
+                && let Some(next) = self.places.get_mut(self.reported)
                 && next.request == entry.request
             {
                 let later = next.error.take();
@@ -304,7 +247,9 @@ impl WorkQueue {
     #[inline]
     fn find(&self, id: WrId) -> Result<usize, Misuse> {
         // Mostly it is the first.
-        if self.done != self.posted && self.place(self.done).is_some_and(|entry| entry.request.id() == id) {
+        if self.done != self.posted
+            && self.places.get(self.done).is_some_and(|entry| entry.request.id() == id)
+        {
             return Ok(self.done);
         }
         self.find_behind(id)
@@ -312,14 +257,15 @@ impl WorkQueue {
 
     #[inline(never)]
     fn find_behind(&self, id: WrId) -> Result<usize, Misuse> {
-        let is_it = |position: &usize| self.place(*position).is_some_and(|entry| entry.request.id() == id);
+        let is_it =
+            |position: &usize| self.places.get(*position).is_some_and(|entry| entry.request.id() == id);
         // Or the last, if nothing before it was signalled. A registration has several of one name, of which the first is meant.
         let last = match id {
             WrId::Reg(_) => None,
             WrId::Recv(_) | WrId::Send(_) | WrId::Rdma(_) => Some(self.posted.wrapping_sub(1)),
         };
         let last = last.filter(|_| self.done != self.posted).filter(is_it);
-        last.or_else(|| self.positions(self.done, self.posted).find(is_it)).ok_or(Misuse::UnknownWork(id))
+        last.or_else(|| positions(self.done, self.posted).find(is_it)).ok_or(Misuse::UnknownWork(id))
     }
 
     const fn refuse(&mut self, errno: i32) {
@@ -331,7 +277,7 @@ impl WorkQueue {
     fn give_up_chain(&mut self) {
         while self.pushed != self.posted {
             self.pushed = self.pushed.wrapping_sub(1);
-            if let Some(&entry) = self.place(self.pushed) {
+            if let Some(&entry) = self.places.get(self.pushed) {
                 self.unposted.push_front(entry);
             }
         }
@@ -351,8 +297,8 @@ impl WorkQueue {
 
     /// Ends what is posted. What is behind a lost request is lost as well.
     fn end(&mut self, mut lost: bool) {
-        for position in self.positions(self.done, self.posted) {
-            if let Some(entry) = self.place_mut(position) {
+        for position in positions(self.done, self.posted) {
+            if let Some(entry) = self.places.get_mut(position) {
                 lost |= !entry.request.is_unsignalled();
                 if lost {
                     entry.fail(WorkError::Flushed);
@@ -364,28 +310,12 @@ impl WorkQueue {
         self.broken = true;
     }
 
-    /// The entry at a position.
-    #[inline]
-    fn place(&self, position: usize) -> Option<&Entry> {
-        self.places.get(position & self.places.len().wrapping_sub(1))
-    }
-
-    #[inline]
-    fn place_mut(&mut self, position: usize) -> Option<&mut Entry> {
-        self.places.get_mut(position & self.places.len().wrapping_sub(1))
-    }
-
     /// The last one that is not reported and may be posted.
     fn last_mut(&mut self) -> Option<&mut Entry> {
         if self.pushed == self.reported {
             return None;
         }
-        self.place_mut(self.pushed.wrapping_sub(1))
-    }
-
-    /// The positions from one to the other, which wrap.
-    fn positions(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + use<> {
-        (0..to.wrapping_sub(from)).map(move |offset| from.wrapping_add(offset))
+        self.places.get_mut(self.pushed.wrapping_sub(1))
     }
 
     /// How many have no result yet, and for how many there is room.

@@ -368,6 +368,24 @@ fn a_send_queue_that_the_device_made_smaller_is_full_sooner() {
 }
 
 #[test]
+fn what_nobody_polls_for_long_is_kept_in_order() {
+    let mut queue = WorkQueue::new(3);
+    // So that the first one is not at the beginning of the ring.
+    assert!(queue.push(send(99, true)));
+    queue.doorbell_rung();
+    assert_eq!(queue.complete(send(99, true).id(), Ok(())), Ok(()));
+    assert_eq!(drained(&mut queue), ["send99 Sent"]);
+    let requests: Vec<_> = (0..20).map(|index| send(index, true)).collect();
+    for request in &requests {
+        assert!(queue.push(*request));
+        queue.doorbell_rung();
+        assert_eq!(queue.complete(request.id(), Ok(())), Ok(()));
+    }
+    let expected: Vec<_> = (0..20).map(|index| format!("send{index} Sent")).collect();
+    assert_eq!(drained(&mut queue), expected);
+}
+
+#[test]
 fn a_flush_ends_what_both_queues_hold() {
     let budget = Config::try_from(Params::example()).map(|config| config.budget());
     let mut queues = budget.map(|budget| WorkQueues::new(&budget)).expect("the example is valid");
