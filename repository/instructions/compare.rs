@@ -20,13 +20,17 @@ pub(super) fn complaints(measured: &Record, committed: &Record) -> Vec<String> {
     let gone = |name: &&String| !measured.instructions.contains_key(*name);
     let gone = committed.instructions.keys().filter(gone);
     let gone = gone.map(|name| format!("{name}: a number is recorded, and there is no such operation"));
-    let mut complaints: Vec<_> = worse.chain(gone).collect();
-    let said = |record: &Record| (record.what.clone(), record.goal.clone(), record.beside.clone());
-    if complaints.is_empty() && said(measured) != said(committed) {
-        complaints
-            .push("operations are described, ordered or have goals otherwise than is recorded".to_owned());
-    }
-    complaints
+    let said = |record: &Record, name: &String| {
+        let what = record.what.iter().find(|(known, _)| known == name).map(|(_, what)| what.clone());
+        (what, record.goal.get(name).copied(), record.beside.get(name).cloned())
+    };
+    let is_other = |name: &&String| {
+        committed.instructions.contains_key(*name) && said(measured, name) != said(committed, name)
+    };
+    let other = measured.instructions.keys().filter(is_other);
+    let other =
+        other.map(|name| format!("{name}: it is described, or has a goal, otherwise than is recorded"));
+    worse.chain(gone).chain(other).collect()
 }
 
 /// Every number that is so much better that it could rise unseen.
@@ -103,7 +107,12 @@ mod tests {
         for change in changes {
             let mut measured = committed.clone();
             change(&mut measured);
-            assert_eq!(complaints(&measured, &committed).len(), 1, "{measured:?}");
+            let found = complaints(&measured, &committed);
+            assert_eq!(
+                found,
+                ["one: it is described, or has a goal, otherwise than is recorded"],
+                "{measured:?}"
+            );
         }
     }
 

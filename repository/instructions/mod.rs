@@ -153,9 +153,9 @@ fn gate(suite: &Suite) -> Result<ExitCode, Failure> {
         write(suite, &measured)?;
         return Ok(ExitCode::SUCCESS);
     }
+    compare::better(&measured, &committed).iter().for_each(|better| println!("{better}"));
     let complaints = compare::complaints(&measured, &committed);
     if complaints.is_empty() {
-        compare::better(&measured, &committed).iter().for_each(|better| println!("{better}"));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(difference) = compare::difference(&measured, &committed) {
