@@ -29,7 +29,8 @@ pub(super) struct Record {
 
 /// The root of the repository.
 pub(super) fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own)
 }
 
 pub(super) fn path(suite: &Suite) -> PathBuf {
