@@ -1,19 +1,24 @@
 //! Instructions of operations, counted by callgrind and held against the numbers in a file of `docs/benchmarks`.
 //!
 //! A benchmark of a package has scenes and calls [`main`]. `cargo bench -p PACKAGE --bench instructions` fails if a number is more
-//! than 2 % above the one in its file; with `SMBD_BENCH_UPDATE=1` it writes the file instead.
+//! than 2 % above the one in its file, if there is none, and if there is one of no operation. With `SMBD_BENCH_UPDATE=1` it
+//! writes the file instead, and its table in `docs/benchmarks.md`: see [`page`].
 //!
 //! No benchmark harness: a count needs neither statistics nor a second tool to install, and the gate is a file in the
 //! repository. The program runs itself under valgrind, once for each number, and callgrind collects only what happens inside the
 //! entry points of its module `scenes::measured`. What functions of its module `scenes::hardware` do is taken off: the work of a
 //! device that there is not.
 
+mod commit;
+mod compare;
+pub mod page;
 mod profile;
 mod record;
 
 use std::any::Any;
+use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::{env, fs, process};
+use std::{env, fs, io, process};
 
 use record::Record;
 
@@ -21,7 +26,8 @@ use record::Record;
 const RUN: &str = "SMBD_BENCH_RUN";
 const UPDATE: &str = "SMBD_BENCH_UPDATE";
 
-type Failure = String;
+/// In words.
+pub type Failure = String;
 
 /// The measured calls of a prepared scene. What they leave is handed back, so that its end is not measured.
 pub type Work = Box<dyn FnOnce() -> Box<dyn Any>>;
@@ -35,6 +41,8 @@ pub struct Operation {
     pub what: &'static str,
     /// The number to hold, in instructions.
     pub goal: Option<u32>,
+    /// The operation whose number is shown beside its own: the same by other code.
+    pub beside: Option<&'static str>,
     /// A number of repetitions; 0 stands for no instructions.
     pub few: u32,
     /// A larger one.
@@ -46,13 +54,19 @@ pub struct Operation {
 impl Operation {
     /// An operation without a goal.
     pub const fn new(name: &'static str, what: &'static str, scene: fn(u32) -> Work) -> Self {
-        Self { name, what, goal: None, few: 1, many: 65, scene }
+        Self { name, what, goal: None, beside: None, few: 1, many: 65, scene }
     }
 
     /// With a goal.
     #[must_use]
     pub const fn goal(self, goal: u32) -> Self {
         Self { goal: Some(goal), ..self }
+    }
+
+    /// With another operation beside it.
+    #[must_use]
+    pub const fn beside(self, other: &'static str) -> Self {
+        Self { beside: Some(other), ..self }
     }
 
     /// With other numbers of repetitions.
@@ -67,12 +81,23 @@ impl Operation {
 pub struct Suite {
     /// Its name.
     pub package: &'static str,
+    /// What cargo is told besides, as `./test` tells it: another choice of features may be compiled otherwise.
+    pub options: &'static str,
     /// The name of the benchmark.
     pub bench: &'static str,
     /// The file in `docs/benchmarks`.
     pub file: &'static str,
     /// What is counted.
     pub operations: &'static [Operation],
+}
+
+impl Suite {
+    /// What records it.
+    fn command(&self) -> String {
+        let words = ["cargo bench -p", self.package, self.options, "--bench", self.bench];
+        let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        format!("{UPDATE}=1 {}", words.join(" "))
+    }
 }
 
 /// The program of a benchmark.
@@ -107,13 +132,13 @@ fn run(suite: &Suite, scene: &str) -> ExitCode {
 }
 
 fn gate(suite: &Suite) -> Result<ExitCode, Failure> {
-    let committed = Record::read(suite)?;
-    let mut measured = Record::of_this_machine()?;
+    let committed = Record::read(&record::path(suite))?;
+    let mut measured = Record::of(suite)?;
     println!("{:<17} {:>12} {:>9} {:>5}  one repetition", "operation", "instructions", "recorded", "goal");
     for operation in suite.operations {
         let now = cost(operation)?;
-        measured.set(operation.name, now);
-        let (before, goal) = (committed.get(operation.name), operation.goal);
+        measured.instructions.insert(operation.name.to_owned(), now);
+        let (before, goal) = (committed.instructions.get(operation.name), operation.goal);
         let text = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
         println!(
             "{:<17} {now:>12.1} {:>9} {:>5}  {}",
@@ -124,18 +149,32 @@ fn gate(suite: &Suite) -> Result<ExitCode, Failure> {
         );
     }
     if env::var_os(UPDATE).is_some() {
-        measured.write(suite)?;
-        println!("written: {}", record::path(suite).display());
+        measured.keep_before(&committed);
+        write(suite, &measured)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let complaints = measured.complaints(&committed);
+    compare::better(&measured, &committed).iter().for_each(|better| println!("{better}"));
+    let complaints = compare::complaints(&measured, &committed);
     if complaints.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(difference) = measured.difference(&committed) {
+    if let Some(difference) = compare::difference(&measured, &committed) {
         eprintln!("{difference}");
     }
-    Err(format!("{}\n{UPDATE}=1 records the new numbers", complaints.join("\n")))
+    Err(format!("{}\n{} records what is counted", complaints.join("\n"), suite.command()))
+}
+
+/// Writes a record, and its table in the page.
+fn write(suite: &Suite, record: &Record) -> Result<(), Failure> {
+    let (file, page) = (record::path(suite), page::path());
+    let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    let name = suite.file.trim_end_matches(".toml");
+    let text = fs::read_to_string(&page).map_err(|error| failed(&page, error))?;
+    let text = page::put(&text, name, &page::table(record)?)?;
+    fs::write(&file, record.text()).map_err(|error| failed(&file, error))?;
+    fs::write(&page, text).map_err(|error| failed(&page, error))?;
+    println!("written: {}, and its table in {}", file.display(), page.display());
+    Ok(())
 }
 
 /// Instructions of one repetition.

@@ -10,6 +10,7 @@ use smbd_repository::instructions::{Suite, main as run};
 fn main() -> ExitCode {
     run(&Suite {
         package: "smbd-core",
+        options: "",
         bench: "instructions",
         file: "instructions.toml",
         operations: scenes::OPERATIONS,

@@ -7,5 +7,11 @@ use std::process::ExitCode;
 use smbd_repository::instructions::{Suite, main as run};
 
 fn main() -> ExitCode {
-    run(&Suite { package: "smbd-core", bench: "path", file: "path.toml", operations: scenes::OPERATIONS })
+    run(&Suite {
+        package: "smbd-core",
+        options: "--features std",
+        bench: "path",
+        file: "path.toml",
+        operations: scenes::OPERATIONS,
+    })
 }

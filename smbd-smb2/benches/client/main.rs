@@ -7,5 +7,11 @@ use std::process::ExitCode;
 use smbd_repository::instructions::{Suite, main as run};
 
 fn main() -> ExitCode {
-    run(&Suite { package: "smbd-smb2", bench: "client", file: "client.toml", operations: scenes::OPERATIONS })
+    run(&Suite {
+        package: "smbd-smb2",
+        options: "--features client",
+        bench: "client",
+        file: "client.toml",
+        operations: scenes::OPERATIONS,
+    })
 }

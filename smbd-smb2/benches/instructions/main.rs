@@ -10,6 +10,7 @@ use smbd_repository::instructions::{Suite, main as run};
 fn main() -> ExitCode {
     run(&Suite {
         package: "smbd-smb2",
+        options: "--features client",
         bench: "instructions",
         file: "relay.toml",
         operations: scenes::OPERATIONS,

@@ -18,7 +18,7 @@ pub const OPERATIONS: &[Operation] = &[
         .goal(GOAL),
     Operation::new("write", "a WRITE of 64 KiB with a channel, and its answer", |count| play(count, write))
         .goal(GOAL),
-    Operation::new("read_17", "as read, with 17 descriptors", |count| play(count, read_17)),
+    Operation::new("read_17", "a READ with 17 descriptors, and its answer", |count| play(count, read_17)),
     Operation::new("plain", "a CLOSE that passes, and an answer", |count| play(count, plain)),
     Operation::new("signed", "a signed WRITE of 4 KiB that passes, and its answer", |count| {
         play(count, signed)

@@ -35,27 +35,31 @@ macro_rules! operations {
                 scene(concat!($cipher, "_encrypt"), concat!($called, ": 1 MiB encrypted to another place"), |count| {
                     encrypt(count, Cipher::$CIPHER)
                 })
-                .goal($fast),
+                .goal($fast)
+                .beside(concat!($cipher, "_crate")),
                 scene(concat!($cipher, "_decrypt"), concat!($called, ": 1 MiB decrypted in place"), |count| {
                     decrypt(count, Cipher::$CIPHER)
                 })
-                .goal($fast),
+                .goal($fast)
+                .beside(concat!($cipher, "_crate_decrypt")),
                 scene(concat!($cipher, "_seal"), concat!($called, ": a message of 1 MiB encrypted in place"), |count| {
                     seal(count, Cipher::$CIPHER)
                 })
-                .goal($fast),
+                .goal($fast)
+                .beside(concat!($cipher, "_crate")),
                 scene(concat!($cipher, "_open"), concat!($called, ": a message of 1 MiB decrypted in place"), |count| {
                     open(count, Cipher::$CIPHER)
                 })
-                .goal($fast),
+                .goal($fast)
+                .beside(concat!($cipher, "_crate_decrypt")),
                 scene(
                     concat!($cipher, "_crate"),
-                    concat!("the same by the crate ", $crate_of, ": encrypted in place"),
+                    concat!("the crate ", $crate_of, ", encrypted in place"),
                     encrypt_whole::<$whole>,
                 ),
                 scene(
                     concat!($cipher, "_crate_decrypt"),
-                    concat!("the same by the crate ", $crate_of, ": decrypted in place"),
+                    concat!("the crate ", $crate_of, ", decrypted in place"),
                     decrypt_whole::<$whole>,
                 ),
             )*
@@ -63,12 +67,14 @@ macro_rules! operations {
                 scene(concat!($key, "_sign"), concat!($named, ": 1 MiB signed"), |count| {
                     sign(count, SigningAlgorithm::$ALGORITHM)
                 })
-                .goal($quick),
+                .goal($quick)
+                .beside(concat!($key, "_crate")),
                 scene(concat!($key, "_verify"), concat!($named, ": 1 MiB verified"), |count| {
                     verify(count, SigningAlgorithm::$ALGORITHM)
                 })
-                .goal($quick),
-                scene(concat!($key, "_crate"), concat!("the same by the ", $crates), $sign_whole),
+                .goal($quick)
+                .beside(concat!($key, "_crate")),
+                scene(concat!($key, "_crate"), concat!("the ", $crates), $sign_whole),
             )*
         ];
     };
