@@ -240,6 +240,7 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         self.tell(now, input)
     }
 
+    #[inline(always)]
     fn received(
         &mut self,
         now: Instant,
@@ -256,6 +257,7 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         Ok(if let Action::Notify(Event::Data(fragment)) = action { Some(fragment) } else { None })
     }
 
+    #[inline(always)]
     fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
         let msg = self.take(now, Input::Sent { id }, |machine| machine.sent(now, id))?;
         if let Some(msg) = msg {
@@ -264,6 +266,7 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         Ok(msg)
     }
 
+    #[inline(always)]
     fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
         let op = self.take(now, Input::RdmaDone { id }, |machine| machine.rdma_done(now, id))?;
         if let Some(op) = op {
@@ -283,6 +286,7 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         action
     }
 
+    #[inline(always)]
     fn deliver<B: ReceiveMemory>(
         &mut self,
         event: Event,
@@ -303,6 +307,7 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         self.machine.is_drained()
     }
 
+    #[inline(always)]
     fn backend_op<'a, B>(
         &'a self,
         action: &'a Action,
