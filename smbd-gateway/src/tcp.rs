@@ -26,18 +26,32 @@ impl Tcp {
         Ok(Self(stream))
     }
 
-    /// Waits until the stream is ready and makes a call on it. A call that has to be made later, or was interrupted, is made
-    /// again.
+    /// Waits until the stream is ready and makes a call on it, which moves `len` bytes at most. A call that has to be made later,
+    /// or was interrupted, is made again.
     fn poll_call(
         &self,
         cx: &mut Context<'_>,
         interest: Interest,
         poll_ready: fn(&TcpStream, &mut Context<'_>) -> Poll<io::Result<()>>,
+        len: usize,
         mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
             ready!(poll_ready(&self.0, cx))?;
-            match self.0.try_io(interest, || call(self.0.as_fd())) {
+            let mut some = None;
+            let called = self.0.try_io(interest, || match call(self.0.as_fd()) {
+                // All that there was, or room for: another call would find nothing. Whoever says so here clears just the readiness
+                // that was seen before the call, and none that came since. tokio does the same in its own calls.
+                Ok(moved) if 0 < moved && moved < len => {
+                    some = Some(moved);
+                    Err(io::ErrorKind::WouldBlock.into())
+                }
+                result => result,
+            });
+            if let Some(moved) = some {
+                return Poll::Ready(Ok(moved));
+            }
+            match called {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return Poll::Ready(result),
@@ -63,8 +77,9 @@ impl Server<Buffer> for Tcp {
         Part { memory, offset, len }: Part<'_, Buffer>,
         behind: &mut [u8],
     ) -> Poll<io::Result<usize>> {
+        let room = behind.len().saturating_add(len as usize);
         let call = |stream: BorrowedFd<'_>| memory.receive_from(stream, offset, len, behind);
-        self.poll_call(cx, Interest::READABLE, TcpStream::poll_read_ready, call)
+        self.poll_call(cx, Interest::READABLE, TcpStream::poll_read_ready, room, call)
     }
 
     fn poll_write_from(
@@ -73,8 +88,9 @@ impl Server<Buffer> for Tcp {
         front: &[u8],
         Part { memory, offset, len }: Part<'_, Buffer>,
     ) -> Poll<io::Result<usize>> {
+        let all = front.len().saturating_add(len as usize);
         let call = |stream: BorrowedFd<'_>| memory.send_to(stream, front, offset, len);
-        self.poll_call(cx, Interest::WRITABLE, TcpStream::poll_write_ready, call)
+        self.poll_call(cx, Interest::WRITABLE, TcpStream::poll_write_ready, all, call)
     }
 }
 
