@@ -113,8 +113,9 @@ impl Protocol for Connection {
         self.rdma_done(now, id)
     }
 
+    #[inline(always)]
     fn poll_action(&mut self) -> Action {
-        self.poll_action()
+        self.next_action()
     }
 
     #[inline(always)]

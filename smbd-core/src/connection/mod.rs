@@ -156,7 +156,6 @@ impl Connection {
     /// # Errors
     /// The input is not possible, for example a completion of work that is not outstanding: see [`Misuse`]. Nothing has
     /// changed.
-    #[inline]
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.sender.decide_again();
@@ -197,8 +196,13 @@ impl Connection {
 
     /// The next action. Call it until it returns [`Action::Wait`]. Carry out each action before the next call, or post
     /// consecutive work requests together.
-    #[inline]
     pub fn poll_action(&mut self) -> Action {
+        self.next_action()
+    }
+
+    /// The same in its caller: a loop that drives a connection has an arm for each kind of action.
+    #[inline(always)]
+    pub(crate) fn next_action(&mut self) -> Action {
         if self.sender.plan.is_made() {
             return if self.sender.plan.is_wait() { Action::Wait(self.deadline) } else { self.post_in_run() };
         }
@@ -227,6 +231,7 @@ impl Connection {
             Next::Registration => self.post_registration(),
             Next::Finish => self.finish(),
             Next::Wait => self.wait(),
+            Next::Idle => self.idle(),
         }
     }
 
@@ -250,10 +255,18 @@ impl Connection {
         action
     }
 
-    #[inline(never)]
     fn wait(&mut self) -> Action {
+        self.wait_with(Plan::WAIT)
+    }
+
+    fn idle(&mut self) -> Action {
+        self.wait_with(Plan::IDLE)
+    }
+
+    #[inline(never)]
+    fn wait_with(&mut self, plan: Plan) -> Action {
         self.deadline = self.next_deadline();
-        self.sender.plan = if self.is_idle() { Plan::IDLE } else { Plan::WAIT };
+        self.sender.plan = plan;
         Action::Wait(self.deadline)
     }
 

@@ -1,7 +1,7 @@
 //! What an established connection does next: a decision that changes nothing. `post` carries it out.
 
 use super::Connection;
-use super::phase::{Established, Phase};
+use super::phase::Established;
 use crate::RdmaVerb;
 
 /// What comes next.
@@ -23,6 +23,8 @@ pub(super) enum Next {
     /// The connection is closing in good order; it ends if all has been finished that it waits for.
     Finish,
     Wait,
+    /// As `Wait`, and nothing waits for a place in the send queue.
+    Idle,
 }
 
 impl Connection {
@@ -39,7 +41,16 @@ impl Connection {
         if !self.has_only_messages() {
             return Next::Shared;
         }
-        self.next_send().unwrap_or(if established.flush.is_some() { Next::Finish } else { Next::Wait })
+        let at_end = established.flush.is_some();
+        let otherwise = if at_end { Next::Finish } else { Next::Wait };
+        if !self.has_place() {
+            return otherwise;
+        }
+        match self.next_message() {
+            Some(message) => self.with_reserve(message).unwrap_or(otherwise),
+            None if at_end => Next::Finish,
+            None => Next::Idle,
+        }
     }
 
     /// What gets the next place of a send queue that messages share with RDMA requests and window binds.
@@ -114,13 +125,19 @@ impl Connection {
         if !self.has_place() {
             return None;
         }
-        let message_ready = self.sender.is_ready(self.rdma.writes_posted());
+        self.with_reserve(self.next_message()?)
+    }
+
+    /// A message that is due.
+    #[inline]
+    fn next_message(&self) -> Option<Next> {
         // RA-4: an empty message never interrupts a sequence, for what has begun to leave is ready until it has left. It may
         // overtake a message that waits for RDMA Writes.
-        if !message_ready && !self.wants_empty() {
-            return None;
+        if self.sender.is_ready(self.rdma.writes_posted()) {
+            Some(Next::Fragment)
+        } else {
+            self.wants_empty().then_some(Next::Empty)
         }
-        self.with_reserve(if message_ready { Next::Fragment } else { Next::Empty })
     }
 
     /// A message may leave that has a place, or first the receive that the last credit has to grant (CR-4).
@@ -164,17 +181,8 @@ impl Connection {
         message.and_then(|message| self.with_reserve(message)).unwrap_or(Next::Wait)
     }
 
-    /// Whether a connection that waits would wait as well with more places in the send queue, until something else happens.
-    #[inline]
-    pub(super) const fn is_idle(&self) -> bool {
-        matches!(&self.phase, Phase::Established(established) if established.is_announced() && established.flush.is_none())
-            && self.sender.is_empty()
-            && self.has_only_messages()
-            && !self.wants_empty()
-    }
-
     /// Whether a message is due although the upper layer has none.
-    const fn wants_empty(&self) -> bool {
+    fn wants_empty(&self) -> bool {
         self.answer_owed || self.wants_answer() || self.credits.owes_grant()
     }
 

@@ -221,6 +221,7 @@ impl Rdma {
     }
 
     /// Records the end of a request. Returns the operation if that ends it: its result is to be told.
+    #[inline(always)]
     pub(crate) fn complete(&mut self, id: RdmaId, result: Result<(), WorkError>) -> Option<u16> {
         let request = self.requests.release(id.0)?;
         if request.verb == RdmaVerb::Read {

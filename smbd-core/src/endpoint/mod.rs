@@ -170,7 +170,7 @@ impl Endpoint {
     #[inline]
     fn poll_below(&mut self) -> Action {
         match &mut self.pause {
-            None => self.connection.poll_action(),
+            None => self.connection.next_action(),
             Some(pause) => pause.poll(&mut self.connection),
         }
     }
