@@ -231,7 +231,7 @@ impl Connection {
             Next::Registration => self.post_registration(),
             Next::Finish => self.finish(),
             Next::Wait => self.wait(),
-            Next::Idle => self.idle(),
+            Next::Idle => self.wait_with(Plan::IDLE),
         }
     }
 
@@ -257,10 +257,6 @@ impl Connection {
 
     fn wait(&mut self) -> Action {
         self.wait_with(Plan::WAIT)
-    }
-
-    fn idle(&mut self) -> Action {
-        self.wait_with(Plan::IDLE)
     }
 
     #[inline(never)]
