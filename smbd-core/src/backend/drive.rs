@@ -3,10 +3,7 @@
 use thiserror::Error;
 
 use super::{Backend, BackendOp, BufferLookup, ReceiveMemory, ShortReceive, UnknownBuffer};
-use crate::{
-    Action, Connection, Event, Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaId, RecvId, SendId,
-    Token,
-};
+use crate::{Action, Connection, Event, Input, Instant, Misuse};
 
 /// What [`drive`] drives: a [`Connection`], or a type that wraps one and has other events.
 pub trait Protocol {
@@ -19,40 +16,14 @@ pub trait Protocol {
     /// The input is not possible.
     fn handle(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse>;
 
-    /// Handles `Received`, as [`handle`](Self::handle). If it is a fragment that no other event waits before, it is returned, and is to be
-    /// given to [`deliver`](Self::deliver) before anything else.
+    /// Handles one input, as [`handle`](Self::handle). An event that follows from it, and that no other waits before, is returned, and is
+    /// to be given to [`deliver`](Self::deliver) before anything else.
     ///
     /// # Errors
     /// The input is not possible.
     #[inline(always)]
-    fn received(
-        &mut self,
-        now: Instant,
-        id: RecvId,
-        head: Head,
-        len: u32,
-        invalidated: Option<Token>,
-    ) -> Result<Option<Fragment>, Misuse> {
-        self.handle(now, Input::Received { id, head, len, invalidated }).map(|()| None)
-    }
-
-    /// Handles `Sent`, in the same way. If it is the last of a message, and no event waits, that message is sent, and its event is to be
-    /// delivered.
-    ///
-    /// # Errors
-    /// The input is not possible.
-    #[inline(always)]
-    fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
-        self.handle(now, Input::Sent { id }).map(|()| None)
-    }
-
-    /// Handles `RdmaDone`, in the same way, for the last request of an operation.
-    ///
-    /// # Errors
-    /// The input is not possible.
-    #[inline(always)]
-    fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
-        self.handle(now, Input::RdmaDone { id }).map(|()| None)
+    fn handle_and_tell(&mut self, now: Instant, input: Input<'_>) -> Result<Option<Event>, Misuse> {
+        self.handle(now, input).map(|()| None)
     }
 
     /// The next action, as [`Connection::poll_action`]. An event in it is to be given to [`deliver`](Self::deliver).
@@ -92,25 +63,8 @@ impl Protocol for Connection {
     }
 
     #[inline(always)]
-    fn received(
-        &mut self,
-        now: Instant,
-        id: RecvId,
-        head: Head,
-        len: u32,
-        invalidated: Option<Token>,
-    ) -> Result<Option<Fragment>, Misuse> {
-        self.received(now, id, head, len, invalidated)
-    }
-
-    #[inline(always)]
-    fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
-        self.sent(now, id)
-    }
-
-    #[inline(always)]
-    fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
-        self.rdma_done(now, id)
+    fn handle_and_tell(&mut self, now: Instant, input: Input<'_>) -> Result<Option<Event>, Misuse> {
+        self.notice(now, input)
     }
 
     #[inline(always)]
@@ -228,31 +182,31 @@ fn take_inputs<B: Backend, C: Protocol, U: Handler<B, C>>(
 ) -> Result<usize, DriveError> {
     for taken in 0..INPUTS_MAX {
         let Some(input) = backend.next_input() else { return Ok(taken) };
-        // The event of a frequent one is told at once, if it is the next.
+        // Arms of their own, as below, for those whose event may be the next.
         match input {
-            Input::Received { id, head, len, invalidated } => {
-                if let Some(fragment) = connection.received(now, id, head, len, invalidated)? {
-                    tell(connection, backend, upper, Event::Data(fragment))?;
+            Input::Received { .. } => {
+                if let Some(event) = connection.handle_and_tell(now, input)? {
+                    tell(connection, backend, upper, event)?;
                 }
             }
-            Input::Sent { id } => {
-                if let Some(msg) = connection.sent(now, id)? {
-                    tell(connection, backend, upper, Event::Sent { msg, result: Ok(()) })?;
+            Input::Sent { .. } => {
+                if let Some(event) = connection.handle_and_tell(now, input)? {
+                    tell(connection, backend, upper, event)?;
                 }
             }
-            Input::RdmaDone { id } => {
-                if let Some(op) = connection.rdma_done(now, id)? {
-                    tell(connection, backend, upper, Event::RdmaDone { op, result: Ok(()) })?;
+            Input::RdmaDone { .. } => {
+                if let Some(event) = connection.handle_and_tell(now, input)? {
+                    tell(connection, backend, upper, event)?;
                 }
             }
-            input @ (Input::Connected { .. }
+            Input::Connected { .. }
             | Input::ConnectFailed { .. }
             | Input::Disconnected { .. }
             | Input::Timeout
             | Input::Registered { .. }
             | Input::BindComplete { .. }
             | Input::Deregistered { .. }
-            | Input::Failed { .. }) => connection.handle(now, input)?,
+            | Input::Failed { .. } => connection.handle(now, input)?,
         }
     }
     Ok(INPUTS_MAX)

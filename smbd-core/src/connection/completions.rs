@@ -74,10 +74,7 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn on_rdma(&mut self, id: RdmaId, result: Result<(), WorkError>) -> Result<(), Misuse> {
-        if !self.rdma.is_outstanding(id) {
-            return Err(Self::unknown(id));
-        }
-        if let Some(index) = self.rdma.complete(id, result) {
+        if let Some(index) = self.rdma.complete(id, result).ok_or(Self::unknown(id))? {
             self.push_event(Pending::OpDone { index });
         }
         Ok(())

@@ -67,8 +67,8 @@ impl Connection {
         {
             return Next::Rdma(verb);
         }
-        // If there is no command, or none that fits, that finds it out.
-        Next::Registration
+        // If none of the commands fits, that finds it out.
+        if self.registrations.has_command() { Next::Registration } else { Next::Finish }
     }
 
     /// The same while the upper layer does not know of the connection: nothing is told, and there are no commands. The

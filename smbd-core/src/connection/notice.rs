@@ -1,67 +1,46 @@
 //! Inputs whose event is told at once, without the queue of events: whoever drives a connection has it before the next input, and
 //! polls no action for it.
-//!
-//! Each does what [`Connection::handle`] does, and returns what [`Connection::poll_action`] would tell next. It returns `None` if
-//! nothing follows, or if an event waits that is before it.
 
 use super::Connection;
 use super::phase::Phase;
 use super::send::Carries;
-use crate::{Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaId, RecvId, SendId, Token};
+use crate::{Event, Input, Instant, Misuse};
 
 impl Connection {
+    /// Does what [`handle`](Self::handle) does, and returns what [`poll_action`](Self::poll_action) would tell next. `None` if nothing follows, if
+    /// an event waits that is before it, or if it is none of the frequent ones.
     #[inline(always)]
-    pub(crate) fn received(
-        &mut self,
-        now: Instant,
-        id: RecvId,
-        head: Head,
-        len: u32,
-        invalidated: Option<Token>,
-    ) -> Result<Option<Fragment>, Misuse> {
-        if self.tells_at_once()
-            && invalidated.is_none()
-            && let Some(header) = self.plain_data(id, &head, len)
+    pub(crate) fn notice(&mut self, now: Instant, input: Input<'_>) -> Result<Option<Event>, Misuse> {
+        if let Input::Received { id, ref head, len, invalidated: None } = input
+            && self.tells_at_once()
+            && let Some(header) = self.plain_data(id, head, len)
         {
             self.now = self.now.max(now);
             self.sender.decide_again();
             self.receiver.mark_borrowed(id.0);
-            return Ok(Some(self.accepted(id, header).fragment()));
+            return Ok(Some(self.accepted(id, header).event()));
         }
-        self.handle(now, Input::Received { id, head, len, invalidated }).map(|()| None)
-    }
-
-    #[inline(always)]
-    pub(crate) fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
-        if !self.tells_at_once() {
-            return self.handle(now, Input::Sent { id }).map(|()| None);
+        if let Input::Sent { id } = input
+            && self.tells_at_once()
+        {
+            self.now = self.now.max(now);
+            // Whoever waits for nothing does not wait for a place.
+            self.sender.decide_again_unless_idle();
+            let carries = self.sender.complete(id.0).ok_or(Self::unknown(id))?;
+            let Carries::Last(msg) = carries else { return Ok(None) };
+            return Ok(Some(Event::Sent { msg, result: Ok(()) }));
         }
-        self.now = self.now.max(now);
-        // Whoever waits for nothing does not wait for a place.
-        self.sender.decide_again_unless_idle();
-        match self.sender.complete(id.0).ok_or(Self::unknown(id))? {
-            Carries::Last(msg) => Ok(Some(msg)),
-            // There is no refusal on an established connection.
-            Carries::Fragment | Carries::Control | Carries::Refusal => Ok(None),
+        if let Input::RdmaDone { id } = input
+            && self.tells_at_once()
+        {
+            self.now = self.now.max(now);
+            self.sender.decide_again();
+            let ended = self.rdma.complete(id, Ok(())).ok_or(Self::unknown(id))?;
+            let Some((op, result)) = ended.and_then(|index| self.rdma.tell(index)) else { return Ok(None) };
+            debug_assert!(result.is_ok(), "a request that failed would have ended the connection");
+            return Ok(Some(Event::RdmaDone { op, result: Ok(()) }));
         }
-    }
-
-    #[inline(always)]
-    pub(crate) fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
-        if !self.tells_at_once() {
-            return self.handle(now, Input::RdmaDone { id }).map(|()| None);
-        }
-        self.now = self.now.max(now);
-        self.sender.decide_again();
-        if !self.rdma.is_outstanding(id) {
-            return Err(Self::unknown(id));
-        }
-        let ended = self.rdma.complete(id, Ok(())).and_then(|index| self.rdma.tell(index));
-        debug_assert!(
-            ended.is_none_or(|(_, result)| result.is_ok()),
-            "its other requests would have ended it"
-        );
-        Ok(ended.map(|(op, _)| op))
+        self.handle(now, input).map(|()| None)
     }
 
     /// Whether the event of an input would be the next action.

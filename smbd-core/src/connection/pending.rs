@@ -41,13 +41,9 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    pub(crate) const fn fragment(self) -> Fragment {
-        let Self { recv, offset, len, remaining, first } = self;
-        Fragment { recv, offset, len, remaining, first }
-    }
-
     pub(crate) const fn event(self) -> Event {
-        Event::Data(self.fragment())
+        let Self { recv, offset, len, remaining, first } = self;
+        Event::Data(Fragment { recv, offset, len, remaining, first })
     }
 
     const fn pending(self) -> Pending {

@@ -216,17 +216,18 @@ impl Rdma {
         self.since_signal > 0 && self.reads.is_empty() && self.writes.is_empty() && !self.requests.is_empty()
     }
 
-    pub(crate) fn is_outstanding(&self, id: RdmaId) -> bool {
-        self.requests.get(id.0).is_some()
-    }
-
-    /// Records the end of a request. Returns the operation if that ends it: its result is to be told.
+    /// Records the end of a request; `None` if it is not outstanding. Returns the operation if that ends it: its result is to be told.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, id: RdmaId, result: Result<(), WorkError>) -> Option<u16> {
+    pub(crate) fn complete(&mut self, id: RdmaId, result: Result<(), WorkError>) -> Option<Option<u16>> {
         let request = self.requests.release(id.0)?;
         if request.verb == RdmaVerb::Read {
             self.reads_in_flight = self.reads_in_flight.saturating_sub(1);
         }
+        Some(self.end_of(request, result))
+    }
+
+    #[inline]
+    fn end_of(&mut self, request: Request, result: Result<(), WorkError>) -> Option<u16> {
         let slot = self.ops.name(request.op)?;
         let op = self.ops.get_mut(slot)?;
         op.in_flight = op.in_flight.saturating_sub(1);
@@ -245,6 +246,7 @@ impl Rdma {
     }
 
     /// The upper layer is told the result of the operation at `index`.
+    #[inline(always)]
     pub(crate) fn tell(&mut self, index: u16) -> Option<(OpId, Result<(), OpError>)> {
         let slot = self.ops.name(index)?;
         let op = self.ops.get_mut(slot)?;

@@ -33,10 +33,7 @@ pub use event::{EndpointEvent, EndpointStats, Message};
 use crate::backend::{
     BackendOp, BufferLookup, Payload, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,
 };
-use crate::{
-    Action, Body, Config, Connection, Event, Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaId,
-    RecvId, Role, SendId, Token,
-};
+use crate::{Action, Body, Config, Connection, Event, Fragment, Input, Instant, Misuse, MsgId, Role};
 use outgoing::Outgoing;
 use pause::Pause;
 use reassembly::Reassembly;
@@ -175,16 +172,25 @@ impl Endpoint {
         }
     }
 
-    /// `None` for a fragment in the middle of a message.
-    #[inline]
+    /// `None` for a fragment in the middle of a message. Inlined, for whoever drives mostly knows which event it is.
+    #[inline(always)]
     fn translate(
         &mut self,
         event: Event,
         memory: &(impl ReceiveMemory + ?Sized),
     ) -> Result<Option<EndpointEvent>, ShortReceive> {
         Ok(Some(match event {
+            Event::Data(fragment) if self.may_borrow(&fragment) => {
+                if let Err(hole) = memory.fragment(&fragment) {
+                    return self.fail(hole);
+                }
+                self.borrowed = self.borrowed.saturating_add(1);
+                let messages = u64::from(fragment.is_last());
+                self.stats.messages_borrowed = self.stats.messages_borrowed.saturating_add(messages);
+                EndpointEvent::Message(Message::Borrowed(fragment))
+            }
             Event::Data(fragment) => {
-                return Ok(self.take(fragment, memory)?.map(EndpointEvent::Message));
+                return Ok(self.copy(fragment, memory)?.map(EndpointEvent::Message));
             }
             Event::Sent { msg, result } => {
                 let payload = self.outgoing.take(msg).unwrap_or_default();
@@ -214,12 +220,6 @@ impl Endpoint {
         self.reassembly.is_none() || single && self.borrowed < self.connection.config().borrowed_max
     }
 
-    #[inline]
-    fn borrow(&mut self, is_last: bool) {
-        self.borrowed = self.borrowed.saturating_add(1);
-        self.stats.messages_borrowed = self.stats.messages_borrowed.saturating_add(u64::from(is_last));
-    }
-
     #[cold]
     #[inline(never)]
     fn fail<T>(&mut self, hole: ShortReceive) -> Result<T, ShortReceive> {
@@ -227,7 +227,9 @@ impl Endpoint {
         Err(hole)
     }
 
-    fn take(
+    /// Puts the bytes of a fragment where its message is put together; the message if that is whole now.
+    #[inline(never)]
+    fn copy(
         &mut self,
         fragment: Fragment,
         memory: &(impl ReceiveMemory + ?Sized),
@@ -236,11 +238,7 @@ impl Endpoint {
             Ok(bytes) => bytes,
             Err(hole) => return self.fail(hole),
         };
-        let may_borrow = self.may_borrow(&fragment);
-        let Some(reassembly) = self.reassembly.as_mut().filter(|_| !may_borrow) else {
-            self.borrow(fragment.is_last());
-            return Ok(Some(Message::Borrowed(fragment)));
-        };
+        let reassembly = self.reassembly.get_or_insert_default();
         let total = bytes.len().saturating_add(usize::try_from(fragment.remaining()).unwrap_or(usize::MAX));
         let moved = reassembly.append(fragment.is_first(), bytes, total);
         self.stats.bytes_copied = self.stats.bytes_copied.saturating_add(u64::from(fragment.len()));
@@ -264,29 +262,12 @@ impl Protocol for Endpoint {
     }
 
     #[inline(always)]
-    fn received(
-        &mut self,
-        now: Instant,
-        id: RecvId,
-        head: Head,
-        len: u32,
-        invalidated: Option<Token>,
-    ) -> Result<Option<Fragment>, Misuse> {
-        // In a pause it is kept, or others are before it.
+    fn handle_and_tell(&mut self, now: Instant, input: Input<'_>) -> Result<Option<Event>, Misuse> {
+        // In a pause it may have to be kept, or others are before it.
         if self.pause.is_some() {
-            return self.handle(now, Input::Received { id, head, len, invalidated }).map(|()| None);
+            return self.handle(now, input).map(|()| None);
         }
-        self.connection.received(now, id, head, len, invalidated)
-    }
-
-    #[inline(always)]
-    fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
-        self.connection.sent(now, id)
-    }
-
-    #[inline(always)]
-    fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
-        self.connection.rdma_done(now, id)
+        self.connection.notice(now, input)
     }
 
     #[inline]
@@ -304,34 +285,8 @@ impl Protocol for Endpoint {
         if let Some(hole) = self.hole {
             return Err(hole);
         }
-        match event {
-            // The frequent ones are built where they are told.
-            Event::Data(fragment) if self.may_borrow(&fragment) => {
-                if let Err(hole) = backend.fragment(&fragment) {
-                    return self.fail(hole);
-                }
-                self.borrow(fragment.is_last());
-                upper(self, backend, EndpointEvent::Message(Message::Borrowed(fragment)));
-            }
-            Event::Sent { msg, result } => {
-                let payload = self.outgoing.take(msg).unwrap_or_default();
-                upper(self, backend, EndpointEvent::Sent { msg, payload, result });
-            }
-            Event::RdmaDone { op, result } => upper(self, backend, EndpointEvent::RdmaDone { op, result }),
-            event @ (Event::Data(_)
-            | Event::Established(_)
-            | Event::ConnectFailed(_)
-            | Event::Invalidated { .. }
-            | Event::Registered { .. }
-            | Event::Deregistered { .. }
-            | Event::Probed(_)
-            | Event::Writable
-            | Event::Closed(_)
-            | Event::Drained) => {
-                if let Some(event) = self.translate(event, backend)? {
-                    upper(self, backend, event);
-                }
-            }
+        if let Some(event) = self.translate(event, backend)? {
+            upper(self, backend, event);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use smbd_core::backend::Protocol;
 use smbd_core::error::{Aborted, CommandError, SendError};
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest};
-use smbd_core::{Action, Event, MsgId, Params, Role, Token};
+use smbd_core::{Action, Event, Input, MsgId, Params, Role, Token};
 
 use crate::pair::{DATA, LIMITS, REQUEST, Side, shape};
 
@@ -395,7 +395,8 @@ fn an_answer_that_is_owed_and_has_no_place_leaves_after_a_completion_that_is_tol
     let before = side.sent.len();
     // As `drive` does it.
     let id = side.sends.pop_front().unwrap();
-    assert!(Protocol::sent(&mut side.connection, side.now, id).unwrap().is_some());
+    let told = Protocol::handle_and_tell(&mut side.connection, side.now, Input::Sent { id });
+    assert!(matches!(told, Ok(Some(Event::Sent { .. }))), "{told:?}");
     side.drain();
     assert_eq!(side.sent.len(), before + 1);
 }

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use smbd_core::backend::Protocol;
-use smbd_core::{Action, Connection, Event, Input, Instant};
+use smbd_core::{Action, Connection, Input, Instant};
 
 /// Whether the input of this number is checked: all of a short run, and a part of a long one, for it takes a copy of the connection.
 pub const fn is_checked(number: u64) -> bool {
@@ -12,17 +12,8 @@ pub const fn is_checked(number: u64) -> bool {
 
 /// Gives `input` to `before` in the way of `drive`, and compares it with `after`, which has handled it.
 pub fn check_at_once(mut before: Connection, mut after: Connection, now: Instant, input: Input<'_>) {
-    let event = match input {
-        Input::Received { id, head, len, invalidated } => {
-            Protocol::received(&mut before, now, id, head, len, invalidated).map(|told| told.map(Event::Data))
-        }
-        Input::Sent { id } => Protocol::sent(&mut before, now, id)
-            .map(|told| told.map(|msg| Event::Sent { msg, result: Ok(()) })),
-        Input::RdmaDone { id } => Protocol::rdma_done(&mut before, now, id)
-            .map(|told| told.map(|op| Event::RdmaDone { op, result: Ok(()) })),
-        _ => return,
-    };
-    if let Some(event) = event.expect("the input was handled") {
+    let event = Protocol::handle_and_tell(&mut before, now, input).expect("the input was handled");
+    if let Some(event) = event {
         assert_eq!(
             format!("{:?}", Action::Notify(event)),
             format!("{:?}", after.poll_action()),

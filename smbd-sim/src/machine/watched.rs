@@ -4,10 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use smbd_core::backend::{BackendOp, BufferLookup, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer};
-use smbd_core::{
-    Action, Connection, Event, Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaId, RecvId, SendId,
-    Token,
-};
+use smbd_core::{Action, Connection, Event, Input, Instant, Misuse};
 
 use crate::Side;
 use crate::breach::DriveFault;
@@ -197,27 +194,6 @@ impl<M: Shown, P: Probe> Watched<M, P> {
         self.machine.show_action(self.at, action, &mut self.records, &mut *probe);
     }
 
-    /// Has the machine take an input of its backend, and say at once what follows from it.
-    #[inline(always)]
-    fn take<T>(
-        &mut self,
-        now: Instant,
-        input: Input<'_>,
-        handle: impl FnOnce(&mut M) -> Result<Option<T>, Misuse>,
-    ) -> Result<Option<T>, Misuse> {
-        self.taken += 1;
-        self.actions = 0;
-        self.note(false);
-        (self.at.now, self.shown) = (now, None);
-        let told = handle(&mut self.machine);
-        self.probe.borrow_mut().input(
-            self.at,
-            &input,
-            told.as_ref().map_or_else(|misuse| Err(*misuse), |_| Ok(())),
-        );
-        told
-    }
-
     /// Tells the machine something that its backend did not say in this turn.
     #[inline(always)]
     pub(crate) fn tell(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
@@ -241,38 +217,18 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
     }
 
     #[inline(always)]
-    fn received(
-        &mut self,
-        now: Instant,
-        id: RecvId,
-        head: Head,
-        len: u32,
-        invalidated: Option<Token>,
-    ) -> Result<Option<Fragment>, Misuse> {
-        let input = Input::Received { id, head, len, invalidated };
-        let fragment = self.take(now, input, |machine| machine.received(now, id, head, len, invalidated))?;
-        let Some(fragment) = fragment else { return Ok(None) };
-        let action = Action::Notify(Event::Data(fragment));
+    fn handle_and_tell(&mut self, now: Instant, input: Input<'_>) -> Result<Option<Event>, Misuse> {
+        self.taken += 1;
+        self.actions = 0;
+        self.note(false);
+        (self.at.now, self.shown) = (now, None);
+        let told = self.machine.handle_and_tell(now, input);
+        let result = told.as_ref().map_or_else(|misuse| Err(*misuse), |_| Ok(()));
+        self.probe.borrow_mut().input(self.at, &input, result);
+        let Some(event) = told? else { return Ok(None) };
+        let action = Action::Notify(event);
         self.show(&action);
-        Ok(if let Action::Notify(Event::Data(fragment)) = action { Some(fragment) } else { None })
-    }
-
-    #[inline(always)]
-    fn sent(&mut self, now: Instant, id: SendId) -> Result<Option<MsgId>, Misuse> {
-        let msg = self.take(now, Input::Sent { id }, |machine| machine.sent(now, id))?;
-        if let Some(msg) = msg {
-            self.show(&Action::Notify(Event::Sent { msg, result: Ok(()) }));
-        }
-        Ok(msg)
-    }
-
-    #[inline(always)]
-    fn rdma_done(&mut self, now: Instant, id: RdmaId) -> Result<Option<OpId>, Misuse> {
-        let op = self.take(now, Input::RdmaDone { id }, |machine| machine.rdma_done(now, id))?;
-        if let Some(op) = op {
-            self.show(&Action::Notify(Event::RdmaDone { op, result: Ok(()) }));
-        }
-        Ok(op)
+        Ok(if let Action::Notify(event) = action { Some(event) } else { None })
     }
 
     fn poll_action(&mut self) -> Action {

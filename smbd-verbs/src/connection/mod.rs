@@ -280,6 +280,13 @@ impl Backend for VerbsConnection {
     // Into its caller, who mostly knows which operation it has.
     #[inline]
     fn execute(&mut self, step: BackendOp<'_, Buffer>) {
+        // Only posts are chained. Receives above all have to be with the device before `Accept` lets the peer send.
+        if !matches!(
+            step,
+            BackendOp::PostRecv { .. } | BackendOp::PostSend { .. } | BackendOp::PostRdma { .. }
+        ) {
+            self.ring_chain();
+        }
         match step {
             BackendOp::PostRecv { id, len } => self.post_recv(id, len),
             BackendOp::PostSend { id, head, body, invalidate, signal, solicit } => {
@@ -288,11 +295,11 @@ impl Backend for VerbsConnection {
             BackendOp::PostRdma { id, verb, local, remote, signal } => {
                 self.post_rdma(id, verb, &local, remote, signal);
             }
-            step @ (BackendOp::Register { .. }
-            | BackendOp::Deregister { .. }
-            | BackendOp::Connect
-            | BackendOp::Accept
-            | BackendOp::Disconnect) => self.execute_alone(step),
+            BackendOp::Register { id, buffer, access, .. } => self.register(id, buffer, access),
+            BackendOp::Deregister { id, segments } => self.deregister(id, segments),
+            BackendOp::Connect => self.begin_connecting(),
+            BackendOp::Accept => self.begin_accepting(),
+            BackendOp::Disconnect => self.begin_ending(),
         }
     }
 
@@ -310,19 +317,6 @@ impl Backend for VerbsConnection {
 }
 
 impl VerbsConnection {
-    /// What is not chained. Receives above all have to be with the device before `Accept` lets the peer send.
-    fn execute_alone(&mut self, step: BackendOp<'_, Buffer>) {
-        self.ring_chain();
-        match step {
-            BackendOp::Register { id, buffer, access, .. } => self.register(id, buffer, access),
-            BackendOp::Deregister { id, segments } => self.deregister(id, segments),
-            BackendOp::Connect => self.begin_connecting(),
-            BackendOp::Accept => self.begin_accepting(),
-            BackendOp::Disconnect => self.begin_ending(),
-            BackendOp::PostRecv { .. } | BackendOp::PostSend { .. } | BackendOp::PostRdma { .. } => {}
-        }
-    }
-
     #[inline(never)]
     fn next_of_all(&mut self) -> Option<Input<'_>> {
         Some(match self.next_report()? {

@@ -131,7 +131,7 @@ impl WorkQueues {
     #[inline]
     pub fn poll(&mut self) -> Option<Input<'static>> {
         match self.send.poll() {
-            None if self.recv.has_news() => self.recv.poll(),
+            None => self.recv.poll(),
             input => input,
         }
     }

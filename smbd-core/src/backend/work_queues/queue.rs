@@ -73,14 +73,16 @@ impl WorkQueue {
         if !self.broken {
             self.refuse(NO_ROOM);
         }
-        let last = if self.unposted.is_empty() { self.last_mut() } else { self.unposted.back_mut() };
-        // The rest of a registration of which something is posted or noted already.
-        if last.is_some_and(|last| last.request == request) {
-            let error = refusal(&mut self.refused);
-            let last = if self.unposted.is_empty() { self.last_mut() } else { self.unposted.back_mut() };
-            last.into_iter().for_each(|last| last.fail(error));
-        } else {
-            self.unposted.push_back(Entry::new(request));
+        let Self { places, unposted, refused, pushed, reported, .. } = self;
+        let posted = (pushed != reported).then_some(pushed.wrapping_sub(1));
+        let last = match unposted.back_mut() {
+            None => posted.and_then(|last| places.get_mut(last)),
+            last => last,
+        };
+        match last {
+            // The rest of a registration of which something is posted or noted already.
+            Some(last) if last.request == request => last.fail(refusal(refused)),
+            _ => unposted.push_back(Entry::new(request)),
         }
     }
 
@@ -103,12 +105,6 @@ impl WorkQueue {
     pub fn is_awaited(&self) -> bool {
         let mut posted = positions(self.done, self.posted).filter_map(|position| self.places.get(position));
         posted.any(|entry| !entry.request.is_unsignalled())
-    }
-
-    /// Whether [`poll`](Self::poll) may have something to say.
-    #[inline]
-    pub(super) const fn has_news(&self) -> bool {
-        self.reported != self.done || self.broken
     }
 
     /// Whether nothing more is posted.
