@@ -67,6 +67,13 @@ find_accelerator() {
 # new_folder    prints a new folder for the files of a run
 new_folder() { mktemp -d "${TMPDIR:-/tmp}/smbd-lab.XXXXXX"; }
 
+# measured_commit CHECKOUT CRATE...    the last commit that changed what programs of these crates are made of
+measured_commit() {
+  local checkout=$1
+  shift
+  git -C "$checkout" log -1 --format=%h --abbrev=8 -- "${@/%//src}" Cargo.toml Cargo.lock
+}
+
 # put_table PAGE NAME TABLE    puts a file between the marks `<!-- NAME -->` and `<!-- end -->` of a page
 put_table() {
   local new
