@@ -30,6 +30,13 @@ pub const OPERATIONS: &[Operation] = &[
         "a message of one fragment: send, its post, Sent, its event",
         send_message,
     ),
+    Operation::new(
+        "post_message",
+        "an idle connection: the action that posts a message of one fragment",
+        post_message,
+    )
+    .goal(180),
+    Operation::new("post_queued", "the same, of one more message in the queue", post_queued).between(2, 128),
     Operation::new("empty_grant", "a message that only grants credits", empty_grant),
     Operation::new("wait", "nothing to do: the end of every drain", wait),
     Operation::new("connect", "both sides, from the first action to all credits granted", connect)
@@ -177,6 +184,34 @@ fn send_message(count: u32) -> Work {
             measured::send(connection, NOW, 256);
             let Action::PostSend { id, .. } = measured::poll(connection) else { panic!("a send is due") };
             measured::handle(connection, NOW, Input::Sent { id }).expect("a posted send");
+            drop(black_box(measured::poll(connection)));
+        }
+        Box::new(pair)
+    })
+}
+
+fn post_message(count: u32) -> Work {
+    let mut pair = Pair::established(&params());
+    Box::new(move || {
+        let connection = &mut pair.initiator.connection;
+        for _ in 0..count {
+            connection.send(NOW, 256, None).expect("room for a message");
+            let Action::PostSend { id, .. } = measured::poll(connection) else { panic!("a send is due") };
+            connection.handle(NOW, Input::Sent { id }).expect("a posted send");
+            while !matches!(connection.poll_action(), Action::Wait(_)) {}
+        }
+        Box::new(pair)
+    })
+}
+
+fn post_queued(count: u32) -> Work {
+    let mut pair = Pair::established(&params());
+    Box::new(move || {
+        let connection = &mut pair.initiator.connection;
+        for _ in 0..count {
+            connection.send(NOW, 256, None).expect("room for a message");
+        }
+        for _ in 0..count {
             drop(black_box(measured::poll(connection)));
         }
         Box::new(pair)

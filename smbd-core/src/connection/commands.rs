@@ -58,7 +58,8 @@ impl Connection {
         len: u32,
         invalidate: Option<Token>,
     ) -> Result<MsgId, SendError> {
-        self.send_with(now, len, invalidate, Report::Late)
+        let report = if self.shares_queue { Report::Prompt } else { Report::Late };
+        self.send_with(now, len, invalidate, report)
     }
 
     fn send_with(

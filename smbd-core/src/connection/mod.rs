@@ -204,7 +204,18 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn next_action(&mut self) -> Action {
         if self.sender.plan.is_made() {
-            return if self.sender.plan.is_wait() { Action::Wait(self.deadline) } else { self.post_in_run() };
+            if self.sender.plan.is_wait() {
+                return Action::Wait(self.deadline);
+            }
+            if !self.sender.plan.is_first() {
+                return self.post_in_run();
+            }
+            self.sender.decide_again();
+            // CR-4: the last credit may have to wait for a receive.
+            if !self.credits.needs_reserve() {
+                debug_assert!(self.is_planned(), "something happened that did not end the plan");
+                return self.post_fragment();
+            }
         }
         if let Phase::Established(established) = &self.phase
             && established.is_announced()

@@ -10,7 +10,7 @@ use super::report::Report;
 use super::send::{Carries, Piece};
 use super::{Connection, Pending};
 use crate::wire::{DATA_OFFSET, DataTransfer, Flags};
-use crate::{Action, Body, Event, Fragment, Head, RdmaVerb, RecvId, Token};
+use crate::{Action, Body, Event, Fragment, Head, RdmaVerb, RecvId, SendId, Token};
 
 impl Connection {
     /// The receives came first: the response grants them.
@@ -84,8 +84,9 @@ impl Connection {
         sent.fragments = sent.fragments.wrapping_add(u64::from(fragmented));
         let invalidate = invalidate.and_then(|token| self.allowed_invalidation(token));
         let solicit = self.config.solicit && remaining == 0;
-        let signal = self.wants_signal(report);
-        if remaining > 0 && self.has_only_messages() {
+        let more = self.sends_more();
+        let signal = self.wants_signal(report, more);
+        if more {
             self.plan_run();
         }
         Action::PostSend { id, head, body: Some(body), invalidate, signal, solicit }
@@ -95,32 +96,53 @@ impl Connection {
     /// (CR-4), enough places not to be short of them. Whatever happens in between ends the run.
     #[inline(never)]
     fn plan_run(&mut self) {
+        if !self.sender.begins_run() || !self.has_only_messages() {
+            return;
+        }
         let by_credits = self.credits.send().saturating_sub(2);
         let by_places = self.queue_room().saturating_sub(u32::from(self.limits.send_queue.div_ceil(4)));
         self.sender.plan_run(by_credits.min(by_places));
     }
 
-    /// A fragment that differs from the one before only in where it is: it grants, asks and ends nothing.
+    /// Whether a message is what a decision would give: a plan holds as long as nothing happens.
     #[inline]
+    pub(super) fn is_planned(&self) -> bool {
+        matches!(&self.phase, Phase::Established(established) if self.next(established) == Next::Fragment)
+    }
+
+    /// A fragment that differs from the one before only in what it carries: it grants and asks nothing, and is not the last for now.
+    #[inline(never)]
     pub(super) fn post_in_run(&mut self) -> Action {
         debug_assert!(
-            matches!(&self.phase, Phase::Established(established) if self.next(established) == Next::Fragment)
-                && !self.wants_answer()
-                && !self.answer_owed
-                && self.credits.ungranted() == 0,
+            self.is_planned() && !self.wants_answer() && !self.answer_owed && self.credits.ungranted() == 0,
             "something happened that did not end the run"
         );
-        let Some((id, body, remaining)) = self.sender.post_in_run() else {
+        match self.sender.post_middle() {
+            Some((id, body, remaining)) => self.posted_in_run(id, body, remaining, false),
+            None => self.post_edge(),
+        }
+    }
+
+    /// The same where a message begins or ends.
+    #[inline(never)]
+    fn post_edge(&mut self) -> Action {
+        let Some((id, body, remaining)) = self.sender.post_edge() else {
             self.sender.decide_again();
-            return self.wait();
+            return self.post_fragment();
         };
+        let solicit = self.config.solicit && remaining == 0;
+        self.posted_in_run(id, body, remaining, solicit)
+    }
+
+    #[inline]
+    fn posted_in_run(&mut self, id: SendId, body: Body, remaining: u32, solicit: bool) -> Action {
         self.credits.spend();
         let sent = &mut self.stats.sent;
         sent.messages = sent.messages.wrapping_add(1);
         sent.bytes = sent.bytes.wrapping_add(u64::from(body.len));
-        sent.fragments = sent.fragments.wrapping_add(1);
+        sent.fragments = sent.fragments.wrapping_add(u64::from(remaining > 0 || body.offset > 0));
         let head = self.head(0, Flags::NONE, remaining, Some(body));
-        Action::PostSend { id, head, body: Some(body), invalidate: None, signal: false, solicit: false }
+        Action::PostSend { id, head, body: Some(body), invalidate: None, signal: false, solicit }
     }
 
     #[inline(never)]
@@ -128,7 +150,7 @@ impl Connection {
         let Some(id) = self.sender.post(Carries::Control) else { return self.wait() };
         let head = self.data_header(0, None);
         self.stats.sent.empties = self.stats.sent.empties.wrapping_add(1);
-        let signal = self.wants_signal(Report::Prompt);
+        let signal = self.wants_signal(Report::Prompt, self.sends_more());
         Action::PostSend { id, head, body: None, invalidate: None, signal, solicit: false }
     }
 
@@ -178,15 +200,25 @@ impl Connection {
         allowed.then_some(token)
     }
 
-    /// A completion is asked for with the last send for now, and before the queue runs short of places.
-    fn wants_signal(&mut self, report: Report) -> bool {
+    /// Whether another message may leave behind the one that leaves now.
+    fn sends_more(&self) -> bool {
         // A message of which a fragment has left is still the first. The last credit may have to wait for a receive (CR-4).
-        let more = self.credits.send() > 1 && self.sender.is_ready(self.rdma.writes_posted());
+        self.credits.send() > 1 && self.sender.is_ready(self.rdma.writes_posted())
+    }
+
+    /// A completion is asked for with the last send for now, and before the queue runs short of places.
+    fn wants_signal(&mut self, report: Report, more: bool) -> bool {
+        let signal = self.sender.wants_signal(report, !more) || self.is_short_of_places();
+        if signal {
+            self.sender.on_signal();
+        }
+        signal
+    }
+
+    fn is_short_of_places(&self) -> bool {
         // Both are of 16 bits.
         let short = self.queue_room().wrapping_mul(4) < u32::from(self.limits.send_queue);
-        let table_full = self.sender.in_flight.is_full();
-        let report = if report == Report::Late && self.shares_queue { Report::Prompt } else { report };
-        self.sender.signal(report, !more, short || table_full)
+        short || self.sender.in_flight.is_full()
     }
 
     #[inline(never)]

@@ -42,7 +42,7 @@ pub(crate) enum Carries {
 
 /// What is known about the next actions, as long as nothing happens: nothing (0), a run, or that the last one was `Wait`. In a run
 /// so many fragments may leave one like the other before anything has to be decided again. A connection that waits and is idle has
-/// nothing that waits for a place or a credit.
+/// nothing that waits for a place or a credit: a message that is commanded then is the first to leave.
 // One number, since each input clears it, and each poll looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u16);
@@ -51,14 +51,19 @@ impl Plan {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const WAIT: Self = Self(u16::MAX);
     pub(crate) const IDLE: Self = Self(u16::MAX - 1);
-    const RUN_MAX: u16 = u16::MAX - 2;
+    const FIRST: Self = Self(u16::MAX - 2);
+    const RUN_MAX: u16 = u16::MAX - 3;
 
     pub(crate) const fn is_made(self) -> bool {
         self.0 > 0
     }
 
     pub(crate) const fn is_wait(self) -> bool {
-        self.0 > Self::RUN_MAX
+        self.0 > Self::FIRST.0
+    }
+
+    pub(crate) const fn is_first(self) -> bool {
+        self.0 == Self::FIRST.0
     }
 
     pub(crate) const fn is_idle(self) -> bool {
@@ -134,9 +139,9 @@ impl Sender {
     ) -> Option<MsgId> {
         let queued = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
         if self.queue.push(Message { len, invalidate, after_writes, report }) {
-            // A run goes on: it is of a message before.
+            // A run goes on: what it is of is before.
             if self.plan.is_wait() {
-                self.plan = Plan::NONE;
+                self.plan = if self.plan.is_idle() { Plan::FIRST } else { Plan::NONE };
             }
             return Some(MsgId(self.first.0.wrapping_add(queued)));
         }
@@ -188,15 +193,20 @@ impl Sender {
         Some(piece)
     }
 
-    /// Plans a run: fragments in the middle of the first message, none of which asks for a completion or takes the
-    /// last place. At most `max`.
+    /// Plans a run, of at most `max` fragments: none of them asks for a completion or takes the last place.
+    #[inline]
     pub(crate) fn plan_run(&mut self, max: u32) {
-        let left = self.queue.front().map_or(0, |message| message.len.saturating_sub(self.sent_of_first));
-        let followed_by_another = left.saturating_sub(1).checked_div(self.payload_max).unwrap_or(0);
         let unsignalled = SIGNAL_EVERY.saturating_sub(1).saturating_sub(self.since_signal);
         let places = self.in_flight.free().saturating_sub(1).min(unsignalled.into());
-        let fragments = u16::try_from(max.min(followed_by_another)).unwrap_or(u16::MAX);
-        self.plan = Plan(fragments.min(places).min(Plan::RUN_MAX));
+        let most = u16::try_from(max).unwrap_or(u16::MAX);
+        self.plan = Plan(most.min(places).min(Plan::RUN_MAX));
+    }
+
+    /// Whether the next fragment has another one behind it, so that no completion is asked for with it, and comes before all else.
+    pub(crate) fn begins_run(&self) -> bool {
+        let first = self.queue.front().map_or(0, |message| message.len);
+        let another = self.queue.len() > 1 || first.wrapping_sub(self.sent_of_first) > self.payload_max;
+        another && !self.is_writable()
     }
 
     /// Something happened: what was decided for the next actions may be otherwise now.
@@ -213,17 +223,51 @@ impl Sender {
         }
     }
 
-    /// Cuts and posts the next fragment of the run.
+    /// Cuts and posts the next fragment of the run, if that is in the middle of a message.
     #[inline]
-    pub(crate) fn post_in_run(&mut self) -> Option<(SendId, Body, u32)> {
+    pub(crate) fn post_middle(&mut self) -> Option<(SendId, Body, u32)> {
         let (offset, len) = (self.sent_of_first, self.payload_max);
         let end = offset.wrapping_add(len);
-        let remaining = self.queue.front()?.len.wrapping_sub(end);
+        let left = self.queue.front()?.len;
+        if offset == 0 || left <= end {
+            return None;
+        }
         let id = self.post(Carries::Fragment)?;
         self.sent_of_first = end;
+        self.go_on();
+        Some((id, Body { msg: self.first, offset, len }, left.wrapping_sub(end)))
+    }
+
+    /// Cuts and posts the next fragment of the run, where a message begins or ends. `None` if the run ends here: the fragment invalidates
+    /// a token, is the last one for now, or makes room that somebody waits for.
+    #[inline]
+    pub(crate) fn post_edge(&mut self) -> Option<(SendId, Body, u32)> {
+        let message = self.queue.front()?;
+        let (offset, report) = (self.sent_of_first, message.report);
+        let left = message.len.wrapping_sub(offset);
+        let len = left.min(self.payload_max);
+        let remaining = left.wrapping_sub(len);
+        let body = Body { msg: self.first, offset, len };
+        let id = if remaining > 0 {
+            self.sent_of_first = len;
+            self.post(Carries::Fragment)?
+        } else {
+            if message.invalidate.is_some() || self.queue.len() < 2 || self.refused {
+                return None;
+            }
+            self.sent_of_first = 0;
+            let msg = self.pop()?;
+            self.post(Carries::Last(msg))?
+        };
+        self.owes_report |= report == Report::Prompt;
+        self.go_on();
+        Some((id, body, remaining))
+    }
+
+    /// One more of the run has left, and nothing was asked for with it.
+    const fn go_on(&mut self) {
         self.plan.0 = self.plan.0.wrapping_sub(1);
         self.since_signal = self.since_signal.wrapping_add(1);
-        Some((id, Body { msg: self.first, offset, len }, remaining))
     }
 
     fn pop(&mut self) -> Option<MsgId> {
@@ -233,16 +277,17 @@ impl Sender {
         Some(id)
     }
 
-    /// Whether the send about to leave asks for a completion, which is that of all before it.
-    pub(crate) fn signal(&mut self, report: Report, last_for_now: bool, queue_short: bool) -> bool {
+    /// Counts the send about to leave. Whether it asks for a completion, which is that of all before it.
+    pub(crate) fn wants_signal(&mut self, report: Report, last_for_now: bool) -> bool {
         self.since_signal = self.since_signal.wrapping_add(1);
         self.owes_report |= report == Report::Prompt;
-        let signal = (last_for_now && self.owes_report) || queue_short || self.since_signal >= SIGNAL_EVERY;
-        if signal {
-            self.since_signal = 0;
-            self.owes_report = false;
-        }
-        signal
+        last_for_now && self.owes_report || self.since_signal >= SIGNAL_EVERY
+    }
+
+    /// The send about to leave asks for a completion.
+    pub(crate) const fn on_signal(&mut self) {
+        self.since_signal = 0;
+        self.owes_report = false;
     }
 
     /// Whether all messages have left, but no completion was asked for with the last of them.

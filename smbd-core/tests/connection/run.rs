@@ -11,7 +11,7 @@ use crate::pair::{DATA, REQUEST, Side};
 
 #[derive(Clone, Debug)]
 enum Command {
-    Send { len: u32, unsignalled: bool },
+    Send { len: u32, unsignalled: bool, invalidate: bool },
     Write(u32),
     Register,
     Probe,
@@ -19,10 +19,20 @@ enum Command {
     Close(bool),
 }
 
+/// A message of one fragment or of several.
+fn message() -> impl Strategy<Value = Command> {
+    let len = prop_oneof![4 => 1..1001_u32, 2 => 1..5000_u32, 1 => 1..60_000_u32];
+    (len, any::<bool>(), prop::bool::weighted(0.2)).prop_map(|(len, unsignalled, invalidate)| Command::Send {
+        len,
+        unsignalled,
+        invalidate,
+    })
+}
+
 /// What is done before the poll with that number.
 fn commands() -> impl Strategy<Value = Vec<(usize, Command)>> {
     let command = prop_oneof![
-        4 => (1..60_000_u32, any::<bool>()).prop_map(|(len, unsignalled)| Command::Send { len, unsignalled }),
+        4 => message(),
         1 => prop::sample::select(vec![0, 4096]).prop_map(Command::Write),
         1 => Just(Command::Register),
         1 => Just(Command::Probe),
@@ -34,8 +44,11 @@ fn commands() -> impl Strategy<Value = Vec<(usize, Command)>> {
 
 fn give(connection: &mut Connection, now: Instant, command: &Command, polled: &[Action]) {
     let _refused = match command {
-        Command::Send { len, unsignalled: false } => connection.send(now, *len, None).is_err(),
-        Command::Send { len, unsignalled: true } => connection.send_unsignalled(now, *len, None).is_err(),
+        Command::Send { len, unsignalled, invalidate } => {
+            let invalidate = invalidate.then_some(smbd_core::Token(9));
+            let send = if *unsignalled { Connection::send_unsignalled } else { Connection::send };
+            send(connection, now, *len, invalidate).is_err()
+        }
         Command::Write(len) => {
             let remote =
                 smbd_core::BufferDescriptorV1 { offset: 0, token: smbd_core::Token(7), length: 4096 };
@@ -84,18 +97,28 @@ proptest! {
     #[test]
     fn a_run_of_fragments_is_what_deciding_each_of_them_gives(
         // Any, and full fragments to the end: 1000 bytes each.
-        len in prop_oneof![1..131_072_u32, (1..131_u32).prop_map(|full| full * 1000)],
-        credits in 0..200_u16,
-        send_slots in 2..100_u16,
+        len in prop_oneof![1..131_072_u32, (1..131_u32).prop_map(|full| full * 1000), 1..2000_u32],
+        credits in prop_oneof![0..200_u16, 1..4_u16],
+        nothing_to_grant in any::<bool>(),
+        send_slots in 2..200_u16,
         registration_slots in 0..200_u16,
         solicit in any::<bool>(),
+        // More than there is room for, and less.
+        queued in prop::collection::vec(message(), 0..20),
         commands in commands(),
     ) {
         let params = Params { send_slots, registration_slots, solicit, ..Params::example() };
         let mut side = Side::accepted(params, &REQUEST);
         side.receive_data(DataTransfer { credits_granted: credits, ..DATA });
         side.settle();
+        if nothing_to_grant {
+            side.send(1);
+            side.settle();
+        }
         side.send(len);
+        for message in &queued {
+            give(&mut side.connection, side.now, message, &[]);
+        }
         let (in_runs, one) = play(&side, &commands, false);
         let (one_by_one, other) = play(&side, &commands, true);
         prop_assert_eq!(in_runs, one_by_one);
