@@ -23,7 +23,7 @@ LAYERS = [
     ("smbd-core: connection", r"/smbd-core/src/"),
     ("smbd-verbs: reactor, engine", r"/smbd-verbs/src/(tokio|engine|wait|blocking|clock)"),
     ("smbd-verbs: `ffi`", r"/smbd-verbs/src/ffi/|/rdma-sys-"),
-    ("smbd-verbs: the end of a connection", r"/smbd-verbs/src/"),
+    ("smbd-verbs: connection", r"/smbd-verbs/src/"),
     ("the device's library (libibverbs, libsiw, librxe)", r"/lib(ibverbs|rdmacm|siw|rxe)[^/]*\.so"),
     ("SMB2 (`smbd-smb2`)", r"/smbd-smb2/src/"),
     ("the gateway's pump and streams", r"/smbd-gateway/src/|/smbd-daemon/src/"),
