@@ -9,7 +9,10 @@ use super::phase::{Closing, Established, Phase};
 use crate::Instant;
 
 impl Connection {
-    pub(super) fn hash_state(&self, now: Instant, into: &mut impl Hasher) {
+    /// Writes to `into` all state that influences what the connection does next. Two connections with the same
+    /// fingerprint behave the same from `now` on, where `now` is the time last given to both. Ids are written in order
+    /// of use, times by their distance from `now`; statistics are left out.
+    pub fn fingerprint<H: Hasher>(&self, now: Instant, into: &mut H) {
         // Deadlines in the past are all the same: due.
         let left =
             |deadline: Instant| u64::try_from(deadline.saturating_since(now).as_nanos()).unwrap_or(u64::MAX);

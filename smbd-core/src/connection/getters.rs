@@ -4,7 +4,7 @@ use super::phase::{Phase, PhaseName};
 use super::registration::Segment;
 use super::{Connection, Outstanding};
 use crate::stats::Stats;
-use crate::{BufferDescriptorV1, Config, Credits, Instant, Limits, Negotiated, RegId, Role};
+use crate::{BufferDescriptorV1, Config, Credits, Limits, Negotiated, RegId, Role};
 
 impl Connection {
     /// The role of this side.
@@ -85,12 +85,5 @@ impl Connection {
     /// peer, and those that a deregistration still has to invalidate.
     pub fn live_segments(&self, id: RegId) -> impl Iterator<Item = BufferDescriptorV1> {
         self.segments(id).iter().filter_map(Segment::descriptor)
-    }
-
-    /// Writes to `into` all state that influences what the connection does next. Two connections with the same
-    /// fingerprint behave the same from `now` on, where `now` is the time last given to both. Ids are written in order
-    /// of use, times by their distance from `now`; statistics are left out.
-    pub fn fingerprint<H: core::hash::Hasher>(&self, now: Instant, into: &mut H) {
-        self.hash_state(now, into);
     }
 }

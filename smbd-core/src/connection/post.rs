@@ -73,11 +73,9 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn post_fragment(&mut self) -> Action {
-        let Some(Piece { body, remaining, invalidate, fragmented, report }) = self.sender.cut() else {
-            return self.wait();
-        };
-        let carries = if remaining == 0 { Carries::Last(body.msg) } else { Carries::Fragment };
-        let Some(id) = self.sender.post(carries) else { return self.wait() };
+        let Some(piece) = self.sender.cut() else { return self.wait() };
+        let Some(id) = self.sender.post(piece.carries()) else { return self.wait() };
+        let Piece { body, remaining, invalidate, fragmented, report } = piece;
         let head = self.data_header(remaining, Some(body));
         let sent = &mut self.stats.sent;
         sent.bytes = sent.bytes.wrapping_add(u64::from(body.len));
@@ -96,7 +94,8 @@ impl Connection {
     /// (CR-4), enough places not to be short of them. Whatever happens in between ends the run.
     #[inline(never)]
     fn plan_run(&mut self) {
-        if !self.sender.begins_run() || !self.has_only_messages() {
+        // Room that somebody waits for is told first.
+        if self.sender.is_writable() || !self.has_only_messages() {
             return;
         }
         let by_credits = self.credits.send().saturating_sub(2);
@@ -126,7 +125,8 @@ impl Connection {
     /// The same where a message begins or ends.
     #[inline(never)]
     fn post_edge(&mut self) -> Action {
-        let Some((id, body, remaining)) = self.sender.post_edge() else {
+        let Some((id, Piece { body, remaining, .. })) = self.sender.post_edge() else {
+            // It is a message all the same.
             self.sender.decide_again();
             return self.post_fragment();
         };

@@ -84,6 +84,12 @@ pub(crate) struct Piece {
     pub(crate) report: Report,
 }
 
+impl Piece {
+    pub(crate) const fn carries(&self) -> Carries {
+        if self.remaining == 0 { Carries::Last(self.body.msg) } else { Carries::Fragment }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) in_flight: Slots<InFlight>,
@@ -202,13 +208,6 @@ impl Sender {
         self.plan = Plan(most.min(places).min(Plan::RUN_MAX));
     }
 
-    /// Whether the next fragment has another one behind it, so that no completion is asked for with it, and comes before all else.
-    pub(crate) fn begins_run(&self) -> bool {
-        let first = self.queue.front().map_or(0, |message| message.len);
-        let another = self.queue.len() > 1 || first.wrapping_sub(self.sent_of_first) > self.payload_max;
-        another && !self.is_writable()
-    }
-
     /// Something happened: what was decided for the next actions may be otherwise now.
     #[inline(always)]
     pub(crate) const fn decide_again(&mut self) {
@@ -234,40 +233,32 @@ impl Sender {
         }
         let id = self.post(Carries::Fragment)?;
         self.sent_of_first = end;
-        self.go_on();
+        self.plan.0 = self.plan.0.wrapping_sub(1);
+        // Its message was counted with what it asks for when it began.
+        self.since_signal = self.since_signal.wrapping_add(1);
         Some((id, Body { msg: self.first, offset, len }, left.wrapping_sub(end)))
     }
 
-    /// Cuts and posts the next fragment of the run, where a message begins or ends. `None` if the run ends here: the fragment invalidates
-    /// a token, is the last one for now, or makes room that somebody waits for.
+    /// Cuts and posts the next fragment of the run, where a message begins or ends. `None` if the run ends here.
     #[inline]
-    pub(crate) fn post_edge(&mut self) -> Option<(SendId, Body, u32)> {
-        let message = self.queue.front()?;
-        let (offset, report) = (self.sent_of_first, message.report);
-        let left = message.len.wrapping_sub(offset);
-        let len = left.min(self.payload_max);
-        let remaining = left.wrapping_sub(len);
-        let body = Body { msg: self.first, offset, len };
-        let id = if remaining > 0 {
-            self.sent_of_first = len;
-            self.post(Carries::Fragment)?
-        } else {
-            if message.invalidate.is_some() || self.queue.len() < 2 || self.refused {
-                return None;
-            }
-            self.sent_of_first = 0;
-            let msg = self.pop()?;
-            self.post(Carries::Last(msg))?
-        };
-        self.owes_report |= report == Report::Prompt;
-        self.go_on();
-        Some((id, body, remaining))
+    pub(crate) fn post_edge(&mut self) -> Option<(SendId, Piece)> {
+        if self.ends_run() {
+            return None;
+        }
+        let piece = self.cut()?;
+        let id = self.post(piece.carries())?;
+        self.count(piece.report);
+        self.plan.0 = self.plan.0.wrapping_sub(1);
+        Some((id, piece))
     }
 
-    /// One more of the run has left, and nothing was asked for with it.
-    const fn go_on(&mut self) {
-        self.plan.0 = self.plan.0.wrapping_sub(1);
-        self.since_signal = self.since_signal.wrapping_add(1);
+    /// Whether the next fragment is the last one for now, invalidates a token, or makes room that somebody waits for.
+    #[inline]
+    fn ends_run(&self) -> bool {
+        self.queue.front().is_none_or(|message| {
+            message.len.wrapping_sub(self.sent_of_first) <= self.payload_max
+                && (self.queue.len() < 2 || message.invalidate.is_some() || self.refused)
+        })
     }
 
     fn pop(&mut self) -> Option<MsgId> {
@@ -277,10 +268,14 @@ impl Sender {
         Some(id)
     }
 
-    /// Counts the send about to leave. Whether it asks for a completion, which is that of all before it.
-    pub(crate) fn wants_signal(&mut self, report: Report, last_for_now: bool) -> bool {
+    fn count(&mut self, report: Report) {
         self.since_signal = self.since_signal.wrapping_add(1);
         self.owes_report |= report == Report::Prompt;
+    }
+
+    /// Counts the send about to leave. Whether it asks for a completion, which is that of all before it.
+    pub(crate) fn wants_signal(&mut self, report: Report, last_for_now: bool) -> bool {
+        self.count(report);
         last_for_now && self.owes_report || self.since_signal >= SIGNAL_EVERY
     }
 
