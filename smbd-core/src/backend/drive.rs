@@ -131,6 +131,9 @@ const ROUNDS_OF_TIME: u32 = 4;
 /// are no more. Returns after 64 rounds of 64 inputs each even if there are, so that other connections of the thread
 /// get their turn.
 ///
+/// The clock is read once, and again every fourth round. Commands of an upper layer in an event need no other time than
+/// [`Connection::now`].
+///
 /// A backend that had nothing more to say is asked again only after it was given an operation: an upper layer that makes its backend
 /// have an input by other means calls `drive` again for it.
 ///
@@ -145,7 +148,21 @@ pub fn drive<B: Backend, C: Protocol, U: Handler<B, C>>(
     backend: &mut B,
     upper: &mut U,
 ) -> Result<Option<Instant>, DriveError> {
-    let mut now = backend.now();
+    let now = backend.now();
+    drive_at(now, connection, backend, upper)
+}
+
+/// Does the same as [`drive`], for a caller that has just read the clock of `backend`: `now`.
+///
+/// # Errors
+/// As [`drive`].
+#[inline]
+pub fn drive_at<B: Backend, C: Protocol, U: Handler<B, C>>(
+    mut now: Instant,
+    connection: &mut C,
+    backend: &mut B,
+    upper: &mut U,
+) -> Result<Option<Instant>, DriveError> {
     // What the backend had to say is heard.
     let mut is_heard = false;
     for round in 1..=ROUNDS_MAX {

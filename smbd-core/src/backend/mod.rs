@@ -92,7 +92,7 @@ use core::fmt;
 
 use thiserror::Error;
 
-pub use drive::{DriveError, Handler, Protocol, drive};
+pub use drive::{DriveError, Handler, Protocol, drive, drive_at};
 pub use op::{BackendOp, BufferLookup, BufferSlice, Payload, UnknownBuffer};
 pub use transport::TransportReports;
 pub use work_queues::{Push, Queue, Request, WorkQueue, WorkQueues};

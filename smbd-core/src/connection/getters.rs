@@ -4,7 +4,7 @@ use super::phase::{Phase, PhaseName};
 use super::registration::Segment;
 use super::{Connection, Outstanding};
 use crate::stats::Stats;
-use crate::{BufferDescriptorV1, Config, Credits, Limits, Negotiated, RegId, Role};
+use crate::{BufferDescriptorV1, Config, Credits, Instant, Limits, Negotiated, RegId, Role};
 
 impl Connection {
     /// The role of this side.
@@ -23,6 +23,13 @@ impl Connection {
     #[must_use]
     pub const fn is_drained(&self) -> bool {
         matches!(self.phase, Phase::Drained)
+    }
+
+    /// The latest time it was given, by an input or a command. It is the time of the event that an upper layer is told: commands
+    /// that follow from that need no other look at the clock.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
     }
 
     /// The configuration that it was created with.

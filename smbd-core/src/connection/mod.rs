@@ -276,12 +276,6 @@ impl Connection {
         Action::Wait(self.deadline)
     }
 
-    /// The latest time heard of.
-    #[cfg(feature = "endpoint")]
-    pub(crate) const fn latest(&self) -> Instant {
-        self.now
-    }
-
     /// Whether the upper layer was told, or is about to be told, of this connection.
     const fn is_announced(&self) -> bool {
         matches!(&self.phase, Phase::Established(established) if established.is_announced())

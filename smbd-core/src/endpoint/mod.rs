@@ -96,6 +96,12 @@ impl Endpoint {
         self.connection.is_drained()
     }
 
+    /// The time of the event that it told last, for the commands that follow from it: [`Connection::now`].
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.connection.now()
+    }
+
     /// Counters of the endpoint. Those of the protocol are in [`Connection::stats`].
     #[must_use]
     pub const fn stats(&self) -> &EndpointStats {
@@ -245,7 +251,7 @@ impl Endpoint {
         self.stats.bytes_moved =
             self.stats.bytes_moved.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX));
         let whole = fragment.is_last().then(|| reassembly.finish());
-        let released = self.connection.release(self.connection.latest(), fragment);
+        let released = self.connection.release(self.now(), fragment);
         debug_assert_eq!(released, Ok(()), "a fragment that was just polled");
         let Some(whole) = whole else { return Ok(None) };
         self.stats.messages_copied = self.stats.messages_copied.saturating_add(1);

@@ -46,29 +46,33 @@ impl BusyPoll {
         self.expected_nanos = (self.expected_nanos.saturating_mul(3)).saturating_add(nanos) >> 2;
     }
 
-    /// Calls `found` until it returns `true` or the time of polling has passed on the clock `now`. Returns whether it
-    /// returned `true`; then the time that took is added to the average. `pause` is called between two calls, for
-    /// example to yield to other threads.
+    /// Calls `found` until it returns `true` or the time of polling has passed since `start`, on the clock `now`. Returns when it
+    /// returned `true`, and adds the time that took to the average; `None` if it did not. The clock is read after each call that
+    /// was in vain. `pause` is called between two calls, for example to yield to other threads.
     pub fn look(
         &mut self,
+        start: Instant,
         now: impl Fn() -> Instant,
         mut pause: impl FnMut(),
         mut found: impl FnMut() -> bool,
-    ) -> bool {
+    ) -> Option<Instant> {
         let budget = self.budget();
         if budget.is_zero() {
-            return false;
+            return None;
         }
-        let start = now();
+        let mut at = start;
         loop {
-            if found() {
-                self.waited(now().saturating_since(start));
-                return true;
+            let is_found = found();
+            let waited = at.saturating_since(start);
+            if is_found {
+                self.waited(waited);
+                return Some(at);
             }
-            if now().saturating_since(start) >= budget {
-                return false;
+            if waited >= budget {
+                return None;
             }
             pause();
+            at = now();
         }
     }
 }

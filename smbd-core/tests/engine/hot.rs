@@ -19,13 +19,18 @@ const A_WHILE: u32 = 64;
 
 /// Counts inputs, and is never over.
 #[derive(Default)]
-struct Counts(u32);
+struct Counts {
+    inputs: u32,
+    /// When the last one was.
+    at: Option<Instant>,
+}
 
 impl Protocol for Counts {
     type Event = ();
 
-    fn handle(&mut self, _: Instant, _: Input<'_>) -> Result<(), Misuse> {
-        self.0 += 1;
+    fn handle(&mut self, now: Instant, _: Input<'_>) -> Result<(), Misuse> {
+        self.inputs += 1;
+        self.at = Some(now);
         Ok(())
     }
 
@@ -72,11 +77,16 @@ struct Device {
     armed: bool,
     /// How often it was asked whether it is ready.
     looks: Cell<u32>,
+    /// It has an input when it was asked so often.
+    ready_at: Cell<u32>,
+    /// How often its clock was read.
+    times: Cell<u32>,
 }
 
 impl Device {
     fn new(never_pauses: bool) -> Self {
-        Self { never_pauses, inputs: Rc::default(), said: false, armed: false, looks: Cell::new(0) }
+        let [looks, ready_at, times] = [Cell::new(0), Cell::new(0), Cell::new(0)];
+        Self { never_pauses, inputs: Rc::default(), said: false, armed: false, looks, ready_at, times }
     }
 }
 
@@ -90,6 +100,7 @@ impl Backend for Device {
     type Buffer = ();
 
     fn now(&self) -> Instant {
+        self.times.set(self.times.get() + 1);
         Instant::ORIGIN
     }
 
@@ -119,6 +130,9 @@ impl Waitable for Device {
 
     fn is_ready(&mut self) -> bool {
         self.looks.set(self.looks.get() + 1);
+        if self.looks == self.ready_at {
+            self.inputs.set(1);
+        }
         self.never_pauses || self.inputs.get() > 0
     }
 
@@ -129,24 +143,32 @@ impl Waitable for Device {
 
 /// A poller that finds what it is told, and a clock that goes on while somebody looks for completions.
 struct Scripted {
-    ready: Rc<RefCell<Vec<usize>>>,
+    script: Script,
     now: Cell<Instant>,
+}
+
+/// What a poller finds, and how often its clock was read.
+#[derive(Clone, Default)]
+struct Script {
+    ready: Rc<RefCell<Vec<usize>>>,
+    times: Rc<Cell<u32>>,
 }
 
 impl Poller<Device> for Scripted {
     type Error = Infallible;
-    type Clock = Rc<RefCell<Vec<usize>>>;
+    type Clock = Script;
     type Watched<'a> = ();
 
-    fn open(ready: Self::Clock) -> Result<Self, Infallible> {
-        Ok(Self { ready, now: Cell::new(Instant::ORIGIN) })
+    fn open(script: Script) -> Result<Self, Infallible> {
+        Ok(Self { script, now: Cell::new(Instant::ORIGIN) })
     }
 
-    fn clock(&self) -> Self::Clock {
-        Rc::clone(&self.ready)
+    fn clock(&self) -> Script {
+        self.script.clone()
     }
 
     fn now(&self) -> Instant {
+        self.script.times.set(self.script.times.get() + 1);
         self.now.get()
     }
 
@@ -161,7 +183,7 @@ impl Poller<Device> for Scripted {
     }
 
     fn wait(&mut self, _: Option<Instant>, ready: &mut Vec<usize>) -> Result<bool, Infallible> {
-        ready.append(&mut self.ready.borrow_mut());
+        ready.append(&mut self.script.ready.borrow_mut());
         Ok(false)
     }
 
@@ -173,7 +195,7 @@ impl Poller<Device> for Scripted {
 type TestEngine = Engine<Nobody, Counts, Device, Scripted>;
 
 fn engine() -> TestEngine {
-    TestEngine::new(Rc::default()).unwrap()
+    TestEngine::new(Script::default()).unwrap()
 }
 
 fn add(engine: &mut TestEngine, never_pauses: bool) -> Key {
@@ -187,7 +209,7 @@ fn turns(engine: &mut TestEngine, count: u32) {
 }
 
 fn inputs(engine: &TestEngine, key: Key) -> u32 {
-    engine.get(key).unwrap().0.0
+    engine.get(key).unwrap().0.inputs
 }
 
 fn device(engine: &TestEngine, key: Key) -> &Device {
@@ -222,7 +244,7 @@ fn what_was_armed_beside_a_busy_connection_is_driven_when_it_is_ready() {
     let mut engine = engine();
     add(&mut engine, true);
     let quiet = add(&mut engine, false);
-    let (ready, quiet_inputs) = (engine.clock(), Rc::clone(&device(&engine, quiet).inputs));
+    let (ready, quiet_inputs) = (engine.clock().ready, Rc::clone(&device(&engine, quiet).inputs));
     for round in 1..5 {
         turns(&mut engine, 2 * A_WHILE);
         assert!(device(&engine, quiet).armed);
@@ -231,6 +253,39 @@ fn what_was_armed_beside_a_busy_connection_is_driven_when_it_is_ready() {
         turns(&mut engine, A_WHILE);
         assert_eq!(inputs(&engine, quiet), round);
     }
+}
+
+#[test]
+fn a_turn_reads_the_clock_once_for_each_16_connections_that_it_drives() {
+    for (connections, readings) in [(1, 1), (16, 1), (17, 2), (100, 7)] {
+        let mut engine = engine();
+        let keys: Vec<_> = (0..connections).map(|_| add(&mut engine, true)).collect();
+        let times = engine.clock().times;
+        // Those that are due when they are added, then those that are found ready at the first look.
+        for _ in 0..3 {
+            let before = times.get();
+            turns(&mut engine, 1);
+            assert_eq!(times.get() - before, readings, "{connections} connections");
+        }
+        assert!(keys.iter().all(|key| inputs(&engine, *key) == 3 && device(&engine, *key).times.get() == 0));
+    }
+}
+
+#[test]
+fn each_look_in_vain_reads_the_clock_and_the_last_reading_is_the_time_of_what_is_driven() {
+    let mut engine = engine();
+    let key = add(&mut engine, false);
+    turns(&mut engine, 1);
+    let times = engine.clock().times;
+    let (before, looks) = (times.get(), device(&engine, key).looks.get());
+    // Seven of a microsecond are in vain.
+    device(&engine, key).ready_at.set(looks + 8);
+    turns(&mut engine, 1);
+    assert_eq!(device(&engine, key).looks.get() - looks, 8);
+    assert_eq!(times.get() - before, 1 + 7);
+    let at = Instant::ORIGIN.saturating_add(Duration::from_micros(7));
+    assert_eq!(engine.now(), at);
+    assert_eq!(engine.get(key).unwrap().0.at, Some(at));
 }
 
 #[test]

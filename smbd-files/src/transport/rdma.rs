@@ -134,10 +134,14 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
     /// Gives the machine what waits, as far as it has room.
     fn flush(&mut self) {
         let Some(Line { machine, backend }) = &mut self.line else { return };
+        if self.outbox.is_empty() {
+            return;
+        }
+        let now = backend.now();
         while let Some(message) = self.outbox.pop_front() {
             let len = message.len();
             // The server's answer says that it was sent.
-            match machine.send_unsignalled(backend.now(), message, None) {
+            match machine.send_unsignalled(now, message, None) {
                 Ok(_) => self.is_asked = true,
                 Err(refused) => match refused.error {
                     SendError::Command(CommandError::NoRoom { .. }) => {

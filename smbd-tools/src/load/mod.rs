@@ -171,7 +171,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
         backend: &mut B,
         message: Message,
     ) {
-        let now = backend.now();
+        let now = endpoint.now();
         let taken = message.bytes(&*backend).map(|bytes| (bytes.len(), Answer::parse(bytes)));
         if let Message::Borrowed(fragment) = message {
             let released = endpoint.release(now, fragment);
@@ -232,8 +232,9 @@ impl<M: Clone + fmt::Debug> Load<M> {
 
     fn run<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
         self.stage = Stage::Running;
-        self.gate.ready(backend.now());
-        self.fill(endpoint, backend);
+        let now = backend.now();
+        self.gate.ready(now);
+        self.fill(endpoint, backend, now);
     }
 
     fn check_report(&mut self, endpoint: &mut Endpoint, now: Instant, report: &Report) {
@@ -282,7 +283,7 @@ impl<M> BufferLookup<M> for Load<M> {
 impl<B: HostMemory> Handler<B, Endpoint> for Load<B::Buffer> {
     fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
         match event {
-            EndpointEvent::Established(negotiated) => self.established(endpoint, backend.now(), &negotiated),
+            EndpointEvent::Established(negotiated) => self.established(endpoint, endpoint.now(), &negotiated),
             EndpointEvent::ConnectFailed(error) => {
                 self.problem = Some(Problem::Connect(error));
                 self.gate.give_up();
@@ -291,7 +292,7 @@ impl<B: HostMemory> Handler<B, Endpoint> for Load<B::Buffer> {
             EndpointEvent::Message(message) => self.message(endpoint, backend, message),
             EndpointEvent::Sent { payload, result: Ok(()), .. } => self.sent(endpoint, backend, &payload),
             EndpointEvent::RdmaDone { op, result } => self.rdma_done(endpoint, backend, op, result),
-            EndpointEvent::Writable => self.fill(endpoint, backend),
+            EndpointEvent::Writable => self.fill(endpoint, backend, endpoint.now()),
             EndpointEvent::Closed(reason) => self.closed(reason),
             EndpointEvent::Drained => self.slots = Vec::new(),
             EndpointEvent::Sent { .. }

@@ -111,10 +111,14 @@ impl Plan {
 struct Full;
 
 impl<M: Clone + fmt::Debug> Load<M> {
-    /// Begins operations until as many are under way as should be.
-    pub(super) fn fill<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
+    /// Begins operations, at the time `now`, until as many are under way as should be.
+    pub(super) fn fill<B: HostMemory<Buffer = M>>(
+        &mut self,
+        endpoint: &mut Endpoint,
+        backend: &mut B,
+        now: Instant,
+    ) {
         while self.stage == Stage::Running && self.in_flight < self.plan.depth {
-            let now = backend.now();
             if self.gate.look(now, self.measured) == Now::Over {
                 return self.finish(endpoint, backend);
             }
@@ -213,6 +217,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
         backend: &mut B,
         since: Instant,
     ) {
+        // The next one begins when this one is complete.
         let now = backend.now();
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.gate.look(now, self.measured) == Now::Measuring {
@@ -221,7 +226,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
             let time = now.saturating_since(since).as_nanos();
             self.times.saturating_record(u64::try_from(time).unwrap_or(u64::MAX));
         }
-        self.fill(endpoint, backend);
+        self.fill(endpoint, backend, now);
         if self.in_flight == 0 {
             self.finish(endpoint, backend);
         }

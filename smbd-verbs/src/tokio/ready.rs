@@ -124,14 +124,17 @@ impl<B: Told> PollReady for AsyncEnd<B> {
     type Error = Error;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<Result<(), Error>> {
-        let now = self.end.now();
-        if until.is_some_and(|until| until <= now) || self.poll_input(cx)? {
+        if self.poll_input(cx)? {
             return Poll::Ready(Ok(()));
         }
         let Some(until) = until else {
             self.timer = None;
             return Poll::Pending;
         };
+        let now = self.end.now();
+        if until <= now {
+            return Poll::Ready(Ok(()));
+        }
         let wait = || Box::pin(sleep(until.saturating_since(now).min(SLEEP_MAX)));
         // Most deadlines move away with every message. A timer that is early is looked at for nothing, which costs less than to
         // set it every time.

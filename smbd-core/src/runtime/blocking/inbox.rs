@@ -88,13 +88,13 @@ impl<B: Blocking, C: Messages> Handler<B, C> for Inbox<B::Buffer> {
                     Message::Borrowed(fragment) => {
                         let bytes = backend.fragment(&fragment).map(Bytes::copy_from_slice);
                         // Just borrowed, so it is known.
-                        let _ = endpoint.release(backend.now(), fragment);
+                        let _ = endpoint.release(endpoint.endpoint().now(), fragment);
                         bytes.unwrap_or_default()
                     }
                 };
                 self.message_bytes = self.message_bytes.saturating_add(bytes.len());
                 if self.message_bytes > INBOX_MAX {
-                    endpoint.close(backend.now(), Close::Abort);
+                    endpoint.close(endpoint.endpoint().now(), Close::Abort);
                 } else {
                     self.messages.push_back(bytes);
                 }

@@ -12,7 +12,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
     /// All that are ready are due then: if it were the first one, a connection that never pauses would keep the turns of those
     /// behind it.
     pub(super) fn busy_poll(&mut self) -> bool {
-        let Self { poller, slots, hot, due, spin, busy_poll_for, .. } = self;
+        let Self { poller, now, slots, hot, due, spin, busy_poll_for, .. } = self;
         let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.busy_poll_micros_max());
         let Some(most) = hot.iter().filter_map(allowed).max() else { return false };
         spin.limit_micros(busy_poll_for.unwrap_or(most));
@@ -28,7 +28,13 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
             }
             !due.is_empty()
         };
-        spin.look(|| poller.now(), || poller.pause(), found)
+        match spin.look(*now, || poller.now(), || poller.pause(), found) {
+            Some(at) => {
+                *now = at;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Arms the backends of all hot connections.

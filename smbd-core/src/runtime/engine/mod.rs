@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::{fmt, mem};
 
 use crate::Instant;
-use crate::backend::{Handler, Protocol, drive};
+use crate::backend::{Handler, Protocol, drive_at};
 use crate::runtime::{BusyPoll, Waitable};
 pub use deferred::DeferredDestroy;
 use driven::{Driven, State};
@@ -33,12 +33,17 @@ use slots::Slots;
 /// Turns after which the poller is polled although connections are busy. It is a system call, so not in every turn.
 const POLL_EVENTS_EVERY: u32 = 32;
 
+/// Connections that are driven at one time of the clock.
+const DRIVES_OF_TIME: u32 = 16;
+
 /// Drives many connections on one thread. All have a machine of type `M` ([`Endpoint`](crate::Endpoint) or
 /// [`Connection`](crate::Connection)), a backend of type `B` and an upper layer of type `U`.
 ///
 /// Dropping it ends all connections at once and waits until their backends are destroyed.
 pub struct Engine<U, M, B: Waitable, P> {
     poller: P,
+    /// The time of this turn. Read once, since nothing in a turn waits.
+    now: Instant,
     slots: Slots<Driven<U, M, B>>,
     deadlines: BTreeSet<(Instant, usize)>,
     due: Vec<usize>,
@@ -65,6 +70,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         let poller = P::open(clock)?;
         Ok(Self {
             reaper: poller.reaper()?,
+            now: poller.now(),
             poller,
             slots: Slots::default(),
             deadlines: BTreeSet::new(),
@@ -83,6 +89,12 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
     #[must_use]
     pub fn clock(&self) -> P::Clock {
         self.poller.clock()
+    }
+
+    /// The time of the last [`poll`](Self::poll), as the clock was read in it.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
     }
 
     /// The number of connections that are not over.
@@ -195,9 +207,10 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
     /// The poller fails. An error of one connection is in the [`result`](Finished::result) of
     /// [`finished`](Self::finished).
     pub fn poll(&mut self, until: Option<Instant>) -> Result<bool, P::Error> {
+        self.now = self.poller.now();
         loop {
             let driven = self.drive_due();
-            if until.is_some_and(|until| until <= self.poller.now()) {
+            if until.is_some_and(|until| until <= self.now) {
                 self.arm_hot();
                 return self.poll_events();
             }
@@ -229,7 +242,13 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         let spare = mem::take(&mut self.spare);
         let mut due = mem::replace(&mut self.due, spare);
         let any = !due.is_empty();
+        let mut drives = 0_u32;
         for slot in due.drain(..) {
+            if drives == DRIVES_OF_TIME {
+                self.now = self.poller.now();
+                drives = 0;
+            }
+            drives = drives.wrapping_add(1);
             self.drive_one(slot);
         }
         self.spare = due;
@@ -238,7 +257,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
 
     fn drive_one(&mut self, slot: usize) {
         let Some(driven) = self.slots.at_mut(slot) else { return };
-        let result = drive(&mut driven.machine, &mut driven.end, &mut driven.upper);
+        let result = drive_at(self.now, &mut driven.machine, &mut driven.end, &mut driven.upper);
         driven.state = State::Hot;
         driven.is_quiet = false;
         match result {
@@ -278,7 +297,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
     fn sleep(&mut self, until: Option<Instant>) -> Result<bool, P::Error> {
         let start = self.poller.now();
         let watched = self.wait(until)?;
-        self.spin.waited(self.poller.now().saturating_since(start));
+        self.spin.waited(self.now.saturating_since(start));
         Ok(watched)
     }
 
@@ -295,15 +314,15 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
             self.make_due(slot);
         }
         self.ready = ready;
+        self.now = self.poller.now();
         self.expire();
         watched
     }
 
     /// Makes all connections due whose deadline has come.
     fn expire(&mut self) {
-        let now = self.poller.now();
         while let Some(&(at, slot)) = self.deadlines.first()
-            && at <= now
+            && at <= self.now
         {
             self.deadlines.pop_first();
             if let Some(driven) = self.slots.at_mut(slot) {

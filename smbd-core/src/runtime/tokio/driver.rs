@@ -13,7 +13,7 @@ use super::command::{Answer, Command, Transfer};
 use super::program::{Program, Registered, tell};
 use super::sender::CommandOf;
 use super::shared::Shared;
-use crate::backend::drive;
+use crate::backend::drive_at;
 use crate::error::{CloseReason, CommandError, RdmaError, SendError};
 use crate::runtime::{Failure, Messages};
 use crate::{Close, Endpoint, Instant, Negotiated};
@@ -117,7 +117,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
             self.machine.resume();
         }
         let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
-        let deadline = drive(&mut self.machine, backend, &mut self.program)?;
+        let deadline = drive_at(now, &mut self.machine, backend, &mut self.program)?;
         if self.machine.is_drained() {
             return Ok(Turn::Over);
         }
@@ -131,10 +131,7 @@ impl<B: PollReady, C: Messages> Driver<B, C> {
         let goes_on = match taken {
             Taken::All => false,
             Taken::Some => true,
-            Taken::WaitsForRoom => {
-                let now = backend.now();
-                self.try_again(now)
-            }
+            Taken::WaitsForRoom => self.try_again(now),
         };
         if goes_on || self.may_resume() {
             return Ok(Turn::Again);

@@ -143,7 +143,7 @@ impl<B: PollReady, C: Messages> Handler<B, C> for Program<B::Buffer, B::Error> {
                         // is there.
                         let bytes = backend.fragment(&fragment).map(Bytes::copy_from_slice);
                         let remaining = fragment.remaining();
-                        let _ = endpoint.release(backend.now(), fragment);
+                        let _ = endpoint.release(endpoint.endpoint().now(), fragment);
                         Piece { bytes: bytes.unwrap_or_default(), remaining }
                     }
                 };

@@ -107,7 +107,7 @@ impl<B: Backend, C: Messages> Handler<B, C> for Upper<B::Buffer> {
                     Message::Borrowed(fragment) => {
                         // It was borrowed because it is there.
                         let bytes = backend.fragment(&fragment).map(BytesMut::from).unwrap_or_default();
-                        let _ = machine.release(backend.now(), fragment);
+                        let _ = machine.release(machine.endpoint().now(), fragment);
                         bytes
                     }
                 };
@@ -124,7 +124,7 @@ impl<B: Backend, C: Messages> Handler<B, C> for Upper<B::Buffer> {
                 let descriptors: Vec<_> = machine.endpoint().connection().live_segments(id).collect();
                 if !self.registered(id, &descriptors) {
                     // Nobody has a use for it.
-                    let _ = machine.deregister(backend.now(), id);
+                    let _ = machine.deregister(machine.endpoint().now(), id);
                 }
             }
             EndpointEvent::Registered { id, result: Err(error) } => {

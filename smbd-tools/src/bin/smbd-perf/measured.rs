@@ -1,6 +1,6 @@
 //! A load, and the counters of its queues during the measurement.
 
-use smbd_core::backend::{Backend, BufferLookup, Handler};
+use smbd_core::backend::{BufferLookup, Handler};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::{Endpoint, OpId, RegId};
 use smbd_tools::load::Load;
@@ -62,7 +62,7 @@ impl Handler<VerbsConnection, Endpoint> for Measured {
         if self.load.measured() > had {
             self.after = backend.counters();
             self.before.get_or_insert(self.after);
-        } else if self.load.is_warming_up(backend.now()) {
+        } else if self.load.is_warming_up(endpoint.now()) {
             self.before = Some(backend.counters());
         }
     }

@@ -50,16 +50,18 @@ pub(crate) fn run(settings: &Settings) -> Result<Measurement, Trouble> {
     }
     let bar = progress(settings);
     let mut finished = Vec::new();
+    let mut next_look = clock.now();
     while !engine.is_empty() {
-        engine.poll(Some(clock.now().saturating_add(TICK)))?;
+        engine.poll(Some(next_look))?;
         while let Some(over) = engine.finished() {
             if let Err(error) = over.result {
                 return Err(Trouble { what: error.to_string(), advice: Some("a fault of this program") });
             }
             finished.push(over.upper);
         }
-        if !bar.is_hidden() {
-            show(&bar, &engine, &gate, settings, clock);
+        if next_look <= engine.now() {
+            next_look = engine.now().saturating_add(TICK);
+            show(&bar, &engine, &gate, settings);
         }
     }
     bar.finish_and_clear();
@@ -113,11 +115,11 @@ fn progress(settings: &Settings) -> ProgressBar {
     ProgressBar::new(total).with_style(style).with_message("connecting")
 }
 
-fn show(bar: &ProgressBar, engine: &Engine<Measured>, gate: &Gate, settings: &Settings, clock: Clock) {
+fn show(bar: &ProgressBar, engine: &Engine<Measured>, gate: &Gate, settings: &Settings) {
     let loads = engine.keys().filter_map(|key| engine.get(key)).map(|(_, _, measured)| &measured.load);
     let operations: u64 = loads.map(Load::measured).sum();
     let Some(start) = gate.start() else { return };
-    let since = clock.now().saturating_since(start);
+    let since = engine.now().saturating_since(start);
     if since.is_zero() {
         return bar.set_message("warming up");
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::Bytes;
-use smbd_core::backend::{Backend, BufferLookup, Handler, HostMemory};
+use smbd_core::backend::{BufferLookup, Handler, HostMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{OpError, RegistrationError};
 use smbd_core::{Close, Endpoint, OpId, RdmaVerb, RegId};
@@ -148,7 +148,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
             }
         };
         if let Message::Borrowed(fragment) = message {
-            let released = endpoint.release(backend.now(), fragment);
+            let released = endpoint.release(endpoint.now(), fragment);
             debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
         }
         match taken {
@@ -245,10 +245,10 @@ impl<M: Clone + fmt::Debug> Server<M> {
         self.source = None;
     }
 
-    fn overrun_by(&mut self, endpoint: &mut Endpoint, backend: &impl Backend, overrun: Overrun) {
+    fn overrun_by(&mut self, endpoint: &mut Endpoint, overrun: Overrun) {
         self.overrun = Some(overrun);
         self.end();
-        endpoint.close(backend.now(), Close::Abort);
+        endpoint.close(endpoint.now(), Close::Abort);
     }
 }
 

@@ -65,7 +65,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
         }
         self.held = self.held.with(item.cost());
         if let Err(overrun) = self.held.check(&self.limits) {
-            return self.overrun_by(endpoint, backend, overrun);
+            return self.overrun_by(endpoint, overrun);
         }
         self.stats.backlog_max = self.stats.backlog_max.max(self.held.bytes);
         self.queue.push_back(item);
@@ -76,7 +76,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
     pub(super) fn pump<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
         while let Some(item) = self.queue.pop_front() {
             let sent = match item {
-                Item::Message { bytes, invalidate } => self.send(endpoint, backend, bytes, invalidate),
+                Item::Message { bytes, invalidate } => self.send(endpoint, bytes, invalidate),
                 Item::Transfer(transfer) => self.start(endpoint, backend, transfer),
             };
             if sent.is_err() {
@@ -94,20 +94,14 @@ impl<M: Clone + fmt::Debug> Server<M> {
             self.held = self.held.with(u64::from(size));
             self.stats.sourced += 1;
             self.stats.sourced_bytes += u64::from(size);
-            if self.send(endpoint, backend, pattern(seed, size as usize), None).is_err() {
+            if self.send(endpoint, pattern(seed, size as usize), None).is_err() {
                 return;
             }
         }
     }
 
-    fn send<B: HostMemory<Buffer = M>>(
-        &mut self,
-        endpoint: &mut Endpoint,
-        backend: &mut B,
-        bytes: Bytes,
-        invalidate: Option<Token>,
-    ) -> Result<(), Full> {
-        let Err(NotSent { error, payload }) = endpoint.send(backend.now(), bytes, invalidate) else {
+    fn send(&mut self, endpoint: &mut Endpoint, bytes: Bytes, invalidate: Option<Token>) -> Result<(), Full> {
+        let Err(NotSent { error, payload }) = endpoint.send(endpoint.now(), bytes, invalidate) else {
             return Ok(());
         };
         if let SendError::Command(CommandError::NoRoom { .. }) = error {
@@ -149,7 +143,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
             }
         };
         let Transfer { tag, verb, length, offset, invalidate, .. } = transfer;
-        match endpoint.rdma(backend.now(), verb, length, transfer.remote.clone(), offset) {
+        match endpoint.rdma(endpoint.now(), verb, length, transfer.remote.clone(), offset) {
             Ok(op) => {
                 self.memory.transfers.insert(op, (transfer, buffer));
                 if verb == RdmaVerb::Write {

@@ -52,7 +52,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
                 }
             }
             Request::Hash { id, offset, length } => self.hash(backend, id, offset, length),
-            Request::Withdraw { id } => match self.withdraw(endpoint, backend.now(), tag, id) {
+            Request::Withdraw { id } => match self.withdraw(endpoint, endpoint.now(), tag, id) {
                 Ok(()) => return,
                 Err(failure) => Err(failure),
             },
@@ -116,7 +116,7 @@ impl<M: Clone + fmt::Debug> Server<M> {
         let buffer = self.allocate(backend, length)?;
         let filled = memory::fill(backend, &buffer, (seed, 0), length)
             .map_err(|error| Answer::failed(Status::Failed, error.to_string()));
-        match filled.and_then(|()| register(endpoint, backend.now(), access)) {
+        match filled.and_then(|()| register(endpoint, endpoint.now(), access)) {
             Ok(registration) => {
                 let id = self.memory.next_id;
                 self.memory.next_id = id.wrapping_add(1);
